@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
-from .base import Address, Digest, Line, Record, SignalId, TextRule
+from .base import Address, Digest, Line, Record, SignalId
 
 
 class Receipt(Record):
@@ -22,11 +22,9 @@ class Receipt(Record):
         description="The reader: an agent identity, else a session id, else `human:<mail>`."
     )
     reader_session: Address | None = Field(default=None, description="The session of the reader.")
-    delivery_state: Annotated[
-        Literal["delivered", "acked", "rejected"], AfterValidator(TextRule(written=("delivered",)))
-    ] = Field(
+    delivery_state: Literal["delivered", "acked", "rejected"] = Field(
         default="delivered",
-        description="Only `delivered` is written; imported `acked` and `rejected` are read, and decisions override them.",
+        description="`acked` and `rejected` are those of importers; decisions override them.",
     )
     answers_digest: Digest = Field(description="Digest of the line that was read.")
     idempotency_key: Line | None = Field(default=None, description="The key of an importing adapter.")

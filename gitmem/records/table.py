@@ -174,7 +174,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'signal_id': ('word', False, 8, 36, ('sig-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'reader_identity': ('line', False, 1, 256, ' ,', ()),
         'reader_session': ('line', True, 1, 256, ' ,', ()),
-        'delivery_state': ('choice', False, ('delivered', 'acked', 'rejected'), ('delivered',)),
+        'delivery_state': ('choice', False, ('delivered', 'acked', 'rejected'), ()),
         'answers_digest': ('word', False, 64, 64, ('', 0, '0123456789abcdef'), ()),
         'idempotency_key': ('line', True, 1, 1024, '', ()),
         'seen': ('list', True, ('word', False, 8, 36, ('sig-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ())),

@@ -22,7 +22,7 @@ from gitmem.importers.lumenflow.import_result import SHOWN, Imported
 from gitmem.log.entry import CommitMessage
 from gitmem.memory import decay, edit, load, ready, superseded
 from gitmem.sessions import lifecycle
-from gitmem.signals import history, inbox, send, threads
+from gitmem.signals import history, inbox, receipt_list, send, threads
 from gitmem.signals.signal_options import SignalOptions
 from gitmem.store import Store
 from tests.profiles import up_to
@@ -767,3 +767,35 @@ def test_whatever_stands_in_the_files_every_line_is_accounted_for(
     again = bring(store, project)
     assert again.commit is None
     assert all(counts["imported"] == 0 for counts in again.counts.values())
+
+
+def test_receipts_keep_their_state_and_key(store: Store, project: Project) -> None:
+    """Of one reader each state; what is not valid here is kept beside; a second import adds nothing."""
+    project.has("signals", {**SIGNAL, "target_agent": "codex:i:h", "idempotency_key": "deploy-1"})
+    project.has(
+        "receipts",
+        {**RECEIPT, "reader_identity": "codex:i:h", "delivery_state": "delivered"},
+        {**RECEIPT, "reader_identity": "codex:i:h", "delivery_state": "acked", "idempotency_key": "k-1", "read_at": "2025-03-01T00:00:00.000Z"},
+        {**RECEIPT, "reader_identity": "claude:a:b", "delivery_state": "rejected", "idempotency_key": "k-2"},
+        {**RECEIPT, "reader_identity": "claude:a:c", "delivery_state": "seen"},
+    )  # fmt: skip
+
+    found = bring(store, project)
+
+    lines = [record for line in bodies(store) if (record := records.read(line)) and record["kind"] == "receipt"]  # fmt: skip
+    assert sorted(
+        (each["reader_identity"], each["delivery_state"], each.get("idempotency_key")) for each in lines
+    ) == [
+        ("claude:a:b", "rejected", "k-2"),
+        ("claude:a:c", "delivered", None),
+        ("codex:i:h", "acked", "k-1"),
+        ("codex:i:h", "delivered", None),
+    ]
+    (odd,) = (each for each in lines if each["reader_identity"] == "claude:a:c")
+    assert odd["lumenflow"] == {"delivery_state": "seen"}
+    assert any("delivery_state is not valid" in str(each) for each in found.as_json()["remarks"])  # type: ignore[attr-defined]
+    shown = {each.reader_identity: each.delivery_state for each in receipt_list.receipt_list(store).receipts}
+    assert shown == {"codex:i:h": "acked", "claude:a:b": "rejected", "claude:a:c": "delivered"}
+    (signal,) = (record for line in bodies(store) if (record := records.read_kind("signal", line)))
+    assert signal["idempotency_key"] == "deploy-1"
+    assert bring(store, project).commit is None

@@ -24,6 +24,7 @@ NOBODY = "system"  # LumenFlow's own word for an unknown sender
 SAME = (
     "thread_id", "reply_to", "intent", "interrupt_class", "requires_ack", "wu_id", "initiative_id", "lane",
     "sender_role", "target_role", "delegation_id", "artifact_path", "workspace_id", "sender_name",
+    "idempotency_key",
 )  # fmt: skip
 _GONE = ("id", "signal_id", "created_at", "at", "kind", "schema_version", "mac", "read", "message", "content",
          "sender", "sender_identity", "recipients", "target_agent", *SAME)  # fmt: skip
@@ -110,17 +111,25 @@ def receipts(given: Given, of: ImportedSignal) -> ConvertedLines:
     readers = [_address(reader, "reader", {}, remarks)] if reader else of.recipients or [UNKNOWN_READER]
     made = ConvertedLines(of.id, b"", at)
     made.remarks = remarks
-    made.more = [_receipt(of, each, at) for each in dict.fromkeys(readers)]
-    return made
-
-
-def _receipt(of: ImportedSignal, reader: str, at: int) -> bytes:
-    fields = {
+    fields: dict[str, object] = {
         "schema_version": "A2A.V1",
         "signal_id": of.id,
-        "reader_identity": reader,
         "delivery_state": "delivered",
         "answers_digest": digest(of.line),
         "origin": ORIGIN,
     }
-    return records.line("receipt", at, fields)
+    kept = {}
+    for name in ("delivery_state", "idempotency_key"):
+        value = given.get(name)
+        if value in (None, ""):
+            continue
+        if records.fits("receipt", name, value):
+            fields[name] = value
+        else:
+            kept[name] = value
+            made.remarks.append(f"its {name} is not valid here; it is kept as an additional field")
+    if kept:
+        fields["lumenflow"] = kept
+    for each in dict.fromkeys(readers):
+        made.more.append(records.line("receipt", at, {**fields, "reader_identity": each}))
+    return made

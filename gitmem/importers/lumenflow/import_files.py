@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .convert_nodes import ConvertedLines
 
 COMMIT_LINES_MAX = 10_000  # lines of one commit
+DELIVERED = "delivered"
 AT_ONCE = 500  # values in one query, as in `memory.load`
 _NOTHING = " Nothing was written."
 
@@ -173,7 +174,7 @@ class _ImportRun:
 
         Signals that their own line marks as read get receipts, too.
         """
-        before: set[tuple[str, str]] = set()
+        before: set[tuple[str, str, str]] = set()
         for number, given in self.read("receipts"):
             id = str(given.get("signal_id") or given.get("id"))
             if id in self.others:
@@ -190,7 +191,9 @@ class _ImportRun:
         for one in of.values():
             if one.read:  # written by an old LumenFlow, without a line in the file of receipts
                 self._receipt(0, convert_signals.receipts({}, one), before, {})
-            self.found.count_unread(address for address in one.recipients if (address, one.id) not in before)
+            self.found.count_unread(
+                address for address in one.recipients if (address, one.id, DELIVERED) not in before
+            )
 
     def import_delegations(self) -> None:
         """Convert delegations. The lines of one id are changes of one delegation."""
@@ -207,18 +210,19 @@ class _ImportRun:
         )
 
     def _receipt(
-        self, number: int, made: ConvertedLines, before: set[tuple[str, str]], counts: dict[str, int]
+        self, number: int, made: ConvertedLines, before: set[tuple[str, str, str]], counts: dict[str, int]
     ) -> None:
         fresh, again = [], []
         for line in made.more:
             record = records.read_kind("receipt", line)
-            key = (record["reader_identity"] if record is not None else "", made.id)
-            has = "SELECT 1 FROM receipt WHERE reader = ? AND signal_id = ? LIMIT 1"
+            assert record is not None  # it was checked as it was made
+            key = (record["reader_identity"], made.id, record["delivery_state"])
+            has = "SELECT 1 FROM receipt WHERE reader = ?1 AND signal_id = ?2 AND ?3 IN (state, ?4) LIMIT 1"
             if key in before:
                 again.append(line)
-            elif not self.db.execute(has, key).fetchone():
+            elif not self.db.execute(has, (*key, DELIVERED)).fetchone():
                 fresh.append(line)
-            before.add(key)
+            before |= {key, (*key[:2], DELIVERED)}  # another state says that it was delivered, too
         outcome = "imported" if fresh else "repeated" if again else "present"
         if counts:
             counts[outcome] += 1
