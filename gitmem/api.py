@@ -7,6 +7,7 @@ import os
 from . import commit_process
 from . import repo as repo_module
 from .agents import caller as callers
+from .argument_types import checked
 from .errors import GitmemError, UsageError
 from .invocation_api import Invocation
 from .mailbox import delivery_lock
@@ -37,8 +38,9 @@ if TYPE_CHECKING:
     from .tasks_api import Tasks
 
 
+@checked
 def open(
-    start: str = ".",
+    start: str | os.PathLike[str] = ".",
     *,
     session: str | None = None,
     runs_in: str | None = None,

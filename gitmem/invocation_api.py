@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .argument_types import checked_methods
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator, Sequence
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from .store import Store
 
 
+@checked_methods
 class Invocation:
     """Calls of a log's caller. `Log` inherits it: methods of its own would hold the lock while they wait."""
 

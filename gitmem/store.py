@@ -257,6 +257,8 @@ def serialized(owner: type[T]) -> type[T]:
     """
     from functools import wraps
 
+    from .argument_types import checked_methods
+
     def locked(method: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(method)
         def call(self: Any, *args: Any, **options: Any) -> Any:
@@ -268,4 +270,4 @@ def serialized(owner: type[T]) -> type[T]:
     for name, value in list(vars(owner).items()):
         if not name.startswith("_") and type(value) is type(serialized):
             setattr(owner, name, locked(value))
-    return owner
+    return checked_methods(owner)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from typing import NotRequired, TypedDict
+
 from ..agents import presence
 from ..commit_process import NOW
 from ..errors import UsageError
 from ..records import ids
-from ..tasks import CALL, ONCE, chains, delegate, keyed_task, new_task, open_tasks, task_signals
+from ..tasks import CALL, ONCE, chains, delegate, keyed_task, new_task, open_tasks, task_roles, task_signals
 from . import DEADLINE_SECONDS, WORKER, agent_lookup, working_memory
 from .call_result import AgentResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any, NotRequired, TypedDict
+    from typing import Any
 
     from ..agents.caller import Caller
     from ..log.entry import LogEntry
@@ -24,42 +26,43 @@ if TYPE_CHECKING:
     from .agent_lookup import Callee
     from .bundle_content import Bundle
 
-    class CallOptions(TypedDict):
-        """The options of a call.
 
-        Attributes:
-            timeout: Seconds to wait for results; by default until a task that has its deadline by default is given up. The task goes on after it.
-            join: `all`, or `any` to return with the first result.
-            wait: Whether to wait at all (default); without it the caller gets a signal about the result.
-            idempotency_key: The same key is the same call.
-            cancel_on_timeout: Cancel what has no result in time.
-            once: Begin at most once, of all clones of the usual remote; offline, and after the death of a worker, nothing begins.
-            again: Call an agent that works or waits in this chain of calls already.
-            within: The task that the caller works on, or `none`; by default the only one that its session holds.
-            context: True to hand over the caller's working memory, or the parts to hand over; see `bundle.build`.
-            variables: Further values to hand over, by name.
-            memory: True to hand over nodes of the caller's work unit, words to search for, or ids of nodes.
-            allow_secret: Record text that looks like a secret.
-            stop: Ends the wait early, as a timeout does.
-            began: Called with the ids of the tasks, once they are recorded.
-            tick: Called while it waits, at each look at the log and at least once a second, such as to sync.
-        """
+class CallOptions(TypedDict):
+    """The options of a call.
 
-        timeout: NotRequired[float | None]
-        join: NotRequired[str]
-        wait: NotRequired[bool]
-        idempotency_key: NotRequired[str | None]
-        cancel_on_timeout: NotRequired[bool]
-        once: NotRequired[bool]
-        again: NotRequired[bool]
-        within: NotRequired[str | None]
-        context: NotRequired[bool | Mapping[str, Any] | None]
-        variables: NotRequired[Mapping[str, Any] | None]
-        memory: NotRequired[bool | str | Sequence[str] | None]
-        allow_secret: NotRequired[bool]
-        stop: NotRequired[StopWatching | None]
-        began: NotRequired[Callable[[Sequence[str]], object]]
-        tick: NotRequired[Callable[[], object] | None]
+    Attributes:
+        timeout: Seconds to wait for results; by default until a task that has its deadline by default is given up. The task goes on after it.
+        join: `all`, or `any` to return with the first result.
+        wait: Whether to wait at all (default); without it the caller gets a signal about the result.
+        idempotency_key: The same key is the same call.
+        cancel_on_timeout: Cancel what has no result in time.
+        once: Begin at most once, of all clones of the usual remote; offline, and after the death of a worker, nothing begins.
+        again: Call an agent that works or waits in this chain of calls already.
+        within: The task that the caller works on, or `none`; by default the only one that its session holds.
+        context: True to hand over the caller's working memory, or the parts to hand over; see `bundle.build`.
+        variables: Further values to hand over, by name.
+        memory: True to hand over nodes of the caller's work unit, words to search for, or ids of nodes.
+        allow_secret: Record text that looks like a secret.
+        stop: Ends the wait early, as a timeout does.
+        began: Called with the ids of the tasks, once they are recorded.
+        tick: Called while it waits, at each look at the log and at least once a second, such as to sync.
+    """
+
+    timeout: NotRequired[float | None]
+    join: NotRequired[str]
+    wait: NotRequired[bool]
+    idempotency_key: NotRequired[str | None]
+    cancel_on_timeout: NotRequired[bool]
+    once: NotRequired[bool]
+    again: NotRequired[bool]
+    within: NotRequired[str | None]
+    context: NotRequired[bool | Mapping[str, Any] | None]
+    variables: NotRequired[Mapping[str, Any] | None]
+    memory: NotRequired[bool | str | Sequence[str] | None]
+    allow_secret: NotRequired[bool]
+    stop: NotRequired[StopWatching | None]
+    began: NotRequired[Callable[[Sequence[str]], object]]
+    tick: NotRequired[Callable[[], object] | None]
 
 
 def of_key(
@@ -190,8 +193,7 @@ def _record_one(
     if callee.role is None:
         options = {**options, "to": callee.query, "resolved": callee.signaled[0]}
     else:
-        lifecycle, _, specialty = callee.role.partition("/")
-        asked = {"lifecycle_role": lifecycle, **({"specialty_profile": specialty} if specialty else {})}
+        asked = task_roles.of_text(callee.role)
         options = {**options, "target_role": callee.role, "requested_role": asked,
                    "requested_to": callee.query, "resolved_by": callee.resolved_by}  # fmt: skip
     made = new_task.create_with_signal(store, caller, message, signal if told else None, told, **options)

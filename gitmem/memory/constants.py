@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from .. import records
+from ..argument_types import checked_methods
 from . import decay, node_fields, profile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from .versioned_node import VersionedNode
 
 _OTHER_FIELDS = {"schema_version": "A2A.V1", "sender_identity": "nobody:in:particular"}
 
 
+@checked_methods
 class Constants:
     """Constants and checks of the memory; times are in microseconds."""
 
@@ -42,17 +42,19 @@ class Constants:
         return node.archived and not node.deleted
 
     @staticmethod
-    def validate_node(data: Mapping[str, object]) -> str | None:
+    def validate_node(data: object) -> str | None:
         """Return what is invalid in the fields of a node, as a sentence, or None. Unknown fields are ignored."""
         return _fault("node", data)
 
     @staticmethod
-    def validate_relation(data: Mapping[str, object]) -> str | None:
+    def validate_relation(data: object) -> str | None:
         """Return what is invalid in the fields of a relation, as a sentence, or None. The id is optional."""
-        return _fault("relation", {"id": "rel-0000", **data})
+        return _fault("relation", {"id": "rel-0000", **data} if isinstance(data, dict) else data)
 
 
-def _fault(kind: str, data: Mapping[str, object]) -> str | None:
+def _fault(kind: str, data: object) -> str | None:
+    if not isinstance(data, dict):
+        return f"The {kind} must be an object, not {ascii(data)[:60]}"
     for name in ("created_at", "updated_at"):
         if data.get(name) is not None and not _is_time(data[name]):
             return f"The {kind}'s {name} must be a time such as 2026-11-21T20:00:00Z"

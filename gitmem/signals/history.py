@@ -108,7 +108,7 @@ def log(
         where.append("json_extract(l.body, '$.event') IS NOT 'renew'")
     if since is not None:
         where.append("l.at >= ?")
-        values.append(format_at(since))
+        values.append(format_at(max(since, 0)))
     if audits:
         where.append("(l.kind = 'audit' OR json_extract(l.body, '$.via') IS NOT NULL)")
     for text, condition in ((wu, _of_unit), (role, _of_role), (thread, _of_thread), (from_, _from)):

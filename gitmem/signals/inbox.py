@@ -195,7 +195,7 @@ def _filtered(
 
     thread_id = resolve_id.thread_of(db, resolve_id.resolve(db, thread)) if thread else None
     intents = {check_intent(each) for part in intent for each in part.split(",") if each}
-    oldest = format_at(since) if since is not None else ""
+    oldest = format_at(max(since, 0)) if since is not None else ""
     senders = presence.readers_named(db, from_) | {from_} if from_ else set()
     found = []
     for signal_id in wanted:

@@ -109,7 +109,7 @@ def receipt_list(
     db = store.db()
     signal_id = _signal(db, signal) if signal else None
     readers = presence.readers_named(db, reader) | {reader} if reader else None
-    oldest = format_at(since) if since is not None else ""
+    oldest = format_at(max(since, 0)) if since is not None else ""
     found, total = _recorded(db, signal_id, readers, oldest, limit)
     cache = ThreadCache(db, fold_most)
     large = _set_states(db, found, cache)
