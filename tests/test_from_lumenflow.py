@@ -386,7 +386,7 @@ def test_context_by_decay(repo: Path, log: Log, memory: Memory, cli: Cli, clock:
     assert tracked.access_tracked == 2
     assert memory.access_stats(old).count == 1
     assert log.store.git.tip("refs/gitmem/log") == tip
-    assert cli("mem", "context", "--track-access", "--json")["accessTracked"] == 2
+    assert cli("mem", "context", "--track-access", "--json")["access_tracked"] == 2
     assert old in cli("mem", "context", "--by-decay", "--half-life", "30d", "--as-of", "2026-10-30")
 
 
@@ -467,7 +467,7 @@ def test_archive(memory: Memory, cli: Cli, clock: Clock) -> None:
     with pytest.raises(UsageError):
         memory.archive_by_decay(threshold=0)
     said = cli("mem", "archive", "--threshold", "0.1", "--half-life", "30d", "--dry-run", "--json")
-    assert {"archivedIds", "retainedIds", "skippedIds", "totalProcessed"} <= said.keys()
+    assert {"archived_ids", "retained_ids", "skipped_ids", "total_processed"} <= said.keys()
 
 
 @row(
@@ -504,15 +504,15 @@ def test_cleanup(memory: Memory, cli: Cli, clock: Clock) -> None:
     said = cli("mem", "cleanup", "--decay", "--decay-threshold", "0.1", "--half-life", "30d", "--ttl", "30d",
                "--dry-run", "--json")  # fmt: skip
     assert {
-        "removedIds",
-        "retainedIds",
-        "bytesFreed",
-        "compactionRatio",
+        "removed_ids",
+        "retained_ids",
+        "bytes_freed",
+        "compaction_ratio",
         "breakdown",
-        "decayResult",
+        "decay_result",
     } <= said.keys()
-    assert set(said["breakdown"]) == {"ephemeral", "session", "wu", "sensitive", "urgentProtected", "ttlExpired",
-                                      "activeSessionProtected", "decayArchived"}  # fmt: skip
+    assert set(said["breakdown"]) == {"ephemeral", "session", "wu", "sensitive", "urgent", "ttl_expired",
+                                      "active_session_protected", "decay_archived"}  # fmt: skip
 
 
 @row(
@@ -564,7 +564,7 @@ def test_summarize_and_promote(memory: Memory, cli: Cli) -> None:
         memory.summarize("WU-1")
     memory.append("one more")
     assert cli("mem", "summarize", "--wu", "WU-1", "--json")["summary"]
-    assert len(cli("mem", "promote", "--wu", "WU-1", "--tag", "decision", "--json")["promotedNodes"]) == 2
+    assert len(cli("mem", "promote", "--wu", "WU-1", "--tag", "decision", "--json")["promoted_nodes"]) == 2
 
 
 @row(
@@ -586,8 +586,8 @@ def test_profile(memory: Memory, cli: Cli, clock: Clock) -> None:
     assert re.search(r"^- \[mem-\w{12}\] \(2026-10-26, \w+, pattern\): rule 24", found.block, re.MULTILINE)
     assert len(memory.profile(tag="decision", limit=10).nodes) == 10
     assert "## Project Profile" in cli("mem", "profile", "--tag", "decision", "--limit", "10")
-    assert "totalProjectNodes" in json.dumps(cli("mem", "profile", "--json"))
-    assert "byTag" in json.dumps(cli("mem", "profile", "--json"))
+    assert "total" in json.dumps(cli("mem", "profile", "--json"))
+    assert "by_tag" in json.dumps(cli("mem", "profile", "--json"))
 
 
 @row(
@@ -616,7 +616,7 @@ def test_index(memory: Memory, cli: Cli, repo: Path) -> None:
         source.path for source in memory.default_sources()
     }
     said = cli("mem", "index", "--source", "docs/RULES.md=index:conventions", "--dry-run", "--json")
-    assert {"nodesCreated", "nodesUpdated", "sourcesScanned"} <= said.keys()
+    assert {"nodes_created", "nodes_updated", "sources_scanned"} <= said.keys()
 
 
 @row("triageBugs", "mem:triage")

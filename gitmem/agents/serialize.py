@@ -101,10 +101,7 @@ def actual_role(record: Mapping[str, str]) -> dict[str, Any]:
     if not record.get("lifecycle_role"):
         return {}
     found: dict[str, Any] = {name: record[name] for name in _DESCRIPTOR if record.get(name)}
-    capabilities = record.get("capabilities")
-    if capabilities:
-        found["capabilities"] = strict_json.read(capabilities)
-    return found
+    return {**found, "capabilities": strict_json.read(record.get("capabilities") or "[]")}
 
 
 def set_role_fields(answer: object, record: Mapping[str, str], identity: str | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..outcome import Outcome, plain
+from ..outcome import Outcome
 from ..text.shell_quote import command
 from . import decay, private_nodes, write
 from .node_tables import DELETED, HIDDEN
@@ -67,21 +67,13 @@ class Archived(Outcome):
         return f"decay: below {self.threshold:g} with a half-life of {format_duration(self.half_life)}"
 
     def as_json(self) -> dict[str, object]:
-        """Return the JSON form: keys in camel case, the half-life in days."""
+        """Return the JSON form, with the number of all nodes, and the half-life in days."""
+        found = super().as_json()
+        del found["half_life"]
         return {
-            "archivedIds": list(self.archived_ids),
-            "retainedIds": list(self.retained_ids),
-            "skippedIds": list(self.skipped_ids),
-            "protected": dict(self.protected),
-            "totalProcessed": self.total_processed,
-            "scores": plain(self.scores),
-            "threshold": self.threshold,
-            "halfLifeDays": self.half_life / decay.DAY_MICROS,
-            "dryRun": self.dry_run,
-            "commit": self.commit,
-            "recorded": self.recorded,
-            "warnings": list(self.warnings),
-            "next": list(self.next),
+            **found,
+            "total_processed": self.total_processed,
+            "half_life_days": self.half_life / decay.DAY_MICROS,
         }
 
 

@@ -52,20 +52,8 @@ class CleanupResult(Outcome):
         return len(self.removed_ids) / every if every else 0.0
 
     def as_json(self) -> dict[str, object]:
-        """Return the JSON form, with keys in camel case."""
-        return {
-            "removedIds": list(self.removed_ids),
-            "retainedIds": list(self.retained_ids),
-            "breakdown": self.breakdown.as_json(),
-            "decayResult": self.decay_result.as_json() if self.decay_result else None,
-            "bytesFreed": self.bytes_freed,
-            "compactionRatio": self.compaction_ratio,
-            "dryRun": self.dry_run,
-            "commit": self.commit,
-            "recorded": self.recorded,
-            "warnings": list(self.warnings),
-            "next": list(self.next),
-        }
+        """Return the JSON form, with the fraction that is removed."""
+        return {**super().as_json(), "compaction_ratio": self.compaction_ratio}
 
 
 def cleanup(

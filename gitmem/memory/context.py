@@ -65,11 +65,6 @@ class Context(Outcome):
         self.access_tracked = 0
         self.next: list[str] = []
 
-    def as_json(self) -> dict[str, object]:
-        """Return the JSON form; `access_tracked` has its key in camel case."""
-        found = super().as_json()
-        return {"accessTracked" if key == "access_tracked" else key: value for key, value in found.items()}
-
     @property
     def nodes(self) -> list[str]:
         """The ids of the nodes in the text; indexed files are only named in it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import check_limit
-from ..outcome import Outcome, plain
+from ..outcome import Outcome
 from ..text.shell_quote import command
 from . import anchors, load, node_fields, superseded
 from .budgeted_text import Section, quote_lines
@@ -49,11 +49,6 @@ class Profile(Outcome):
         self.tag: str | None = None
         self.limit = LIMIT
         self.next: list[str] = []
-
-    def as_json(self) -> dict[str, object]:
-        """Return the JSON form; `by_tag` becomes `byTag`, `total` becomes `totalProjectNodes`."""
-        names = {"by_tag": "byTag", "total": "totalProjectNodes"}
-        return {names.get(name, name): plain(getattr(self, name)) for name in self.__slots__}
 
 
 def profile(store: Store, *, limit: int = LIMIT, tag: str | None = None) -> Profile:

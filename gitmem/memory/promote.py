@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..errors import UsageError
 from ..log.lines import format_at
-from ..outcome import Outcome, plain
+from ..outcome import Outcome
 from ..records.ids import keyed_id, unit_key
 from ..text.shell_quote import command
 from . import load, node_fields, private_nodes, relations, resolve_node, write
@@ -63,19 +63,6 @@ class Promoted(Outcome):
     def new(self) -> list[VersionedNode]:
         """The nodes that this promotion created, or would create in a dry run."""
         return [node for node in self.promoted_nodes if node.id not in self.already_promoted]
-
-    def as_json(self) -> dict[str, object]:
-        """Return the JSON form, with keys in camel case."""
-        return {
-            "promotedNodes": plain(self.promoted_nodes),
-            "alreadyPromoted": list(self.already_promoted),
-            "tag": self.tag,
-            "dryRun": self.dry_run,
-            "commit": self.commit,
-            "recorded": self.recorded,
-            "warnings": list(self.warnings),
-            "next": list(self.next),
-        }
 
 
 def promote(

@@ -32,19 +32,6 @@ class Breakdown(Outcome):
         self.ephemeral = self.session = self.wu = self.sensitive = self.urgent = 0
         self.ttl_expired = self.active_session_protected = self.decay_archived = 0
 
-    def as_json(self) -> dict[str, object]:
-        """Return the JSON form, with keys in camel case."""
-        return {
-            "ephemeral": self.ephemeral,
-            "session": self.session,
-            "wu": self.wu,
-            "sensitive": self.sensitive,
-            "urgentProtected": self.urgent,
-            "ttlExpired": self.ttl_expired,
-            "activeSessionProtected": self.active_session_protected,
-            "decayArchived": self.decay_archived,
-        }
-
 
 class RetentionRules:
     """The rules of a cleanup.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..log.lines import format_at
-from ..outcome import Outcome, plain
+from ..outcome import Outcome
 from ..records import SecretError
 from ..records.ids import keyed_id
 from ..text.shell_quote import command
@@ -74,22 +74,14 @@ class Indexed(Outcome):
         return sum(entry.what in whats for entry in self.entries)
 
     def as_json(self) -> dict[str, object]:
-        """Return the JSON form: counts of the entries by result, and the fields in camel case."""
-        return {
-            "nodesCreated": self.count(CREATED),
-            "nodesUpdated": self.count(UPDATED),
-            "nodesSkipped": self.count(UNCHANGED, AWAY),
-            "nodesArchived": self.count(ARCHIVED),
-            "sources": plain(self.entries),
-            "sourcesScanned": list(self.sources_scanned),
-            "sourcesMissing": list(self.sources_missing),
-            "problems": list(self.problems),
-            "dryRun": self.dry_run,
-            "commit": self.commit,
-            "recorded": self.recorded,
-            "warnings": list(self.warnings),
-            "next": list(self.next),
+        """Return the JSON form, with counts of the entries by result."""
+        counts = {
+            "created": (CREATED,),
+            "updated": (UPDATED,),
+            "skipped": (UNCHANGED, AWAY),
+            "archived": (ARCHIVED,),
         }
+        return {f"nodes_{name}": self.count(*whats) for name, whats in counts.items()} | super().as_json()
 
 
 def index(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..commit_message import cut, sanitize
 from ..errors import UsageError
-from ..outcome import Outcome, plain
+from ..outcome import Outcome
 from ..records.ids import keyed_id, unit_key
 from ..text.shell_quote import command
 from . import anchors, load, node_fields, resolve_node, superseded, write
@@ -64,20 +64,6 @@ class Summarized(Outcome):
         self.recorded = False
         self.warnings: list[str] = []
         self.next: list[str] = []
-
-    def as_json(self) -> dict[str, object]:
-        """Return the JSON form, with keys in camel case."""
-        return {
-            "summary": plain(self.summary),
-            "sourceIds": list(self.source_ids),
-            "left": self.left,
-            "kept": dict(self.kept),
-            "dryRun": self.dry_run,
-            "commit": self.commit,
-            "recorded": self.recorded,
-            "warnings": list(self.warnings),
-            "next": list(self.next),
-        }
 
 
 def summarize(

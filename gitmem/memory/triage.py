@@ -10,7 +10,7 @@ from __future__ import annotations
 from .. import records
 from ..commit_message import sanitize
 from ..errors import UsageError, check_limit
-from ..outcome import Outcome, plain
+from ..outcome import Outcome
 from ..records.ids import unit_key
 from ..text.shell_quote import command
 from . import anchors, contradictions, edit, load, node_fields, resolve_node, superseded, write
@@ -65,16 +65,8 @@ class Triaged(Outcome):
         self.stale = {id: why for id, why in self.stale.items() if id in kept}
 
     def as_json(self) -> dict[str, object]:
-        """Return the JSON form, with keys in camel case; `total` includes the nodes that are not shown."""
-        return {
-            "discoveries": plain(self.discoveries),
-            "staleNodes": plain(self.stale_nodes),
-            "stale": dict(self.stale),
-            "contradictions": plain(self.contradictions),
-            "total": len(self.discoveries) + len(self.stale_nodes) + self.more,
-            "more": self.more,
-            "next": list(self.next),
-        }
+        """Return the JSON form, with the number of all nodes, also of those that are not shown."""
+        return {**super().as_json(), "total": len(self.discoveries) + len(self.stale_nodes) + self.more}
 
 
 class PromotedToUnit(Outcome):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ..errors import RecordError, SecretError
 from .codec import LINE_MAX_BYTES, explain_unreadable, line, read
 from .fast_validate import fits
-from .table import MODELS, REQUIRED, STREAMS
+from .table import FILLED, MODELS, REQUIRED, STREAMS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,17 +90,21 @@ _LEFT_OUT = frozenset((
 
 
 def _shown(record: Mapping[str, object], *, kind: bool = False) -> Any:
-    """Return a record with the contract's field names and `created_at`, without empty fields.
+    """Return a record with the contract's field names and `created_at`, without empty fields that its lines may lack.
 
     Args:
         kind: Whether to name its kind, too.
     """
-    fields = {"kind": record["kind"]} if kind else {}
+    kind_of = str(record["kind"])
+    fields: dict[str, object] = {"kind": kind_of} if kind else {}
     fields["created_at"] = record["at"]
     fields.update(
         (key, value)
         for key, value in record.items()
-        if key not in _LEFT_OUT and value is not None and value != "" and value != []
+        if key not in _LEFT_OUT
+        and value is not None
+        and value != ""
+        and (value != [] or key in FILLED[kind_of])
     )
     if record["kind"] == "signal":
         fields.pop("delivery_state", None)  # only receipts have one

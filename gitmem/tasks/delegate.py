@@ -148,8 +148,7 @@ def addressees(store: Store, caller: Caller, to: str, roles: Roles, *, allow_uns
         return found  # several: `new_task` refuses them
     text = named.pop()
     if text:
-        lifecycle, _, specialty = text.partition("/")
-        found.role = {"lifecycle_role": lifecycle, **({"specialty_profile": specialty} if specialty else {})}
+        found.role = task_roles.of_text(text)
     else:
         found.session = _session(store, found.signaled[0].address)
     return found

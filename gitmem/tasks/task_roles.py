@@ -54,7 +54,14 @@ def parts(role: lookup.Role) -> dict[str, Any]:
         "role_alias": role.role_alias,
         "capabilities": role.capabilities,
     }
-    return {name: value for name, value in values.items() if value}
+    return {name: value for name, value in values.items() if value or name == "capabilities"}
+
+
+def of_text(text: str) -> dict[str, Any]:
+    """Return a role in parts, of a text as in `target_role`."""
+    lifecycle, _, specialty = text.partition("/")
+    special = {"specialty_profile": specialty} if specialty else {}
+    return {"lifecycle_role": lifecycle, **special, "capabilities": []}
 
 
 def scope_of(record: Mapping[str, str]) -> dict[str, Any]:

@@ -42,11 +42,11 @@ def test_what_has_decayed_is_archived_in_one_commit(desk: Desk) -> None:
     found = archive.archive(desk.store, desk.caller, threshold=0.1)
 
     answer = found.as_json()
-    assert answer["archivedIds"] == [old]
-    assert answer["retainedIds"] == [read, young]
-    assert answer["skippedIds"] == [project, before]
-    assert answer["totalProcessed"] == 5
-    assert answer["dryRun"] is False
+    assert answer["archived_ids"] == [old]
+    assert answer["retained_ids"] == [read, young]
+    assert answer["skipped_ids"] == [project, before]
+    assert answer["total_processed"] == 5
+    assert answer["dry_run"] is False
     assert answer["commit"] == desk.tip() != tip
     assert list(found.scores) == [old]
     assert desk.node(old).status == "archived"

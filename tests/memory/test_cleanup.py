@@ -35,15 +35,15 @@ def test_ephemeral_nodes_go_and_the_rest_stays(desk: Desk) -> None:
 
     answer = clean(desk).as_json()
 
-    assert answer["removedIds"] == [gone]
-    assert answer["retainedIds"] == kept
+    assert answer["removed_ids"] == [gone]
+    assert answer["retained_ids"] == kept
     assert answer["breakdown"] == {
-        "ephemeral": 1, "session": 0, "wu": 0, "sensitive": 0, "urgentProtected": 0, "ttlExpired": 0,
-        "activeSessionProtected": 0, "decayArchived": 0,
+        "ephemeral": 1, "session": 0, "wu": 0, "sensitive": 0, "urgent": 0, "ttl_expired": 0,
+        "active_session_protected": 0, "decay_archived": 0,
     }  # fmt: skip
-    assert answer["decayResult"] is None
-    assert answer["bytesFreed"] == 0
-    assert answer["compactionRatio"] == 0.25
+    assert answer["decay_result"] is None
+    assert answer["bytes_freed"] == 0
+    assert answer["compaction_ratio"] == 0.25
     assert answer["commit"] == desk.tip()
     assert (desk.node(gone).status, desk.node(gone).reason) == ("deleted", "cleanup: ephemeral")
 
@@ -197,7 +197,11 @@ def test_decay_archives_what_no_rule_removes_in_the_same_commit(desk: Desk) -> N
     assert found.breakdown.decay_archived == 1
     assert found.decay_result is not None
     answer = found.decay_result.as_json()
-    assert (answer["archivedIds"], answer["retainedIds"], answer["skippedIds"]) == ([old], [young], [project])
+    assert (answer["archived_ids"], answer["retained_ids"], answer["skipped_ids"]) == (
+        [old],
+        [young],
+        [project],
+    )
     assert answer["commit"] == found.commit
     assert desk.node(old).status == "archived"
     assert len(desk.store.git.history(desk.tip() or "")) == commits + 1
@@ -289,7 +293,7 @@ def test_open_work_of_p0_and_p1_is_kept_from_every_rule_unless_forced(desk: Desk
     found = clean(desk, ttl=DAY, decay=True, dry_run=True)
 
     assert found.removed_ids == [closed] and set(found.retained_ids) == {old, scratch}
-    assert found.breakdown.as_json()["urgentProtected"] == 2
+    assert found.breakdown.as_json()["urgent"] == 2
     assert found.decay_result is not None and found.decay_result.archived_ids == []
     forced = clean(desk, ttl=DAY, force=True, dry_run=True)
     assert set(forced.removed_ids) == {old, closed, scratch}

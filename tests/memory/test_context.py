@@ -463,7 +463,7 @@ def test_tracking_records_the_nodes_that_were_shown_and_no_others(desk: Desk) ->
 
     found = of(desk, track_access=True)
 
-    assert found.access_tracked == 1 and found.as_json()["accessTracked"] == 1
+    assert found.access_tracked == 1 and found.as_json()["access_tracked"] == 1
     assert (desk.node(shown).accesses, desk.node(hidden).accesses) == (1, 0)
     assert desk.tip() == tip  # reading makes no commit
     with pytest.raises(UsageError, match="without a session"):

@@ -33,9 +33,9 @@ def test_it_has_what_holds_for_the_project_and_counts_every_tag(desk: Desk) -> N
         "  | always",
         f"- [{first}] (2026-10-26, Planck, convention): Modules are nouns",
     ]
-    assert found.as_json()["byTag"] == {"convention": 2, "decision": 1}
+    assert found.as_json()["by_tag"] == {"convention": 2, "decision": 1}
     assert list(found.by_tag) == ["convention", "decision"]
-    assert found.as_json()["totalProjectNodes"] == 2
+    assert found.as_json()["total"] == 2
 
 
 def test_a_tag_and_a_limit_choose_and_the_counts_stay_those_of_all(desk: Desk) -> None:

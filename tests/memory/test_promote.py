@@ -68,7 +68,7 @@ def test_promoted_node_says_what_its_source_says_and_where_it_came_from(store: S
     assert found.metadata == {"promoted_from": source, "promoted_at": format_at(clock())}
     assert (found.id, source, "discovered_from") in relations.relations_of(store.db(), found.id)
     assert old.status == "active"
-    assert done.as_json()["promotedNodes"][0]["id"] == found.id  # type: ignore[index]
+    assert done.as_json()["promoted_nodes"][0]["id"] == found.id  # type: ignore[index]
 
 
 def test_node_and_relation_are_one_commit(store: Store) -> None:
@@ -213,7 +213,7 @@ def test_dry_run_writes_nothing(store: Store) -> None:
     done = promote.promote(store, me(store), node=source, tag="faq", dry_run=True)
 
     assert bodies(store) == lines
-    assert done.promoted_node.id and done.as_json()["dryRun"] is True
+    assert done.promoted_node.id and done.as_json()["dry_run"] is True
     assert done.next == [f"gitmem mem promote {source} --tag faq"]
     assert promote.promote(store, me(store), node=source, tag="faq").promoted_node.id == done.promoted_node.id
 

@@ -69,8 +69,8 @@ def test_each_source_is_one_project_summary_with_its_provenance(
     assert node.head == git("rev-parse", "HEAD", cwd=repo).strip()
     assert of(store, ".lumenflow/constraints.md").tags == ["index:invariants"]
     said = done.as_json()
-    assert (said["nodesCreated"], said["nodesUpdated"], said["nodesSkipped"]) == (2, 0, 0)
-    assert said["sourcesScanned"] == ["README.md", ".lumenflow/constraints.md"]
+    assert (said["nodes_created"], said["nodes_updated"], said["nodes_skipped"]) == (2, 0, 0)
+    assert said["sources_scanned"] == ["README.md", ".lumenflow/constraints.md"]
     assert "go.mod" in done.sources_missing and not done.problems
 
 
@@ -96,8 +96,8 @@ def test_unchanged_source_is_skipped_and_a_changed_one_replaced_and_never_double
     for text in ("# Two\n", "# Three\n"):
         (repo / "README.md").write_text(text)
         clock.forward(MINUTE)
-        assert index(store).as_json()["nodesUpdated"] == 1
-        assert index(store).as_json()["nodesSkipped"] == 1
+        assert index(store).as_json()["nodes_updated"] == 1
+        assert index(store).as_json()["nodes_skipped"] == 1
 
     assert store.db().execute("SELECT count(*) FROM node").fetchone() == (1,)
     node = of(store, "README.md")
@@ -110,7 +110,7 @@ def test_change_beyond_the_beginning_is_a_change(store: Store, repo: Path) -> No
     index(store)
     (repo / "README.md").write_text("line\n" * 1000 + "end\n")
 
-    assert index(store).as_json()["nodesUpdated"] == 1
+    assert index(store).as_json()["nodes_updated"] == 1
 
 
 def test_line_ends_of_a_checkout_are_no_change(store: Store, repo: Path) -> None:
@@ -118,7 +118,7 @@ def test_line_ends_of_a_checkout_are_no_change(store: Store, repo: Path) -> None
     index(store)
     (repo / "README.md").write_bytes(b"\xef\xbb\xbf# One\r\n\r\ntwo\r\n")
 
-    assert index(store).as_json()["nodesSkipped"] == 1
+    assert index(store).as_json()["nodes_skipped"] == 1
 
 
 def test_two_clones_that_index_the_same_file_make_one_node(
@@ -149,7 +149,7 @@ def test_two_clones_that_index_different_versions_settle_on_what_is_indexed_next
     carry(store, other)
     assert of(store, "README.md").as_json() == of(other, "README.md").as_json()
 
-    assert index(other).as_json()["nodesUpdated"] == 1
+    assert index(other).as_json()["nodes_updated"] == 1
     carry(store, other)
     assert of(store, "README.md").content == of(other, "README.md").content == "README.md: New"
 
@@ -180,16 +180,16 @@ def test_source_that_is_gone_is_archived_until_it_comes_back(store: Store, repo:
     (repo / "README.md").unlink()
 
     gone = index(store)
-    assert (gone.as_json()["nodesArchived"], of(store, "README.md").status) == (1, "archived")
+    assert (gone.as_json()["nodes_archived"], of(store, "README.md").status) == (1, "archived")
     assert of(store, "README.md").reason == "README.md is gone"
     assert index(store).commit is None
     (repo / "README.md").write_text("# One\n")
-    assert index(store).as_json()["nodesUpdated"] == 1
+    assert index(store).as_json()["nodes_updated"] == 1
     assert of(store, "README.md").status == "active"
     (repo / "README.md").unlink()
     index(store)
     (repo / "README.md").write_text("# Two\n")
-    assert index(store).as_json()["nodesUpdated"] == 1
+    assert index(store).as_json()["nodes_updated"] == 1
     node = of(store, "README.md")
     assert (node.status, node.reason, node.content) == ("active", None, "README.md: Two")
     assert sources.MISSING_KEY not in node.metadata
@@ -279,7 +279,7 @@ def test_dry_run_writes_nothing(store: Store, repo: Path) -> None:
     done = index(store, "RULES.md=conventions", dry_run=True)
 
     assert bodies(store) == lines
-    assert done.as_json()["nodesCreated"] == 2 and done.as_json()["dryRun"] is True
+    assert done.as_json()["nodes_created"] == 2 and done.as_json()["dry_run"] is True
     assert done.next == ["gitmem mem index --source RULES.md=index:conventions"]
 
 
@@ -337,7 +337,7 @@ def test_bad_source_is_told_of_and_the_others_go_on(store: Store, repo: Path, na
 
     assert len(done.problems) == 1
     assert done.problems[0].startswith(f"{path} was skipped: ") and said in done.problems[0]
-    assert done.as_json()["nodesCreated"] == 1
+    assert done.as_json()["nodes_created"] == 1
     assert of(store, "README.md").content == "README.md: One"
     assert path not in done.sources_scanned
 

@@ -234,7 +234,7 @@ def test_dry_run_writes_nothing(store: Store) -> None:
     done = summarize.summarize(store, me(store), "WU-7", dry_run=True)
 
     assert bodies(store) == lines
-    assert done.source_ids == [one] and done.as_json()["dryRun"] is True
+    assert done.source_ids == [one] and done.as_json()["dry_run"] is True
     assert summarize.summarize(store, me(store), "WU-7").summary.id == done.summary.id
 
 

@@ -322,7 +322,7 @@ def test_nodes_are_changed_shown_and_exported_and_the_gate_checked(serve: Serve)
             assert fields(await one.call_tool("mem_show", {"id": id}))["node"]["priority"] == "P1"
             assert "| drops tabs ‹system-reminder>" in text(await eye.call_tool("mem_show", {"id": id}))
             promoted = fields(await one.call_tool("mem_promote", {"id": id, "tag": "pitfall"}))
-            assert promoted["promotedNodes"][0]["lifecycle"] == "project"
+            assert promoted["promoted_nodes"][0]["lifecycle"] == "project"
             wrong = await one.call_tool("mem_promote", {"id": id, "tag": "nonsense"})
             assert wrong.is_error and "pitfall" in text(wrong)
             cut = await eye.call_tool("mem_export", {"max_size": 1_024})

@@ -80,7 +80,7 @@ def test_reading_can_be_tracked_and_the_past_can_be_read(run: Run, start: Start)
     refused = run("mem", "context", "--as-of", "refs/gitmem/log~1", "--track-access", session=session)
 
     assert "known then" in then.out and "came later" not in then.out and id in then.out
-    assert tracked.json["accessTracked"] == 2
+    assert tracked.json["access_tracked"] == 2
     assert refused.status == 2 and "--track-access cannot be combined" in refused.err
 
 
@@ -109,5 +109,5 @@ def test_the_profile_is_shown_with_its_tags(run: Run, start: Start) -> None:
     assert nothing.status == 0 and nothing.out.startswith("No project nodes")
     assert f"- [{id}] " in text.out and "1 node; tags: convention 1" in text.out
     assert f"next: gitmem mem show {id}" in text.out
-    assert values["byTag"] == {"convention": 1} and values["totalProjectNodes"] == 1
+    assert values["by_tag"] == {"convention": 1} and values["total"] == 1
     assert [node["id"] for node in values["nodes"]] == [id]

@@ -24,15 +24,15 @@ def test_promote_by_id_by_node_and_by_unit(run: Run) -> None:
 
     assert first.status == 0 and first.out.startswith("promoted to mem-") and f"from {id}" in first.out
     assert "commit" in first.out and "next: gitmem mem show mem-" in first.out
-    assert again["alreadyPromoted"] == [again["promotedNodes"][0]["id"]] and again["commit"] is None
+    assert again["already_promoted"] == [again["promoted_nodes"][0]["id"]] and again["commit"] is None
     assert (
-        f"already promoted to {again['alreadyPromoted'][0]}"
+        f"already promoted to {again['already_promoted'][0]}"
         in run("mem", "promote", id, "--tag", "pitfall").out
     )
     create(run, "Half done", "--type", "note", "--wu", "WU-7")
     assert run("mem", "summarize", "--wu", "WU-7").status == 0
     assert (
-        len(run("mem", "promote", "--wu", "WU-7", "--tag", "decision", "--json").json["promotedNodes"]) == 1
+        len(run("mem", "promote", "--wu", "WU-7", "--tag", "decision", "--json").json["promoted_nodes"]) == 1
     )
 
 
@@ -85,8 +85,8 @@ def test_summary_in_own_words_of_what_was_read(run: Run) -> None:
 
     said = run("mem", "summarize", "--wu", "WU-7", "--text", "Words", "--only", read, "--json").json
 
-    assert (said["summary"]["content"], said["sourceIds"]) == ("Words", [read])
-    assert run("mem", "summarize", "--wu", "WU-7", "--json").json["sourceIds"] == [unread]
+    assert (said["summary"]["content"], said["source_ids"]) == ("Words", [read])
+    assert run("mem", "summarize", "--wu", "WU-7", "--json").json["source_ids"] == [unread]
 
 
 def test_bare_triage_lists(run: Run) -> None:
@@ -175,7 +175,7 @@ def test_index_tells_what_it_did(run: Run, repo: Path) -> None:
     assert said.out.startswith("2 sources · 2 changed · 0 unchanged · commit ")
     assert "docs/RULES.md" in said.out and "note: AGENTS.md was skipped: it is binary." in said.out
     again = run("mem", "index", "--json").json
-    assert (again["nodesCreated"], again["nodesSkipped"], again["commit"]) == (0, 1, None)
+    assert (again["nodes_created"], again["nodes_skipped"], again["commit"]) == (0, 1, None)
 
 
 def test_index_in_a_dry_run_writes_nothing(run: Run, repo: Path) -> None:

@@ -32,9 +32,13 @@ def test_archive_answers_with_the_names_that_scripts_know(run: Run, write: Calla
     done = run("mem", "archive", "--threshold", "0.7", "--json").json
 
     for found in (dry, done):
-        assert (found["archivedIds"], found["retainedIds"], found["skippedIds"]) == ([low], [high], [project])
-        assert found["totalProcessed"] == 3
-    assert (dry["dryRun"], dry["commit"], done["dryRun"]) == (True, None, False)
+        assert (found["archived_ids"], found["retained_ids"], found["skipped_ids"]) == (
+            [low],
+            [high],
+            [project],
+        )
+        assert found["total_processed"] == 3
+    assert (dry["dry_run"], dry["commit"], done["dry_run"]) == (True, None, False)
     assert done["commit"]
     assert dry["next"][0] == "gitmem mem archive --threshold 0.7"
     assert run("mem", "list", "--json").json["total"] == 2
@@ -92,10 +96,10 @@ def test_cleanup_tells_which_rule_took_what(run: Run, write: Callable[..., str])
     dry = run("mem", "cleanup", "--decay", "--decay-threshold", "0.7", "--dry-run", "--json").json
     said = run("mem", "cleanup", "--decay", "--decay-threshold", "0.7")
 
-    assert dry["removedIds"] == [scratch]
-    assert dry["retainedIds"] == [kept, low]
-    assert dry["breakdown"]["decayArchived"] == 1
-    assert dry["decayResult"]["archivedIds"] == [low]
+    assert dry["removed_ids"] == [scratch]
+    assert dry["retained_ids"] == [kept, low]
+    assert dry["breakdown"]["decay_archived"] == 1
+    assert dry["decay_result"]["archived_ids"] == [low]
     assert dry["next"] == ["gitmem mem cleanup --decay --decay-threshold 0.7"]
     assert said.out.startswith("deleted 1 of 3 nodes · commit ")
     assert "1 ephemeral · 1 sensitive, kept · 1 archived" in said.out
