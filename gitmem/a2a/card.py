@@ -15,7 +15,7 @@ from a2a.types import (
 from a2a.utils.constants import TransportProtocol
 
 from . import PROTOCOL
-from .incoming import INPUT_MODES, TEXT_TYPE
+from .incoming import DATA_TYPE, INPUT_MODES, TEXT_TYPE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def card_of(
         ],
         capabilities=AgentCapabilities(streaming=True, push_notifications=push, extended_agent_card=True),
         default_input_modes=list(INPUT_MODES),
-        default_output_modes=[TEXT_TYPE],
+        default_output_modes=[TEXT_TYPE, DATA_TYPE],
         skills=[AgentSkill(id=agent.name, name=agent.name, description=agent.description, tags=agent.tags)],
     )  # fmt: skip
     if token:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from a2a.types import Part
 from a2a.utils.errors import ContentTypeNotSupportedError, InvalidParamsError
-from google.protobuf.json_format import MessageToDict
+from google.protobuf.json_format import MessageToDict, ParseDict
 
+from ..invocation import bundle_encoding
 from ..records.ids import keyed_id
 from . import CLIENT_MESSAGE, CONTEXT, IDEMPOTENCY, METADATA, OUTPUT_MODES, PARTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
-    from a2a.types import Message, Part, SendMessageConfiguration
+    from a2a.types import Message, SendMessageConfiguration
 
 IDS_MAX = 256  # characters of ids that clients choose
 TEXT_TYPE, DATA_TYPE = "text/plain", "application/json"
@@ -41,7 +43,7 @@ class Incoming:
         self.task_id: str = message.task_id
         self.context_id: str = message.context_id
         self.references = list(message.reference_task_ids)
-        self.text = _text(message.parts)
+        self.text = text_of(message.parts) or "(no text)"
         self.payload: dict[str, Any] = {CLIENT_MESSAGE: message.message_id}
         if any(part.WhichOneof("content") != "text" or _is_described(part) for part in message.parts):
             self.payload[PARTS] = [MessageToDict(part) for part in message.parts]
@@ -67,7 +69,11 @@ def read(message: Message, configuration: SendMessageConfiguration) -> Incoming:
     for part in message.parts:
         kind = part.WhichOneof("content")
         if kind is None or (kind == "raw" and not part.raw):
-            raise InvalidParamsError(message="A part has no content: text, raw, url or data is needed.")
+            raise InvalidParamsError(message="A part has no content: text, url or data is needed.")
+        if kind == "raw":  # no text for a model or a program
+            raise ContentTypeNotSupportedError(
+                message=f"A part has bytes, of the media type {part.media_type[:80]!r}; text, data or the url of a file is valid."
+            )
         if part.media_type and kind == "text" and not part.media_type.startswith("text/"):
             raise ContentTypeNotSupportedError(
                 message=f"A part with text has the media type {part.media_type[:80]!r}; text/* is valid."
@@ -84,10 +90,37 @@ def _is_described(part: Part) -> bool:
     return bool(part.filename or part.media_type or part.HasField("metadata"))
 
 
-def _text(parts: Sequence[Part]) -> str:
-    """Return the texts of the parts; without one a line that says what there is, because a record needs a text."""
-    texts = [part.text for part in parts if part.WhichOneof("content") == "text"]
-    if any(text.strip() for text in texts):
-        return "\n\n".join(texts)
-    kinds = ", ".join(sorted({str(part.WhichOneof("content")) for part in parts}))
-    return f"({len(parts)} without text: {kinds})"
+def text_of(parts: Iterable[Part]) -> str:
+    """Return parts as one text, which reaches whoever runs the task: data as JSON, a file as its name and URL."""
+    texts = []
+    for part in parts:
+        kind = part.WhichOneof("content")
+        if kind == "data":
+            texts.append(bundle_encoding.shown(json_of(part)))
+        elif kind == "url":
+            texts.append(f"{part.filename or 'file'}: {part.url}")
+        elif kind == "text":
+            texts.append(part.text)
+    return "\n\n".join(filter(str.strip, texts))
+
+
+def json_of(part: Part) -> Any:
+    """Return the data of a part; whole numbers are integers, which the protocol does not tell from others."""
+    return _whole(MessageToDict(part)["data"])
+
+
+def json_part(value: object, *, takes_json: bool = True) -> Part:
+    """Return a JSON value as a part: as data, or as text where the other side, or JSON of the protocol, does not take it."""
+    if takes_json:
+        part = ParseDict({"data": value, "mediaType": DATA_TYPE}, Part())
+        if MessageToDict(part)["data"] == value:  # whose integers are exact up to 2**53
+            return part
+    return Part(text=bundle_encoding.shown(value))
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_whole(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _whole(each) for name, each in value.items()}
+    return int(value) if isinstance(value, float) and value.is_integer() else value

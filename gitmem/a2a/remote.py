@@ -17,12 +17,14 @@ from a2a.utils.constants import TransportProtocol
 from a2a.utils.errors import A2AError
 
 from ..invocation.served_task import DirectAnswer
+from .incoming import text_of
 from .remote_links import Link
-from .remote_task import RemoteError, RemoteTask, text_of
+from .remote_task import RemoteError, RemoteTask
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
+    from typing import Any
 
     from a2a.types import AgentCard, StreamResponse
 
@@ -54,7 +56,7 @@ class RemoteAgent:
         self._idle = threading.Event()
         self._idle.set()
 
-    def __call__(self, task: ServedTask) -> str:
+    def __call__(self, task: ServedTask) -> str | Mapping[str, Any]:
         """Send a task or an answer, pass the server's progress and artifacts on, and return its result.
 
         Raises:
@@ -74,14 +76,14 @@ class RemoteAgent:
         """Wait until nothing is sent any more, such as a cancellation."""
         self._idle.wait(seconds)
 
-    async def _run(self, task: ServedTask) -> str:
+    async def _run(self, task: ServedTask) -> str | Mapping[str, Any]:
         link = self._links.read(task.task_id) or Link()
         link.session = self._session
         self._links.write(task.task_id, link)
         async with _connected(self._url, self._token) as (client, modes):
             return await self._follow(client, RemoteTask(task, self._links, link, modes))
 
-    async def _follow(self, client: Client, remote: RemoteTask) -> str:
+    async def _follow(self, client: Client, remote: RemoteTask) -> str | Mapping[str, Any]:
         """Return the result of a task that the server has, or gets now."""
         asked = remote.request()
         if asked is not None and remote.link.id and not await remote.asks(client):

@@ -15,14 +15,15 @@ from a2a.types import (
     TaskState,
 )
 from a2a.utils.errors import A2AError
-from google.protobuf.json_format import MessageToDict, ParseDict
+from google.protobuf.json_format import MessageToDict
 
-from ..invocation import bundle_encoding
 from ..invocation.served_task import AuthNeededError, InputNeededError, TaskRejectedError
+from .incoming import DATA_TYPE, json_of, json_part, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection, Iterable
+    from collections.abc import AsyncIterator, Collection, Mapping
+    from typing import Any
 
     from a2a.client import Client
     from a2a.types import Artifact, TaskStatus
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from ..invocation.served_task import ServedTask
     from .remote_links import Link, RemoteLinks
 
-JSON = "application/json"
 POLL_SECONDS = 2.0  # between two looks at a task that can't be subscribed to
 _ENDS = (
     TaskState.TASK_STATE_COMPLETED,
@@ -62,13 +62,14 @@ class RemoteTask:
 
     def __init__(self, task: ServedTask, links: RemoteLinks, link: Link, modes: Collection[str]) -> None:
         self.task = task
-        self._takes_json = not {JSON, "*/*"}.isdisjoint(modes)
+        self._takes_json = not {DATA_TYPE, "*/*"}.isdisjoint(modes)
         self.link = link
         self.state = TaskState.TASK_STATE_UNSPECIFIED
         self.said = ""
         self._links = links
         self._answers = link.answers  # that the server has once it answers
         self._texts: dict[str, list[str]] = {}
+        self._objects: dict[str, dict[str, Any]] = {}  # of artifacts that are one object
         self._recorded: dict[str, bytes] = {}
 
     @property
@@ -98,11 +99,8 @@ class RemoteTask:
     def _context(self) -> Part:
         """Return all that the caller hands over: as JSON, or in a text where the server, or JSON of the protocol, does not take it."""
         context = self.task.handed_over
-        if self._takes_json:
-            part = ParseDict({"data": context, "mediaType": JSON}, Part())
-            if MessageToDict(part)["data"] == context:  # whose integers are exact up to 2**53
-                return part
-        return Part(text=f"What the caller hands over:\n{bundle_encoding.shown(context)}")
+        part = json_part(context, takes_json=self._takes_json)
+        return part if part.HasField("data") else Part(text=f"What the caller hands over:\n{part.text}")
 
     async def asks(self, client: Client) -> bool:
         """Return whether the server waits for us now: whoever authenticates elsewhere need not answer it."""
@@ -143,9 +141,15 @@ class RemoteTask:
             self._remember(update.task_id, update.context_id)
             self._add(update.artifact, append=update.append, last=update.last_chunk)
 
-    def result(self) -> str:
-        """Return the result of a task that has ended; raise what ends it otherwise, or the question."""
+    def result(self) -> str | Mapping[str, Any]:
+        """Return the result of a task that has ended, an object if it is one; raise what ends it otherwise, or the question."""
         if self.state == TaskState.TASK_STATE_COMPLETED:
+            if (
+                not self.said
+                and len(self._objects) == len(self._texts) == 1
+                and (found := next(iter(self._objects.values())))
+            ):
+                return found
             return self.said or "\n\n".join("".join(texts) for texts in self._texts.values())
         if self.state == TaskState.TASK_STATE_REJECTED:
             raise TaskRejectedError(self.said)
@@ -179,6 +183,10 @@ class RemoteTask:
         texts = self._texts.setdefault(artifact.artifact_id, [])
         if not append:
             texts.clear()
+            self._objects.pop(artifact.artifact_id, None)
+            if len(artifact.parts) == 1 and artifact.parts[0].HasField("data"):
+                found = json_of(artifact.parts[0])
+                self._objects |= {artifact.artifact_id: found} if isinstance(found, dict) else {}
         texts += filter(None, [text_of(artifact.parts)])
         self.task.artifact(
             [MessageToDict(part) for part in artifact.parts],
@@ -187,8 +195,3 @@ class RemoteTask:
             append=append,
             last_chunk=last,
         )
-
-
-def text_of(parts: Iterable[Part]) -> str:
-    """Return the texts of parts."""
-    return "\n\n".join(part.text for part in parts if part.text)

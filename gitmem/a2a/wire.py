@@ -17,7 +17,8 @@ from google.protobuf.json_format import ParseDict, ParseError
 
 from ..invocation import ANSWER
 from ..tasks import SUBMITTED, WORKING, artifacts
-from . import CLIENT_MESSAGE, CONTEXT, EXTENSION, METADATA, PARTS
+from . import CLIENT_MESSAGE, CONTEXT, EXTENSION, METADATA, OUTPUT_MODES, PARTS
+from .incoming import DATA_TYPE, json_part
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ STATES = {
     "canceled": TaskState.TASK_STATE_CANCELED,
     "rejected": TaskState.TASK_STATE_REJECTED,
 }
-END = "end"  # the id of the step that ends a task
+END, RESULT = "end", "result"  # the ids of the steps that end a task
 _RESULT_FIELDS = ("commit", "branch", "uncommitted")  # of a result's payload, in the metadata of the task
 
 
@@ -59,6 +60,8 @@ def task_of(task: FoldedTask) -> Task:
         if message is not None and (each.event == "message" or (each in said and each is not last)):
             found.history.append(message)
     found.artifacts.extend(filter(None, map(_artifact, artifacts.folded(task))))
+    if (result := _result(task)) is not None:
+        found.artifacts.append(result)
     found.status.CopyFrom(_status(task, last))
     metadata = _metadata(task)
     if metadata:
@@ -111,6 +114,10 @@ def steps(task: FoldedTask, *, is_over: bool) -> list[tuple[str, Event]]:
                     task_id=task.record["task_id"], context_id=context_of(task), artifact=artifact,
                     append=bool(each.record.get("append")), last_chunk=bool(each.record.get("last_chunk")),
                 )))  # fmt: skip
+    if is_over and (result := _result(task)) is not None:
+        found.append((RESULT, TaskArtifactUpdateEvent(
+            task_id=task.record["task_id"], context_id=context_of(task), artifact=result, last_chunk=True,
+        )))  # fmt: skip
     if is_over and task.is_finished:
         found.append((END, _update(task, _status(task, _last_report(task)))))
     return found
@@ -152,9 +159,25 @@ def _status_of(task: FoldedTask, event: TaskEvent, state: str) -> TaskStatus:
     found = TaskStatus(state=STATES.get(state, TaskState.TASK_STATE_UNSPECIFIED))
     found.timestamp.FromJsonString(event.record["at"])
     message = _message(task, event)
-    if message is not None:
+    if message is not None and state != "completed":  # a result is an artifact
         found.message.CopyFrom(message)
     return found
+
+
+def _result(task: FoldedTask) -> Artifact | None:
+    """Return the result of a task that is completed: an object as data, or a text; None without one."""
+    if task.state != "completed" or task.outcome is None:
+        return None
+    payload = task.outcome.record.get("payload") or {}
+    value = payload.get("result")
+    if isinstance(value, dict):
+        modes = (task.record.get("payload") or {}).get(OUTPUT_MODES)
+        wanted = {each for each in modes if isinstance(each, str)} if isinstance(modes, list) else set()
+        parts = [json_part(value, takes_json=not wanted or not wanted.isdisjoint((DATA_TYPE, "*/*")))]
+    else:
+        message = _message(task, task.outcome)
+        parts = list(message.parts) if message is not None else []
+    return Artifact(artifact_id=task.outcome.id, name=RESULT, parts=parts) if parts else None
 
 
 def _update(task: FoldedTask, status: TaskStatus) -> TaskStatusUpdateEvent:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from . import ANSWER
+from . import ANSWER, bundle_encoding
 from .served_task import DirectAnswer, InputNeededError, TaskRejectedError
 
 TYPE_CHECKING = False
@@ -124,8 +124,11 @@ def _result(value: object) -> RunEnd:
     if value is None or isinstance(value, str):
         return completed(value or "")
     if isinstance(value, dict):
-        text = value.get("message")
-        return completed(text if isinstance(text, str) else "", {"result": value})
+        try:
+            text = bundle_encoding.shown(value)
+        except (TypeError, ValueError, RecursionError) as error:
+            return failure("BAD_RESULT", type(error).__name__, f"The object is not JSON: {error}")
+        return completed(text, {"result": value})
     return failure(
         "BAD_RESULT", "TypeError", f"The function returned a {type(value).__name__}, not a text or an object."
     )

@@ -196,7 +196,7 @@ def test_i30_a_client_that_leaves_a_stream_costs_nothing(local: Local, answering
     async def job() -> None:
         async with client_of(local) as client:
             (found,) = await send(client, request("hello"))
-            assert found.task.status.message.parts[0].text == "Hello from TCK"
+            assert found.task.artifacts[0].parts[0].text == "Hello from TCK"
 
     talk(job)
 

@@ -48,6 +48,6 @@ def test_i30_a_text_goes_to_a_worker_in_another_process_and_back(gateway: Gatewa
         async with client_of(gateway, binding) as client:
             (found,) = await send(client, request("is the rounding right?"))
         assert found.task.status.state == TaskState.TASK_STATE_COMPLETED
-        assert found.task.status.message.parts[0].text == "Hello from TCK"
+        assert found.task.artifacts[0].parts[0].text == "Hello from TCK"
 
     talk(job)

@@ -54,7 +54,7 @@ def test_i30_a_message_is_answered_by_the_finished_task(
         async with client_of(local, binding) as client:
             (found,) = await send(client, request("is the rounding right?"))
         assert found.task.status.state == TaskState.TASK_STATE_COMPLETED
-        assert found.task.status.message.parts[0].text == "Hello from TCK"
+        assert found.task.artifacts[0].parts[0].text == "Hello from TCK"
         assert [each.message_id for each in found.task.history] == ["m-1"]
         return found.task.id
 
@@ -113,7 +113,7 @@ def test_i35_a_question_is_answered_in_the_same_task(
             (found,) = await send(client, request("the sums", id="m-2", task_id=asked.task.id))
         assert found.task.id == asked.task.id
         assert found.task.context_id == asked.task.context_id
-        assert found.task.status.message.parts[0].text == "Thank you"
+        assert found.task.artifacts[0].parts[0].text == "Thank you"
         assert [each.parts[0].text for each in found.task.history] == ["ask me", "What next?", "the sums"]
 
     talk(job)
@@ -216,7 +216,7 @@ def test_i11_a_message_with_a_key_makes_one_task(local: Local, binding: str) -> 
             await send(client, asked[0])
             other = request(metadata=key, configuration=NOW)
             other.message.parts.append(ParseDict({"data": {"rate": 7}}, Part()))
-            with pytest.raises(A2AError, match="has another payload"):
+            with pytest.raises(A2AError, match="has another message"):
                 await send(client, other)
             return {(await send(client, each))[0].task.id for each in asked}
 
