@@ -17,9 +17,7 @@ class AgentRoleDescriptor(BaseModel):
     model_config = ConfigDict(extra="allow")
 
     lifecycle_role: str = Field(description="The phase of the work that the agent owns.")
-    specialty_profile: str | None = Field(
-        default=None, description="The specialized view that it brings; missing in a request for any."
-    )
+    specialty_profile: str = Field(description="The specialized view that it brings.")
     role_alias: str | None = Field(default=None, description="The name that the role was given by.")
     capabilities: list[str] = Field(description="What it can do: no substitute for the role.")
 

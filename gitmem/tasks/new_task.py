@@ -179,6 +179,8 @@ def _fields(
     for name, value in options.items():
         if name not in _NOT_FIELDS and value:
             fields[_FIELD_NAMES.get(name, name)] = value
+    if not (fields.get("requested_role") or {}).get("specialty_profile"):
+        fields.pop("requested_role", None)  # any one is asked for: `target_role` says it
     for name in _TASKS:
         fields[name] = [find_task.resolve(store.db(), each, writing=True) for each in fields.get(name) or ()]
     return fields

@@ -46,11 +46,19 @@ def test_the_role_and_scope_asked_for_are_those_named_else_those_of_the_addresse
     start("Curie")
 
     stated = run("delegate", "x", "--to", "Bohr", "--json", session=planck).json["task"]
-    assert stated["requested_role"] == {"lifecycle_role": "implementer", "specialty_profile": "test"}
+    assert stated["requested_role"] == {
+        "lifecycle_role": "implementer",
+        "specialty_profile": "test",
+        "capabilities": [],
+    }
     assert stated["requested_ownership_scope"]["paths"] == ["src/**"]
     named = run("delegate", "x", "--to", "Bohr", "--role", "reviewer/docs", "--scope", "docs/**", "--json",
                 session=planck).json["task"]  # fmt: skip
-    assert named["requested_role"] == {"lifecycle_role": "reviewer", "specialty_profile": "docs"}
+    assert named["requested_role"] == {
+        "lifecycle_role": "reviewer",
+        "specialty_profile": "docs",
+        "capabilities": [],
+    }
     assert named["requested_ownership_scope"] == {"responsibility_kinds": ["verify"], "paths": ["docs/**"]}
 
     general, implement = "implementer/general is requested.", "kinds=implement is requested."
@@ -136,10 +144,10 @@ def test_whoever_is_something_else_than_asked_is_shown_as_a_mismatch(run: Run, s
     renewed = run("task", "renew", id, "--json", session=bohr).json
     for answer in (row, found, renewed):
         assert {name: answer[name] for name in COMPARED} == {
-            "requested_role": {"lifecycle_role": "reviewer", "specialty_profile": "docs"},
+            "requested_role": {"lifecycle_role": "reviewer", "specialty_profile": "docs", "capabilities": []},
             "requested_ownership_scope": {"responsibility_kinds": ["verify"], "paths": ["docs/**"]},
             "requested_model": "haiku", "model": "opus",
-            "actual_role": {"lifecycle_role": "implementer", "specialty_profile": "general"},
+            "actual_role": {"lifecycle_role": "implementer", "specialty_profile": "general", "capabilities": []},
             "actual_ownership_scope": {"responsibility_kinds": ["implement"], "paths": ["src/**"]},
             "role_mismatch": True, "scope_mismatch": True, "scope_fields": ["responsibility_kinds", "paths"],
             "model_mismatch": True,

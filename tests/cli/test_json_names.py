@@ -41,11 +41,14 @@ def answers(run: Run, start: Start) -> dict[str, Any]:
     bohr = start("Bohr", "--role", "implementer/test", "--scope", "paths=src/**")
     run("mem", "create", "Round once", "--wu", "WU-7", session=planck)
     found = {"signal": run("signal", "to all", "--broadcast", "--json", session=planck).json}
-    for to in ("Bohr", "role:implementer/test", "role:reviewer"):
+    for to in ("Bohr", "role:implementer/test", "role:implementer", "role:reviewer"):
         made = run(
             "delegate", "Write it", "--to", to, "--scope", "paths=src/**", "--json", session=planck
         ).json
         found[f"delegate {to}"] = made
+    for to in ("role:implementer", "role:reviewer"):
+        found[f"call {to}"] = run("call", to, "x", "--no-wait", "--json", session=planck).json
+        found[f"task of {to}"] = run("task", "list", "--json", session=planck).json
     id = found["delegate Bohr"]["task"]["task_id"]
     found["task take"] = run("task", "take", id, "--json", session=bohr).json
     found["task show"] = run("task", "show", id, "--json", session=bohr).json

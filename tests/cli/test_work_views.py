@@ -78,7 +78,11 @@ def test_every_answer_has_the_names_of_the_role_contract(scene: Scene) -> None:
         assert answer.keys() >= TASK_FIELDS
         found = [answer[name] for name in ("role_mismatch", "scope_mismatch", "model_mismatch")]
         assert found == [True] * 3
-        assert answer["requested_role"] == {"lifecycle_role": "reviewer", "specialty_profile": "docs"}
+        assert answer["requested_role"] == {
+            "lifecycle_role": "reviewer",
+            "specialty_profile": "docs",
+            "capabilities": [],
+        }
         assert answer["actual_role"]["role_alias"] == "test-engineer"
     (other,) = (scene.json("delegate", "More", *DELEGATE)["task"],)
     assert {"requested_role", "requested_ownership_scope", "requested_model"} <= other.keys()

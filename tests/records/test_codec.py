@@ -188,7 +188,7 @@ def test_an_unfit_field_is_refused_by_name(fields: dict[str, Any], sentence: str
         ("session", "agent_identity", "human:role:purpose"),
         ("session", "event", "pause"),
         ("session", "session_id", "3f9k2m7q1x0z"),
-        ("receipt", "delivery_state", "acked"),
+        ("receipt", "delivery_state", "seen"),
         ("receipt", "answers_digest", ""),
         ("name", "name", "tab\there"),
         ("name", "event", "rename"),

@@ -22,7 +22,7 @@ from tests.sandbox import HOUR, Agent, Clock
 from .events_by_hand import Task
 
 PLANNER, BOHR, CURIE = "codex:planner:one", "claude:worker:bohr", "claude:worker:curie"
-ASKED = {"lifecycle_role": "implementer", "specialty_profile": "test"}
+ASKED = {"lifecycle_role": "implementer", "specialty_profile": "test", "capabilities": []}
 SCOPE = {"responsibility_kinds": ["implement"], "wu_ids": ["WU-7"]}
 MINUTE = 60 * 1_000_000
 
@@ -52,7 +52,11 @@ def test_r21_a_receipt_has_what_was_asked_and_what_came(store: Store) -> None:
         "client": "codex", "requested_model": "opus",
     }  # fmt: skip
     assert (said["requested_role"], said["role_mismatch"], said["scope_mismatch"]) == (ASKED, True, True)
-    assert said["actual_role"] == {"lifecycle_role": "reviewer", "specialty_profile": "docs"}
+    assert said["actual_role"] == {
+        "lifecycle_role": "reviewer",
+        "specialty_profile": "docs",
+        "capabilities": [],
+    }
     assert said["requested_ownership_scope"] == SCOPE
     assert said["actual_ownership_scope"] == {"responsibility_kinds": ["verify"], "paths": ["docs/**"]}
     assert (said["launch"], said["take"] is None) == (made.launch, False)
@@ -66,6 +70,7 @@ def test_r21_a_launcher_may_state_the_role_and_scope_of_the_worker(store: Store)
         "lifecycle_role": "reviewer",
         "specialty_profile": "general",
         "role_alias": "code-reviewer",
+        "capabilities": [],
     }
     assert made.role_mismatch and made.actual_ownership_scope == {
         "responsibility_kinds": ["verify"],
@@ -157,7 +162,11 @@ def test_r23_a_relaunch_names_the_role_asked_for_the_last_one_and_the_reason(
         "its session ended",
         first.launch,
     )
-    assert made.last_actual_role == {"lifecycle_role": "reviewer", "specialty_profile": "docs"}
+    assert made.last_actual_role == {
+        "lifecycle_role": "reviewer",
+        "specialty_profile": "docs",
+        "capabilities": [],
+    }
 
     curie = Agent(store, CURIE, role="implementer/test")
     task_work.take(store, curie.caller, task_id)
@@ -165,7 +174,11 @@ def test_r23_a_relaunch_names_the_role_asked_for_the_last_one_and_the_reason(
     again = launch.relaunch(store, planner.caller, task_id, "given back")
     assert again.last_actual_role == ASKED
     roles = [each.actual_role for each in task_list.show(store, task_id).launches]
-    assert roles == [{"lifecycle_role": "reviewer", "specialty_profile": "docs"}, ASKED, None]
+    assert roles == [
+        {"lifecycle_role": "reviewer", "specialty_profile": "docs", "capabilities": []},
+        ASKED,
+        None,
+    ]
 
 
 def test_r23_a_relaunch_of_a_live_worker_is_refused(store: Store, clock: Clock) -> None:
