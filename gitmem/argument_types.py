@@ -9,7 +9,6 @@ from inspect import CO_VARARGS, unwrap
 
 from .commit_message import cut
 from .errors import GitmemError, UsageError
-from .memory.versioned_node import VersionedNode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ _SHARED = {
 }  # fmt: skip
 _LIST = ("list", "Sequence", "Iterable", "Collection", "tuple", "set")
 _WORDS: dict[str, tuple[Any, str]] = {
-    "None": (type(None), "None"), "VersionedNode": (VersionedNode, "a node"), "str": (str, "a text"), "bool": (bool, "True or False"), "int": (int, "a whole number"),
+    "None": (type(None), "None"), "VersionedNode": ((), "a node"), "str": (str, "a text"), "bool": (bool, "True or False"), "int": (int, "a whole number"),
     "float": ((int, float), "a number"), "Mapping": (Mapping, "a dict"), "dict": (dict, "a dict"), "Callable": (Callable, "a function"),
     "Function": (Callable, "a function"), **dict.fromkeys(_LIST, (Iterable, "a list")),
 }  # fmt: skip
@@ -109,6 +108,8 @@ def _may_be(value: object, kind: str) -> bool:
         return True
     if name in _LIST and isinstance(value, (str, bytes, Mapping)):
         return False
+    if type(value).__name__ == name:
+        return True
     if not isinstance(value, known[0]) or (name in ("int", "float") and isinstance(value, bool)):
         return False
     if name in _LIST and isinstance(value, (list, tuple)) and (of := _parts(inner.removesuffix("]"))):

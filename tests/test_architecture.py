@@ -29,6 +29,7 @@ ORDER = (
     "gitmem.index",
     "gitmem.trust",
     "gitmem.commit_message",
+    "gitmem.argument_types",
     "gitmem.store_domain",
     "gitmem.store_index",
     "gitmem.commit_process",
