@@ -52,9 +52,9 @@ class Mailbox(ABC):
     def fill(self, count: int) -> None:
         """Store this many messages that are already read."""
 
-    @abstractmethod
     def command(self, number: int = 0) -> list[str]:
-        """Return the command that sends a message to the reader as one of the writers."""
+        """Return the command that sends a message to the reader as one of the writers; a program without one has its own `sending`."""
+        raise NotImplementedError
 
     def sending(self, number: int) -> Callable[[], None]:
         """Return a function that sends one message as that writer; it raises an error if the program reports one."""

@@ -211,8 +211,16 @@ class Environment:
             client=self.client,
         )
 
-    def caller(self) -> Caller:
-        """Return the caller; raise UsageError if nothing identifies it, or more than one session is possible."""
+    def caller(self, *, dry_run: bool = False) -> Caller:
+        """Return the caller; raise UsageError if nothing identifies it, or more than one session is possible.
+
+        Args:
+            dry_run: Nothing is written, so nobody needs to be identified: return a caller without a name then.
+        """
+        if dry_run and self.caller_if_any() is None:
+            from gitmem.agents.caller_identity import NOBODY, Caller
+
+            return Caller(NOBODY, "", "nobody")
         if self._caller is None:
             from gitmem.agents import caller
 

@@ -13,7 +13,7 @@ import pytest
 from benchmarks import peers, transfer
 from benchmarks.__main__ import SOURCES
 from benchmarks.background_processes import AdoptedProcesses
-from benchmarks.mailboxes import Gitmem, GitmemLibrary
+from benchmarks.mailboxes import Gitmem, GitmemLibrary, Mailbox
 from benchmarks.measure import TABLE_HEAD, Figure, not_measured
 from benchmarks.rows import EVERY
 from benchmarks.syscalls import SyscallsBeforeAnswer
@@ -217,3 +217,16 @@ def test_only_what_the_answer_waits_for_is_counted() -> None:
     seen = SyscallsBeforeAnswer(TRACE.splitlines(keepends=True))
 
     assert (seen.syncs, seen.git) == (3, 1)
+
+
+def test_each_program_that_is_compared_can_be_used() -> None:
+    """A class that lacks a method ends the comparison with a TypeError, after the programs were installed."""
+    from benchmarks import other_mailboxes
+
+    kinds = [
+        each
+        for each in vars(other_mailboxes).values()
+        if isinstance(each, type) and issubclass(each, Mailbox)
+    ]
+    assert {each.__name__ for each in kinds} >= {"AgentMailCli", "Hcom", "McpAgentMail"}
+    assert {each.__name__: each.__abstractmethods__ for each in (*kinds, Gitmem, GitmemLibrary) if each is not Mailbox and each.__abstractmethods__} == {}  # fmt: skip

@@ -61,7 +61,8 @@ def call(
     from ..values import choice, metadata, typed, words
     from .watch import WatchEnded
 
-    store, caller, message = committing(at), at.caller(), typed(text, "text")
+    store, message = committing(at), typed(text, "text")
+    caller = at.caller(dry_run=dry_run and not (with_context or with_memory))  # else that is the caller's
     options: CallOptions = {
         "timeout": seconds(timeout), "join": choice("--join", join, (ALL, ANY)) or ALL, "wait": not no_wait, "idempotency_key": idempotency_key,
         "cancel_on_timeout": cancel_on_timeout, "again": again, "once": once, "within": variable(TASK), "allow_secret": allow_secret,

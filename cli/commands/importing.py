@@ -33,7 +33,7 @@ def lumenflow(
     at.store(long_lived=True).progress = output.progress(progress)
     found = import_files.import_folder(
         at.store(),
-        at.caller(),
+        at.caller(dry_run=dry_run),
         os.path.join(at.folder, folder),
         dry_run=dry_run,
         allow_secret=allow_secret,

@@ -148,9 +148,9 @@ def _tool(method: Callable[..., Any], name: str) -> Tool:
     tool = Tool.from_function(
         method,
         description=inspect.cleandoc(str(method.__doc__)).replace("\n", " "),
-        annotations=ToolAnnotations(read_only_hint=True)
+        annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False)
         if reads
-        else ToolAnnotations(destructive_hint=name == "mem_delete"),
+        else ToolAnnotations(destructive_hint=name == "mem_delete", open_world_hint=name == "sync"),
     )
     tool.parameters = _slim(tool.parameters)
     return tool

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 SET_MAIL = "git config user.email you@example.org"
 WORKSPACE = "gitmem.workspace"  # setting: the workspace of new sessions, and of callers without a session
+NOBODY = "human:nobody"  # who makes a dry run
 NAMED_MAX = 3  # workspaces in a sentence
 
 

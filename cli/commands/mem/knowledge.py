@@ -41,7 +41,7 @@ def promote(
         raise UsageError("ID and --node name different nodes. Nothing was written.", code="usage")
     found = operation.promote(
         at.store(),
-        at.caller(),
+        at.caller(dry_run=dry_run),
         node=id if id is not None else node,
         wu=named_unit(at, wu),
         tag=tag or "",
@@ -75,7 +75,7 @@ def summarize(
     """Summarize a work unit in one node. Covers nodes without a summary, and marks each node it covers."""
     from gitmem.memory import summarize as operation
 
-    unit = named_unit(at, wu) if wu is not None else at.caller().wu_id
+    unit = named_unit(at, wu) if wu is not None else at.caller(dry_run=dry_run).wu_id
     if not unit:
         raise UsageError(
             "Missing work unit: your session has none. Nothing was written.",
@@ -85,7 +85,7 @@ def summarize(
         )
     found = operation.summarize(
         at.store(),
-        at.caller(),
+        at.caller(dry_run=dry_run),
         unit,
         text=typed(text, "summary"),
         only=parts(only),
@@ -216,5 +216,5 @@ def index(
     for each in source or ():
         path, equals, tags = each.rpartition("=")
         given.append(f"{at.paths([path])[0]}={tags}" if equals and path else each)
-    found = operation.index(at.store(), at.caller(), sources=given, dry_run=dry_run)
+    found = operation.index(at.store(), at.caller(dry_run=dry_run), sources=given, dry_run=dry_run)
     output.answer(at.json, found, render.indexed)

@@ -32,7 +32,7 @@ def archive(
     from gitmem.memory import archive as operation
 
     archived = operation.archive(
-        at.store(), at.caller(), threshold=score(threshold), half_life=half_life(half_life_), force=force,
+        at.store(), at.caller(dry_run=dry_run), threshold=score(threshold), half_life=half_life(half_life_), force=force,
         dry_run=dry_run,
     )  # fmt: skip
     output.answer(at.json, archived, render.archived)
@@ -64,7 +64,7 @@ def cleanup(
     from gitmem.memory import cleanup as operation
 
     cleaned = operation.cleanup(
-        at.store(), at.caller(), ttl=micros(ttl), session=session, decay=decay,
+        at.store(), at.caller(dry_run=dry_run), ttl=micros(ttl), session=session, decay=decay,
         decay_threshold=score(threshold), half_life=half_life(half_life_), force=force, dry_run=dry_run,
     )  # fmt: skip
     output.answer(at.json, cleaned, render.cleaned)
@@ -87,7 +87,7 @@ def delete(
     from gitmem.memory import delete as operation
 
     deleted = operation.delete(
-        at.store(), at.caller(), ids or (), tags=parts(tag), older_than=micros(older_than), wu=named_unit(at, wu),
+        at.store(), at.caller(dry_run=dry_run), ids or (), tags=parts(tag), older_than=micros(older_than), wu=named_unit(at, wu),
         reason=reason, dry_run=dry_run,
     )  # fmt: skip
     output.answer(at.json, deleted, render.deleted)

@@ -20,7 +20,7 @@ from tests.hook_agents import handed, said
 
 from .conftest import Serve, fields, text, within
 
-SCHEMA_MAX_BYTES = 16 * 1024
+SCHEMA_MAX_BYTES = 17 * 1024  # with hints for the client, which no model reads
 WORDS_MAX = 150
 INSTRUCTIONS_MAX = 2_048  # Claude Code cuts there
 NAMES = {
@@ -424,6 +424,19 @@ def test_what_a_model_reads_before_the_first_call_is_small() -> None:
             len((each.description or "").split()) >= WORDS_MAX} == {}  # fmt: skip
     assert len(server.INSTRUCTIONS) < INSTRUCTIONS_MAX
     assert all(each.input_schema["additionalProperties"] is False for each in listed)
+
+
+def test_a_cautious_client_need_not_ask_before_tools_that_stay_in_the_repository() -> None:
+    """Without these hints a client takes a tool for one that may destroy things and reaches the open world."""
+    nobody: Any = None  # nothing is called
+    listed = asyncio.run(server.Server(*server.groups(nobody, nobody, nobody)).list_tools())
+    hints = {each.name: each.annotations for each in listed}
+    assert {name for name, each in hints.items() if each and each.open_world_hint is not False} == {"sync"}
+    assert {
+        name
+        for name, each in hints.items()
+        if each and not (each.read_only_hint or each.destructive_hint is False)
+    } == {"mem_delete"}
 
 
 def test_a_tool_tells_that_work_is_done_and_accepts_a_new_work_unit(serve: Serve, shop: Path) -> None:
