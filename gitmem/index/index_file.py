@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from .. import atomic_write, state_files
+from ..digests import sha256
 from . import engine
 from .engine import sqlite3
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 BUSY_MILLISECONDS = engine.READER_MILLISECONDS
 CORE_VERSION = 2
 KEPT = ("lost", "before", "before_file")  # tables of `lost_lines`, which `reshape` keeps
+LOST = "CREATE TABLE lost (key BLOB PRIMARY KEY, epoch INTEGER, path TEXT, body TEXT)"
+LAZY = "memory_words*"  # what the search makes when it is used
 CORE = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID",
     # A folder's path ends in `/`, the root's is empty. Files of write-ahead logs have negative ids, see `generations`.
@@ -66,7 +69,7 @@ class Index:
     """An open index.
 
     Args:
-        views: The views to keep. If they have an attribute `shape`, `version` returns it.
+        views: The views to keep. If they have an attribute `shape`, it is used without asking them.
         read: Returns the records of lines, in groups without the lines that are not records.
         writable: Whether this process may write the file.
     """
@@ -83,7 +86,7 @@ class Index:
         self.views = views
         self.read = read
         self.writable = writable
-        self._version: int | None = getattr(views, "shape", None)
+        self._shape: tuple[int, int] | None = getattr(views, "shape", None)
         self.preloaded: tuple[Sequence[bytes], Group] | None = (
             None  # expected lines, with the result of `read`
         )
@@ -98,35 +101,68 @@ class Index:
         """Return the number of lines that a view could not process."""
         return int(self.db.execute("SELECT count(*) FROM skipped").fetchone()[0])
 
-    def version(self) -> int:
-        """Return the expected `PRAGMA user_version`; another value means another shape."""
-        if self._version is None:
+    def shape(self) -> tuple[int, int]:
+        """Return the expected `PRAGMA user_version`, and the digest of the statements that make all tables."""
+        if self._shape is None:
             text = repr([CORE_VERSION, CORE, [(view.version, view.ddl) for view in self.views]])
-            self._version = int.from_bytes(text.encode(), "big") % 0x7FFFFFFF
-        return self._version
+            db = sqlite3.connect(":memory:", isolation_level=None)
+            for statement in (*CORE, *(each for view in self.views for each in view.ddl)):
+                db.execute(statement)
+            self._shape = int.from_bytes(text.encode(), "big") % 0x7FFFFFFF, _digest(db)
+            db.close()
+        return self._shape
 
     def is_shaped(self) -> bool:
-        """Return whether the tables have the expected shape."""
-        return bool(self.db.execute("PRAGMA user_version").fetchone()[0] == self.version())
+        """Return whether the tables have the expected shape.
+
+        Raises:
+            sqlite3.DatabaseError: They say so, and have another one.
+        """
+        return has_shape(self.db, self.shape())
 
     def reshape(self) -> None:
         """Empty all tables except `KEPT`; readers see the old content until the caller's transaction commits."""
         tables = self.db.execute(
-            "SELECT type, name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'"
+            "SELECT type, name, sql FROM sqlite_master WHERE type IN ('table', 'view', 'trigger')"
+            " AND name NOT LIKE 'sqlite_%' ORDER BY type DESC"
         ).fetchall()
-        for type, name in tables:
-            if name not in KEPT:
+        for type, name, sql in tables:
+            if name not in KEPT or type != "table" or (name == "lost" and sql != LOST):
+                name = name.replace('"', '""')
                 self.db.execute(f'DROP {type} IF EXISTS "{name}"')
         for statement in CORE:
             self.db.execute(statement)
         for view in self.views:
             for statement in view.ddl:
                 self.db.execute(statement)
-        self.db.execute(f"PRAGMA user_version = {self.version()}")
+        self.db.execute(f"PRAGMA user_version = {self.shape()[0]}")
 
     def close(self) -> None:
         """Close the connection to the index."""
         self.db.close()
+
+
+def has_shape(db: sqlite3.Connection, shape: tuple[int, int]) -> bool:
+    """Return whether an index has a shape, by its number.
+
+    Raises:
+        sqlite3.DatabaseError: It has this number, but other tables, views, indexes or triggers: somebody has put it there.
+    """
+    if db.execute("PRAGMA user_version").fetchone()[0] != shape[0]:
+        return False
+    if _digest(db) != shape[1]:
+        raise sqlite3.DatabaseError("malformed: the schema of the index is not gitmem's")
+    return True
+
+
+def _digest(db: sqlite3.Connection) -> int:
+    """Return a number for the statements that made all tables, views, indexes and triggers, but those made when needed."""
+    (text,) = db.execute(
+        "SELECT group_concat(sql) FROM sqlite_master WHERE sql <> ?"
+        " AND NOT (type IN ('table', 'index') AND name GLOB ? AND sql NOT LIKE '%(%(%')",  # an expression has parentheses
+        (LOST, LAZY),
+    ).fetchone()
+    return int.from_bytes(sha256((text or "").encode()).digest()[:6], "big")
 
 
 def can_write(db: sqlite3.Connection) -> bool:
@@ -180,8 +216,11 @@ def open_copy(
     copy = copy_of(path(repo, machine))
     if copy is not None:
         index = Index(copy, views, read, writable=False)
-        if index.is_shaped():
-            return index
+        try:
+            if index.is_shaped():
+                return index
+        except sqlite3.DatabaseError:
+            pass  # not ours: it is not used
         copy.close()
     return in_memory(views, read)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 KEYS_AT_ONCE = 500
 COUNT_MAX = 10_000
-_MAKE = "CREATE TABLE IF NOT EXISTS lost (key BLOB PRIMARY KEY, epoch INTEGER, path TEXT, body TEXT)"
+_MAKE = index_file.LOST.replace("TABLE", "TABLE IF NOT EXISTS", 1)
 _FILL = (
     "INSERT OR IGNORE INTO lost SELECT b.key, 0, CASE WHEN f.id > 0 THEN f.parent || f.name ELSE '' END, b.body"
     " FROM before b JOIN before_file f ON f.id = b.file WHERE b.key NOT IN (SELECT key FROM line)"

@@ -71,11 +71,13 @@ class Snapshots:
 
     Args:
         machine: The machine, as for `index_file.path`.
-        shape: The `Index.version` for the views that the caller reads.
+        shape: The `Index.shape` for the views that the caller reads.
         elsewhere: Folders of write-ahead logs outside the repository.
     """
 
-    def __init__(self, repo: Repo, machine: str, shape: int, elsewhere: Sequence[str] = ()) -> None:
+    def __init__(
+        self, repo: Repo, machine: str, shape: tuple[int, int], elsewhere: Sequence[str] = ()
+    ) -> None:
         self._repo = repo
         self._where = index_file.path(repo, machine)
         self._shape = shape
@@ -137,7 +139,7 @@ class Snapshots:
             OSError: A file was removed, so its commit is newer than the index.
         """
         db.execute("BEGIN")
-        if db.execute("PRAGMA user_version").fetchone()[0] != self._shape:
+        if not index_file.has_shape(db, self._shape):
             return None
         row = db.execute("SELECT value FROM meta WHERE key = 'tip'").fetchone()
         if row is None:

@@ -122,5 +122,5 @@ def test_where_no_file_can_be_made_it_is_in_memory(log: LocalLog, monkeypatch: p
     index = fill.open_temporary(views.VIEWS, records.read_groups)
 
     catch_up.catch_up(index, log)
-    assert opened == ["", ":memory:"]
+    assert opened == ["", ":memory:", ":memory:"]  # the trial, the index, and what its tables look like
     assert index.db.execute("SELECT count(*) FROM line").fetchone() == (4,)
