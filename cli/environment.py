@@ -32,6 +32,7 @@ MARKERS = (
     ("CODEX_SANDBOX_NETWORK_DISABLED", "codex"), ("GEMINI_CLI", "gemini"), ("CURSOR_AGENT", "cursor"),
     ("OPENCODE", "opencode"), ("CLINE_ACTIVE", "cline"), ("COPILOT_CLI", "copilot"), ("AI_AGENT", ""),
 )  # fmt: skip
+_REPO_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR")
 _left: list[Store] = []  # stores of an ending process, referenced because an unreferenced store is closed
 IDENTITIES = ("GITMEM_AGENT_IDENTITY", "LUMENFLOW_AGENT_IDENTITY")
 
@@ -130,21 +131,40 @@ class Environment:
 
     @property
     def repo(self) -> Repo:
-        """The repository that the command works in."""
+        """The repository that the command works in. -C outranks the variables that a hook or alias of git passes on."""
         if self._repo is None:
+            given = self._named_by_variables()
             self._repo = find(
                 self.folder,
                 named=bool(self.directory),
-                git_dir=os.environ.get("GIT_DIR"),
-                work_tree=os.environ.get("GIT_WORK_TREE"),
-                common_dir=os.environ.get("GIT_COMMON_DIR"),
+                git_dir=given.get("GIT_DIR"),
+                work_tree=given.get("GIT_WORK_TREE"),
+                common_dir=given.get("GIT_COMMON_DIR"),
             )
         return self._repo
 
+    def _named_by_variables(self) -> dict[str, str]:
+        """Return git's variables that name the repository, unless -C does; the folder of a hook is not the user's choice."""
+        if self.directory and not self.is_hook:
+            return {}
+        return {name: value for name in _REPO_VARIABLES if (value := os.environ.get(name))}
+
+    def trusted_repo(self) -> Repo:
+        """Return the repository for a command that opens no store; raise StoreError if git does not trust it."""
+        from gitmem.git import safe_directory
+
+        safe_directory.reject_untrusted(self.repo)
+        return self.repo
+
     @property
     def same_repo_options(self) -> list[str]:
-        """The options with which another process finds the same repository."""
-        return ["-C", self.repo.worktree or os.path.abspath(self.folder)]
+        """The options with which another process finds the same repository; none where variables name it, which are made absolute."""
+        repo = self.repo
+        if not self._named_by_variables():
+            return ["-C", repo.worktree or os.path.abspath(self.folder)]
+        values = (repo.git_dir, repo.worktree, repo.common)
+        os.environ.update({name: value for name, value in zip(_REPO_VARIABLES, values, strict=True) if value})
+        return []
 
     def paths(self, typed: Sequence[str]) -> list[str]:
         """Return files and folders from the command line as paths from the top of the work tree."""

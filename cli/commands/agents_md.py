@@ -52,7 +52,7 @@ def agents_md(
             output.write_lines([str(found.text).rstrip("\n")])
         return 0
     if file is None:
-        path = operation.default(at.repo.worktree)
+        path = operation.default(at.trusted_repo().worktree)
         named = os.path.relpath(path, at.folder)
     else:
         path, named = os.path.join(at.folder, file), file
@@ -65,6 +65,6 @@ def agents_md(
 def _worktree(at: Environment) -> str | None:
     """Return the top of the work tree; None outside of one, where FILE can still be given."""
     try:
-        return at.repo.worktree
+        return at.trusted_repo().worktree
     except UsageError:
         return None

@@ -138,9 +138,9 @@ def client_folders(at: Environment, scope: str = "user") -> ClientFolders:
 
 
 def _repo_or_none(at: Environment) -> Repo | None:
-    """Return the repository, or None outside of one."""
+    """Return the repository, or None outside of one; raise StoreError if git does not trust it."""
     try:
-        return at.repo
+        return at.trusted_repo()
     except UsageError as error:
         if error.code != "not-a-repository":
             raise

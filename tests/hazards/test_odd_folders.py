@@ -92,10 +92,15 @@ def test_a_repository_of_somebody_else_is_used_only_where_git_trusts_it(
     assert desk("roster").status == 0  # git is asked only where the owner is another one
     own = os.geteuid()
     monkeypatch.setattr("os.geteuid", lambda: own + 1)
-    for command in (["signal", "hi"], ["roster"], ["sync"], ["init"], ["doctor"]):
+    written = (["hooks", "install", "--client", "claude-code"], ["hooks", "install", "--scope", "user", "--client", "cline"],
+               ["hooks", "uninstall"], ["agents-md", "--write"], ["agents-md", "AGENTS.md", "--remove"], ["hooks", "status"],
+               ["hooks", "install", "--git", "pre-commit"])  # fmt: skip
+    before = {path for path in tmp_path.rglob("*") if "gitmem" not in path.parts}
+    for command in (["signal", "hi"], ["roster"], ["sync"], ["init"], ["doctor"], *written):
         said = desk(*command, "--json", session=planck)
         assert (said.status, said.error["code"]) == (4, "dubious-ownership"), said
         assert said.json["next"] == [f"git config --global --add safe.directory {desk.repo}"]
+    assert {path for path in tmp_path.rglob("*") if "gitmem" not in path.parts} == before
     trusting = tmp_path / "gitconfig"
     trusting.write_text(f"[safe]\n\tdirectory = {desk.repo}\n")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(trusting))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -296,6 +297,43 @@ def test_git_dir_and_work_tree_name_the_repository(tmp_path: Path, git: Git, des
     assert sent.status == 0 and sent.json["commit"] in refs(desk.repo)
     assert refs(other) == ""
     assert not (other / ".git" / "gitmem").exists()
+
+
+def test_a_named_folder_outranks_git_s_variables(tmp_path: Path, git: Git, desk: Desk) -> None:
+    """Within a hook or alias of another repository `-C` means what it says, for the command and what it starts."""
+    other = tmp_path / "another"
+    git("init", "--quiet", str(other))
+    env = {"GIT_DIR": str(other / ".git"), "GIT_WORK_TREE": str(other), "GIT_COMMON_DIR": str(other / ".git"), "GIT_INDEX_FILE": str(other / "index")}  # fmt: skip
+    planck = desk.start("Planck")
+
+    sent = desk("-C", str(desk.repo), "signal", "hi", "--json", session=planck, cwd=other, env=env)
+
+    assert sent.status == 0 and sent.json["commit"] in refs(desk.repo)
+    assert desk("-C", str(desk.repo), "agents-md", "--write", cwd=other, env=env).status == 0
+    assert (desk.repo / "AGENTS.md").exists()
+    assert (refs(other), os.listdir(other)) == ("", [".git"])
+    assert not (other / ".git" / "gitmem").exists()
+
+
+@pytest.mark.parametrize("git_dir", ["absolute", "relative"])
+def test_what_runs_later_finds_a_repository_that_variables_name(
+    git_dir: str, tmp_path: Path, git: Git
+) -> None:
+    """As for files of a home folder in a bare repository: the work tree has no `.git`, and still its records are committed."""
+    home = tmp_path / "home folder"
+    home.mkdir()
+    folder = home / "files.git"
+    git("init", "--quiet", "--bare", str(folder))
+    git("config", "user.email", "test@example.org", cwd=folder)
+    env = {"GIT_DIR": str(folder) if git_dir == "absolute" else folder.name, "GIT_WORK_TREE": str(home), "GITMEM_COMMIT_AFTER": "0.2"}  # fmt: skip
+
+    sent = process("signal", "hi", cwd=home, env=env)
+    assert sent.status == 0, sent
+    until = time.monotonic() + 20
+    while "refs/gitmem/log" not in refs(folder) and time.monotonic() < until:
+        time.sleep(0.1)
+
+    assert "refs/gitmem/log" in refs(folder)
 
 
 def test_git_dir_of_nothing_is_refused(tmp_path: Path, desk: Desk) -> None:
