@@ -16,7 +16,9 @@ from gitmem.clients.hooks import clients, hook_errors
 
 from .conftest import Run
 
-PROGRAM = f'#!/bin/sh\nexec {sys.executable} -m cli "$@"\n'
+_ABOVE = str(Path(__file__).resolve().parents[2])
+_CODE = f"import sys; sys.path.insert(0, {_ABOVE!r}); from cli.main import main; sys.exit(main())"
+PROGRAM = f'#!/bin/sh\nexec {sys.executable} -c "{_CODE}" "$@"\n'  # hooks drop PYTHONPATH
 
 
 @pytest.fixture
@@ -35,7 +37,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     program.write_text(PROGRAM)
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tools))
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).resolve().parents[2]))
     monkeypatch.setattr(sys, "argv", [str(program)])
     return folder
 
