@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gitmem.tasks.task_list import TaskDetail, TaskPage, TaskRow
 
 EVENTS_SHOWN, TOLD_SHOWN = 20, 5
+PART_SHOWN = 2_000  # characters of a part of an artifact
 WORDS = {
     "release": "released", "message": "written", "seal": "sealed", "close": "closed",
 }  # fmt: skip
@@ -151,11 +152,23 @@ def _event(each: ShownTaskEvent, found: TaskDetail) -> list[str]:
         "late" if id in found.late else "",
         each.get("reason"),
     ]
-    text = each.get("message")
+    text = each.get("message") or _artifact((each.get("payload") or {}).get("artifact"))
     return [
         plain(SEPARATOR.join(str(part) for part in parts if part)),
         *(quote_lines(text) if isinstance(text, str) else []),
     ]
+
+
+def _artifact(value: object) -> str | None:
+    """Return what is in an artifact, which a peer wrote: texts, and all else as JSON."""
+    import json
+
+    parts = value.get("parts") if isinstance(value, dict) else None
+    if not isinstance(parts, list):
+        return None
+    each = [part["text"] if isinstance(part, dict) and isinstance(part.get("text"), str) else
+            json.dumps(part.get("data", part) if isinstance(part, dict) else part, ensure_ascii=False) for part in parts]  # fmt: skip
+    return "\n".join(text if len(text) <= PART_SHOWN else f"{text[:PART_SHOWN]}…" for text in each)
 
 
 def row(each: TaskRow) -> tuple[str, ...]:

@@ -123,3 +123,19 @@ def test_an_object_is_shown_as_json_to_whoever_called(
     ]
     say(local.repo, "task", "wait", id)
     assert '"rate": 7' in say(local.repo, "inbox")
+
+
+def test_an_artifact_is_shown_by_its_task(local: Local, answering: Callable[..., Log]) -> None:
+    def answer(task: Any) -> str:
+        task.artifact([{"text": "half"}, {"data": {"rate": 7}}], name="table")
+        return "done"
+
+    answering(answer)
+    subprocess.run(["git", "-C", str(local.repo), "config", "user.email", "person@example.org"], check=True)
+
+    def say(*words: str) -> str:
+        return subprocess.run([*program(), "--as", "human:person@example.org", *words], cwd=local.repo, capture_output=True,
+                              text=True, timeout=60, check=True).stdout  # fmt: skip
+
+    id = json.loads(say("--json", "call", "prices", "which?", "--timeout", "20s"))["results"][0]["task_id"]
+    assert '| half\n| {"rate": 7}\n' in say("task", "show", id)
