@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from . import read_ref
 from .safe_directory import reject_untrusted
 
@@ -55,7 +53,6 @@ class _LazyGit:
         if self._opened is None:
             from .plumbing import Git
 
-            _restore_held(self._repo)
             self._opened = Git(self._repo.common)
         return self._opened
 
@@ -75,16 +72,7 @@ def open_port(repo: Repo, *, long_lived: bool) -> Git:
         return _LazyGit(repo)  # type: ignore[return-value]  # what it lacks it asks of the one that it opens
     from .inprocess import DulwichGit
 
-    _restore_held(repo)
     return DulwichGit(repo.common)
-
-
-def _restore_held(repo: Repo) -> None:
-    """Restore objects that an earlier version kept beside the object folder."""
-    if os.path.isdir(os.path.join(repo.common, "gitmem", "held")):
-        from . import held_objects_0_1
-
-        held_objects_0_1.restore(repo.common)
 
 
 def cached_config(repo: Repo) -> CachedConfig:

@@ -81,7 +81,7 @@ class Snapshots:
         self._repo = repo
         self._where = index_file.path(repo, machine)
         self._shape = shape
-        self._folders = [*(os.path.join(repo.state, name) for name in ("wal", "spool")), *elsewhere]
+        self._folders = [os.path.join(repo.state, "wal"), *elsewhere]
         self._db: sqlite3.Connection | None = None
         self._opened: tuple[int, int] | None = None  # the file that the connection reads; None for a copy
         # The part of each file, from one offset to another, that was found to have no line that affects names.

@@ -26,7 +26,7 @@ SWAPS_MAX = 40
 READER_SWAPS_MAX = 2  # the first may find and break a stale lock, the second retries: some milliseconds
 WRITER_SECONDS = 0.2  # for a writer that keeps its file; then its entry waits for the next commit
 PAUSE_SECONDS = 0.002
-FILES_AT_ONCE = 1_000  # limit of one commit; version 0.1 may have left a file for each entry
+FILES_AT_ONCE = 1_000  # limit of one commit
 
 
 class _LockedGeneration:
@@ -166,7 +166,7 @@ def _read(wal: WriteAheadLog, file: WalFile, taken: list[_LockedGeneration]) -> 
         return []
     if handle is None:
         return []
-    each = _LockedGeneration(file, handle, whole=file.is_old or _is_left(handle))
+    each = _LockedGeneration(file, handle, whole=_is_left(handle))
     taken.append(each)
     try:
         tail = wal.read(file, large=True)

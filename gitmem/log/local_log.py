@@ -88,7 +88,6 @@ class LocalLog:
         self.committer = committer
         self.clock = Clock(os.path.join(repo.state, "clock"), now)
         self.wal = WriteAheadLog(os.path.join(repo.state, "wal"), now)
-        self._old = WriteAheadLog(os.path.join(repo.state, "spool"), now)  # of version 0.1
         self._owner: Owner | None = None
         self._clone_id: str | None = None
         self.elsewhere = self._outside(wal_elsewhere)
@@ -126,7 +125,7 @@ class LocalLog:
     @property
     def wals(self) -> list[WriteAheadLog]:
         """Every write-ahead log whose entries belong to this clone."""
-        return [self.wal, self._old, *self.elsewhere, *self.others]
+        return [self.wal, *self.elsewhere, *self.others]
 
     def waiting(self, *, deferred: bool = False) -> list[WalFile]:
         """Return the files that wait for a commit, oldest first.

@@ -11,8 +11,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..repo import Repo
 
-FOLDERS = ("wal", "spool")
-
 
 def fingerprint(repo: Repo) -> str | None:
     """Describe the state in a text that changes whenever the log's lines or the clone's accepted lines change.
@@ -25,9 +23,7 @@ def fingerprint(repo: Repo) -> str | None:
         The text, or None if the ref is not in a plain file of its own or there is no ledger.
     """
     state = repo.state
-    files = [
-        file for name in FOLDERS for file in wal_files.list_files(os.path.join(state, name)) if file.size
-    ]
+    files = [file for file in wal_files.list_files(os.path.join(state, "wal")) if file.size]
     tip = plain_tip(repo.common, LOG_REF)
     try:
         known = os.stat(os.path.join(state, "ledger"))

@@ -280,7 +280,7 @@ class WriteAheadLog:
 
         Raises:
             OSError: It cannot be read.
-            ValueError: It belongs to another user, is too large, or is an invalid spool file.
+            ValueError: It belongs to another user, or is too large.
         """
         handle = wal_files.open_to_read(file.path)
         if handle is None:
@@ -294,10 +294,6 @@ class WriteAheadLog:
             size = max(os.fstat(handle).st_size - start, 0)  # read() allocates the requested size
             content = opened.read(min(size, READ_BYTES_MAX))
         file.size = start + len(content)
-        if file.is_old:
-            from .spool_files_0_1 import tail
-
-            return tail(file.name, content)
         return wal_record.parse(content, start)
 
     def rotate(self) -> None:

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 WAL, DEFERRED = ".wal1", ".deferred1"  # the number is the version of the format; later versions are rejected
-OLD_WAIT, OLD_DEFERRED = "-wait.spool", "-ride.spool"  # of version 0.1, one entry each
 DAMAGED = ".damaged"
 COMMITTED = "committed"  # in the state folder: a commit, its parent, and the files that it was made of
 NAME_IS_SYNCED = 0  # mtime of an empty generation whose name survives a power loss
@@ -40,12 +39,7 @@ class WalFile:
     @property
     def is_deferred(self) -> bool:
         """Whether its entries wait for the next commit instead of starting one."""
-        return self.name.endswith((DEFERRED, OLD_DEFERRED))
-
-    @property
-    def is_old(self) -> bool:
-        """Whether version 0.1 wrote it."""
-        return self.name.endswith(".spool")
+        return self.name.endswith(DEFERRED)
 
 
 def name_of(number: int, *, deferred: bool) -> str:
@@ -106,7 +100,7 @@ def _is_numbered(name: str) -> bool:
 
 
 def _is_file(name: str) -> bool:
-    return name[_DIGITS:] in (WAL, DEFERRED) or name.endswith((OLD_WAIT, OLD_DEFERRED))
+    return name[_DIGITS:] in (WAL, DEFERRED)
 
 
 def _has_other_format(name: str) -> bool:

@@ -2,10 +2,7 @@
 
 The name of a file is the SHA-256 of the URL without credentials. It holds the URL, who gave consent and when, as
 JSON. A file that can't be read as that gives no consent. No fetch or checkout can write in that folder.
-
-Version 0.1 pushed without asking. A clone that published then keeps publishing: `carry_over` gives consent if the
-state of that time shows it, once for each clone. The file `checked` records that this was done. The file `refused`
-records that the user wants nothing published: then only `gitmem sync --publish` gives consent.
+The file `refused` records that the user wants nothing published: then only `gitmem sync --publish` gives consent.
 """
 
 from __future__ import annotations
@@ -18,13 +15,11 @@ from ..errors import StoreError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..log.local_log import LocalLog
     from ..repo import Repo
 
 FOLDER = "consent"
-CHECKED = "checked"
 DECLINED = "refused"
-BY_INIT, BY_SYNC, BY_EARLIER = "gitmem init", "gitmem sync --publish", "published by version 0.1"
+BY_INIT, BY_SYNC = "gitmem init", "gitmem sync --publish"
 
 
 def destination(repo: Repo, remote: str) -> str:
@@ -113,63 +108,15 @@ def is_declined(repo: Repo) -> bool:
 
 
 def withdraw_all(repo: Repo) -> None:
-    """Remove every consent of this clone. That of version 0.1 is not carried over again."""
+    """Remove every consent of this clone."""
     folder = os.path.join(repo.state, FOLDER)
     try:
         names = os.listdir(folder)
     except OSError:
         return
     for name in names:
-        if name not in (CHECKED, DECLINED):
+        if name != DECLINED:
             atomic_write.remove_quietly(os.path.join(folder, name))
-    if names:
-        _mark_checked(repo)
-
-
-def carry_over(log: LocalLog, at: str) -> None:
-    """Give consent for remotes that version 0.1 published to. Call it before anything is fetched.
-
-    The evidence has to be older than the first fetch of this version, which adds lines of others: our copy of the
-    remote's log, as 0.1 left it, has a line that this clone's ledger acknowledged, and `refs/gitmem/published` exists.
-    That ref alone proves nothing: a log that was only adopted or fetched sets it, too.
-
-    Args:
-        at: The time, as JSON has it.
-    """
-    from ..git import remotes
-    from ..log import ledger, ref
-
-    repo = log.repo
-    if os.path.lexists(os.path.join(repo.state, FOLDER, CHECKED)) or is_declined(repo):
-        return
-    if log.git.tip(ref.PUBLISHED_REF) is not None and log.git.refs(ref.REMOTES_PREFIX):
-        ours = {digest for record in ledger.read(log.repo) for digest in record.digests}
-        for name in remotes.remotes(repo.common) if ours else ():
-            if _has_any(log, f"{ref.REMOTES_PREFIX}{remotes.encode(name)}/", ours):
-                give_consent(repo, destination(repo, name), BY_EARLIER, at)
-    _mark_checked(repo)
-
-
-def _has_any(log: LocalLog, prefix: str, ours: set[str]) -> bool:
-    """Return whether the log below a prefix, our copy of a remote's, has a line whose digest is in `ours`."""
-    from ..log import ledger, log_refs, tree_union
-
-    git = log.git
-    for name, oid in git.refs(prefix).items():
-        if not log_refs.is_synced_ref(name) or not git.has(oid):
-            continue
-        try:
-            for fresh in tree_union.fresh_lines(git, git.commit(oid).tree, []):
-                if any(ledger.digest(line) in ours for line in fresh):
-                    return True
-        except KeyError:  # an object is missing: no evidence
-            continue
-    return False
-
-
-def _mark_checked(repo: Repo) -> None:
-    # If that fails, it is checked again the next time; nothing can have been fetched by then either.
-    atomic_write.try_replace(os.path.join(repo.state, FOLDER, CHECKED), b"", folders=True)
 
 
 def _path(repo: Repo, url: str) -> str:

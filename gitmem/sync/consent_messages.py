@@ -26,8 +26,6 @@ UNSENT = (
 def may_send(store: Store, *, publish: bool) -> Callable[[Remote], bool]:
     """Return the function that decides whether the log may be published on a remote.
 
-    Call it before anything is fetched: it gives consent for the remotes that version 0.1 published to.
-
     Args:
         publish: The user agrees to publish on each remote that the function is called with.
     """
@@ -35,7 +33,6 @@ def may_send(store: Store, *, publish: bool) -> Callable[[Remote], bool]:
     from . import consent
 
     repo, at = store.repo, format_at(store.now())
-    consent.carry_over(store.log, at)
 
     def is_agreed(remote: Remote) -> bool:
         if publish:

@@ -169,7 +169,6 @@ def _fetch_and_unite(
             )
         return None, "", False
     at = format_at(store.now())
-    consent.carry_over(store.log, at)
     (found,) = exchange.exchange(
         store.log,
         names[:1],

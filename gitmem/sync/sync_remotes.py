@@ -135,7 +135,7 @@ def check_noop(
 
     def wals() -> list[str]:
         autosync.record_start(repo, now)  # before reading our refs: a later writer leaves a mark that stays
-        return [*(os.path.join(repo.state, name) for name in ("wal", "spool")), *wals_elsewhere()]
+        return [os.path.join(repo.state, "wal"), *wals_elsewhere()]
 
     return noop_check.check(repo, wals, timeout)
 

@@ -320,9 +320,6 @@ def test_write_ahead_logs_and_locks_are_looked_at(clone: Clone) -> None:
     """Deferred receipts are as they should be; what is old, torn or foreign is not."""
     clone.add("rides", deferred=True)
     assert "wal-file" not in codes(doctor.examine(clone.store))
-    spool = clone.path / ".git/gitmem/spool"
-    spool.mkdir()
-    (spool / "00000000000000001-abc-tok-wait.spool").write_bytes(b"torn")
     (clone.path / ".git/gitmem/wal/00000000000000001.wal1.damaged").write_bytes(b"torn")
     (clone.path / ".git/gitmem/wal/notes.txt").write_text("mine\n")
     (clone.path / ".git/gitmem/wal/00000000000000001.wal2").write_bytes(b"newer")
@@ -332,7 +329,7 @@ def test_write_ahead_logs_and_locks_are_looked_at(clone: Clone) -> None:
     os.utime(lock, (time.time() - 60, time.time() - 60))
     found = doctor.examine(clone.store)
     where = {os.path.basename(finding.where) for finding in found.findings if finding.code == "wal-file"}
-    assert where == {"00000000000000001-abc-tok-wait.spool", "00000000000000001.wal1.damaged", "notes.txt"}
+    assert where == {"00000000000000001.wal1.damaged", "notes.txt"}
     assert codes(found)["wal-newer"].endswith(".wal2")
     assert {"stale-lock", "hidden-log"} < set(codes(found)) and found.status == 1
 

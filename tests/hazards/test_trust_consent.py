@@ -373,35 +373,6 @@ def test_a_consent_that_cannot_be_recorded_sends_nothing(planck: Path, hub: Path
     assert published(hub, git) == ""
 
 
-# From version 0.1, which published without asking
-
-
-def of_version_1(path: Path) -> None:
-    """Take away what 0.1 did not have."""
-    shutil.rmtree(path / ".git/gitmem/consent")
-
-
-def test_a_clone_that_published_before_goes_on(planck: Path, hub: Path, git: Git) -> None:
-    """Its own line is in what the remote had at the last sync."""
-    assert gitmem("sync", "--publish", cwd=planck).status == 0
-    of_version_1(planck)
-    speak(planck, "After the upgrade.")
-
-    assert gitmem("sync", "--json", cwd=planck).remote["state"] == "synced"
-
-
-def test_a_log_that_was_only_adopted_or_fetched_is_no_publication(planck: Path, hub: Path, git: Git) -> None:
-    """`refs/gitmem/published` is there in both cases."""
-    assert gitmem("sync", "--publish", cwd=planck).status == 0
-    adopted, fetched = (silent_clone(hub, name, git) for name in ("adopted", "fetched"))
-    assert gitmem("sync", cwd=fetched).status == 0
-    of_version_1(fetched)
-    for path in (adopted, fetched):
-        speak(path, f"Of {path.name}.")
-        assert git("rev-parse", "refs/gitmem/published", cwd=path)
-        assert gitmem("sync", cwd=path).status == 2
-
-
 def test_what_a_remote_shows_later_is_no_earlier_publication(planck: Path, hub: Path, git: Git) -> None:
     """A fork that has our lines, from where we did publish, must not pass for a place that we agreed to."""
     assert gitmem("sync", "--publish", cwd=planck).status == 0

@@ -70,7 +70,6 @@ class Clone:
             '[protocol "ext"]\n\tallow = always\n[remote "origin"]\n'
             f"\turl = ext::sh -c {run.replace(' ', '% ')}\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n"
             "[gitmem]\n\tautosync = 1s\n",
-            "gitmem/spool/00000000000000001-0f1e2d3c4b-7d2kq0ze-wait.spool": "[]\n",
             "gitmem/wal/00000000000000001.wal1": "\0wal1 e 0000000003 \n[]\n",
             "gitmem/autosync/next": "1\n",
             f"gitmem/flags/{SESSION}": "urgent\n",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -11,13 +10,11 @@ from pathlib import Path
 import pytest
 
 from gitmem.doctor import doctor
-from gitmem.log import committer, lines, ref
+from gitmem.log import committer, lines
 from gitmem.log.entry import CommitMessage, LogEntry
 from tests.clones import Clone, Hub, git
 
-from .conftest import Desk, waiting
-from .faults import check, check_index, open_store, record
-from .faults import speak as say
+from .faults import check_index
 
 
 def wait(clone: Clone, text: str, *, deferred: bool = False) -> None:
@@ -137,100 +134,3 @@ def test_a_repository_that_is_moved_takes_its_waiting_lines_along(hub: Hub) -> N
     wait(clone, "after the move")
 
     check_all(hub, {"committed", "waits", "deferred", "after the move"}, clone)
-
-
-# Version 0.1: a file for each entry, in `spool/` and in the folders outside.
-
-
-def leave(store: object, folder: Path, text: str, *, end: str = "wait", token: str = "7d2kq0ze") -> bytes:
-    """What version 0.1 left of a signal that waited: its line."""
-    fields: dict[str, object] = {
-        "schema_version": "A2A.V1", "signal_id": f"sig-{text.replace(' ', ''):>016}", "intent": "INFO",
-        "sender_identity": "test:worker:planck", "recipients": ["test:worker:curie"], "message": text,
-        "thread_id": f"thread-{text.replace(' ', ''):>016}",
-    }  # fmt: skip
-    stream, line = store.line("signal", fields)  # type: ignore[attr-defined]
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    head = json.dumps(
-        ["Planck <test:worker:planck@gitmem>", f"Planck → Curie: {text}", "", [["Agent", "planck"]]]
-    )
-    micros = store.log.clock.tick()  # type: ignore[attr-defined]
-    (folder / f"{micros:017d}-{os.urandom(5).hex()}-{token}-{end}.spool").write_bytes(
-        head.encode() + b"\n" + stream.encode() + b"\t" + line + b"\n"
-    )
-    return line
-
-
-def test_a_clone_that_version_0_1_left_is_taken_over(desk: Desk) -> None:
-    """What waited, what rode, what it had committed and not removed: everything once; its other files are no problem."""
-    planck, curie = desk.start("Planck"), desk.start("Curie")
-    desk.send(planck, "in a commit", "--to", "Curie")
-    store = open_store(desk.repo)
-    spool = Path(store.repo.state, "spool")
-    for number in range(3):
-        leave(store, spool, f"waited {number}")
-    leave(store, spool, "rode", end="ride")
-    leave(store, spool, "waited in another segment", token="0123456789")
-    done = spool / "done"
-    gone = leave(store, done, "withdrawn")
-    (spool / "tmp-0f1e2d").write_bytes(b"half")
-    (done / "readme").write_text("kept for ten minutes\n")
-    store.close()
-    wanted = {"waited 0", "waited 1", "waited 2", "rode", "waited in another segment"}
-
-    shown = desk("inbox", "--json", "--no-mark", session=curie).json["signals"]
-    assert {each["message"] for each in shown} == {"in a commit", *wanted}
-    assert desk("signal", "said by the new one", "--to", "Curie", session=planck).status == 0
-
-    assert not list(spool.glob("*.spool"))
-    check(desk.repo, {"in a commit", "said by the new one", *wanted}, set())
-    assert gone.decode() not in git("grep", "--text", "-h", "", ref.LOG_REF, cwd=desk.repo)
-    assert desk("doctor", "--json").json["healthy"], desk("doctor").out
-
-
-def test_version_0_1_goes_on_writing_beside_this_one(desk: Desk) -> None:
-    """It can't be told: what it leaves is committed by this one, whichever was first; committed twice changes nothing."""
-    planck, curie = desk.start("Planck"), desk.start("Curie")
-    store = open_store(desk.repo, commit_after=60.0)
-    spool = Path(store.repo.state, "spool")
-    expected = set()
-    for number in range(4):
-        leave(store, spool, f"old {number}")
-        say(store, f"new {number}", to="test:worker:curie")
-        expected |= {f"old {number}", f"new {number}"}
-        if number == 1:
-            kept = {path.name: path.read_bytes() for path in spool.glob("*.spool")}
-            committer.commit_waiting(store.log)
-            store.log.new_token()
-            for name, content in kept.items():  # as if it had been killed before it removed them
-                (spool / name).write_bytes(content)
-    store.close()
-
-    shown = desk("inbox", "--json", "--no-mark", "--limit", "50", session=curie).json["signals"]
-    assert sorted(each["message"] for each in shown) == sorted(expected)
-    assert desk("signal", "last", "--to", "Curie", session=planck).status == 0
-    check(desk.repo, {*expected, "last"}, set())
-    assert not list(spool.glob("*.spool"))
-
-
-def test_a_damaged_file_of_version_0_1_keeps_none_of_the_others(desk: Desk) -> None:
-    """It stays; doctor names it, and --fix puts it aside with its whole lines kept."""
-    desk.start("Planck")
-    store = open_store(desk.repo)
-    spool = Path(store.repo.state, "spool")
-    leave(store, spool, "whole")
-    leave(store, spool, "torn")
-    store.close()
-    (torn,) = [path for path in spool.glob("*.spool") if b"torn" in path.read_bytes()]
-    torn.write_bytes(torn.read_bytes()[:-9])
-    record(desk.repo, "new")
-
-    assert desk("roster").status == 0
-    check_left = [path.name for path in spool.glob("*.spool")]
-    assert check_left == [torn.name]
-    found = [each for each in desk("doctor", "--json").json["findings"] if each["code"] == "wal-file"]
-    assert [each["where"] for each in found] == [str(torn)]
-    assert desk("doctor", "--fix", "--json").status == 0
-
-    assert not list(spool.glob("*.spool")) and waiting(desk.repo) == []
-    check(desk.repo, {"whole", "new"}, set())

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.log import committer, lines, ref, wal_files
+from gitmem.log import committer, ref, wal_files
 from gitmem.log.local_log import LocalLog
 from gitmem.log.wal import WriteAheadLog
 
-from .logs import START, all_lines, entry, open_log, record, waiting, without_locks
+from .logs import all_lines, entry, open_log, record, waiting, without_locks
 
 HEAD = b'["Planck <a@gitmem>", "hello", "", []]\n'
 
@@ -333,28 +333,6 @@ def test_where_a_line_waits_outside_the_repository_is_said(repo: Path, tmp_path:
     committer.commit_waiting(log)
 
     assert len(all_lines(log)) == 3 and waiting(log) == []
-
-
-def test_spool_files_of_version_0_1_are_committed(repo: Path) -> None:
-    """In the folder of that version, and in those outside the repository."""
-    log = open_log(repo)
-    record(log, entry(log, "first"))
-    spool = Path(log.repo.state, "spool")
-    spool.mkdir()
-    for number, end in enumerate(("wait", "ride")):
-        line = b'{"at":"%s","kind":"note","text":"old %d"}' % (
-            lines.format_at(START + number).encode(),
-            number,
-        )
-        name = f"{START + number:017d}-0f1e2d3c4b-7d2kq0ze-{end}.spool"
-        (spool / name).write_bytes(HEAD + b"signals\t" + line + b"\n")
-    (spool / f"{START + 5:017d}-0f1e2d3c4b-7d2kq0ze-wait.spool").write_bytes(b"torn")
-
-    assert waiting(log) == ["old 0", "old 1"]
-    assert committer.commit_waiting(log) is not None
-
-    assert len(all_lines(log)) == 3
-    assert [path.read_bytes() for path in spool.iterdir()] == [b"torn"]
 
 
 def test_very_many_files_go_into_several_commits(repo: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gitmem.log import lines, spool_files_0_1
+from gitmem.log import lines
 from gitmem.log.entry import CommitMessage, LogEntry
 
 from .logs import START
@@ -13,8 +13,6 @@ AT = lines.format_at(START).encode()
 LINE = b'{"at":"' + AT + b'","kind":"note","text":"hello"}'
 HEAD = b'["7d2kq0ze", "Planck <a@gitmem>", "hello", "", []]\n'
 ROW = b"signals\t" + LINE + b"\n"
-OLD_HEAD = b'["Planck <a@gitmem>", "hello", "", []]\n'
-OLD_NAME = "01793000000000000-0f1e2d3c4b-7d2kq0ze-wait.spool"
 
 
 @pytest.mark.parametrize("deferred", [False, True])
@@ -58,8 +56,6 @@ def test_an_entry_cannot_name_a_path_of_its_own(bad: str) -> None:
         LogEntry.decode(HEAD + bad.encode() + b"\t" + LINE + b"\n")
     with pytest.raises(ValueError):
         LogEntry.decode(HEAD.replace(b"7d2kq0ze", bad.encode()) + ROW)
-    with pytest.raises(ValueError):
-        spool_files_0_1.decode(f"1-2-{bad}-wait.spool", OLD_HEAD + ROW)
 
 
 @pytest.mark.parametrize(
@@ -95,29 +91,3 @@ def test_what_is_no_entry_says_why(content: bytes, why: str) -> None:
     """Foreign or damaged: whoever reads goes on, and `gitmem doctor` tells of it."""
     with pytest.raises(ValueError, match=why):
         LogEntry.decode(content)
-
-
-@pytest.mark.parametrize("end", ["wait", "ride"])
-def test_a_spool_file_of_version_0_1_is_read(end: str) -> None:
-    """A clone that is upgraded in place loses nothing that waits."""
-    found = spool_files_0_1.decode(OLD_NAME.replace("wait", end), OLD_HEAD + ROW)
-
-    assert (found.token, found.lines, found.deferred) == ("7d2kq0ze", [("signals", LINE)], end == "ride")
-    assert found.message.author == "Planck <a@gitmem>"
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("1-2-7d2kq0ze-wait.txt", OLD_HEAD + ROW),
-        ("1-2-7d2kq0ze", OLD_HEAD + ROW),
-        ("1-2-7d2kq0ze-wait.spool-3", OLD_HEAD + ROW),
-        (OLD_NAME, b"7\n" + ROW),
-        (OLD_NAME, b"[" * 100_000 + b"\n" + ROW),
-        (OLD_NAME, OLD_HEAD + ROW[:-1]),
-    ],
-    ids=["kind", "short", "long", "number", "deep", "torn"],
-)
-def test_what_is_no_spool_file_of_version_0_1_is_refused(name: str, content: bytes) -> None:
-    with pytest.raises(ValueError):
-        spool_files_0_1.decode(name, content)

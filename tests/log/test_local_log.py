@@ -112,13 +112,13 @@ def test_write_ahead_logs_elsewhere_are_read_in_their_order_and_trusted_when_the
     )
     others = log.others
 
-    own = [os.path.join(found.state, name) for name in ("wal", "spool")]
-    assert [wal.folder for wal in log.wals] == [*own, *folders[:2]]
+    own = os.path.join(found.state, "wal")
+    assert [wal.folder for wal in log.wals] == [own, *folders[:2]]
     log.read_also(folders[1:2])
     assert log.others is others, "what is known of a folder is kept while it is the same"
     log.read_also(folders[1:])
-    assert [wal.folder for wal in log.wals[2:]] == folders
-    for number, wal in enumerate(log.wals[2:]):
+    assert [wal.folder for wal in log.wals[1:]] == folders
+    for number, wal in enumerate(log.wals[1:]):
         one = entry(log, f"number {number}")
         one.token = log.token()
         wal.append(one)

@@ -183,7 +183,7 @@ has_records() {
   [ "$kind" = tool ] && [ -e "$state/hook-left" ] && return 1
   if [ -r "$state/wal-folders" ]; then
     while IFS= read -r folder; do
-      for file in "$folder"/*.wal1 "$folder"/*-wait.spool; do [ -s "$file" ] && return 0; done
+      for file in "$folder"/*.wal1; do [ -s "$file" ] && return 0; done
     done <"$state/wal-folders"
   fi
   return 1

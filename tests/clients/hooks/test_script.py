@@ -485,7 +485,7 @@ def test_what_a_sandbox_left_is_a_reason_wherever_it_is(place: Place, tmp_path: 
     (place.state / "wal-folders").write_text(f"{tmp_path}/none\n{outside}\n")
     assert place.run("PostToolUse") == ""
 
-    for name in ("00000000000000001.wal1", "1-2-3-wait.spool"):
+    for name in ("00000000000000001.wal1", "00000000000000003.wal1"):
         (outside / "00000000000000001.deferred1").write_text("receipts\n")
         (outside / "00000000000000002.wal1").touch()
         assert place.run("PostToolUse") == ""
