@@ -145,7 +145,7 @@ def _run_steps(sandbox: Sandbox) -> str:
     sandbox.gitmem(noether, "sync")
     sandbox.gitmem(noether, "reply", counter, "Agreed, that closes it.", "--agree", "--sync")
     sandbox.gitmem(planck, "sync")
-    sandbox.gitmem(planck, "converged", proposal, "--strict")
+    sandbox.gitmem(planck, "converged", counter)
     _delegate_and_claim(sandbox, planck, gauss, role=_role(noether))
     _call(sandbox, planck, worktree=curie.where)
 
