@@ -100,7 +100,8 @@ class Hook:
 
     def writer(self) -> str | None:
         """Return the tool that writes this hook; None if none is known."""
-        return HUSKY if self.is_husky else _writer(self.path)
+        found = read_small(self.path, READ_MAX).lower()
+        return HUSKY if self.is_husky else next((name for name, words in WRITERS if words in found), None)
 
     def files(self) -> list[ManagedFile]:
         """Return the files with something of ours that this hook needs, the one that is called by others last."""
@@ -191,8 +192,7 @@ def state(hook: Hook) -> str:
     files = hook.files()
     found = [(file, file.read()) for file in files]
     if not all(file.has_ours(there) for file, there in found):
-        by_line = hook.is_husky or hook.is_outside
-        path = hook.line.path if by_line else hook.path
+        path = hook.line.path if hook.is_husky or hook.is_outside else hook.path
         return FOREIGN if os.path.lexists(path) and not files[-1].has_ours(found[-1][1]) else ABSENT
     runs = os.access(hook.path, os.X_OK)
     if not runs and hook.direct not in files:
@@ -218,11 +218,6 @@ def is_replaced(hook: Hook) -> bool:
     if hook.also is not None and is_replaced(hook.also):
         return True
     return state(hook) in (FOREIGN, ABSENT) and (os.path.lexists(hook.kept) or any(hook.copies()))
-
-
-def _writer(path: str) -> str | None:
-    found = read_small(path, READ_MAX).lower() if os.path.isfile(path) else b""
-    return next((name for name, words in WRITERS if words in found), None)
 
 
 def manager(hooks: Sequence[Hook]) -> str | None:
@@ -283,15 +278,13 @@ def _put(hook: Hook) -> list[str]:
         return _put_in_place(hook, file)
     user_files.write([each.install() for each in before])  # also where the rest is for the user to do
     if hook.is_outside and not file.has_ours(file.read()):
-        assert isinstance(file, hook_line.HookScript)
-        raise hook_line.refusal(
-            f"{file.path} is outside of this repository (core.hooksPath)", file, "hooks-outside"
-        )
+        what = f"{file.path} is outside of this repository (core.hooksPath)"
+        raise hook_line.refusal(what, hook.line, "hooks-outside")
     try:
         written = [] if hook.is_outside else user_files.write([file.install()])
     except StoreError as error:
         if error.code == "unwritable-file":
-            error.hint = hook_line.refusal("", file).hint  # type: ignore[arg-type]
+            error.hint = hook_line.refusal("", hook.line if file is hook.line else hook.entry).hint
         raise
     return [*written, *_give_back(hook)]
 

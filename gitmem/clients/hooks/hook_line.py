@@ -18,11 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 FOLDER = "git-hooks"  # in the repository's state
-LEFTHOOK_FILES = [
-    f"{start}lefthook{end}"
-    for end in (".yml", ".yaml", ".toml", ".json", ".jsonc")
-    for start in ("", ".", ".config/")
-]
+_ENDS = ("yml", "yaml", "toml", "json", "jsonc")
+LEFTHOOK_FILES = [f"{start}lefthook.{end}" for end in _ENDS for start in ("", ".", ".config/")]
 _RUNS = {"pre-push": "gitmem gate --pre-push", "pre-commit": "gitmem gate --pre-commit"}
 _SHELL = re.compile(rb"#!.*[/ \t](ba|da|z|k|a|mk)?sh\b")
 _HUSKY_8 = re.compile(rb"\. .*/husky\.sh\b")
@@ -135,12 +132,11 @@ class LefthookSettings(_LineOfOurs):
         at, indents = place
         end = "\r\n" if b"\r\n" in before else "\n"
         words = [each.strip() for each in lefthook_lines(self.name)][-len(indents) :]
-        ours = [
-            f"{indent}{word}{'' if self.is_ours(word.encode()) else ' ' + _remark(self.name)}{end}"
-            for indent, word in zip(indents, words, strict=True)
-        ]
+        for number, word in enumerate(words):
+            remark = "" if self.is_ours(word.encode()) else f" {_remark(self.name)}"
+            words[number] = f"{indents[number]}{word}{remark}{end}"
         whole = before.splitlines(keepends=True)
-        return b"".join([*whole[:at], *map(str.encode, ours), *whole[at:]])
+        return b"".join([*whole[:at], *map(str.encode, words), *whole[at:]])
 
     def _place(self, lines: Sequence[str]) -> tuple[int, list[str]] | None:
         """Return before which line ours go, and the indents of ours; None if the text has another form than a plain one."""
@@ -175,8 +171,7 @@ class LefthookSettings(_LineOfOurs):
         if not named:
             return key + 1, [" " * step * depth for depth in (1, 2, 3, 4)]
         at, text = named[0]
-        deeper = [indent - step for place, indent, _ in inner if place > at]
-        more = deeper[0] if deeper and deeper[0] > 0 else 2
+        more = next((indent - step for place, indent, _ in inner if place > at and indent > step), 2)
         if not _PLAIN.fullmatch(text.partition(":")[2]) or len(named) > 1:
             return None
         return at + 1, [" " * (step + more * depth) for depth in (1, 2, 3)]
