@@ -79,10 +79,7 @@ class FoldedThread:
     @cached_property
     def asks(self) -> bool:
         """Whether its parties are asked for a decision: by the root, or by a later proposal."""
-        top = self.root
-        if top is None or not self.parties:
-            return False
-        return bool(top.record.get("requires_ack")) or top.intent in ASKS or len(self.proposals) > 1
+        return bool(self.parties) and any(map(_asks, self.proposals.values()))
 
     @cached_property
     def ambiguous(self) -> list[str]:
@@ -195,24 +192,25 @@ class FoldedThread:
             names: The names of the reader.
         """
         signal = self.signals.get(id)
-        if signal is None:
+        if signal is None or not _asks(signal):
             return False
         if id not in self.proposals or not self.parties:
-            is_asked = bool(signal.record.get("requires_ack"))
+            # Nobody agrees to the proposal of somebody else than a party: that would be on another one.
+            is_asked = signal.record.get("requires_ack") and not (
+                signal.record["intent"] in ASKS and self.parties
+            )
             if not is_asked or any(map(signal.is_by, names)):
                 return False
-            if signal.record["intent"] in ASKS and self.parties:
-                return False  # nobody agrees to the proposal of somebody else than a party
             return not any((own := self.answer(each, id)) and own.intent in ANSWERS for each in names)
         parties = [each for each in names if each in self.parties]
-        if not self.asks or not parties or id not in self.in_force:
+        if not parties or id not in self.in_force:
             return False
         if len(self.in_force) > 1:
             return all(self.answer(each, id) is None for each in names)
         # A session that was addressed by its client's id answers under its own.
         positions = [at for each in parties if (at := self.position(each))]
         positions = positions or [at for each in names if (at := self.position(each))]
-        return all(id not in at.proposals for at in positions)
+        return not any(at.agrees_to(id) or (at.rejects and id in at.proposals) for at in positions)
 
     def stands(self, party: str) -> tuple[str, Position | None]:
         """Return where a party stands on what is in force, and its position.
@@ -241,6 +239,10 @@ class FoldedThread:
         at = self.position(sender)
         stands_by = at is not None and at.agrees_to(self.root.id) and list(self.in_force) == [self.root.id]
         return others if stands_by else list(self.parties)
+
+
+def _asks(signal: ThreadSignal) -> bool:
+    return bool(signal.record.get("requires_ack")) or signal.record["intent"] in ASKS
 
 
 def contents(signal: ThreadSignal) -> set[bytes]:

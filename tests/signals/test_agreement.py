@@ -1,0 +1,220 @@
+"""Every answer about a thread says the same: `converged`, `thread`, `receipts`, `why`, `top`, the page, inbox, hooks, the gate, MCP."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gitmem
+from cli.mcp import tool_results
+from cli.render import signals as rendered
+from cli.render import why as rendered_why
+from cli.top import details
+from gitmem.agents.caller import Caller
+from gitmem.conformance.agreement import Agreement
+from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import digest
+from gitmem.memory import open_threads
+from gitmem.page import page_data
+from gitmem.signals import ASKS, gate, inbox, receipt_list, thread_list, threads
+from gitmem.signals.many_threads import ManyThreads, Selection, owed
+from gitmem.store import Store
+from gitmem.why import agreed
+
+PARTIES = ("test:worker:ada", "test:worker:bohr", "test:worker:curie")
+OTHER = "test:worker:dirac"
+INTENTS = ("AGREE", "AGREE", "AGREE", "REJECT", "COUNTER", "COUNTER", "PROPOSE", "INFO")
+NOW = 1_795_000_000_000_000  # microseconds
+REPLY = re.compile(r"To agree: gitmem reply (sig-\w+) agreed --agree")
+
+
+def random_thread(number: int) -> list[dict[str, Any]]:
+    """A proposal, and up to twelve answers whose writers have seen some of what was said before."""
+    draw = random.Random(number)
+    thread, unit = f"thread-{number:08}", f"WU-{number}"
+    asked = list(PARTIES[1 : draw.choice((2, 3, 3, 3))])
+    if draw.random() < 0.1:
+        asked = draw.choice(([], [PARTIES[0]]))
+    ids = [f"sig-{number:06}{place:04}" for place in range(1 + draw.randint(0, 12))]
+    found: list[dict[str, Any]] = []
+    for place, id in enumerate(ids):
+        seen = draw.sample(ids[:place], min(place, draw.randint(1, 3)))
+        who = PARTIES[0] if not place else draw.choice((*PARTIES, *PARTIES, OTHER))
+        intent = draw.choice(("PROPOSE", "PROPOSE", "INFO")) if not place else draw.choice(INTENTS)
+        to = asked if not place else [each for each in PARTIES if each != who]
+        found.append(
+            {
+                "signal_id": id, "thread_id": thread, "wu_id": unit, "intent": intent, "message": f"text {number} {place}",
+                "sender_identity": who, "sender_session": f"sess-{who[-4:]}00000000", "recipients": to,
+                "interrupt_class": "priority", "origin": "local", "requires_ack": draw.random() < 0.3,
+                **({"reply_to": seen[0], "after": seen} if place else {}),
+            }
+        )  # fmt: skip
+    return found
+
+
+def write(store: Store, number: int, said: list[dict[str, Any]], order: random.Random) -> None:
+    lines: dict[str, bytes] = {}
+    for place, each in enumerate(said):
+        at = f"2026-11-18T{number // 60 % 24:02}:{number % 60:02}:{order.randint(0, 59):02}.{place:06}Z"
+        head = {"at": at, "kind": "signal", "schema_version": "A2A.V1"}
+        answers = {"answers_digest": digest(lines[each["reply_to"]])} if "reply_to" in each else {}
+        lines[each["signal_id"]] = json.dumps({**head, **each, **answers}, separators=(",", ":")).encode()
+    shuffled = order.sample(list(lines.values()), len(lines))
+    store.record([("signals", line) for line in shuffled], CommitMessage("A <a@b>", "elsewhere"))
+
+
+class Places:
+    """What each place says of a thread."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.callers = {each: _caller(each) for each in PARTIES}
+        page = page_data.collect(store)
+        lanes = {each["id"]: each["identity"] for each in page["agents"]}
+        self.page = {each["id"]: each for each in page["threads"]}
+        self.on_page = {
+            id: [(lanes[lane], how) for lane, how in each["stands"]] for id, each in self.page.items()
+        }
+        db = store.db()
+        self.owed = {
+            (reader, signal.id) for reader, signal, _ in owed(db, ManyThreads(db, Selection(store), 100_000))
+        }
+        self.inbox: dict[str, dict[str, Any]] = {}
+        self.open: dict[str, set[str]] = {}
+        self.listed: dict[str, set[str]] = {}
+        for who, caller in self.callers.items():
+            shown = inbox.read(store, caller, all=True, limit=100_000, max_bytes=1 << 30, fold_most=1 << 30)
+            self.inbox[who] = {each["signal_id"]: each for each in shown.signals}
+            self.open[who] = {each.signal_id for each in open_threads.find(store, caller)}
+            rows = thread_list.list_threads(store, caller, limit=100_000, fold_most=1 << 30).threads
+            self.listed[who] = {id for row in rows for id in row.owed}
+
+    def check(self, thread: str, said: list[dict[str, Any]]) -> None:
+        """All places say what the reference says."""
+        wanted = Agreement(
+            {each["signal_id"]: {**each, "created_at": f"{at:04}"} for at, each in enumerate(said)}, {}
+        )  # type: ignore[misc]
+        lists = wanted.convergence((), thread)
+        root, force, on = said[0]["signal_id"], {*wanted.in_force}, wanted.agreed_on
+        found = threads.converged(self.store, thread)
+        assert (found.converged, found.agreed_on and found.agreed_on.signal_id) == (on is not None, on)
+        assert {each.signal_id for each in found.in_force} == force
+        assert (found.agreed, found.rejected, found.countered, found.pending) == tuple(
+            lists[name] for name in ("agreed", "rejected", "countered", "pending")  # type: ignore[literal-required]
+        )  # fmt: skip
+        for id in wanted.ids:
+            assert threads.converged(self.store, id).converged == (id == on)
+        self.check_texts(thread, found, on, force, root)
+        stands = [(each.identity, each.decision) for each in found.recipients]
+        self.check_page(thread, stands, on, force, root)
+        self.check_why(thread, said, found)
+        for who in PARTIES:
+            self.check_owed(thread, who, said, found)
+
+    def check_texts(
+        self, thread: str, found: threads.Converged, on: str | None, force: set[str], root: str
+    ) -> None:
+        shown = threads.thread(self.store, thread)
+        assert (
+            shown.agreed_on and shown.agreed_on.signal_id,
+            {each.signal_id for each in shown.in_force},
+        ) == (on, force)
+        assert [each.as_json() for each in shown.recipients] == [each.as_json() for each in found.recipients]
+        foot = rendered.standing(shown)
+        texts = ["\n".join(rendered.converged(found)), "\n".join(foot) if shown.asks or on else None,
+                 str(tool_results.of(found, rendered.converged(found)).content)]  # fmt: skip
+        detail = details.thread(self.store, self.callers[PARTIES[0]], thread)
+        assert detail.blocks[-1].lines == foot
+        for text in texts:
+            is_named = text is None or not found.recipients or all(id in text for id in force)
+            assert is_named and (
+                text is None or ("agreed on sig-" in text) >= (on is not None and bool(found.recipients))
+            )
+
+    def check_page(
+        self, thread: str, stands: list[tuple[str, str]], on: str | None, force: set[str], root: str
+    ) -> None:
+        mark = self.page[thread]
+        assert (mark["state"] == "converged") == (on is not None)
+        assert {each["signal"] for each in mark.get("in_force", [{"signal": root}])} == force  # type: ignore[typeddict-item]
+        assert self.on_page[thread] == stands or mark["state"] == "notice"
+
+    def check_why(self, thread: str, said: list[dict[str, Any]], found: threads.Converged) -> None:
+        told = [
+            each
+            for each in agreed.threads_of(self.store.db(), None, said[0]["wu_id"], NOW)
+            if each.thread_id == thread
+        ]
+        for each in told:
+            assert [one.as_json() for one in each.in_force] == [one.as_json() for one in found.in_force]
+            assert (each.agreed_on is not None) == found.converged
+            assert all(one.signal_id in rendered_why._thread(each) for one in found.in_force)
+            names = {one.by for one in found.in_force}
+            for name, listed in (
+                ("agreed", each.agreed),
+                ("pending", each.pending),
+                ("rejected", each.rejected),
+            ):
+                if found.recipients and name != "agreed":
+                    assert {*listed} - names == {*getattr(found, name)} - names
+
+    def check_owed(self, thread: str, who: str, said: list[dict[str, Any]], found: threads.Converged) -> None:
+        caller = self.callers[who]
+        mine = {
+            each["signal_id"] for each in said if who in each["recipients"] and each["sender_identity"] != who
+        }
+        shown = threads.thread(self.store, thread, caller)
+        asks = {each["signal_id"] for each in shown.signals if each.get("owed")} & mine
+        assert asks == {id for reader, id in self.owed if reader == who} & mine
+        assert asks == {id for id in mine if self.inbox[who][id].get("owed")}
+        assert asks == self.listed[who] & mine
+        assert bool(asks) == bool(self.open[who] & mine)
+        asked_by_line = {
+            id for each in mine for id in REPLY.findall(self.inbox[who][each].get("reply_line", ""))
+        }
+        assert asked_by_line == {id for id in asks if self.inbox[who][id]["intent"] != "AGREE"}
+        _, blocking = gate.look(self.store, caller, said[0]["wu_id"], ())
+        assert asks <= {*blocking}
+        asking = {each["signal_id"] for each in said if each["requires_ack"] or each["intent"] in ASKS}
+        force = {each.signal_id for each in found.in_force}
+        if who in found.pending and len(force) == 1 and force <= asking:
+            assert found.in_force[0].signal_id in asks or found.in_force[0].by == who
+        recorded = {
+            each.reader_identity: each.delivery_state
+            for each in receipt_list.receipt_list(self.store, said[0]["signal_id"]).receipts
+        }
+        delivered = shown.signals[0]["delivery"]
+        assert {reader: state for reader, state in recorded.items() if reader in delivered} == delivered
+
+
+def _caller(identity: str) -> Caller:
+    found = Caller(identity, identity, "as")
+    found.identity = identity
+    return found
+
+
+def _check(repo: Path, numbers: range) -> None:
+    said = {number: random_thread(number) for number in numbers}
+    with gitmem.open(str(repo), now=lambda: NOW) as log:
+        for number, each in said.items():
+            write(log.store, number, each, random.Random(number))
+        places = Places(log.store)
+        for number, each in said.items():
+            places.check(f"thread-{number:08}", each)
+
+
+def test_all_places_say_the_same_about_random_threads(repo: Path) -> None:
+    """With counters, conflicts, answers to what was replaced, and people who were not asked."""
+    _check(repo, range(150))
+
+
+@pytest.mark.deep
+def test_all_places_say_the_same_about_2_000_random_threads(repo: Path) -> None:
+    """The same for more threads."""
+    _check(repo, range(150, 2_150))
