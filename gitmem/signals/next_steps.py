@@ -60,6 +60,9 @@ def not_counted(
         return [f"{answered} was replaced by {now}; this {intent} counts for {answered} alone."]
     if answered != answers and found.signals[answers].record["intent"] in ASKS:
         return [f"{answers} is of no party of this thread: this {intent} is on {answered}."]
+    positions = [at for each in readers if each and (at := found.position(each))]
+    if intent == "AGREE" and any(at.agrees_to(answered) for at in positions):
+        return [f"You agree to {answered} already, so this AGREE changes nothing."]
     return []
 
 

@@ -127,7 +127,7 @@ class ReplyContext:
         """Raise UsageError for a decision on an id whose lines conflict, or on one of another thread."""
         if self.parent is None or intent not in DECISIONS:
             return
-        if self.parent.id not in self.signals:
+        if self.parent.id not in self.signals and (self.signals or intent != "COUNTER"):
             raise UsageError(
                 f"{self.parent.id} is not in thread {sanitize(self.thread_id)}, so an {intent} there would answer nothing. "
                 "Nothing was written.",

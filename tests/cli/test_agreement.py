@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -308,6 +309,7 @@ def test_why_names_what_was_agreed_on(talk: Talk, repo: Path) -> None:
     vim = talk.proposes("Ada", "Use vim", "Bohr", "--wu", "WU-7")
     emacs = talk.counters("Bohr", vim, "Use emacs")
     talk.agrees("Ada", emacs)
+    time.sleep(1.1)  # git's times have seconds
     (repo / "a.txt").write_text("emacs\n")
     git(repo, "add", "a.txt")
     git(repo, "commit", "--quiet", "-m", "Use emacs", GITMEM_SESSION=talk.sessions["Ada"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,9 @@ from cli.render.as_json import as_json
 from cli.render.output import sanitize, with_next
 from cli.render.text import format_ago, framed, quote_lines, table
 from gitmem.invocation.call_result import AgentResult, CallResult
-from gitmem.signals.thread_outcomes import Converged, Recipient
+from gitmem.signals.agreement import FoldedThread
+from gitmem.signals.causality import ThreadSignal
+from gitmem.signals.thread_outcomes import Converged
 
 EVIL = "\x00\x07\x1b[31m\x7f\x85\x9b\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u2028\u2029\r"
 
@@ -100,12 +103,31 @@ def test_a_table_is_as_wide_as_its_cells() -> None:
 
 def test_an_agreement_of_all_that_does_not_count_says_why() -> None:
     """A signal of the thread with several contents."""
-    recipients = [Recipient("a:b:c", "Curie"), Recipient("a:b:d", "Bohr")]
-    for each in recipients:
-        each.decision = "agree"
-    found = Converged("thread-1", "sig-1", recipients, strict=False)
-    found.converged, found.ambiguous = False, ["sig-1"]
-
-    assert signals.converged(found)[0] == (
-        "not converged: thread-1: all 2 recipients agreed, but 1 signal of the thread has several contents"
+    root: Any = {
+        "signal_id": "sig-1",
+        "sender_identity": "a:b:a",
+        "recipients": ["a:b:c"],
+        "intent": "PROPOSE",
+        "message": "So?",
+    }
+    agreed: Any = {
+        "signal_id": "sig-2",
+        "sender_identity": "a:b:c",
+        "reply_to": "sig-1",
+        "recipients": [],
+        "intent": "AGREE",
+        "message": "",
+    }
+    said = {each["signal_id"]: ThreadSignal(each, [_line(each["signal_id"])]) for each in (root, agreed)}
+    assert signals.converged(Converged("thread-1", FoldedThread(said), {}, None))[0] == (
+        "converged: thread-1: the 1 recipient agreed on sig-1 by a:b:a: So?"
     )
+    said["sig-1"].lines.append(_line("another"))
+
+    assert signals.converged(Converged("thread-1", FoldedThread(said), {}, None))[0] == (
+        "not converged: thread-1: 1 signal of the thread has several contents"
+    )
+
+
+def _line(text: str) -> bytes:
+    return json.dumps({"at": "2026-11-21T20:00:00.000000Z", "message": text}).encode()

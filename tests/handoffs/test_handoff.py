@@ -561,7 +561,7 @@ def test_the_last_question_of_a_thread_to_somebody_decides_its_work_unit(work: W
     for to, wu in (["Planck"], "WU-7"), ([], "WU-9"):
         work.clock.forward(1_000_000)
         send.send(
-            work.here, work.bohr, "And now?", to=to, broadcast=not to, intent="propose", wu=wu, thread=thread
+            work.here, work.bohr, "And now?", to=to, broadcast=not to, requires_ack=True, wu=wu, thread=thread
         )
     assert bundle.collect(work.here, work.bohr, "WU-7").threads == [thread]
 

@@ -163,7 +163,7 @@ def test_the_lists_in_answers_have_their_fields(desk: Desk, scene: dict[str, str
     for each in thread["recipients"]:
         assert {"identity", "display_name", "delivery_state", "decision"} <= set(each)
     for each in desk("converged", scene["root"], "--json").json["recipients"]:
-        assert {"identity", "display_name", "decision", "signal_id", "stale"} <= set(each)
+        assert {"identity", "display_name", "decision", "signal_id", "proposal"} <= set(each)
     for each in desk("sync", "--json").json["remotes"]:
         assert {"name", "state", "received", "sent", "attempts", "tip", "message"} <= set(each)
 

@@ -25,7 +25,7 @@ from gitmem.index.index_file import Index
 from gitmem.mailbox import mailbox_view
 from gitmem.memory import contradictions, load, relations
 from gitmem.signals import causality, threads
-from gitmem.signals.causality import FoldedThread
+from gitmem.signals.agreement import FoldedThread
 from gitmem.store import Store
 from gitmem.trust import sender_tables
 from gitmem.trust.clone_key import CloneKey

@@ -499,7 +499,7 @@ def test_the_roster_and_waiting_threads_are_in_it_and_nothing_is_marked(desk: De
 
 
 def test_a_thread_waits_until_the_reader_has_decided(desk: Desk) -> None:
-    """A decision later in the thread decides what was asked before it, whichever signal it answers."""
+    """Its own counter-proposal is an answer; one to what somebody else proposed then is on that proposal."""
     sender = acting(desk.store, lifecycle.start(desk.store, CallerClaims(), name="Curie"))
     first = send.send(desk.store, sender, "Do it?", to=["Planck"], intent="PROPOSE")
     root = str(first.signal["signal_id"])
@@ -512,10 +512,12 @@ def test_a_thread_waits_until_the_reader_has_decided(desk: Desk) -> None:
     assert waiting() == [first.signal["thread_id"]]
     send.send(desk.store, desk.caller, "Rather so", reply_to=root, intent="COUNTER")
     assert waiting() == []
-    send.send(desk.store, sender, "Or so?", reply_to=root, intent="COUNTER", to=["Planck"])
+    other = send.send(desk.store, sender, "Or so?", reply_to=root, intent="COUNTER", to=["Planck"])
     assert waiting() == [first.signal["thread_id"]]
     inbox.mark(desk.store, inbox.read(desk.store, desk.caller))
     send.send(desk.store, desk.caller, "Yes", reply_to=root, intent="AGREE")
+    assert waiting() == [first.signal["thread_id"]]
+    send.send(desk.store, desk.caller, "Yes", reply_to=other.signal["signal_id"], intent="AGREE")
     assert waiting() == []
 
 

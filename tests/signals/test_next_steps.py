@@ -75,6 +75,7 @@ def test_what_asks_nobody_or_answers_nothing_is_remarked(fields: dict[str, objec
         ("AGREE", "sig-root", [ROOT, COUNTER], "a:b:planck", "sig-root was replaced by sig-next; this AGREE counts for sig-root alone."),
         ("AGREE", "sig-next", [ROOT, COUNTER], "a:b:planck", ""),
         ("COUNTER", "sig-root", [ROOT, COUNTER], "a:b:planck", ""),
+        ("AGREE", "sig-root", [ROOT], "a:b:planck", "You agree to sig-root already, so this AGREE changes nothing."),
         ("AGREE", "sig-other", [ROOT, NOETHER], "a:b:curie", "sig-other is of no party of this thread: this AGREE is on sig-root."),
     ],
 )  # fmt: skip

@@ -242,14 +242,14 @@ def test_keys_typed_ahead_are_for_the_field_or_dialog_that_a_key_opens(run: Run,
 
 
 def test_the_dialog_says_for_whom_an_answer_is_and_whether_it_counts(run: Run, desk: Screen) -> None:
-    """An answer to one's own proposal goes to its recipients; an AGREE that does not count is recorded only after it was said."""
+    """An answer to one's own proposal goes to its recipients; an AGREE that changes nothing is recorded only after that was said."""
     send.send(desk.store, desk.curie, "Shall we?", to=["Planck"], intent="PROPOSE")
 
     async def script(screen: Screen) -> None:
         await screen.open()
         with mock.patch("cli.top.actions.look_at_reply", side_effect=slow_look):
             await screen.burst("a\x13")  # Ctrl-S before anything was said
-            await screen.until(lambda: "does not count" in screen.dialog)
+            await screen.until(lambda: "changes nothing" in screen.dialog)
         assert "AGREE to Planck (claude:architect:shop), as Curie" in screen.dialog
         await screen.pilot.pause()
         assert screen.said() == [("PROPOSE", "Shall we?")]
