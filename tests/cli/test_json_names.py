@@ -49,6 +49,9 @@ def answers(run: Run, start: Start) -> dict[str, Any]:
     for to in ("role:implementer", "role:reviewer"):
         found[f"call {to}"] = run("call", to, "x", "--no-wait", "--json", session=planck).json
         found[f"task of {to}"] = run("task", "list", "--json", session=planck).json
+    found["delegate --role"] = run(
+        "delegate", "Try it", "--to", "Bohr", "--role", "reviewer/docs", "--json", session=planck
+    ).json
     id = found["delegate Bohr"]["task"]["task_id"]
     found["task take"] = run("task", "take", id, "--json", session=bohr).json
     found["task show"] = run("task", "show", id, "--json", session=bohr).json
