@@ -180,9 +180,14 @@ class Environment:
         return variable("GITMEM_SESSION")
 
     @property
+    def clients(self) -> list[tuple[str, str]]:
+        """The variables of the clients that run us, one within the other, each with the session id in it."""
+        return [(name, value) for name in SESSION_VARIABLES if (value := variable(name))]
+
+    @property
     def client_session(self) -> tuple[str, str] | None:
-        """The variable of the client that runs us, and the session id in it."""
-        return next(((name, value) for name in SESSION_VARIABLES if (value := variable(name))), None)
+        """The first of them."""
+        return next(iter(self.clients), None)
 
     @property
     def client(self) -> str | None:
@@ -226,6 +231,7 @@ class Environment:
             as_=self.as_,
             session=self.session,
             client_session=self.client_session,
+            other_clients=self.clients[1:],
             terminal=output.is_terminal(sys.stdin),  # not the output: a pipe does not change the caller
             identity=self.identity,
             client=self.client,

@@ -51,6 +51,11 @@ class Repo:
         """The folder of gitmem's files, shared by all worktrees. It may not exist yet."""
         return os.path.join(self.common, "gitmem")
 
+    @property
+    def tree(self) -> str:
+        """What tells this worktree from every other one of the clone, see `tree_of`."""
+        return tree_of(self.git_dir, self.common) or os.path.basename(self.git_dir)
+
     def __repr__(self) -> str:
         return f"Repo({self.common!r}, {self.git_dir!r}, {self.worktree!r})"
 
@@ -97,6 +102,33 @@ def find(
     elif common == found:  # as in git, linked worktrees ignore core.bare and core.worktree
         top = _configured_top(found, top)
     return Repo(common, found, top, by_folder=not git_dir and found == start)
+
+
+def tree_of(git_dir: str, common: str) -> str:
+    """Return what tells a worktree from every other one of its clone; "" if it is gone.
+
+    It is the name of its git folder and, of a linked one, when git made that: it stays the same when the worktree is moved, and
+    another worktree that is made at its path later has another one.
+    """
+    name = os.path.basename(git_dir)
+    if git_dir == common:
+        return name
+    try:
+        return f"{name} {os.stat(os.path.join(git_dir, 'commondir')).st_mtime_ns}"
+    except OSError:
+        return ""
+
+
+def tree_at(folder: str) -> str:
+    """Return the same of the worktree with this top folder; "" if there is none."""
+    git_dir = _git_dir_at(os.path.join(folder, ".git"))
+    return tree_of(git_dir, _common_of(git_dir)) if git_dir is not None else ""
+
+
+def is_gone(tree: str, common: str) -> bool:
+    """Return whether a worktree of a clone, as `tree_of` names it, was removed or pruned."""
+    name, _, made = tree.rpartition(" ")
+    return bool(name and made) and tree_of(os.path.join(common, "worktrees", name), common) != tree
 
 
 def reject_unsupported(repo: Repo) -> None:
@@ -210,7 +242,7 @@ def _search(start: str, *, named: bool) -> tuple[str, str | None]:
             if found is not None:
                 return found, folder
             if not os.path.isdir(inside):
-                raise _no_repository(f"{inside} does not point to a git repository")
+                raise _no_worktree(inside)
         above = os.path.dirname(folder)
         is_top = above == folder
         if (is_top or (named and folder == start)) and _is_git_dir(start):
@@ -287,6 +319,30 @@ def _no_repository(what: str) -> UsageError:
         code="not-a-repository",
         next=["git init"],
     )
+
+
+def _no_worktree(inside: str) -> UsageError:
+    """Return the error for a `.git` file that names no git folder, such as that of a worktree that was removed or pruned."""
+    error = _no_repository(f"{inside} does not point to a git repository")
+    named = os.fsdecode(read_small(inside, 4096).removeprefix(b"gitdir: ").rstrip(b"\r\n"))
+    git_dir = os.path.join(os.path.dirname(inside), named)
+    common = os.path.dirname(os.path.dirname(git_dir))
+    if os.path.basename(os.path.dirname(git_dir)) == "worktrees" and _is_git_dir(common):
+        from .text.shell_quote import command
+
+        error.message = (
+            f"This worktree's git folder is gone (removed or pruned): {git_dir}. Nothing was read or written."
+        )
+        error.hint = "Its files are still here, and gitmem's log is whole in the main worktree. `git worktree add` makes a new worktree."
+        error.next = [
+            command(
+                "gitmem",
+                "-C",
+                os.path.dirname(common) if os.path.basename(common) == ".git" else common,
+                "roster",
+            )
+        ]
+    return error
 
 
 def _unsupported(kind: str, hint: str) -> StoreError:

@@ -147,7 +147,7 @@ def _is_empty(at: Environment, *, count: bool, quiet: bool = False) -> bool:
         quiet: Whether to print nothing else if there are no signals.
     """
     client_id = at.client_session[1] if at.client_session else None
-    if at.as_ is not None or not (at.session or client_id):
+    if at.as_ is not None or not (at.session or client_id) or len(at.clients) > 1:
         return False
     from gitmem.signals import empty_inbox
 

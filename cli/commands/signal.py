@@ -95,7 +95,7 @@ def lines_of(found: Sent) -> list[str]:
             (
                 signal["signal_id"],
                 output.paint(signal["intent"]),
-                f"from {sender_text(signal['sender_name'], None if signal['sender_name'] else signal['sender_identity'])}",
+                f"from {sender_text(signal.get('sender_name') or signal['sender_identity'], None)}",
                 f"to {to}",
                 output.record_position(found.commit),
             )

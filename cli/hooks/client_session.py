@@ -7,7 +7,7 @@ import sys
 
 from gitmem import atomic_write, state_files
 from gitmem.agents import caller as callers
-from gitmem.agents import edited_paths, own_sessions, presence
+from gitmem.agents import commit_stamps, edited_paths, heartbeats, own_sessions, presence
 from gitmem.agents.heartbeats import BEATS, PROMPTS
 from gitmem.clients import hook_paths
 from gitmem.clients.hooks import checked_scripts, events, hook_errors, hook_state
@@ -17,7 +17,7 @@ from gitmem.sync import consent_messages
 
 from ..environment import variable
 from ..wal_folders import user_state, wal_folders
-from . import hook_caller
+from . import cleared, hook_caller
 from .show_signals import deliver, limit_retries
 
 TYPE_CHECKING = False
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 BUSY_MILLISECONDS = 3000
 ENV_FILES = ("CLAUDE_ENV_FILE", "CODEX_ENV_FILE")
 MEMORY_BYTES = 1536  # bytes
+CLEARED = "clear"
+# The variables by which clients name the process that has a window.
+WINDOWS = {"claude-code": "CLAUDE_PID"}
 _GOES_ON = ("compact", "resume")  # the same agent, which had the offer when it began
 _CONTEXT_LOST = ("compact", "resume", "clear")  # the agent has worked here before, but has lost its context
 
@@ -43,33 +46,44 @@ def start(at: Environment, call: HookInput, clock: HookTimer) -> None:
     if not hook_state.update_index(store, BUSY_MILLISECONDS):
         return
     _prepare(at, store)
+    before = heartbeats.known_sessions(store)
     found = _register(at, call)
     if found is None:
         return
+    is_new = found.session_id not in before
     hook_state.add_session(store, call.client, found.session_id)
     edited_paths.update_flags(store)
     _create_heartbeat_files(store, call.session, found.session_id)
     variables = {"GITMEM_SESSION": found.session_id}
     exported = _export(at, variables) or call.client == "cursor"
     caller = callers.of_session(found, "harness")
-    before = [
+    texts = [
         hook_caller.introduction(at, call, caller, exported=exported),
-        hook_caller.offer_identity(store, caller) if call.source not in _GOES_ON else "",
+        hook_caller.offer_identity(store, caller) if is_new and call.source not in _GOES_ON else "",
         consent_messages.consent_remark(store),
         _memory(store, caller, call.source),
     ]
     deliver(
         store, caller, call, clock, via=hook_caller.reply_program(at, call, caller, exported=exported),
-        before="\n\n".join(filter(None, before)), variables=variables,
+        before="\n\n".join(filter(None, texts)), variables=variables,
     )  # fmt: skip
     limit_retries(store, call)
 
 
 def end(at: Environment, call: HookInput, clock: HookTimer) -> None:
-    """End the session that this client's start has begun; one that the user has named continues."""
+    """End the session that this client's start has begun; one that the user has named, or whose context is cleared, continues."""
     store = at.store()
     found = own_sessions.of_client(store, call.session) if call.session else None
-    if found is None or not clock.is_waited_for():
+    if found is None:
+        adopted = hook_caller.named(store, at.session, call.client, call.session)
+        if adopted is not None:
+            heartbeats.bind(store, adopted.session_id, "")
+        return
+    if not clock.is_waited_for():
+        return
+    if call.fields.get("reason") == CLEARED and cleared.leave(
+        store, found.session_id, call.client, variable(WINDOWS.get(call.client, ""))
+    ):
         return
     hook_state.remove_session(store, call.client, found.session_id)
     for name in (call.session or "", found.session_id):
@@ -77,6 +91,18 @@ def end(at: Environment, call: HookInput, clock: HookTimer) -> None:
     hook_state.forget_tool_calls(store, call.client, call.session)
     lifecycle.end(store, callers.of_session(found, "harness"))
     edited_paths.update_flags(store)
+
+
+def follow(at: Environment, call: HookInput) -> None:
+    """Have the session of a client come to this worktree, if it works in another one. Its subagents come without it."""
+    store = at.store()
+    found = hook_caller.session(at, call)
+    commit_stamps.update(store, from_beginning=True)
+    if found is not None and not call.in_subagent and not heartbeats.works_here(store, found.session_id):
+        lifecycle.come_here(store, found, call.session or "")
+        hook_state.add_session(store, call.client, found.session_id)
+        edited_paths.update_flags(store)
+    heartbeats.meet(store, call.session or "")
 
 
 def checkpoint(at: Environment, call: HookInput, clock: HookTimer) -> None:
@@ -132,24 +158,30 @@ def _register(at: Environment, call: HookInput) -> Presence | None:
     """Return our session: the client's own, otherwise the one that the user has named, otherwise a new one."""
     store = at.store()
     known = own_sessions.of_client(store, call.session) if call.session else None
+    if known is None and call.source == CLEARED:
+        known, over = cleared.take(store, call.client, variable(WINDOWS.get(call.client, "")))
+        for each in over:
+            lifecycle.end(store, callers.of_session(each, "harness"))
     if known is None:
-        adopted = hook_caller.named(at.store(), at.session, call.client)
+        adopted = hook_caller.named(store, at.session, call.client, call.session)
+        if adopted is not None and call.session:  # another client within this one has a session of its own
+            heartbeats.bind(store, adopted.session_id, call.session)
         if adopted is not None or not call.session:
             return adopted
-    variable = events.SESSION_VARIABLES.get(call.client, call.client)
+    named = events.SESSION_VARIABLES.get(call.client, call.client)
     identity = at.identity if call.client not in events.SHARED_ENVIRONMENT else None
-    given = callers.CallerClaims(client_session=(variable, call.session or ""), identity=identity)
+    given = callers.CallerClaims(client_session=(named, call.session or ""), identity=identity)
     before = known or (own_sessions.of_client(store, call.session, ended=True) if call.session else None)
     wu = _work_unit(store) if before is None or not before.wu_id else None
     try:
-        started = lifecycle.start(store, given, wu=wu, client=call.client)
+        started = lifecycle.start(store, given, wu=wu, client=call.client, former=known)
     except UsageError as error:
         if given.identity is None and wu is None:
             raise
         # An invalid identity or branch name must not keep signals from the agent.
         hook_errors.note(store.repo.state, store.now(), f"{call.client} {call.event}", error.message)
         given.identity = None
-        started = lifecycle.start(store, given, client=call.client)
+        started = lifecycle.start(store, given, client=call.client, former=known)
     return presence.get(store, started.session_id)
 
 

@@ -113,6 +113,8 @@ def _answer(at: Environment, call: HookInput, clock: HookTimer) -> int:
 
         edit_warnings.notice(at)
         return 0
+    if call.kind not in (events.START, events.END, events.EDIT):
+        _follow(at, call)
     if call.kind == events.EDIT:
         from . import edit_warnings
 
@@ -138,6 +140,20 @@ def _answer(at: Environment, call: HookInput, clock: HookTimer) -> int:
         client_session.start(at, call, clock)
         show_signals.limit_retries(at.store(), call)
     return 0
+
+
+def _follow(at: Environment, call: HookInput) -> None:
+    """Have the session come to this worktree, if nothing says that it is here already."""
+    from gitmem.agents import heartbeats
+
+    if not call.session or heartbeats.has_met(at.store(), call.session):
+        return
+    from gitmem.clients.hooks import hook_state
+
+    from . import client_session
+
+    if hook_state.update_index(at.store(), BUSY_MILLISECONDS):
+        client_session.follow(at, call)
 
 
 def _note_commits(at: Environment, call: HookInput) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitmem.agents import caller as callers
-from gitmem.agents import own_sessions, presence
+from gitmem.agents import heartbeats, own_sessions, presence
 from gitmem.clients.hooks.events import SHARED_ENVIRONMENT
 from gitmem.errors import UsageError
 from gitmem.signals.message_frame import PROGRAM
@@ -38,17 +38,21 @@ def session(at: Environment, call: HookInput) -> Presence | None:
     so the variable counts only if no client has started that session.
     """
     found = own_sessions.of_client(at.store(), call.session) if call.session else None
-    return found or named(at.store(), at.session, call.client)
+    return found or named(at.store(), at.session, call.client, call.session)
 
 
-def named(store: Store, name: str | None, client: str) -> Presence | None:
-    """Return the session that GITMEM_SESSION names, if it has not ended and does not belong to a client."""
+def named(store: Store, name: str | None, client: str, own: str | None) -> Presence | None:
+    """Return the session that GITMEM_SESSION names, if it has not ended and does not belong to another client's session.
+
+    Args:
+        own: The client's id of its session.
+    """
     if not name or client in SHARED_ENVIRONMENT:
         return None
     found = own_sessions.trusted(store, name)
     if found is None or found.ended is not None or found.harness_session is not None:
         return None
-    return found
+    return found if heartbeats.client_of(store, found.session_id) in ("", own) else None
 
 
 def introduction(at: Environment, call: HookInput, caller: Caller, *, exported: bool = False) -> str:
@@ -70,15 +74,17 @@ def introduction(at: Environment, call: HookInput, caller: Caller, *, exported: 
 
 def offer_identity(store: Store, caller: Caller) -> str:
     """Return the line that offers an agent without an identity that of the last agent of this worktree, or ""."""
-    from gitmem.sessions import session_fields
+    from gitmem.sessions import session_fields, unread_left
 
     former = session_fields.former_agent(store, caller)
     if former is None:
         return ""
-    name = sanitize_for_model(former.name)
+    name, where = (sanitize_for_model(each) for each in (former.name, former.worktree or ""))
     take = sanitize_for_model(session_fields.take_identity(store, former))
     ago = presence.format_age(former.age)
-    return f"{name} worked in this worktree, {ago}. If you are {name}, `{take}` gives you its messages."
+    waits = unread_left.in_words(store, former)
+    gives = "gives you" if former.agent_identity else "shows"
+    return f"{name} worked in {where}, {ago}{waits}. If you are {name}, `{take}` {gives} its messages."
 
 
 def reply_program(at: Environment, call: HookInput, caller: Caller, *, exported: bool = False) -> str:

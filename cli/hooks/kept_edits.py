@@ -45,7 +45,7 @@ def read(store: Store) -> None:
 def _note(store: Store, client: str, named: str, data: bytes) -> None:
     call = hook_input.HookInput(client, "", events.EDIT, beginning(data))
     found = own_sessions.of_client(store, call.session) if call.session else None
-    session = found or hook_caller.named(store, named, client)
+    session = found or hook_caller.named(store, named, client, call.session)
     if session is not None:
         paths = edit_input.within(store.repo, call.cwd, call.edited)
         edited_paths.note_edit(store, session.session_id, paths)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from gitmem.agents import caller as callers
 from gitmem.agents import own_sessions, presence
 from gitmem.errors import GitmemError, UsageError
-from gitmem.sessions import lifecycle, session_fields
+from gitmem.sessions import lifecycle, session_fields, unread_left
 from gitmem.text.sanitize import sanitize_for_model
 
 from ..environment import Environment, run_in
@@ -155,10 +155,13 @@ class McpSession:
         former = session_fields.former_agent(store, caller) if caller is not None else None
         if former is None:
             return ""
-        name, ago = sanitize_for_model(former.name), presence.format_age(former.age)
+        name, where = (sanitize_for_model(each) for each in (former.name, former.worktree or ""))
+        worked = f"{name} worked in {where}, {presence.format_age(former.age)}{unread_left.in_words(store, former)}"
+        if former.agent_identity is None:
+            return f"{worked}. `{session_fields.take_identity(store, former)}` shows its messages."
         taken = json.dumps(session_fields.former_fields(store, former), ensure_ascii=False)
         return (
-            f"{name} worked in this worktree, {ago}. If you are {name}, call session with {sanitize_for_model(taken)}:"
+            f"{worked}. If you are {name}, call session with {sanitize_for_model(taken)}:"
             " then its messages are yours."
         )
 

@@ -38,9 +38,11 @@ def find(store: Store, who: CallerClaims, *, must: bool = True) -> Caller | None
             caller.who = who
             return caller
         if who.session is not None:
-            return of_session(_session(store, who.session, "GITMEM_SESSION names"), "session")
+            found = _session(store, who.session, "GITMEM_SESSION names")
+            client = _client(store, who, found)
+            return of_session(found, "session") if client is None else _harness(store, client)
         if who.client_session is not None:
-            return _harness(store, who.client_session)
+            return _harness(store, _client(store, who) or who.client_session)
         if who.terminal and who.client is None:
             return person(store, "terminal")
         from . import unnamed_caller
@@ -76,6 +78,45 @@ def pushing(store: Store, who: CallerClaims) -> list[Caller]:
         if error.code != "no-person":
             raise
         return []
+
+
+def _client(store: Store, who: CallerClaims, named: Presence | None = None) -> tuple[str, str] | None:
+    """Return the client's session that runs this command, if it is not the one that GITMEM_SESSION belongs to.
+
+    An agent that starts another one passes its variables on. Of several clients the one whose session began last runs this.
+
+    Args:
+        named: The session in GITMEM_SESSION.
+
+    Raises:
+        UsageError: `which-session`: one of the clients has no session, and so nobody knows which of them runs this.
+    """
+    clients = [each for each in (who.client_session, *who.other_clients) if each is not None]
+    if named is not None and not own_sessions.has_client(store, named):
+        return None
+    others = [
+        each for each in clients if named is None or not own_sessions.is_client_of(store, named, each[1])
+    ]
+    if len(clients) < 2 or not others:
+        return others[0] if others else None
+    known = [one for each in clients if (one := own_sessions.of_client(store, each[1])) is not None]
+    if len(known) < len(clients):
+        from . import unnamed_caller
+
+        raise unnamed_caller.which_session_error(
+            known,
+            f"Cannot tell who you are: {' and '.join(name for name, _ in clients)} are set",
+            ["gitmem session start"],
+        )
+    last = max(known, key=lambda one: (one.started, one.session_id))
+    return next((each for each in others if own_sessions.is_client_of(store, last, each[1])), None)
+
+
+def starting_client(store: Store, who: CallerClaims) -> tuple[str, str] | None:
+    """Return the client's session that a session starts for: of several the one that has none yet, else as a caller."""
+    clients = [each for each in (who.client_session, *who.other_clients) if each is not None]
+    new = [each for each in clients if own_sessions.of_client(store, each[1]) is None]
+    return new[0] if len(new) == 1 else _client(store, who) or who.client_session
 
 
 def _named(store: Store, text: str) -> Caller:

@@ -8,7 +8,7 @@ from ..text.sanitize import sanitize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from ..store import Store
     from .presence import Presence
@@ -26,6 +26,7 @@ class CallerClaims:
         as_: The value of `--as`: an exact session id, an identity or a live name.
         session: GITMEM_SESSION.
         client_session: The client's variable with its session id, and that id.
+        other_clients: The same of further variables: one of these clients has started the other.
         terminal: Whether standard input is a terminal.
         identity: GITMEM_AGENT_IDENTITY, the default of `--agent-identity` when a session starts.
         client: The client whose marker variable is set, "" for an unnamed one. The caller is then not a person,
@@ -33,7 +34,16 @@ class CallerClaims:
         is_program: Whether a program chose `as_` through the library.
     """
 
-    __slots__ = ("as_", "client", "client_session", "identity", "is_program", "session", "terminal")
+    __slots__ = (
+        "as_",
+        "client",
+        "client_session",
+        "identity",
+        "is_program",
+        "other_clients",
+        "session",
+        "terminal",
+    )
 
     def __init__(
         self,
@@ -44,6 +54,7 @@ class CallerClaims:
         identity: str | None = None,
         client: str | None = None,
         is_program: bool = False,
+        other_clients: Sequence[tuple[str, str]] = (),
     ) -> None:
         self.as_ = as_
         self.session = session
@@ -52,6 +63,7 @@ class CallerClaims:
         self.identity = identity
         self.client = client
         self.is_program = is_program
+        self.other_clients = other_clients
 
     @property
     def is_silent(self) -> bool:

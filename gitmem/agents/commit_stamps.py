@@ -42,8 +42,12 @@ def is_off(store: Store) -> bool:
     return store.settings().get(SETTING, "").lower() in _OFF
 
 
-def update(store: Store) -> None:
-    """Create the file of this worktree, or remove it if the setting is off. Never raises."""
+def update(store: Store, *, from_beginning: bool = False) -> None:
+    """Create the file of this worktree, or remove it if the setting is off. Never raises.
+
+    Args:
+        from_beginning: Whether commits that were made before are read, too: the session was perhaps there already.
+    """
     where = read_to(store.repo)
     try:
         if is_off(store):
@@ -51,7 +55,8 @@ def update(store: Store) -> None:
         elif store.repo.worktree is not None and not os.path.lexists(where):
             state_files.make_dirs(os.path.dirname(where))
             os.close(state_files.open_file(where, os.O_WRONLY | os.O_CREAT))
-            at = changed_at(store.repo)  # what was committed before is not of this session
+            # What was committed before is not of a session that begins here.
+            at = 0 if from_beginning else changed_at(store.repo)
             os.utime(where, ns=(at, at))
     except OSError:
         return

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from .. import atomic_write, state_files
 from ..errors import GitmemError
 from ..git import branch_changes
+from ..repo import tree_at
 from . import heartbeats
 
 TYPE_CHECKING = False
@@ -66,7 +67,7 @@ def update_flags(store: Store) -> None:
     """Tell the hook script by files whether anybody wants to know what is edited. Never raises."""
     state, now = store.repo.state, store.now()
     at_work = [where for where, at in heartbeats.known_sessions(store).values() if at > now - AT_WORK_MICROS]
-    shared = at_work.count(heartbeats.worktree(store)) > 1
+    shared = at_work.count(store.repo.tree) > 1
     try:
         for name in (INPUTS, BY):
             state_files.make_dirs(path(state, name))
@@ -167,12 +168,7 @@ def worktrees(store: Store) -> list[EditedPaths]:
 
 def sessions_of(store: Store, found: EditedPaths, edited: str | None = None) -> list[str]:
     """Return the sessions at work in a worktree; of several only those that edited a path, if hooks noted who did."""
-    oldest = store.now() - AT_WORK_MICROS
-    here = [
-        session
-        for session, (where, at) in heartbeats.known_sessions(store).items()
-        if where == found.worktree and at > oldest
-    ]
+    here = _at_work(store, tree_at(found.worktree))
     if len(here) < 2 or edited is None:
         return here
     editors = [each for each in here if edited in _noted(path(store.repo.state, BY, each))]
@@ -181,7 +177,13 @@ def sessions_of(store: Store, found: EditedPaths, edited: str | None = None) -> 
 
 def sessions_here(store: Store) -> list[str]:
     """Return the sessions at work in this worktree."""
-    return sessions_of(store, EditedPaths(heartbeats.worktree(store), 0, {}, 0))
+    return _at_work(store, store.repo.tree)
+
+
+def _at_work(store: Store, tree: str) -> list[str]:
+    oldest = store.now() - AT_WORK_MICROS
+    known = heartbeats.known_sessions(store).items()
+    return [session for session, (where, at) in known if where == tree and at > oldest]
 
 
 def by_session(store: Store) -> dict[str, list[str]]:

@@ -1,8 +1,9 @@
 """Local files about the sessions that were started in this clone: their worktree and their heartbeat.
 
-Each session has a file `<state>/sessions/<id>`; its modification time is when the session was last seen here. A
-heartbeat touches that file and never makes a commit. Hooks touch `<state>/beats/<id>` instead, which needs no
-look-up: the id may be the client's own id for the session. A folder that can't be written is not an error: others then
+Each session has a file `<state>/sessions/<id>`; its modification time is when the session was last seen here. It names the
+worktree that the session works in (`repo.tree_of`) and the client's own id for it. A heartbeat touches that file and never makes a commit. Hooks touch `<state>/beats/<id>` instead, which needs no
+look-up: the id may be the client's own id for the session. `<state>/beats/<client's id>+<git folder>` exists for each worktree in
+which gitmem has met a client's session, so that a hook tells without Python that the session has come to another one. A folder that can't be written is not an error: others then
 see the time of the last record.
 """
 
@@ -12,6 +13,7 @@ import os
 
 from .. import atomic_write, state_files
 from ..records.ids import is_id
+from ..repo import is_gone
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -141,14 +143,9 @@ def raise_recipient_flags(store: Store, db: sqlite3.Connection, signal: SignalRe
     return True
 
 
-def worktree(store: Store) -> str:
-    """Return the real path of this worktree, or of the git folder if there is none."""
-    return store.repo.worktree or store.repo.git_dir
-
-
 def label(store: Store) -> str:
     """Return the worktree's published name: its folder name, without the path and unprintable characters."""
-    parts = worktree(store).rstrip(os.sep).split(os.sep)
+    parts = (store.repo.worktree or store.repo.git_dir).rstrip(os.sep).split(os.sep)
     if parts[-1] == ".git":
         parts.pop()
     text = "".join(char if char.isprintable() else "?" for char in (parts or [""])[-1])
@@ -156,20 +153,11 @@ def label(store: Store) -> str:
 
 
 def start(store: Store, session_id: str, client_session: tuple[str, str] | None) -> None:
-    """Record that a session starts in this worktree, and forget those that were not seen for a month."""
-    folder = _folder(store)
+    """Record that a session starts in this worktree or comes to it, and forget those that were not seen for a month."""
     # Another session in this worktree: claims of the others are now somebody else's here.
     own_only = os.path.join(store.repo.state, ONLY_OWN, f"in-{os.path.basename(store.repo.git_dir)}")
     atomic_write.remove_quietly(own_only)
-    content = (
-        os.fsencode(worktree(store))
-        + b"\0"
-        + (client_session[1] if client_session else "").encode("utf-8", "replace")
-    )
-    try:
-        state_files.make_dirs(folder)
-        atomic_write.replace(os.path.join(folder, session_id), content)
-    except OSError:
+    if not bind(store, session_id, client_session[1] if client_session else ""):
         return
     touch(store, session_id)
     oldest = store.now() - INACTIVE_MICROS
@@ -178,10 +166,48 @@ def start(store: Store, session_id: str, client_session: tuple[str, str] | None)
             end(store, known)
 
 
+def bind(store: Store, session_id: str, client_id: str) -> bool:
+    """Record that a session works in this worktree, under a client's own id or ""; return whether that could be written."""
+    content = os.fsencode(store.repo.tree) + b"\0" + client_id.encode("utf-8", "replace")
+    try:
+        state_files.make_dirs(_folder(store))
+        atomic_write.replace(os.path.join(_folder(store), session_id), content)
+    except OSError:
+        return False
+    for name in atomic_write.names_in(os.path.join(store.repo.state, BEATS)) if is_safe(client_id) else ():
+        if name.startswith(f"{client_id}+"):
+            atomic_write.remove_quietly(os.path.join(store.repo.state, BEATS, name))
+    meet(store, client_id)
+    return True
+
+
+def meet(store: Store, client_id: str) -> None:
+    """Note that a client's session, or a subagent of it, works in this worktree. Never raises."""
+    try:
+        if is_safe(client_id):
+            os.close(state_files.open_file(_met(store, client_id), os.O_WRONLY | os.O_CREAT))
+    except OSError:
+        return
+
+
+def has_met(store: Store, client_id: str) -> bool:
+    """Return whether a client's session or a subagent of it works in this worktree."""
+    return is_safe(client_id) and os.path.lexists(_met(store, client_id))
+
+
+def _met(store: Store, client_id: str) -> str:
+    return os.path.join(store.repo.state, BEATS, f"{client_id}+{os.path.basename(store.repo.git_dir)}")
+
+
 def touch(store: Store, session_id: str) -> None:
-    """Touch the file of a session that acts here. A session that started elsewhere has none."""
+    """Touch the file of a session that acts here. A session that started elsewhere has none.
+
+    If its worktree is gone, it works in this one from now on.
+    """
     if not is_id("sess", session_id):
         return  # a client's own id: it has no file, and could be any path
+    if is_homeless(store, session_id):
+        bind(store, session_id, client_of(store, session_id))
     at = store.now() * 1000
     try:
         os.utime(os.path.join(_folder(store), session_id), ns=(at, at))
@@ -259,9 +285,19 @@ def _modified_micros(path: str) -> int:
 
 
 def _read(store: Store, session_id: str) -> tuple[str, str]:
-    """Return the worktree that a session started in and the client's own id for it, from its file."""
+    """Return the worktree that a session works in and the client's own id for it, from its file."""
     where, _, client_session = state_files.read(os.path.join(_folder(store), session_id)).partition(b"\0")
     return os.fsdecode(where), client_session.decode("utf-8", "replace")
+
+
+def is_homeless(store: Store, session_id: str) -> bool:
+    """Return whether the worktree of a session of this clone is gone."""
+    return is_id("sess", session_id) and is_gone(_read(store, session_id)[0], store.repo.common)
+
+
+def works_here(store: Store, session_id: str) -> bool:
+    """Return whether a session of this clone works in this worktree."""
+    return is_id("sess", session_id) and _read(store, session_id)[0] == store.repo.tree
 
 
 def client_of(store: Store, session_id: str) -> str:
@@ -284,7 +320,7 @@ def is_here(store: Store, session_id: str) -> bool:
 
 
 def known_sessions(store: Store) -> dict[str, tuple[str, int]]:
-    """Return every session that started in this clone: the real path of its worktree, and when it was last seen."""
+    """Return every session that started in this clone: its worktree (`repo.tree_of`), and when it was last seen."""
     found = {}
     for session_id, at in all_last_seen(store).items():
         where, _ = _read(store, session_id)

@@ -11,7 +11,6 @@ import os
 from ..log.local_log import read_word
 from ..trust import clone_key, sender_tables
 from . import heartbeats, presence
-from .presence import Presence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from ..records.record_types import SessionFields
     from ..store import Store
     from .caller_identity import Caller
+    from .presence import Presence
 
 KEEPALIVE_MICROS = 24 * 3600 * 1_000_000
 # Sessions that ever had an identity: a peer can forge the record that takes it away.
@@ -67,7 +67,7 @@ def trusted(store: Store, session_id: str) -> Presence | None:
         shown,
         *(fields.get(name) for name in presence.FIELDS),
     )
-    return Presence(values, store.now(), store.log.clone_id(), heartbeats.last_seen(store, session_id))
+    return presence.made_of(store, values)
 
 
 def other_workspaces(store: Store, reader: str, workspace: str) -> list[str]:
@@ -144,10 +144,25 @@ def of_client(store: Store, client_id: str, *, ended: bool = False) -> Presence 
     return max(found, key=lambda one: (one.started, one.session_id), default=None)
 
 
+def has_client(store: Store, found: Presence) -> bool:
+    """Return whether a client has begun a session, or works under one that its user had begun."""
+    return found.harness_session is not None or heartbeats.client_of(store, found.session_id) != ""
+
+
+def is_client_of(store: Store, found: Presence, client_id: str) -> bool:
+    """Return whether a client's own id is, or was before a `/clear`, that of a session."""
+    if heartbeats.client_of(store, found.session_id) == client_id:
+        return True
+    published = (clone_key.hashed(store.keys.now(), client_id), client_id)
+    return any(
+        each in published for each in _values(store.db(), "harness_session", "session_id", found.session_id)
+    )
+
+
 def addresses(db: sqlite3.Connection, reader: str, session: str | None) -> list[str]:
     """Return the names that signals may address a reader by, itself first, from lines that are not forged.
 
-    These are the reader, its session, the client that started it, and every session that this client started: a resumed
+    These are the reader, its session, the ids that its client has had, and the other sessions of its present one: a resumed
     conversation is the same agent.
     """
     name = session or reader
@@ -155,8 +170,10 @@ def addresses(db: sqlite3.Connection, reader: str, session: str | None) -> list[
     if not name.startswith(sender_tables.PREFIXES):
         return list(found)
     clients = [name] if name.startswith("h-") else _values(db, "harness_session", "session_id", name)
-    for client in clients:
-        found.update(dict.fromkeys([*_values(db, "session_id", "harness_session", client), client]))
+    present = name if name.startswith("h-") else fold(db, name)[2]["harness_session"] if clients else None
+    same = _values(db, "session_id", "harness_session", present) if present else []
+    found.update((each, None) for each in same if fold(db, each)[2].get("harness_session") == present)
+    found.update(dict.fromkeys(clients))
     return list(found)
 
 
@@ -197,7 +214,7 @@ def record(found: Presence, event: str) -> SessionFields:
 
 def of_worktree(store: Store) -> list[Presence]:
     """Return the open sessions of this worktree that were seen within 24 hours."""
-    return [one for one in _open(store, heartbeats.worktree(store)) if one.is_current]
+    return [one for one in _open(store, store.repo.tree) if one.is_current]
 
 
 def last_agent_here(store: Store) -> Presence | None:
@@ -246,9 +263,10 @@ def possible_callers(store: Store) -> list[Presence]:
     These are the open sessions of this worktree, however long they have been silent, and the open sessions of other
     worktrees of this clone that were seen within 24 hours.
     """
-    here = _open(store, heartbeats.worktree(store))
+    here = _open(store, store.repo.tree)
     ids = {one.session_id for one in here}
-    return here + [one for one in _open(store, None) if one.is_current and one.session_id not in ids]
+    others = (one for one in _open(store, None) if one.is_current or one.is_homeless)
+    return here + [one for one in others if one.session_id not in ids]
 
 
 def _open(store: Store, folder: str | None) -> list[Presence]:

@@ -50,11 +50,12 @@ class Presence:
         record_at: Its last record.
         held: Whether it holds its name now.
         here: Whether it was started in this clone.
+        is_homeless: Whether it would be at work, but its worktree is gone. Its `status` is then `gone`.
         record: Its fields by their names in the contract, without empty ones; lists and objects as JSON.
     """
 
     __slots__ = (
-        "age", "agent_identity", "asked", "clone_id", "ended", "harness_session", "held", "here", "last_seen", "name",
+        "age", "agent_identity", "asked", "clone_id", "ended", "harness_session", "held", "here", "is_homeless", "last_seen", "name",
         "reader", "record", "record_at", "session_id", "started", "status", "worktree", "wu_id",
     )  # fmt: skip
 
@@ -79,6 +80,7 @@ class Presence:
         self.age = now - self.last_seen
         self.held = self.ended is None and now < _micros(until)
         self.status = _status(self.age, self.ended is not None)
+        self.is_homeless = False
         self.record = {"session_id": self.session_id, **values, "display_name": self.name}
 
     @property
@@ -265,10 +267,16 @@ def _found(
 ) -> dict[str, Presence]:
     limit = READ_MAX if most is None else most
     rows = store.db().execute(f"{_SELECT}{where}{order} LIMIT ?", (*values, limit)).fetchall()
-    if not rows:
-        return {}
-    now, clone_id = store.now(), store.log.clone_id()
-    return {row[0]: Presence(row, now, clone_id, heartbeats.last_seen(store, row[0])) for row in rows}
+    return {row[0]: made_of(store, row) for row in rows}
+
+
+def made_of(store: Store, row: Sequence[object]) -> Presence:
+    """Return a session of a row of the log: one of this clone with what its files say."""
+    session_id = str(row[0])
+    found = Presence(row, store.now(), store.log.clone_id(), heartbeats.last_seen(store, session_id))
+    if found.here and found.is_current and heartbeats.is_homeless(store, session_id):
+        found.status, found.is_homeless = "gone", True
+    return found
 
 
 def _latest_first(found: Iterable[Presence]) -> list[Presence]:

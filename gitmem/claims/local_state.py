@@ -21,7 +21,7 @@ from .. import atomic_write, state_files
 from ..agents import heartbeats, session_notices
 from ..agents.heartbeats import ONLY_OWN
 from ..overlap import branches
-from ..repo import read_small
+from ..repo import is_gone
 from . import claimed_edits, owner_notices, path_patterns, standing_claims
 from .claim_answers import contest_text
 
@@ -114,19 +114,10 @@ def _only_own(store: Store, found: Collection[StandingClaim]) -> Iterable[str]:
         if at > store.now() - SESSION_MICROS:
             worktrees.setdefault(where, set()).add(session_id)
     for where, sessions in worktrees.items():
-        name = _git_folder(where)
-        if name and len(sessions) == 1 and all(each.claim.owner[1] in sessions for each in found):
+        name = "in-" + (where.rpartition(" ")[0] or where)
+        own_only = len(sessions) == 1 and all(each.claim.owner[1] in sessions for each in found)
+        if own_only and heartbeats.is_safe(name) and not is_gone(where, store.repo.common):
             yield name
-
-
-def _git_folder(worktree: str) -> str:
-    """Return the last name of a worktree's git folder, as the hook knows it; "" if it is gone."""
-    git = os.path.join(worktree, ".git")
-    if os.path.isdir(git):
-        return "in-.git"
-    target = os.fsdecode(read_small(git)).strip().removeprefix("gitdir: ")
-    name = os.path.basename(target)
-    return f"in-{name}" if heartbeats.is_safe(name) else ""
 
 
 def _tell(store: Store, own: Collection[StandingClaim]) -> None:

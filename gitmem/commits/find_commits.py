@@ -223,9 +223,11 @@ class _Look:
         here = [
             name
             for name, (where, at) in heartbeats.known_sessions(store).items()
-            if where == heartbeats.worktree(store) and at > store.now() - ACTIVE_MICROS
+            if where == store.repo.tree and at > store.now() - ACTIVE_MICROS
         ]
         prompted = commit_stamps.prompted_at(store, one.session_id)
+        if not here and heartbeats.has_met(store, heartbeats.client_of(store, one.session_id)):
+            here = [one.session_id]  # its subagent has a worktree of its own
         return here == [one.session_id] and 0 < prompted // SECOND <= seconds
 
     def _waits_for_note(self, at: int) -> bool:

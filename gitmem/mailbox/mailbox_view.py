@@ -108,10 +108,10 @@ DOUBTED_BROADCAST = (
     " AND NOT EXISTS (SELECT 1 FROM receipt r WHERE r.reader IN {own} AND r.signal_id = b.signal_id AND NOT EXISTS"
     " (SELECT 1 FROM doubt d WHERE d.reader = r.reader AND d.signal_id = r.signal_id))"
 )
-# A session that gitmem 0.1 started has two client ids: the raw one and, since it was resumed, its hash.
+# A session has several client ids if its context was cleared. Who resumes an earlier one is another agent.
 _SESSIONS = (
     "SELECT f.session_id, e.harness_session FROM session_event e LEFT JOIN session f ON f.harness_session ="
-    " e.harness_session WHERE e.session_id = ? AND e.harness_session IS NOT NULL"
+    " e.harness_session AND f.harness_session = (SELECT harness_session FROM session WHERE session_id = e.session_id) WHERE e.session_id = ? AND e.harness_session IS NOT NULL"
 )
 
 
@@ -120,7 +120,7 @@ def _own(
 ) -> tuple[str, dict[str, str | int | None]]:
     """Return a reader's addresses, itself first: placeholders for SQL, and the values of its queries.
 
-    These are the reader, its session, the client that started it, and every session that this client started: a resumed
+    These are the reader, its session, the ids that its client has had, and the other sessions of its present one: a resumed
     conversation is the same agent.
     """
     same = db.execute(_SESSIONS, (session or reader,)).fetchall()

@@ -177,6 +177,15 @@ def begin(store: Store, session_id: str, client_session: tuple[str, str] | None)
     heartbeats.start(store, session_id, client_session)
 
 
+def forget_names(store: Store, session_id: str, names: Iterable[str]) -> None:
+    """Remove flags and heartbeats under names that a session has had and has no more: its client has another id for it."""
+    kept = flag_names(session_id, heartbeats.client_of(store, session_id))
+    for name in names:
+        if name not in kept:
+            atomic_write.remove_quietly(flag(store.repo.state, name))
+            atomic_write.remove_quietly(os.path.join(store.repo.state, heartbeats.BEATS, name))
+
+
 def remove_old_queues(store: Store) -> None:
     """Remove the files of sessions that ended elsewhere or were not seen for a month. Never raises."""
     try:

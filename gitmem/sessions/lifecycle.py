@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import commit_process
 from ..agents import caller as callers
 from ..agents import commit_stamps, display_names, heartbeats, name_pins, own_sessions, presence
-from ..agents.caller_identity import default_workspace
+from ..agents.caller_identity import CallerClaims, default_workspace
 from ..commit_message import SUBJECT_MAX, cut, sanitize
 from ..errors import UsageError
 from ..log.entry import CommitMessage
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Unpack
 
-    from ..agents.caller import Caller, CallerClaims
+    from ..agents.caller import Caller
     from ..agents.presence import Presence
     from ..records.record_types import SessionFields
     from ..store import Store
@@ -41,16 +41,18 @@ def start(
     client: str | None = None,
     workspace: str | None = None,
     allow_secret: bool = False,
+    former: Presence | None = None,
     **role: Unpack[RoleOptions],
 ) -> SessionStarted:
     """Start a session of an agent in this worktree.
 
-    If the client's session id has an open session, return that one, with the given fields changed. If it has an ended
+    If the client's session id has an open session, return that one, now in this worktree, with the given fields changed. If it has an ended
     one, the new session takes over its name and fields, except those given.
 
     Args:
         agent_identity: `owner:role:purpose`; the default is `who.identity`.
         name: A chosen display name; the default is one from the pool.
+        former: The open session that goes on under the client's session id, which is new to it.
         role: Its actual role, scope, model and capabilities; see `RoleOptions`.
 
     Raises:
@@ -58,26 +60,28 @@ def start(
     """
     fields = session_fields.fields(agent_identity or who.identity, wu, initiative, lane, client, workspace)
     fields["branch"] = session_fields.recordable_branch(store.branch()) or ""
+    who.client_session = callers.starting_client(store, who)
     if who.client_session is None:
         return _start_new(store, who, name, fields, allow_secret, role)
     from ..mailbox import delivery_lock
 
     # A client may run the hooks of several scopes at once: the second one must find the session of the first.
     with delivery_lock.delivery_lock(store, f"start {who.client_session[1]}", wait_seconds=START_SECONDS):
-        known = own_sessions.of_client(store, who.client_session[1])
+        known = own_sessions.of_client(store, who.client_session[1]) or former
         if known is None:
             return _start_new(store, who, name, fields, allow_secret, role)
         stated = stated_role.fields(store, known.record, role)
         fields.update(stated.fields)
         given = {key: value or None for key, value in fields.items()}  # a new start clears nothing
         given["branch"] = fields["branch"]  # but HEAD may be on none
+        given["worktree"] = heartbeats.label(store)
         was = unread_left.at_new_identity(store, known, given["agent_identity"])
         # gitmem 0.1 published the id itself.
         given["harness_session"] = store.keys.hashed(who.client_session[1])
         changed = _change(
             store, known, name, given, session_fields.retry_command("start", given, role), allow_secret
         )
-        _register(store, known.session_id)
+        _register(store, known.session_id, who)
         started = SessionStarted(changed[0], *changed[1:], _first_steps(known.session_id))
         started.add_remark(was)
         return stated.told(started)
@@ -139,7 +143,9 @@ def _start_new(
         started.remark = " ".join(filter(None, (started.remark, notice)))
         started.next.insert(1, imported.inbox_command(name))
     if found.agent_identity is None and who.client_session is None:
-        former = own_sessions.last_agent_here(store)
+        former = own_sessions.last_agent_here(store) or session_fields.former_agent(
+            store, callers.of_session(found, "session")
+        )
         started.remark = session_fields.offer_identity(store, former, started.remark, started.next)
     return stated.told(started)
 
@@ -178,7 +184,7 @@ def change(
     found = _own_session(store, caller)
     fields = session_fields.fields(agent_identity, wu, initiative, lane, client, workspace)
     fields["activity"] = activity
-    if found.worktree == heartbeats.label(store):
+    if heartbeats.works_here(store, found.session_id):
         fields["branch"] = session_fields.recordable_branch(store.branch()) or ""
     stated = stated_role.fields(store, found.record, role)
     fields.update(stated.fields)
@@ -189,6 +195,13 @@ def change(
     after = SessionChanged(*changed, ["gitmem whoami", "gitmem roster"])
     after.add_remark(was)
     return stated.told(after)
+
+
+def come_here(store: Store, found: Presence, client_id: str) -> None:
+    """Record that a session goes on in this worktree, under a client's own id."""
+    branch = session_fields.recordable_branch(store.branch()) or ""
+    _change(store, found, None, {"worktree": heartbeats.label(store), "branch": branch}, (), False)
+    _register(store, found.session_id, CallerClaims(client_session=("", client_id)))
 
 
 def end(
@@ -232,11 +245,13 @@ def end_line(
 
 
 def _register(store: Store, session_id: str, began: CallerClaims | None = None) -> None:
-    """Record that a session is here (or begins), and queue what it has not read, for later hooks."""
+    """Record that a session is here (or begins, or comes to this worktree), and queue what it has not read, for later hooks."""
     if began is None:
         heartbeats.touch(store, session_id)
     else:
+        names = session_queue.flag_names(session_id, heartbeats.client_of(store, session_id))
         session_queue.begin(store, session_id, began.client_session)
+        session_queue.forget_names(store, session_id, names)
         session_queue.remove_old_queues(store)
     commit_stamps.update(store)
     if store.collecting is None:

@@ -13,6 +13,7 @@ from ..sync import autosync
 from ..text.name_matching import fold
 from ..text.shell_quote import command
 from ..trust.sender_tables import is_own
+from . import unread_left
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -138,10 +139,13 @@ def roster(
     else:
         every, left = _shown(store, limit, read_most, all=all)
         found = by_role(every)
-    found = [one for one in found if all or one.is_current]
+    found = [one for one in found if all or one.is_current or one.is_homeless]
     db, now = store.db(), store.now()
     total = len(found) + left
     found = _first(db, found, limit, caller) if not query else found[:limit]
+    left_behind = [] if query else unread_left.sessions(store)
+    known = {one.session_id for one in found}
+    found += [one for one in left_behind if one.session_id not in known]
     steps = StepLimit(db, steps_most)
     rows: list[SessionRow] = [
         {**session_row(store, db, steps, one), "unread": steps.ask(_unread, db, one, now)} for one in found
@@ -153,7 +157,7 @@ def roster(
     outcome = Roster(rows, _next(found, query, all, caller))
     outcome.work = store.domain.open_work(store) if not query else None
     _follow_pins(store, outcome, found)
-    outcome.more = total - len(found)
+    outcome.more = total - len(known)
     outcome.autosync = autosync.last_failure(store.repo)
     if outcome.autosync is not None:
         outcome.next = ["gitmem sync", *outcome.next]
@@ -164,7 +168,17 @@ def roster(
     if unread:
         not_shown = " ".join(filter(None, (not_shown, f"{unread} sessions were not searched.")))
     elsewhere = other_workspaces(caller, (one["workspace_id"] for one in rows))
-    warnings = (outcome.remark, not_shown, elsewhere, _unproven_warning(store), own_recipients.warning(store))
+    gone = [f"{one.name}'s worktree {one.worktree} is gone." for one in found if one.is_homeless]
+    waits = _left_behind(left_behind)
+    warnings = (
+        outcome.remark,
+        not_shown,
+        elsewhere,
+        *gone[:CONTESTED_MAX],
+        waits,
+        _unproven_warning(store),
+        own_recipients.warning(store),
+    )
     outcome.remark = " ".join(filter(None, warnings)) or None
     return outcome
 
@@ -260,6 +274,14 @@ def _next(found: Sequence[Presence], query: str | None, all: bool, caller: Calle
     if any(one.reader in ours for one in found):
         return ["gitmem inbox", *([] if all else ["gitmem roster --all"])]
     return ["gitmem session start"]
+
+
+def _left_behind(found: Sequence[Presence]) -> str | None:
+    """Return how the messages of sessions that are not at work any more are shown."""
+    if not found:
+        return None
+    others = f" So {len(found) - 1} more." if found[1:] else ""
+    return f"{found[0].name} is not at work and has unread messages: {command('gitmem', 'inbox', '--for', found[0].reader)}.{others}"
 
 
 def _follow_pins(store: Store, outcome: Roster, found: Sequence[Presence]) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from .. import records, strict_json
-from ..agents import display_names, own_sessions, presence
+from ..agents import display_names, heartbeats, own_sessions, presence
 from ..commit_message import SUBJECT_MAX, cut
 from ..errors import UsageError
 from ..log.entry import CommitMessage
 from ..records.ids import role_id
 from ..text.sanitize import sanitize
 from ..text.shell_quote import command
+from . import unread_left
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _OPTIONS = {"agent_identity": "--agent-identity", "wu_id": "--wu", "initiative_i
             "lane": "--lane", "client": "--client", "workspace_id": "--workspace"}  # fmt: skip
 _PREPOSITIONS = {"wu_id": "on ", "initiative_id": "on initiative ", "lane": "in lane ", "client": "run by ",
          "workspace_id": "in workspace ", "activity": "doing: ", "lifecycle_role": "in the role ", "model": "running ",
-         "branch": "on branch "}  # fmt: skip
+         "branch": "on branch ", "worktree": "in "}  # fmt: skip
 # Fields that the sentence about another one says, or that say too much for a sentence.
 _UNSAID = (
     "harness_session",
@@ -92,6 +93,8 @@ def put(record: SessionFields, values: Mapping[str, str | None]) -> None:
     record["role_pack"] = values.get("role_pack")
     record["model"] = values.get("model")
     record["branch"] = values.get("branch") or None
+    if values.get("worktree"):
+        record["worktree"] = values["worktree"]
     for name in ("capabilities", "actual_ownership_scope"):
         text = values.get(name)
         if text:
@@ -135,7 +138,9 @@ def retry_command(event: str, given: Mapping[str, str | None], role: RoleOptions
 
 
 def take_identity(store: Store, former: Presence) -> str:
-    """Return the command by which a session becomes the agent of an earlier one."""
+    """Return the command by which a session becomes the agent of an earlier one; of one without an identity, which shows its signals."""
+    if former.agent_identity is None:
+        return command("gitmem", "inbox", "--for", former.session_id)
     taken = former_fields(store, former)
     name = ["--name", taken["name"]] if "name" in taken else []
     return command("gitmem", "session", "set", "--agent-identity", taken["agent_identity"], *name)
@@ -152,12 +157,17 @@ def former_fields(store: Store, former: Presence) -> dict[str, str]:
 
 
 def former_agent(store: Store, caller: Caller) -> Presence | None:
-    """Return the last agent of this worktree, to offer its identity to a caller that has none.
+    """Return the last agent of this worktree, to offer its identity to a caller that has none; else one that has left signals unread.
 
     An agent that is at work may be another one beside the caller: None.
     """
-    former = own_sessions.last_agent_here(store) if caller.identity is None else None
-    return None if former is None or former.status == "live" else former
+    if caller.identity is not None:
+        return None
+    former = own_sessions.last_agent_here(store)
+    if former is not None and former.status != "live":
+        return former
+    here = heartbeats.label(store)
+    return next((one for one in unread_left.sessions(store) if one.worktree == here), None)
 
 
 def offer_identity(store: Store, former: Presence | None, remark: str | None, next: list[str]) -> str | None:
@@ -177,14 +187,20 @@ def offer_identity(store: Store, former: Presence | None, remark: str | None, ne
         f"{sanitize(former.name)} ({sanitize(str(former.agent_identity))})",
         presence.format_age(former.age),
     )
+    waits, where = unread_left.in_words(store, former), sanitize(former.worktree or "")
     if former.status == "live":  # perhaps beside the caller: no command that would take its messages
         session = command("export", f"GITMEM_SESSION={former.session_id}")
         offer = (
-            f"{who} was at work in this worktree, {ago}. If that was you, go on as that session: {session}"
+            f"{who} was at work in {where}, {ago}{waits}. If that was you, go on as that session: {session}"
         )
     else:
         next.insert(1, take_identity(store, former))
-        offer = f"{who} worked in this worktree, {ago}. If you are that agent, take its identity: then its messages are yours."
+        how = (
+            "take its identity: then its messages are yours"
+            if former.agent_identity
+            else "its messages are shown by that"
+        )
+        offer = f"{who} worked in {where}, {ago}{waits}. If you are that agent, {how}."
     return " ".join(filter(None, (remark, offer)))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..agents import own_recipients
+from ..agents import heartbeats, own_recipients, own_sessions, presence
 from ..errors import UsageError
 from ..mailbox import mailbox_view
 from ..text.sanitize import sanitize
@@ -12,6 +12,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..agents.presence import Presence
     from ..store import Store
+
+SESSIONS_MAX = 50
+_WAITING = (
+    "SELECT s.session_id FROM session s JOIN tenure t ON t.session_id = s.session_id AND t.last"
+    " WHERE s.session_id IN (SELECT name FROM own) AND (s.session_id IN (SELECT reader FROM mail)"
+    " OR s.agent_identity IN (SELECT reader FROM mail)) ORDER BY t.until DESC LIMIT ?"
+)
 
 
 def at_end(store: Store, found: Presence) -> str | None:
@@ -28,6 +35,12 @@ def at_end(store: Store, found: Presence) -> str | None:
             f"No later session reads {_them(unread)}: {command('gitmem', 'inbox', '--for', found.session_id)}"
         )
     return f"{_number(unread, asked)}. {later}"
+
+
+def in_words(store: Store, found: Presence) -> str:
+    """Return how much a session has not read, for the end of a clause; "" if it has read all."""
+    unread, asked = _counts(store, found)
+    return f", and has {_number(unread, asked)}" if unread else ""
 
 
 def at_new_identity(store: Store, found: Presence, identity: str | None) -> str | None:
@@ -63,9 +76,41 @@ def at_new_identity(store: Store, found: Presence, identity: str | None) -> str 
 
 
 def _counts(store: Store, found: Presence) -> tuple[int, int]:
+    if found.ended is not None:  # broadcasts since then are not its own
+        return _directed_counts(store, found)
     return mailbox_view.unread_counts(
         store.db(), found.reader, found.session_id, found.record.get("workspace_id"), store.now()
     )
+
+
+def _directed_counts(store: Store, found: Presence) -> tuple[int, int]:
+    db, who = store.db(), (found.reader, found.session_id, found.record.get("workspace_id"))
+    unread, asked = (
+        {each for _, each in db.execute(*mailbox_view.directed_to(db, *who, unread=unread)).fetchall()}
+        for unread in (True, False)
+    )
+    return len(unread), len(unread & asked)
+
+
+def sessions(store: Store) -> list[Presence]:
+    """Return the sessions of this clone that are not at work, that have unread directed signals, and whose signals nobody at work reads.
+
+    Last seen first, at most `SESSIONS_MAX`, none that was not seen for a month.
+    """
+    found: dict[str, Presence] = {}
+    for (session_id,) in store.db().execute(_WAITING, (SESSIONS_MAX,)).fetchall():
+        one = own_sessions.trusted(store, str(session_id))
+        if one is None or one.is_current or one.age > heartbeats.INACTIVE_MICROS:
+            continue
+        if one.agent_identity and any(
+            each.is_current for each in presence.of_identity(store, one.agent_identity)
+        ):
+            continue
+        if one.harness_session and presence.of_published_client(store, one.harness_session) is not None:
+            continue
+        if _directed_counts(store, one)[0]:
+            found.setdefault(one.reader, one)
+    return sorted(found.values(), key=lambda one: (-one.last_seen, one.session_id))
 
 
 def _number(unread: int, asked: int) -> str:

@@ -64,7 +64,9 @@ def _session(store: Store, caller: Caller, who: CallerClaims) -> Caller | None:
     caller, and so it does if it names the user, or if a program chose it: a script may act for several agents in turn.
     """
     if who.session is not None or who.client_session is not None:
-        claims = CallerClaims(session=who.session, client_session=who.client_session)
+        claims = CallerClaims(
+            session=who.session, client_session=who.client_session, other_clients=who.other_clients
+        )
         return callers.find(store, claims, must=False)
     if who.is_program or caller.is_person or (who.terminal and who.client is None):
         return None

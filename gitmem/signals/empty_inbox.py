@@ -38,13 +38,15 @@ def reader(
     Args:
         machine: The name of this machine, as for the index.
         session: The id of the calling session, if known.
-        client_id: Else the client's own id of the session.
+        client_id: The client's own id of its session.
         elsewhere: Write-ahead logs outside the repository.
     """
     name = session or client_id
     if not name or repo.by_folder or _is_overdue(repo):
         return None  # the regular path asks git whether to trust the folder, and commits overdue entries
     now = time.time_ns() // 1000
+    if session and client_id and _client_of(repo.state, session) not in ("", client_id):
+        return None  # one agent has started another, and passed GITMEM_SESSION on
     stamp = _Stamp(repo, name, is_session=bool(session)) if not elsewhere else None
     known = stamp.holds(now) if stamp is not None else None
     if known is None:
@@ -181,6 +183,12 @@ def _session(
     is_own = db.execute("SELECT 1 FROM own WHERE name = ?", (found[0][0],)).fetchone()
     unclear = db.execute("SELECT EXISTS (SELECT 1 FROM forged), EXISTS (SELECT 1 FROM unchecked)").fetchone()
     return found[0] if is_own and unclear == (0, 0) else None
+
+
+def _client_of(state: str, session_id: str) -> str:
+    """Return the client's own id of a session, by its file, or ""."""
+    content = state_files.read(os.path.join(state, "sessions", os.path.basename(session_id)))
+    return content.partition(b"\0")[2].decode("utf-8", "replace")
 
 
 def _of_client(state: str, client_id: str) -> list[str]:

@@ -216,13 +216,13 @@ def test_a_bad_field_writes_nothing(repo: Path) -> None:
 
 
 def test_the_worktree_in_the_record_is_no_path(tmp_path: Path, repo: Path) -> None:
-    """A home folder is nobody else's business; the local file has the path."""
+    """A home folder is nobody else's business; the local file has what tells the worktree from others."""
     side = worktree(repo, tmp_path / "api-7")
     store = open_store(side, Clock())
     started = lifecycle.start(store, CallerClaims())
 
     assert started.worktree == "api-7"
-    assert heartbeats.known_sessions(store)[started.session_id][0] == str(side)
+    assert heartbeats.known_sessions(store)[started.session_id][0] == store.repo.tree
     assert not any(str(tmp_path).encode() in line for line in bodies(store))
 
 

@@ -32,7 +32,9 @@ def test_the_last_agent_of_the_worktree_is_offered(tmp_path: Path, repo: Path) -
 
     back = lifecycle.start(store, CallerClaims())
 
-    assert f"Kilby ({KILBY}) worked in this worktree, 3 days ago. If you are that agent" in str(back.remark)
+    assert f"Kilby ({KILBY}) worked in repo, 3 days ago, and has 1 unread. If you are that agent" in str(
+        back.remark
+    )
     assert back.next[1] == TAKE
     assert inbox.read(store, acting(store, back)).unread == 0
     changed = lifecycle.change(store, acting(store, back), agent_identity=KILBY, name="Kilby")
@@ -77,7 +79,7 @@ def test_an_agent_that_lost_its_session_minutes_ago_is_offered_its_identity(repo
 
     back = lifecycle.start(store, CallerClaims())
 
-    assert f"Kilby ({KILBY}) worked in this worktree, {minutes - 1} minutes ago" in str(back.remark)
+    assert f"Kilby ({KILBY}) worked in repo, {minutes - 1} minutes ago" in str(back.remark)
     assert back.next[1] == TAKE.removesuffix(" --name Kilby")
 
 

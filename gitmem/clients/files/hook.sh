@@ -43,9 +43,9 @@ resolve() {
   case $1 in /* | [A-Za-z]:*) text=$1 ;; *) text=$2/$1 ;; esac
 }
 
-# Find the folder of gitmem's files in this repository and set $state; fail if there is none.
-repository() {
-  CDPATH='' cd -P -- "@FOLDER@" >/dev/null || return 1
+# Find the git folder of the folder $1, and the one that its worktrees share; fail if there is none.
+locate() {
+  CDPATH='' cd -P -- "$1" >/dev/null || return 1
   folder=$PWD
   git=${GIT_DIR-}
   while [ -z "$git" ]; do
@@ -71,6 +71,20 @@ repository() {
   if [ -n "${GIT_COMMON_DIR-}" ]; then
     resolve "$GIT_COMMON_DIR" "$PWD"
     common=$text
+  fi
+}
+
+# Find the folder of gitmem's files in this repository and set $state; fail if there is none. A client that works in another worktree of
+# the repository than that of its project runs this there.
+repository() {
+  begun=${PWD:-.}
+  locate "@FOLDER@" || return 1
+  if [ "$begun" != "$PWD" ]; then
+    project=$PWD projects=$git shared=$common
+    locate "$begun" && [ "$git" != "$projects" ] && [ "$common" -ef "$shared" ] || {
+      CDPATH='' cd -P -- "$project" >/dev/null || return 1
+      git=$projects common=$shared
+    }
   fi
   state=$common/gitmem
   [ -d "$state" ]
@@ -105,10 +119,13 @@ check_session() {
 
 # Return whether this session has unread signals.
 has_signals() {
-  found=1 new=''
+  found=1 new='' came=''
   check_session "@OURS@" sure && found=0
   if is_name "@THEIRS@"; then
     check_session "@THEIRS@" sure && found=0
+    if [ ! -e "$state/beats/@THEIRS@+${git##*/}" ]; then
+      for file in "$state/beats/@THEIRS@+"*; do [ -e "$file" ] && came=1; done # it worked in another worktree
+    fi
   else
     here=$state/here/@CLIENT@ sure=sure
     [ "$git" = "$common" ] || here=$here-${git##*/}
@@ -125,6 +142,7 @@ has_signals() {
   fi
   [ "$kind" = tool ] && [ -e "$state/hook-stuck" ] && return 1
   [ "$kind" = prompt ] && [ -n "$new" ] && return 0 # its start was not reported
+  [ -n "$came" ] && return 0
   return "$found"
 }
 

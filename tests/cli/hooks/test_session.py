@@ -103,7 +103,7 @@ def test_a_start_offers_the_identity_of_the_worktrees_last_agent(hook: Hook, run
     _, offer = text.split("\n\n")
     assert (
         offer
-        == f"Kilby worked in this worktree, just now. If you are Kilby, `{take}` gives you its messages."
+        == f"Kilby worked in repo, just now, and has 1 unread. If you are Kilby, `{take}` gives you its messages."
     )
     assert "Kilby" not in resumed + other
     assert "drops tabs" not in text + resumed  # nothing is taken over by itself
@@ -124,7 +124,7 @@ def test_a_client_that_drops_a_start_has_the_offer_with_its_first_signal(
         run("signal", f"Number {number}", "--to", ours, session=other)
         texts.append(hook.reads("cline", "PostToolUse"))
 
-    assert [text.count("Kilby worked in this worktree") for text in texts] == [1, 0]
+    assert [text.count("Kilby worked in repo") for text in texts] == [1, 0]
 
 
 @pytest.mark.parametrize("end", ["by its client", "by itself", "not at all"])

@@ -404,13 +404,13 @@ def test_an_agent_keeps_its_mailbox_over_a_restart_of_its_server(raw: Start, git
     later.call("session", 1)
     offer = said(later.answer(1))["offer"]
 
-    assert "worked in this worktree" not in first  # it has an identity
-    assert [text.count("Kilby worked in this worktree") for text in texts] == [1, 0]
+    assert "worked in repo" not in first  # it has an identity
+    assert [text.count("Kilby worked in repo") for text in texts] == [1, 0]
     assert f"call session with {json.dumps(taken)}: then its messages are yours." in texts[0]
     assert "drops tabs" not in texts[0] + texts[1]  # nothing is taken over by itself
     assert "drops tabs" in read
     assert "offer" not in working  # Kilby is at work beside it
-    assert offer.startswith("Kilby worked in this worktree")
+    assert offer.startswith("Kilby worked in repo")
 
 
 def test_a_server_with_an_identity_in_its_environment_has_its_mailbox(raw: Start, gitmem: Gitmem) -> None:
