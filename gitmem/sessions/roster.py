@@ -168,18 +168,8 @@ def roster(
     if unread:
         not_shown = " ".join(filter(None, (not_shown, f"{unread} sessions were not searched.")))
     elsewhere = other_workspaces(caller, (one["workspace_id"] for one in rows))
-    gone = [f"{one.name}'s worktree {one.worktree} is gone." for one in found if one.is_homeless]
-    waits = _left_behind(left_behind)
-    warnings = (
-        outcome.remark,
-        not_shown,
-        elsewhere,
-        *gone[:CONTESTED_MAX],
-        waits,
-        _unproven_warning(store),
-        own_recipients.warning(store),
-    )
-    outcome.remark = " ".join(filter(None, warnings)) or None
+    away = (_not_at_work(found, left_behind), _unproven_warning(store), own_recipients.warning(store))
+    outcome.remark = " ".join(filter(None, (outcome.remark, not_shown, elsewhere, *away))) or None
     return outcome
 
 
@@ -276,12 +266,16 @@ def _next(found: Sequence[Presence], query: str | None, all: bool, caller: Calle
     return ["gitmem session start"]
 
 
-def _left_behind(found: Sequence[Presence]) -> str | None:
-    """Return how the messages of sessions that are not at work any more are shown."""
-    if not found:
-        return None
-    others = f" So {len(found) - 1} more." if found[1:] else ""
-    return f"{found[0].name} is not at work and has unread messages: {command('gitmem', 'inbox', '--for', found[0].reader)}.{others}"
+def _not_at_work(found: Sequence[Presence], left_behind: Sequence[Presence]) -> str:
+    """Return whose worktrees are gone, and how the messages of sessions that are not at work any more are shown."""
+    told = [f"{one.name}'s worktree {one.worktree} is gone." for one in found if one.is_homeless][
+        :CONTESTED_MAX
+    ]
+    for one in left_behind[:1]:
+        others = f" So have {len(left_behind) - 1} more." if left_behind[1:] else ""
+        shows = command("gitmem", "inbox", "--for", one.reader)
+        told.append(f"{one.name} is not at work and has unread messages: {shows}.{others}")
+    return " ".join(told)
 
 
 def _follow_pins(store: Store, outcome: Roster, found: Sequence[Presence]) -> None:
