@@ -75,7 +75,7 @@ COMMANDS = {
     'mem summarize': 'mem.knowledge:summarize --wu= --issue=:wu --text= --only=* --force --dry-run --allow-secret',
     'mem triage': 'mem.knowledge:triage action? ids* --wu= --issue=:wu --tag= --limit= --lane= --title= --reason=',
     'mem index': 'mem.knowledge:index --source=* --dry-run',
-    'mem archive': 'mem.upkeep:archive --threshold= --half-life=:half_life_ --force --dry-run',
+    'mem archive': 'mem.upkeep:archive ids* --threshold= --half-life=:half_life_ --force --dry-run --reason=',
     'mem cleanup': 'mem.upkeep:cleanup --ttl= --session= --decay --decay-threshold=:threshold --half-life=:half_life_ --force --dry-run',
     'mem delete': 'mem.upkeep:delete ids* --tag=* --tags=*:tag --older-than= --wu= --issue=:wu --reason= --dry-run',
     'mem export': 'mem.listing:export --format= --wu= --issue=:wu --type= --lifecycle= --tag=* --tags=*:tag --include-archived',

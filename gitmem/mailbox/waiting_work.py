@@ -63,6 +63,7 @@ _FOUND = (
 _OWN = f"{_FOUND} OR EXISTS (SELECT 1 FROM task WHERE decided_by IS NULL AND holder = :reader) OR EXISTS ({_CLAIM} = :reader)"
 _OF_ALL = (
     "SELECT EXISTS (SELECT 1 FROM task WHERE decided_by IS NULL AND holder IS NOT NULL)"
+    " OR EXISTS (SELECT 1 FROM task WHERE decided_by IS NULL AND purpose <> 'handoff')"
     " OR EXISTS (SELECT 1 FROM task WHERE purpose = 'handoff' AND decided_by IS NULL AND created > :day_ago)"
     " OR EXISTS (SELECT 1 FROM path_claim WHERE until > :recent)"
 )
@@ -103,6 +104,6 @@ def is_any_of(db: sqlite3.Connection, values: Values) -> bool:
 
 
 def is_any_of_all(db: sqlite3.Connection, now: int) -> bool:
-    """Return whether anybody may have a task or a claim, or a handoff waits."""
+    """Return whether a task is open, or anybody may have a claim, or a handoff waits."""
     values = {"day_ago": now - DAY_MICROS, "recent": now - GRACE_MICROS}
     return bool(db.execute(_OF_ALL, values).fetchone()[0])

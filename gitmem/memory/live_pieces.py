@@ -31,7 +31,6 @@ def live_pieces(
     max_size: int,
     *,
     roster: bool,
-    alone: bool,
     work: PartOfAnswer | None = None,
 ) -> list[Section]:
     """Return the threads that wait for the reader, and with `roster` work and the other active sessions.
@@ -41,7 +40,6 @@ def live_pieces(
         reader: The reader, if known.
         max_size: The budget of the context, in bytes.
         roster: Include what depends on more than the log and the time.
-        alone: The context has no nodes; the roster is then left out, unless there are threads or work.
         work: Who works on what.
     """
     threads = open_threads.find(store, reader) if reader is not None else []
@@ -51,8 +49,6 @@ def live_pieces(
     rank = candidates.HERE if max_size >= SMALL else candidates.LAST
     said = [task_id for each in threads if (task_id := each.record.get("task_id"))]
     found += _work_pieces(store.domain.waiting_work(store, reader), work, said, rank)
-    if alone and not found:
-        return found
     own = reader.ids if reader is not None else []
     others = [one for one in presence.shown(store).values() if one.is_current and one.reader not in own]
     db = store.db()

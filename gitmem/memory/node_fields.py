@@ -44,7 +44,9 @@ REVERSED = {
     "child_of": "parent_child",
     "superseded_by": "supersedes",
 }
-TAGS = (*TAXONOMY, *ALIASES, "todo", "task", "fact", "gotcha", "lesson", "learning", "rule")
+WORK = (*ALIASES, "todo", "task")  # tags of what somebody can take up
+KNOWLEDGE = (*TAXONOMY, "fact", "gotcha", "lesson", "learning", "rule")  # tags of what nobody has to do
+TAGS = (*WORK, *KNOWLEDGE)
 
 
 def one_of(what: str, text: str, known: Sequence[str]) -> str:

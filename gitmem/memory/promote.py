@@ -71,7 +71,7 @@ def promote(
     *,
     node: str | None = None,
     wu: str | None = None,
-    tag: str,
+    tag: str | None = None,
     dry_run: bool = False,
     allow_secret: bool = False,
 ) -> Promoted:
@@ -82,13 +82,13 @@ def promote(
     Args:
         node: An id, or a prefix of six characters or more after the dash. The node may be archived.
         wu: A work unit; its summaries of any lifecycle are promoted, except hidden ones.
-        tag: One of `node_fields.TAXONOMY`.
+        tag: One of `node_fields.TAXONOMY`; by default the one that the nodes have.
 
     Raises:
         UsageError: A value is invalid. Nothing was written.
         StoreError: The store could not be read or written.
     """
-    word = node_fields.one_of("taxonomy tag", tag, node_fields.TAXONOMY)
+    word = node_fields.one_of("taxonomy tag", tag, node_fields.TAXONOMY) if tag is not None else None
     if (node is None) == (wu is None):
         raise UsageError(
             "Promote takes one node, or the summaries of one work unit. Nothing was written.",
@@ -101,6 +101,7 @@ def promote(
         if node is not None
         else _summaries(store, node_fields.work_unit(str(wu)))
     )
+    word = word or _own_tag(sources, node, wu)
     found = Promoted(word, dry_run=dry_run)
     found.warnings = [*filter(None, [caller.remark])]
     lines: list[tuple[str, bytes]] = []
@@ -116,6 +117,27 @@ def promote(
         found.commit, found.recorded = done.commit, True
     found.next = _next(found, node, wu)
     return found
+
+
+def _own_tag(sources: Sequence[VersionedNode], node: str | None, wu: str | None) -> str:
+    """Return the one taxonomy tag that nodes have.
+
+    Raises:
+        UsageError: They have none, or several.
+    """
+    own = [[tag for tag in node_fields.TAXONOMY if tag in each.tags] for each in sources]
+    if len(own[0]) == 1 and all(each == own[0] for each in own):
+        return own[0][0]
+    known = list(dict.fromkeys(tag for each in own for tag in each))
+    why = f"the tags of the nodes are {', '.join(known)}" if known else "no node has one"
+    which = ["--wu", wu] if node is None and wu else [str(node)]
+    raise UsageError(
+        f"Missing taxonomy tag: {why}. Nothing was written.",
+        hint=f"Choose with --tag from {', '.join(node_fields.TAXONOMY)}.",
+        code="bad-taxonomy-tag",
+        next=[command("gitmem", "mem", "promote", *which, "--tag", each) for each in known[:3]]
+        or ["gitmem mem promote --help"],
+    )
 
 
 def _source(store: Store, caller: Caller, text: str) -> VersionedNode:

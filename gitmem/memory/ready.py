@@ -86,7 +86,9 @@ def ready(
 ) -> Ready:
     """Return the open nodes of a work unit that somebody can take up.
 
-    Closed, deleted, ephemeral, summarized and superseded nodes are left out, and archived nodes unless requested. Only
+    Closed, deleted, ephemeral, summarized and superseded nodes are left out, and archived nodes unless requested; also
+    discoveries that are tagged as knowledge (`node_fields.TAXONOMY`, `fact` and the like) and neither as work nor with a
+    priority, unless a type is requested. Only
     an open node in this log blocks others: by a relation, or by `blocked_by` in the metadata of an imported node. What an
     open node that is superseded blocks, the live end of its chain blocks.
 
@@ -115,7 +117,7 @@ def ready(
     nodes = [
         node
         for node in load.load(db, [id for (id,) in rows])
-        if _is_open(node, include_archived) and set(tags) <= set(node.tags)
+        if _is_open(node, include_archived) and set(tags) <= set(node.tags) and (type or _is_work(node))
     ]
     nodes.sort(key=_order)
     by = blockers(db, nodes)
@@ -134,6 +136,11 @@ def _is_open(node: VersionedNode, include_archived: bool) -> bool:
     if node.closed or node.deleted or node.lifecycle == "ephemeral":
         return False
     return include_archived or not node.archived
+
+
+def _is_work(node: VersionedNode) -> bool:
+    tags = set(node.tags)
+    return bool(node.priority or tags.isdisjoint(node_fields.KNOWLEDGE) or tags & set(node_fields.WORK))
 
 
 def _order(node: VersionedNode) -> tuple[int, int, str]:

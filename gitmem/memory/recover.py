@@ -122,9 +122,8 @@ def recover(
     again = [*(["--session", own] if session is not None and own else []), *(["--wu", wu] if wu else [])]
     again += [*(["--lane", lane] if lane else []), *([] if roster else ["--no-roster"])]
     identity = _identity(store, reader)
-    alone = not (found.pieces or identity or shown)
     work = store.domain.open_work(store, unit) if roster else None
-    live = live_pieces(store, reader, max_size, roster=roster, alone=alone, work=work)
+    live = live_pieces(store, reader, max_size, roster=roster, work=work)
     pieces = [*brief.pieces, *found.pieces, *live]
     last = [_checkpoint(store, checkpoint, earlier=earlier)] if checkpoint else []
     pieces += candidates.automatic_piece(CHECKPOINT, store.db(), saved, checkpoint)

@@ -1,4 +1,4 @@
-"""Who works on what: the tasks that somebody has, with mismatches, open handoffs and claims, grouped by role."""
+"""Who works on what: the tasks that somebody has, with mismatches, those that nobody has taken, open handoffs and claims."""
 
 from __future__ import annotations
 
@@ -26,7 +26,11 @@ LISTED = 20  # of each kind
 NO_ROLE = "no role"
 _HELD = "t.decided_by IS NULL AND t.holder IS NOT NULL AND t.replaced <> 1"
 _OF_UNIT = "(:unit = '' OR t.wu_id = :unit)"
-_COUNT = f"SELECT count(*), coalesce(sum({_OF_UNIT}), 0) FROM task t WHERE {_HELD}"
+_FREE = (
+    "t.decided_by IS NULL AND t.holder IS NULL AND t.replaced <> 1 AND t.cancels = 0 AND t.purpose <> 'handoff'"
+    " AND (t.deadline IS NULL OR t.deadline > :now)"
+)
+_COUNT = "SELECT count(*), coalesce(sum({unit}), 0) FROM task t WHERE {which}"
 _MISMATCHES_FIRST = "t.mismatch DESC, t.touched DESC, t.task_id"
 _CLAIMED = "SELECT EXISTS (SELECT 1 FROM path_claim WHERE until > ?)"
 
@@ -55,18 +59,20 @@ class OpenWork(PartOfAnswer):
 
     Attributes:
         roles: The groups, the one without a role last.
+        free: The tasks that nobody has taken.
         claims: The claims that stand.
         more: The number of tasks and claims that are left out.
         others: The number of tasks and claims on other work, if only those on a work unit were asked for.
     """
 
-    __slots__ = ("roles", "claims", "more", "others")
+    __slots__ = ("roles", "free", "claims", "more", "others")
 
     def __init__(
         self,
         workers: Sequence[TaskRow],
         handoffs: Sequence[HandoffRow],
         claims: Sequence[StandingClaim],
+        free: Sequence[TaskRow],
         *,
         more: int,
         others: int,
@@ -83,6 +89,7 @@ class OpenWork(PartOfAnswer):
         for each in handoffs:
             group(each.target_role).handoffs.append(each)
         self.roles = sorted(groups.values(), key=lambda each: (each.role is None, each.role or ""))
+        self.free = list(free)
         self.claims = [ClaimRow(each) for each in claims]
         self.more = more
         self.others = others
@@ -104,6 +111,7 @@ class OpenWork(PartOfAnswer):
                 for waiting in each.handoffs
                 if waiting.task_id not in without
             ]
+        found += [f"not taken: {_free(task)}" for task in self.free if task.task_id not in without]
         found += [f"claim: {claim_text(each)}" for each in self.claims if each.claim_id not in without]
         if self.more:
             found.append(f"{self.more} more not shown: gitmem task list --open, gitmem claim list")
@@ -113,24 +121,33 @@ class OpenWork(PartOfAnswer):
 
 
 def open_work(store: Store, limit: int = LISTED, *, wu: str | None = None) -> OpenWork | None:
-    """Return who works on what, or with `wu` who works on this work unit; None if nobody has anything and no handoff waits."""
+    """Return who works on what, or with `wu` who works on this work unit; None if there is no open task, handoff or claim."""
     db, unit = store.db(), unit_key(wu)
-    workers = task_list.select(db, f"{_HELD} AND {_OF_UNIT}", {"unit": unit}, limit, _MISMATCHES_FIRST)
-    held, of_unit = db.execute(_COUNT, {"unit": unit}).fetchone()
+    values: dict[str, str | int | None] = {"unit": unit, "now": store.now()}
+    workers = task_list.select(db, f"{_HELD} AND {_OF_UNIT}", values, limit, _MISMATCHES_FIRST)
+    free = task_list.select(db, f"{_FREE} AND {_OF_UNIT}", values, limit)
+    counts = [
+        db.execute(_COUNT.format(unit=_OF_UNIT, which=which), values).fetchone() for which in (_HELD, _FREE)
+    ]
+    held, of_unit = map(sum, zip(*counts, strict=True))
     waiting = handoff_list.waiting(store)
     handoffs = [each for each in waiting if unit in ("", unit_key(each.wu_id))]
     every = standing_claims.standing(store) if is_claimed(db, store.now()) else []
     claims = [each for each in every if unit in ("", unit_key(each.claim.record.get("wu_id")))]
     if not (held or waiting or every):
         return None
-    more = of_unit - len(workers) + max(0, len(claims) - limit)
+    more = of_unit - len(workers) - len(free) + max(0, len(claims) - limit)
     others = held - of_unit + len(waiting) - len(handoffs) + len(every) - len(claims)
-    return OpenWork(workers, handoffs, claims[:limit], more=more, others=others)
+    return OpenWork(workers, handoffs, claims[:limit], free, more=more, others=others)
 
 
 def mismatch_text(task: TaskRow) -> str:
     """Return the sentence about a task whose holder is something else than asked."""
     return f"{task.mismatch} ({task.task_id})"
+
+
+def _free(task: TaskRow) -> str:
+    return f"{task.about}, for {task.whom or 'anybody'}, from {task.caller_name}"
 
 
 def _handoff(waiting: HandoffRow) -> str:

@@ -199,10 +199,11 @@ def expected(memory: Memory, lane: str | None) -> set[str]:
 
 
 def test_an_empty_memory_is_an_empty_block(desk: Desk) -> None:
-    """Also where others are at work: who is here is no memory. Whatever the budget."""
+    """Without the roster, whatever the budget; with it, who else is at work is in it."""
     lifecycle.start(desk.store, CallerClaims(), name="Curie")
 
-    found = of(desk, max_size=1)
+    assert "## Roster\n- Curie" in of(desk).block
+    found = of(desk, max_size=1, roster=False)
 
     assert (found.block, found.bytes, found.total, found.included) == ("", 0, 0, {})
     assert found.next == [f"gitmem mem search words --wu {WU}"]

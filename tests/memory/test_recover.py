@@ -155,7 +155,7 @@ def test_a_checkpoint_that_is_hidden_is_none(desk: Desk) -> None:
 
 def test_nothing_known_is_an_empty_block(desk: Desk) -> None:
     """Nobody, and no memory. A session is something that is known."""
-    nobody = recover.recover(desk.store, None, max_size=1)
+    nobody = recover.recover(desk.store, None, max_size=1, roster=False)
     planck = of(desk)
 
     assert nobody.block == "" and nobody.total == 0

@@ -47,7 +47,7 @@ def test_the_roster_has_every_field_of_its_shape(repo: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", [roster.roster, roster.listing, lambda store: live_pieces.live_pieces(store, None, 4_096, roster=True, alone=False)]
+    "answer", [roster.roster, roster.listing, lambda store: live_pieces.live_pieces(store, None, 4_096, roster=True)]
 )  # fmt: skip
 def test_no_row_looks_for_new_lines(repo: Path, answer: Callable[[Store], object]) -> None:
     """All rows are of one snapshot, and thousands of sessions, which a peer can write, cost no look at the log each."""

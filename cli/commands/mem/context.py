@@ -48,7 +48,7 @@ def context(
     as_of: AsOf = None,
     pager: Pager = False,
 ) -> None:
-    """Print the nodes for a work unit. Fits them into a byte budget, for a prompt: the last checkpoint always, then the newest first (--by-decay: most relevant first). An empty memory prints nothing."""
+    """Print the nodes for a work unit. Fits them into a byte budget, for a prompt: the last checkpoint always, then the newest first (--by-decay: most relevant first). Who works on what is listed, too (--no-roster: not). With nothing to say it prints nothing."""
     from gitmem.memory import context as operation
 
     at.store().asks_once = True

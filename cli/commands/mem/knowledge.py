@@ -44,7 +44,7 @@ def promote(
         at.caller(dry_run=dry_run),
         node=id if id is not None else node,
         wu=named_unit(at, wu),
-        tag=tag or "",
+        tag=tag,
         dry_run=dry_run,
         allow_secret=allow_secret,
     )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from gitmem.errors import UsageError
+from gitmem.text.shell_quote import command
 
 from ...environment import Environment
 from ...render import output
+from ...render.mem import nodes
 from ...render.mem import upkeep as render
 from ...values import duration, half_life, named_unit, parts
 
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 
 def archive(
     at: Environment,
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID]...", help="Only these nodes (default: decayed ones).")
+    ] = None,
     threshold: Annotated[
         str | None,
         typer.Option("--threshold", metavar="N", help="Archive nodes with a lower score (default: 0.1)."),
@@ -27,10 +32,27 @@ def archive(
     half_life_: HalfLife = None,
     force: Force = False,
     dry_run: DryRun = False,
+    reason: Reason = None,
 ) -> None:
-    """Archive decayed nodes. --include-archived shows them. Project nodes, open P0 and P1 and last checkpoints are kept."""
+    """Archive decayed nodes, or the named ones. --include-archived shows them. Project nodes, open P0 and P1 and last checkpoints are kept."""
     from gitmem.memory import archive as operation
 
+    if ids:
+        from gitmem.memory import edit
+
+        if threshold is not None or half_life_ is not None or force or dry_run:
+            raise UsageError(
+                "The options about decay select nodes; they go without ids. Nothing was written.",
+                code="usage",
+                next=[command("gitmem", "mem", "archive", *ids)],
+            )
+        done = edit.change(at.store(), at.caller(), ids, archived=True, reason=reason)
+        output.answer(at.json, done, nodes.changed)
+        return
+    if reason is not None:
+        raise UsageError(
+            "--reason goes with ids. Nothing was written.", code="usage", next=["gitmem mem archive --help"]
+        )
     archived = operation.archive(
         at.store(), at.caller(dry_run=dry_run), threshold=score(threshold), half_life=half_life(half_life_), force=force,
         dry_run=dry_run,

@@ -115,7 +115,7 @@ def test_a_wrong_word_leads_to_what_was_meant(
         (["create", "text", "--wu", ""], "Missing work unit"),
         (["list", "--status", ""], "Missing status"),
         (["list", "--type", ""], "Missing type of node"),
-        (["promote", "ID"], "Missing taxonomy tag"),
+        (["promote", "ID", "--tag", ""], "Missing taxonomy tag"),
         (["profile", "--tag", ""], "Missing tag"),
     ],
     ids=lambda given: " ".join(given) if isinstance(given, list) else "",
