@@ -36,7 +36,7 @@ def started(found: SessionStarted) -> list[str]:
     """Return a new session. The last line is the command that selects it for the caller's shell."""
     rest = with_options([command for command in found.next if not command.startswith("export ")])
     return [
-        *session(found, "You are " if rest else "Started: "),
+        *session(found, "You are " if "gitmem inbox" in found.next else "Started: "),
         *(f"next: {sanitize(command)}" for command in rest[:3]),
         f"export GITMEM_SESSION={found.session_id}",
     ]

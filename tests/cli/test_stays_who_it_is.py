@@ -58,7 +58,7 @@ def test_a_session_that_acts_at_once_is_told_who_it_is(run: Run, repo: Path) -> 
     assert " · from Hal · " in run("signal", "one").out
     second = run("session", "start", "--name", "Ida", "--json").json
     assert "Here you are nobody yet; to act as Ida: export" in second["remark"]
-    assert second["next"] == [f"export GITMEM_SESSION={second['session_id']}"]
+    assert second["next"] == [f"export GITMEM_SESSION={second['session_id']}", "gitmem roster"]
 
 
 @pytest.mark.parametrize("text", ["Plank", "plank", "Nobody", "implementer", "codex:implementer:host4"])
