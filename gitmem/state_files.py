@@ -98,7 +98,9 @@ def adjust(path: str, *, handle: int | None = None, private: bool = False) -> No
         new = mode_for(found.st_mode, bits)
         if bits and new != stat.S_IMODE(found.st_mode):
             os.chmod(path if handle is None else handle, new)
-        if owner is not None:
+        if (
+            owner is not None and os.stat(os.path.dirname(path)).st_uid == owner[0]
+        ):  # root's own folders stay root's
             os.chown(path if handle is None else handle, *owner)
     except OSError:
         return  # as on a file system without modes: only the owner may write
@@ -110,6 +112,19 @@ def owner_for(path: str) -> tuple[int, int] | None:
         return None
     found = os.stat(common)
     return (found.st_uid, found.st_gid) if found.st_uid else None
+
+
+def give_back(common: str) -> None:
+    """As root, give the owner of a git folder what git made for gitmem in it: refs, reflogs and folders of objects. Never raises."""
+    objects = os.path.join(common, "objects")
+    if owner_for(objects) is None:
+        return
+    for top in ("refs/gitmem", "logs/refs/gitmem", "objects/pack"):
+        for folder, _, names in os.walk(os.path.join(common, top)):
+            for path in (folder, *(os.path.join(folder, name) for name in names)):
+                adjust(path)
+    for entry in os.scandir(objects):
+        adjust(entry.path)
 
 
 def open_file(path: str, flags: int, mode: int = 0o666, *, private: bool = False) -> int:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 URL_MAX, CONNECTIONS_MAX = 2_000, 100
 SECONDS = 10.0  # for connecting, and for the answer
+_GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")  # all of IPv6 that is assigned to the public internet
+_RELAYS = ipaddress.ip_network("192.88.99.0/24")  # of 6to4, which are gone (RFC 7526)
 _NAT64 = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::/48"))
 
 
@@ -144,9 +146,9 @@ class _Checked(httpcore.AnyIOBackend):
 
 
 def _is_public(address: IPv4Address | IPv6Address) -> bool:
-    return address.is_global and not (
-        address.is_multicast or address.is_reserved or address.is_loopback or address.is_link_local
-    )
+    if isinstance(address, ipaddress.IPv6Address) and address not in _GLOBAL_UNICAST:
+        return address in _NAT64[0]  # which is judged by the address that it carries
+    return address.is_global and not (address.is_multicast or address.is_reserved or address in _RELAYS)
 
 
 def _carried(address: IPv4Address | IPv6Address) -> list[IPv4Address]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from .. import atomic_write
+from .. import atomic_write, state_files
 from ..errors import StoreError
 from . import durable, read_ref, run
 from .objects import null_id
@@ -96,6 +96,7 @@ def update_ref(common: str, ref: str, old: str | None, new: str, why: str, also:
         raise run.failure(["update-ref"], done)
     for ref, old, _ in moves if done.code == 0 else ():
         durable.fsync_ref_dir(common, ref, created=old is None)
+    state_files.give_back(common)
     return done.code == 0
 
 

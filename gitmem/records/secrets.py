@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 FORMAT_SHORTEST = 20
 # fmt: off
 MARKERS = (
-    "PRIVATE KEY-----", "PRIVATE KEY BLOCK-----", "AGE-SECRET-KEY-1", "eyJ", '"d":"', '"d": "', "AKIA",
+    "PRIVATE KEY-----", "PRIVATE KEY BLOCK-----", "UFJJVkFURSBLRVktLS", "BSSVZBVEUgS0VZLS0", "QUklWQVRFIEtFWS0t", "AGE-SECRET-KEY-1", "eyJ", '"d":"', '"d": "', "AKIA",
     "ASIA", "ABSK", "X-Amz-Signature=", "amzn.mws.", "AIza", "AQ.Ab8", "X-Goog-Signature=", ":APA91b",
     "GOCSPX-", "ya29.", "AccountKey=", "SharedAccessKey=", "Q~", "JQQJ99", "sig=", "AZDO", "dop_v1_",
     "doo_v1_", "dor_v1_", "DO00", "HRKU-", "LTAI", "v1.0-", "cfk_", "cfut_", "cfat_", "fm1r_", "fm1a_",
@@ -45,7 +45,9 @@ MARKERS = (
 # Words of `secrets_assigned`: fewer searches than for each name.
 WORDS = (
     "pass", "pwd", "secret", "token", "credential", "_key", "-key", "api key", "access key", "apikey",
-    "accesskey", "authkey", "privatekey", "://", "bearer ", "basic ", "curl ",
+    "accesskey", "authkey", "privatekey", "://", "bearer ", "basic ", "curl ", "cookie", ":5432:", ":5433:", ":6432:", ":*:",
+    "kennwort", "contrase", "senha", "parol", "wachtwoord", "adgangskode", "lösenord", "hasło", "heslo", "salasana", "şifre",
+    "jelszó", "пароль", "密码", "密碼", "パスワード", "비밀번호",
 )
 # fmt: on
 PROSE_WORDS = ("auth", " -p", " -a ")  # the same for `secrets_in_prose`, with those above

@@ -10,13 +10,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PASSWORDS = ("password", "passwd", "passphrase", "pwd", "pass")
+PASSWORDS = (
+    "password", "passwd", "passphrase", "pwd", "pass", "passwort", "kennwort", "contraseña", "contrasena", "mot de passe",
+    "motdepasse", "senha", "parola", "wachtwoord", "adgangskode", "lösenord", "hasło", "heslo", "salasana", "şifre", "jelszó",
+    "пароль", "密码", "密碼", "パスワード", "비밀번호",
+)  # fmt: skip
 KEYS = (
     "secret", "token", "apikey", "api_key", "api-key", "accesskey", "access_key", "auth_key", "authkey", "private_key",
     "privatekey", "signing_key", "encryption_key", "master_key", "credential", "api key", "access key", "app_key",
     "application_key", "application-key", "license_key", "subscription-key", "auth-key", "consumer_key",
+    "client-key", "client_key",
 )  # fmt: skip
-_NAME_MAX, _VALUE_MAX, _JUDGED_MAX = 32, 160, 64
+_NAME_MAX, _VALUE_MAX, _JUDGED_MAX, _HEADER_MAX = 32, 160, 64, 4_096
 # Endings of names that hold no secret: `password_file`, `token_url`, `max_tokens`.
 _ABOUT = (
     "url", "uri", "file", "path", "name", "id", "hash", "type", "count", "length", "len", "max", "min", "ttl", "expiry",
@@ -74,6 +79,17 @@ def find(text: str, small: str) -> Found | None:  # noqa: C901  (one pass over a
     for at in _positions(small, "basic "):
         if _is_basic(_run(text, at + 6)):
             return "HTTP basic credentials", at
+    for at in _positions(small, "cookie"):
+        if _is_cookie(text[at + 6 :][:_HEADER_MAX].partition("\n")[0]):
+            return "a cookie", at
+    for port in (":5432:", ":5433:", ":6432:", ":*:"):
+        for at in _positions(text, port):
+            rest = text[at + len(port) : at + _VALUE_MAX].partition("\n")[0].replace("\\:", "").split(":")
+            is_row = (
+                len(rest) == 3 and all(rest) and " " not in rest[0] + rest[1] and not text[at - 1].isspace()
+            )
+            if at and is_row and not _is_placeholder(rest[2].strip()):
+                return "a password of PostgreSQL", at
     if "curl " in small:
         for option in (" -u ", " -u", " --user ", " --user="):
             for at in _positions(small, option):
@@ -89,6 +105,19 @@ def find(text: str, small: str) -> Found | None:  # noqa: C901  (one pass over a
                 if found:
                     return found, at
     return None
+
+
+def _is_cookie(rest: str) -> bool:
+    """Return whether a header of cookies, after its name, has a value that looks random."""
+    rest = rest.lstrip("\"'")
+    if rest[:1] not in (":", "="):
+        return False
+    pairs = (each.strip(" :=\"'").partition("=") for each in rest.split(";"))
+    return any(
+        is_random((value.split(None, 1) or [""])[0].strip("'\""), 16)
+        for name, sign, value in pairs
+        if name and sign
+    )
 
 
 def _positions(text: str, word: str) -> Iterator[int]:
@@ -155,6 +184,8 @@ def _assigned(text: str, small: str, at: int, word: str, is_password: bool) -> s
     start, spaced, sign = _separator(text, end + len(about), is_option)
     if start < 0 or (word == "pass" and sign == ":" and not (at and small[at - 1] == "_")):
         return None
+    if sign == ":":
+        start += _next_line(text[start : start + _VALUE_MAX])
     value, quoted = _value(text, start)
     if sign == ":" and not quoted and value.isidentifier():  # `password: str = "…"`
         rest = text[start + len(value) : start + len(value) + 3]
@@ -207,6 +238,14 @@ def _separator(text: str, at: int, is_option: bool) -> tuple[int, bool, str]:
     if is_option and spaces and bare and not closed:
         return at + spaces, False, " "
     return -1, False, ""
+
+
+def _next_line(rest: str) -> int:
+    """Return where a value of YAML begins that is on the next line, deeper than its name: after `password:` or `password: |-`."""
+    after = rest.lstrip("|>+-0123456789 \t").lstrip("\r")
+    value = after.lstrip("\n\r \t")
+    is_below = after[:1] == "\n" and after[len(after) - len(value) - 1] in " \t"
+    return len(rest) - len(value) if is_below else 0
 
 
 def _value(text: str, at: int) -> tuple[str, bool]:

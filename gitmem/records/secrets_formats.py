@@ -34,6 +34,8 @@ LONGEST = 4_000  # characters of a step without a greatest count that is not the
 FORMATS: tuple[tuple[str, str, str, str, str], ...] = (
     ("a private key", "PRIVATE KEY-----", "any", "", ""),
     ("a private key", "PRIVATE KEY BLOCK-----", "any", "", ""),
+    *(("a private key in base64", part, "any", "b16+", "") for part in (  # `PRIVATE KEY--` at each of three offsets
+        "UFJJVkFURSBLRVktLS", "BSSVZBVEUgS0VZLS0", "QUklWQVRFIEtFWS0t")),
     ("an age key", "AGE-SECRET-KEY-1", "edge", "C50+", ""),
     ("a JSON web token", "eyJ", "word", "w10+ =. w10+ =. w10+", ""),
     ("a private JSON web key", '"d":"', "any", "w43+", "dcl"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from .secrets_assigned import (
     KEYS,
+    PASSWORDS,
     Found,
     _is_basic,
     _is_password,
@@ -26,8 +27,10 @@ _COMMANDS = (
 _LINE_MAX = 160  # characters of a command line that are read
 _KEY_MIN = 20  # characters of a key in a sentence
 _NOUNS = (" access key", " key", " token", " value")
-_LINKS = (" is now ", " is: ", " is ", " was ", " to ", ": ", " = ", " -> ", " ")
-_PASSWORD_WORDS = ("password", "passwd", "passphrase")
+_LINKS = (
+    " is now ", " is: ", " is ", " was ", " to ", " ist ", " est ", " es ", " é ", " è ", " to jest ", ": ", "：", "是", " = ", " -> ", " ",
+)  # fmt: skip
+_PASSWORD_WORDS = tuple(word for word in PASSWORDS if word not in ("pwd", "pass"))
 
 
 def find(text: str, small: str) -> Found | None:  # noqa: C901  (one pass over a text)

@@ -35,7 +35,7 @@ MIXED = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3hJ6kL9nP2rS5tV8xY1zA4cE7gI0kM3oQ6sU9wX
 UPPER = "QWERTYUIOPASDFGHJKLZXCVB2345"
 
 HEX = "3f9a2c7e1b5d8046af92e3c17b5d0846e2a91f3c7d5b80462c9e1fa73d5b8064"
-SHOWN_AS_REFUSED = '$ gitmem signal "The staging database is '  # in the user guide
+SHOWN_AS_REFUSED = "$ gitmem signal 'The staging database is "  # in the user guide
 SMALL = "k3v9x2m7q1z5w8r4t6y0p3n9b2c7d1f5g8h4j6"
 UUID = "7b3e19c4-52d8-4f60-9a17-c4e8d2b05f36"
 
@@ -103,6 +103,32 @@ SECRETS = [
     ("a secret value", "CLOUDFLARE_API_TO" + "KEN=" + MIXED[:40]),
     ("a secret value", "HEROKU_API_" + "KEY=" + UUID),
     ("a secret value", "VERCEL_TO" + "KEN=" + MIXED[:24]),
+    ("a cookie", "Coo" + "kie: theme=dark; session=" + MIXED[:32]),
+    ("a cookie", "Set-Coo" + "kie: sid=s%3A" + MIXED[:32] + "; Path=/; HttpOnly"),
+    ("a cookie", "curl -H 'coo" + "kie: sid=" + MIXED[:40] + "' https://example.org"),
+    (
+        "a private key in base64",
+        "client-key-" + "data: " + b64("-----BEGIN RSA PRIV" + "ATE KEY-----\n" + MIXED),
+    ),
+    ("a private key in base64", "x: " + b64("-----BEGIN PRIV" + "ATE KEY-----\n" + MIXED)),
+    ("a private key in base64", b64("-----BEGIN EC PRIV" + "ATE KEY-----\n" + MIXED)),
+    ("a secret value", "client-" + "key-data: " + MIXED[:60]),
+    ("a password of PostgreSQL", "db.example.org:5432:shop:planck:" + "hunt" + "er2"),
+    ("a password of PostgreSQL", "# mine\n*:*:*:planck:" + "correct horse battery"),
+    ("a password", "pass" + "word:\n  " + "tr0ub4dor" + "&3"),
+    ("a password", "db:\n  pass" + "word: |-\n    " + "tr0ub4dor" + "&3\n"),
+    ("a secret value", "api_" + "key: >\r\n  " + MIXED[:32]),
+    ("a password", "Pass" + "wort: " + "tr0ub4dor" + "&3"),
+    ("a password", "Das Pass" + "wort ist " + "Xk29aa17Qz"),
+    ("a password", "Kenn" + "wort=" + "tr0ub4dor" + "&3"),
+    ("a password", "contra" + "seña: " + "tr0ub4dor" + "&3"),
+    ("a password", "mot de pas" + "se : " + "tr0ub4dor" + "&3"),
+    ("a password", "sen" + "ha=" + "tr0ub4dor" + "&3"),
+    ("a password", "par" + "ola: " + "tr0ub4dor" + "&3"),
+    ("a password", "па" + "роль: " + "tr0ub4dor" + "&3"),
+    ("a password", "密" + "码: " + "tr0ub4dor" + "&3"),
+    ("a password", "パス" + "ワード: " + "tr0ub4dor" + "&3"),
+    ("a password", "has" + "ło: " + "tr0ub4dor" + "&3"),
 ]
 
 # The key formats of the 40 providers (and more) that developers use most; those above count as well.
@@ -209,6 +235,15 @@ SAID = [
 ]  # fmt: skip
 
 HARMLESS = [
+    "Cookie: the browser drops it; SameSite=Lax; Path=/ and HttpOnly=true",
+    "password:\n  type: string\n  description: at least 12 characters",
+    "token: |\n  see the section on tokens",
+    "senha: obrigatória, com ao menos 12 caracteres",
+    "Das Passwort ist Pflicht",
+    "psql: error: connection to localhost:5432: refused",
+    "2026-11-27 10:00:01 db:5432:shop ready",
+    "client-key-data: <base64 of the key>",
+    "certificate-authority-data: " + b64("-----BEGIN CERTIFICATE-----\n" + MIXED),
     "password sha256", "passwd bcrypt12", "the password is argon2id", "password RFC7617", "password hashes use PBKDF2-HMAC-SHA256",
     "the password is at least 12 characters", "the password is in 1Password", "password to UTF8-encoded", "token " + HEX[:40],
     "the token of " + HEX[:40], "token sig-3f9k2m7q1x0z", "the secret is in vault-2024-production-eu-west-1", "the api key is rotated every 90 days",
