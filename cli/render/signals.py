@@ -186,12 +186,14 @@ def format_history(found: LogPage) -> list[str]:
     """Return records of the log as a table: age, id and description."""
     from gitmem.commit_message import describe
 
-    if not found.entries:
-        return ["No records match."]
-    rows = [(format_ago(entry["created_at"]), _id_of(entry), describe(entry)) for entry in found.entries]
-    intents = [entry.get("intent", "") for entry in found.entries]
-    painted: Callable[[int, int, str], str] = lambda row, _, cell: paint_intent(cell, intents[row])  # noqa: E731
-    return table(rows, shortened=(2, 0), painted=painted)
+    def listed(entries: Sequence[Mapping[str, Any]]) -> list[str]:
+        rows = [(format_ago(entry["created_at"]), _id_of(entry), describe(entry)) for entry in entries]
+        intents = [entry.get("intent", "") for entry in entries]
+        painted: Callable[[int, int, str], str] = lambda row, _, cell: paint_intent(cell, intents[row])  # noqa: E731
+        return table(rows, shortened=(2, 0), painted=painted)
+
+    ahead = ["Dated more than a day ahead, so not in order:", *listed(found.ahead)] if found.ahead else []
+    return [*ahead, *(listed(found.entries) if found.entries else ["No records match."])]
 
 
 def _id_of(entry: Mapping[str, Any]) -> str:

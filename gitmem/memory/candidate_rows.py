@@ -12,12 +12,17 @@ from .node_tables import HIDDEN, IS_SUMMARIZED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from ..store import Store
 
 PROFILE, SUMMARIES, WORK, DISCOVERIES = "Project Profile", "Summaries", "WU Context", "Discoveries"
 CLOCK_SKEW_MAX = decay.DAY_MICROS  # how far a node's time may be ahead of the clock
+OTHERS_MAX, OTHER_MAX = (
+    5,
+    3,
+)  # nodes of other clones, and of one writer of them, that rank beside those of this clone
+AFTER_MICROS = 10**18  # how far the others rank below: more than any value
 ROW_FACTOR = 7  # rows read to replace stale ones, as a multiple of the rows that are loaded first
 
 SEEN = f"n.state < {HIDDEN} AND n.state = 0 AND (n.summarized_into IS NULL OR NOT {IS_SUMMARIZED})"
@@ -30,6 +35,12 @@ _FILE = (
     "EXISTS (SELECT 1 FROM line l WHERE l.id = n.line AND instr(l.body, '\"source_path\"')"
     " AND json_type(l.body, '$.metadata.source_path') = 'text')"
 )
+# Who wrote a node: "" if a session of this clone did, and its line was not forged.
+_AUTHOR = (
+    "CASE WHEN EXISTS (SELECT 1 FROM own o WHERE o.name = n.session_id) AND NOT EXISTS (SELECT 1 FROM forged f"
+    " WHERE f.line = n.line) THEN '' ELSE coalesce(n.sender, n.session_id, '?') END"
+)
+_OWN = "n.session_id IN (SELECT name FROM own)"
 _SECTION = (
     f"CASE n.type WHEN 'summary' THEN '{SUMMARIES}' WHEN 'discovery' THEN '{DISCOVERIES}' ELSE '{WORK}' END"
 )
@@ -71,12 +82,14 @@ class CandidateRow:
     """A node that may be shown. The greatest `value`, a time in microseconds, is the best.
 
     Attributes:
+        author: Who wrote it; "" for a session of this clone.
         is_file: Whether it is an indexed file of the project, to be named only.
     """
 
-    __slots__ = ("id", "is_file", "section", "value")
+    __slots__ = ("author", "id", "is_file", "section", "value")
 
-    def __init__(self, id: str, section: str, value: int, is_file: bool = False) -> None:
+    def __init__(self, id: str, section: str, value: int, author: str = "", is_file: bool = False) -> None:
+        self.author = author
         self.id = id
         self.section = section
         self.value = value
@@ -94,7 +107,10 @@ class RowQueue:
     __slots__ = ("_rows", "_start", "counts", "wanted")
 
     def __init__(self, rows: Iterable[CandidateRow], counts: Mapping[str, int], wanted: int) -> None:
-        self._rows = sorted(rows, key=lambda row: (-row.value, row.id))
+        given = sorted(rows, key=lambda row: (-row.value, row.id))
+        if any(not row.author for row in given):
+            _rank_others(given)
+        self._rows = sorted(given, key=lambda row: (-row.value, row.id))
         self._start = 0
         self.counts = dict(counts)
         self.wanted = wanted
@@ -104,6 +120,21 @@ class RowQueue:
         some = self._rows[self._start : self._start + self.wanted]
         self._start += len(some)
         return some
+
+
+def _rank_others(rows: Sequence[CandidateRow]) -> None:
+    """Rank nodes of other clones, but for a share, below those of this clone: nobody's number of nodes pushes ours out.
+
+    Args:
+        rows: Best first.
+    """
+    written: dict[str, int] = {}
+    left = OTHERS_MAX
+    for row in rows:
+        written[row.author] = written.get(row.author, 0) + 1
+        if row.author and (left <= 0 or written[row.author] > OTHER_MAX):
+            row.value -= AFTER_MICROS
+        left -= bool(row.author) and written[row.author] <= OTHER_MAX
 
 
 class RowReader:
@@ -172,31 +203,43 @@ class RowReader:
         where = f"{where} AND {self._seen}{self._live}"
         if self._wanted.by_decay:
             every = self._db.execute(
-                f"SELECT n.id, {section}, {file}, n.touched, n.priority, a.count FROM node n"
+                f"SELECT n.id, {section}, {_AUTHOR}, {file}, n.touched, n.priority, a.count FROM node n"
                 f" LEFT JOIN access a ON a.id = n.id WHERE {where}",
                 self._values,
             )
             return [
-                CandidateRow(id, name, self._value(*rest), bool(is_file))
-                for id, name, is_file, *rest in every
+                CandidateRow(id, name, self._value(*rest), author, bool(is_file))
+                for id, name, author, is_file, *rest in every
             ], False
         most = ROW_FACTOR * wanted
-        asked = f"SELECT n.id, {section}, %s, {file} FROM node n WHERE {where} AND n.touched %s :until"
+        asked = (
+            f"SELECT n.id, {section}, %s, {_AUTHOR}, {file} FROM node n WHERE {where} AND n.touched %s :until"
+        )
         # The index has this order, so SQLite reads only the rows that are taken.
         best = self._db.execute(asked % ("n.touched", "<=") + " ORDER BY n.touched DESC, n.id", self._values)
         rows: list[CandidateRow] = []
         left = [most + 1, most + 1]  # others and files
-        for id, name, touched, is_file in best:
+        for id, name, touched, author, is_file in best:
             left[is_file] -= 1
             if left[is_file] >= 0:
-                rows.append(CandidateRow(id, name, touched, bool(is_file)))
+                rows.append(CandidateRow(id, name, touched, author, bool(is_file)))
             if not left[0]:
                 break
         best.close()
-        # Nodes of a future time (a wrong clock, or a forged time) must not rank first.
         values = {**self._values, "most": most + 1}
-        for id, name, value, is_file in self._db.execute(asked % ("0", ">") + " LIMIT :most", values):
-            rows.append(CandidateRow(id, name, value, bool(is_file)))
+        if not left[0]:  # others may have written so many that none of this clone was read
+            known = {row.id for row in rows}
+            own = self._db.execute(
+                asked % ("n.touched", "<=") + f" AND {_OWN} ORDER BY n.touched DESC, n.id LIMIT :most", values
+            )
+            rows += [
+                CandidateRow(id, name, touched, author, bool(is_file))
+                for id, name, touched, author, is_file in own
+                if id not in known
+            ]
+        # Nodes of a future time (a wrong clock, or a forged time) must not rank first.
+        for id, name, value, author, is_file in self._db.execute(asked % ("0", ">") + " LIMIT :most", values):
+            rows.append(CandidateRow(id, name, value, author, bool(is_file)))
         return rows, len(rows) > most
 
     def _value(self, touched: int, priority: str | None, count: int | None) -> int:
@@ -214,13 +257,13 @@ class RowReader:
             return rows, counts
         itself = f"({where}) AND {SEEN}".replace("n.", "e.")
         found = self._db.execute(
-            f"SELECT e.id, min({section}), e.touched, e.priority, a.count FROM superseded u CROSS JOIN node n ON n.id = u.id"
+            f"SELECT e.id, min({section}), {_AUTHOR.replace('n.', 'e.')}, e.touched, e.priority, a.count FROM superseded u CROSS JOIN node n ON n.id = u.id"
             f"{superseded.IN_PLACE} LEFT JOIN access a ON a.id = e.id WHERE {where} AND {self._seen}"
             f" AND ({itself}) IS NOT 1 AND e.id NOT IN (SELECT value FROM json_each(:without)) GROUP BY e.id",
             self._values,
         )
-        for id, name, touched, priority, count in found:
+        for id, name, author, touched, priority, count in found:
             counts[name] = counts.get(name, 0) + 1
             value = self._value(touched, priority, count) if self._wanted.by_decay else touched
-            rows.append(CandidateRow(id, name, value if touched <= self._values["until"] else 0))
+            rows.append(CandidateRow(id, name, value if touched <= self._values["until"] else 0, author))
         return rows, counts

@@ -33,6 +33,7 @@ LOOKED_UP_MAX = (
     100  # recipients of a signal whose names are looked up; others are displayed by their addresses
 )
 
+AHEAD_MICROS, AHEAD_SHOWN = 24 * 3600 * 1_000_000, 5
 UPKEEP = ("receipt", "access")  # kinds that are listed only on request
 _WRITERS = (
     "sender_identity",
@@ -52,12 +53,17 @@ _ROLES = (
 
 
 class LogPage(Outcome):
-    """The newest records of the log, oldest first, with `kind` and `sender_name`."""
+    """The newest records of the log, oldest first, with `kind` and `sender_name`.
 
-    __slots__ = ("entries", "next")
+    Attributes:
+        ahead: Records that are dated more than a day ahead, by a wrong clock or a forger: not the newest, whatever they say.
+    """
+
+    __slots__ = ("entries", "ahead", "next")
 
     def __init__(self, entries: list[Mapping[str, Any]], next: list[str]) -> None:
         self.entries = entries
+        self.ahead: list[Mapping[str, Any]] = []
         self.next = next
 
 
@@ -114,17 +120,23 @@ def log(
     for text, condition in ((wu, _of_unit), (role, _of_role), (thread, _of_thread), (from_, _from)):
         if text:
             condition(db, text, where, values)
-    rows = db.execute(
-        f"SELECT l.body FROM line l WHERE {' AND '.join(where)} ORDER BY l.at DESC, l.body DESC LIMIT ?",
-        [*values, n],
-    ).fetchall()
     by_session, by_reader = presence.names_by_session(db), presence.names_by_reader(db)
-    read = [records.read(body.encode()) for (body,) in reversed(rows)]
-    entries = [_entry(db, by_session, by_reader, record) for record in read if record is not None]
-    if not entries:
-        return LogPage(entries, ["gitmem roster", "gitmem session start"])
-    named = next((each["signal_id"] for each in reversed(entries) if "signal_id" in each), None)
-    return LogPage(entries, [command("gitmem", "show", named)] if named else [])
+    until = format_at(store.now() + AHEAD_MICROS)
+
+    def page(sign: str, order: str, most: int) -> list[Mapping[str, Any]]:
+        rows = db.execute(
+            f"SELECT l.body FROM line l WHERE {' AND '.join(where)} AND l.at {sign} ? ORDER BY l.at {order}, l.body {order} LIMIT ?",
+            [*values, until, most],
+        ).fetchall()
+        read = (records.read(body.encode()) for (body,) in rows)
+        return [_entry(db, by_session, by_reader, record) for record in read if record is not None]
+
+    found = LogPage(page("<=", "DESC", n)[::-1], ["gitmem roster", "gitmem session start"])
+    found.ahead = page(">", "ASC", AHEAD_SHOWN)
+    if found.entries:
+        named = next((each["signal_id"] for each in reversed(found.entries) if "signal_id" in each), None)
+        found.next = [command("gitmem", "show", named)] if named else []
+    return found
 
 
 def _of_unit(db: sqlite3.Connection, wu: str, where: list[str], values: list[str]) -> None:
