@@ -23,9 +23,14 @@ def _leave_out_projects() -> None:
     theirs.update(each for each in first if each in ("", at))
     if theirs:
         site = sys.modules.get("site")
-        kept = [os.path.dirname(os.path.dirname(os.path.abspath(__file__))), os.path.dirname(os.__file__)]
+        kept, python = (
+            [os.path.dirname(os.path.dirname(os.path.abspath(__file__)))],
+            os.path.dirname(os.__file__),
+        )
         kept += [*site.getsitepackages(), site.USER_SITE] if site is not None else []
-        sys.path[:] = [each for each in sys.path if each not in theirs or (each or at) in kept]
+        sys.path[:] = [
+            each for each in sys.path if each not in theirs or (each or at) in kept or each.startswith(python)
+        ]
 
 
 _leave_out_projects()

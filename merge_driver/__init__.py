@@ -10,5 +10,6 @@ import sys
 
 if os.environ.get("PYTHONPATH"):
     _theirs = {os.path.abspath(each) for each in os.environ["PYTHONPATH"].split(os.pathsep)}
-    _theirs -= {os.path.dirname(os.path.dirname(os.path.abspath(__file__))), os.path.dirname(os.__file__)}
-    sys.path[:] = [each for each in sys.path if each not in _theirs]
+    _theirs -= {os.path.dirname(os.path.dirname(os.path.abspath(__file__)))}
+    _python = os.path.dirname(os.__file__)
+    sys.path[:] = [each for each in sys.path if each not in _theirs or each.startswith(_python)]

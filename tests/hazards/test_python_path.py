@@ -84,9 +84,9 @@ def test_the_trap_works(project: Project) -> None:
     assert project.ran() == ["csv-csv"]
 
 
-@pytest.mark.parametrize("path", ["src", "{src}", "src:", "other:src/"])
+@pytest.mark.parametrize("path", ["src", "{src}", "src:", "other:src/", "src:{python}"])
 def test_commands_and_the_processes_that_they_start(project: Project, path: str) -> None:
-    env = {"PYTHONPATH": path.format(src=project.src)}
+    env = {"PYTHONPATH": path.format(src=project.src, python=os.pathsep.join(sys.path))}
     session = project.gitmem("session", "start", "--name", "Ada", "--json", **env).json["session_id"]
     project.gitmem("signal", "Tabs?", "--to", "Ada", **env, GITMEM_SESSION=session)
     deadline = time.monotonic() + 30
