@@ -102,9 +102,9 @@ def test_who_resumes_the_conversation_before_a_clear_is_another_agent(
     assert resumed != ours
     if forged:
         forge(hook.repo, ours)
-    for who in (ours, resumed):
-        run("signal", f"Only for {who}.", "--to", who, "--as", "human:person@example.org")
     for session, other in (("before", ours), ("after", resumed)):
+        for who in (ours, resumed):
+            run("signal", f"Only for {who}.", "--to", who, "--as", "human:person@example.org")
         text = hook.reads(CLAUDE, TOOL, session)
         assert "Only for sess-" in text and f"Only for {other}." not in text
 
