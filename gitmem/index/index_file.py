@@ -159,7 +159,7 @@ def _digest(db: sqlite3.Connection) -> int:
     """Return a number for the statements that made all tables, views, indexes and triggers, but those made when needed."""
     (text,) = db.execute(
         "SELECT group_concat(sql) FROM sqlite_master WHERE sql <> ?"
-        " AND NOT (type IN ('table', 'index') AND name GLOB ? AND sql NOT LIKE '%(%(%')",  # an expression has parentheses
+        " AND NOT (type IN ('table', 'index') AND name GLOB ? AND replace(sql, 'PRIMARY KEY(', '') NOT LIKE '%(%(%')",  # an expression has parentheses
         (LOST, LAZY),
     ).fetchone()
     return int.from_bytes(sha256((text or "").encode()).digest()[:6], "big")

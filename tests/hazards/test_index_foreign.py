@@ -71,3 +71,19 @@ def test_an_index_with_a_foreign_schema_is_rebuilt(
     assert {each for each in statements(path) if "memory_words" not in each and "TABLE lost" not in each} == {
         each for each in before if "memory_words" not in each
     }
+
+
+def test_a_search_leaves_the_index_as_it_is(desk: Desk) -> None:
+    """What SQLite itself makes for the words is not foreign."""
+    desk("init")
+    ada = desk.start("Ada")
+    desk("mem", "create", "The parser drops tabs", session=ada)
+    (path,) = (desk.repo / ".git" / "gitmem").glob("index-*.sqlite3")
+    before = path.stat().st_ino
+    for _ in range(2):
+        assert "parser" in desk("mem", "search", "parser", session=ada).out
+        assert {"memory_words", "memory_words_idx"} <= {
+            each.split("(")[0].split()[2 if "VIRTUAL" not in each else 3].strip("'")
+            for each in statements(path)
+        }
+    assert path.stat().st_ino == before
