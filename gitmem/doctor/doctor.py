@@ -65,6 +65,7 @@ CHECKS: tuple[type[Check], ...] = (
     LogContent,
     log_ref_files.OtherRefs,
     log_ref_files.RemoteCopies,
+    sync_state.UnreadFetch,
     sync_state.LeftOutboxes,
     wal_content.ReadOnlyFolder,
     wal_content.FullDisk,

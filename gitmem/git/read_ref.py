@@ -9,6 +9,7 @@ from .. import state_files
 from ..repo import READING, read_small
 
 LOG_REF = "refs/gitmem/log"
+READ = "remote-read"  # in the state folder; its time is when the usual remote was last read
 FENCES = ("refs/gitmem/fence/", "refs/heads/gitmem-fence-")  # no logs: see `sync/fences.py`
 _HEX = b"0123456789abcdef"
 # Cache of a reftable's refs below `refs/gitmem/`: the table list, and git's answer for it.
@@ -63,6 +64,35 @@ def loose_tip(common: str, ref: str) -> str | None:
     finally:
         os.close(handle)
     return id_of(data.rstrip(b"\r\n"))
+
+
+def fetched_since(common: str, mark: str) -> dict[str, str]:
+    """Return the tips of the branches `gitmem` of remotes that git has fetched since a file was written, by remote.
+
+    Tips that the log or the last sync has are left out. A branch in `packed-refs` or a reftable was fetched long ago.
+    """
+    try:
+        then = os.stat(mark).st_mtime
+    except OSError:
+        then = 0.0
+    found = {}
+    folder = os.path.join(common, "refs", "remotes")
+    try:
+        remotes = sorted(os.listdir(folder))
+    except OSError:
+        remotes = []
+    for remote in remotes:
+        try:
+            is_new = os.stat(os.path.join(folder, remote, "gitmem")).st_mtime > then
+        except OSError:
+            continue
+        oid = loose_tip(common, f"refs/remotes/{remote}/gitmem") if is_new else None
+        if oid is not None and oid not in (
+            loose_tip(common, LOG_REF),
+            loose_tip(common, "refs/gitmem/published"),
+        ):
+            found[remote] = oid
+    return found
 
 
 def id_of(text: bytes) -> str | None:

@@ -9,7 +9,7 @@ from ..errors import check_limit
 from ..index.engine import StepLimit
 from ..mailbox import mailbox_view
 from ..outcome import Outcome
-from ..sync import autosync
+from ..sync import autosync, whereabouts
 from ..text.name_matching import fold
 from ..text.shell_quote import command
 from ..trust.sender_tables import is_own
@@ -169,7 +169,8 @@ def roster(
         not_shown = " ".join(filter(None, (not_shown, f"{unread} sessions were not searched.")))
     elsewhere = other_workspaces(caller, (one["workspace_id"] for one in rows))
     away = (_not_at_work(found, left_behind), _unproven_warning(store), own_recipients.warning(store))
-    outcome.remark = " ".join(filter(None, (outcome.remark, not_shown, elsewhere, *away))) or None
+    notes = (outcome.remark, not_shown, elsewhere, *away, whereabouts.unread(store))
+    outcome.remark = " ".join(filter(None, notes)) or None
     return outcome
 
 

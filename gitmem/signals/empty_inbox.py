@@ -10,6 +10,7 @@ import os
 import time
 
 from .. import state_files
+from ..git.read_ref import READ, fetched_since
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ def reader(
     name = session or client_id
     if not name or repo.by_folder or _is_overdue(repo):
         return None  # the regular path asks git whether to trust the folder, and commits overdue entries
+    if fetched_since(repo.common, os.path.join(repo.state, READ)):
+        return None  # the regular path reports them
     now = time.time_ns() // 1000
     if session and client_id and _client_of(repo.state, session) not in ("", client_id):
         return None  # one agent has started another, and passed GITMEM_SESSION on

@@ -9,6 +9,7 @@ from ..log.lines import digest, format_at
 from ..mailbox import delivery_lock, imported, mailbox_view
 from ..outcome import Outcome
 from ..records.ids import unit_key
+from ..sync import whereabouts
 from ..text.shell_quote import command
 from ..trust import sender_tables
 from . import check_intent, has_conflict, message_frame, next_steps
@@ -129,7 +130,7 @@ def read(
                 (address, signal_id, digest(each.line)) for each in lines for address in each.addresses
             ]
     outcome.next = _next(outcome)
-    moved_back.add_warning(store, outcome)
+    _report_missing(store, outcome)
     return outcome
 
 
@@ -149,6 +150,12 @@ def _fitting(
         if len(taken) < len(every):
             break
     return chosen
+
+
+def _report_missing(store: Store, outcome: InboxResult) -> None:
+    """Report lines that the log lacks."""
+    whereabouts.add_unread(store, outcome)
+    moved_back.add_warning(store, outcome)
 
 
 def _report_forged(

@@ -10,6 +10,8 @@ from ..agents.serialize import sender_name_from
 from ..errors import UsageError, check_limit
 from ..index.resolve_id import resolve, thread_of
 from ..mailbox import mailbox_view, receipts
+from ..sync import whereabouts
+from ..text.sanitize import sanitize
 from ..text.shell_quote import command
 from . import causality, conflicts, has_conflict, next_steps
 from .agreement import FoldedThread as FoldedThread
@@ -104,6 +106,7 @@ def thread(store: Store, id: str, caller: Caller | None = None, *, limit: int | 
     outcome.warnings = [*forgeries.in_thread(db, found.signals), *unmatched(db, found.signals)]
     theirs = other_workspaces(caller, (each.record.get("workspace_id") for each in found.signals.values()))
     outcome.warnings += [theirs] if theirs else []
+    outcome.warnings += _away(store, outcome)
     owed = _owed(db, found, caller)
     marks, names = forgeries.SenderWarnings(store, own_person(store)), presence.names_by_session(db)
     tasks = TaskRecords(db)
@@ -213,8 +216,19 @@ def converged(store: Store, id: str, *, caller: Caller | None = None) -> Converg
     outcome.warnings = [*forgeries.in_thread(db, found.signals), *unmatched(db, found.signals)]
     outcome.commit = store.index.tip
     outcome.next = _next_of(store, outcome, _questions(found, _owed(db, found, caller)), caller)
+    outcome.warnings += _away(store, outcome)
+    whereabouts.add_unread(store, outcome)
     moved_back.add_warning(store, outcome)
     return outcome
+
+
+def _away(store: Store, outcome: Standing) -> list[str]:
+    """Return where the proposals in force are that agents of other clones have not answered."""
+    waits = [each for each in outcome.recipients if each.decision == "pending" and outcome.asks]
+    unseen = {each.identity: each for each in waits[:LOOKED_UP_MAX] if each.delivery_state is None}
+    away = [each.address for each in addressing.from_addresses(store, unseen) if each.elsewhere]
+    names = [sanitize(unseen[each].display_name or each) for each in away]
+    return [line for each in outcome.in_force for line in whereabouts.of_record(store, each.signal_id, names)]
 
 
 def _next_of(

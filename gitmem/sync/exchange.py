@@ -165,7 +165,7 @@ def _set_result(log: LocalLog, remote: Remote, before: str | None, *, push: bool
         remote.add_sentence(
             f"The records were pushed to an outbox on {remote.name}: every sync reads it, and a later sync merges it."
         )
-    if remote.state in ("synced", "up-to-date", "rejected", "read-only"):
+    if remote.state in ("synced", "up-to-date", "rejected", "read-only") or remote.outbox is not None:
         remote.host.save()
 
 

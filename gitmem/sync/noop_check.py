@@ -12,7 +12,7 @@ import os
 import time
 
 from .. import atomic_write, state_files
-from ..git.read_ref import FENCES, LOG_REF, loose_tip, packed_with, refs_below
+from ..git.read_ref import FENCES, LOG_REF, READ, loose_tip, packed_with, refs_below
 from ..log.wal_files import damaged, list_files
 from ..repo import read_config, read_small
 from .withheld_lines import WithheldLines
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..repo import Repo
     from .remote import Remote
 
-NAME, READ = "settled", "remote-read"
+NAME = "settled"
 ACCEPTED = "accepted"  # below the copies of a remote's refs: its shared log as it last passed the checks
 AGE_SECONDS_MAX = 3600.0  # git's config outside of the repository may have changed unnoticed
 _BRANCH = "refs/heads/gitmem"

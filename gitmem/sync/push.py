@@ -174,6 +174,7 @@ def _push_outbox(
         if done == "rejected":  # the ref is locked there; no other content can have this name
             remote.rejections += 1
             return False
+        remote.host.sent = tip
         is_new, remote.outbox = remote.outbox != prefix + oid, prefix + oid
         made = outbox.made(log.git, oid, shared)
         remote.outboxes.append(made)

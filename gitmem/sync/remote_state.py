@@ -23,6 +23,7 @@ class RemoteState:
         keeps_refs: Whether it refuses to delete refs: then it gets no outboxes either.
         read_only: Whether it rejected our push when it was one of several.
         seen: Its outboxes at the last fetch, also those that were not read.
+        sent: The tip of the log whose lines it had, some perhaps in an outbox, when one was pushed last; or "".
         concurrent: How many of other clones were new then: whether others push at this time.
     """
 
@@ -35,6 +36,7 @@ class RemoteState:
         "read_only",
         "refused_prefixes",
         "seen",
+        "sent",
     )
 
     def __init__(self, state: str, name: str, url: str) -> None:
@@ -54,6 +56,7 @@ class RemoteState:
         self.keeps_refs = known.get("keeps_refs") is True
         self.read_only = known.get("read_only") is True
         self.seen = set(_texts(known.get("seen")))
+        self.sent = str(known.get("sent") or "")
         concurrent = known.get("crowd")
         self.concurrent = concurrent if isinstance(concurrent, int) else 0
 
@@ -79,14 +82,30 @@ class RemoteState:
             "keeps_refs": self.keeps_refs,
             "read_only": self.read_only,
             "seen": sorted(self.seen),
+            "sent": self.sent,
             "crowd": self.concurrent,
         }
         text = json.dumps(fields) + "\n"
-        known = self._text or self.refused_prefixes or self.keeps_refs or self.read_only or self.seen
+        known = (
+            self._text or self.refused_prefixes or self.keeps_refs or self.read_only or self.seen or self.sent
+        )
         if text == self._text or not known:
             return
         if atomic_write.try_replace(self._path, text.encode(), folders=True):
             self._text = text
+
+
+def sent_tips(state: str) -> list[str]:
+    """Return the tips of the log that remotes had with their outboxes."""
+    import json
+
+    found = []
+    for name in atomic_write.names_in(os.path.join(state, "remotes")):
+        try:
+            found.append(json.loads(state_files.read(os.path.join(state, "remotes", name)))["sent"])
+        except (ValueError, LookupError, TypeError, RecursionError):
+            continue
+    return [each for each in found if isinstance(each, str) and each]
 
 
 def _texts(found: object) -> list[str]:

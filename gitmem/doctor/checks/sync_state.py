@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...errors import UsageError
 from ...log import log_refs, ref, tree_union
-from ...sync import autosync, consent_messages, remote
+from ...sync import autosync, consent_messages, remote, whereabouts
 from ...text.shell_quote import command
 from ..findings import SYNC, Check, Finding, note, problem
 
@@ -58,6 +58,17 @@ class Autosync(Check):
         except UsageError:
             return SYNC
         return repair if repair in message else SYNC
+
+
+class UnreadFetch(Check):
+    """Records that the user's git has fetched and no sync has read."""
+
+    codes = ("fetched-unread",)
+
+    def check(self) -> Iterator[Finding]:
+        found = whereabouts.unread(self.store)
+        if found:
+            yield note("fetched-unread", f"{found}.", "", "A sync checks and reads them.", SYNC)
 
 
 class LeftOutboxes(Check):

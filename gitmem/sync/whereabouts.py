@@ -1,0 +1,78 @@
+"""What this clone knows of its records at others, and of theirs that no sync has read yet."""
+
+from __future__ import annotations
+
+import os
+
+from ..git import read_ref
+from ..log import ref
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Protocol
+
+    from ..store import Store
+
+    class Answer(Protocol):
+        """An outcome that other clones' records may change."""
+
+        warnings: list[str]
+
+
+SHOWN = 3
+
+
+def of_record(store: Store, id: str, away: Sequence[str]) -> list[str]:
+    """Return a sentence about where a record is that agents of other clones have to answer; none if nobody is away.
+
+    Args:
+        away: The names of those whose clones have recorded nothing about it.
+    """
+    if not away:
+        return []
+    if is_unsent(store, id):
+        from . import autosync
+
+        how = "gitmem sync" if autosync.interval(store.repo) is None else "automatic sync sends it"
+        return [f"not sent yet: {id} is only in this clone ({how})"]
+    more = f" and {len(away) - SHOWN:,} more" if len(away) > SHOWN else ""
+    return [f"sent, not fetched there as far as this clone knows: {id} to {', '.join(away[:SHOWN])}{more}"]
+
+
+def is_unsent(store: Store, id: str) -> bool:
+    """Return whether only this clone has a record, as far as it knows."""
+    from ..log import tree_union
+    from ..state_files import read
+    from . import remote_state
+
+    git, word = store.git, f'"{id}"'.encode()
+    if any(word in read(file.path) for wal in store.log.wals for file in wal.files() if file.size):
+        return True
+    tip = git.tip(ref.LOG_REF)
+    sent = [git.tip(ref.PUBLISHED_REF), *remote_state.sent_tips(store.repo.state)]
+    if tip is None or tip in sent:
+        return False
+    known = [git.commit(oid).tree for oid in sent if oid is not None and git.has(oid)]
+    return any(
+        word in line for fresh in tree_union.fresh_lines(git, git.commit(tip).tree, known) for line in fresh
+    )
+
+
+def unread(store: Store) -> str:
+    """Return a sentence if the user's git has fetched records of others that no sync has read; "" if not."""
+    git, tip = store.git, store.git.tip(ref.LOG_REF)
+    for remote, oid in read_ref.fetched_since(
+        store.repo.common, os.path.join(store.repo.state, read_ref.READ)
+    ).items():
+        try:
+            if tip is None or not git.contains(tip, oid):
+                return f"git has fetched records to {remote}/gitmem that no answer has yet: gitmem sync"
+        except KeyError:
+            continue  # an object of it is missing: a sync reports it
+    return ""
+
+
+def add_unread(store: Store, answer: Answer) -> None:
+    """Add that sentence to an answer."""
+    answer.warnings += filter(None, [unread(store)])

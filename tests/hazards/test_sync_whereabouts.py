@@ -1,0 +1,122 @@
+"""Between clones: an answer says whether a signal was sent and fetched, and what git has fetched but no sync has read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.hazards.peers import Answer, Peer, Town, git
+
+UNREAD = "git has fetched records to origin/gitmem that no answer has yet: gitmem sync"
+
+
+@pytest.fixture
+def two(town: Town) -> tuple[Peer, Peer]:
+    """Planck in a clone and Curie in another; both know each other."""
+    a, b = town.clone("a"), town.clone("b")
+    start(a, "Planck")
+    assert a.sync().code == 0
+    start(b, "Curie")
+    assert b.sync().code == 0
+    assert a.sync().code == 0
+    return a, b
+
+
+def start(peer: Peer, name: str) -> None:
+    answer = peer.run(
+        "session", "start", "--name", name, "--agent-identity", f"codex:implementer:{name.lower()}"
+    )
+    assert answer.code == 0, answer.text
+
+
+def ask(a: Peer) -> str:
+    answer = a.run("signal", "Use vim?", "--as", "Planck", "--to", "Curie", "--intent", "propose", "--json")
+    assert answer.code == 0, answer.text
+    return str(answer.json["signal"]["signal_id"])
+
+
+def notes(answer: Answer) -> str:
+    return " ".join(answer.json["warnings"])
+
+
+def test_whoever_waits_is_told_where_the_signal_is(two: tuple[Peer, Peer]) -> None:
+    """In this clone alone, on the remote, or with the other agent; text and JSON."""
+    a, b = two
+    id = ask(a)
+    for word in ("converged", "thread"):
+        said = a.run(word, id, "--json")
+        assert f"not sent yet: {id} is only in this clone (gitmem sync)" in notes(said), said.text
+    assert f"not sent yet: {id}" in a.run("converged", id).text
+    a.sync()
+    for word in ("converged", "thread"):
+        assert f"sent, not fetched there as far as this clone knows: {id} to Curie" in notes(
+            a.run(word, id, "--json")
+        )
+    b.sync()
+    assert b.run("inbox", "--as", "Curie").code == 0
+    assert "sent" not in notes(b.run("converged", id, "--json"))
+    b.sync()
+    a.sync()
+    said = a.run("converged", id, "--json")
+    assert said.code == 1 and "sent" not in notes(said), "Curie has it, and has not answered"
+
+
+def test_a_signal_in_an_outbox_was_sent(town: Town, two: tuple[Peer, Peer]) -> None:
+    """The shared branch is left out, and lines travel beside it."""
+    a, _ = two
+    town.break_with({"format": b"[[[["})
+    id = ask(a)
+    assert a.sync().remote["outbox"]
+    assert "sent, not fetched there" in notes(a.run("converged", id, "--json"))
+    later = ask(a)
+    assert "not sent yet" in notes(a.run("converged", later, "--json"))
+
+
+def test_nobody_is_told_of_other_clones_in_one_clone(two: tuple[Peer, Peer]) -> None:
+    """Agents of one clone share the log at once."""
+    a, _ = two
+    start(a, "Bohr")
+    said = a.run("signal", "Use vim?", "--as", "Planck", "--to", "Bohr", "--intent", "propose", "--json")
+    assert notes(a.run("converged", said.json["signal"]["signal_id"], "--json")) == ""
+
+
+def test_what_a_plain_fetch_brought_is_said_to_be_unread(two: tuple[Peer, Peer]) -> None:
+    """Each answer that it may change names the command that reads it, and is right after it."""
+    a, b = two
+    id = ask(a)
+    a.sync()
+    b.sync()
+    assert b.run("reply", id, "Agreed.", "--as", "Curie", "--agree").code == 0
+    b.sync()
+    asked = (["converged", id], ["inbox", "--as", "Planck"], ["roster"], ["doctor"])
+    for each in asked:
+        assert UNREAD not in a.run(*each).text
+    assert a.run("inbox", "--as", "Planck").code == 0, "nothing is new: the stamp is written"
+
+    git("fetch", "--quiet", "origin", cwd=a.path)
+
+    assert a.run("converged", id).code == 1
+    for each in asked:
+        assert UNREAD in a.run(*each).text, each
+        assert UNREAD in json.dumps(a.run(*each, "--json").json), each
+    assert a.sync().code == 0
+    assert a.run("converged", id).code == 0
+    for each in asked:
+        assert UNREAD not in a.run(*each).text
+
+
+def test_a_fetch_of_what_is_known_is_nothing_to_say(two: tuple[Peer, Peer]) -> None:
+    """Also where the branch is behind the log, or is no log at all after a sync has looked at it."""
+    a, b = two
+    git("fetch", "--quiet", "origin", cwd=a.path)
+    assert UNREAD not in a.run("roster").text
+    ask(a)
+    a.sync()
+    b.sync()
+    mark = Path(a.path / ".git/refs/remotes/origin/gitmem")
+    mark.write_text(git("rev-parse", "HEAD", cwd=a.path) + "\n")
+    assert UNREAD in a.run("roster").text
+    a.sync()
+    assert UNREAD not in a.run("roster").text
