@@ -36,6 +36,8 @@ def report(error: Exception, args: Sequence[str]) -> int:
     known = usage_of(error, args) or own_error_of(error)
     expected = known is not None
     known = known or unexpected(error, "Please report the details on standard error.")
+    if known.message.startswith("--as"):  # nobody is named by it: the next commands can't act as that
+        output.forget_caller()
     known.next = _without_doctor(known.next or [_usual_next(known, args)], args)
     # Earlier output is an answer: a second document would break it for a JSON reader.
     if wants_json(args) and not output.has_written():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from gitmem.errors import UsageError
 
+from .parser_table import COMMANDS
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +29,7 @@ SYNONYMS = {
     "gitmem reply ID 'your proposal' --counter": ("counter",),
     "gitmem mem ready": ("ready",),
     "gitmem claim PATH": ("lock", "reserve"),
+    "gitmem gate --wu ID": ("wu:prep", "prep", "wu:done"),
     "gitmem task list": ("tasks", "todo"),
     "gitmem mem delete ID": ("redact",),
     "gitmem reply ID 'your answer'": ("answer", "respond"),
@@ -62,6 +65,7 @@ GROUPS = {
 ABSENT = {
     "redact": "Records are never rewritten: `gitmem mem delete ID` hides a node; revoke a secret that was recorded.",
 }
+HIDDEN = {"upkeep", "commit-waiting", "note-commits"}  # what only other programs run
 TEXTS = ("gitmem mem create", "gitmem mem checkpoint")  # they take one text
 _COMMON = ("--json", "--as", "-C")
 
@@ -82,14 +86,18 @@ def usage_of(error: Exception, args: Sequence[str]) -> UsageError | None:
             hint=f"Options follow the command, as in: {example} --json",
             next=[example, f"{path} --help"],
         )
-    message = message if message.endswith((".", "?", "!")) else message + "."
     meant = _similar_commands(message)
+    if message.startswith("No such command "):  # typer also offers commands that hooks run
+        message = (
+            message.partition(" Did you mean")[0] if meant or HIDDEN & set(message.split("'")) else message
+        )
+    message = message if message.endswith((".", "?", "!")) else message + "."
     hint = _hint(path, message, option, getattr(error, "possibilities", None)) or (
         f"Did you mean {' or '.join(f'`{each}`' for each in meant)}?"
         if meant
         else f"Run `{path} --help` for its usage."
     )
-    complete = [each for each in meant if " ID" not in each and "NAME" not in each]
+    complete = [each for each in meant if not any(word.isupper() for word in each.split())]
     return UsageError(
         f"{message} Nothing was written.", hint=hint, suggestions=meant, next=[*complete, f"{path} --help"]
     )
@@ -109,6 +117,10 @@ def _similar_commands(message: str) -> list[str]:
     if not message.startswith("No such command '"):
         return []
     word = message.removeprefix("No such command '").partition("'")[0].lower()
+    group, _, verb = word.rpartition(":")  # as in LumenFlow: `mem:signal`, `agent:session`
+    path = f"gitmem {verb}" if verb in COMMANDS else f"gitmem {group} {verb}"
+    if group and path.removeprefix("gitmem ") in COMMANDS:
+        return [f"{path} --help"]
     return [command for command, words in SYNONYMS.items() if word in words]
 
 

@@ -110,7 +110,7 @@ def describe(entry: Mapping[str, Any]) -> str:
     said, keeps = DESCRIBED[entry["kind"]](entry), False
     if entry["kind"] == "session":
         sender, keeps = entry["display_name"], not entry.get("summary")
-    text = f"{sender} {_first_line(said)}"
+    text = f"{sender} {said.strip()}".replace("\n", " ")
     return sanitize(text if keeps else cut(text, COLUMNS))
 
 

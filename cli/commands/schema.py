@@ -31,5 +31,5 @@ def schema(
     else:
         found = {each: records.schema(each) for each in (*KINDS, *OBJECTS)}
     if at.json:  # as in every JSON answer; without --json only the schema is printed
-        found = {**found, "next": ["gitmem log" if kind else f"gitmem schema {KINDS[0]}"]}
+        found = {**found, "next": [] if kind else [f"gitmem schema {KINDS[0]}"]}
     output.write_json(found)

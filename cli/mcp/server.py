@@ -119,7 +119,7 @@ class Server(MCPServer[Any]):
             tool.fn_metadata.validate_arguments(arguments)
         except ValidationError as error:
             message = " ".join(_sentence(each, tool.parameters["properties"]) for each in error.errors())
-            return tool_results.of_error(_usage(f"Invalid arguments for {name}. {message}", next=shown), name)
+            return tool_results.of_error(_usage(f"Invalid arguments for {name}. {message}", form=shown), name)
         return None
 
     async def serve(self, transport: StdioTransport) -> None:
@@ -138,8 +138,10 @@ def _sentence(wrong: ErrorDetails, properties: dict[str, Any]) -> str:
     return f"{place}: {wrong['msg']}."
 
 
-def _usage(message: str, suggestions: list[str] | None = None, next: str = "session()") -> UsageError:
-    return UsageError(f"{message} Nothing was written.", suggestions=suggestions or [], next=[next])
+def _usage(message: str, suggestions: list[str] | None = None, form: str = "") -> UsageError:
+    """Return the error for a wrong call; `form` is the tool with the arguments that it needs, which only the model knows."""
+    hint = f"Form: {form}." if tool_words.ELLIPSIS in form else ""
+    return UsageError(f"{message} Nothing was written.", hint=hint, suggestions=suggestions or [])
 
 
 def _tool(method: Callable[..., Any], name: str) -> Tool:

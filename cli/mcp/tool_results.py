@@ -244,8 +244,8 @@ def _known(error: Exception, where: str) -> GitmemError:
         known = failure.unexpected(error, "The details are on the server's standard error.")
     if known.code == "secret":  # tools have no --allow-secret
         known.hint = REPHRASE
-    if not known.next:
-        known.next = ["gitmem roster" if isinstance(known, UsageError) else "gitmem doctor"]
+    if not known.next and not isinstance(known, UsageError):
+        known.next = ["gitmem doctor"]
     tool_words.translate(known, where)
     return known
 

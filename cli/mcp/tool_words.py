@@ -90,7 +90,7 @@ _ELSEWHERE = ("signal", "session")  # the tools whose parameters errors of other
 def translate(error: GitmemError, tool: str) -> None:
     """Put an error's message, hint and next commands into the words of a tool."""
     error.message, error.hint = (_prose(text, tool) for text in (error.message, error.hint))
-    error.next = [call_of(each) or each for each in error.next]
+    error.next = [call_of(each) or each for each in error.next if not each.endswith(" --help")]
 
 
 def call_of(command: str, missing: int = 0) -> str | None:

@@ -30,9 +30,8 @@ class _Screen:
 
 
 _state = {"written": False, "for_models": False, "last": False}
-# The commands that act as a session and therefore keep --as.
-ACTING = frozenset(("signal", "reply", "inbox", "thread", "whoami", "session set", "session note", "session end", "mem", "call",
-                    "name add", "name remove", "import", "gate", "watch", "claim", "overlap", "delegate", "handoff", "task"))  # fmt: skip
+# The commands that act as nobody or begin a session; all others keep --as.
+OF_NOBODY = frozenset(("session start", "init", "hooks", "doctor", "sync", "agents-md", "schema", "view", "mcp", "completion"))  # fmt: skip
 NOTHING = "Nothing new for {}"  # of an empty inbox, with its reader
 _typed: dict[str, str] = {}
 _notice: list[Callable[[], Outcome | None]] = []  # at most one
@@ -211,6 +210,11 @@ def set_options(directory: str | None, as_: str | None) -> None:
     _typed.update((option, value) for option, value in (("-C", directory), ("--as", as_)) if value)
 
 
+def forget_caller() -> None:
+    """Forget --as."""
+    _typed.pop("--as", None)
+
+
 def with_options(commands: Sequence[str]) -> list[str]:
     """Return the commands of a `next` with -C and --as, so a copy acts in the same place and as the same caller."""
     return [_continuation(each) for each in commands] if _typed else list(commands)
@@ -224,7 +228,11 @@ def program() -> str:
 def acts(command: str) -> bool:
     """Return whether a `next` acts as somebody: whom --as names, or the variable of a session."""
     words = command.split(" ")
-    return words[0] == "gitmem" and not ACTING.isdisjoint((" ".join(words[1:2]), " ".join(words[1:3])))
+    return (
+        words[0] == "gitmem"
+        and len(words) > 1
+        and OF_NOBODY.isdisjoint((" ".join(words[1:2]), " ".join(words[1:3])))
+    )
 
 
 def _continuation(command: str) -> str:

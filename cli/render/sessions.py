@@ -38,6 +38,7 @@ def started(found: SessionStarted) -> list[str]:
     return [
         *session(found, "You are " if "gitmem inbox" in found.next else "Started: "),
         *(f"next: {sanitize(command)}" for command in rest[:3]),
+        "",
         f"export GITMEM_SESSION={found.session_id}",
     ]
 

@@ -113,11 +113,7 @@ class ClaimPage(Outcome):
         self.edits: list[EditRow] = []
         self.warnings: list[str] = []
         ids = [own[0].id] if len(own) == 1 else []
-        self.next = [
-            command("gitmem", "claim", "release", *ids)
-            if own
-            else command("gitmem", "claim", "PATH", "--for", "2h")
-        ]
+        self.next = [command("gitmem", "claim", "release", *ids)] if own else []
 
 
 class ClaimCheck(Outcome):

@@ -135,7 +135,7 @@ class Report(Outcome):
         self.checked = run.checked
         self.fixed = len(fixed or ())
         commands = [finding.command for finding in found if finding.command]
-        self.next = list(dict.fromkeys(commands))[:3] or ["gitmem log"]
+        self.next = list(dict.fromkeys(commands))[:3]
 
     @property
     def status(self) -> int:

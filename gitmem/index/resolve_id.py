@@ -57,7 +57,7 @@ def resolve(
         f"No such {what} in this log: {text[:TYPED_MAX]}.",
         hint="It may be on another machine: `gitmem sync` fetches it; `gitmem log` lists the local records.",
         code="unknown-id",
-        next=["gitmem sync", "gitmem log"],
+        next=["gitmem sync"],
     )
 
 

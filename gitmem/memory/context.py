@@ -245,9 +245,7 @@ def listing_commands(left: Mapping[str, int], wu: str | None) -> list[str]:
 
 def next_commands(left: Mapping[str, int], nodes: Sequence[str], wu: str | None) -> list[str]:
     """Return the commands to run after reading."""
-    shows = [command("gitmem", "mem", "show", id) for id in nodes[:1]]
-    about = ["--wu", wu] if wu else []
-    return [*listing_commands(left, wu)[:1], *shows, command("gitmem", "mem", "search", "words", *about)]
+    return [*listing_commands(left, wu)[:1], *(command("gitmem", "mem", "show", id) for id in nodes[:1])]
 
 
 def _duration(micros: int) -> str:

@@ -192,7 +192,7 @@ def change(
     again = session_fields.retry_command("set", fields, role)
     changed = _change(store, found, name, fields, again, allow_secret)
     _register(store, found.session_id)  # with a new identity it has that identity's messages
-    after = SessionChanged(*changed, ["gitmem whoami", "gitmem roster"])
+    after = SessionChanged(*changed, ["gitmem roster"])
     after.add_remark(was)
     return stated.told(after)
 

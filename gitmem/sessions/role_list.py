@@ -66,7 +66,6 @@ class RoleList(Outcome):
         self.remark = found.warning
         held = next((each for each in roles if each.holders), None)
         self.next = [command("gitmem", "signal", "your message", "--to", f"role:{held.role}")] if held else []
-        self.next.append("gitmem session set --role ROLE")
 
 
 class RoleShown(Outcome):

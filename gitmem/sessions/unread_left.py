@@ -69,7 +69,7 @@ def at_new_identity(store: Store, found: Presence, identity: str | None) -> str 
             "Nothing was written.",
             hint=f"Read {_them(unread)} first. A subagent works in the session as it is, under its identity.",
             code="unread-mail",
-            next=["gitmem inbox", "gitmem whoami"],
+            next=["gitmem inbox"],
         )
     back = command("gitmem", "session", "set", "--agent-identity", own, "--name", found.asked)
     return f"This session was {was}. If that is a mistake: {back}"

@@ -40,7 +40,7 @@ def recorded_by(store: Store, caller: Caller, intent: str, *, insist: bool) -> s
         "--insist records it with your session in `via`; it has no effect in threads where you have proposed, in this session "
         "or an earlier one.",
         code="another-identity",
-        next=["gitmem whoami", "gitmem roster"],
+        next=["gitmem roster"],
     )
 
 

@@ -252,4 +252,4 @@ def _next(store: Store, found: Gate) -> list[str]:
         steps += open_ones[0]["commands"]
     if next_steps.is_unpublished(store):  # the remote may have signals that this clone lacks
         steps.append("gitmem sync")
-    return steps[:3] or ["gitmem log"]
+    return steps[:3]

@@ -260,4 +260,4 @@ def _next(
         found.append(command("gitmem", "receipts", *typed, "--limit", str(limit + outcome.more)))
     if outcome.receipts:
         found.append(command("gitmem", "thread", outcome.receipts[-1].signal_id))
-    return found or ["gitmem log"]
+    return found

@@ -87,7 +87,7 @@ class ReplyContext:
                 f"Unknown thread: {sanitize(self._thread or '')}; it has no members to send to. Nothing was written.",
                 hint="It may be on another machine: `gitmem sync` fetches it. With --to, a new thread of that name begins.",
                 code="unknown-id",
-                next=["gitmem sync", "gitmem log"],
+                next=["gitmem sync"],
             )
         sent = self.parent.record
         members = [sent["sender_identity"]]

@@ -132,7 +132,7 @@ def _check(message: str, options: SignalOptions) -> None:
             "--reply-to, --thread and --idempotency-key must not be empty. Nothing was written.",
             hint="Check whether a shell variable in the command is unset.",
             code="empty-id",
-            next=["gitmem inbox", "gitmem log"],
+            next=["gitmem inbox"],
         )
     _intent_of(options)
 

@@ -82,7 +82,7 @@ def reword_for_agent(synced: SyncResult) -> None:
             own = command("gitmem", "sync", "--publish", each.name)
             does = own if own in synced.next else "gitmem sync --publish"
             each.message += f" Ask your user whether it may be published there; after a yes: `{does}`."
-    synced.next = [each for each in synced.next if "--publish" not in each.split()] or ["gitmem log"]
+    synced.next = [each for each in synced.next if "--publish" not in each.split()]
 
 
 def report_consent(store: Store, remotes: Sequence[RemoteResult]) -> None:

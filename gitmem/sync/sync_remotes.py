@@ -173,7 +173,7 @@ def _next(states: Sequence[RemoteResult], *, leads: bool) -> list[str]:
             found.append(_after_refusal(remote))
     if any(remote.received for remote in states):
         found.append("gitmem inbox")
-    return list(dict.fromkeys(found or ["gitmem log"]))[:3]
+    return list(dict.fromkeys(found))[:3]
 
 
 def _after_refusal(remote: RemoteResult) -> str:

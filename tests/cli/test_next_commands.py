@@ -90,7 +90,7 @@ def test_a_copied_command_acts_as_the_same_in_the_same_place(
 def test_errors_carry_too(run: Run, repo: Path, tmp_path: Path) -> None:
     """In text and in JSON, also where the hint is the usual one."""
     said = run("-C", str(repo), "show", "sig-nothing", "--json", cwd=tmp_path)
-    assert said.json["next"] == [f"gitmem -C {repo} sync", f"gitmem -C {repo} log"]
+    assert said.json["next"] == [f"gitmem -C {repo} sync"]
     assert steps(run("-C", str(repo), "show", "sig-nothing", cwd=tmp_path)) == said.json["next"]
 
 

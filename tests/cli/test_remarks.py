@@ -81,7 +81,7 @@ def test_what_answers_nothing_is_remarked(run: Run, start: Start) -> None:
     assert (said.status, "This AGREE does not answer a signal" in said.out) == (0, True)
     asked = run("signal", "Fine?", "--requires-ack", "--json", session=planck)
     assert asked.json["warnings"] == [
-        "This signal has no recipients, so the thread cannot converge; ask somebody with --to NAME."
+        "This signal asks nobody, so the thread cannot converge; ask somebody with --to NAME."
     ]
 
 
@@ -113,7 +113,7 @@ def test_names_that_change_nothing_are_said_in_words(run: Run) -> None:
 
 def test_schemas_end_with_a_next_step_in_json(run: Run) -> None:
     """Without --json it is the schema and nothing else."""
-    assert run("schema", "signal", "--json").json["next"]
+    assert run("schema", "--json").json["next"] == ["gitmem schema signal"]
     assert "next" not in run("schema", "signal").json
     assert "next" not in run("inbox", "--count", "--json").json
 

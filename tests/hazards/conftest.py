@@ -173,11 +173,11 @@ def check_next(commands: list[str]) -> None:
 
 
 def check_text(said: Said) -> None:
-    """An answer in text ends with the next steps, and nothing follows them."""
-    text = (said.out if said.status in (0, 1) else said.err).rstrip("\n").split("\n")
+    """An answer in text ends with the next steps, if there are any, and nothing follows them."""
+    text = [line for line in (said.out if said.status in (0, 1) else said.err).split("\n") if line]
     commands = [line for line in text if line.startswith("next: ")]
     tail = [line for line in text if line.startswith(("next: ", "export GITMEM_SESSION="))]
-    assert commands and text[-len(tail) :] == tail, said
+    assert text[len(text) - len(tail) :] == tail, said
     check_next([line[6:] for line in commands])
 
 

@@ -206,7 +206,7 @@ def test_an_empty_memory_is_an_empty_block(desk: Desk) -> None:
     found = of(desk, max_size=1, roster=False)
 
     assert (found.block, found.bytes, found.total, found.included) == ("", 0, 0, {})
-    assert found.next == [f"gitmem mem search words --wu {WU}"]
+    assert found.next == []
 
 
 def test_sections_and_lines_have_their_form(desk: Desk) -> None:

@@ -106,8 +106,8 @@ def next_commands(found: Imported, folder: str) -> list[str]:
     if found.dry_run:
         return [again]
     if not any(each["imported"] for each in found.counts.values()):
-        return ["gitmem mem list", "gitmem log"]
-    others = [imported.inbox_command(address) for address in list(found.unread)[:1]] or ["gitmem log"]
+        return ["gitmem mem list"]
+    others = [imported.inbox_command(address) for address in list(found.unread)[:1]]
     return ["gitmem mem list", *others, "gitmem sync"]
 
 

@@ -61,7 +61,7 @@ def test_a_client_without_a_session_gets_one_of_its_own(raw: Start, gitmem: Gitm
 
     agent.call("session", 2, wu="WU-7")  # the first call that acts
     mine = said(agent.answer(2))
-    assert f"gitmem --as {mine['session_id']} whoami" in mine["next"]
+    assert f"gitmem --as {mine['session_id']} roster" in mine["next"]
     agent.call("inbox", 3)
     read = said(agent.answer(3))
 

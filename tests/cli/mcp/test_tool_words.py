@@ -139,7 +139,7 @@ def test_no_error_of_a_tool_names_an_option(serve: Serve, shop: Path) -> None:
                 said = re.sub(
                     r"`gitmem [^`]*`|next: gitmem .*|`--[a-z-]+`( of the command line)?", "", text(found)
                 )
-                if re.search(r"(?<![\w-])--[a-z]", said) or "next: " not in text(found):
+                if re.search(r"(?<![\w-])--[a-z]|next: (signal|mem_update|delegate|call)\(\)", said):
                     named.append((tool, given, text(found)))
 
     within(talk)

@@ -23,7 +23,7 @@ def test_an_empty_memory_prints_nothing(run: Run, start: Start) -> None:
 
     assert (text.status, text.out, text.err) == (0, "", "")
     assert values.json["block"] == "" and values.json["total"] == 0
-    assert values.json["next"] == ["gitmem mem search words --wu WU-1"]
+    assert values.json["next"] == []
 
 
 def test_the_text_is_the_block_and_nothing_else(run: Run, start: Start) -> None:
