@@ -6,8 +6,9 @@ Commands and tools import this module only while the flag of the session is rais
 from __future__ import annotations
 
 from gitmem.clients.hooks import hook_state
-from gitmem.mailbox import delivery_lock, mailbox_view
+from gitmem.mailbox import delivery_lock
 from gitmem.outcome import Outcome
+from gitmem.signals.unread_counts import unread_counts
 
 from .render import output
 
@@ -76,6 +77,4 @@ def find(at: Environment, name: str) -> UnreadNotice | None:
 
 
 def _counts(store: Store, caller: Caller) -> tuple[int, int]:
-    return mailbox_view.unread_counts(
-        store.db(), caller.reader, caller.session_id, caller.workspace, store.now()
-    )
+    return unread_counts(store.db(), caller.reader, caller.session_id, caller.workspace, store.now())

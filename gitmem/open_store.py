@@ -108,6 +108,14 @@ class DomainPackages:
 
         return concerns.of_inbox(store, caller)
 
+    def unread_counts(
+        self, store: Store, reader: str, session: str | None, workspace: str | None, *, directed: bool
+    ) -> tuple[int, int]:
+        """Return how many signals a reader has not read, and how many of these want an answer from it."""
+        from .signals.unread_counts import unread_counts
+
+        return unread_counts(store.db(), reader, session, workspace, store.now(), directed=directed)
+
     def own_work(self, store: Store, caller: Caller) -> PartOfAnswer | None:
         """Return what a caller has taken and claimed, and what waits for it; None without any of these."""
         from .mailbox import waiting_work

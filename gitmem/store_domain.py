@@ -46,6 +46,11 @@ if TYPE_CHECKING:
         def waiting_work(self, store: Any, caller: Any) -> PartOfAnswer | None:
             """Return the tasks, handoffs and claims that wait for a caller; None if there are none."""
 
+        def unread_counts(
+            self, store: Any, reader: str, session: str | None, workspace: str | None, *, directed: bool
+        ) -> tuple[int, int]:
+            """Return how many signals a reader has not read, and how many of these want an answer from it."""
+
         def own_work(self, store: Any, caller: Any) -> PartOfAnswer | None:
             """Return also what a caller has taken and claimed; None if there is nothing."""
 

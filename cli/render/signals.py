@@ -103,7 +103,7 @@ def _in_force(found: Standing) -> str:
     proposals = " and ".join(map(_proposal, found.in_force))
     if found.agreed_on is not None:
         return f"{paint('agreed on', 'good')} {proposals}"
-    return f"{'these conflict' if len(found.in_force) > 1 else 'in force'}: {proposals}"
+    return f"{'these conflict' if len(found.in_force) > 1 else 'in force'}: {proposals or 'nothing, all was withdrawn'}"
 
 
 def _proposal(each: Proposal) -> str:
@@ -166,8 +166,16 @@ def _agreement(found: Converged) -> str:
     """Return what was agreed, or why nothing is."""
     total = len(found.recipients)
     proposals = " and ".join(map(_proposal, found.in_force))
-    is_root = [each.signal_id for each in found.in_force] == [found.root]
-    parties = plural(total, "recipient") if is_root else "1 party" if total == 1 else f"{total} parties"
+    # Without a counter the root's sender is not listed.
+    is_first = [each.signal_id for each in found.in_force] == [found.root] and found.in_force[0].by not in {
+        each.identity for each in found.recipients
+    }
+    parties = plural(total, "recipient") if is_first else "1 party" if total == 1 else f"{total} parties"
+    if found.withdrawn and found.proposal is not None:
+        now = f"in force now: {proposals}" if proposals else "nothing is in force"
+        return f"{found.proposal.signal_id} was withdrawn by {sanitize(found.proposal.by_name or found.proposal.by, keep='')}; {now}"
+    if not found.in_force:
+        return "all proposals were withdrawn; nothing is in force"
     if not total:
         return "nobody was asked, so nobody can agree"
     if found.replaced and found.proposal is not None:

@@ -93,8 +93,12 @@ def _maker(each: MakerRow) -> str:
 
 
 def _thread(each: AgreedThread) -> str:
-    proposed = " / ".join(
-        f"{plain(one.by_name or one.by)} proposed {one.signal_id}: {plain(one.text)}" for one in each.in_force
+    proposed = (
+        " / ".join(
+            f"{plain(one.by_name or one.by)} proposed {one.signal_id}: {plain(one.text)}"
+            for one in each.in_force
+        )
+        or "nothing is in force, all was withdrawn"
     )
     asked = f"{'agreed' if each.agreed_on else 'asked'} in {each.thread_id}: {proposed}"
     stand = [

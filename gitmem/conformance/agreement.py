@@ -92,7 +92,7 @@ class Agreement:
         }  # fmt: skip
         lists = {"agree": "agreed", "reject": "rejected", "counter": "countered", "pending": "pending"}
         sender, root = self.root["sender_identity"], self.root["signal_id"]
-        for party in self.parties:
+        for party in self.parties if self.in_force else ():
             how, on = self.position(party)
             if party == sender and how != "reject" and on == {root} == {*self.in_force}:
                 continue  # nobody asks it
@@ -102,6 +102,8 @@ class Agreement:
                 how = "agree"
             of: list[str] = found[lists[how]]  # type: ignore[literal-required]
             of.append(party)
+            if how == "counter":
+                found["agreed"].append(party)
         return found
 
     def _rank(self, signal: Signal) -> int:
@@ -118,7 +120,7 @@ class Agreement:
 
     def _latest_proposals(self) -> list[str]:
         left = [each for each in self.proposals if not self._is_withdrawn(each)]
-        return [each["signal_id"] for each in self.last(left or self.proposals)]
+        return [each["signal_id"] for each in self.last(left)]
 
     def _is_withdrawn(self, proposal: Signal) -> bool:
         id, writers = proposal["signal_id"], (proposal["sender_identity"], proposal.get("sender_session"))

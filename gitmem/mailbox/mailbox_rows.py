@@ -102,6 +102,8 @@ def _add_mail(
         own = (record["sender_identity"], record.get("sender_session"))
         workspace = record.get("workspace_id") or ""
         asks = record.get("requires_ack") or record["intent"] in _WANTS
+        if asks and not all(to in own for to in recipients):
+            asked.add((own[0], id, workspace, record.get("task_id") or ""))
         for to in recipients:
             if to in own:
                 continue

@@ -1,7 +1,7 @@
 """The view of signals and receipts: which signals are unread by whom.
 
-`mail` has a row for each directed signal that a recipient has no receipt for, `asked` one for each that wants an answer
-from it, read or not. Broadcasts are not copied to every reader: a reader has a cursor, the sequence number up to which
+`mail` has a row for each directed signal that a recipient has no receipt for, `asked` one for each that may want an answer
+from it, read or not, also for its author: `FoldedThread.owes` decides. Broadcasts are not copied to every reader: a reader has a cursor, the sequence number up to which
 it has read all of them. The number is this index's own order of arrival, so a broadcast that arrives late is still new.
 """
 
@@ -89,7 +89,11 @@ IN_WORKSPACE_OF_LINE = IN_WORKSPACE.replace(
 )
 # Of a task that somebody has taken, or that has ended, nobody owes an answer any more.
 _SETTLED = "(t.taken OR t.decided_by IS NOT NULL OR t.replaced = 1)"
+# Its author may owe an answer to its own proposal once it has decided on another one.
 OWED = (
+    " AND (NOT EXISTS (SELECT 1 FROM signal s WHERE s.signal_id = asked.signal_id AND s.sender = asked.reader)"
+    " OR EXISTS (SELECT 1 FROM signal s WHERE s.thread IN (SELECT thread FROM signal o WHERE o.signal_id = asked.signal_id)"
+    " AND s.sender = asked.reader AND s.signal_id <> asked.signal_id))"
     f" AND (asked.task = '' OR NOT EXISTS (SELECT 1 FROM task t WHERE t.task_id = asked.task AND {_SETTLED}))"
 )
 LATER = " AND signal_id IN (SELECT signal_id FROM signal WHERE line > :after)"
@@ -253,17 +257,6 @@ def put_settled(db: sqlite3.Connection, fields: ShownSignal) -> None:
         fields["settled"] = why
 
 
-def unread_counts(
-    db: sqlite3.Connection, reader: str, session: str | None, workspace: str | None, now: int
-) -> tuple[int, int]:
-    """Return how many signals a reader has not read, and how many of these want an answer from it."""
-    unread = {signal_id for _, signal_id in unread_ids(db, reader, session, workspace, now)}
-    asked = (
-        db.execute(*directed_to(db, reader, session, workspace, unread=False)).fetchall() if unread else ()
-    )
-    return len(unread), len(unread.intersection(signal_id for _, signal_id in asked))
-
-
 def line_of(db: sqlite3.Connection, signal_id: str) -> bytes:
     """Return the line of a signal that is displayed: the lowest if its id has several."""
     (body,) = db.execute(
@@ -291,4 +284,4 @@ def all_ids(
 
 
 # Stored contents depend on the keyed fields.
-VIEW = View(("signal", "receipt", "session"), DDL, add, version=(12, KEYED_FIELDS))
+VIEW = View(("signal", "receipt", "session"), DDL, add, version=(13, KEYED_FIELDS))

@@ -67,6 +67,7 @@ class ShownSignal(SignalContent):
         counts: False if it answers a line that the log lacks.
         decides: False if its decision is void.
         owed: In an inbox: set if the reader owes an answer, AGREE or REJECT.
+        asks_about: The proposal that it owes this answer to, if that is not the signal: a withdrawal brings one back.
         settled: Why nobody owes an answer any more: who has taken its task, or what replaced the proposal.
         contradicts: How it differs from the records of the tasks that it is about.
     """
@@ -88,6 +89,7 @@ class ShownSignal(SignalContent):
     counts: NotRequired[bool]
     decides: NotRequired[bool]
     owed: NotRequired[bool]
+    asks_about: NotRequired[str]
     settled: NotRequired[str]
     contradicts: NotRequired[Sequence[TaskDifference]]
 

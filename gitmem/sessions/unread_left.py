@@ -76,20 +76,9 @@ def at_new_identity(store: Store, found: Presence, identity: str | None) -> str 
 
 
 def _counts(store: Store, found: Presence) -> tuple[int, int]:
-    if found.ended is not None:  # broadcasts since then are not its own
-        return _directed_counts(store, found)
-    return mailbox_view.unread_counts(
-        store.db(), found.reader, found.session_id, found.record.get("workspace_id"), store.now()
-    )
-
-
-def _directed_counts(store: Store, found: Presence) -> tuple[int, int]:
-    db, who = store.db(), (found.reader, found.session_id, found.record.get("workspace_id"))
-    unread, asked = (
-        {each for _, each in db.execute(*mailbox_view.directed_to(db, *who, unread=unread)).fetchall()}
-        for unread in (True, False)
-    )
-    return len(unread), len(unread & asked)
+    who = (found.reader, found.session_id, found.record.get("workspace_id"))
+    # Broadcasts since its end are not its own.
+    return store.domain.unread_counts(store, *who, directed=found.ended is not None)
 
 
 def sessions(store: Store) -> list[Presence]:
@@ -108,7 +97,10 @@ def sessions(store: Store) -> list[Presence]:
             continue
         if one.harness_session and presence.of_published_client(store, one.harness_session) is not None:
             continue
-        if _directed_counts(store, one)[0]:
+        waiting = mailbox_view.directed_to(
+            store.db(), one.reader, one.session_id, one.record.get("workspace_id"), unread=True
+        )
+        if store.db().execute(*waiting).fetchone() is not None:
             found.setdefault(one.reader, one)
     return sorted(found.values(), key=lambda one: (-one.last_seen, one.session_id))
 

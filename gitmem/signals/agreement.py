@@ -168,12 +168,11 @@ class FoldedThread:
     def in_force(self) -> dict[str, ThreadSignal]:
         """The proposal in force, or those that conflict, by id: what was agreed on, else those that no other follows.
 
-        Proposals that their author has withdrawn are left out, unless all are withdrawn.
+        Proposals that their author has withdrawn are left out; if all are withdrawn, nothing is in force.
         """
         if self.agreed_on is not None:
             return {self.agreed_on.id: self.agreed_on}
         left = {id: each for id, each in self.proposals.items() if not self._is_withdrawn(each)}
-        left = left or self.proposals
         before = graph.before(list(left), self.edges)
         return {id: each for id, each in left.items() if id not in before}
 
@@ -181,9 +180,35 @@ class FoldedThread:
         own = (self.answer(name, proposal.id) for name in proposal.writers)
         return any(each is not None and each.intent == "REJECT" and each is not proposal for each in own)
 
-    def is_replaced(self, id: str) -> bool:
-        """Return whether a signal is a proposal that is no longer in force."""
-        return id in self.proposals and id not in self.in_force
+    def ended(self, id: str) -> str:
+        """Return why a proposal is no longer in force: `withdrawn`, or `replaced`; "" if it is, and for other signals."""
+        if id not in self.proposals or id in self.in_force:
+            return ""
+        return "withdrawn" if self._is_withdrawn(self.proposals[id]) else "replaced"
+
+    def end_text(self, id: str) -> str:
+        """Return in words why a proposal is no longer in force, and what is; "" as in `ended`."""
+        why, now = self.ended(id), " and ".join(self.in_force)
+        if why != "withdrawn":
+            return why and f"replaced by {now}"
+        return f"withdrawn; now in force: {now}" if now else "withdrawn; nothing is in force"
+
+    def asks_about(self, names: Collection[str], id: str) -> list[str]:
+        """Return the signals to which a reader owes an answer and is told so by a signal.
+
+        These are the signal itself, or, if it withdraws a proposal, those that are in force now.
+        """
+        if self.owes(names, id):
+            return [id]
+        answered = self.answered.get(id)
+        signal = self.signals.get(id)
+        if signal is None or signal.intent != "REJECT" or answered is None or not self.in_force:
+            return []
+        if self.ended(answered) != "withdrawn" or not any(
+            map(signal.is_by, self.proposals[answered].writers)
+        ):
+            return []
+        return [each for each in self.in_force if self.owes(names, each)]
 
     def owes(self, names: Collection[str], id: str) -> bool:
         """Return whether a reader still owes an answer, AGREE or REJECT, to a signal that was sent to it.
@@ -232,8 +257,11 @@ class FoldedThread:
 
     @property
     def asked(self) -> list[str]:
-        """The parties that are asked: all but the root's sender, as long as it stands by the root and that is in force."""
-        if self.root is None:
+        """The parties that are asked: all but the root's sender, as long as it stands by the root and that is in force.
+
+        Nobody is asked if nothing is in force.
+        """
+        if self.root is None or (self.parties and not self.in_force):
             return []
         sender, *others = self.parties or [""]
         at = self.position(sender)

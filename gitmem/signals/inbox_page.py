@@ -132,8 +132,10 @@ class PageContext:
         fields["delivery_state"] = state
         threads.put_settled(fields, found)
         names = filter(None, (self._reader, self._whose.session, *addresses))
-        if found.owes(list(dict.fromkeys(names)), signal_id):
+        if about := found.asks_about(list(dict.fromkeys(names)), signal_id):
             fields["owed"] = True
+            if about[0] != signal_id:
+                fields["asks_about"] = about[0]
 
 
 class PageBudget:

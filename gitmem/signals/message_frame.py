@@ -147,7 +147,10 @@ def reply_line(
     reply = f"{via} reply {sanitize_for_model(fields['signal_id'])}"
     if not _is_asked(fields):
         return f"— from session {by}. To reply: {reply} {STDIN}"
-    task = fields.get("task_id")
+    if about := fields.get("asks_about"):
+        reply = f"{via} reply {sanitize_for_model(about)}"
+        by += f". {sanitize_for_model(about)} is in force again"
+    task = None if about else fields.get("task_id")
     yes = f"To take it: {via} task take {task}" if task else f"To agree: {reply} agreed --agree"
     return f"— from session {by}. {yes}{SEPARATOR}{'To refuse' if task else 'To reject'}: {reply} --reject {STDIN}"
 

@@ -11,6 +11,7 @@ from . import ASKS, DECISIONS, has_conflict
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
+    from typing import Any
 
     from ..agents.addressing import Resolved
     from ..records.record_types import SignalRecord
@@ -55,9 +56,13 @@ def not_counted(
     answered = found.answered.get(answers)
     if intent in ASKS or answered is None:
         return []
-    if found.is_replaced(answered):
-        now = " and ".join(found.in_force)
-        return [f"{answered} was replaced by {now}; this {intent} counts for {answered} alone."]
+    if why := found.end_text(answered):
+        by = (
+            f" by {found.proposals[answered].record['sender_identity']}"
+            if found.ended(answered) == "withdrawn"
+            else ""
+        )
+        return [f"{answered} was {why.replace(';', by + ';', 1)}; this {intent} counts for {answered} alone."]
     if answered != answers and found.signals[answers].record["intent"] in ASKS:
         return [f"{answers} is of no party of this thread: this {intent} is on {answered}."]
     positions = [at for each in readers if each and (at := found.position(each))]
@@ -130,7 +135,8 @@ def compare(signal_id: str) -> list[str]:
 
 def decide(signal: ShownSignal | SignalRecord, *more: str) -> list[str]:
     """Return the commands that agree and reject; those that take and refuse a task if the signal is about one."""
-    signal_id, task_id = signal["signal_id"], signal.get("task_id")
+    about: Any = signal.get("asks_about")
+    signal_id, task_id = about or signal["signal_id"], None if about else signal.get("task_id")
     yes = ["task", "take", task_id] if task_id else ["reply", signal_id, "agreed", "--agree"]
     return [
         command("gitmem", *yes, *more),

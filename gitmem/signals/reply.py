@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ..agents.addressing import Resolved
     from ..agents.caller import Caller
-    from ..records.record_types import SignalFields
+    from ..records.record_types import SignalFields, SignalRecord
     from ..store import Store
     from .causality import ThreadSignal
 
@@ -117,6 +117,14 @@ class ReplyContext:
     def is_party(self, caller: Caller) -> bool:
         """Return whether the caller may propose and decide in the thread."""
         return any(each in self.fold.parties for each in caller.ids)
+
+    def next_instead(self, record: SignalRecord, caller: Caller) -> list[str]:
+        """Return the commands that answer what is in force, after a decision on a proposal that is not."""
+        fold, answered = self.fold, self.fold.answered.get(record.get("reply_to") or "")
+        if record["intent"] not in DECISIONS or record["intent"] in ASKS or not fold.ended(answered or ""):
+            return []
+        owed = [each.record for id, each in fold.in_force.items() if fold.owes(caller.ids, id)]
+        return [each for one in owed for each in next_steps.decide(one)]
 
     @cached_property
     def fold(self) -> FoldedThread:

@@ -101,6 +101,7 @@ def send(store: Store, caller: Caller, message: str, **options: Unpack[SignalOpt
     counts = not context or not context.signals or context.is_party(caller)
     sent.next = [
         *(context.task.next if context else ()),
+        *(context.next_instead(record, caller) if context else ()),
         *next_steps.after(store, sent.signal, resolved, counts=counts),
     ]
     return sent

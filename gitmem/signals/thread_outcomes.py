@@ -92,11 +92,12 @@ class Converged(Standing):
 
     Attributes:
         proposal: The proposal that the question is about; None for any of the thread.
-        replaced: Whether it is no longer in force.
+        replaced, withdrawn: Whether it is no longer in force, and why.
+        agreed: Those who agree to what is in force, also `countered`, who wrote it.
     """
 
     __slots__ = (
-        "thread_id", "root", "proposal", "converged", "agreed_on", "in_force", "replaced", "recipients", "agreed",
+        "thread_id", "root", "proposal", "converged", "agreed_on", "in_force", "replaced", "withdrawn", "recipients", "agreed",
         "rejected", "countered", "pending", "ambiguous", "commit", "warnings", "next",
     )  # fmt: skip
 
@@ -105,9 +106,10 @@ class Converged(Standing):
     ) -> None:
         super().__init__(thread_id, found, names)
         self.proposal = Proposal(proposal, names) if proposal is not None else None
-        self.replaced = proposal is not None and found.is_replaced(proposal.id)
+        ended = found.ended(proposal.id) if proposal is not None else ""
+        self.replaced, self.withdrawn = ended == "replaced", ended == "withdrawn"
         self.converged = found.agreed_on is not None and proposal in (None, found.agreed_on)
-        self.agreed = self._those("agree")
+        self.agreed = self._those("agree", "counter")
         self.rejected = self._those("reject")
         self.countered = self._those("counter")
         self.pending = self._those("pending")
@@ -117,8 +119,8 @@ class Converged(Standing):
 
     @property
     def is_settled(self) -> bool:
-        """Whether waiting changes nothing: it has converged, the proposal was replaced, or nobody was asked."""
-        return self.converged or self.replaced or not self.recipients
+        """Whether waiting changes nothing: it has converged, the proposal is not in force, or nobody is asked."""
+        return self.converged or self.replaced or self.withdrawn or not self.recipients
 
-    def _those(self, decision: str) -> Sequence[str]:
-        return [each.identity for each in self.recipients if each.decision == decision]
+    def _those(self, *decisions: str) -> Sequence[str]:
+        return [each.identity for each in self.recipients if each.decision in decisions]

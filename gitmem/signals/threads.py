@@ -137,9 +137,9 @@ def thread(store: Store, id: str, caller: Caller | None = None, *, limit: int | 
 
 
 def put_settled(fields: ShownSignal, found: FoldedThread) -> None:
-    """Set `settled` in a signal for an answer if it is a proposal that was replaced."""
-    if "settled" not in fields and found.is_replaced(fields["signal_id"]):
-        fields["settled"] = f"replaced by {', '.join(found.in_force)}"
+    """Set `settled` in a signal for an answer if it is a proposal that was replaced or withdrawn."""
+    if "settled" not in fields and (why := found.end_text(fields["signal_id"])):
+        fields["settled"] = why
 
 
 def _put_delivery(db: sqlite3.Connection, outcome: Standing, found: FoldedThread, root: ThreadSignal) -> None:
@@ -187,7 +187,7 @@ def _owed(db: sqlite3.Connection, found: FoldedThread, caller: Caller | None) ->
     return [
         signal
         for signal in found.signals.values()
-        if (signal.id in found.proposals or any(map(signal.is_for, caller.ids)))
+        if ((found.parties and signal.id in found.proposals) or any(map(signal.is_for, caller.ids)))
         and found.owes(caller.ids, signal.id)
         and signal.id not in found.ambiguous
         and not mailbox_view.settled(db, signal.record.get("task_id"))
@@ -239,7 +239,7 @@ def _next_of(
     if outcome.ambiguous:
         return ["gitmem doctor", look]
     found = [each for record in asked for each in next_steps.decide(record)]
-    if outcome.replaced:
+    if outcome.replaced or outcome.withdrawn:
         return [*found, *(command("gitmem", "converged", each.signal_id) for each in outcome.in_force), look]
     others = [each for each in outcome.pending if caller is None or each not in caller.ids]
     if outcome.is_settled or outcome.rejected or not others:

@@ -53,7 +53,8 @@ class AgreedThread(Outcome):
         in_force: That proposal, else the latest one, or those that conflict.
         agreed, rejected, pending: The names of those who did not write it, by where they stand now.
         agreed_then: Those who had agreed when the commit was made, to the proposal in force then.
-        replaced: Whether another one is in force now.
+        replaced: Whether another one, or none, is in force now.
+        ended: Why that one is not: `replaced` or `withdrawn`; "" if it is.
         reversed: Those who had agreed then, and are against what is in force now.
         answers: What its takers, and those who rejected it, did with the task; they are not pending.
     """
@@ -68,6 +69,7 @@ class AgreedThread(Outcome):
         "pending",
         "agreed_then",
         "replaced",
+        "ended",
         "reversed",
         "answers",
     )
@@ -82,6 +84,7 @@ class AgreedThread(Outcome):
         self.pending: list[str] = []
         self.agreed_then: list[str] = []
         self.replaced = False
+        self.ended = ""
         self.reversed: list[str] = []
         self.answers: list[TaskAnswer] = []
 
@@ -216,14 +219,13 @@ def _thread(
         {id: each for id, each in signals.items() if parse_at(each.record["at"]) <= committed}
     )
     found.replaced = bool(before.asked) and before.in_force.keys() != folded.in_force.keys()
+    found.ended = next(filter(None, map(folded.ended, before.in_force)), "") if found.replaced else ""
     lists = {"agree": found.agreed, "reject": found.rejected, "pending": found.pending}
-    for reader in list(folded.parties)[:RECIPIENTS_MAX]:
+    for reader in list(folded.parties if folded.in_force else ())[:RECIPIENTS_MAX]:
         name = names.get(reader) or reader
         now, _ = folded.stands(reader)
         is_author = any(each.is_by(reader) for each in folded.in_force.values())
-        if not (is_author and now in ("agree", "counter")) and (
-            now != "pending" or not (is_over or reader in answered)
-        ):
+        if not (is_author and now != "reject") and (now != "pending" or not (is_over or reader in answered)):
             lists[now].append(name)
         if reader in before.asked and before.stands(reader)[0] == "agree":
             found.agreed_then.append(name)

@@ -175,9 +175,7 @@ def _now(found: Story) -> list[str]:
     changes = []
     for each in found.threads:
         if each.agreed_then and each.replaced:
-            changes.append(
-                f"replaced in {each.thread_id} by {', '.join(one.signal_id for one in each.in_force)}"
-            )
+            changes.append(f"{each.ended} in {each.thread_id}{_by(each)}")
         elif each.reversed:
             changes.append(
                 f"{', '.join(each.reversed)} no longer agree{'s' if len(each.reversed) == 1 else ''} in {each.thread_id}"
@@ -186,6 +184,13 @@ def _now(found: Story) -> list[str]:
             changes.append(f"rejected in {each.thread_id} by {', '.join(each.rejected)}")
     changed = (node for node in found.nodes if node.known_then and node.now != known.HOLDS)
     return [*changes, *(f"{node.id} {node.now}" for node in changed)]
+
+
+def _by(each: agreed.AgreedThread) -> str:
+    now = ", ".join(one.signal_id for one in each.in_force)
+    if each.ended == "replaced":
+        return f" by {now}"
+    return f"; now in force: {now}" if now else "; nothing is in force"
 
 
 def _role(db: sqlite3.Connection, session_id: str | None) -> str | None:

@@ -356,3 +356,71 @@ def write(repo: Path, records: list[dict[str, Any]]) -> None:
     lines = [json.dumps({**head, **each, **rest}, separators=(",", ":")).encode() for each in records]
     with gitmem.open(str(repo)) as log:
         log.store.record([("signals", line) for line in lines], CommitMessage("A <a@b>", "elsewhere"))
+
+
+def test_a_withdrawal_tells_whoever_owes_an_answer_again(talk: Talk) -> None:
+    """The first proposer too, who had agreed to the counter: inbox, gate, next commands and the unread line say so."""
+    vim = talk.proposes("Ada", "Use vim", "Bohr", "--wu", "WU-7")
+    emacs = talk.counters("Bohr", vim, "Use emacs")
+    talk("Ada", "inbox")
+    talk.says("Ada", "reply", emacs, "not yet", "--reject")
+    talk.says("Ada", "reply", emacs, "fine", "--agree")
+    assert talk.converged(emacs)["converged"]
+    talk.says("Bohr", "reply", emacs, "withdrawn", "--reject")
+    talk.agrees("Bohr", vim)
+
+    assert talk.converged(vim)["pending"] == ["test:worker:ada"]
+    assert "(1 wants an answer)" in talk("Ada", "roster").err
+    shown = talk("Ada", "inbox", "--json").json
+    back = next(each for each in shown["signals"] if each["message"] == "withdrawn")
+    assert back["owed"] and back["asks_about"] == vim and AGREE.format(vim) in back["reply_line"]
+    assert shown["next"][:2] == [
+        f"gitmem reply {vim} agreed --agree",
+        f"gitmem reply {vim} 'your reason' --reject",
+    ]
+    gate = talk("Ada", "gate", "--wu", "WU-7", "--json")
+    assert gate.status == 1 and [(each["signal_id"], each["why"]) for each in gate.json["signals"]] == [
+        (vim, "unanswered")
+    ]
+    talk.agrees("Ada", vim)
+    assert talk("Ada", "gate", "--wu", "WU-7").status == 0
+    assert talk.converged(vim)["converged"]
+
+
+def test_a_withdrawn_proposal_is_not_replaced(talk: Talk) -> None:
+    """`converged`, an answer to it and the thread name who withdrew it, and what is in force again."""
+    vim = talk.proposes("Ada", "Use vim", "Bohr,Curie")
+    emacs = talk.counters("Bohr", vim, "Use emacs")
+    nano = talk.counters("Curie", emacs, "Use nano")
+    talk.says("Curie", "reply", nano, "no", "--reject")
+
+    found = talk.converged(nano)
+    assert (found["withdrawn"], found["replaced"]) == (True, False)
+    assert f"{nano} was withdrawn by Curie; in force now: {emacs} by Bohr" in talk.run("converged", nano).out
+    assert (found["agreed"], found["countered"]) == (["test:worker:bohr"], ["test:worker:bohr"])
+    assert f"1 of 3 parties agreed on {emacs}" in talk.run("converged", emacs).out
+    said = talk("Ada", "reply", nano, "yes", "--agree")
+    assert f"{nano} was withdrawn by test:worker:curie; now in force: {emacs}" in said.out
+    assert steps(said)[:2] == [
+        f"gitmem reply {emacs} agreed --agree",
+        f"gitmem reply {emacs} 'your reason' --reject",
+    ]
+
+
+def test_nothing_is_in_force_when_all_is_withdrawn(talk: Talk) -> None:
+    """Nobody is asked, and waiting ends at once."""
+    vim = talk.proposes("Ada", "Use vim", "Bohr", "--wu", "WU-7")
+    emacs = talk.counters("Ada", vim, "Use emacs")
+    for who, id in (("Ada", emacs), ("Bohr", vim), ("Ada", vim)):
+        talk.says(who, "reply", id, "no", "--reject")
+
+    for id in (vim, emacs):
+        said = talk("Ada", "converged", id, "--wait", "60s")
+        assert said.status == 1 and f"{id} was withdrawn by Ada; nothing is in force" in said.out
+        found = talk.converged(id)
+        assert (found["in_force"], found["pending"], found["recipients"]) == ([], [], [])
+    assert "nothing, all was withdrawn" in talk.run("thread", vim).out
+    for who in ("Ada", "Bohr"):
+        assert not any("--agree" in each for each in steps(talk(who, "thread", vim)))
+        talk(who, "inbox")
+        assert talk(who, "gate", "--wu", "WU-7").status == 0

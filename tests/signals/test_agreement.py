@@ -172,19 +172,25 @@ class Places:
         shown = threads.thread(self.store, thread, caller)
         asks = {each["signal_id"] for each in shown.signals if each.get("owed")} & mine
         assert asks == {id for reader, id in self.owed if reader == who} & mine
-        assert asks == {id for id in mine if self.inbox[who][id].get("owed")}
+        shown_here = {id: self.inbox[who][id] for id in mine}
+        assert asks == {
+            id for id, each in shown_here.items() if each.get("owed") and "asks_about" not in each
+        }
+        again = {each["asks_about"] for each in shown_here.values() if "asks_about" in each}
+        every = {each["signal_id"] for each in shown.signals if each.get("owed")}
+        assert again <= every and again <= {each.signal_id for each in found.in_force}
         assert asks == self.listed[who] & mine
-        assert bool(asks) == bool(self.open[who] & mine)
+        assert bool(every) == bool(self.open[who] & {each["signal_id"] for each in said})
         asked_by_line = {
             id for each in mine for id in REPLY.findall(self.inbox[who][each].get("reply_line", ""))
         }
-        assert asked_by_line == {id for id in asks if self.inbox[who][id]["intent"] != "AGREE"}
+        assert asked_by_line == {id for id in asks if self.inbox[who][id]["intent"] != "AGREE"} | again
         _, blocking = gate.look(self.store, caller, said[0]["wu_id"], ())
-        assert asks <= {*blocking}
+        assert asks | every <= {*blocking}
         asking = {each["signal_id"] for each in said if each["requires_ack"] or each["intent"] in ASKS}
         force = {each.signal_id for each in found.in_force}
         if who in found.pending and len(force) == 1 and force <= asking:
-            assert found.in_force[0].signal_id in asks or found.in_force[0].by == who
+            assert found.in_force[0].signal_id in every
         recorded = {
             each.reader_identity: each.delivery_state
             for each in receipt_list.receipt_list(self.store, said[0]["signal_id"]).receipts
