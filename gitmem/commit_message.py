@@ -6,7 +6,7 @@ text can imitate one of our trailers.
 
 from __future__ import annotations
 
-from .log.commit_draft import SUBJECT_MAX as SUBJECT_MAX
+from .log.entry import SUBJECT_MAX as SUBJECT_MAX
 from .log.entry import CommitMessage
 from .text.sanitize import is_unsafe as is_unsafe
 from .text.sanitize import sanitize as sanitize

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from ..git.port import Draft, Signature
 from . import lines
-from .entry import CommitMessage
+from .entry import SUBJECT_MAX, CommitMessage
 
 TYPE_CHECKING = False
-SUBJECT_MAX = 72
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

@@ -14,6 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+SUBJECT_MAX = 72  # characters of a commit's subject
+
 
 class CommitMessage:
     """The message of an entry's commit: author as `Name <mail>`, subject, body, and trailers in order."""

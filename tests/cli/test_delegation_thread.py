@@ -200,7 +200,9 @@ def test_m5_after_the_first_take_nobody_else_owes_an_answer(
     bohr, curie = (start(name, "--role", "code-reviewer") for name in ("Bohr", "Curie"))
     _, id, signal = delegate("role:reviewer")
     read = run("inbox", "--no-mark", session=curie)
-    assert f"To take it: gitmem task take {id} (to refuse: gitmem reply {signal}" in read.out
+    assert (
+        f"To take it: gitmem task take {id} · To refuse: gitmem reply {signal} --reject - <<'EOF'" in read.out
+    )
     assert f"next: gitmem task take {id}" in read.out
     assert "1 unread (1 wants an answer)" in run("roster", session=curie).err
     run("inbox", session=curie)
