@@ -122,6 +122,11 @@ def receipt_list(
         ]
         found = sorted([*found, *added], key=_newest)[-limit:]
         total += len(added)
+        answered = {each.reader_identity for each in implied}
+        waits = [each for each in _recipients(db, signal_id) if each not in answered]
+        away = threads.away(store, signal_id, [each for each in waits if readers is None or each in readers])
+    else:
+        away = []
     _set_keys(db, found)
     names = presence.names_by_reader(db)
     for each in found:
@@ -133,6 +138,7 @@ def receipt_list(
             f"{sanitize(id)} is too large to evaluate here; states of its receipts are as recorded."
             for id in large
         ),
+        *away,
     ]
     filters = {"--reader": reader, "--since": oldest or None}
     outcome.next = _next(outcome, signal, filters, limit)
@@ -149,6 +155,15 @@ def _signal(db: sqlite3.Connection, text: str) -> str:
         code="not-a-signal",
         next=[command("gitmem", "thread", id)],
     )
+
+
+def _recipients(db: sqlite3.Connection, signal_id: str) -> list[str]:
+    """Return the recipients that any line of a signal names."""
+    rows = db.execute(
+        "SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.signal_id = ?", (signal_id,)
+    )
+    found = [records.read_kind("signal", body.encode()) for (body,) in rows]
+    return list(dict.fromkeys(name for each in found if each for name in each["recipients"]))
 
 
 def _unknown(store: Store, reader: str | None) -> list[str]:

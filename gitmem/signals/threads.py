@@ -224,11 +224,21 @@ def converged(store: Store, id: str, *, caller: Caller | None = None) -> Converg
 
 def _away(store: Store, outcome: Standing) -> list[str]:
     """Return where the proposals in force are that agents of other clones have not answered."""
-    waits = [each for each in outcome.recipients if each.decision == "pending" and outcome.asks]
-    unseen = {each.identity: each for each in waits[:LOOKED_UP_MAX] if each.delivery_state is None}
-    away = [each.address for each in addressing.from_addresses(store, unseen) if each.elsewhere]
-    names = [sanitize(unseen[each].display_name or each) for each in away]
-    return [line for each in outcome.in_force for line in whereabouts.of_record(store, each.signal_id, names)]
+    waits = [each.identity for each in outcome.recipients if each.decision == "pending" and outcome.asks]
+    found = []
+    for proposal in outcome.in_force if waits else ():
+        found += away(store, proposal.signal_id, [each for each in waits if each != proposal.by])
+    return found
+
+
+def away(store: Store, signal_id: str, readers: Sequence[str]) -> list[str]:
+    """Return a sentence about where a signal is if clones of these readers have recorded nothing about it."""
+    db = store.db()
+    seen = receipts.states(db, signal_id)
+    unseen = [each for each in readers if each not in seen][:LOOKED_UP_MAX]
+    theirs = [each.address for each in addressing.from_addresses(store, unseen) if each.elsewhere]
+    names = presence.names_by_reader(db)
+    return whereabouts.of_record(store, signal_id, [sanitize(names.get(each) or each) for each in theirs])
 
 
 def _next_of(

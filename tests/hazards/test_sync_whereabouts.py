@@ -63,6 +63,43 @@ def test_whoever_waits_is_told_where_the_signal_is(two: tuple[Peer, Peer]) -> No
     assert said.code == 1 and "sent" not in notes(said), "Curie has it, and has not answered"
 
 
+def test_receipts_say_where_a_signal_without_one_is(two: tuple[Peer, Peer]) -> None:
+    """An empty list does not show whether the other clone has the signal."""
+    a, b = two
+    id = ask(a)
+    assert f"not sent yet: {id}" in notes(a.run("receipts", id, "--json"))
+    assert "sent" not in notes(a.run("receipts", id, "--reader", "Planck", "--json"))
+    a.sync()
+    assert f"sent, not fetched there as far as this clone knows: {id} to Curie" in notes(
+        a.run("receipts", id, "--json")
+    )
+    b.sync()
+    assert b.run("inbox", "--as", "Curie").code == 0
+    b.sync()
+    a.sync()
+    assert "sent" not in notes(a.run("receipts", id, "--json"))
+
+
+def test_a_receipt_of_the_root_does_not_hide_an_unsent_counter(two: tuple[Peer, Peer]) -> None:
+    """The question is where the proposal in force is."""
+    a, b = two
+    id = ask(a)
+    a.sync()
+    b.sync()
+    assert b.run("inbox", "--as", "Curie").code == 0
+    b.sync()
+    a.sync()
+    made = a.run("signal", "Use ed?", "--as", "Planck", "--reply-to", id, "--intent", "propose", "--json")
+    assert made.code == 0, made.text
+    newer = made.json["signal"]["signal_id"]
+    for word in ("converged", "thread"):
+        assert f"not sent yet: {newer}" in notes(a.run(word, id, "--json"))
+    a.sync()
+    assert f"sent, not fetched there as far as this clone knows: {newer} to Curie" in notes(
+        a.run("converged", id, "--json")
+    )
+
+
 def test_a_signal_in_an_outbox_was_sent(town: Town, two: tuple[Peer, Peer]) -> None:
     """The shared branch is left out, and lines travel beside it."""
     a, _ = two
