@@ -30,7 +30,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("XDG_CONFIG_HOME")
     tools = tmp_path / "tools"
     tools.mkdir()
-    for name in ("git", "sh", "cat", "dd", "ls", "mv", "rm", "mkdir", "sha256sum"):
+    for name in ("git", "sh", "cat", "dd", "head", "ls", "mv", "rm", "mkdir", "sha256sum"):
         found = subprocess.run(["sh", "-c", f"command -v {name}"], capture_output=True, text=True, check=True)
         (tools / name).symlink_to(os.path.realpath(found.stdout.strip()))
     program = tools / "gitmem"

@@ -176,7 +176,7 @@ keep_edit() {
   is_name "$name" || name=''
   kept=$edited/@CLIENT@+$name+$$
   [ "$#" -lt @KEPT@ ] && [ ! -e "$kept" ] && [ ! -L "$kept" ] || return 1
-  (umask 077 && exec dd bs=@BYTES@ count=1 >"$kept")
+  (umask 077 && exec head -c @BYTES@ >"$kept")
   return 0
 }
 
