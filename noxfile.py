@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
 
 import nox
@@ -67,7 +66,7 @@ def wheel(session: nox.Session) -> None:
     session.run("python", "-m", "build", "--outdir", "dist")
     (built,) = ROOT.glob("dist/*.whl")
     session.run("python", "-m", "venv", "--clear", f"{session.virtualenv.location}/empty")
-    programs = Path(session.virtualenv.location, "empty", "Scripts" if sys.platform == "win32" else "bin")
+    programs = Path(session.virtualenv.location, "empty", "bin")
     session.run(f"{programs}/python", "-m", "pip", "install", "--quiet", str(built), external=True)
     session.chdir(session.create_tmp())  # not where the sources could be imported
     session.run(f"{programs}/gitmem", "--version", external=True)

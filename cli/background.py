@@ -59,13 +59,10 @@ def start(args: Sequence[str]) -> None:
     _collect_ended()
     try:
         command = [*program(), *args]
-        if sys.platform != "win32" and hasattr(os, "posix_spawn"):
-            try:
-                _started.append(_spawn(command))
-                return
-            except NotImplementedError:  # a libc whose posix_spawn has no sessions
-                pass
-        _start_portably(command)
+        try:
+            _started.append(_spawn(command))
+        except NotImplementedError:  # a Python whose posix_spawn has no sessions
+            _start_portably(command)
     except (OSError, ValueError):
         return
 
@@ -110,7 +107,6 @@ def program() -> list[str]:
 
 
 def _spawn(command: list[str]) -> int:
-    assert sys.platform != "win32"
     actions: list[tuple[int, int, str, int, int] | tuple[int, int]] = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
         (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
@@ -156,7 +152,4 @@ def _start_portably(command: Sequence[str]) -> None:
     import subprocess
 
     none = subprocess.DEVNULL
-    apart = getattr(subprocess, "DETACHED_PROCESS", 0) | getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
-    subprocess.Popen(
-        command, stdin=none, stdout=none, stderr=none, creationflags=apart, start_new_session=apart == 0
-    )
+    subprocess.Popen(command, stdin=none, stdout=none, stderr=none, start_new_session=True)

@@ -46,9 +46,8 @@ def script(name: str, beside: str) -> str | None:
     """
     import sysconfig
 
-    suffix = ".exe" if os.name == "nt" else ""
     for folder in (os.path.dirname(beside), sysconfig.get_path("scripts")):
-        path = os.path.join(folder, name + suffix)
+        path = os.path.join(folder, name)
         if os.path.isfile(path) and os.access(path, os.X_OK):
             return path
     return None

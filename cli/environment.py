@@ -327,8 +327,4 @@ def variable(name: str) -> str | None:
 
 def machine() -> str:
     """Return the name of this machine, for the file name of the index."""
-    if hasattr(os, "uname"):
-        return os.uname().nodename
-    import platform
-
-    return platform.node()
+    return os.uname().nodename

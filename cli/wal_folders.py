@@ -80,8 +80,8 @@ def _wal_folders(repo: Repo) -> tuple[list[str], list[str]]:
 
 def _wal_parents() -> tuple[list[str], list[str]]:
     """Return their parents, which contain the folders of all repositories."""
-    user = f"gitmem-{os.getuid() if hasattr(os, 'getuid') else os.environ.get('USERNAME', 'user')}"
-    temporary = os.environ.get("TMPDIR") or os.environ.get("TEMP") or SHARED[0]
+    user = f"gitmem-{os.getuid()}"
+    temporary = os.environ.get("TMPDIR") or SHARED[0]
     own = [user_state(), os.path.join(temporary, user)]
     shared = [os.path.join(folder, user) for folder in SHARED]
     return list(filter(os.path.isabs, own)), list(filter(os.path.isabs, shared))
@@ -106,8 +106,6 @@ def _is_denied(repo: Repo) -> bool:
     Its owner could change the mode. If the mode allows it, a sandbox or a read-only disk is the cause: other processes
     may write there, and commit this process's lines.
     """
-    if not hasattr(os, "geteuid"):
-        return False
     groups = {os.getegid(), *os.getgroups()}
     state = repo.state if os.path.isdir(repo.state) else repo.common
     for folder in (state, os.path.join(repo.common, "objects")):

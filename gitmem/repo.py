@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # O_NONBLOCK: do not wait for the writer of a pipe.
-READING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+READING = os.O_RDONLY | os.O_NONBLOCK
 # Only a config with one of these words can belong to an unsupported repository.
 _SUSPICIOUS = (b"extensions", b"mirror", b":refs/*", b":refs/g", b":*", b":r*")
 # The supported extensions, each with its supported values; () allows any value.

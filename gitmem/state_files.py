@@ -16,7 +16,7 @@ from .repo import read_config, read_small
 
 BYTES_MAX = 16 * 1024 * 1024  # of a file that is read at once, unless the caller knows better
 OTHER_KIND = "it is a link, a pipe or a folder, not a file of gitmem; remove it"
-_SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_SAFELY = os.O_NOFOLLOW | os.O_NONBLOCK
 GROUP, EVERYBODY = 0o660, 0o664
 _NAMES = {
     "umask": 0, "group": GROUP, "all": EVERYBODY, "world": EVERYBODY, "everybody": EVERYBODY,
@@ -48,7 +48,7 @@ def parse(value: str) -> int:
 def setting(path: str) -> int:
     """Return the result of `parse` for the git folder that contains a file; 0 outside a git folder."""
     common = _git_folder(os.path.dirname(path))
-    if not common or os.name != "posix":
+    if not common:
         return 0
     config = os.path.join(common, "config")
     try:
@@ -108,7 +108,7 @@ def adjust(path: str, *, handle: int | None = None, private: bool = False) -> No
 
 def owner_for(path: str) -> tuple[int, int] | None:
     """Return user and group of the git folder that contains a file, if this process is root and they are not; else None."""
-    if not hasattr(os, "geteuid") or os.geteuid() != 0 or not (common := _git_folder(os.path.dirname(path))):
+    if os.geteuid() != 0 or not (common := _git_folder(os.path.dirname(path))):
         return None
     found = os.stat(common)
     return (found.st_uid, found.st_gid) if found.st_uid else None

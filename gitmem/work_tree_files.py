@@ -47,7 +47,7 @@ def read_text(real: str, most: int = FILE_MAX) -> str:
         ValueError: The file is not a text; the message has the reason.
     """
     # O_NONBLOCK: do not wait for the writer of a pipe.
-    handle = os.open(real, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    handle = os.open(real, os.O_RDONLY | os.O_NONBLOCK)
     with open(handle, "rb") as file:
         about = os.fstat(handle)
         if not stat.S_ISREG(about.st_mode):

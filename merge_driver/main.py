@@ -59,7 +59,7 @@ def _replace(path: str, content: bytes) -> None:
     """
     path = os.path.realpath(path)
     beside = f"{path}.gitmem-{os.getpid()}"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     descriptor = os.open(beside, flags, os.stat(path).st_mode & 0o777)
     try:
         with open(descriptor, "wb") as file:

@@ -130,7 +130,7 @@ def edit(path: str, change: Callable[[bytes | None], bytes | None], like: str) -
     lock = target + ".lock"
     try:
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        descriptor = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+        descriptor = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     except FileExistsError:
         raise StoreError(
             f"{path} is locked by another process ({lock} exists). The file is unchanged.",

@@ -74,7 +74,7 @@ def _next_commands(kept: str | None) -> list[str]:
             found.append(command("pipx", "install", os.path.relpath(checkout)))
         else:
             found.append("pipx install gitmem-coord")
-        program = os.path.relpath(os.path.join(sys.prefix, "Scripts" if os.name == "nt" else "bin", "gitmem"))
+        program = os.path.relpath(os.path.join(sys.prefix, "bin", "gitmem"))
     if kept:
         found.insert(0, command(program, "-C", kept, "log"))
     else:

@@ -12,8 +12,7 @@ def upkeep(at: Environment) -> None:
     store = at.store()
     store.starts_upkeep = None
     store.db()  # with full priority: other processes wait for it
-    if hasattr(os, "nice"):
-        os.nice(10)
+    os.nice(10)
     store.keep_up()
 
 

@@ -6,7 +6,6 @@ import asyncio
 import difflib
 import inspect
 import signal
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -203,8 +202,7 @@ async def _run(directory: str | None, as_: str | None, fields: bool, input: int,
     Resources(session, delivery).add_to(server)
     with anyio.CancelScope() as scope:
         for number in (signal.SIGTERM, signal.SIGINT):
-            with suppress(NotImplementedError):  # Windows, where clients end us without a signal
-                asyncio.get_running_loop().add_signal_handler(number, scope.cancel)
+            asyncio.get_running_loop().add_signal_handler(number, scope.cancel)
         await server.serve(transport)
     transport.stop(STOP_WAIT_SECONDS)
     delivery.close()

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -54,12 +53,7 @@ def claim() -> tuple[int, int]:
             next=["gitmem mcp --help"],
         ) from None
     for descriptor in ours:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.setmode(descriptor, os.O_BINARY)
-        else:
-            os.set_blocking(descriptor, True)  # a client may share a non-blocking pipe with us
+        os.set_blocking(descriptor, True)  # a client may share a non-blocking pipe with us
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     try:

@@ -48,10 +48,8 @@ def watched() -> Iterator[None]:
 
 def _look(stop: threading.Event) -> None:
     """End the process when its terminal has gone: nothing can be drawn, and what was recorded is on the disk."""
-    try:
-        import termios
-    except ImportError:  # Windows
-        return
+    import termios
+
     while not stop.wait(LOOK_SECONDS):
         try:
             termios.tcgetattr(sys.__stdin__ or 0)

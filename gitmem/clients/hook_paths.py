@@ -114,8 +114,6 @@ def _is_private(path: str) -> bool:
         found = os.stat(path)
     except OSError:
         return False
-    if not hasattr(os, "geteuid"):  # Windows, where these bits have no meaning
-        return True
     return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 

@@ -204,7 +204,7 @@ def _apply(change: FileChange, made: list[str]) -> int | None:
 def _replace(target: str, content: bytes, runs: bool, mode: int | None) -> None:
     folder, name = os.path.split(target)
     temporary = os.path.join(folder, f".{name}.gitmem-{os.getpid()}")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     try:
         if mode is None:
             descriptor = state_files.open_file(temporary, flags, 0o777 if runs else 0o666)

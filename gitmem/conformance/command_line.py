@@ -32,8 +32,7 @@ Run = Callable[[Sequence[str]], tuple[int, str]]
 
 def command(args: Sequence[str]) -> list[str]:
     """Return the command line of the program that is installed beside this Python."""
-    name = "gitmem.exe" if os.name == "nt" else "gitmem"
-    return [os.path.join(os.path.dirname(sys.executable), name), *args]
+    return [os.path.join(os.path.dirname(sys.executable), "gitmem"), *args]
 
 
 def program(args: Sequence[str]) -> tuple[int, str]:

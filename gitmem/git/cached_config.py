@@ -77,7 +77,7 @@ class CachedConfig:
         self._common = common
         self._git_dir = git_dir or common
         self._now = now
-        self._path = os.path.join(state, f"{NAME}-{os.geteuid() if hasattr(os, 'geteuid') else 0}")
+        self._path = os.path.join(state, f"{NAME}-{os.geteuid()}")
         self._key: list[str] = []
         self._stamps: dict[str, str] = {}
         self._known: GitConfig | None = None
@@ -146,11 +146,7 @@ class ConfigSources:
             self.files += [os.path.join(folder, "git", "config"), os.path.join(self.home, ".gitconfig")]
         no_system = values.get("GIT_CONFIG_NOSYSTEM", "").lower() in _TRUE
         self.system = os.devnull if no_system else values.get("GIT_CONFIG_SYSTEM")
-        self.may_keep = (
-            hasattr(os, "geteuid")  # without it the owner of the cache is not known
-            and values.keys() <= set(_NAMING)
-            and all(map(os.path.isabs, self.files))
-        )
+        self.may_keep = values.keys() <= set(_NAMING) and all(map(os.path.isabs, self.files))
         self.key = [self.home, *self.files, *(f"{name}={value}" for name, value in sorted(values.items()))]
 
 

@@ -1,12 +1,11 @@
 """A git process on pipes, without `subprocess`, whose import alone doubles a command's start time.
 
-On systems without `posix_spawn` (Windows), `child_portable` does the same with `subprocess`; `run` chooses.
+Where `posix_spawn` cannot make sessions (a Python built for an old C library), `subprocess` starts it; `run` chooses.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 import time
 
 TYPE_CHECKING = False
@@ -70,7 +69,7 @@ class ChildProcess:
 
     def poll(self) -> int | None:
         """Return the exit status, or None while the process runs."""
-        return self._reap(0 if sys.platform == "win32" else os.WNOHANG)
+        return self._reap(os.WNOHANG)
 
     def wait(self) -> int:
         """Wait without limit and return the exit status (negative: the signal that ended the process)."""
@@ -102,7 +101,7 @@ class ChildProcess:
         Not after the process was waited for: its id may belong to another process by then.
         """
         try:
-            if sys.platform != "win32" and self._status is None:
+            if self._status is None:
                 os.killpg(self.pid, _SIGKILL)
         except OSError:
             pass
@@ -120,7 +119,6 @@ class ChildProcess:
         """Write and read at the same time: each side may block until the other reads."""
         import select
 
-        assert sys.platform != "win32"
         poller = select.poll()
         out: list[bytes] = []
         err = bytearray()
@@ -174,7 +172,6 @@ def spawn(command: list[str], environment: Mapping[str, str], input: bool, error
         OSError: the process cannot be started.
         NotImplementedError: the C library does not support sessions in posix_spawn.
     """
-    assert sys.platform != "win32"
     pipes: list[int] = []
     try:
         for _ in range(1 + input + errors):
@@ -212,6 +209,29 @@ def spawn(command: list[str], environment: Mapping[str, str], input: bool, error
         os.close(pipes[-1])
         stderr = os.fdopen(pipes[-2], "rb", 0)
     return ChildProcess(pid, stdin, os.fdopen(ours_out, "rb"), stderr)
+
+
+def start_portably(
+    command: list[str], environment: Mapping[str, str], input: bool, errors: bool
+) -> ChildProcess:
+    """Start git as `spawn` does, by `subprocess`.
+
+    Raises:
+        OSError: the process cannot be started.
+    """
+    from subprocess import DEVNULL, PIPE, Popen
+
+    popen = Popen(
+        command,
+        env=dict(environment),
+        stdin=PIPE if input else DEVNULL,
+        stdout=PIPE,
+        stderr=PIPE if errors else DEVNULL,
+        start_new_session=True,
+    )
+    popen.returncode = LOST_STATUS  # or `subprocess` would collect the exit status
+    assert popen.stdout is not None
+    return ChildProcess(popen.pid, popen.stdin, popen.stdout, popen.stderr)
 
 
 def _pipe() -> tuple[int, int]:

@@ -11,7 +11,7 @@ def fsync_dir(path: str) -> None:
     """Sync a folder to make the names in it durable. Ignore folders that are missing or cannot be synced."""
     try:
         handle = os.open(path, os.O_RDONLY)
-    except OSError:  # Windows cannot open folders
+    except OSError:
         return
     try:
         os.fsync(handle)

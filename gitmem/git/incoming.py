@@ -24,7 +24,7 @@ PREFIX = "tmp_objdir-gitmem-"  # in the folder of objects: `git gc` removes old 
 REFS = "refs/worktree/gitmem/"  # where the folder has the refs of the remote
 MIB = 1024 * 1024
 # Git refuses an object of more than GIT_ALLOC_LIMIT bytes when it has read its size, unless it streams it.
-_NEVER_STREAM = "999g" if sys.maxsize > 2**32 and sys.platform != "win32" else "3g"
+_NEVER_STREAM = "999g" if sys.maxsize > 2**32 else "3g"
 
 
 class Limits(NamedTuple):

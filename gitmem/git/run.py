@@ -7,7 +7,6 @@ repository or index; they are never passed on.
 from __future__ import annotations
 
 import os
-import sys
 
 from ..errors import StoreError
 from . import child as children
@@ -152,7 +151,7 @@ def run(
         online: Whether git may use the network.
         meanwhile: Called once while git runs; its time does not count.
         out_max: Bytes of output until git is killed; None for no limit. Of its errors the last 1 MiB are kept, however many there are.
-        file_max: Bytes of a file until the process that writes it is killed; None for no limit, as on Windows.
+        file_max: Bytes of a file until the process that writes it is killed; None for no limit.
 
     Raises:
         StoreError: git is missing or, with `check`, failed; the message has git's last line.
@@ -256,16 +255,13 @@ def start(
     Raises:
         OSError: git cannot be started.
     """
-    if sys.platform != "win32" and hasattr(os, "posix_spawnp"):
-        try:
-            # `-C` because posix_spawn has no portable way to change the folder, and a shell as it sets no limits.
-            limit = () if file_max is None else ("sh", "-c", _LIMITED, "sh", f"{-(-file_max // 512)}")
-            return children.spawn([*limit, command[0], "-C", cwd, *command[1:]], variables, input, errors)
-        except NotImplementedError:  # a C library without sessions for posix_spawn
-            pass
-    from .child_portable import start_portably
-
-    return start_portably(command, variables, cwd, input=input, errors=errors)
+    # `-C` because posix_spawn has no portable way to change the folder, and a shell as it sets no limits.
+    limit = () if file_max is None else ("sh", "-c", _LIMITED, "sh", f"{-(-file_max // 512)}")
+    whole = [*limit, command[0], "-C", cwd, *command[1:]]
+    try:
+        return children.spawn(whole, variables, input, errors)
+    except NotImplementedError:
+        return children.start_portably(whole, variables, input, errors)
 
 
 def _start(

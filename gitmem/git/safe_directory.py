@@ -82,8 +82,6 @@ def _is_below(path: str, top: str) -> bool:
 
 def _is_ours(repo: Repo, folder: str) -> bool:
     """Return whether the git folder, the worktree and a `.git` file in it belong to this user."""
-    if not hasattr(os, "geteuid"):  # Windows
-        return True
     me = os.geteuid()
     paths = {repo.common, repo.git_dir, folder}
     if repo.git_dir != os.path.join(folder, ".git") and repo.worktree is not None:

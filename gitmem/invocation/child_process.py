@@ -165,12 +165,9 @@ def _thread(job: Callable[..., None], *values: object) -> threading.Thread:
 def end(child: subprocess.Popen[bytes]) -> None:
     """End a program with all processes of its process group, which it leads: SIGTERM first, then SIGKILL."""
     if child.poll() is None:
-        for number in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
+        for number in (signal.SIGTERM, signal.SIGKILL):
             try:
-                if hasattr(os, "killpg"):
-                    os.killpg(child.pid, number)
-                else:
-                    child.kill()
+                os.killpg(child.pid, number)
                 child.wait(KILL_SECONDS)
             except (ProcessLookupError, PermissionError):
                 break

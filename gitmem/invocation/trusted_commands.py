@@ -68,7 +68,7 @@ def _is_trusted(path: str, name: str, text: str) -> bool:
             value = json.loads(file.read(FILE_MAX_BYTES))
     except (OSError, ValueError, RecursionError):
         return False
-    if os.name == "posix" and (found.st_uid != os.geteuid() or found.st_mode & 0o022):
+    if found.st_uid != os.geteuid() or found.st_mode & 0o022:
         return False
     return isinstance(value, dict) and value.get("agent") == name and value.get("exec") == text
 

@@ -66,7 +66,7 @@ class WorktreeRuns:
             raise ValueError("The id of the task can't name a folder.")
         try:
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
-            if os.name != "nt" and not is_private(self.folder):
+            if not is_private(self.folder):
                 raise OSError(f"Other users could write to {self.folder}. Run: chmod 700 {self.folder}")
             self.clean()
             lock = self._claim(id, LOCK_SECONDS)

@@ -184,7 +184,7 @@ class LocalLog:
         """Return the error for a folder that this user may not write: what somebody else made in the user's own git folder, or all of it."""
         from ..text.shell_quote import command
 
-        common, me = os.stat(self.repo.common), getattr(os, "geteuid", int)()
+        common, me = os.stat(self.repo.common), os.geteuid()
         for folder in (self.repo.state, os.path.join(self.repo.common, "objects")):
             if (
                 os.path.isdir(folder)

@@ -50,10 +50,6 @@ class Lock:
             ) from error
 
     def _take(self) -> bool:
-        try:
-            import fcntl  # noqa: F401  (whether it is there)
-        except ImportError:  # Windows
-            return self._take_filelock()
         # who may read a file may lock it, and so stop others
         fd = state_files.open_file(self.path, os.O_RDWR | os.O_CREAT, 0o600)
         try:

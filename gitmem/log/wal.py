@@ -286,7 +286,7 @@ class WriteAheadLog:
         if handle is None:
             return None
         with open(handle, "rb") as opened:
-            if self.check_owner and hasattr(os, "getuid") and os.fstat(handle).st_uid != os.getuid():
+            if self.check_owner and os.fstat(handle).st_uid != os.getuid():
                 raise ValueError("it belongs to somebody else")
             if not large and os.fstat(handle).st_size > READ_BYTES_MAX:
                 raise ValueError("it is larger than any file of gitmem")

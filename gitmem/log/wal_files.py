@@ -129,10 +129,8 @@ def lock(handle: int, *, exclusive: bool) -> bool:
     Raises:
         OSError: Locking failed for another reason.
     """
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        return True
+    import fcntl
+
     try:
         fcntl.flock(handle, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
     except OSError as error:
@@ -157,9 +155,7 @@ def sync_data(handle: int) -> None:
 
 
 def sync_folder(folder: str) -> None:
-    """Sync the names in a folder, which then survive a power loss, if the system supports that."""
-    if not hasattr(os, "O_DIRECTORY"):
-        return  # Windows has no such call
+    """Sync the names in a folder, which then survive a power loss."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -224,4 +220,4 @@ def is_private(folder: str) -> bool:
         found = os.lstat(folder)
     except OSError:
         return False
-    return not hasattr(os, "getuid") or (found.st_uid == os.getuid() and found.st_mode & 0o170077 == 0o040000)
+    return found.st_uid == os.getuid() and found.st_mode & 0o170077 == 0o040000

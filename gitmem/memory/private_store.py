@@ -152,8 +152,7 @@ class PrivateStore(Store):
 
 def root(repo: Repo) -> str:
     """Return the folder of the private nodes of this user, which may be missing."""
-    user = str(os.getuid()) if hasattr(os, "getuid") else "user"
-    return os.path.join(repo.state, f"private-{user}")
+    return os.path.join(repo.state, f"private-{os.getuid()}")
 
 
 def folder_of(repo: Repo, reader: str) -> str:

@@ -13,6 +13,7 @@ import os
 from .. import state_files
 from ..digests import Mac, sha256
 from ..errors import StoreError
+from ..git.durable import fsync_dir
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -139,12 +140,12 @@ def read(state: str) -> CloneKey:
         found.mac = Mac(secret)
         found.fingerprint = found.mac.of(b"fingerprint")
         allowed = GROUP_MODES if is_shared(found.path) else 0
-        found.is_exposed = os.name == "posix" and bool(status.st_mode & SHARED_MODES & ~allowed)
+        found.is_exposed = bool(status.st_mode & SHARED_MODES & ~allowed)
     return found
 
 
 def _damage(path: str, state: str, status: os.stat_result, secret: bytes) -> str:
-    if os.name == "posix" and not _is_trusted(path, state, status):
+    if not _is_trusted(path, state, status):
         return f"{path} is owned by user {status.st_uid}, who owns neither this process nor the git folder"
     if len(secret) != KEY_BYTES:
         size = f"more than {KEY_BYTES}" if len(secret) > KEY_BYTES else str(len(secret))
@@ -189,7 +190,7 @@ def make(state: str, random: Callable[[int], bytes]) -> CloneKey:
             if error.errno not in NO_LINKS:
                 raise  # a full or failing disk: a truncated key would keep every command from writing
             _write(path, secret)  # readers may see the file before its content
-        _sync_folder(state)
+        fsync_dir(state)
     except OSError:
         pass
     finally:
@@ -204,19 +205,9 @@ def _write(path: str, secret: bytes) -> None:
     """Create a file that must not exist, readable by its owner, and sync it to the disk."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     with open(state_files.open_file(path, flags, 0o600, private=True), "wb", buffering=0) as file:
-        if os.name == "posix":
-            os.fchmod(file.fileno(), mode(path))
+        os.fchmod(file.fileno(), mode(path))
         file.write(secret)
         os.fsync(file.fileno())
-
-
-def _sync_folder(folder: str) -> None:
-    if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def hashed(key: CloneKey, client_id: str) -> str:

@@ -47,7 +47,6 @@ def test_quiet_says_elsewhere_what_it_left_and_marks_only_what_it_showed(run: Ru
     assert json.loads(run("inbox", "-q", "--json", session=curie).out)["signals"][0]["message"] == "two"
 
 
-@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_watch_is_the_watch(run: Run, start: Start, repo: Path) -> None:
     """It shows what is unread and goes on until it is stopped."""
     planck, curie = start("Planck"), start("Curie")

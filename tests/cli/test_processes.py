@@ -13,7 +13,6 @@ from gitmem.git import asked_config
 
 from .conftest import Run
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="a shell script as git")
 SETTINGS = (" config ", " var ", " rev-parse ", " remote ", " for-each-ref ", " symbolic-ref ")
 
 

@@ -39,7 +39,6 @@ def test_a_file_that_can_not_be_written_is_named(run: Run, repo: Path) -> None:
         assert "--out" in said.err
 
 
-@pytest.mark.skipif(os.name == "nt", reason="pipes and links of POSIX")
 def test_only_a_file_is_replaced(run: Run, repo: Path) -> None:
     """As root, a page in place of /dev/null would break the machine; a link to another's folder would lead a page there."""
     target = repo / "target.html"

@@ -22,8 +22,6 @@ from cli.commands import watch as watching
 from cli.main import main
 from gitmem.errors import UsageError
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="terminals and process groups of POSIX")
-
 ROOT = Path(__file__).resolve().parents[2]
 WAIT_MAX_SECONDS = 120.0
 PROGRAM = (

@@ -608,7 +608,6 @@ def test_a_closed_port_opens_again(port: Git, started: str) -> None:
     assert port.has(started)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="there is no limit for the size of files")
 def test_a_full_disk_is_an_error_and_leaves_no_lock(
     port: Git, started: str, repo: Path, git: Run, kind: str
 ) -> None:

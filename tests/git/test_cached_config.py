@@ -17,7 +17,6 @@ from gitmem.git.cached_config import CachedConfig, GitConfig
 from tests.conftest import Git
 from tests.git_on_path import GitOnPath
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="no cache where files have no owners")
 Change = Callable[[Path, Git], object]
 
 

@@ -16,7 +16,7 @@ from gitmem.git import child, run
 
 @pytest.fixture(params=["spawned", "portable"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Either way to start a child; the second is what Windows has."""
+    """Either way to start a child; the second is for a Python built for an old C library."""
     if request.param == "portable":
 
         def refuse(*_: object, **options: object) -> None:
@@ -109,7 +109,6 @@ def test_with_closed_standard_streams(repo: Path) -> None:
     assert (repo / "said").read_text() == "c1b0730e0133447badcfd47fd144e254807b06e1\n"
 
 
-@pytest.mark.skipif(os.name == "nt", reason="no such signal")
 def test_an_ignored_sigchld_is_an_error_and_no_success(repo: Path) -> None:
     """The system forgets exit statuses then; nobody takes a failure for a success."""
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)

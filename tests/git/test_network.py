@@ -368,7 +368,6 @@ def test_secrets_in_urls_are_not_repeated(common: str) -> None:
     assert "http://127.0.0.1:9/x" in caught.value.message
 
 
-@pytest.mark.skipif(os.name == "nt", reason="a shell script stands for ssh")
 @pytest.mark.parametrize("own", [False, True])
 def test_ssh_never_prompts(common: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: bool) -> None:
     """BatchMode for the plain ssh; a command of the user's own stays as it is."""

@@ -42,7 +42,6 @@ def test_odd_names_that_came_or_went_are_told(repo: Path, common: str, git: Git,
     }
 
 
-@pytest.mark.skipif(os.name == "nt", reason="a shell script stands for git")
 @pytest.mark.parametrize("name", ODD)
 def test_an_older_git_knows_nothing_of_odd_names_and_all_of_the_others(
     repo: Path, common: str, git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -122,7 +121,6 @@ def test_a_history_with_a_hole_costs_that_branch(repo: Path, git: Git) -> None:
     assert root_commits(find(str(repo))) == set()
 
 
-@pytest.mark.skipif(os.name == "nt", reason="arguments are no bytes")
 def test_names_in_foreign_bytes_are_names(repo: Path, git: Git) -> None:
     """A branch and a remote of somebody whose letters are not UTF-8."""
     pages, vendor = (root(git, repo, f"refs/heads/{name}") for name in ("pages", "vendor"))

@@ -102,7 +102,6 @@ def test_a_missing_git_is_a_sentence(common: str, monkeypatch: pytest.MonkeyPatc
     assert caught.value.code == "git-missing"
 
 
-@pytest.mark.skipif(os.name == "nt", reason="process groups")
 def test_a_hanging_git_is_killed_with_all_it_started(common: str) -> None:
     """The limit is on the group: an ssh that git waits for ends as well."""
     begun = time.monotonic()

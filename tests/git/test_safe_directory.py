@@ -12,8 +12,6 @@ from gitmem.git.safe_directory import reject_untrusted
 from gitmem.repo import Repo, find
 from tests.conftest import Git
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="owners")
-
 
 @pytest.fixture
 def place(repo: Path) -> Repo:

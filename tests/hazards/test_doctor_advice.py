@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,6 @@ def codes(said: Said) -> dict[str, dict[str, str]]:
     return {each["code"]: each for each in said.json["findings"]}
 
 
-@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
 @pytest.mark.parametrize("fix", [[], ["--fix"]])
 def test_where_the_git_folder_is_read_only_doctor_advises_nothing_that_writes_it(
     desk: Desk, git: Git, fix: list[str]

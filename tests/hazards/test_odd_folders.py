@@ -82,7 +82,6 @@ def test_two_machines_write_to_one_folder_at_once(desk: Desk) -> None:
     assert {f"index-{machine}.sqlite3" for machine in names} <= set(os.listdir(desk.repo / ".git/gitmem"))
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="Windows tells owners otherwise")
 def test_a_repository_of_somebody_else_is_used_only_where_git_trusts_it(
     tmp_path: Path, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

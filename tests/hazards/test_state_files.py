@@ -45,7 +45,6 @@ OTHERS = {
     "gitmem/repo.py:read_small": "git's own files",
     "gitmem/roles/roles_file.py:builtin": "this package",
     "gitmem/state_files.py:open_file": "the files of the state folder",
-    "gitmem/trust/clone_key.py:_sync_folder": "a folder",
     "gitmem/why/target.py:_beginning": "the work tree",
     "gitmem/work_tree_files.py:read_text": "the work tree",
     "merge_driver/main.py:_read": "what git hands to a merge driver",
@@ -175,7 +174,6 @@ def state_of(repo: Path) -> list[Path]:
     return sorted(path for path in state.rglob("*") if path.is_file() and not path.is_symlink())
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
 @pytest.mark.parametrize("plant", [link, dangling, pipe, sparse, folder])
 def test_whatever_is_planted_no_command_waits_or_writes_elsewhere(
     used: Path, tmp_path: Path, plant: Callable[[Path, Path], None]

@@ -23,9 +23,7 @@ MEMBERS, ALICE, BOB = 4242, 65534, 65533
 DROP_BOUNDING = 24
 CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER = range(4)
 PRIVATE = ("prompts",)  # what people said is their own
-only_root = pytest.mark.skipif(
-    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files to other users"
-)
+only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to other users")
 deep = partial(pytest.param, marks=pytest.mark.deep)
 
 
@@ -98,7 +96,6 @@ def test_every_file_has_the_mode_that_git_would_give_it(
     assert (repo / ".git" / "gitmem" / "own-packs").is_dir() and wrong == []
 
 
-@pytest.mark.skipif(os.name != "posix", reason="POSIX locks")
 def test_opening_the_index_again_keeps_the_locks_of_an_open_connection(tmp_path: Path, git: Git) -> None:
     """A process releases its POSIX locks on a file when it closes any descriptor of it.
 

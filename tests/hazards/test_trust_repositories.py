@@ -542,7 +542,6 @@ def test_uninstall_where_no_project_is_never_proposes_to_install(
         assert "next: gitmem hooks uninstall --scope user" in done.stderr
 
 
-@pytest.mark.skipif(os.name != "posix", reason="modes of POSIX")
 def test_files_that_a_shell_made_get_the_mode_of_a_shared_repository(
     repo: Path, home: Path, git: Git
 ) -> None:

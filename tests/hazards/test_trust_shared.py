@@ -191,7 +191,7 @@ def test_doctor_tells_of_lines_of_a_repository_that_is_gone(
     assert str(workspace) in left["what"]
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 @pytest.mark.parametrize("is_member", [False, True], ids=["a stranger", "of the group"])
 def test_who_can_never_write_is_refused(desk: Path, is_member: bool) -> None:
     """A user whom owner and mode keep out would wait for nobody: exit status 4, and nothing is left anywhere."""

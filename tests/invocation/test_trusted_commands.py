@@ -96,7 +96,6 @@ def test_i6_serve_agent_runs_a_trusted_command(run: Call, repo: Path, tmp_path: 
     assert os.listdir(repo / ".git" / "gitmem" / "trusted")
 
 
-@pytest.mark.skipif(os.name != "posix", reason="modes")
 def test_i6_only_this_user_can_record_that_a_command_is_trusted(log: Log, repo: Path) -> None:
     """Others may write to the folders of a shared repository, and move the files of its owner in them."""
     write(repo, "'tr a-z A-Z'")

@@ -50,10 +50,3 @@ def test_where_nothing_can_be_remembered_times_still_increase_in_a_process(tmp_p
 
     assert [clock.tick() for _ in range(3)] == [START, START + 1, START + 2]
     assert not os.path.exists(tmp_path / "missing")
-
-
-def test_a_system_without_the_flags_of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Windows has no O_CLOEXEC."""
-    monkeypatch.delattr(os, "O_CLOEXEC")
-
-    assert Clock(str(tmp_path / "clock"), FakeClock()).tick() == START

@@ -6,7 +6,6 @@ import errno
 import os
 import stat
 import subprocess
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -49,20 +48,6 @@ def test_one_at_a_time(path: str, kind: Kind, other: Kind) -> None:
     """Who does not get it is told at once; who leaves lets the next one in, whoever takes the lock for them."""
     check_turns(path, kind, other)
     check_turns(path, kind, other)
-
-
-def test_one_at_a_time_where_locks_are_of_another_kind(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on Windows, by the package that is installed there."""
-    import filelock  # noqa: F401  (it imports fcntl here)
-
-    monkeypatch.setitem(sys.modules, "fcntl", None)
-    check_turns(path, Lock, Lock)
-
-    lock = Lock(path)
-    assert lock.take()
-    lock.release()
-    lock.release()
-    assert Lock(path).take()
 
 
 def test_what_is_not_held_is_not_released(path: str, kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,7 +149,6 @@ def test_a_lock_file_has_the_mode_of_a_shared_repository(repo: Path, kind: Kind)
     assert path.read_text() == "12\n"
 
 
-@pytest.mark.skipif(os.name != "posix", reason="modes")
 def test_other_users_of_the_machine_cannot_lock_a_lock_file(repo: Path, kind: Kind) -> None:
     """Who may read a file may lock it: then no line of this clone would be committed, and two workers would take one task."""
     path = repo / ".git" / "gitmem" / "a lock"

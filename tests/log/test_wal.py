@@ -362,7 +362,6 @@ def test_numbers_are_not_used_again(wal: WriteAheadLog) -> None:
     assert only(wal).name > before.name
 
 
-@pytest.mark.skipif(os.name == "nt", reason="there a folder that is in use can't go")
 def test_a_process_whose_own_folder_is_gone_records(
     wal: WriteAheadLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -375,18 +374,6 @@ def test_a_process_whose_own_folder_is_gone_records(
     wal.append(one())
 
     assert texts(wal) == ["hello"]
-
-
-def test_a_system_without_the_flags_of_others(
-    wal: WriteAheadLog, shared: WriteAheadLog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Windows: no users, no links to refuse, no folder that can be opened, no fdatasync."""
-    for missing in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_DIRECTORY", "getuid", "fdatasync"):
-        monkeypatch.delattr(os, missing)
-
-    for each in (wal, shared):
-        each.append(one())
-        assert texts(each) == ["hello"]
 
 
 def test_what_lies_in_a_shared_place_is_for_its_owner_alone(

@@ -18,7 +18,6 @@ import pytest
 
 from tests.cli.pseudo_terminal import CODE
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="terminals of POSIX")
 SECONDS = 30.0
 ON_SCREEN, OFF_SCREEN, MOUSE_OFF = b"\x1b[?1049h", b"\x1b[?1049l", b"\x1b[?1000l"
 

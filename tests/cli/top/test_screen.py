@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-import os
 import re
 import sys
 import time
@@ -539,7 +538,6 @@ def test_without_a_screen_it_says_so(
     assert why in said and "Traceback" not in said
 
 
-@pytest.mark.skipif(os.name == "nt", reason="terminals of POSIX")
 def test_on_a_real_terminal_without_colour_it_begins_and_ends_cleanly(repo: Path) -> None:
     """The whole program: no colour with NO_COLOR, the terminal is as before, and the exit status 0."""
     with (repo / ".git" / "config").open("a") as config:
