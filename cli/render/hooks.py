@@ -89,7 +89,7 @@ def status(found: HookStatus) -> list[str]:
     """Return the installed hooks of each client, their program, and their last run and error."""
     lines = [line for each in found.clients for line in _status(each)]
     if not lines:
-        lines = ["No clients found, and no hooks installed"]
+        lines = ["No clients found, and no client hooks installed"]
     if found.installed:
         lines.append(_program(found))
     for name, state, what in (

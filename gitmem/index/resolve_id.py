@@ -12,6 +12,14 @@ if TYPE_CHECKING:
 PREFIX_MIN = 6  # characters after the dash, if the caller writes
 READ_PREFIX_MIN = 4  # the same as git's minimum
 TYPED_MAX = 200  # characters of a wrong id in an error
+_SHOWN_BY = {
+    "sig": "thread",
+    "thread": "thread",
+    "task": "task show",
+    "mem": "mem show",
+    "sess": "show",
+    "audit": "show",
+}
 
 
 def resolve(
@@ -53,12 +61,24 @@ def resolve(
         return found.pop()
     if found:
         raise ambiguous(text, found)
+    own = shown_by(text) if what != "record" else None
+    if own and own.startswith("gitmem thread "):  # a signal or thread that is not here
+        own = None
     raise UsageError(
         f"No such {what} in this log: {text[:TYPED_MAX]}.",
-        hint="It may be on another machine: `gitmem sync` fetches it; `gitmem log` lists the local records.",
+        hint=f"It is the id of another record: `{own}`."
+        if own
+        else "It may be on another machine: `gitmem sync` fetches it; `gitmem log` lists the local records.",
         code="unknown-id",
-        next=["gitmem sync"],
+        next=[own] if own else ["gitmem sync"],
     )
+
+
+def shown_by(text: str) -> str | None:
+    """Return the command that shows the record whose id a text is; None if it is no id."""
+    kind, _, rest = text.partition("-")
+    is_id = len(rest) >= READ_PREFIX_MIN and rest.isascii() and rest.isalnum()
+    return f"gitmem {_SHOWN_BY[kind]} {text}" if is_id and kind in _SHOWN_BY else None
 
 
 def ambiguous(text: str, found: Iterable[str]) -> UsageError:

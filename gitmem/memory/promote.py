@@ -135,8 +135,10 @@ def _own_tag(sources: Sequence[VersionedNode], node: str | None, wu: str | None)
         f"Missing taxonomy tag: {why}. Nothing was written.",
         hint=f"Choose with --tag from {', '.join(node_fields.TAXONOMY)}.",
         code="bad-taxonomy-tag",
-        next=[command("gitmem", "mem", "promote", *which, "--tag", each) for each in known[:3]]
-        or ["gitmem mem promote --help"],
+        next=[
+            command("gitmem", "mem", "promote", *which, "--tag", each)
+            for each in (known or node_fields.TAXONOMY)[:3]
+        ],
     )
 
 

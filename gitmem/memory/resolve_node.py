@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..commit_message import sanitize
 from ..errors import UsageError
-from ..index.resolve_id import PREFIX_MIN, READ_PREFIX_MIN
+from ..index.resolve_id import PREFIX_MIN, READ_PREFIX_MIN, shown_by
 from ..records.ids import is_id
 
 TYPE_CHECKING = False
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from ..store import Store
 
 PREFIX = "mem-"
-OTHER_KINDS = ("sig", "sess", "audit")  # ids of records that `gitmem show` shows
 
 
 def find(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
@@ -50,14 +49,14 @@ def find(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
             code="ambiguous-id",
             suggestions=found[:4],
         )
-    other = any(is_id(kind, text) for kind in OTHER_KINDS)
+    other = None if is_id("mem", text) else shown_by(text)
     raise UsageError(
         f"No such node in this log: {sanitize(text)[:80] or '(empty)'}{nothing}",
-        hint=f"It is the id of another record: `gitmem show {text}`."
+        hint=f"It is the id of another record: `{other}`."
         if other
         else "It may be on another machine: `gitmem sync` fetches it; `gitmem mem list` lists the local nodes.",
         code="unknown-id",
-        next=[f"gitmem show {text}"] if other else ["gitmem sync", "gitmem mem list --include-archived"],
+        next=[other] if other else ["gitmem sync", "gitmem mem list --include-archived"],
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..commit_message import sanitize
 from ..errors import UsageError
+from ..index.resolve_id import shown_by
 from ..records.ids import is_id
 from . import load
 
@@ -50,11 +51,14 @@ def resolve(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
             code="ambiguous-task",
             suggestions=found[:4],
         )
+    other = None if is_id("task", text) else shown_by(text)
     raise UsageError(
         f"No such task in this log: {typed}.{ending}",
-        hint="It may be on another machine: `gitmem sync` fetches it.",
+        hint=f"It is the id of another record: `{other}`."
+        if other
+        else "It may be on another machine: `gitmem sync` fetches it.",
         code="unknown-task",
-        next=["gitmem sync", "gitmem task list"],
+        next=[other] if other else ["gitmem sync", "gitmem task list"],
     )
 
 

@@ -7,8 +7,8 @@ import re
 
 from ..errors import UsageError
 from ..git import blame
+from ..index.resolve_id import shown_by
 from ..memory import anchors
-from ..records.ids import is_id
 from ..repo import READING
 from ..text.sanitize import sanitize
 from ..text.shell_quote import command
@@ -20,11 +20,6 @@ if TYPE_CHECKING:
 _LINES = re.compile(r"(.+):([0-9]{1,9})(?:-([0-9]{1,9}))?", re.DOTALL)
 BINARY_BYTES = 8_000  # at the beginning of a file, in which git looks for NUL
 SHOWN_MAX = 120
-_ABOUT_IDS = {
-    "task": ("task", "show"),
-    "mem": ("mem", "show"),
-    "sig": ("thread",),
-}  # commands that show what an id names
 
 
 class Target:
@@ -76,14 +71,13 @@ def find(store: Store, folder: str, text: str) -> Target:
             hint="Give a commit, or run it in a worktree.",
             code="unknown-commit",
         )
-    for kind, words in _ABOUT_IDS.items():
-        if is_id(kind, text):
-            raise UsageError(
-                f"{_shown(text)} is neither a file nor a commit.",
-                hint="Ask about a file, a line as FILE:LINE, or a commit.",
-                code="unknown-target",
-                next=[command("gitmem", *words, text)],
-            )
+    if own := shown_by(text):
+        raise UsageError(
+            f"{_shown(text)} is neither a file nor a commit.",
+            hint="Ask about a file, a line as FILE:LINE, or a commit.",
+            code="unknown-target",
+            next=[own],
+        )
     raise _missing(store, folder, parts[1] if parts is not None else text)
 
 

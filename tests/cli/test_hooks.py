@@ -246,7 +246,9 @@ def test_user_scope_needs_no_repository(run: Run, home: Path, nowhere: Path) -> 
     refused = run("hooks", "install", "--client", "claude-code", cwd=nowhere)
     assert refused.status == 2
     assert "next: gitmem hooks install --scope user" in refused.err
-    assert "next: gitmem hooks install --scope user" in run("hooks", "status", cwd=nowhere).out
+    assert (
+        "next: " not in run("hooks", "status", cwd=nowhere).out
+    )  # no client is found, so an install is refused
 
 
 def test_user_scope_without_a_gitmem_on_the_path_is_told(run: Run, home: Path, nowhere: Path) -> None:
@@ -377,7 +379,9 @@ def test_a_bare_repository_has_the_users_hooks_alone(
     bare = tmp_path / "bare.git"
     subprocess.run(["git", "clone", "--quiet", "--bare", str(repo), str(bare)], check=True)
 
-    assert "next: gitmem hooks install --scope user" in run("hooks", "status", cwd=bare).out
+    assert (
+        "next: " not in run("hooks", "status", cwd=bare).out
+    )  # no client is found, so an install is refused
     refused = run("hooks", "install", "--git", "pre-push", cwd=bare)
 
     assert refused.status == 2

@@ -306,3 +306,76 @@ def test_the_demo_ends_with_what_works_where_its_reader_is(
         "pipx install .", ".venv/bin/gitmem demo --keep", ".venv/bin/gitmem --help",
     ]  # fmt: skip
     assert demo._next_commands("/x/project")[0] == ".venv/bin/gitmem -C /x/project log"
+
+
+def test_commands_inside_an_inbox_carry_place_and_actor(
+    run: Run, start: Start, repo: Path, tmp_path: Path
+) -> None:
+    """What waits for its reader, and how to give a task back: as printed, from another folder."""
+    planck, curie = start("Planck"), start("Curie")
+    curies, plancks = ("-C", str(repo), "--as", "Curie"), ("-C", str(repo), "--as", "Planck")
+
+    def taken() -> str:
+        id = run("delegate", "Write it", "--to", "Curie", "-q", session=planck).out.strip()
+        run("inbox", session=curie)
+        assert run("task", "take", id, session=curie).status == 0
+        return id
+
+    def printed(where: tuple[str, ...], before: str) -> str:
+        lines = run(*where, "inbox", cwd=tmp_path).out.splitlines()
+        return next(line.partition(before)[2] for line in lines if before in line)
+
+    first = taken()
+    run("task", "ask", first, "Which year?", session=curie)
+    run("inbox", session=planck)
+    answer = printed(plancks, "; next: ")
+    assert answer == f"gitmem -C {repo} --as Planck task message {first} answer"
+    assert again(run, answer, cwd=tmp_path).status == 0
+    run("task", "done", first, "12 cases", session=curie)
+    run("inbox", session=planck)
+    seal = printed(plancks, "; next: ")
+    assert seal == f"gitmem -C {repo} --as Planck task seal {first}"
+    assert again(run, seal, cwd=tmp_path).status == 0
+
+    second = taken()
+    run("inbox", session=curie)
+    run("task", "cancel", second, "--reason", "No more.", session=planck)
+    back = printed(curies, "To give it back: ")
+    assert back == f"gitmem -C {repo} --as Curie task release {second}"
+    assert again(run, back, cwd=tmp_path).status == 0
+
+
+def test_an_id_of_another_kind_names_the_command_that_shows_it(run: Run, start: Start) -> None:
+    """Nothing is fetched for what is here."""
+    planck, _ = start("Planck"), start("Curie")
+    task = run("delegate", "Write it", "--to", "Curie", "-q", session=planck).out.strip()
+    node = run("mem", "create", "A fact", "-q", session=planck).out.strip()
+    signal = run("signal", "Hello", "--to", "Curie", "-q", session=planck).out.strip()
+    asked = [
+        ("thread",),
+        ("converged",),
+        ("receipts",),
+        ("reply", "text"),
+        ("task", "show"),
+        ("mem", "show"),
+        ("why",),
+    ]
+    for id, shows in ((task, ["task", "show"]), (node, ["mem", "show"]), (signal, ["thread"])):
+        for words in asked:
+            if list(words) == shows or (
+                id == signal and words[0] in ("thread", "converged", "receipts", "reply")
+            ):
+                continue
+            given = ("reply", id, "text") if words[0] == "reply" else (*words, id)
+            said = run(*given, session=planck)
+            assert (said.status, steps(said)) == (2, [f"gitmem {' '.join(shows)} {id}"]), (given, said)
+            assert again(run, steps(said)[0], session=planck).status == 0
+
+
+def test_promoting_a_node_without_a_taxonomy_tag_offers_some(run: Run, start: Start) -> None:
+    """As printed, the first one promotes it."""
+    planck = start("Planck")
+    node = run("mem", "create", "Use vim", "--tags", "idea", "-q", session=planck).out.strip()
+    said = run("mem", "promote", node, session=planck)
+    assert steps(said)[0] == f"gitmem mem promote {node} --tag decision"
+    assert again(run, steps(said)[0], session=planck).status == 0

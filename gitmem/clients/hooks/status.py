@@ -157,7 +157,7 @@ def _next(found: HookStatus, folders: ClientFolders) -> list[str]:
         steps += [command(*install, "--git", name) for name in found.replaced]
     if whole:
         steps.append("gitmem hooks test")
-    elif not steps:
+    elif not steps and found.clients:  # an install without a client is refused
         steps.append(command(*install, *(["--scope", USER] if folders.worktree is None else [])))
     return steps
 
