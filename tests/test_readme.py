@@ -298,7 +298,7 @@ def test_the_commands_that_install_do_so(
         assert done.returncode == 0, f"$ {command}\n{done.stdout}{done.stderr}"
         return done.stdout
 
-    assert "all 2 recipients agreed" in run(demo)
+    assert "all 3 parties agreed on" in run(demo)
     run(".venv/bin/pip install --quiet pipx")
     monkeypatch.setenv("PATH", f"{checkout / '.venv/bin'}:{os.environ['PATH']}")
     run(pipx)

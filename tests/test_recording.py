@@ -56,7 +56,7 @@ def test_the_recording_is_that_of_the_demo() -> None:
     assert shape(recorded) == shape(played)
     assert len(shape(recorded)) > 25
     for shown in (
-        "all 2 recipients agreed",
+        "all 3 parties agreed on",
         "working, other role",
         "The commit was stopped",
         "handed over: memory 1",

@@ -28,9 +28,10 @@ class Reference(SignalReference):
         self, session: str, message: str, *, to: str, role: str | None = None, paths: Sequence[str] = ()
     ) -> Task:
         """Record a task, and send it to whom it is for."""
-        asked = descriptor_of(role or "")
-        if asked is None or not paths:
-            raise Refused("A delegation names a role and a scope.")
+        stated = (each.get("role") for each in self.records.sessions.values() if to in each.values())
+        asked = descriptor_of(role) if role else next(filter(None, stated), descriptor_of("implementer/"))
+        if asked is None:
+            raise Refused("A delegation names a role.")
         kinds = roles_file.builtin().lifecycle_roles.get(asked["lifecycle_role"], ())
         scope = {"responsibility_kinds": [*kinds], "paths": [*paths]}
         wanted = to.removeprefix("role:") if to.startswith("role:") else None

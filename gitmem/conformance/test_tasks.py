@@ -44,15 +44,19 @@ def test_a_delegation_has_a_role_and_a_scope(bus: FullBus) -> None:
 
 @needs("delegate")
 @pytest.mark.parametrize("lack", ["role", "paths"])
-def test_a_delegation_without_role_or_scope_is_refused(bus: FullBus, lack: str) -> None:
-    """A2A.V1: “A delegation that requests no role or no scope, and whose addressee states none, is refused; nothing is written.”"""
-    a, b = sessions(bus, A, B)
-    with pytest.raises(Refused):
-        bus.delegate(
-            a, "do it", to=B, role=None if lack == "role" else ROLE, paths=() if lack == "paths" else PATHS
-        )
+def test_a_delegation_without_role_or_scope_requests_them(bus: FullBus, lack: str) -> None:
+    """gitmem: “A delegation that names no role requests that of its addressee, else the first of the vocabulary that implements; one that names no scope, the responsibilities of its role. Both are recorded.”"""
+    a, _ = sessions(bus, A, B)
+    made = bus.delegate(
+        a, "do it", to=B, role=None if lack == "role" else ROLE, paths=() if lack == "paths" else PATHS
+    )
+    task = bus.task(made["task_id"])
+    role, scope = task["requested_role"], task["requested_ownership_scope"]
 
-    assert read(bus, b) == [[]]
+    assert role is not None
+    assert role["lifecycle_role"] == ("implementer" if lack == "role" else FIRST)
+    assert scope["responsibility_kinds"] == [*PACK.lifecycle_roles[role["lifecycle_role"]]]
+    assert scope.get("paths", []) == ([] if lack == "paths" else PATHS)
 
 
 @needs("delegate")

@@ -304,7 +304,7 @@ def test_another_s_claim_is_released_only_with_a_reason_that_is_audited(store: S
     (audit,) = (each for line in bodies(store) if (each := records.read_kind("audit", line)))
     assert (audit["audit_id"], audit["action"]) == (released.audit_id, audits.CLAIM_RELEASE)
     assert audit["reason"] == f"his machine is gone ({made.claim_id})"
-    assert audits.passed_at_gate(store, curie, "WU-9") == set()
+    assert audits.passed_at_gate(store, curie, "WU-9") == {}
 
 
 @pytest.mark.parametrize(

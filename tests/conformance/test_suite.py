@@ -67,7 +67,7 @@ CAUGHT = {
     "ForgetsToSayWhatItLacks": WATCH,
     "ForgetsTheScopeThatIsRequested": {"a_delegation_has_a_role_and_a_scope"},
     "FlattensMismatches": {"the_role_of_a_holder_stays_beside_the_requested_one"},
-    "DelegatesWithoutRole": {"a_delegation_without_role_or_scope_is_refused[role]", "a_delegation_without_role_or_scope_is_refused[paths]"},
+    "DelegatesWithoutRole": {"a_delegation_without_role_or_scope_requests_them[role]", "a_delegation_without_role_or_scope_requests_them[paths]"},
     "TellsNobodyOfADelegation": {"a_delegation_reaches_its_addressee"},
     "LetsEverybodyTake": {"a_task_is_for_its_addressee", "whoever_takes_a_task_first_has_it"},
     "ConfirmsWhatItIsTold": {"an_end_is_confirmed_by_whoever_asked"},

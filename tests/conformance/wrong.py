@@ -347,7 +347,7 @@ class DelegatesWithoutRole(Reference):
     def delegate(
         self, session: str, message: str, *, to: str, role: str | None = None, paths: Sequence[str] = ()
     ) -> Task:
-        return super().delegate(session, message, to=to, role=role or "a/b", paths=paths or ["."])
+        return super().delegate(session, message, to=to, role=role or "reviewer/b", paths=paths or ["."])
 
 
 class TellsNobodyOfADelegation(Reference):

@@ -367,11 +367,11 @@ def test_a_message_of_white_space_is_not_sent_to_everybody(desk: Desk, planck: s
     assert (said.status, said.json["error"]["code"]) == (2, "empty-message")
 
 
-def test_converged_of_a_broadcast_is_a_wrong_question(desk: Desk, planck: str) -> None:
-    """A root without recipients has nobody who could agree: exit 2, never 0."""
+def test_nobody_agrees_to_a_broadcast(desk: Desk, planck: str) -> None:
+    """A root without recipients has nobody who could agree: exit 1, never 0."""
     root = desk.send(planck, "all of you", "--broadcast")["signal"]["signal_id"]
     said = desk("converged", root, "--json")
-    assert said.status == 2
+    assert (said.status, said.json["converged"]) == (1, False)
     check_next(said.json["next"])
 
 

@@ -49,7 +49,11 @@ def test_an_unknown_role_is_accepted_with_a_warning_and_shown(run: Run, start: S
     assert "note: Unknown role: reviewer/poetry. It is recorded as it is. Similar: " in said.out
     id = said.out.split()[0]
     task = run("task", "show", id, "--json").json["task"]
-    assert task["requested_role"] == {"lifecycle_role": "reviewer", "specialty_profile": "poetry"}
+    assert task["requested_role"] == {
+        "lifecycle_role": "reviewer",
+        "specialty_profile": "poetry",
+        "capabilities": [],
+    }
     taken = run("task", "take", id, session=bohr)
     assert taken.status == 0 and "asked as reviewer/poetry and works as implementer/test" in taken.out
 

@@ -33,6 +33,7 @@ OTHERS = {
     "gitmem/clients/user_files.py:read": "files of the user",
     "gitmem/commit_process.py:_is_zombie": "/proc",
     "gitmem/git/durable.py:fsync_dir": "a folder",
+    "gitmem/git/incoming.py:reset": "a folder that it has just made",
     "gitmem/git/packing.py:gc_runs": "git's own file",
     "gitmem/git/read_ref.py:loose_tip": "git's own file",
     "gitmem/git/read_ref.py:tables": "git's own file",
@@ -53,9 +54,9 @@ OTHERS = {
     "merge_driver/marked.py:read": "git's config and attributes",
 }
 GITS = {  # modules that read git's and users' small files, following links as git does
-    "cli/background.py", "gitmem/claims/local_state.py", "gitmem/clients/hooks/checked_scripts.py",
+    "cli/background.py", "gitmem/clients/hooks/checked_scripts.py",
     "gitmem/clients/hooks/git_hook.py", "gitmem/git/branch_changes.py", "gitmem/git/formats.py",
-    "gitmem/git/local_remote_refs.py", "gitmem/git/localize_objects.py", "gitmem/git/packfile.py",
+    "gitmem/git/local_remote_refs.py", "gitmem/git/localize_objects.py", "gitmem/git/merged_paths.py", "gitmem/git/packfile.py",
     "gitmem/git/packing.py", "gitmem/git/project.py", "gitmem/git/read_ref.py", "gitmem/git/repair.py",
     "gitmem/invocation/task_worktree.py", "gitmem/overlap/branches.py", "gitmem/repo.py",
     "gitmem/signals/change_watcher.py", "gitmem/state_files.py", "gitmem/sync/autosync.py",

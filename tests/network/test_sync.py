@@ -99,7 +99,7 @@ def test_wrong_credentials_are_a_sentence_and_no_question(
     assert (shown.status, shown.seconds < 20) == (5, True), shown
     assert not any(word in shown.text for word in ASKED), shown
     (remote,) = json.loads(shown.text.splitlines()[-1])["remotes"]
-    assert remote["state"] == "offline"
+    assert remote["state"] == "refused"
     assert "ocal records are kept" in remote["message"]
     assert ("Authentication failed" if isinstance(site, Http) else "Permission denied") in remote["message"]
     assert hub.tip() is None
