@@ -37,6 +37,7 @@ GROUP = 64  # outboxes in the first group
 MISSING = "the remote does not have its objects"
 NOT_FETCHED = "it was not fetched yet"
 TOO_MUCH = "fetching it takes more than "  # the beginning of the reasons that do not say that it is invalid
+_SECONDS = " seconds"
 _KNOWN = "git refused its objects in an earlier sync"
 _OUTBOX = re.compile(r"refs/(heads/gitmem-outbox-|gitmem/outbox/)([0-9a-f]{40}|[0-9a-f]{64})")
 _GONE = re.compile(r"couldn't find remote ref (\S+)")
@@ -143,7 +144,7 @@ class _Fetch:
             try:
                 done = self._ask([*_HEAD, "--stdin", "--", self._url], os.fsencode(given), seconds, most)
             except run.GitTimeoutError:
-                return f"unpack: {TOO_MUCH}{seconds:g} seconds"
+                return f"unpack: {TOO_MUCH}{seconds:g}{_SECONDS}"
             if done.code == 0:
                 self._into.admit()
                 return None
@@ -243,9 +244,14 @@ def fetch(
     into.move_refs(prefix, {**kept, **came})
     why = {name: NOT_FETCHED for name in outboxes if name not in came} | step.bad
     left = {name: (step.there[name], why[name]) for name in why if name in step.there}
-    found = {oid: why for oid, why in left.values() if why not in (MISSING, NOT_FETCHED)}
+    found = {oid: why for name, (oid, why) in left.items() if not _is_passing(name, why)}
     refused.save(found, step.there.values(), wrong=bool(left))
     return left, None
+
+
+def _is_passing(name: str, why: str) -> bool:
+    """Return whether the next sync tries a ref again: the time that the shared log takes says nothing about its commit."""
+    return why in (MISSING, NOT_FETCHED) or (name in SHARED and why.endswith(_SECONDS))
 
 
 def is_about_objects(err: str) -> bool:

@@ -12,6 +12,7 @@ import pytest
 from gitmem.git import incoming, queries
 from gitmem.git.incoming import MIB
 from gitmem.git.network import GitNetwork
+from tests.git_on_path import GitOnPath
 from tests.hazards.peers import BRANCH, Peer, Town, git
 from tests.network.git_over_http import PASSWORD, USER, Server
 
@@ -209,6 +210,25 @@ def test_a_shared_branch_that_is_too_much_is_no_reason_to_repair(town: Town, two
     assert a.sync("--allow-large", "origin").code == 0
     b.sync()
     assert "later" in b.messages()
+
+
+def test_a_shared_branch_that_was_slow_once_is_fetched_again(
+    town: Town, two: tuple[Peer, Peer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A network that stalls for a moment must not cut a clone off from the log until the branch moves."""
+    a, _ = two
+    stalled = GitOnPath(tmp_path, monkeypatch)
+    stalled.does("exec sleep 20", to="fetch")
+    network = GitNetwork(str(a.path / ".git"))
+    network.limits = incoming.Limits(all_seconds=0.2)
+    found = network.fetch(str(town.hub), INTO, timeout=1.5)
+    assert found == {BRANCH: (town.tip(), "fetching it takes more than 1.5 seconds")}
+    stalled.does('exec "$git" "$@"')
+
+    later = a.sync()
+
+    assert (later.code, later.remote["left_out"]) == (0, []), later.text
+    assert "from b" in a.messages()
 
 
 def test_a_fetch_that_times_out_leaves_nothing(town: Town, two: tuple[Peer, Peer]) -> None:
