@@ -29,7 +29,11 @@ class Reference(SignalReference):
     ) -> Task:
         """Record a task, and send it to whom it is for."""
         stated = (each.get("role") for each in self.records.sessions.values() if to in each.values())
-        asked = descriptor_of(role) if role else next(filter(None, stated), descriptor_of("implementer/"))
+        asked = (
+            descriptor_of(role)
+            if role
+            else next(filter(None, stated), descriptor_of(roles_file.builtin().default_lifecycle))
+        )
         if asked is None:
             raise Refused("A delegation names a role.")
         kinds = roles_file.builtin().lifecycle_roles.get(asked["lifecycle_role"], ())

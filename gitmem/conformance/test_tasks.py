@@ -45,7 +45,7 @@ def test_a_delegation_has_a_role_and_a_scope(bus: FullBus) -> None:
 @needs("delegate")
 @pytest.mark.parametrize("lack", ["role", "paths"])
 def test_a_delegation_without_role_or_scope_requests_them(bus: FullBus, lack: str) -> None:
-    """gitmem: “A delegation that names no role requests that of its addressee, else the first of the vocabulary that implements; one that names no scope, the responsibilities of its role. Both are recorded.”"""
+    """gitmem: “A delegation that names no role requests that of its addressee, else the default of the vocabulary; one that names no scope, the responsibilities of its role. Both are recorded.”"""
     a, _ = sessions(bus, A, B)
     made = bus.delegate(
         a, "do it", to=B, role=None if lack == "role" else ROLE, paths=() if lack == "paths" else PATHS
@@ -54,7 +54,7 @@ def test_a_delegation_without_role_or_scope_requests_them(bus: FullBus, lack: st
     role, scope = task["requested_role"], task["requested_ownership_scope"]
 
     assert role is not None
-    assert role["lifecycle_role"] == ("implementer" if lack == "role" else FIRST)
+    assert role["lifecycle_role"] == (PACK.default_lifecycle.partition("/")[0] if lack == "role" else FIRST)
     assert scope["responsibility_kinds"] == [*PACK.lifecycle_roles[role["lifecycle_role"]]]
     assert scope.get("paths", []) == ([] if lack == "paths" else PATHS)
 

@@ -70,6 +70,7 @@ class FoldedThread:
             if others:
                 self.parties = dict.fromkeys([self.root.record["sender_identity"], *others])
             made = [each for each in signals.values() if each.intent in ASKS and self.is_by_party(each)]
+            made.sort(key=lambda each: each.line)  # the same order on every clone, whatever arrived first
             self.proposals = {each.id: each for each in (self.root, *made)}
 
     def is_by_party(self, signal: ThreadSignal) -> bool:

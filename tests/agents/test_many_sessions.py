@@ -59,7 +59,7 @@ def _listed(store: Store) -> list[str]:
 
 
 def _pieces(store: Store) -> list[Section]:
-    return live_pieces.live_pieces(store, None, 10_000, roster=True, alone=False)
+    return live_pieces.live_pieces(store, None, 10_000, roster=True)
 
 
 @pytest.mark.parametrize(

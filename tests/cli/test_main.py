@@ -163,7 +163,7 @@ def test_git_runs_the_memory_and_the_rest(
     assert "Planck" in git_mem("roster").stdout
     refused = git_mem("show", sent)
     assert refused.returncode == 2
-    assert f"next: gitmem show {sent}" in refused.stderr
+    assert f"next: gitmem thread {sent}" in refused.stderr
 
 
 def test_help_and_version_need_no_repository(run: Run, tmp_path: Path) -> None:

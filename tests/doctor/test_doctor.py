@@ -269,6 +269,7 @@ def test_refs_around_the_log_are_looked_at(clone: Clone, hub: Hub, tmp_path: Pat
         "foreign-log": "refs/remotes/other/gitmem",
         "local-branch": ref.BRANCH,
         "leftover-ref": "refs/gitmem/scratch-1",
+        "fetched-unread": "",
     }
     assert not any("fence" in str(each.where) for each in found.findings)
     assert found.healthy
