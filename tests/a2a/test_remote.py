@@ -67,7 +67,7 @@ def test_i33_an_external_server_is_called_as_any_agent_and_its_task_is_on_the_lo
 
     answering(answer)
     status, found = call(caller, f"{local.url}/", "is it right?", local.token)
-    assert (status, found["message"]) == (0, "IS IT RIGHT?"), found
+    assert (status, found["message"]) == (0, "the table\n\nIS IT RIGHT?"), found
     status, found = call(caller, f"{local.url}/", "bad", local.token)
     assert (status, found["state"]) == (1, "failed")
     assert "no such price" in found["error"]["message"]
