@@ -79,16 +79,18 @@ def _rename_unless_taken(temporary: str, path: str) -> None:
 
 
 def names_in(folder: str) -> list[str]:
-    """Return the names in a folder; an empty list if it is missing or unreadable."""
+    """Return the names in a folder; an empty list if it is missing, unreadable, or a link in place of a folder of ours."""
     try:
+        state_files.refuse_link(folder)
         return os.listdir(folder)
     except OSError:
         return []
 
 
 def remove_quietly(path: str) -> None:
-    """Remove a file; ignore errors."""
+    """Remove a file; ignore errors. Behind a link in place of a folder of ours nothing is removed."""
     try:
+        state_files.refuse_link(os.path.dirname(path))
         os.unlink(path)
     except OSError:
         return

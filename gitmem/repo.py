@@ -24,6 +24,9 @@ _EXTENSIONS = {
     "submodulepathconfig": (), "worktreeconfig": (),
     "objectformat": ("sha1", "sha256"), "refstorage": ("files", "reftable"),
 }  # fmt: skip
+STATES: set[str] = (
+    set()
+)  # the state folders of the repositories that this process has met, see `state_files.link_at`
 _ESCAPES = {"n": "\n", "t": "\t", "b": "\b", '"': '"', "\\": "\\"}
 
 
@@ -45,6 +48,7 @@ class Repo:
         self.git_dir = git_dir
         self.worktree = worktree
         self.by_folder = by_folder
+        STATES.add(self.state)
 
     @property
     def state(self) -> str:
@@ -137,6 +141,11 @@ def reject_unsupported(repo: Repo) -> None:
     Raises:
         StoreError: `unsupported-repository`, with a message that names the kind.
     """
+    if os.path.islink(repo.state):
+        raise _unsupported(
+            f"a repository whose state folder is a link: {repo.state}",
+            "Others may have made it. Remove the link, not what it leads to; if you have moved the folder, move it back.",
+        )
     config = read_small(os.path.join(repo.common, "config"))
     lowered = config.lower()
     if any(word in lowered for word in _SUSPICIOUS):

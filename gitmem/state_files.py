@@ -1,6 +1,7 @@
 """Files in gitmem's state folder: opened here alone, since others may have planted something in their place.
 
-A link, a pipe or a device is refused, no reader waits, and no more is read than a file of ours can have. Modes follow
+A link, a pipe or a device is refused, no reader waits, and no more is read than a file of ours can have. A link in place of
+a folder counts as an empty folder: what it leads to is neither changed nor removed, and a writer replaces the link. Modes follow
 git's setting `core.sharedRepository`, as in git: it applies in addition to the umask; `group` adds group access, `all`
 adds read access for everybody, and an octal number replaces the mode. Folders get the set-group-id bit. What root creates
 belongs to the owner of the git folder.
@@ -12,7 +13,7 @@ import errno
 import os
 import stat
 
-from .repo import read_config, read_small
+from .repo import STATES, read_config, read_small
 
 BYTES_MAX = 16 * 1024 * 1024  # of a file that is read at once, unless the caller knows better
 OTHER_KIND = "it is a link, a pipe or a folder, not a file of gitmem; remove it"
@@ -24,7 +25,6 @@ _NAMES = {
 }  # fmt: skip
 _OLD = {0: 0, 1: GROUP, 2: EVERYBODY}
 _git_folders: dict[str, str] = {}  # folder -> the git folder that contains it
-_linked: set[str] = set()  # folders that a link on the way from the git folder leads elsewhere
 _settings: dict[str, tuple[tuple[int, ...], int]] = {}
 
 
@@ -137,10 +137,10 @@ def open_file(path: str, flags: int, mode: int = 0o666, *, private: bool = False
     Raises:
         OSError: It can't be opened, or it, or for writing a folder of ours above it, is a link or of another kind.
     """
-    if flags & (os.O_WRONLY | os.O_RDWR):
-        _git_folder(os.path.dirname(path))
-        if os.path.dirname(path) in _linked:
-            raise OSError(errno.ELOOP, OTHER_KIND, os.path.dirname(path))
+    if flags & os.O_CREAT and link_at(os.path.dirname(path)):
+        make_dirs(os.path.dirname(path))
+    elif flags & (os.O_WRONLY | os.O_RDWR):
+        refuse_link(os.path.dirname(path))
     if flags & os.O_CREAT and _git_folder(os.path.dirname(path)):
         clear(path)
     try:
@@ -158,6 +158,37 @@ def open_file(path: str, flags: int, mode: int = 0o666, *, private: bool = False
         os.close(handle)
         raise
     return handle
+
+
+def link_at(folder: str) -> str:
+    """Return the link that takes the place of a state folder, or of a folder below it, on the way to a folder; "" if there is none."""
+    found = ""
+    for state in STATES:
+        if folder.startswith(state) and folder[len(state) :][:1] in ("", os.sep):
+            while len(folder) >= len(state):
+                found = folder if os.path.islink(folder) else found
+                folder = os.path.dirname(folder)
+    return found
+
+
+def refuse_link(folder: str) -> None:
+    """Raise an OSError if a link takes the place of a folder of ours, or of one above it: call this before its files are changed."""
+    if link := link_at(folder):
+        raise OSError(errno.ELOOP, OTHER_KIND, link)
+
+
+def utime(path: str, ns: tuple[int, int] | None = None) -> None:
+    """Set the times of a file, in nanoseconds, or to now.
+
+    Raises:
+        OSError: They can't be set, or a link takes the place of a folder above it.
+    """
+    refuse_link(os.path.dirname(path))
+    follow = os.utime not in os.supports_follow_symlinks
+    if ns is None:
+        os.utime(path, follow_symlinks=follow)  # also allowed to those who may only write the file
+    else:
+        os.utime(path, ns=ns, follow_symlinks=follow)
 
 
 def clear(path: str) -> None:
@@ -199,11 +230,15 @@ def read(path: str, most: int = BYTES_MAX) -> bytes:
 
 
 def make_dirs(path: str) -> None:
-    """Create a folder and its missing parents, each with its mode.
+    """Create a folder and its missing parents, each with its mode. A link in place of a folder of ours is replaced.
 
     Raises:
         OSError: a folder cannot be created.
     """
+    if link := link_at(path):
+        if link in STATES:
+            raise OSError(errno.ELOOP, OTHER_KIND, link)
+        os.unlink(link)
     if os.path.isdir(path):
         return
     parent = os.path.dirname(path)
@@ -219,6 +254,7 @@ def make_dir(path: str) -> None:
         OSError: the folder cannot be created.
     """
     try:
+        refuse_link(path)
         os.mkdir(path)
     except FileExistsError:
         if not os.path.isdir(path):
@@ -231,14 +267,11 @@ def _git_folder(folder: str) -> str:
     known = _git_folders.get(folder)
     if known is not None:
         return known
-    at, is_linked = folder, False
+    at = folder
     while not (os.path.exists(os.path.join(at, "HEAD")) and os.path.isdir(os.path.join(at, "objects"))):
         above = os.path.dirname(at)
         if above == at or not above or os.path.lexists(os.path.join(at, ".git")):  # a work tree
             return ""
-        is_linked = is_linked or os.path.islink(at)
         at = above
-    if is_linked:
-        _linked.add(folder)
     _git_folders[folder] = at
     return at

@@ -50,6 +50,7 @@ def take(store: Store, client: str, window: str | None) -> tuple[Presence | None
 def _remove(folder: str, name: str) -> bool:
     """Remove the file of a session; whoever does has the session."""
     try:
+        state_files.refuse_link(folder)
         os.unlink(os.path.join(folder, name))
     except OSError:
         return False

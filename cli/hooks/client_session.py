@@ -126,6 +126,9 @@ def _prepare(at: Environment, store: Store) -> None:
     state = store.repo.state
     for name, mode in ((BEATS, 0o777), (PROMPTS, 0o700)):
         try:
+            state_files.refuse_link(state)
+            if os.path.islink(os.path.join(state, name)):
+                os.unlink(os.path.join(state, name))
             os.mkdir(os.path.join(state, name), mode)
             state_files.adjust(os.path.join(state, name))
         except OSError:

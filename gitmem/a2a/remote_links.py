@@ -94,10 +94,7 @@ class RemoteLinks:
 
     def delete(self, task_id: str) -> None:
         """Forget the server's task for one of ours."""
-        try:
-            os.unlink(os.path.join(self.folder, task_id))
-        except OSError:
-            return  # another process has, or `_prune` does later
+        atomic_write.remove_quietly(os.path.join(self.folder, task_id))  # else `_prune` does later
 
     def _read(self, name: str) -> Mapping[str, Any]:
         try:
@@ -116,11 +113,12 @@ class RemoteLinks:
 
     def _prune(self) -> None:
         """Delete files that nobody has written for long."""
+        state_files.refuse_link(self.folder)
         with os.scandir(self.folder) as found:
             for each, _ in zip(found, range(_PRUNED_MAX), strict=False):
                 with suppress(OSError):  # another process deletes them, too
                     if each.stat(follow_symlinks=False).st_mtime < time.time() - KEPT_SECONDS:
-                        os.unlink(each.path)
+                        atomic_write.remove_quietly(each.path)
 
 
 def identity_of(url: str) -> str:

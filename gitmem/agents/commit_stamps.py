@@ -57,7 +57,7 @@ def update(store: Store, *, from_beginning: bool = False) -> None:
             os.close(state_files.open_file(where, os.O_WRONLY | os.O_CREAT))
             # What was committed before is not of a session that begins here.
             at = 0 if from_beginning else changed_at(store.repo)
-            os.utime(where, ns=(at, at))
+            state_files.utime(where, (at, at))
     except OSError:
         return
 

@@ -73,7 +73,8 @@ def is_queued(db: sqlite3.Connection, state: str) -> bool:
 
 def has_queues(state: str) -> bool:
     """Return whether the folders of the queues exist. A removed folder has lost its content."""
-    return all(os.path.isdir(os.path.join(state, name)) for name in (QUEUE, FLAGS))
+    folders = [os.path.join(state, name) for name in (QUEUE, FLAGS)]
+    return all(os.path.isdir(each) and not os.path.islink(each) for each in folders)
 
 
 def flag(state: str, name: str) -> str:
@@ -210,7 +211,7 @@ def touch(store: Store, session_id: str) -> None:
         bind(store, session_id, client_of(store, session_id))
     at = store.now() * 1000
     try:
-        os.utime(os.path.join(_folder(store), session_id), ns=(at, at))
+        state_files.utime(os.path.join(_folder(store), session_id), (at, at))
     except OSError:
         return
 
@@ -218,10 +219,7 @@ def touch(store: Store, session_id: str) -> None:
 def end(store: Store, session_id: str) -> str:
     """Forget a session and return the client's own id for it, or ""."""
     client_id = client_of(store, session_id)
-    try:
-        os.unlink(os.path.join(_folder(store), session_id))
-    except OSError:
-        pass
+    atomic_write.remove_quietly(os.path.join(_folder(store), session_id))
     return client_id
 
 
@@ -237,6 +235,7 @@ def all_last_seen(store: Store) -> dict[str, int]:
     """Return when each session of this clone was last seen here, in microseconds since the epoch."""
     found = {}
     try:
+        state_files.refuse_link(_folder(store))
         with os.scandir(_folder(store)) as entries:
             for entry in entries:
                 if is_id("sess", entry.name):
@@ -251,10 +250,7 @@ def all_last_seen(store: Store) -> dict[str, int]:
 
 def _heartbeat_files(store: Store) -> set[str]:
     """Return the names that hooks have touched."""
-    try:
-        return set(os.listdir(os.path.join(store.repo.state, BEATS)))
-    except OSError:
-        return set()
+    return set(atomic_write.names_in(os.path.join(store.repo.state, BEATS)))
 
 
 def _heartbeat_of(store: Store, session_id: str, beats: set[str]) -> int:
@@ -269,12 +265,9 @@ def forget_old(store: Store, oldest: int) -> None:
     """Remove files of hooks written before a time, in microseconds since the epoch: dead sessions left them."""
     for kind in (BEATS, PROMPTS, WAKES, EMPTY, TOOL_CALLS):
         folder = os.path.join(store.repo.state, kind)
-        try:
-            for name in os.listdir(folder):
-                if _modified_micros(os.path.join(folder, name)) < oldest:
-                    os.unlink(os.path.join(folder, name))
-        except OSError:
-            continue
+        for name in atomic_write.names_in(folder):
+            if _modified_micros(os.path.join(folder, name)) < oldest:
+                atomic_write.remove_quietly(os.path.join(folder, name))
 
 
 def _modified_micros(path: str) -> int:
@@ -307,10 +300,7 @@ def client_of(store: Store, session_id: str) -> str:
 
 def of_client(store: Store, client_id: str) -> list[str]:
     """Return the sessions that were started in this clone under a client's own id."""
-    try:
-        names = os.listdir(_folder(store))
-    except OSError:
-        return []
+    names = atomic_write.names_in(_folder(store))
     return [name for name in names if client_of(store, name) == client_id]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from .. import state_files
+from .. import atomic_write, state_files
 from ..commit_message import cut
 from ..digests import sha256
 from ..text.sanitize import sanitize_for_model
@@ -101,7 +101,7 @@ def _is_first(state: str, claim_id: str, session: str, path: str) -> bool:
     digest = sha256(f"{session}\0{path}".encode("utf-8", "surrogatepass")).hexdigest()[:24]
     try:
         state_files.make_dirs(folder)
-        if len(os.listdir(folder)) >= WARNED_MAX:
+        if len(atomic_write.names_in(folder)) >= WARNED_MAX:
             return False
     except OSError:
         return True  # nothing can be noted: better twice than never

@@ -168,7 +168,7 @@ def changed_before(state: str, claim_id: str, worktree: str) -> set[str]:
 def _set(where: str, wanted: bool) -> None:
     if not wanted:
         atomic_write.remove_quietly(where)
-    elif not os.path.lexists(where):
+    elif not os.path.lexists(where) or state_files.link_at(os.path.dirname(where)):
         os.close(state_files.open_file(where, os.O_WRONLY | os.O_CREAT))
 
 
@@ -182,4 +182,4 @@ def _keep(folder: str, names: Collection[str], *, create: bool = False) -> None:
 
 def _touch(where: str, at: int) -> None:
     _set(where, True)
-    os.utime(where, ns=(at * 1000, at * 1000))
+    state_files.utime(where, (at * 1000, at * 1000))

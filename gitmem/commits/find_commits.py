@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 
 from .. import atomic_write, state_files
@@ -271,7 +270,7 @@ class _Look:
         where = commit_stamps.read_to(self._store.repo)
         at = self._at if read_to >= len(self._entries) else 0
         atomic_write.replace(where, content)
-        os.utime(where, ns=(at, at))
+        state_files.utime(where, (at, at))
 
 
 def callers_session(store: Store, caller: Caller | None) -> Presence | None:

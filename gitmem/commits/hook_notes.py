@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from .. import atomic_write
+from .. import atomic_write, state_files
 from ..agents import commit_stamps, own_sessions
 from ..git.objects import is_oid
 from ..git.reflog import POST_COMMIT, read_tail
@@ -68,6 +68,7 @@ def rotate(repo: Repo) -> None:
     where = commit_stamps.noted(repo)
     try:
         if os.stat(where).st_size > ROTATE_BYTES:
+            state_files.refuse_link(os.path.dirname(where))
             os.replace(where, f"{where}.1")
     except OSError:
         return

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 
-from .. import state_files
+from .. import atomic_write, state_files
 from . import formats, run
 
 TYPE_CHECKING = False
@@ -52,6 +52,7 @@ class ScratchRepository:
 
     def __enter__(self) -> Self:
         remove_old(self._parent, PREFIX)
+        state_files.refuse_link(self._parent)
         os.mkdir(self._folder, 0o700)
         try:
             for name in ("objects", "refs", "info"):
@@ -121,13 +122,15 @@ def remove(folder: str) -> None:
     """Remove a folder of ours, as far as possible."""
     import shutil
 
+    if state_files.link_at(folder):
+        return
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def remove_old(parent: str, prefix: str) -> None:
     """Remove temporary folders of processes that were killed."""
     before = time.time() - OLD_SECONDS
-    for name in os.listdir(parent):
+    for name in atomic_write.names_in(parent):
         path = os.path.join(parent, name)
         if name.startswith(prefix) and not os.path.islink(path) and os.path.getmtime(path) < before:
             remove(path)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 
+from .. import atomic_write
 from ..digests import sha256
 from ..log import lines as form
 from ..log import recovery
@@ -129,11 +130,7 @@ def _one(db: sqlite3.Connection, query: str) -> Sequence[str | None]:
 
 def _indexes(repo: Repo) -> Iterator[sqlite3.Connection]:
     """Yield connections to the index files of all machines that share this folder."""
-    try:
-        names = sorted(os.listdir(repo.state))
-    except OSError:
-        return
-    for name in names:
+    for name in sorted(atomic_write.names_in(repo.state)):
         if name.startswith("index-") and name.endswith(".sqlite3"):
             db = _opened(os.path.join(repo.state, name))
             if db is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import time
 
+from .. import state_files
 from ..errors import StoreError
 from . import ledger, ref, wal_files
 from .entry import LogEntry, parse_row, split
@@ -201,6 +202,7 @@ def _remove(each: _LockedGeneration) -> None:
     """Remove a committed file unless it was written to since. A damaged file is renamed and kept for `doctor`."""
     try:
         if each.whole and os.fstat(each.handle).st_size == each.file.size:
+            state_files.refuse_link(os.path.dirname(each.file.path))
             if each.damaged:
                 os.replace(each.file.path, each.file.path + wal_files.DAMAGED)
             else:

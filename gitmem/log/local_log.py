@@ -286,11 +286,11 @@ class Clock:
         at = max(now, last + 1) if last <= now + AHEAD_MAX_MICROS else now
         self._last = last = at + count - 1
         try:
-            os.utime(self.path, ns=(last * 1000, last * 1000))
+            state_files.utime(self.path, (last * 1000, last * 1000))
         except (FileNotFoundError, PermissionError):  # the mtime of another user's file cannot be set
             try:
                 atomic_write.replace(self.path, b"")
-                os.utime(self.path, ns=(last * 1000, last * 1000))
+                state_files.utime(self.path, (last * 1000, last * 1000))
             except OSError:
                 pass  # the folder is not writable; a write-ahead log elsewhere still accepts the line
         except OSError:

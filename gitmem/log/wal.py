@@ -129,6 +129,7 @@ class WriteAheadLog:
         except OSError as error:
             if error.strerror != state_files.OTHER_KIND or error.filename != path:
                 raise
+            state_files.refuse_link(self.folder)
             os.rename(path, path + wal_files.DAMAGED)
             return None
         try:
@@ -202,9 +203,8 @@ class WriteAheadLog:
         return name
 
     def _make_folder(self) -> None:
-        if os.path.isdir(self.folder) and not self.check_owner:
-            return
         if self.check_owner:
+            state_files.refuse_link(self.folder)
             parent = os.path.dirname(self.folder)
             os.makedirs(os.path.dirname(parent), exist_ok=True)
             for folder in (parent, self.folder):

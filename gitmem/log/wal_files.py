@@ -89,6 +89,7 @@ def damaged(folder: str) -> list[str]:
 
 def _names(folder: str) -> list[str]:
     try:
+        state_files.refuse_link(folder)
         return os.listdir(folder)
     except OSError:
         return []
@@ -174,7 +175,7 @@ def sync_names(folder: str, names: Iterable[str], *, parents: bool = False) -> N
         sync_folder(each)
     for name in names:
         try:
-            os.utime(os.path.join(folder, name), (NAME_IS_SYNCED, NAME_IS_SYNCED))
+            state_files.utime(os.path.join(folder, name), (NAME_IS_SYNCED * 10**9,) * 2)
         except OSError:
             continue  # the file is another user's; its first writer syncs the name again
 

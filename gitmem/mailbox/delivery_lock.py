@@ -97,6 +97,9 @@ class delivery_lock:  # noqa: N801 - it is used as a function
 def _make(folder: str) -> bool:
     """Create a folder in the state folder, if that exists. Another process may create it at the same time."""
     try:
+        state_files.refuse_link(os.path.dirname(folder))
+        if os.path.islink(folder):
+            os.unlink(folder)
         os.mkdir(folder)
         state_files.adjust(folder)
     except OSError:
@@ -200,6 +203,7 @@ def move_to_shown(store: Store, reader: str, session_id: str | None, ids: Iterab
         where = session_queue.folder(store.repo.state, session.session_id)
         for id in sorted(wanted & session_queue.events(store.repo.state, session.session_id)):
             try:
+                state_files.refuse_link(os.path.join(where, session_queue.SHOWN))
                 os.rename(os.path.join(where, id), os.path.join(where, session_queue.SHOWN, id))
             except OSError:
                 continue

@@ -236,13 +236,11 @@ def remove(state: str, session_id: str, names: Iterable[str]) -> None:
         for name in sorted(_names(inside, hidden=True)):  # includes files of a killed process
             atomic_write.remove_quietly(os.path.join(inside, name))
         try:
+            state_files.refuse_link(inside)
             os.rmdir(inside)
         except OSError:
             continue
 
 
 def _names(where: str, *, hidden: bool = False) -> set[str]:
-    try:
-        return {name for name in os.listdir(where) if hidden or not name.startswith(".")}
-    except OSError:
-        return set()
+    return {name for name in atomic_write.names_in(where) if hidden or not name.startswith(".")}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from .. import records
+from .. import atomic_write, records
 from ..digests import sha256
 from ..errors import StoreError, UsageError
 from ..index import index_file, insert
@@ -174,11 +174,7 @@ def is_private(store: Store, id: str) -> bool:
     if isinstance(store, PrivateStore):
         store = store.shared
     top = root(store.repo)
-    try:
-        folders = sorted(os.listdir(top))
-    except OSError:
-        return False
-    for name in folders:
+    for name in sorted(atomic_write.names_in(top)):
         try:
             own = PrivateStore(store, os.path.join(top, name))
         except StoreError:

@@ -59,7 +59,9 @@ def reader(
         if stamp is not None:
             stamp.write(known)
     try:
-        os.utime(os.path.join(repo.state, "sessions", known[0]))  # heartbeat, see `agents.heartbeats`
+        state_files.utime(
+            os.path.join(repo.state, "sessions", known[0])
+        )  # heartbeat, see `agents.heartbeats`
     except OSError:
         pass
     return known[1]
@@ -202,6 +204,7 @@ def _of_client(state: str, client_id: str) -> list[str]:
     folder = os.path.join(state, "sessions")
     ending = b"\0" + client_id.encode("utf-8", "replace")
     try:
+        state_files.refuse_link(folder)
         names = os.listdir(folder)
     except OSError:
         return []

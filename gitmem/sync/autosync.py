@@ -269,7 +269,7 @@ def _set_due(folder: str, at: float, stretch: float) -> None:
     path = os.path.join(folder, NEXT)
     try:
         atomic_write.replace(path, b"%g\n" % stretch)  # a new file: only the owner of a file can set its time
-        os.utime(path, (at, at))
+        state_files.utime(path, (int(at * 1e9),) * 2)
     except OSError:
         return
 
@@ -283,7 +283,7 @@ def _stretch(folder: str) -> float:
 
 def _touch(path: str, now: float) -> None:
     atomic_write.replace(path, b"")
-    os.utime(path, (now, now))
+    state_files.utime(path, (int(now * 1e9),) * 2)
 
 
 def _changed(path: str) -> float:

@@ -110,11 +110,7 @@ def is_declined(repo: Repo) -> bool:
 def withdraw_all(repo: Repo) -> None:
     """Remove every consent of this clone."""
     folder = os.path.join(repo.state, FOLDER)
-    try:
-        names = os.listdir(folder)
-    except OSError:
-        return
-    for name in names:
+    for name in atomic_write.names_in(folder):
         if name != DECLINED:
             atomic_write.remove_quietly(os.path.join(folder, name))
 

@@ -205,7 +205,7 @@ def record_read(repo: Repo, now: float) -> None:
     path = os.path.join(repo.state, READ)
     atomic_write.try_replace(path, b"")
     try:
-        os.utime(path, (now, now))
+        state_files.utime(path, (int(now * 1e9),) * 2)
     except OSError:
         return
 

@@ -62,6 +62,16 @@ GITS = {  # modules that read git's and users' small files, following links as g
     "gitmem/signals/change_watcher.py", "gitmem/state_files.py", "gitmem/sync/autosync.py",
     "gitmem/sync/noop_check.py",
 }  # fmt: skip
+SMALL = (
+    "beats",
+    "prompts",
+    "wake",
+    "empty",
+    "tool-calls",
+    "flags",
+    "queue",
+    "sync",
+)  # folders that a day may not have made
 METHODS = ("read_bytes", "read_text", "write_bytes", "write_text", "mkfifo")
 
 
@@ -203,3 +213,69 @@ def test_whatever_is_planted_no_command_waits_or_writes_elsewhere(
     for name, said in refused:
         assert plant is folder or name.name == "key", (name, said)
         assert str(name.name) in said.out, (name, said)
+
+
+def test_a_link_in_place_of_a_folder_leads_nobody_elsewhere(used: Path, tmp_path: Path) -> None:
+    """Everyday commands neither remove nor create or touch anything in the folder that a link in the state folder names."""
+    state = used / ".git" / "gitmem"
+    names = {str(path.relative_to(state)) for path in state.rglob("*") if path.is_dir()}
+    names |= {
+        "claims/due",
+        "claims/only-own",
+        "claims/warned",
+        "claims/seen",
+        "claims/notices",
+        "claims/told",
+        *SMALL,
+    }
+    ada = used.with_name("ada").read_text()
+    for number, name in enumerate(sorted(names)):
+        repo, victim = tmp_path / f"repo-{number}", tmp_path / f"victim-{number}"
+        shutil.copytree(used, repo, symlinks=True)
+        for each in ("", "shown/"):
+            (victim / each).mkdir()
+            for file in ("kept", f"{'f' * 8}.log", ada):
+                (victim / each / file).write_bytes(SECRET)
+                os.utime(victim / each / file, (1, 1))
+        place = repo / ".git" / "gitmem" / name
+        if place.is_dir():
+            shutil.rmtree(place)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.symlink_to(victim)
+        before = _content(victim)
+        desk = Desk(repo)
+        for command in (
+            ("inbox",),
+            ("claim", "b.txt"),
+            ("signal", "Now?", "--to", "Ben"),
+            ("log", "--commit"),
+        ):
+            desk(*command, session=ada)
+            assert _content(victim) == before, (name, command)
+        desk.start("Cyd")
+        desk("doctor", "--fix", session=ada)
+        assert _content(victim) == before, name
+        shutil.rmtree(repo)
+
+
+def _content(folder: Path) -> dict[str, tuple[bytes, int]]:
+    return {
+        str(path.relative_to(folder)): (path.read_bytes() if path.is_file() else b"", path.stat().st_mtime_ns)
+        for path in folder.rglob("*")
+    }
+
+
+def test_a_link_in_place_of_the_state_folder_is_named(used: Path, tmp_path: Path) -> None:
+    """Nothing is made where it leads, and the advice is to remove the link."""
+    repo, victim = tmp_path / "linked", tmp_path / "victim"
+    shutil.copytree(used, repo, symlinks=True)
+    shutil.rmtree(repo / ".git" / "gitmem")
+    (repo / ".git" / "gitmem").symlink_to(victim)
+    victim.mkdir()
+    desk = Desk(repo)
+    for command in EVERYDAY:
+        said = desk(*command)
+        assert not list(victim.iterdir()), command
+        if command[0] in ("log", "roster", "signal"):
+            assert said.status, command
+            assert "a link" in said.out + said.err and "Remove the link" in said.out + said.err, said

@@ -10,7 +10,7 @@ import os
 import re
 import stat
 
-from ... import state_files
+from ... import atomic_write, state_files
 from ...repo import read_small
 
 TYPE_CHECKING = False
@@ -27,6 +27,7 @@ def share(state: str) -> None:
     folder = os.path.join(state, FOLDER)
     try:
         state_files.adjust(folder)
+        state_files.refuse_link(folder)
         for entry in os.scandir(folder):
             state_files.adjust(entry.path)
             mode = stat.S_IMODE(entry.stat(follow_symlinks=False).st_mode)
@@ -41,10 +42,7 @@ def unused(folders: ClientFolders) -> list[str]:
     if folders.state is None:
         return []
     folder = os.path.join(folders.state, FOLDER)
-    try:
-        names = sorted(os.listdir(folder))
-    except OSError:
-        return []
+    names = sorted(atomic_write.names_in(folder))
     named = {digest for top in _worktrees(folders) for digest in _named_in(top)} if names else set()
     return [os.path.join(folder, name) for name in names if name.partition(".")[0] not in named]
 
@@ -54,6 +52,7 @@ def remove_unused(folders: ClientFolders) -> list[str]:
     removed = []
     for path in unused(folders):
         try:
+            state_files.refuse_link(os.path.dirname(path))
             os.unlink(path)
             removed.append(path)
         except OSError:

@@ -91,7 +91,7 @@ def _cache_number(store: Store, name: str, number: int | None) -> None:
     path = os.path.join(store.repo.state, name)
     try:
         if number is None:
-            os.unlink(path)
+            atomic_write.remove_quietly(path)
         elif state_files.read(path, 20) != (content := b"%d\n" % number):
             atomic_write.replace(path, content)
     except OSError:
@@ -110,6 +110,7 @@ def _keep_prompts(store: Store) -> None:
     folder = os.path.join(store.repo.state, heartbeats.PROMPTS)
     atomic_write.remove_quietly(allowed)
     try:
+        state_files.refuse_link(folder)
         for entry in os.scandir(folder):
             if entry.stat(follow_symlinks=False).st_size:  # an empty file only has the time of the prompt
                 atomic_write.remove_quietly(entry.path)
@@ -153,12 +154,8 @@ def is_served(state: str, session_id: str) -> bool:
     A hook that runs after a tool call touches the heartbeat before it shows the signals and removes the flag.
     """
     folder = os.path.join(state, HERE)
-    try:
-        known = b"\n".join(
-            state_files.read(os.path.join(folder, name)) for name in os.listdir(folder)[:HERE_MAX]
-        )
-    except OSError:
-        return False
+    names = atomic_write.names_in(folder)[:HERE_MAX]
+    known = b"\n".join(state_files.read(os.path.join(folder, name)) for name in names)
     if session_id.encode() not in known.split(b"\n"):
         return False
     try:
