@@ -23,6 +23,7 @@ from tests.profiles import PROFILE_EXAMPLES
 from .faults import check_index, fsck, open_store, texts
 
 NAMES = "abc"
+OF_THE_CLONE = ("warnings", "next")  # those name what this clone knows of others
 EXAMPLES = max(3, PROFILE_EXAMPLES // 25)
 READERS = [f"test:worker:{name}" for name in NAMES]
 ACTS = ["say", "say", "propose", "agree", "reject", "read", "sync", "sync", "fetch", "wait", "roll", "commit", "plumb",
@@ -154,16 +155,15 @@ class World:
         self.stores[who].refresh()
 
     def answers(self, store: Store) -> list[object]:
-        """What a clone says: who has not read what, and what was agreed."""
+        """What a clone says: who has not read what, and all that each thread says, but for where its signals are."""
         found: list[object] = []
         for reader in READERS:
             unread = inbox.read(store, caller(reader), limit=1000, max_bytes=10_000_000)
             found.append([(signal["signal_id"], signal["delivery_state"]) for signal in unread.signals])
         for thread, _ in self.signals:
-            state = threads.converged(store, thread)
-            found.append(
-                [(each.identity, each.decision, each.signal_id, each.stale) for each in state.recipients]
-            )
+            for answer in (threads.converged(store, thread), threads.thread(store, thread)):
+                fields = answer.as_json().items()
+                found.append({name: value for name, value in fields if name not in OF_THE_CLONE})
         return found
 
 
