@@ -14,15 +14,17 @@ from ..wal_folders import user_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from typing import Annotated
 
     import typer
 
     from gitmem.clients.hooks.clients import ClientFolders
     from gitmem.clients.hooks.git_hook import GitHookResult, Hook
+    from gitmem.clients.hooks.install import InstallResult
     from gitmem.repo import Repo
 
-    from .options import ClientOption, GitHook, InstalledOption, Scope
+    from .options import ClientOption, GitHooks, InstalledOption, Scope
 
 PUBLISHES = "The log gets ids and patch ids of commits that sessions make here. `git config gitmem.commits off` ends that."
 
@@ -34,43 +36,39 @@ def install(
     wake: Annotated[
         bool, typer.Option("--wake", help="Claude Code: also wake an idle session when a signal arrives.")
     ] = False,
-    git: GitHook = None,
+    git: GitHooks = None,
 ) -> int:
     """Install hooks that show signals to coding agents. Idempotent."""
     from gitmem.clients.hooks import install as operation
 
-    hook = _git_hook(at, git, new=True) if git is not None else None
-    if hook is not None and not client:
-        output.answer(at.json, install_gate(at, hook), render.gated)
-        return 0
-    found = operation.install(
-        client_folders(at, scope), client or ["all-found"], scope, program=program(), wake=wake
-    )
-    if hook is not None:
-        found.git = install_gate(at, hook)
+    hooks = _git_hooks(at, git or [], new=True)
+    found = operation.InstallResult([], program())
+    if client or not hooks:
+        found = operation.install(
+            client_folders(at, scope), client or ["all-found"], scope, program=program(), wake=wake
+        )
+    _with_git(found, hooks, lambda hook: install_gate(at, hook))
     output.answer(at.json, found, render.hooked)
     return found.status
 
 
 def uninstall(
-    at: Environment, client: InstalledOption = None, scope: Scope = "project", git: GitHook = None
+    at: Environment, client: InstalledOption = None, scope: Scope = "project", git: GitHooks = None
 ) -> int:
     """Remove what install added; every file is restored byte for byte."""
     from gitmem.clients.hooks import git_hook as gate
     from gitmem.clients.hooks import install as operation
 
-    hook = _git_hook(at, git) if git is not None else None
-    if hook is not None and not client:
-        output.answer(at.json, _uninstall_gate(at, hook), render.gated)
-        return 0
+    hooks = _git_hooks(at, git or [])
+    found = operation.InstallResult([], None)
     try:
-        found = operation.uninstall(client_folders(at, scope), client or ["all-found"], scope)
+        if client or not hooks:
+            found = operation.uninstall(client_folders(at, scope), client or ["all-found"], scope)
     except GitmemError as error:
         error.next = [each.replace("hooks install", "hooks uninstall") for each in error.next]
         raise
-    if hook is not None:
-        found.git = _uninstall_gate(at, hook)
-    else:
+    _with_git(found, hooks, lambda hook: _uninstall_gate(at, hook))
+    if not hooks:
         for name, here in (git_hooks(at)[0] or {}).items():
             if gate.is_there(here):
                 found.remarks.append(f"git's {name} hook is still installed.")
@@ -185,24 +183,42 @@ def _configured(at: Environment) -> str | None:
     return os.path.expanduser(found) if found else None
 
 
-def _git_hook(at: Environment, which: str, *, new: bool = False) -> Hook:
-    """Return the git hook of this name.
+def _git_hooks(at: Environment, names: Sequence[str], *, new: bool = False) -> list[Hook]:
+    """Return the git hooks of these names.
 
     Raises:
-        UsageError: The name is unknown, or the repository is bare.
+        UsageError: A name is unknown, or the repository is bare.
     """
     from gitmem.clients.hooks import git_hook as operation
 
-    if which not in operation.NAMES:
+    if wrong := [name for name in names if name not in operation.NAMES]:
         raise UsageError(
-            f"Invalid git hook: {which}. Nothing was written.",
+            f"Invalid git hook: {', '.join(wrong)}. Nothing was written.",
             hint=f"gitmem has three git hooks: {', '.join(operation.NAMES)}.",
             code="unknown-git-hook",
             next=[f"gitmem hooks install --git {name}" for name in operation.NAMES],
         )
-    if new:
-        operation.refuse_bare(at.repo, which)
-    return operation.find(at.repo, _configured(at), which)
+    if new and names:
+        operation.refuse_bare(at.repo, names[0])
+    return [operation.find(at.repo, _configured(at), name) for name in dict.fromkeys(names)]
+
+
+def _with_git(found: InstallResult, hooks: Sequence[Hook], change: Callable[[Hook], GitHookResult]) -> None:
+    """Change git's hooks one after the other, and add the results and their next commands."""
+    for hook in hooks:
+        try:
+            found.git.append(change(hook))
+        except GitmemError as error:
+            done = [each.title for each in found.clients if each.files] + [
+                each.name for each in hooks[: len(found.git)]
+            ]
+            if done:
+                error.message = (
+                    error.message.replace(" Nothing was written.", "")
+                    + f" Before it, changed as asked: {', '.join(done)}."
+                )
+            raise
+    found.next += dict.fromkeys(step for each in found.git for step in each.next)
 
 
 def install_gate(at: Environment, hook: Hook) -> GitHookResult:

@@ -193,12 +193,12 @@ InstalledOption = Annotated[
 Scope = Annotated[
     str, typer.Option("--scope", metavar="project|user", help="This project, or all projects of this user.")
 ]
-GitHook = Annotated[
-    str | None,
+GitHooks = Annotated[
+    list[str] | None,
     typer.Option(
         "--git",
         metavar="pre-push|pre-commit|post-commit",
-        help="The gate before a push, the guard of claims before a commit, or the note of who commits, as git's hook.",
+        help="The gate before a push, the guard of claims before a commit, or the note of who commits, as git's hook; may be repeated.",
     ),
 ]
 ServeTrust = Annotated[

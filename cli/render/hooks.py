@@ -37,22 +37,18 @@ _BLOCK_STATES = {
 
 
 def hooked(found: InstallResult) -> list[str]:
-    """Return what an installation changed for each client and in git's pre-push hook."""
+    """Return what an installation changed for each client and in git's hooks."""
     lines = [line for each in found.clients for line in _client(each)]
-    return [*lines, *_git(found), *(sanitize(each) for each in found.remarks)]
+    return [*lines, *gated(found), *(sanitize(each) for each in found.remarks)]
 
 
 def unhooked(found: InstallResult) -> list[str]:
-    """Return what an uninstallation removed for each client and from git's pre-push hook."""
-    lines = [*(line for each in found.clients for line in _client(each)), *_git(found)]
+    """Return what an uninstallation removed for each client and from git's hooks."""
+    lines = [*(line for each in found.clients for line in _client(each)), *gated(found)]
     return [
         *(lines or ["No gitmem hooks are installed in this scope"]),
         *(sanitize(each) for each in found.remarks),
     ]
-
-
-def _git(found: InstallResult) -> list[str]:
-    return gated(found.git) if found.git is not None else []
 
 
 def _client(each: ClientHooks) -> list[str]:
@@ -69,8 +65,12 @@ def _client(each: ClientHooks) -> list[str]:
     ]
 
 
-def gated(found: GitHookResult) -> list[str]:
-    """Return the state of a git hook."""
+def gated(found: InstallResult) -> list[str]:
+    """Return the state of each git hook that was requested."""
+    return [line for each in found.git for line in _git_hook(each)]
+
+
+def _git_hook(found: GitHookResult) -> list[str]:
     text = {
         "installed": "hook installed",
         "updated": "hook updated",

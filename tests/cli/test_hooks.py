@@ -162,10 +162,65 @@ def test_clients_and_the_gate_in_one_go_are_one_answer(run: Run, home: Path, rep
     said = run("hooks", "install", "--client", "codex", "--git", "pre-push", "--json").json
 
     assert [each["state"] for each in said["clients"]] == ["installed"]
-    assert said["git"]["state"] == "installed"
+    assert [each["state"] for each in said["git"]] == ["installed"]
     left = run("hooks", "uninstall", "--json").json
-    assert left["git"] is None and left["next"][0] == "gitmem hooks uninstall --git pre-push"
+    assert left["git"] == [] and left["next"][0] == "gitmem hooks uninstall --git pre-push"
     assert (repo / ".git" / "hooks" / "pre-push").exists()
+
+
+def test_several_of_gits_hooks_are_installed_and_removed_at_once(run: Run, home: Path, repo: Path) -> None:
+    """Each of them, once; a wrong name among them changes nothing; the one that comes with another is named."""
+    names = ("pre-commit", "pre-push", "post-commit")
+    asked = [word for name in (*names, names[0]) for word in ("--git", name)]
+    folder = repo / ".git" / "hooks"
+
+    def there() -> set[str]:
+        return {path.name for path in folder.glob("*") if path.suffix != ".sample"}
+
+    refused = run("hooks", "install", *asked, "--git", "pre-rebase", "--git", "post-merge")
+    assert refused.status == 2 and "Invalid git hook: pre-rebase, post-merge." in refused.err and not there()
+    said = run("hooks", "install", *asked)
+    assert said.status == 0 and there() == {*names, "post-merge"}
+    assert all(str(folder / name) in said.out for name in there())
+    assert len(run("hooks", "install", *asked, "--json").json["git"]) == 3
+    said = run("hooks", "uninstall", *asked)
+    assert said.status == 0 and not there()
+    assert all(f"{name} hook" in said.out for name in (*names, "post-merge"))
+
+
+@pytest.mark.parametrize("kind", ["husky", "lefthook", "own"])
+def test_a_line_in_a_committed_file_guards_other_worktrees_once_it_is_committed(
+    kind: str, run: Run, home: Path, repo: Path
+) -> None:
+    """Which file to commit is said, of each hook, and not again once nothing changes."""
+    file = {"husky": ".husky/{}", "lefthook": "lefthook.yml", "own": "tools/hooks/{}"}[kind]
+    path = {"husky": ".husky/_", "own": "tools/hooks"}.get(kind)
+    if path is not None:
+        subprocess.run(["git", "config", "core.hooksPath", path], cwd=repo, check=True)
+    else:
+        for name in ("pre-commit", "post-commit", "post-merge"):
+            (repo / ".git" / "hooks" / name).write_text("#!/bin/sh\ncall_lefthook()\n{\n  true\n}\n")
+        (repo / file).write_text("")
+
+    said = run("hooks", "install", "--git", "pre-commit", "--git", "post-commit").out
+
+    both = dict.fromkeys(file.format(name) for name in ("post-commit", "post-merge"))
+    for each in (file.format("pre-commit"), " and ".join(both)):
+        assert f"Commit {each}: other worktrees and clones are guarded only once they have it." in said
+    assert "Commit" not in run("hooks", "install", "--git", "pre-commit", "--git", "post-commit").out
+
+
+def test_what_was_changed_before_a_hook_is_refused_is_said(run: Run, home: Path, repo: Path) -> None:
+    """The first of two is installed, the second is not ours to write."""
+    hook = repo / ".git" / "hooks" / "pre-push"
+    hook.parent.mkdir(exist_ok=True)
+    for path in (hook, Path(f"{hook}.before-gitmem")):
+        path.write_text("#!/bin/sh\n")
+
+    said = run("hooks", "install", "--client", "codex", "--git", "pre-commit", "--git", "pre-push")
+
+    assert said.status == 2 and "Before it, changed as asked: Codex CLI, pre-commit." in said.err
+    assert "Nothing was written" not in said.err and (hook.parent / "pre-commit").exists()
 
 
 @pytest.mark.parametrize("everywhere", [False, True])
@@ -459,7 +514,7 @@ def test_a_linked_worktree_s_own_folder_of_hooks_is_heeded(
     assert run("hooks", "status", "--json", cwd=linked).json["hooks_path"] == ".own-hooks"
     assert run("hooks", "status", "--json", cwd=repo).json["hooks_path"] is None
 
-    written = run("hooks", "install", "--git", "pre-commit", "--json", cwd=linked).json["path"]
+    written = run("hooks", "install", "--git", "pre-commit", "--json", cwd=linked).json["git"][0]["path"]
 
     assert written == os.path.join(linked, git("rev-parse", "--git-path", "hooks/pre-commit").strip())
     assert os.access(written, os.X_OK)

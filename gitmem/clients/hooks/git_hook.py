@@ -245,9 +245,14 @@ def install(hook: Hook) -> GitHookResult:
         if result.files:
             result.state = "updated" if was == OUTDATED else "installed"
         result.next = [_NEXT[hook.name]]
-    if hook.files()[-1] is not hook.direct and hook.files()[-1] is not hook.legacy and result.files:
+    if hook.also is not None:
         result.remarks.append(
-            f"It calls a script in the git folder: where that is missing, as in other clones, it does nothing. There run: {command('gitmem', 'hooks', 'install', '--git', hook.name)}"
+            f"Git runs post-merge in its place for merges, also installed: {hook.also.files()[-1].path}"
+        )
+    shared = [file.path for each in every if (file := each.files()[-1]) not in (each.direct, each.legacy)]
+    if shared and result.files and not hook.is_outside:
+        result.remarks.append(
+            f"Commit {' and '.join(dict.fromkeys(os.path.relpath(path, hook.repo.worktree) for path in shared))}: other worktrees and clones are guarded only once they have it. Each clone also needs, once: {command('gitmem', 'hooks', 'install', '--git', hook.name)}"
         )
     if state(hook) == NOT_RUN:
         by = f" {hook.writer()} makes it." if hook.is_husky else ""
@@ -339,5 +344,8 @@ def uninstall(hook: Hook) -> GitHookResult:
     if hook.also is not None:
         removed = uninstall(hook.also)
         result.files += removed.files
-        result.remarks += removed.remarks
+        result.remarks += [
+            *(["Its post-merge hook was removed with it."] if removed.files else []),
+            *removed.remarks,
+        ]
     return result

@@ -103,7 +103,7 @@ class InstallResult(_Ended):
 
     Attributes:
         clients: Each selected client.
-        git: The result for git's own hook, if it was requested.
+        git: The results for git's own hooks that were requested.
         program: The program that the hooks run; None if it can't be determined.
         remarks: Remarks for all clients.
         status: Exit status: that of the worst error of a client, 0 without one.
@@ -113,7 +113,7 @@ class InstallResult(_Ended):
 
     def __init__(self, found: list[ClientHooks], program: str | None) -> None:
         self.clients = found
-        self.git: GitHookResult | None = None
+        self.git: list[GitHookResult] = []
         self.program = program
         self.status = 0
         self.remarks: list[str] = []

@@ -65,7 +65,7 @@ def test_a_command_and_a_sync_record_what_the_post_commit_hook_has_noted(
 ) -> None:
     """The command that installs the hook says what is published, and one that removes it leaves nothing."""
     answer = run("hooks", "install", "--git", "post-commit", "--json").json
-    assert "git config gitmem.commits off" in answer["remarks"][0]
+    assert "git config gitmem.commits off" in answer["git"][0]["remarks"][-1]
     subprocess.run(["git", "commit", "-q", "--amend", "--no-edit", "--date=now"], cwd=repo, check=True)
     session = start("Bohr")
     notes = repo / ".git" / "gitmem" / "commits"
