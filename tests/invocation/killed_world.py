@@ -15,6 +15,7 @@ import httpx
 
 from cli import main as front
 from gitmem.a2a import EXTENSION, IDEMPOTENCY
+from gitmem.a2a.wire import RESULT
 from gitmem.log import committer
 from gitmem.repo import find
 from gitmem.store import Store
@@ -271,7 +272,8 @@ async def _send(key: str, url: str, token: str) -> int:
             return 1
         raise
     task = found.task
-    text = "\n".join(part.text for part in task.status.message.parts) or None
+    said = [part.text for each in task.artifacts if each.name == RESULT for part in each.parts]
+    text = "\n".join(said or [part.text for part in task.status.message.parts]) or None
     state = MessageToDict(task.status)["state"].removeprefix("TASK_STATE_").lower()
     ours: dict[str, Any] = MessageToDict(task.metadata)[EXTENSION]
     result = {"task_id": task.id, "state": state, "message": text, "confirmed": ours.get("confirmed", False)}
