@@ -26,6 +26,7 @@ from gitmem.mailbox import mailbox_view
 from gitmem.memory import contradictions, load, relations
 from gitmem.signals import causality, threads
 from gitmem.signals.agreement import FoldedThread
+from gitmem.signals.thread_outcomes import Converged
 from gitmem.store import Store
 from gitmem.trust import sender_tables
 from gitmem.trust.clone_key import CloneKey
@@ -94,10 +95,9 @@ def fold_thread(at: Store) -> None:
     said = threads.load(at.db(), "thread-x")
     found = FoldedThread(said)
     if found.root is not None:
-        threads._recipients(at.db(), found, found.root)
+        Converged("thread-x", found, None, found.root)
+        found.asks_about([ME.identity], found.root.id)
         causality.in_order(found.signals, found.edges)
-        for each in said.values():
-            threads.is_conflicting(each)
 
 
 def fold_names(at: Store) -> None:
