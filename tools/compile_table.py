@@ -118,8 +118,8 @@ def required(model: Any) -> tuple[str, ...]:
 
 
 def keyed(model: Any) -> tuple[str, ...]:
-    """Return the fields that must be equal in two records of one idempotency key. Readers move `unit` to `wu_id`."""
-    left_out = {"schema_version", "mac", "unit", f"{model.KIND}_id", KEY, *model.MAY_DIFFER}
+    """Return the fields that must be equal in two records of one idempotency key."""
+    left_out = {"schema_version", "mac", f"{model.KIND}_id", KEY, *model.MAY_DIFFER}
     if unknown := set(model.MAY_DIFFER) - fields(model).keys():
         raise CannotExpressError(f"{model.__name__}.MAY_DIFFER: {unknown}")
     return tuple(name for name in fields(model) if name not in left_out)
@@ -179,12 +179,18 @@ def with_text_rule(schema: Any, null: bool) -> tuple[Any, ...]:
         raise CannotExpressError(f"the validator {rule!r}")
     inner = form(schema["schema"], null)
     if inner[0] == "choice":
-        if rule.max_bytes or rule.not_prefix or rule.trimmed or not set(rule.written) <= set(inner[2]):
+        if (
+            rule.max_bytes
+            or rule.not_prefix
+            or rule.trimmed
+            or rule.not_written
+            or not set(rule.written) <= set(inner[2])
+        ):
             raise CannotExpressError("a choice can only be narrowed when written")
         return (*inner[:3], rule.written)
     if inner[0] not in ("line", "word", "form", "text") or inner[5]:
         raise CannotExpressError(f"an Also after {inner[0]}")
-    return (*inner[:5], (rule.max_bytes, rule.not_prefix, rule.trimmed, rule.written))
+    return (*inner[:5], (rule.max_bytes, rule.not_prefix, rule.trimmed, rule.written, rule.not_written))
 
 
 def text_form(schema: Any, null: bool) -> tuple[Any, ...]:

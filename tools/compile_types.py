@@ -16,7 +16,6 @@ TYPES = ROOT / "gitmem" / "records" / "record_types.py"
 
 # Fields of a line that are not part of its content: callers never pass the version, which is the same in every record.
 OUTER, VERSION = ("mac", "seen"), "schema_version"
-LINE_ONLY = ("unit",)  # readers find its value in `wu_id`
 PARTIAL = ("patch",)  # kinds whose required fields are added to existing content
 
 HEADER = '''"""The records as they are read from lines, for type checkers alone. Written by `tools/compile_types.py`: don't edit.
@@ -52,7 +51,7 @@ def compile_types() -> str:
         types = {field: written(form, exact=False) for field, form in fields.items()}
         filled = [field for field in table.FILLED[kind] if field != VERSION]
         required = [field for field in table.REQUIRED[kind] if kind in PARTIAL]
-        own = [field for field in fields if field not in (*OUTER, *LINE_ONLY, VERSION, *filled, *required)]
+        own = [field for field in fields if field not in (*OUTER, VERSION, *filled, *required)]
         lines = [(field, types[field], field in table.REQUIRED[kind]) for field in own]
         given = [(field, types[field], field in required) for field in (*required, *filled)]
         base, of = "TypedDict", f"{names[kind]}Fields"

@@ -39,7 +39,7 @@ WEIGHTS = {
 }
 WEIGHED = ", ".join(map(str, WEIGHTS.values()))
 # Fields of a patch that change the row of a node.
-CHANGES = ("content", "tags", "paths", "wu_id", "unit", "session_id", "lane", "type")
+CHANGES = ("content", "tags", "paths", "wu_id", "session_id", "lane", "type")
 DDL = (
     f"CREATE VIRTUAL TABLE {TABLE} USING fts5({', '.join(WEIGHTS)}, tokenize = 'porter ascii')",
     # The session and the time of a node tell which nodes are beside it.

@@ -60,7 +60,7 @@ def _side(one: StandingClaim, lanes: Lanes) -> ContestSide:
         "agent": lanes.of(one.claim.owner[0], None, record.get("sender_name")),
         "at": millis(one.claim.since),
     }
-    put(side, "wu", record.get("wu_id") or record.get("unit"))
+    put(side, "wu", record.get("wu_id"))
     return side
 
 

@@ -188,4 +188,4 @@ def _is_wanted(audit: AuditRecord, only: Selection) -> bool:
 
 
 def _unit(audit: AuditRecord) -> str | None:
-    return audit.get("wu_id") or str(audit.get("unit") or "") or None
+    return audit.get("wu_id")

@@ -113,7 +113,7 @@ class HistoryMarks:
         made = line.record
         mark["agent"] = self._lanes.of(made["sender_identity"], None, made.get("sender_name"))
         put(mark, "session", made.get("sender_session"))
-        put(mark, "wu", made.get("wu_id") or made.get("unit"))
+        put(mark, "wu", made.get("wu_id"))
         put(mark, "task", made.get("task_id"))
         if found.is_inferred:
             mark["inferred"] = True

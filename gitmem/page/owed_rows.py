@@ -81,7 +81,7 @@ class OwedRows:
             "signal": signal.id,
             "thread": thread,
         }
-        put(row, "wu", record.get("wu_id") or record.get("unit"))
+        put(row, "wu", record.get("wu_id"))
         put(row, "task", record.get("task_id"))
         return row
 

@@ -74,7 +74,7 @@ class SignalMarks:
             mark["cut"] = cut
         if reply := record.get("reply_to"):
             mark["reply"] = reply
-        put(mark, "wu", record.get("wu_id") or record.get("unit"))
+        put(mark, "wu", record.get("wu_id"))
         if task := record.get("task_id"):
             mark["task"] = task
         return mark
@@ -113,7 +113,7 @@ class SignalMarks:
         }
         if len(found.signals) > shown:
             state["more"] = len(found.signals) - shown
-        put(state, "wu", root.record.get("wu_id") or root.record.get("unit"))
+        put(state, "wu", root.record.get("wu_id"))
         parties = found.asked
         if found.ambiguous:
             state["state"] = "ambiguous"

@@ -231,7 +231,7 @@ class ClaimSpans:
             span["ended"] = millis(min(ends))
         put(span, "session", claim.owner[1])
         put(span, "reason", record.get("reason"))
-        put(span, "wu", record.get("wu_id") or record.get("unit"))
+        put(span, "wu", record.get("wu_id"))
         put(span, "task", record.get("task_id"))
         return span
 

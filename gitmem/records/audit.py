@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from .base import Address, AuditId, Line, Message, Record, ShortLine, SignalId, Unit, WorkUnit
+from .base import Address, AuditId, Line, Message, Record, ShortLine, SignalId, WorkUnit
 
 
 class Audit(Record):
@@ -24,9 +24,6 @@ class Audit(Record):
         default=(), description="The signals that blocked."
     )
     wu_id: WorkUnit | None = Field(default=None, description="The work unit.")
-    unit: Unit | None = Field(
-        default=None, description="A work unit that the form of `wu_id` excludes; then `wu_id` is missing."
-    )
     initiative_id: ShortLine | None = Field(default=None, description="The initiative.")
     sender_identity: Address = Field(description="The agent or person that did it.")
     sender_session: Address | None = Field(default=None, description="The session that did it.")

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationInfo
 from pydantic_core import PydanticCustomError
 
-from .ids import UNIT_FORM
+from .ids import NO_UNIT, UNIT_FORM, unit_key
 
 MESSAGE_MAX_BYTES = 64 * 1024
 
@@ -26,8 +26,7 @@ _AT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z$"
 _SIGNAL_ID = r"^sig-[a-z0-9]{4,32}$"
 _SESSION_ID = r"^sess-[a-z0-9]{4,32}$"
 _THREAD_ID = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$"
-_WORK_UNIT = r"^[A-Z][A-Z0-9]*-[0-9]+$"
-_UNIT = r"^[A-Za-z0-9._/#-]+$"
+_WORK_UNIT = r"^[A-Za-z0-9._/#-]{1,100}$"
 _DIGEST = r"^[0-9a-f]{64}$"
 _NODE_ID = r"^mem-[a-z0-9]{4,32}$"
 _PATCH_ID = r"^patch-[a-z0-9]{4,32}$"
@@ -51,8 +50,7 @@ FORMS = {
     _SIGNAL_ID: "sig- and 4 to 32 lower-case letters or digits",
     _SESSION_ID: "sess- and 4 to 32 lower-case letters or digits",
     _THREAD_ID: "1 to 128 letters, digits, dots, colons, dashes or underscores, a letter or digit first",
-    _WORK_UNIT: "capitals and digits, a dash and a number, such as WU-123",
-    _UNIT: UNIT_FORM,
+    _WORK_UNIT: UNIT_FORM,
     _DIGEST: "64 hexadecimal digits",
     _NODE_ID: "mem- and 4 to 32 lower-case letters or digits",
     _PATCH_ID: "patch- and 4 to 32 lower-case letters or digits",
@@ -80,6 +78,7 @@ class TextRule:
         not_prefix: A prefix that is not allowed.
         trimmed: Whether white space at either end is not allowed.
         written: The only values that may be written; when reading, any value that matches the pattern is valid.
+        not_written: The work unit that may not be written, in no spelling.
     """
 
     def __init__(
@@ -89,11 +88,13 @@ class TextRule:
         not_prefix: str = "",
         trimmed: bool = False,
         written: tuple[str, ...] = (),
+        not_written: str = "",
     ) -> None:
         self.max_bytes = max_bytes
         self.not_prefix = not_prefix
         self.trimmed = trimmed
         self.written = written
+        self.not_written = not_written
 
     def __call__(self, value: str, info: ValidationInfo) -> str:
         """Return the value unchanged.
@@ -111,6 +112,8 @@ class TextRule:
             wrong = "must not start or end with white space"
         elif self.written and info.context == "writing" and value not in self.written:
             wrong = f"must be {' or '.join(self.written)}"
+        elif self.not_written and info.context == "writing" and unit_key(value) == self.not_written:
+            wrong = f"must be {UNIT_FORM}, other than {self.not_written}"
         if wrong:
             raise PydanticCustomError("text_rule", "{wrong}", {"wrong": wrong})
         return value
@@ -121,8 +124,9 @@ At = Annotated[str, StringConstraints(pattern=_AT)]
 SignalId = Annotated[str, StringConstraints(pattern=_SIGNAL_ID)]
 SessionId = Annotated[str, StringConstraints(pattern=_SESSION_ID)]
 ThreadId = Annotated[str, StringConstraints(pattern=_THREAD_ID)]
-WorkUnit = Annotated[str, StringConstraints(pattern=_WORK_UNIT, max_length=64)]
-Unit = Annotated[str, StringConstraints(pattern=_UNIT, max_length=100)]
+WorkUnit = Annotated[
+    str, StringConstraints(pattern=_WORK_UNIT), AfterValidator(TextRule(not_written=NO_UNIT))
+]
 Digest = Annotated[str, StringConstraints(pattern=_DIGEST)]
 NodeId = Annotated[str, StringConstraints(pattern=_NODE_ID)]
 PatchId = Annotated[str, StringConstraints(pattern=_PATCH_ID)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import chain
 
 from ..strict_json import read as read_json
-from .codec import CLEAR, LINE_MAX_BYTES, UNIT, WORK_UNIT, is_time, take_unit
+from .codec import LINE_MAX_BYTES, is_time
 from .fast_validate import is_valid_value, matches
 from .table import FIELDS, FILLED, FIRST_OF, MODELS, REQUIRED
 
@@ -112,18 +112,12 @@ def _are_right(kind: str, columns: dict[str, Sequence[Any]], records: Sequence[R
             return False
     if any(new not in columns and old in columns for old, new in FIRST_OF[kind].items()):
         return False
-    if UNIT in columns and CLEAR in columns:
-        return False  # `codec.take_unit` changes both
     _fill_in(kind, columns, records)
     return True
 
 
 def _fill_in(kind: str, columns: dict[str, Sequence[Any]], records: Sequence[Record]) -> None:
-    """Set the defaults, and the work unit, as `codec.read` does."""
-    if UNIT in columns and UNIT in FIELDS[kind]:
-        columns[WORK_UNIT] = columns.pop(UNIT)
-        for record in records:
-            take_unit(kind, record)
+    """Set the defaults as `codec.read` does."""
     for name, value in FILLED[kind].items():
         if name not in columns:
             columns[name] = [list(value) if isinstance(value, tuple) else value for _ in records]
@@ -166,13 +160,13 @@ def is_valid_column(spec: tuple[Any, ...], values: Sequence[Any], *, writing: bo
         return False
     if spec[0] == "choice" or len(different) * ALIKE <= len(values):
         return all(is_valid_value(spec, value, writing=writing) for value in different)
-    _, _, least, most, shape, (max_bytes, *others) = (*spec[:5], spec[5] or (0, "", False, ()))
+    _, _, least, most, shape, (max_bytes, *others) = (*spec[:5], spec[5] or (0, "", False, (), ""))
     longest = max(map(len, different))
     if (
         min(map(len, different)) < least
         or longest > most
         or longest * 4 > (max_bytes or LARGE)
-        or any(others[: 3 if writing else 2])
+        or any(others[: 4 if writing else 2])
     ):
         return all(is_valid_value(spec, value, writing=writing) for value in different)
     return _texts_are_right(spec[0], shape, different)

@@ -10,7 +10,7 @@ from itertools import chain
 
 from ..errors import RecordError
 from .bulk import is_valid_column
-from .codec import CLEAR, LINE_MAX_BYTES, UNIT, WORK_UNIT, as_json, format_time, put_unit, take_unit
+from .codec import LINE_MAX_BYTES, as_json, format_time
 from .secrets import SHORTEST, has_marker, locate
 from .table import FIELDS, FILLED, FIRST_OF, MODELS, REQUIRED
 
@@ -61,13 +61,6 @@ def lines(
         for row in zip(*table, strict=True)
     ]
     whole: dict[str, Sequence[Any]] = dict(zip(names, table, strict=True))
-    if UNIT in whole:
-        units = whole.pop(UNIT)
-        whole[WORK_UNIT] = [
-            unit or other for unit, other in zip(units, whole.get(WORK_UNIT, units), strict=True)
-        ]
-        for record in found:
-            take_unit(kind, record)
     if mac is not None:
         made, codes = mac.sign_all(made)
         for record, code in zip(found, codes, strict=True):
@@ -84,12 +77,6 @@ def _given(kind: str, columns: Mapping[str, Sequence[Any]]) -> dict[str, Sequenc
         return None
     specs = FIELDS[kind]
     found: dict[str, Sequence[Any]] = {}
-    try:
-        columns = _with_units(kind, columns)
-    except RecordError:
-        return None
-    if UNIT in columns and CLEAR in specs:
-        return None  # `codec.put_unit` changes both
     for name, values in columns.items():
         if name not in specs or specs[name][0] == "object" or name in _NOT_HERE:
             return None
@@ -108,20 +95,6 @@ def _given(kind: str, columns: Mapping[str, Sequence[Any]]) -> dict[str, Sequenc
                 return None
             found[name] = values
     return found
-
-
-def _with_units(kind: str, columns: Mapping[str, Sequence[Any]]) -> Mapping[str, Sequence[Any]]:
-    """Return the columns with the work units in the fields where `codec.put_unit` puts each.
-
-    Raises:
-        RecordError: A work unit is invalid.
-    """
-    values = columns.get(WORK_UNIT, ())
-    rows = [put_unit(kind, {WORK_UNIT: value}) for value in (values[:1] if _is_constant(values) else values)]
-    if not any(UNIT in row for row in rows):
-        return columns
-    rows *= len(values) // len(rows)
-    return {**columns, **{name: [row.get(name) for row in rows] for name in (WORK_UNIT, UNIT)}}
 
 
 def _is_constant(values: Sequence[Any]) -> bool:

@@ -16,7 +16,6 @@ from .base import (
     ShortLine,
     TaskId,
     TextRule,
-    Unit,
     WorkUnit,
 )
 
@@ -45,9 +44,6 @@ class Claim(Record):
     reason: Line | None = Field(default=None, description="Why, in the sender's words.")
     task_id: TaskId | None = Field(default=None, description="The task that it belongs to; it ends with it.")
     wu_id: WorkUnit | None = Field(default=None, description="The work unit.")
-    unit: Unit | None = Field(
-        default=None, description="A work unit that the form of `wu_id` excludes; then `wu_id` is missing."
-    )
     workspace_id: ShortLine | None = Field(default=None, description="Routing key of a hosted transport.")
     after: Annotated[tuple[ClaimId, ...], Field(strict=False)] = Field(
         default=(), description="The claims on the same paths that its writer had seen."

@@ -11,8 +11,7 @@ import time
 
 from ..errors import RecordError, SecretError
 from ..strict_json import read as read_json
-from .fast_validate import is_certainly_valid, is_json_safe, is_valid_value
-from .ids import UNIT_FORM, is_work_unit
+from .fast_validate import is_certainly_valid, is_json_safe
 from .secrets import find_in, may_hold_secret
 from .table import FIELDS, FILLED, FIRST_OF, MODELS, REQUIRED
 
@@ -34,7 +33,6 @@ LINE_MAX_BYTES = 256 * 1024
 VERSION = "A2A.V1"
 _DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _EVEN_EMPTY = ("seen",)  # an empty list differs from a missing field
-WORK_UNIT, UNIT, CLEAR = "wu_id", "unit", "clear"
 _OWN = ("at", "kind", "created_at", "read_at", "mac")  # callers must not pass these
 
 
@@ -61,7 +59,7 @@ def line(
     """
     if kind not in MODELS:
         raise RecordError(f"{kind!a} is not a kind of record; the kinds are {', '.join(MODELS)}")
-    record = _prepared(kind, put_unit(kind, fields))
+    record = _prepared(kind, fields)
     stamp = format_time(at)
     accepted_by_table = is_certainly_valid(kind, record, writing=True)
     if not accepted_by_table:
@@ -96,39 +94,8 @@ def read(line: bytes) -> AnyRecord | None:
         return None
     _fill(kind, record)
     if is_certainly_valid(kind, record, writing=False) or not _model_error(record):
-        take_unit(kind, record)
         return record  # type: ignore[return-value]  # what was just checked
     return None
-
-
-def put_unit(kind: str, fields: Mapping[str, object]) -> Mapping[str, object]:
-    """Return the fields of a line: a work unit that the form of `wu_id` excludes is in `unit`.
-
-    gitmem 0.1 can't read another `wu_id` and ignores `unit`; `clear` makes it drop the former work unit.
-
-    Raises:
-        RecordError: The work unit is invalid.
-    """
-    name = fields.get(WORK_UNIT)
-    if not name or UNIT not in FIELDS[kind] or is_valid_value(FIELDS[kind][WORK_UNIT], name, writing=True):
-        return fields
-    if not isinstance(name, str) or not is_work_unit(name):
-        shown = ascii(name if not isinstance(name, str) else name[:60])[:62]
-        raise RecordError(f"The {kind}'s work unit must be {UNIT_FORM}, not {shown}")
-    found = {**fields, WORK_UNIT: None, UNIT: name}
-    if CLEAR in FIELDS[kind] and isinstance(cleared := fields.get(CLEAR) or [], (list, tuple)):
-        found[CLEAR] = [*(each for each in cleared if each != WORK_UNIT), WORK_UNIT]
-    return found
-
-
-def take_unit(kind: str, record: dict[str, Any]) -> None:
-    """Move the work unit of a valid line from `unit`, if it is there, to `wu_id`, which then is not cleared."""
-    if UNIT in record and UNIT in FIELDS[kind]:
-        name = record.pop(UNIT)
-        if name is not None:
-            record[WORK_UNIT] = name
-            if CLEAR in record and CLEAR in FIELDS[kind]:
-                record[CLEAR] = [each for each in record[CLEAR] or () if each != WORK_UNIT]
 
 
 def explain_unreadable(line: bytes) -> str | None:

@@ -16,7 +16,6 @@ from .base import (
     ShortLine,
     TaskId,
     TextRule,
-    Unit,
     WorkUnit,
 )
 
@@ -59,9 +58,6 @@ class Commit(Record):
     )
     wu_id: WorkUnit | None = Field(
         default=None, description="The work unit that its session had when it was made."
-    )
-    unit: Unit | None = Field(
-        default=None, description="A work unit that the form of `wu_id` excludes; then `wu_id` is missing."
     )
     workspace_id: ShortLine | None = Field(default=None, description="Routing key of a hosted transport.")
     sender_identity: Address = Field(description="Who made it; with the evidence `none` only who found it.")

@@ -6,7 +6,7 @@ starting an empty Python. So it may accept less than the models do, but nothing 
 
 from __future__ import annotations
 
-from .ids import is_work_unit
+from .ids import unit_key
 from .table import FIELDS, REQUIRED
 
 DEPTH = 32  # of lists and objects in unknown fields
@@ -41,8 +41,6 @@ def is_certainly_valid(kind: str, fields: Mapping[str, object], *, writing: bool
 
 def fits(kind: str, name: str, value: object) -> bool:
     """Return whether a value is certainly valid for a field of a known kind."""
-    if name == "wu_id":  # `codec.put_unit` writes those that the form of the line's field excludes
-        return isinstance(value, str) and is_work_unit(value)
     return is_valid_value(FIELDS[kind][name], value, writing=True)
 
 
@@ -125,12 +123,16 @@ def matches(shape: tuple[str, tuple[tuple[str, int, int], ...]], value: str) -> 
     return not value
 
 
-def _fits_text_rule(text_rule: tuple[int, str, bool, tuple[str, ...]], value: str, writing: bool) -> bool:
-    max_bytes, not_prefix, trimmed, written = text_rule
+def _fits_text_rule(
+    text_rule: tuple[int, str, bool, tuple[str, ...], str], value: str, writing: bool
+) -> bool:
+    max_bytes, not_prefix, trimmed, written, not_written = text_rule
     if max_bytes and len(value) * 4 > max_bytes and len(value.encode()) > max_bytes:
         return False
     if not_prefix and value.startswith(not_prefix):
         return False
     if trimmed and value != value.strip():
+        return False
+    if writing and not_written and unit_key(value) == not_written:
         return False
     return not written or not writing or value in written

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from .base import Address, At, CommitId, Line, Message, NodeId, Path, Record, ShortLine, Tag, Unit, WorkUnit
+from .base import Address, At, CommitId, Line, Message, NodeId, Path, Record, ShortLine, Tag, WorkUnit
 
 
 class Node(Record):
@@ -31,9 +31,6 @@ class Node(Record):
         default=(), description="Tags to find it by."
     )
     wu_id: WorkUnit | None = Field(default=None, description="The work unit that it belongs to.")
-    unit: Unit | None = Field(
-        default=None, description="A work unit that the form of `wu_id` excludes; then `wu_id` is missing."
-    )
     session_id: Address | None = Field(default=None, description="The session that it belongs to.")
     lane: ShortLine | None = Field(
         default=None, description="The lane for which it is relevant; without one, every lane."

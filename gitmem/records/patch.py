@@ -17,7 +17,6 @@ from .base import (
     Record,
     ShortLine,
     Tag,
-    Unit,
     WorkUnit,
 )
 
@@ -54,9 +53,6 @@ class Patch(Record):
     priority: Literal["P0", "P1", "P2", "P3"] | None = Field(default=None, description="The priority.")
     tags: Annotated[tuple[Tag, ...], Field(strict=False)] = Field(default=(), description="All its tags.")
     wu_id: WorkUnit | None = Field(default=None, description="The work unit that it belongs to.")
-    unit: Unit | None = Field(
-        default=None, description="A work unit that the form of `wu_id` excludes; then `wu_id` is missing."
-    )
     session_id: Address | None = Field(default=None, description="The session that it belongs to.")
     lane: ShortLine | None = Field(default=None, description="The lane for which it is relevant.")
     paths: Annotated[tuple[Path, ...], Field(strict=False)] = Field(

@@ -18,7 +18,6 @@ from .base import (
     SignalId,
     TaskId,
     TextRule,
-    Unit,
     WorkUnit,
 )
 
@@ -49,9 +48,6 @@ class Session(Record):
         default=None, description="The worktree of the session; none in a bare repository."
     )
     wu_id: WorkUnit | None = Field(default=None, description="The work unit of the session.")
-    unit: Unit | None = Field(
-        default=None, description="A work unit that the form of `wu_id` excludes; then `wu_id` is missing."
-    )
     initiative_id: ShortLine | None = Field(default=None, description="The initiative of the session.")
     lane: ShortLine | None = Field(default=None, description="The lane of the session.")
     client: ShortLine | None = Field(

@@ -18,7 +18,6 @@ from .base import (
     TaskId,
     TextRule,
     ThreadId,
-    Unit,
     WorkUnit,
 )
 
@@ -93,9 +92,6 @@ class Signal(Record):
         default="local", description="`local`, or the name of the adapter that imported it."
     )
     wu_id: WorkUnit | None = Field(default=None, description="The work unit.")
-    unit: Unit | None = Field(
-        default=None, description="A work unit that the form of `wu_id` excludes; then `wu_id` is missing."
-    )
     initiative_id: ShortLine | None = Field(default=None, description="The initiative.")
     lane: ShortLine | None = Field(default=None, description="The lane.")
     sender_role: ShortLine | None = Field(default=None, description="The role of the sender.")

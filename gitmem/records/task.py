@@ -21,7 +21,6 @@ from .base import (
     TaskId,
     TextRule,
     ThreadId,
-    Unit,
     WorkUnit,
 )
 
@@ -110,9 +109,6 @@ class Task(Record):
         default=None, description="Tasks of one caller with one key are the same task."
     )
     wu_id: WorkUnit | None = Field(default=None, description="The work unit.")
-    unit: Unit | None = Field(
-        default=None, description="A work unit that the form of `wu_id` excludes; then `wu_id` is missing."
-    )
     initiative_id: ShortLine | None = Field(default=None, description="The initiative.")
     lane: ShortLine | None = Field(default=None, description="The lane.")
     workspace_id: ShortLine | None = Field(default=None, description="Routing key of a hosted transport.")

@@ -12,7 +12,6 @@ from ..agents import caller as callers
 from ..agents import own_sessions
 from ..errors import GitmemError, UsageError
 from ..outcome import Outcome
-from ..records.codec import put_unit
 from ..records.ids import unit_key
 from ..sessions import lifecycle
 from . import notices, send
@@ -97,14 +96,10 @@ def end_session(
 
 
 def spelling(unit: str) -> str:
-    """Return the one spelling of a work unit in notices, whose texts and ids must not depend on how it was typed.
-
-    Raises:
-        UsageError: The work unit is invalid (RecordError).
-    """
+    """Return the one spelling of a work unit in notices, whose texts and ids must not depend on how it was typed."""
     key = unit_key(unit)
-    has_old_form = put_unit("signal", {"wu_id": key.upper()}).get("wu_id")
-    return key.upper() if has_old_form else key
+    name, _, number = key.rpartition("-")
+    return key.upper() if name[:1].isalpha() and name.isalnum() and number.isdigit() else key
 
 
 def announce(store: Store, caller: Caller, unit: str) -> Announced:

@@ -44,6 +44,7 @@ _WRITERS = (
 
 MERGES_MAX = 20  # merges to follow in the search for the commit that added a line
 
+_UNIT = "json_extract(l.body, '$.wu_id')"
 _SPECIALTY = "json_extract(l.body, '$.specialty_profile')"
 # The roles that a line names, as they are shown.
 _ROLES = (
@@ -140,8 +141,7 @@ def log(
 
 
 def _of_unit(db: sqlite3.Connection, wu: str, where: list[str], values: list[str]) -> None:
-    unit = "coalesce(json_extract(l.body, '$.unit'), json_extract(l.body, '$.wu_id'))"
-    where.append(f"{unit_key_sql(unit)} = ?")
+    where.append(f"{unit_key_sql(_UNIT)} = ?")
     values.append(unit_key(wu))
 
 

@@ -72,7 +72,6 @@ def test_fields_are_compared_unless_their_model_excepts_them() -> None:
             "kind",
             "schema_version",
             "mac",
-            "unit",
             f"{kind}_id",
             "idempotency_key",
             *model(kind).MAY_DIFFER,

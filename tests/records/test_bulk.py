@@ -41,10 +41,9 @@ def written(kind: str, fields: dict[str, Any], at: str = AT) -> bytes:
 
 GOOD = [written(kind, fields) for kind, fields in KINDS.items()]
 # What ends the array, opens another one, hides a name or a line in another line, or is no JSON.
-GOOD.append(GOOD[0].replace(b'"wu_id":"WU-1"', b'"unit":"fix-login"'))
+GOOD.append(GOOD[0].replace(b'"wu_id":"WU-1"', b'"wu_id":"Unlinked"'))
 ODD = [
-    GOOD[0].replace(b'"wu_id"', b'"unit":"#1","wu_id"'), GOOD[0].replace(b'"wu_id":"WU-1"', b'"unit":"a b"'),
-    GOOD[0].replace(b'"WU-1"', b'"fix-login"'), GOOD[1].replace(b'"delivery', b'"unit":"a b","delivery'),
+    GOOD[0].replace(b'"WU-1"', b'"a b"'), GOOD[1].replace(b'"delivery', b'"wu_id":"a b","delivery'),
     b"", b"]", b"],[", b"[", b"{}", b"null", b"1", b'"', b"\\", b"\xff", b"{", b"}", b"Infinity", b",",
     GOOD[0] + b"]", GOOD[0] + b"," + GOOD[1], GOOD[0][:-1], GOOD[0] + b"}", GOOD[0] + b" ", b" " + GOOD[0],
     HEAD + b',"a":[{"b":1', HEAD + b'}]}', HEAD + b',"a":[1', HEAD + b"}]}", HEAD + b',"message":"', HEAD + b'"}',
@@ -132,9 +131,3 @@ def test_defaults_are_filled_in_for_each_record() -> None:
     assert first is not None and second is not None
     assert (first["recipients"], first["origin"]) == ([], "local")
     assert first["recipients"] is not second["recipients"]
-
-
-def test_the_entry_of_clear_for_0_1_is_in_no_column() -> None:
-    """Readers of `unit` ignore it."""
-    patch = {"schema_version": "A2A.V1", "id": "patch-0001", "node_ids": ["mem-0001"], "sender_identity": "a:b:c"}  # fmt: skip
-    check([written("patch", {**patch, "unit": "fix-login", "clear": ["lane", "wu_id"]})] * 20)

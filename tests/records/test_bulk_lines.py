@@ -157,12 +157,3 @@ def test_a_line_that_is_too_long_is_not_made_with_others(tags: int) -> None:
     """The limit of a line holds for each."""
     many: list[dict[str, Any]] = [PLAIN, {**PLAIN, "tags": [f"{number:0100d}" for number in range(tags)]}]
     assert check("node", many) == (tags == 2_000) == (alone("node", many, MAC) is not None)
-
-
-@pytest.mark.parametrize("cleared", [None, ["lane"]])
-def test_a_patch_whose_work_unit_0_1_ignores_is_written_by_itself(cleared: list[str] | None) -> None:
-    """It also clears `wu_id`."""
-    fields = {"schema_version": "A2A.V1", "id": "patch-3f9k2m7q1x0z", "node_ids": ["mem-0000"],
-              "sender_identity": "a:b:c", "clear": cleared}  # fmt: skip
-    assert check("patch", [{**fields, "wu_id": "WU-1"}] * 3)
-    assert not check("patch", [{**fields, "wu_id": "fix-login"}] * 3)

@@ -84,6 +84,6 @@ def test_additive_fields_are_ignored_by_readers_of_version_0_1() -> None:
     added = {"lifecycle_role", "specialty_profile", "role_alias", "role_pack", "capabilities", "actual_ownership_scope", "model",
              "branch", "task_id"}  # fmt: skip
     assert not added & known["session"]
-    assert added | known["session"] | {"schema_version", "unit", "mac"} == set(table.FIELDS["session"])
+    assert added | known["session"] | {"schema_version", "mac"} == set(table.FIELDS["session"])
     assert "task_id" not in table.REQUIRED["signal"]
     assert not added & set(table.FILLED["session"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +16,8 @@ from gitmem.memory import (
     context,
     edit,
     listing,
-    load,
     ready,
     session_checkpoints,
-    show_node,
     summarize,
     triage,
 )
@@ -66,7 +63,6 @@ def lines_of(store: Store, kind: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("unit", FORMS)
 def test_every_kind_of_record_keeps_a_unit_as_it_was_typed(store: Store, unit: str) -> None:
-    """A line has it where 0.1 can read it: in `wu_id` only if it has the form of 0.1, else in `unit`."""
     curie, planck = start(store, "Curie", unit), start(store, "Planck")
     sent = send.send(store, planck, "look", to=["Curie"], wu=unit)
     made = edit.create(store, curie, "found", wu=unit)
@@ -78,9 +74,7 @@ def test_every_kind_of_record_keeps_a_unit_as_it_was_typed(store: Store, unit: s
     ]
     for kind in ("session", "signal", "node", "audit"):
         line = lines_of(store, kind)[0]
-        assert "unit" not in records.read(json.dumps(line, separators=(",", ":")).encode())  # type: ignore[operator]
-        named = ("wu_id", "unit") if unit == "WU-12" else ("unit", "wu_id")
-        assert (line[named[0]], named[1] in line) == (unit, False), kind
+        assert line["wu_id"] == unit, kind
 
 
 @pytest.mark.parametrize(("typed", "asked"), [*ALIKE, *(pair[::-1] for pair in ALIKE)])
@@ -161,8 +155,7 @@ def test_a_signal_on_a_unit_that_nobody_named_has_a_warning(store: Store) -> Non
         )
 
 
-def test_a_session_moves_from_a_unit_of_either_form_to_the_other(store: Store) -> None:
-    """The later record counts, although the two are in different fields of the lines."""
+def test_a_session_moves_from_one_unit_to_another(store: Store) -> None:
     curie = start(store, "Curie", "WU-1")
 
     for unit in ("fix-login", "WU-2", "#7"):
@@ -170,81 +163,8 @@ def test_a_session_moves_from_a_unit_of_either_form_to_the_other(store: Store) -
     assert lifecycle.change(store, curie, wu="").wu_id is None
 
 
-def test_version_0_1_does_not_keep_the_former_unit(store: Store) -> None:
-    """A change to a form that 0.1 ignores: it reads no work unit, this version the new one."""
-    curie = start(store, "Curie", "WU-1")
-    node = edit.create(store, curie, "found", wu="WU-1").node.id
-    lifecycle.change(store, curie, wu="fix-login")
-    edit.change(store, curie, [node], wu="fix-login", clear=["lane"])
-
-    assert units_in(bodies_of(store)) == ["fix-login", "fix-login"]
-    assert units_in(body.replace('"unit":"fix-login",', "") for body in bodies_of(store)) == [None, None]
-    (patch,) = lines_of(store, "patch")
-    assert patch["clear"] == ["lane", "wu_id"]
-    assert show_node.show(store, node).history[0].fields == {"wu_id": "fix-login", "clear": ["lane"]}
-    lifecycle.change(store, curie, wu="WU-2")
-    assert "clear" not in lines_of(store, "session")[-1]
-
-
 def bodies_of(store: Store) -> list[str]:
     return [body for (body,) in store.db().execute("SELECT body FROM line ORDER BY id")]
-
-
-def units_in(bodies: Iterable[str]) -> list[str | None]:
-    """The work unit of the session and of the node in these lines."""
-    index = index_file.in_memory(views.VIEWS, records.read_groups)
-    index.reshape()
-    insert.lines(index, 1, [body.encode() for body in bodies])
-    (session,) = index.db.execute("SELECT wu_id FROM session").fetchone()
-    (node,) = load.load(index.db, [id for (id,) in index.db.execute("SELECT id FROM node")])
-    return [session, node.wu_id]
-
-
-@pytest.mark.parametrize("cleared", [["wu_id"], ["wu_id", "lane"], ["lane"], []])
-def test_lines_with_unit_and_clear_are_read_the_same_together(cleared: list[str]) -> None:
-    """The entry for 0.1 clears nothing here; null is no work unit, and leaves it."""
-    fields = {
-        "session_id": "sess-0001",
-        "event": "change",
-        "display_name": "Curie",
-        "clone_id": "c",
-        "unit": "#7",
-    }
-    head = {"at": "2026-11-21T20:00:00.123456Z", "kind": "session", "schema_version": "A2A.V1"}
-    made = [json.dumps({**head, **fields, "unit": unit, "clear": cleared}, separators=(",", ":")).encode()
-            for unit in ("#7", None)]  # fmt: skip
-
-    alone = [records.read(line) for line in made]
-    together = {
-        number: record
-        for _, numbers, some, _ in records.read_groups(made * 20)
-        for number, record in zip(numbers, some, strict=True)
-    }
-
-    assert [together[number] for number in range(40)] == alone * 20
-    assert [each and each["clear"] for each in alone] == [[x for x in cleared if x != "wu_id"], cleared]  # type: ignore[typeddict-item]
-
-
-def test_a_line_with_both_fields_means_unit() -> None:
-    """Also where many lines are read at once; other kinds of record keep a field of that name as it is."""
-    at = '{"at":"2026-11-21T20:00:00.123456Z","kind":'
-    signal = at + '"signal","signal_id":"sig-0001","sender_identity":"a:b:c","recipients":[],"message":"m",'
-    both = (signal + '"wu_id":"WU-1","unit":"fix-login"}').encode()
-    none = (signal + '"wu_id":"WU-1","unit":null}').encode()
-    wrong = (signal + '"wu_id":"WU-1","unit":"a b"}').encode()
-    access = (
-        at + '"access","id":"access-0001","node_ids":["mem-0001"],"reader_identity":"a","unit":"a b"}'
-    ).encode()
-
-    alone = [records.read(line) for line in (both, none, wrong, access)]
-    (signals, others) = records.read_groups([*[both] * 20, access])
-
-    assert [each and (each.get("wu_id"), each.get("unit")) for each in alone] == [
-        ("fix-login", None), ("WU-1", None), None, (None, "a b"),
-    ]  # fmt: skip
-    assert [each["wu_id"] for each in signals[2]] == ["fix-login"] * 20
-    assert signals[3] is not None and set(signals[3]["wu_id"]) == {"fix-login"} and "unit" not in signals[3]
-    assert others[2][0]["unit"] == "a b"
 
 
 def test_the_units_of_the_log_are_the_same_in_any_order_of_lines(store: Store) -> None:
