@@ -7,10 +7,8 @@ A test compares the checked-in table with a fresh one.
 
 from __future__ import annotations
 
-import pkgutil
 import re
 import sys
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +67,7 @@ def compile_table() -> str:
     """Return the source of `table.py`, from the present models."""
     models = found_models()
     tables: dict[str, tuple[str, dict[str, Any]]] = {
-        "MODELS": ("str", {m.KIND: f"{m.__module__}:{m.__name__}" for m in models}),
+        "MODELS": ("str", {m.KIND: m.__name__ for m in models}),
         "STREAMS": ("str", {m.KIND: m.STREAM for m in models}),
         "FIRST_OF": ("dict[str, str]", {m.KIND: m.FIRST_OF for m in models}),
         "REQUIRED": ("tuple[str, ...]", {m.KIND: required(m) for m in models}),
@@ -86,13 +84,13 @@ def compile_table() -> str:
 
 
 def found_models() -> list[Any]:
-    """Return the model of every kind: the subclasses of Record in the modules of `gitmem.records`."""
-    import gitmem.records
+    """Return the model of every kind: the subclasses of Record in `gitmem.records.kinds`."""
+    from gitmem.records import kinds
     from gitmem.records.base import Record
 
-    for module in pkgutil.iter_modules(gitmem.records.__path__):
-        import_module(f"gitmem.records.{module.name}")
-    found = [model for model in Record.__subclasses__() if model.__module__.startswith("gitmem.records.")]
+    found = [model for model in Record.__subclasses__() if model.__module__ == kinds.__name__]
+    for model in found:
+        model.model_rebuild()
     return sorted(found, key=lambda m: (ORDER.index(m.KIND) if m.KIND in ORDER else len(ORDER), m.KIND))
 
 

@@ -46,7 +46,7 @@ def compile_types() -> str:
     from gitmem.records import table
 
     text = HEADER
-    names = {kind: table.MODELS[kind].partition(":")[2] for kind in table.FIELDS}
+    names = {kind: table.MODELS[kind] for kind in table.FIELDS}
     for kind, fields in table.FIELDS.items():
         types = {field: written(form, exact=False) for field, form in fields.items()}
         filled = [field for field in table.FILLED[kind] if field != VERSION]

@@ -15,22 +15,24 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from .access import Access
-    from .audit import Audit
-    from .claim import Claim
-    from .commit import Commit
     from .groups import Group
-    from .name import Name
-    from .node import Node
-    from .patch import Patch
-    from .receipt import Receipt
+    from .kinds import (
+        Access,
+        Audit,
+        Claim,
+        Commit,
+        Name,
+        Node,
+        Patch,
+        Receipt,
+        Relation,
+        Session,
+        Signal,
+        Task,
+        TaskEvent,
+    )
     from .record_types import ReadKind
-    from .relation import Relation
-    from .session import Session
     from .shown_types import Show
-    from .signal import Signal
-    from .task import Task
-    from .task_event import TaskEvent
 
 KINDS = tuple(MODELS)
 ID_FIELDS = {kind: fields[0] for kind, fields in REQUIRED.items()}  # the id is each model's first field
@@ -120,11 +122,7 @@ def schema(kind: str) -> dict[str, Any]:
     Raises:
         RecordError: There is no such kind.
     """
-    if kind in OBJECTS:
-        from . import role_objects
-
-        return role_objects.schema(kind)
-    if kind not in MODELS:
+    if kind not in MODELS and kind not in OBJECTS:
         named = ", ".join((*KINDS, *OBJECTS))
         raise RecordError(f"{kind!a} is not a kind of record or an object in one; valid are {named}")
     from . import models
@@ -134,9 +132,8 @@ def schema(kind: str) -> dict[str, Any]:
 
 def __getattr__(name: str) -> Any:
     """Import a model by its class name on first use."""
-    for kind, place in MODELS.items():
-        if place.endswith(f":{name}"):
-            from . import models
+    if name in MODELS.values():
+        from . import kinds
 
-            return models.model(kind)
+        return getattr(kinds, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

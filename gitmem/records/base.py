@@ -158,7 +158,7 @@ Message = Annotated[
 class Record(BaseModel):
     """One line of the log. Each kind is a subclass in its own module."""
 
-    model_config = ConfigDict(frozen=True, extra="allow", strict=True)
+    model_config = ConfigDict(frozen=True, extra="allow", strict=True, defer_build=True)
 
     KIND: ClassVar[str]
     STREAM: ClassVar[str]  # the folder of the log for its lines

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from pydantic import ValidationError
 
-from .base import FORMS, Record
+from . import kinds
+from .base import FORMS
 from .table import MODELS
 
 TYPE_CHECKING = False
@@ -14,15 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from pydantic import BaseModel
     from pydantic_core import ErrorDetails
 
 _SHOWN = 60  # characters of a rejected value in an error message
 
 
-def model(kind: str) -> type[Record]:
-    """Return the model of a known kind."""
-    module, _, name = MODELS[kind].partition(":")
-    found: type[Record] = getattr(import_module(module), name)
+def model(kind: str) -> type[BaseModel]:
+    """Return the model of a known kind, or of an object in records by its name."""
+    found: type[BaseModel] = getattr(kinds, MODELS.get(kind, kind))
     return found
 
 
@@ -37,7 +36,7 @@ def first_error(record: Mapping[str, object], *, writing: bool) -> str | None:
 
 
 def schema(kind: str) -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of the lines of a known kind."""
+    """Return the JSON Schema (draft 2020-12) of the lines of a known kind, or of an object in them."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **model(kind).model_json_schema()}
 
 

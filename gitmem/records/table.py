@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from typing import Any
 
 MODELS: dict[str, str] = {
-    'signal': 'gitmem.records.signal:Signal',
-    'receipt': 'gitmem.records.receipt:Receipt',
-    'session': 'gitmem.records.session:Session',
-    'name': 'gitmem.records.name:Name',
-    'node': 'gitmem.records.node:Node',
-    'patch': 'gitmem.records.patch:Patch',
-    'relation': 'gitmem.records.relation:Relation',
-    'access': 'gitmem.records.access:Access',
-    'audit': 'gitmem.records.audit:Audit',
-    'task': 'gitmem.records.task:Task',
-    'task_event': 'gitmem.records.task_event:TaskEvent',
-    'claim': 'gitmem.records.claim:Claim',
-    'commit': 'gitmem.records.commit:Commit',
+    'signal': 'Signal',
+    'receipt': 'Receipt',
+    'session': 'Session',
+    'name': 'Name',
+    'node': 'Node',
+    'patch': 'Patch',
+    'relation': 'Relation',
+    'access': 'Access',
+    'audit': 'Audit',
+    'task': 'Task',
+    'task_event': 'TaskEvent',
+    'claim': 'Claim',
+    'commit': 'Commit',
 }
 STREAMS: dict[str, str] = {
     'signal': 'signals',

@@ -15,7 +15,7 @@ from cli import app, shared_options
 from cli.mcp import server
 from cli.shared_options import Option
 from gitmem.memory import context, listing, node_fields, profile, ready, search
-from gitmem.records.signal import Signal
+from gitmem.records.kinds import Signal
 from gitmem.signals import inbox, send, signal_options
 from tools import compile_parser
 

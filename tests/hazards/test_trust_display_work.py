@@ -16,8 +16,7 @@ import pytest
 
 from gitmem import records
 from gitmem.records import models
-from gitmem.records.role_objects import OBJECTS
-from gitmem.records.task_event import EVENTS
+from gitmem.records.kinds import EVENTS
 
 from .forging import NOW, PROGRAM, Hub, hours_later, line
 from .test_trust_display import AXIS, HIDDEN, NAME, ONE_LINE, TEXT, _strings, check
@@ -83,10 +82,9 @@ def structure(field: str) -> dict[str, Any]:
     """Return an object whose keys are those that readers know, and one that they don't know."""
     found: dict[str, Any] = {TEXT: f"{field}.odd={TEXT}{LINES}"}
     kind = {"role": "AgentRoleDescriptor", "scope": "OwnershipScope"}.get(field.rpartition("_")[2])
-    for model in (each for each in OBJECTS if each.__name__ == kind):
-        for key, rule in model.model_json_schema()["properties"].items():
-            text = f"{field}.{key}={TEXT}{LINES}"
-            found[key] = [text] if rule.get("type") == "array" else text
+    for key, rule in models.schema(kind)["properties"].items() if kind else ():
+        text = f"{field}.{key}={TEXT}{LINES}"
+        found[key] = [text] if rule.get("type") == "array" else text
     return found | {
         key: structure(key) if key in KEYS else f"{field}.{key}={TEXT}{LINES}" for key in KEYS.get(field, ())
     }

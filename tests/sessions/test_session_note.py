@@ -11,7 +11,7 @@ from gitmem.agents import presence, session_view
 from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
 from gitmem.log.entry import CommitMessage
-from gitmem.records.session import CLEARABLE
+from gitmem.records.kinds import CLEARABLE
 from gitmem.sessions import lifecycle, roster, session_fields
 from gitmem.signals import send
 
