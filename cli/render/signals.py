@@ -103,6 +103,8 @@ def _in_force(found: Standing) -> str:
     proposals = " and ".join(map(_proposal, found.in_force))
     if found.agreed_on is not None:
         return f"{paint('agreed on', 'good')} {proposals}"
+    if found.settled:
+        return f"{sanitize(found.settled)}: {proposals}"
     return f"{'these conflict' if len(found.in_force) > 1 else 'in force'}: {proposals or 'nothing, all was withdrawn'}"
 
 
@@ -176,10 +178,12 @@ def _agreement(found: Converged) -> str:
         return f"{found.proposal.signal_id} was withdrawn by {sanitize(found.proposal.by_name or found.proposal.by, keep='')}; {now}"
     if not found.in_force:
         return "all proposals were withdrawn; nothing is in force"
-    if not total:
-        return "nobody was asked, so nobody can agree"
     if found.replaced and found.proposal is not None:
         return f"{found.proposal.signal_id} was replaced by {proposals}; ask about that"
+    if found.settled and not found.converged:
+        return f"{sanitize(found.settled)}, so nobody is asked any more: {proposals}"
+    if not total:
+        return "nobody was asked, so nobody can agree"
     if found.converged:
         return f"{'all' if total > 1 else 'the'} {parties} agreed on {proposals}"
     if found.ambiguous:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import sqlite3
 
     from ..index.rows import Rows
-    from ..records.shown_types import ShownSignal
 
 ADVANCED, ADVANCED_ROWS = 8, 300_000  # cursors moved at once, and broadcasts read for that
 ADVANCE_ROWS = 100  # the cost of moving one cursor without any broadcast, in broadcasts read
@@ -249,12 +248,6 @@ def settled(db: sqlite3.Connection, task_id: str | None) -> str | None:
     if is_finished or replaced == 1:
         return str(state) if is_finished else "replaced"
     return f"taken by {holder}" if holder else "taken before"
-
-
-def put_settled(db: sqlite3.Connection, fields: ShownSignal) -> None:
-    """Set `settled` in a signal for an answer, if it asks for a decision on a task that needs none."""
-    if fields.get("requires_ack") and (why := settled(db, fields.get("task_id"))):
-        fields["settled"] = why
 
 
 def line_of(db: sqlite3.Connection, signal_id: str) -> bytes:

@@ -98,13 +98,13 @@ class ThreadState(TypedDict):
     """A thread of which the page has a signal; `more` of its signals are left out.
 
     `in_force`: The proposal that all agreed to, else the latest one, or those that conflict; left out for the first signal.
-    `state`: `converged` (all agreed), `rejected`, `countered`, `open` (an answer is missing), `ambiguous` (an id has several
-    texts), `notice` (nobody was asked: information, or a broadcast), or `large` (too large to evaluate).
+    `state`: `converged` (all agreed), `rejected`, `countered`, `open` (an answer is missing),
+    `settled` (somebody has taken its task, or that has ended), `ambiguous` (an id has several texts), `notice` (nobody was asked: information, or a broadcast), or `large` (too large to evaluate).
     """
 
     id: str
     root: NotRequired[str]
-    state: Literal["converged", "rejected", "countered", "open", "ambiguous", "notice", "large"]
+    state: Literal["converged", "rejected", "countered", "open", "settled", "ambiguous", "notice", "large"]
     stands: list[Stand]
     title: str
     in_force: NotRequired[list[ProposalMark]]

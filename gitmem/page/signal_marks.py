@@ -123,7 +123,8 @@ class SignalMarks:
             words = set(stands.values())
             state["state"] = (
                 "converged" if found.agreed_on is not None
-                else "rejected" if "reject" in words else "countered" if "counter" in words else "open"
+                else "rejected" if "reject" in words else "settled" if found.settled
+                else "countered" if "counter" in words else "open"
             )  # fmt: skip
         if list(found.in_force) != [root.id]:
             state["in_force"] = [self._proposal(each) for each in found.in_force.values()]

@@ -36,6 +36,11 @@ def check_intent(name: str) -> str:
     return upper
 
 
+def asks(record: SignalRecord | ShownSignal) -> bool:
+    """Return whether a signal asks its recipients, or the parties of its thread, for a decision."""
+    return bool(record.get("requires_ack")) or record["intent"] in ASKS
+
+
 def may_contradict(record: SignalRecord) -> bool:
     """Return whether a signal names a task, or may say that a work unit is done: see `task_records`."""
     return bool(

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from .. import records
 from ..mailbox.content import content_of, digest_bytes
-from . import ASKS, DECISIONS, graph
+from . import ASKS, DECISIONS, asks, graph
 from .causality import earlier, heads_of_each, root
 
 TYPE_CHECKING = False
@@ -80,7 +80,7 @@ class FoldedThread:
     @cached_property
     def asks(self) -> bool:
         """Whether its parties are asked for a decision: by the root, or by a later proposal."""
-        return bool(self.parties) and any(map(_asks, self.proposals.values()))
+        return bool(self.parties) and any(asks(each.record) for each in self.proposals.values())
 
     @cached_property
     def ambiguous(self) -> list[str]:
@@ -194,6 +194,12 @@ class FoldedThread:
             return why and f"replaced by {now}"
         return f"withdrawn; now in force: {now}" if now else "withdrawn; nothing is in force"
 
+    @cached_property
+    def settled(self) -> str:
+        """Why nobody owes an answer to what is in force: who has taken its task, or how that ended; "" if there is no such."""
+        every = [each.settled for each in self.in_force.values()]
+        return " and ".join(dict.fromkeys(filter(None, every))) if all(every) else ""
+
     def asks_about(self, names: Collection[str], id: str) -> list[str]:
         """Return the signals to which a reader owes an answer and is told so by a signal.
 
@@ -218,7 +224,7 @@ class FoldedThread:
             names: The names of the reader.
         """
         signal = self.signals.get(id)
-        if signal is None or not _asks(signal):
+        if signal is None or signal.settled or not asks(signal.record):
             return False
         if id not in self.proposals or not self.parties:
             # Nobody agrees to the proposal of somebody else than a party: that would be on another one.
@@ -260,18 +266,15 @@ class FoldedThread:
     def asked(self) -> list[str]:
         """The parties that are asked: all but the root's sender, as long as it stands by the root and that is in force.
 
-        Nobody is asked if nothing is in force.
+        Nobody is asked if nothing is in force; if that is settled, only who has decided on it is listed.
         """
         if self.root is None or (self.parties and not self.in_force):
             return []
         sender, *others = self.parties or [""]
         at = self.position(sender)
         stands_by = at is not None and at.agrees_to(self.root.id) and list(self.in_force) == [self.root.id]
-        return others if stands_by else list(self.parties)
-
-
-def _asks(signal: ThreadSignal) -> bool:
-    return bool(signal.record.get("requires_ack")) or signal.record["intent"] in ASKS
+        asked = others if stands_by else list(self.parties)
+        return [each for each in asked if self.stands(each)[0] != "pending"] if self.settled else asked
 
 
 def contents(signal: ThreadSignal) -> set[bytes]:

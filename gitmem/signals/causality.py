@@ -26,11 +26,14 @@ class ThreadSignal:
     Lines start with their time, so they sort by `(at, bytes)`; the lowest line is displayed.
     """
 
-    __slots__ = ("_named", "_recipients", "counts", "id", "line", "lines", "record", "void")
+    __slots__ = ("_named", "_recipients", "counts", "id", "line", "lines", "record", "settled", "void")
 
-    def __init__(self, record: SignalRecord, lines: Iterable[bytes], *, counts: bool = True) -> None:
+    def __init__(
+        self, record: SignalRecord, lines: Iterable[bytes], *, counts: bool = True, settled: str | None = None
+    ) -> None:
         self.record = record
         self.counts = counts  # False for an answer to a line that does not exist: no decision
+        self.settled = settled  # why nobody owes an answer: who has taken its task, or how that ended
         self.void = False  # True for a decision of a proposer, one of the two in another's name: no decision
         self.id = record["signal_id"]
         self.lines = sorted(lines)

@@ -7,7 +7,7 @@ from ..agents import presence
 from ..agents.serialize import sender_name_from
 from ..mailbox import mailbox_view, receipts
 from ..text.shell_quote import quote
-from . import ASKS, conflicts, may_contradict, message_frame
+from . import asks, conflicts, may_contradict, message_frame
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,7 +87,8 @@ class PageContext:
         if record is None:
             return None
         fields = records.shown(record)
-        mailbox_view.put_settled(self._db, fields)
+        if asks(record) and (why := mailbox_view.settled(self._db, record.get("task_id"))):
+            fields["settled"] = why
         recorded = receipts.states(self._db, signal_id, content).get(self._reader)
         fields["delivery_state"] = recorded
         if content is None:
@@ -111,7 +112,7 @@ class PageContext:
         signal_id = record["signal_id"]
         thread_id = record.get("thread_id") or signal_id
         if mailbox_view.is_only_signal(self._db, thread_id, signal_id):
-            if record["recipients"] and (record.get("requires_ack") or record["intent"] in ASKS):
+            if record["recipients"] and asks(record):
                 fields["owed"] = True
             return
         from . import threads

@@ -6,7 +6,7 @@ from ..agents import own_sessions
 from ..errors import UsageError
 from ..text.sanitize import sanitize
 from ..text.shell_quote import command
-from . import ASKS, DECISIONS, has_conflict
+from . import ASKS, DECISIONS, asks, has_conflict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def remarks(record: SignalRecord) -> list[str]:
     own = (record["sender_identity"], record.get("sender_session"))
     asks_nobody = all(each in own for each in record["recipients"])
     found = []
-    if not answers and asks_nobody and (record.get("requires_ack") or intent in ASKS):
+    if not answers and asks_nobody and asks(record):
         found.append("This signal asks nobody, so the thread cannot converge; ask somebody with --to NAME.")
     if not answers and intent in DECISIONS:
         flag = f"--{intent.lower()}"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from .. import records
+from ..mailbox import mailbox_view
 from ..mailbox.content import counts, digests_of
+from . import asks
 from .agreement import FoldedThread
 from .causality import ThreadSignal
 from .own_decisions import SessionNames, void_own_decisions
@@ -102,9 +104,12 @@ class ThreadLines:
         answered = {to for record in first.values() if (to := record.get("reply_to"))}
         digests = digests_of(self._db, answered) if answered else {}
         self._said.update(dict.fromkeys(named))
+        tasks = {each.get("task_id") for each in first.values() if asks(each)}
+        settled = {task: mailbox_view.settled(self._db, task) for task in tasks}
         for id, record in first.items():
             answer = (record.get("reply_to"), record.get("answers_digest"), record["origin"])
-            self._said[id] = ThreadSignal(record, lines[id], counts=counts(*answer, digests))
+            why = settled[record.get("task_id")] if asks(record) else None
+            self._said[id] = ThreadSignal(record, lines[id], counts=counts(*answer, digests), settled=why)
 
 
 class ThreadCache:

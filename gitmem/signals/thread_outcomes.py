@@ -56,10 +56,11 @@ class Standing(Outcome):
         asks: Whether the thread asks for a decision.
         agreed_on: The proposal that every party has agreed to; None if there is none.
         in_force: That proposal, else the latest one; several that were written without knowledge of each other conflict.
+        settled: Why nobody owes it an answer any more: who has taken its task, or how that ended; "" if somebody may.
         ambiguous: The ids of signals with several contents.
     """
 
-    __slots__ = ("thread_id", "root", "recipients", "asks", "agreed_on", "in_force", "ambiguous")
+    __slots__ = ("thread_id", "root", "recipients", "asks", "agreed_on", "in_force", "settled", "ambiguous")
 
     def __init__(self, thread_id: str, found: FoldedThread, names: ShownNames | None) -> None:
         self.thread_id = thread_id
@@ -68,6 +69,7 @@ class Standing(Outcome):
         self.asks = found.asks
         self.agreed_on = Proposal(found.agreed_on, names) if found.agreed_on is not None else None
         self.in_force = [Proposal(each, names) for each in found.in_force.values()]
+        self.settled = found.settled
         self.ambiguous = found.ambiguous
 
 
@@ -75,8 +77,8 @@ class Thread(Standing):
     """A thread: its signals (but for `more` after the first), each after those it answers, and what it says now."""
 
     __slots__ = (
-        "thread_id", "root", "signals", "more", "recipients", "asks", "agreed_on", "in_force", "ambiguous",
-        "warnings", "next",
+        "thread_id", "root", "signals", "more", "recipients", "asks", "agreed_on", "in_force", "settled",
+        "ambiguous", "warnings", "next",
     )  # fmt: skip
 
     def __init__(self, thread_id: str, found: FoldedThread, names: ShownNames) -> None:
@@ -97,7 +99,7 @@ class Converged(Standing):
     """
 
     __slots__ = (
-        "thread_id", "root", "proposal", "converged", "agreed_on", "in_force", "replaced", "withdrawn", "recipients", "agreed",
+        "thread_id", "root", "proposal", "converged", "agreed_on", "in_force", "settled", "replaced", "withdrawn", "recipients", "agreed",
         "rejected", "countered", "pending", "ambiguous", "commit", "warnings", "next",
     )  # fmt: skip
 
@@ -119,8 +121,8 @@ class Converged(Standing):
 
     @property
     def is_settled(self) -> bool:
-        """Whether waiting changes nothing: it has converged, the proposal is not in force, or nobody is asked."""
-        return self.converged or self.replaced or self.withdrawn or not self.recipients
+        """Whether waiting changes nothing: it has converged, the proposal is not in force, or nobody is asked any more."""
+        return self.converged or self.replaced or self.withdrawn or bool(self.settled) or not self.recipients
 
     def _those(self, *decisions: str) -> Sequence[str]:
         return [each.identity for each in self.recipients if each.decision in decisions]

@@ -9,7 +9,7 @@ from ..agents.caller_identity import other_workspaces
 from ..agents.serialize import sender_name_from
 from ..errors import UsageError, check_limit
 from ..index.resolve_id import resolve, thread_of
-from ..mailbox import mailbox_view, receipts
+from ..mailbox import receipts
 from ..sync import whereabouts
 from ..text.sanitize import sanitize
 from ..text.shell_quote import command
@@ -107,7 +107,7 @@ def thread(store: Store, id: str, caller: Caller | None = None, *, limit: int | 
     theirs = other_workspaces(caller, (each.record.get("workspace_id") for each in found.signals.values()))
     outcome.warnings += [theirs] if theirs else []
     outcome.warnings += _away(store, outcome)
-    owed = _owed(db, found, caller)
+    owed = _owed(found, caller)
     marks, names = forgeries.SenderWarnings(store, own_person(store)), presence.names_by_session(db)
     tasks = TaskRecords(db)
     every = list(causality.in_order(found.signals, found.edges))
@@ -115,7 +115,6 @@ def thread(store: Store, id: str, caller: Caller | None = None, *, limit: int | 
     for signal in (every[0], *every[outcome.more + 1 :]):
         fields = records.shown(signal.record)
         fields["sender_name"] = sender_name_from(names, signal.record)
-        mailbox_view.put_settled(db, fields)
         put_settled(fields, found)
         tasks.put(fields, signal.record)
         marks.put(fields, signal.line)
@@ -137,8 +136,8 @@ def thread(store: Store, id: str, caller: Caller | None = None, *, limit: int | 
 
 
 def put_settled(fields: ShownSignal, found: FoldedThread) -> None:
-    """Set `settled` in a signal for an answer if it is a proposal that was replaced or withdrawn."""
-    if "settled" not in fields and (why := found.end_text(fields["signal_id"])):
+    """Set `settled` in a signal for an answer: what became of its task, or that its proposal was replaced or withdrawn."""
+    if why := found.signals[fields["signal_id"]].settled or found.end_text(fields["signal_id"]):
         fields["settled"] = why
 
 
@@ -172,7 +171,7 @@ def _next(outcome: Thread, asked: Sequence[SignalRecord]) -> list[str]:
     if asked or plain:
         decide = [each for record in asked for each in next_steps.decide(record)]
         found += decide or [command("gitmem", "reply", plain[-1], "your reply")]
-    if outcome.recipients:
+    if outcome.recipients and not outcome.settled:
         found.append(command("gitmem", "converged", outcome.thread_id))
     if outcome.more:
         total = len({each["signal_id"] for each in outcome.signals}) + outcome.more
@@ -180,7 +179,7 @@ def _next(outcome: Thread, asked: Sequence[SignalRecord]) -> list[str]:
     return found
 
 
-def _owed(db: sqlite3.Connection, found: FoldedThread, caller: Caller | None) -> list[ThreadSignal]:
+def _owed(found: FoldedThread, caller: Caller | None) -> list[ThreadSignal]:
     """Return the signals to which the caller owes an answer."""
     if caller is None:
         return []
@@ -190,7 +189,6 @@ def _owed(db: sqlite3.Connection, found: FoldedThread, caller: Caller | None) ->
         if ((found.parties and signal.id in found.proposals) or any(map(signal.is_for, caller.ids)))
         and found.owes(caller.ids, signal.id)
         and signal.id not in found.ambiguous
-        and not mailbox_view.settled(db, signal.record.get("task_id"))
     ]
 
 
@@ -215,7 +213,7 @@ def converged(store: Store, id: str, *, caller: Caller | None = None) -> Converg
     _put_delivery(db, outcome, found, root)
     outcome.warnings = [*forgeries.in_thread(db, found.signals), *unmatched(db, found.signals)]
     outcome.commit = store.index.tip
-    outcome.next = _next_of(store, outcome, _questions(found, _owed(db, found, caller)), caller)
+    outcome.next = _next_of(store, outcome, _questions(found, _owed(found, caller)), caller)
     outcome.warnings += _away(store, outcome)
     whereabouts.add_unread(store, outcome)
     moved_back.add_warning(store, outcome)

@@ -204,28 +204,23 @@ def _thread(
         return None
     found = AgreedThread(thread_id, by)
     names = presence.names_by_reader(db)
-    root = folded.root.record
     found.in_force = [Proposal(each, names) for each in folded.in_force.values()]
     found.agreed_on = found.in_force[0] if folded.agreed_on is not None else None
     answers = _answers(db, task) if task is not None else {}
     answered = {each for sender in answers for each in sender}
-    # What one of several has taken asks nobody any more.
-    is_over = (
-        task is not None
-        and root.get("task_id") == task.record["task_id"]
-        and bool(task.takes or task.is_finished)
-    )
     before = FoldedThread(
         {id: each for id, each in signals.items() if parse_at(each.record["at"]) <= committed}
     )
-    found.replaced = bool(before.asked) and before.in_force.keys() != folded.in_force.keys()
+    found.replaced = bool(before.in_force) and before.in_force.keys() != folded.in_force.keys()
     found.ended = next(filter(None, map(folded.ended, before.in_force)), "") if found.replaced else ""
     lists = {"agree": found.agreed, "reject": found.rejected, "pending": found.pending}
     for reader in list(folded.parties if folded.in_force else ())[:RECIPIENTS_MAX]:
         name = names.get(reader) or reader
         now, _ = folded.stands(reader)
         is_author = any(each.is_by(reader) for each in folded.in_force.values())
-        if not (is_author and now != "reject") and (now != "pending" or not (is_over or reader in answered)):
+        if not (is_author and now != "reject") and (
+            now != "pending" or not (folded.settled or reader in answered)
+        ):
             lists[now].append(name)
         if reader in before.asked and before.stands(reader)[0] == "agree":
             found.agreed_then.append(name)

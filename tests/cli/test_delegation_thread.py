@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 import gitmem
 from gitmem.log.entry import CommitMessage
+from gitmem.page import page_data
 
 from .conftest import Run, Said
 
@@ -255,3 +257,76 @@ def test_m5_each_recipients_age_is_shown(run: Run, start: Start) -> None:
     assert "note: Bohr holds reviewer/docs; its last record: just now." in said.out
     said = run("delegate", "x", "--to", "role:reviewer/docs", "--wu", "WU-7", session=planck)
     assert "note: Bohr holds reviewer/docs; its last record: just now." in said.out
+
+
+@pytest.mark.parametrize(
+    ("steps", "settled", "state"),
+    [
+        (["take"], "taken by test:worker:bohr", "settled"),
+        (["take", "ask"], "taken by test:worker:bohr", "settled"),
+        (["take", "release"], "taken before", "settled"),
+        (["take", "done"], "completed", "settled"),
+        (["take", "done", "seal"], "completed", "settled"),
+        (["take", "fail"], "failed", "settled"),
+        (["cancel"], "canceled", "settled"),
+        (["reject"], "rejected", "rejected"),
+    ],
+)
+def test_a_settled_task_asks_nobody(
+    steps: list[str],
+    settled: str,
+    state: str,
+    run: Run,
+    start: Start,
+    delegate: Callable[..., Delegated],
+    repo: Path,
+) -> None:
+    """`converged`, `thread`, the page, the gate and the unread line say what became of it, and propose no waiting."""
+    bohr = start("Bohr")
+    planck, id, signal = delegate()
+    assert run("converged", signal, "--json").json["settled"] == ""
+    words = {
+        "take": (bohr, "task", "take", id), "ask": (bohr, "task", "ask", id, "Which?"),
+        "release": (bohr, "task", "release", id, "--reason", "ill"), "done": (bohr, "task", "done", id, "ok"),
+        "fail": (bohr, "task", "done", id, "no disk", "--failed"), "seal": (planck, "task", "seal", id),
+        "cancel": (planck, "task", "cancel", id), "reject": (bohr, "reply", signal, "no", "--reject"),
+    }  # fmt: skip
+    for step in steps:
+        session, *args = words[step]
+        assert run(*args, session=session).status == 0
+
+    for who in (planck, bohr):
+        found = run("converged", signal, "--json", session=who)
+        assert (found.status, found.json["settled"], found.json["pending"]) == (1, settled, [])
+        assert not any(
+            word in each for each in found.json["next"] for word in ("--wait", "--agree", "task take")
+        )
+        began = time.monotonic()
+        said = run("converged", signal, "--wait", "60s", session=who)
+        assert (
+            time.monotonic() - began < 30
+            and said.status == 1
+            and f"{settled}, so nobody is asked any more: {signal}" in said.out
+        )
+        said = run("thread", signal, session=who)
+        assert f"\n{settled}: {signal} by Planck: Write it\n" in said.out and "pending" not in said.out
+        assert "converged" not in said.out
+        run("inbox", session=who)
+        assert run("gate", "--wu", "WU-7", session=who).status == 0
+        assert "wants an answer" not in run("roster", session=who).err
+    with gitmem.open(str(repo)) as log:
+        (thread,) = page_data.collect(log.store)["threads"]
+    assert thread["state"] == state and all(how != "pending" for _, how in thread["stands"])
+
+
+def test_a_counter_before_the_take_is_still_asked(
+    run: Run, start: Start, delegate: Callable[..., Delegated]
+) -> None:
+    """Only what asks for the settled task is settled, not another proposal in its thread."""
+    bohr = start("Bohr")
+    planck, id, signal = delegate()
+    counter = run("reply", signal, "Only the half", "--counter", "-q", session=bohr).out.strip()
+    run("task", "take", id, session=bohr)
+    found = run("converged", counter, "--json", session=planck).json
+    assert (found["settled"], found["pending"]) == ("", ["test:worker:planck"])
+    assert found["next"][0] == f"gitmem reply {counter} agreed --agree"

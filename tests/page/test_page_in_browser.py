@@ -430,7 +430,7 @@ def test_tasks_say_what_they_wait_for_who_has_them_and_that_a_lease_is_over(show
     first.update(text="Try it", state="failed", state_text="failed", open=False, holder="a3", to="a2", thread="thread-0", wu="WU-77")  # fmt: skip
     second.update(text="Test it", state="working", state_text="working", open=True, blocked_by=[], waits_for=["task-0"], until=data["made"] - 3_600_000)  # fmt: skip
     data["board"]["open_tasks"] = [each["id"] for each in data["tasks"] if each["open"]]
-    data["threads"][0].update(stands=[("a2", "pending")], state="open")
+    data["threads"][0].update(stands=[], state="settled")
     claim, commit = data["claims"][1], data["commits"][1]
     claim.update(task="task-0", wu="WU-1")
     commit.update(task="task-0", wu="WU-1")
@@ -447,9 +447,10 @@ def test_tasks_say_what_they_wait_for_who_has_them_and_that_a_lease_is_over(show
     browser.run("gitmemPage.open('task', 'task-0')")
     assert "Test it waited for it working" in browser.text("#detail .facts").replace("\n", " ")
     browser.run("gitmemPage.open('thread', 'thread-0')")
-    assert browser.run("return [...document.querySelectorAll('#detail .stands li')].map((each) => each.innerText)") == [
-        f"{names['a2']} was asked first", f"{names['a3']} took the task: failed",
-    ]  # fmt: skip
+    assert browser.run(
+        "return [...document.querySelectorAll('#detail .stands li')].map((each) => each.innerText)"
+    ) == [f"{names['a3']} took the task: failed"]
+    assert "failed 5 signals" in browser.text("#detail").replace("\n", " ")
     for kind, row in (("claim", claim), ("commit", commit)):
         browser.run("gitmemPage.open(arguments[0], arguments[1])", kind, row["id"])
         assert "WU-1, its task is of WU-77" in browser.text("#detail .facts")

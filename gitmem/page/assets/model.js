@@ -5,7 +5,7 @@
   const LISTS = ["notes", "agents", "sessions", "signals", "threads", "tasks", "claims", "commits", "branches", "nodes", "relations"];
 
   const STATES = { converged: ["agreed by all", "good"], rejected: ["rejected", "bad"], countered: ["countered", "warn"],
-    open: ["open", "warn"], ambiguous: ["ambiguous", "bad"], notice: ["notice", ""], large: ["too large to evaluate", "warn"] };
+    open: ["open", "warn"], settled: ["settled", ""], ambiguous: ["ambiguous", "bad"], notice: ["notice", ""], large: ["too large to evaluate", "warn"] };
 
   const by = (rows) => new Map(rows.map((row) => [row.id, row]));
   const grouped = (rows, key) => {

@@ -12,7 +12,7 @@
   const isFailed = (task) => !task.open && /fail|reject|cancel|refus|expire/u.test(task.state);
   const taskState = (task) => badge(task.state_text ?? task.state, task.open ? "warn" : isFailed(task) ? "bad" : "good");
   const threadState = (thread) => { // nobody owes an answer to the request for a task once it is taken: its state says more
-    const task = thread.state === "open" && page.model.taskOf.get(thread.id);
+    const task = thread.state === "settled" && page.model.taskOf.get(thread.id);
     return task ? taskState(task) : badge(...has(STATES, thread.state));
   };
   const claimState = (claim) => badge(claim.state, Object.hasOwn(CLAIMS, claim.state) ? CLAIMS[claim.state] : "");
@@ -25,12 +25,12 @@
   };
   const stands = (thread) => {
     const task = page.model.taskOf.get(thread.id);
-    const took = (agent) => task && (task.taken || task.ended) && (agent === task.to || agent === task.holder);
+    const took = (agent) => task?.holder === agent && (task.taken || task.ended);
     const rows = thread.stands ?? [];
     const isMissing = task?.holder && !rows.some(([agent]) => agent === task.holder);
-    const work = (agent) => (agent !== task.holder ? "was asked first" : task.open ? "has taken the task" : `took the task: ${task.state_text ?? task.state}`);
+    const work = () => (task.open ? "has taken the task" : `took the task: ${task.state_text ?? task.state}`);
     return (isMissing ? [...rows, [task.holder, "pending"]] : rows).map(([agent, how]) =>
-      el("li", {}, name(agent), " ", how === "pending" && took(agent) ? badge(work(agent), "") : badge(...has(STANDS, how))));
+      el("li", {}, name(agent), " ", how === "pending" && took(agent) ? badge(work(), "") : badge(...has(STANDS, how))));
   };
   /** The tasks that a task waits for, then those that it waited for, each with who has it. */
   const waiting = (task, most = 8, long = 50) => {
