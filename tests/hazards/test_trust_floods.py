@@ -56,6 +56,12 @@ def cpu(peer: Peer) -> tuple[Answer, float]:
     return answer, after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
 
+def remembered(peer: Peer) -> list[str]:
+    """The rows of what the next sync does not fetch again."""
+    (file,) = (peer.path / ".git/gitmem/refused-commits").iterdir()
+    return file.read_text().splitlines()
+
+
 @pytest.mark.deep
 def test_a_flood_of_refused_outboxes_stops_no_exchange(town: Town, two: tuple[Peer, Peer]) -> None:
     """Each clone's first sync sends and brings lines, in seconds; the answer names some refs and the number of the rest."""
@@ -74,7 +80,7 @@ def test_a_flood_of_refused_outboxes_stops_no_exchange(town: Town, two: tuple[Pe
     assert b.messages() >= {"one", "from a", "from b"}
     a.sync()
     assert a.messages() >= {"one", "from a", "from b"}
-    assert len((a.path / ".git/gitmem/refused").read_text().splitlines()) > 20, "the second sync goes on"
+    assert len(remembered(a)) > 20, "the second sync goes on"
 
 
 @pytest.mark.deep
@@ -90,8 +96,7 @@ def test_an_honest_outbox_among_refused_ones_is_taken_in(town: Town, two: tuple[
     assert "waiting" in a.messages()
     assert not town.tip(f"refs/gitmem/outbox/{honest}"), "it was folded"
     assert "not fetched yet" not in answers[-1].text and "55 more" in answers[-1].remote["message"]
-    rows = (a.path / ".git/gitmem/refused").read_text().splitlines()
-    assert sorted(row.partition(" ")[0] for row in rows) == sorted(made)
+    assert sorted(row.partition(" ")[0] for row in remembered(a)) == sorted(made)
 
 
 def test_a_name_that_only_ends_like_a_place_is_none(town: Town, two: tuple[Peer, Peer]) -> None:
