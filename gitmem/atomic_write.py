@@ -13,14 +13,15 @@ TEMPORARY = ".tmp-"
 
 
 def replace(
-    path: str, content: bytes, *, durable: bool = False, private: bool = False, keep: bool = False
+    path: str, content: bytes, *, durable: bool = False, private: bool | str = False, keep: bool = False
 ) -> None:
     """Replace the content of a file atomically.
 
     Args:
         durable: Sync the file to disk; the caller syncs its folder. Without it the file may be empty or old after a
             power loss.
-        private: Let only this user read and write the file, even in a repository that several users share.
+        private: Let only this user read and write the file, even in a repository that several users share;
+            `state_files.OWN` also as root.
         keep: Leave a file that exists, also one that another process creates meanwhile if the file system has links.
 
     Raises:
@@ -48,7 +49,7 @@ def replace(
 
 
 def try_replace(
-    path: str, content: bytes, *, folders: bool = False, private: bool = False, keep: bool = False
+    path: str, content: bytes, *, folders: bool = False, private: bool | str = False, keep: bool = False
 ) -> bool:
     """Replace a file that gitmem can do without, as `replace` does. Return whether it was replaced; never raise an error.
 

@@ -16,6 +16,7 @@ import stat
 from .repo import STATES, read_config, read_small
 
 BYTES_MAX = 16 * 1024 * 1024  # of a file that is read at once, unless the caller knows better
+OWN = "own"  # see `adjust`
 OTHER_KIND = "it is a link, a pipe or a folder, not a file of gitmem; remove it"
 _SAFELY = os.O_NOFOLLOW | os.O_NONBLOCK
 GROUP, EVERYBODY = 0o660, 0o664
@@ -24,7 +25,7 @@ _NAMES = {
     "true": GROUP, "yes": GROUP, "on": GROUP, "false": 0, "no": 0, "off": 0, "": 0,
 }  # fmt: skip
 _OLD = {0: 0, 1: GROUP, 2: EVERYBODY}
-_git_folders: dict[str, str] = {}  # folder -> the git folder that contains it
+_git_folders: dict[str, str] = {}  # folder -> the git folder that contains it, or the `.git` of its work tree
 _settings: dict[str, tuple[tuple[int, ...], int]] = {}
 
 
@@ -80,15 +81,15 @@ def mode_for(mode: int, bits: int) -> int:
     return new
 
 
-def adjust(path: str, *, handle: int | None = None, private: bool = False) -> None:
+def adjust(path: str, *, handle: int | None = None, private: bool | str = False) -> None:
     """Set the mode of a file or folder that this process may have created, and as root its owner.
 
     Args:
         path: Its path; a link is left alone.
         handle: The file, if it is open.
-        private: Leave the mode as it is.
+        private: Leave the mode as it is; if `OWN`, also the owner: the file is this user's own.
     """
-    bits, owner = 0 if private else setting(path), owner_for(path)
+    bits, owner = 0 if private else setting(path), None if private == OWN else owner_for(path)
     if not bits and owner is None:
         return
     try:
@@ -107,18 +108,19 @@ def adjust(path: str, *, handle: int | None = None, private: bool = False) -> No
 
 
 def owner_for(path: str) -> tuple[int, int] | None:
-    """Return user and group of the git folder that contains a file, if this process is root and they are not; else None."""
-    if os.geteuid() != 0 or not (common := _git_folder(os.path.dirname(path))):
+    """Return user and group of the git folder of a file, in it or in its work tree, if this process is root and they are not; else None."""
+    if os.geteuid() != 0 or not (common := _nearest(os.path.dirname(path))):
         return None
     found = os.stat(common)
     return (found.st_uid, found.st_gid) if found.st_uid else None
 
 
 def give_back(common: str) -> None:
-    """As root, give the owner of a git folder what git made for gitmem in it: refs, reflogs and folders of objects. Never raises."""
+    """As root, give the owner of a git folder what git made for gitmem in it: refs, reflogs, packs, folders of objects. Never raises."""
     objects = os.path.join(common, "objects")
     if owner_for(objects) is None:
         return
+    adjust(os.path.join(common, "packed-refs"))
     for top in ("refs/gitmem", "logs/refs/gitmem", "objects/pack"):
         for folder, _, names in os.walk(os.path.join(common, top)):
             for path in (folder, *(os.path.join(folder, name) for name in names)):
@@ -127,12 +129,12 @@ def give_back(common: str) -> None:
         adjust(entry.path)
 
 
-def open_file(path: str, flags: int, mode: int = 0o666, *, private: bool = False) -> int:
+def open_file(path: str, flags: int, mode: int = 0o666, *, private: bool | str = False) -> int:
     """Open a regular file as `os.open` does, and set its mode and owner if this call may have created it.
 
     Args:
         path, flags, mode: As for `os.open`.
-        private: Leave the mode as it is, also in a repository that several users share.
+        private: As for `adjust`.
 
     Raises:
         OSError: It can't be opened, or it, or for writing a folder of ours above it, is a link or of another kind.
@@ -264,13 +266,24 @@ def make_dir(path: str) -> None:
 
 
 def _git_folder(folder: str) -> str:
+    """Return the git folder that contains a folder; "" if none does."""
+    found = _nearest(folder)
+    return found if os.path.join(folder, "").startswith(os.path.join(found, "")) else ""
+
+
+def _nearest(folder: str) -> str:
+    """Return the git folder that contains a folder, or the `.git` of the work tree that does; "" if there is neither."""
     known = _git_folders.get(folder)
     if known is not None:
         return known
     at = folder
     while not (os.path.exists(os.path.join(at, "HEAD")) and os.path.isdir(os.path.join(at, "objects"))):
+        inside = os.path.join(at, ".git")
+        if os.path.lexists(inside):
+            at = inside if os.path.exists(inside) else ""
+            break
         above = os.path.dirname(at)
-        if above == at or not above or os.path.lexists(os.path.join(at, ".git")):  # a work tree
+        if above == at or not above:
             return ""
         at = above
     _git_folders[folder] = at

@@ -185,12 +185,13 @@ def _apply(change: FileChange, made: list[str]) -> int | None:
                 hint="Run the command again.",
                 code="changed-meanwhile",
             )
-        mode = stat.S_IMODE(os.stat(target).st_mode) if change.before is not None else None
+        old = os.stat(target) if change.before is not None else None
+        mode = stat.S_IMODE(old.st_mode) if old is not None else None
         if change.after is None:
             os.unlink(target)
         else:
             _make_folders(os.path.dirname(target), made)
-            _replace(target, change.after, change.runs, mode if mode is not None else change.mode)
+            _replace(target, change.after, change.runs, mode if mode is not None else change.mode, old)
     except OSError as error:
         raise StoreError(
             f"Cannot write {change.path} ({error.strerror}). The file is unchanged.",
@@ -201,7 +202,9 @@ def _apply(change: FileChange, made: list[str]) -> int | None:
     return mode
 
 
-def _replace(target: str, content: bytes, runs: bool, mode: int | None) -> None:
+def _replace(
+    target: str, content: bytes, runs: bool, mode: int | None, old: os.stat_result | None = None
+) -> None:
     folder, name = os.path.split(target)
     temporary = os.path.join(folder, f".{name}.gitmem-{os.getpid()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -214,6 +217,8 @@ def _replace(target: str, content: bytes, runs: bool, mode: int | None) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
+        if old is not None and os.geteuid() == 0:  # as root: the file stays its owner's
+            os.chown(temporary, old.st_uid, old.st_gid)
         if mode is not None:
             os.chmod(temporary, mode | (mode & 0o444) >> 2 if runs else mode)
         os.replace(temporary, target)

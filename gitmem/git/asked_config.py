@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from .. import atomic_write
+from .. import atomic_write, state_files
 from . import run
 from .cached_config import ASK_AGAIN, BYTES_MAX, MISSING, UNREADABLE, GitConfig, encode, stamps
 
@@ -121,4 +121,4 @@ def _system_file(folder: str) -> str:
 
 def _write_cache(path: str, content: bytes) -> None:
     """Write the cache for this user alone. Ignore errors: git is asked each time then."""
-    atomic_write.try_replace(path, content, private=True)
+    atomic_write.try_replace(path, content, private=state_files.OWN)

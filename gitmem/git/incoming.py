@@ -99,6 +99,7 @@ class Incoming:
         for name in self._kept:
             packing.release(self.common, name)
         scratch.remove(self.folder)
+        state_files.give_back(self.common)
 
     def variables(self, limits: Limits) -> dict[str, str]:
         """Return the variables for git that redirect its objects and limit their size."""

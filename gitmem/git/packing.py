@@ -157,6 +157,7 @@ def combine(common: str) -> int:
     except OSError as error:
         raise durable.failed("The log's packs could not be united", error) from error
     durable.fsync_dir(packs)
+    state_files.give_back(common)
     for name in chosen.keys() - {new}:
         remove(common, name)
     return len(chosen)

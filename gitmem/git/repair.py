@@ -53,7 +53,9 @@ def _asked(common: str, ref: str) -> list[ReflogEntry]:
 def expire_broken(common: str, ref: str) -> bool:
     """Remove reflog entries whose commits lack objects: git's gc fails at them. Return whether git succeeded."""
     args = ["reflog", "expire", "--stale-fix", "--expire=never", "--expire-unreachable=never", ref]
-    return run.run(common, args, check=False).code == 0
+    done = run.run(common, args, check=False)
+    state_files.give_back(common)
+    return done.code == 0
 
 
 def damaged_refs(common: str, prefix: str) -> Iterator[str]:
@@ -81,6 +83,7 @@ def _files(path: str) -> Iterator[str]:
 def delete(common: str, ref: str, oid: str) -> bool:
     """Delete a ref that still has the given id. Return False if it has moved or is locked."""
     done = run.run(common, [*queries.DURABLE, "update-ref", "--no-deref", "-d", ref, oid], check=False)
+    state_files.give_back(common)
     return done.code == 0
 
 

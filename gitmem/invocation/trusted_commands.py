@@ -77,7 +77,7 @@ def _record(store: Store, path: str, name: str, text: str) -> None:
     content = json.dumps({"agent": name, "exec": text, "at": format_at(store.now())}) + "\n"
     try:
         state_files.make_dirs(os.path.dirname(path))
-        atomic_write.replace(path, content.encode(), private=True)
+        atomic_write.replace(path, content.encode(), private=state_files.OWN)
     except OSError as error:
         raise StoreError(
             f"Cannot record the trust in {store.repo.state}: {error.strerror}. Nothing was written.",

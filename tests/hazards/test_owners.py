@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import time
 from pathlib import Path
 
 import pytest
 
+from gitmem import api
+from gitmem.git import packing, repair
+from gitmem.git.asked_config import RACY_NS
+from gitmem.git.packing import PACKS_MAX
+from gitmem.invocation import trusted_commands
+
 from .conftest import Desk, powerless, process
+from .peers import BRANCH, Town, git
 
 OWNER = 12_345
+KEEP_CAPABILITIES, AMBIENT, AMBIENT_RAISE, CAPABILITY_VERSION = 8, 47, 2, 0x2008_0522  # of Linux
 pytestmark = pytest.mark.skipif(
     not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can act for others"
 )
@@ -20,23 +30,26 @@ def give(folder: Path, owner: int) -> None:
         os.chown(path, owner, owner, follow_symlinks=False)
 
 
-def not_the_owners(folder: Path, *shared: str) -> list[str]:
-    return sorted(
-        str(path.relative_to(folder))
-        for path in folder.rglob("*")
-        if path.lstat().st_uid != OWNER
-        and path.suffix not in (".pack", ".idx", ".keep")
-        and str(path.relative_to(folder)) not in shared
-    )
+def everything_of_root(folder: Path) -> list[str]:
+    """Except for what is that user's own."""
+    own = {"config-0", "private-0"}
+    found = [path for path in folder.rglob("*") if path.lstat().st_uid == 0]
+    return sorted(str(path) for path in found if not own.intersection(path.parts))
 
 
-def test_what_root_writes_belongs_to_the_owner_of_the_git_folder(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """State, index, refs, reflogs and folders of objects; `config` and `info` are git's, in folders of the owner."""
-    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
-    monkeypatch.setenv("GIT_CONFIG_KEY_0", "safe.directory")
-    monkeypatch.setenv("GIT_CONFIG_VALUE_0", "*")
+@pytest.fixture
+def any_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root may use everybody's repositories, as `safe.directory` in a container allows."""
+    config = tmp_path / "any-owner"
+    config.write_text("[safe]\n\tdirectory = *\n")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
+    monkeypatch.setenv("GIT_CONFIG_SYSTEM", str(config))
+    monkeypatch.delenv("GIT_CONFIG_NOSYSTEM")
+
+
+@pytest.mark.usefixtures("any_owner")
+def test_what_root_writes_belongs_to_the_owner_of_the_git_folder(desk: Desk) -> None:
+    """State, index, refs, reflogs, packs and folders of objects."""
     give(desk.repo, OWNER)
 
     ada, ben = desk.start("Ada"), desk.start("Ben")
@@ -47,10 +60,16 @@ def test_what_root_writes_belongs_to_the_owner_of_the_git_folder(
     desk("mem", "create", "Mine", "--private", session=ada)
     assert desk("log", "--commit", session=ada).status == 0
 
-    git = desk.repo / ".git"
-    assert (git / "refs" / "gitmem" / "log").exists()
-    assert [each for each in not_the_owners(git) if not each.startswith("gitmem/private-0")] == []
-    assert (git / "gitmem" / "key").stat().st_mode & 0o777 == 0o600
+    state = desk.repo / ".git" / "gitmem"
+    assert (state.parent / "refs" / "gitmem" / "log").exists()
+    assert everything_of_root(desk.repo) == []
+    assert (state / "key").stat().st_mode & 0o777 == 0o600
+    for number in range(PACKS_MAX + 1):
+        desk("signal", f"number {number}", "--commit")
+    assert repair.expire_broken(str(state.parent), "refs/gitmem/log")
+    assert everything_of_root(desk.repo) == []
+    assert packing.combine(str(state.parent)) > 1
+    assert everything_of_root(desk.repo) == []
 
 
 def test_the_owner_is_told_what_root_has_made_and_how_to_get_it_back(desk: Desk) -> None:
@@ -78,3 +97,89 @@ def test_the_owner_is_told_what_root_has_made_and_how_to_get_it_back(desk: Desk)
     assert f"{state} belongs to user {OWNER}" in told.error["message"]
     assert "Nothing was recorded" in told.error["message"]
     assert told.json["next"] == [f"sudo chown -R 0:0 {state}"]
+
+
+def as_owner() -> None:
+    """For `before`: this process is the owner's. It may read everything (the interpreter may be root's), but write only its own."""
+    libc, read_search = ctypes.CDLL(None, use_errno=True), 2
+    os.setgroups([])
+    os.setgid(OWNER)
+    libc.prctl(KEEP_CAPABILITIES, 1, 0, 0, 0)
+    os.setuid(OWNER)
+    bit = 1 << read_search
+    assert (
+        libc.capset((ctypes.c_uint32 * 2)(CAPABILITY_VERSION, 0), (ctypes.c_uint32 * 6)(bit, bit, bit)) == 0
+    )
+    assert libc.prctl(AMBIENT, AMBIENT_RAISE, read_search, 0, 0) == 0
+
+
+@pytest.mark.usefixtures("any_owner")
+def test_what_a_fetch_leaves_without_a_commit_belongs_to_the_owner(town: Town) -> None:
+    """Copies of the remote's refs, packed ones and packs: of a log that is left out, too, and when the copies are removed."""
+    clone = town.clone("a")
+    clone.say("one")
+    assert clone.sync().code == 0
+    good = town.tip()
+    git("pack-refs", "--all", cwd=clone.path)
+    git("repack", "-adq", cwd=clone.path)
+    give(clone.path, OWNER)
+
+    town.break_with({"format": b"[", "signals/2026-11-21/gm-7d2kq0ze.jsonl": b'{"message":"x"}\n'}, box=True)
+    town.break_with({"format": b"["})
+    assert clone.sync().remote["left_out"]
+    assert everything_of_root(clone.path) == []
+    town.point(BRANCH, good)
+    for name in town.outboxes():
+        git("update-ref", "-d", name, cwd=town.hub)
+    clone.sync()
+    assert everything_of_root(clone.path) == []
+
+
+@pytest.mark.usefixtures("any_owner")
+def test_what_an_installer_writes_as_root_belongs_to_the_owner(desk: Desk) -> None:
+    """New files and folders of the work tree and of git; those of others stay theirs."""
+    (desk.repo / "AGENTS.md").write_text("# Agents\n")
+    give(desk.repo, OWNER)
+    os.chown(desk.repo / "AGENTS.md", OWNER + 1, OWNER + 1)
+
+    for args in (
+        ["init"],
+        ["agents-md", "--write"],
+        *(["hooks", "install", "--client", client] for client in ("claude-code", "cursor", "gemini")),
+        ["hooks", "install", "--git", "pre-commit"],
+        ["hooks", "install", "--git", "post-commit"],
+    ):
+        done = desk(*args)
+        assert done.status == 0, done
+
+    assert everything_of_root(desk.repo) == []
+    assert (desk.repo / "AGENTS.md").stat().st_uid == OWNER + 1
+    assert b"gitmem" in (desk.repo / "AGENTS.md").read_bytes()
+    assert (desk.repo / ".claude" / "settings.json").stat().st_uid == OWNER
+    told = process("hooks", "uninstall", "--client", "claude-code", cwd=desk.repo, before=as_owner)
+    assert told.status == 0, told
+    assert not (desk.repo / ".claude").exists()
+
+
+@pytest.mark.usefixtures("any_owner")
+def test_roots_own_files_stay_roots(desk: Desk) -> None:
+    """So root reads its copy of git's settings again, and its trust in a command is nobody else's."""
+    give(desk.repo, OWNER)
+    roles = desk.repo / ".gitmem" / "roles.toml"
+    roles.parent.mkdir()
+    roles.write_text("[alias]\nRev = { role = 'implementer/general', exec = 'true' }\n")
+    ada = desk.start("Ada")
+    time.sleep(RACY_NS / 1e9 + 0.2)  # nothing is kept of a file that has just changed
+    process("signal", "Tabs?", cwd=desk.repo)
+    state = desk.repo / ".git" / "gitmem"
+    cache = state / "config-0"
+    assert (cache.stat().st_uid, cache.stat().st_mode & 0o777) == (0, 0o600)
+    before = cache.stat().st_ino
+    process("signal", "Tabs?", cwd=desk.repo)
+    assert cache.stat().st_ino == before, "git was asked again"
+    with api.open(str(desk.repo), session=ada) as log:
+        trusted_commands.find(log.store, "Rev", trust=True)
+    (trust,) = (state / "trusted").iterdir()
+    assert trust.stat().st_uid == 0
+    refused = process("serve-agent", "Rev", "--json", cwd=desk.repo, before=as_owner)
+    assert refused.error["code"] == "not-trusted", "root's trust is not the owner's"
