@@ -61,7 +61,6 @@ def inbox(
         return
     if is_plain and _is_empty(at, count=count, quiet=quiet and not at.json):
         return
-    from gitmem.agents.caller import is_unidentified
     from gitmem.mailbox import delivery_lock
     from gitmem.sessions import work_units
     from gitmem.signals import inbox as operation
@@ -75,12 +74,11 @@ def inbox(
     bytes_most = number("--max-bytes", max_bytes, operation.MAX_BYTES)
     store = at.store()
     caller = at.caller() if for_ is None else at.caller_if_any()
-    nobody = for_ is not None and is_unidentified(store, at.who())
     at.reads_signals = caller is not None and caller.session_id is not None
     if count and not filtered:
-        output.answer(at.json, operation.count(store, caller, for_=for_, nobody=nobody), signals.count)
+        output.answer(at.json, operation.count(store, caller, for_=for_), signals.count)
         return
-    whose = resolve_owner(store, caller, for_, nobody=nobody)
+    whose = resolve_owner(store, caller, for_)
     marks = not (count or no_mark or whose.peek)
     with delivery_lock.delivery_lock(
         store, whose.reader, wait_seconds=delivery_lock.WAIT_SECONDS if marks else None

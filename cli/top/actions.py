@@ -106,7 +106,7 @@ def mark_shown(store: Store, caller: Caller, shown: Mapping[str, Collection[str]
     Raises:
         StoreError: They can't be recorded; the signals stay unread.
     """
-    whose = resolve_owner(store, caller, None, nobody=False)
+    whose = resolve_owner(store, caller, None)
     if whose.peek is not None:
         return 0
     with delivery_lock.delivery_lock(store, whose.reader, wait_seconds=delivery_lock.WAIT_SECONDS):

@@ -54,11 +54,6 @@ def find(store: Store, who: CallerClaims, *, must: bool = True) -> Caller | None
         return None
 
 
-def is_unidentified(store: Store, who: CallerClaims) -> bool:
-    """Return whether nothing identifies the caller, in a clone without a session that could be the caller's."""
-    return who.is_silent and not own_sessions.possible_callers(store)
-
-
 def pushing(store: Store, who: CallerClaims) -> list[Caller]:
     """Return who may be pushing, for git's pre-push hook.
 

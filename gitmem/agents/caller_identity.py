@@ -65,13 +65,6 @@ class CallerClaims:
         self.is_program = is_program
         self.other_clients = other_clients
 
-    @property
-    def is_silent(self) -> bool:
-        """Whether nothing identifies the caller."""
-        return not (
-            self.as_ or self.session or self.client_session or self.client is not None or self.terminal
-        )
-
 
 class Caller:
     """The session, agent or person that runs a command.

@@ -42,9 +42,9 @@ class Count(Outcome):
         self.unread = unread
 
 
-def count(store: Store, caller: Caller | None, *, for_: str | None = None, nobody: bool = False) -> Count:
+def count(store: Store, caller: Caller | None, *, for_: str | None = None) -> Count:
     """Return the number of unread signals. Mark nothing as read."""
-    whose = resolve_owner(store, caller, for_, nobody=nobody)
+    whose = resolve_owner(store, caller, for_)
     return Count(whose.reader, len(_unread(store, store.db(), whose)))
 
 
@@ -67,7 +67,6 @@ def read(
     caller: Caller | None,
     *,
     for_: str | None = None,
-    nobody: bool = False,
     whose: InboxOwner | None = None,
     wu: str | None = None,
     lane: str | None = None,
@@ -90,8 +89,7 @@ def read(
     """Return a reader's unread signals, oldest first; the limits prefer priority to advisory signals. See `mark`.
 
     Args:
-        nobody: Whether the caller is unknown (`caller.is_unidentified`): then `for_` is trusted, and signals are marked.
-        whose: The inbox, if it was resolved before; then `for_` and `nobody` are ignored.
+        whose: The inbox, if it was resolved before; then `for_` is ignored.
         since: Microseconds since the epoch.
         all: Include signals that were read before.
         limit: Maximum number of signals, at least 1.
@@ -106,7 +104,7 @@ def read(
     """
     check_limit(limit)
     db = store.db()
-    whose = whose or resolve_owner(store, caller, for_, nobody=nobody)
+    whose = whose or resolve_owner(store, caller, for_)
     if caller is not None and caller.session_id is not None and (whose.peek is None or caller.who is None):
         heartbeats.touch(store, caller.session_id)
     unread = _unread(store, db, whose, directed=directed)

@@ -32,13 +32,12 @@ class InboxOwner:
         self.is_imported = False
 
 
-def resolve_owner(store: Store, caller: Caller | None, for_: str | None, *, nobody: bool) -> InboxOwner:
+def resolve_owner(store: Store, caller: Caller | None, for_: str | None) -> InboxOwner:
     """Return the owner of the inbox that is read.
 
     Args:
         caller: The caller, or None if unknown.
         for_: The reader; another reader than the caller's is a peek, which marks nothing.
-        nobody: Whether nothing identifies the caller: then `for_` is trusted.
 
     Raises:
         UsageError: Neither a caller nor a reader is given, or the reader is unknown.
@@ -64,11 +63,10 @@ def resolve_owner(store: Store, caller: Caller | None, for_: str | None, *, nobo
     resolved = _reader(store, for_)
     latest = presence.latest_of(store.db(), resolved.address) or {}
     found = InboxOwner(resolved.address, latest.get("session_id"), latest.get("workspace_id"))
-    somebody = None if nobody else caller
-    if not nobody and (somebody is None or resolved.address not in (somebody.reader, somebody.session_id)):
-        found.peek = f"Inbox of {resolved.display_name or resolved.address}. Nothing is marked as delivered."
+    if caller is not None and resolved.address in (caller.reader, caller.session_id):
+        found.caller = caller
     else:
-        found.caller = somebody
+        found.peek = f"Inbox of {resolved.display_name or resolved.address}. Nothing is marked as delivered."
     return found
 
 

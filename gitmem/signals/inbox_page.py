@@ -6,7 +6,6 @@ from .. import records
 from ..agents import presence
 from ..agents.serialize import sender_name_from
 from ..mailbox import mailbox_view, receipts
-from ..text.shell_quote import quote
 from . import asks, conflicts, may_contradict, message_frame
 
 TYPE_CHECKING = False
@@ -49,8 +48,7 @@ class PageContext:
                 beyond that is displayed without the results of the fold.
         """
         self._db = db
-        nobody = whose.caller is None and whose.peek is None  # the reader's name is trusted
-        self._via = f"{via} --as {quote(whose.reader)}" if nobody else via
+        self._via = via
         self._names = presence.names_by_session(db)
         self._reader = whose.reader
         self._whose = whose

@@ -207,9 +207,7 @@ class Watch:
         self._waker.close()
 
     def _find(self) -> InboxOwner:
-        found = resolve_owner(
-            self.store, self.of.caller, self.of.reader if self.of.peek else None, nobody=False
-        )
+        found = resolve_owner(self.store, self.of.caller, self.of.reader if self.of.peek else None)
         if self.of.peek is not None:
             found.peek, found.caller = self.of.peek, None
         return found

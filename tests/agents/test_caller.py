@@ -170,17 +170,6 @@ def test_two_live_sessions_and_no_word_is_an_error(repo: Path) -> None:
     assert all(one in each for one, each in zip(ids, caught.value.suggestions, strict=True))
     assert "export GITMEM_SESSION=ID" in caught.value.hint
     assert caller.find(store, CallerClaims(), must=False) is None
-    assert not caller.is_unidentified(store, CallerClaims())
-
-
-def test_only_a_clone_without_sessions_has_nobody_to_choose_from(repo: Path) -> None:
-    """There a reader that is named is taken at its word."""
-    store = open_store(repo, Clock())
-    assert caller.is_unidentified(store, CallerClaims())
-    one = lifecycle.start(store, CallerClaims())
-    assert not caller.is_unidentified(store, CallerClaims())
-    lifecycle.end(store, acting(store, one))
-    assert caller.is_unidentified(store, CallerClaims())
 
 
 def test_a_person_without_mail_may_look_and_not_act(repo: Path) -> None:
@@ -201,18 +190,3 @@ def test_a_session_that_has_been_silent_for_long_can_still_act(repo: Path) -> No
     clock.forward(100 * HOUR)
 
     assert acting(store, one).session_id == one.session_id
-
-
-def test_who_is_silent_only_where_nothing_is_said() -> None:
-    """The identity of the surroundings does not say who calls."""
-    assert CallerClaims(identity="a:b:c").is_silent
-    assert not any(
-        each.is_silent
-        for each in (
-            CallerClaims(as_="x"),
-            CallerClaims(session="x"),
-            CallerClaims(client_session=HARNESS),
-            CallerClaims(terminal=True),
-            CallerClaims(client=""),
-        )
-    )

@@ -17,6 +17,9 @@ from cli.environment import MARKERS
 from tests.conftest import SESSION_VARIABLES, Git
 from tests.in_process import gitmem
 
+from .peers import Town
+from .peers import git as git_of
+
 PROGRAM = shutil.which("gitmem", path=str(Path(sys.executable).parent)) or "gitmem"
 # The program with another clock: what an agent did some time ago.
 EARLIER = (
@@ -222,6 +225,28 @@ def test_a_look_by_nobody_in_particular_marks_nothing(here: Place, side: Place) 
         said = place("inbox", "--for", "Curie", "--json")
         assert [each["message"] for each in said.json["signals"]] == ["Wait"]
     assert here("inbox", "--count", session=curie).out == "1\n"
+
+
+def test_a_look_where_no_session_could_be_the_caller_marks_nothing(tmp_path: Path) -> None:
+    """`--for` names whose mail to show, not who looks; in the clone's own person's mail it is the same one."""
+    town = Town(tmp_path)
+    a, b = town.clone("a"), town.clone("b")
+    start = ("session", "start", "--json", "--name")
+    curie = a.run(*start, "Curie", "--agent-identity", "test:worker:curie").json["session_id"]
+    planck = a.run(*start, "Planck").json["session_id"]
+    for whom in (["--to", "Curie"], ["--broadcast"]):
+        assert a.run("signal", "Wait", *whom, "--as", planck).code == 0
+    assert a.sync().code == b.sync().code == 0
+
+    for reader in ("Curie", curie, "test:worker:curie"):
+        for _ in range(2):
+            assert "Nothing is marked as delivered" in b.run("inbox", "--for", reader).text
+            assert len(b.run("inbox", "--for", reader, "--json").json["signals"]) == 2
+    own = "human:" + git_of("config", "user.email", cwd=b.path)
+    for there in (1, 0):
+        assert len(b.run("inbox", "--for", own, "--json").json["signals"]) == there
+    assert b.sync().code == a.sync().code == 0
+    assert a.run("inbox", "--count", "--as", curie).text == "2\n"
 
 
 def test_a_push_asks_for_every_session_of_the_last_day(here: Place, git: Git) -> None:
