@@ -110,13 +110,11 @@ class Memory(Constants):
         """Return the open nodes of a work unit, P0 first, which nodes block others, and the tasks that the caller may take.
 
         Args:
-            wu: The work unit; by default that of the caller's session.
+            wu: The work unit; by default that of the caller's session, and without one all.
             options: Those of `ready.ready`: type, limit, include_archived.
         """
         from .tasks import ready_tasks
 
-        if wu is None:
-            return ready_tasks.ready_work(self._log.store, self._log.caller, **options)
         return ready_tasks.ready_work(self._log.store, self._caller_if_any(), wu, **options)
 
     def _caller_if_any(self) -> callers.Caller | None:

@@ -11,8 +11,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..agents.caller import Caller
-
 TYPES = ("session", "discovery", "checkpoint", "note", "summary")
 DEFAULT_TYPE = "discovery"
 LIFECYCLES = ("ephemeral", "session", "wu", "project")
@@ -102,26 +100,6 @@ def work_unit(text: str) -> str:
             code="bad-wu",
         )
     return text
-
-
-NO_UNIT = "no-wu"
-
-
-def unit_of(wu: str | None, caller: Caller | None) -> str:
-    """Return the given work unit, else that of the caller's session.
-
-    Raises:
-        UsageError: There is neither.
-    """
-    found = wu if wu is not None or caller is None else caller.wu_id
-    if found is None:
-        raise UsageError(
-            "Missing work unit: your session has none.",
-            hint="Name it, such as `gitmem mem ready --wu WU-123`.",
-            code=NO_UNIT,
-            next=["gitmem mem list", "gitmem mem ready --help"],
-        )
-    return found
 
 
 def tag(text: str) -> str:

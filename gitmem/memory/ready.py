@@ -1,4 +1,4 @@
-"""List the nodes of a work unit that are ready, by priority, and the blocked nodes with their blockers."""
+"""List the nodes of a work unit or of all that are ready, by priority, and the blocked nodes with their blockers."""
 
 from __future__ import annotations
 
@@ -50,9 +50,10 @@ class Blocked(Outcome):
 
 
 class Ready(Outcome):
-    """The open nodes of a work unit.
+    """The open nodes of a work unit, or of all and without one.
 
     Attributes:
+        wu_id: The work unit; None for all nodes.
         nodes: Nodes that are not blocked: P0 first, no priority last, then oldest first.
         blocked: The other open nodes, in the same order.
         more: The number of further nodes that are ready.
@@ -64,7 +65,7 @@ class Ready(Outcome):
     __slots__ = ("wu_id", "nodes", "blocked", "more", "more_blocked", "circles", "tasks", "next")
 
     def __init__(
-        self, wu: str, nodes: Sequence[VersionedNode], blocked: Sequence[Blocked], limit: int
+        self, wu: str | None, nodes: Sequence[VersionedNode], blocked: Sequence[Blocked], limit: int
     ) -> None:
         self.wu_id = wu
         self.nodes = list(nodes[:limit])
@@ -78,13 +79,13 @@ class Ready(Outcome):
 
 def ready(
     store: Store,
-    wu: str,
+    wu: str | None,
     *,
     type: str | None = None,
     limit: int = LIMIT,
     include_archived: bool = False,
 ) -> Ready:
-    """Return the open nodes of a work unit that somebody can take up.
+    """Return the open nodes of a work unit that somebody can take up, or all of them.
 
     Closed, deleted, ephemeral, summarized and superseded nodes are left out, and archived nodes unless requested; also
     discoveries that are tagged as knowledge (`node_fields.TAXONOMY`, `fact` and the like) and neither as work nor with a
@@ -99,7 +100,8 @@ def ready(
     Raises:
         UsageError: The work unit, the type or the limit is invalid.
     """
-    wu = node_fields.work_unit(wu)
+    in_unit = "wu_id = ? AND" if wu is not None else ""
+    unit = (unit_key(node_fields.work_unit(wu)),) if wu is not None else ()
     check_limit(limit)
     types: tuple[str, ...] = ACTIONABLE
     tags: tuple[str, ...] = ()
@@ -110,9 +112,9 @@ def ready(
     hidden = DELETED if include_archived else HIDDEN
     among = ", ".join(f"'{each}'" for each in types)
     rows = db.execute(
-        f"SELECT id FROM node n WHERE wu_id = ? AND state < ? AND type IN ({among}) AND NOT {IS_SUMMARIZED}"
+        f"SELECT id FROM node n WHERE {in_unit} state < ? AND type IN ({among}) AND NOT {IS_SUMMARIZED}"
         f"{superseded.and_live(db)}",
-        (unit_key(wu), hidden),
+        (*unit, hidden),
     )
     nodes = [
         node
@@ -199,19 +201,20 @@ def cycles_of(db: sqlite3.Connection, by: Mapping[str, list[str]]) -> list[list[
 
 def _next(found: Ready, limit: int, type: str | None) -> list[str]:
     more = []
+    unit = ["--wu", found.wu_id] if found.wu_id is not None else []
     if found.more or found.more_blocked:
         of_type = ["--type", type] if type else []
-        more = [command("gitmem", "mem", "ready", "--wu", found.wu_id, *of_type, "--limit", str(5 * limit))]
+        more = [command("gitmem", "mem", "ready", *unit, *of_type, "--limit", str(5 * limit))]
     if found.nodes:
         first = found.nodes[0].id
         return [
             command("gitmem", "mem", "show", first),
             *more,
-            command("gitmem", "mem", "context", "--wu", found.wu_id),
+            *([command("gitmem", "mem", "context", *unit)] if unit else []),
         ]
     if found.circles:
         from_id, to_id = found.circles[0][1], found.circles[0][0]
         return [command("gitmem", "mem", "relate", from_id, "blocks", to_id, "--remove")]
     if found.blocked:
         return [command("gitmem", "mem", "show", found.blocked[0].blocked_by[0]), *more]
-    return [command("gitmem", "mem", "list", "--wu", found.wu_id)]
+    return [command("gitmem", "mem", "list", *unit)] if unit else []

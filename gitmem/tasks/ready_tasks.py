@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from ..errors import UsageError
-from ..memory import node_fields, ready
-from ..memory.ready import Ready
+from ..memory import ready
 from ..records.ids import unit_key
 from ..text.shell_quote import command
 from . import load, rules, task_list, task_roles
@@ -14,6 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..agents.caller import Caller
+    from ..memory.ready import Ready
     from ..store import Store
     from .task_list import TaskRow
 
@@ -55,19 +54,14 @@ def ready_work(store: Store, caller: Caller | None, wu: str | None = None, **opt
     """Return the open nodes of a work unit, and the tasks that the caller may take.
 
     Args:
-        wu: The work unit; by default that of the caller's session, and then tasks on others, too.
+        wu: The work unit; by default that of the caller's session with tasks on others, too, and without one all.
         options: Those of `memory.ready.ready`.
 
     Raises:
-        UsageError: See `memory.ready.ready`; no work unit is named, and there is no caller.
+        UsageError: See `memory.ready.ready`.
     """
     tasks = takeable(store, caller, wu=wu) if caller is not None else []
-    try:
-        found = ready.ready(store, node_fields.unit_of(wu, caller), **options)
-    except UsageError as error:
-        if error.code != node_fields.NO_UNIT or caller is None:
-            raise
-        found = Ready("", [], [], ready.LIMIT)
+    found = ready.ready(store, wu if wu is not None or caller is None else caller.wu_id, **options)
     found.tasks = list(tasks)
     if tasks:
         found.next = [command("gitmem", "task", "take", str(tasks[0].task_id)), *found.next]

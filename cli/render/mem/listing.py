@@ -143,10 +143,11 @@ def _verified(each: NodeChange) -> str:
 def ready(found: Ready) -> list[str]:
     """Return the nodes that are ready, the blocked ones, and the cycles among them."""
     lines = [line(node) for node in found.nodes]
-    if not lines and found.wu_id:
-        lines.append(f"no ready nodes in {sanitize(found.wu_id)}")
-    elif not lines and not found.tasks:
-        lines.append("Nothing is ready to take.")
+    where = f"in {sanitize(found.wu_id)}" if found.wu_id is not None else "of any work unit or without one"
+    if not lines:
+        lines.append(f"no ready nodes {where}")
+    elif found.wu_id is None:
+        lines.insert(0, f"ready nodes {where}:")
     lines += [f"{plural(found.more, 'more node')} not shown; use --limit N"] if found.more else []
     for each in found.blocked:
         lines.append(f"blocked: {line(each.node)}")

@@ -148,12 +148,32 @@ def test_ready_is_about_the_work_unit_of_the_session(run: Run, write: Write, ses
     assert f"next: gitmem mem show {blocker}" in named.out
 
 
-def test_ready_without_a_work_unit_says_that_nothing_is_ready(run: Run, start: Start) -> None:
-    session = start("Curie")
+def test_ready_without_a_work_unit_lists_those_of_all_and_says_so(run: Run, start: Start) -> None:
+    """The most important first, whatever their unit; a session's own unit and a named one leave the others out."""
+    nobody, session = start("Curie"), start("Bohr", "--wu", "WU-8")
+    nothing = "no ready nodes of any work unit or without one\n"
+    for more in ({}, {"session": nobody}):
+        said = run("mem", "ready", **more)
+        assert (said.status, said.out) == (0, nothing)
 
-    said = run("mem", "ready", session=session)
+    def write(text: str, *more: str) -> str:
+        return str(run("mem", "create", text, *more, "-q", session=nobody).out.strip())
 
-    assert (said.status, said.out) == (0, "Nothing is ready to take.\n")
+    bug = write("a bug", "--type", "bug", "--wu", "WU-7")
+    question = write("which?", "--type", "question", "--priority", "P0")
+    other = write("another", "--wu", "WU-8")
+    write("a fact", "--tag", "fact")
+    assert run("mem", "relate", bug, "blocks", other, session=nobody).status == 0
+
+    found = run("mem", "ready", "--json", session=nobody).json
+    assert found["wu_id"] is None and [each["id"] for each in found["nodes"]] == [question, bug]
+    assert [each["node"]["id"] for each in found["blocked"]] == [other]
+    text = run("mem", "ready", "--limit", "1").out
+    assert text.startswith("ready nodes of any work unit or without one:\n") and question in text
+    assert "next: gitmem mem ready --limit 5\n" in text and "next: gitmem mem context" not in text
+    mine = run("mem", "ready", "--json", session=session).json
+    assert mine["wu_id"] == "WU-8" and not mine["nodes"] and len(mine["blocked"]) == 1
+    assert [each["id"] for each in run("mem", "ready", "--wu", "WU-7", "--json").json["nodes"]] == [bug]
 
 
 def test_ready_names_circles(run: Run, write: Write, session: str) -> None:

@@ -61,7 +61,10 @@ def test_a_session_without_a_work_unit_sees_what_it_may_take(
     """Without a task the answer says so, with status 0."""
     bohr = start("Bohr")
     nothing = run("mem", "ready", session=bohr)
-    assert (nothing.status, nothing.out.splitlines()[0]) == (0, "Nothing is ready to take.")
+    assert (nothing.status, nothing.out.splitlines()[0]) == (
+        0,
+        "no ready nodes of any work unit or without one",
+    )
     mine = ask("for Bohr", "--to", "Bohr", "--role", "reviewer")
     assert ready(run, bohr) == [mine]
 
