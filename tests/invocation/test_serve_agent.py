@@ -173,7 +173,8 @@ def test_i3_a_worker_gets_no_name_that_another_agent_has(repo: Path, run: Call) 
     run("session", "start", "--name", "prices", "--agent-identity", "codex:planner:shop")
     refused = run("serve-agent", "prices", "--exec", "cat -n", "--lease", "5m", "--worktree")
     assert refused.status == 2 and "The name prices is in use" in refused.err
-    assert "serve-agent prices-2 --exec 'cat -n' --lease 5m --worktree\n" in refused.err
+    again = "next: gitmem --as human:person@example.org serve-agent prices-2 --exec 'cat -n' --lease 5m --worktree\n"
+    assert again in refused.err
     nobody = run("serve-agent", "all", "--exec", "cat")
     assert nobody.status == 2 and "Invalid name: 'all' resembles" in nobody.err and "--name" not in nobody.err
     (session,) = run("roster", "--json").json["sessions"]
