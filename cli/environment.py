@@ -60,7 +60,7 @@ class Environment:
         self.is_hook = False  # a client's hook prints only its answer
         self.reads_signals = False  # a live session reads its signals
         self.is_repeated = False  # whether this is the second try, after a damaged index was removed
-        output.set_options(directory, as_)
+        output.set_options(directory, as_, self.has_remote)
         if as_ == "":  # an unset variable in a script must not change the caller
             raise UsageError(
                 "--as is empty. Nothing was written.",
@@ -68,6 +68,15 @@ class Environment:
                 code="unknown-session",
                 next=["gitmem roster"],
             )
+
+    def has_remote(self) -> bool:
+        """Return whether the repository has a remote; True without a repository that can be read."""
+        from gitmem.git import remotes
+
+        try:
+            return remotes.has_remote(self.trusted_repo().common)
+        except (GitmemError, OSError):
+            return True
 
     def __enter__(self) -> Self:
         return self

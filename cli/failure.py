@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 
-from gitmem.errors import GitmemError, StoreError, UsageError
+from gitmem.errors import ELSEWHERE, GitmemError, StoreError, UsageError
 
 from .parser_table import COMMANDS
 from .render import output
@@ -39,6 +39,7 @@ def report(error: Exception, args: Sequence[str]) -> int:
     if known.message.startswith("--as"):  # nobody is named by it: the next commands can't act as that
         output.forget_caller()
     known.next = _without_doctor(known.next or [_usual_next(known, args)], args)
+    without_remote(known)
     # Earlier output is an answer: a second document would break it for a JSON reader.
     if wants_json(args) and not output.has_written():
         try:
@@ -47,7 +48,7 @@ def report(error: Exception, args: Sequence[str]) -> int:
             pass
     lines = [f"gitmem: {sanitize(known.message)}"]
     if known.hint:
-        lines.append(sanitize(known.hint))
+        lines.append(output.typed(sanitize(known.hint)))
     if known.suggestions:
         lines += [f"  {sanitize(str(each), keep='')}" for each in known.suggestions]
     if not expected:
@@ -75,16 +76,23 @@ def _usual_next(error: GitmemError, args: Sequence[str]) -> str:
     return " ".join(["gitmem", *command, "--help"])
 
 
+def without_remote(error: GitmemError) -> None:
+    """Take out what only a remote could help with, where there is none."""
+    if ELSEWHERE in error.hint and output.lacks_remote():
+        error.hint = error.hint.replace(ELSEWHERE, "").strip()
+        error.next = [each for each in error.next if each not in output.SYNCS]
+
+
 def error_object(error: GitmemError) -> dict[str, object]:
     """Return the JSON form of an error."""
     return {
         "error": {
             "code": error.code,
             "message": error.message,
-            "hint": error.hint,
+            "hint": output.typed(error.hint),
             "suggestions": error.suggestions,
         },
-        "next": output.with_options(error.next[: output.NEXT_MAX]),
+        "next": output.with_options(error.next)[: output.NEXT_MAX],
     }
 
 

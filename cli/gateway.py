@@ -54,7 +54,7 @@ def run(
             f"--no-token is refused with --host {output.sanitize(listen)}: other machines could give tasks to your agents.",
             hint="Make a token for each caller.",
             code="no-token",
-            next=["gitmem a2a token NAME"],
+            next=["gitmem a2a token --help"],
         )
     served = [agent(at, each) for each in agents]
     places = {"": at, **open_tenants(at, tenants)}
@@ -164,7 +164,7 @@ def callers(at: Environment, tenant: str, listen: str, *, no_token: bool) -> Cal
         raise UsageError(
             f"--host {listen} needs tokens: other machines could give tasks to your agents.",
             code="no-token",
-            next=["gitmem a2a token NAME"],
+            next=["gitmem a2a token --help"],
         )
     made = new_token()
     note(f"no caller has a token; until this ends, this one is valid: {made}")

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+ELSEWHERE = "It may be on another machine: `gitmem sync` fetches it."  # a hint that needs a remote
+
+
 class GitmemError(Exception):
     """Base of all errors of this library.
 

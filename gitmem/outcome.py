@@ -49,12 +49,13 @@ class PartOfAnswer(Outcome):
         """See the class."""
         return []
 
-    def lines(self, without: Collection[str] = (), *, whole: bool = False) -> list[str]:
+    def lines(self, without: Collection[str] = (), *, whole: bool = False, via: str = "gitmem") -> list[str]:
         """Return its lines. They may have what peers wrote: sanitize them.
 
         Args:
             without: What the answer says already, as in `said`.
             whole: Include what the caller knows already.
+            via: The program, with the options that its commands need to act as the reader.
         """
         raise NotImplementedError
 

@@ -55,7 +55,7 @@ def serve(
         raise UsageError(
             "Missing --agent: name whom to serve; nobody else is reached.",
             code="no-agent",
-            next=["gitmem a2a serve --agent NAME", "gitmem roster"],
+            next=["gitmem roster"],
         )
     from .. import gateway
 

@@ -104,9 +104,7 @@ def guard(at: Environment, paths: list[str], anyway: str | None, *, pre_commit: 
     from gitmem.git import merged_paths
 
     if not paths and not pre_commit:
-        raise UsageError(
-            "--anyway needs --paths. Nothing was written.", code="usage", next=["gitmem gate --paths PATH"]
-        )
+        raise UsageError("--anyway needs --paths. Nothing was written.", code="usage")
     store = at.store()
     mode = claim_guard.mode(store, claim_guard.BLOCK)
     if pre_commit:

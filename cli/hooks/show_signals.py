@@ -99,7 +99,7 @@ def deliver(
             return
         text_of = shown(store, caller, via)
         reading = unread(store, caller, text_of, directed=directed) if mine else None
-        news = injection(reading, text_of) if reading is not None else ""
+        news = injection(reading, text_of, via) if reading is not None else ""
         parts = [before, intro if news else "", news]
         text = answer(call, "\n\n".join(filter(None, parts)), variables or {})
         if text is not None:
@@ -136,11 +136,13 @@ def unread(store: Store, caller: Caller, text_of: Text, *, directed: bool) -> In
     return inbox.read(store, caller, directed=directed, max_text=most, measure=measure, again=False)
 
 
-def injection(reading: InboxResult, text_of: Text) -> str:
+def injection(reading: InboxResult, text_of: Text, via: str) -> str:
     """Return the text for the model, or "" without signals."""
     if not reading.signals:
         return ""
-    return message_frame.injection([text_of(fields) for fields in reading.signals], more=reading.more)
+    return message_frame.injection(
+        [text_of(fields) for fields in reading.signals], more=reading.more, via=via
+    )
 
 
 def budget(store: Store) -> int:

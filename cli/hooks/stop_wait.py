@@ -112,9 +112,10 @@ def _deliver_unread(at: Environment, call: HookInput) -> bool:
         with delivery_lock.delivery_lock(store, caller.reader) as mine:
             if not mine:
                 return False
-            text_of = show_signals.shown(store, caller, hook_caller.reply_program(at, call, caller))
+            via = hook_caller.reply_program(at, call, caller)
+            text_of = show_signals.shown(store, caller, via)
             reading = show_signals.unread(store, caller, text_of, directed=True)
-            text = show_signals.injection(reading, text_of)
+            text = show_signals.injection(reading, text_of, via)
             if text and not _write_stderr(text):
                 return False
             inbox.mark(store, reading)

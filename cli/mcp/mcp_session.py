@@ -173,7 +173,7 @@ class McpSession:
         if ended.session_id == self.own:
             self.own = None
             output.set_options(self.directory, self.as_)
-        ended.next = ["gitmem session start", "gitmem roster"]
+        ended.next = ["gitmem session start"]
         return ended
 
     def close(self) -> None:

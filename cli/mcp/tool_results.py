@@ -246,6 +246,7 @@ def _known(error: Exception, where: str) -> GitmemError:
         known.hint = REPHRASE
     if not known.next and not isinstance(known, UsageError):
         known.next = ["gitmem doctor"]
+    failure.without_remote(known)
     tool_words.translate(known, where)
     return known
 

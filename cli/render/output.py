@@ -33,7 +33,9 @@ _state = {"written": False, "for_models": False, "last": False}
 # The commands that act as nobody or begin a session; all others keep --as.
 OF_NOBODY = frozenset(("session start", "init", "hooks", "doctor", "sync", "agents-md", "schema", "view", "mcp", "completion"))  # fmt: skip
 NOTHING = "Nothing new for {}"  # of an empty inbox, with its reader
+SYNCS = ("gitmem sync", "gitmem sync --publish")
 _typed: dict[str, str] = {}
+_remote: list[Callable[[], bool]] = []  # at most one
 _notice: list[Callable[[], Outcome | None]] = []  # at most one
 
 
@@ -96,7 +98,7 @@ def write_lines(lines: Sequence[str]) -> bool:
 def note(sentences: Sequence[str]) -> None:
     """Print notes on the answer to standard error."""
     for each in sentences:
-        write_error(f"note: {sanitize(each)}")
+        write_error(f"note: {typed(sanitize(each))}")
 
 
 def write(text: str) -> bool:
@@ -150,6 +152,7 @@ def begin(variables: Mapping[str, str] | None = None) -> None:
     """
     _state["written"] = False
     _typed.clear()
+    _remote.clear()
     _Screen.variables, _Screen.is_known, _Screen.terminal = variables, False, None
     _Screen.progress = None
 
@@ -205,9 +208,10 @@ def is_flushed() -> bool:
     return True
 
 
-def set_options(directory: str | None, as_: str | None) -> None:
-    """Remember -C and --as as typed, for `with_options`."""
+def set_options(directory: str | None, as_: str | None, has_remote: Callable[[], bool] | None = None) -> None:
+    """Remember -C and --as as typed, for `with_options`, and what tells whether the repository has a remote."""
     _typed.update((option, value) for option, value in (("-C", directory), ("--as", as_)) if value)
+    _remote[:] = [has_remote] if has_remote is not None else _remote
 
 
 def forget_caller() -> None:
@@ -216,8 +220,27 @@ def forget_caller() -> None:
 
 
 def with_options(commands: Sequence[str]) -> list[str]:
-    """Return the commands of a `next` with -C and --as, so a copy acts in the same place and as the same caller."""
+    """Return the commands of a `next` with -C and --as, so a copy acts in the same place and as the same caller.
+
+    Without a remote there is nothing to sync with, and no `gitmem sync`.
+    """
+    if any(each in SYNCS for each in commands) and lacks_remote():
+        commands = [each for each in commands if each not in SYNCS]
     return [_continuation(each) for each in commands] if _typed else list(commands)
+
+
+def lacks_remote() -> bool:
+    """Return whether this is a repository without a remote."""
+    return bool(_remote) and not _remote[0]()
+
+
+def typed(text: str) -> str:
+    """Return a text of ours, a hint or a note, whose commands in backticks have -C and --as, see `with_options`."""
+    if not _typed or "`gitmem " not in text:
+        return text
+    parts = text.split("`")
+    parts[1::2] = [_continuation(each) if each.startswith("gitmem ") else each for each in parts[1::2]]
+    return "`".join(parts)
 
 
 def program() -> str:
@@ -278,7 +301,8 @@ def write_for_models() -> None:
 
 def with_next(lines: Sequence[str], commands: Sequence[str]) -> str:
     """Return the lines of an answer, followed by the commands to run next."""
-    return "\n".join([*lines, *(f"next: {sanitize(each)}" for each in with_options(commands[:NEXT_MAX]))])
+    shown = [typed(each) if each.startswith("note: ") else each for each in lines]
+    return "\n".join([*shown, *(f"next: {sanitize(each)}" for each in with_options(commands)[:NEXT_MAX])])
 
 
 def record_position(commit: str | None) -> str:

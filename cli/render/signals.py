@@ -50,7 +50,7 @@ def inbox(found: InboxResult) -> list[str]:
 def inbox_next(found: InboxResult) -> list[str]:
     """Return the commands after an inbox as text: those that neither a reply line nor a line about work has."""
     replies = {each["signal_id"] for each in found.signals if each.get("reply_line")}
-    work = found.work.lines() if found.work is not None else []
+    work = found.work.lines(via=program()) if found.work is not None else []
     return [
         each
         for each in found.next
@@ -302,7 +302,7 @@ def watched_together(signals: Sequence[ShownSignal], of: WatchOwner) -> str:
         paint_intent(watched(fields, of, age=format_ago(fields["created_at"])), fields["intent"])
         for fields in signals
     ]
-    return message_frame.injection(shown) + "\n"
+    return message_frame.injection(shown, via=program()) + "\n"
 
 
 def watched_event(fields: ShownSignal, of: WatchOwner) -> str:

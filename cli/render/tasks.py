@@ -6,7 +6,7 @@ from gitmem.roles import mismatch
 
 from . import handoffs
 from .claims import minute
-from .output import paint
+from .output import paint, program
 from .sessions import plain
 from .task_launches import attempt
 from .text import SEPARATOR, format_ago, plural, quote_lines, sender_text, table
@@ -86,7 +86,7 @@ def page(found: TaskPage) -> list[str]:
 def detail(found: TaskDetail) -> list[str]:
     """Return a task: its state, its text in a frame, who has it, and its events, each with its text in a frame."""
     from gitmem.signals import task_records
-    from gitmem.signals.message_frame import PEERS
+    from gitmem.signals.message_frame import PEERS, STDIN
 
     task = found.task
     agent, role = task.get("agent"), task.get("target_role")
@@ -114,7 +114,9 @@ def detail(found: TaskDetail) -> list[str]:
         lines += _event(each, found)
     for said in found.contradicted_by:
         by = sender_text(said.sender_name, said.sender_identity)
-        lines += [plain(f"{said.signal_id} from {by}"), *task_records.lines(said.contradicts)]
+        lines += [plain(f"{said.signal_id} from {by}"), *task_records.lines(said.contradicts, program())]
+    if found.answered_by is not None:
+        lines.append(f"To answer: {program()} task {found.answered_by} {task['task_id']} {STDIN}")
     return [*lines, *_notes(found.warnings)]
 
 

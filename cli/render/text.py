@@ -11,7 +11,7 @@ from gitmem.signals.message_frame import sender_text as sender_text
 from gitmem.text.sanitize import SEPARATOR as SEPARATOR
 from gitmem.text.sanitize import within
 
-from .output import paint, sanitize, terminal, with_options
+from .output import paint, program, sanitize, terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,18 +49,9 @@ def lines_of_work(
     found: PartOfAnswer | None, without: Collection[str] = (), *, whole: bool = False
 ) -> list[str]:
     """Return who works on what, or what waits for the caller, as lines; see `PartOfAnswer.lines`."""
-    shown = found.lines(without, whole=whole) if found is not None else []
+    shown = found.lines(without, whole=whole, via=program()) if found is not None else []
     left = [f"{len(shown) - WORK_LINES_MAX} more lines not shown"] if len(shown) > WORK_LINES_MAX else []
-    steps = [] if found is None or not shown else [*getattr(found, "steps", ()), "gitmem task list --mine"]
-    kept = [within(sanitize(each, keep=""), WORK_COLUMNS) for each in shown[:WORK_LINES_MAX]]
-    return [as_typed(each, steps) for each in kept] + left
-
-
-def as_typed(text: str, commands: Sequence[str]) -> str:
-    """Return a text in which these commands have the caller's -C and --as."""
-    for each, full in zip(commands, with_options(commands), strict=True):
-        text = text.replace(f": {each}", f": {full}")
-    return text
+    return [within(sanitize(each, keep=""), WORK_COLUMNS) for each in shown[:WORK_LINES_MAX]] + left
 
 
 def _seconds(at: str) -> float:
@@ -86,9 +77,8 @@ def framed(signal: ShownSignal, *, note: str = "", line: str | None = None) -> l
         line: The command for a reply, if the reader gets one.
     """
     age = format_ago(signal["created_at"])
-    text = message_frame.signal_text(signal, age=age, note=note, line=line)
-    release = f"gitmem task release {signal.get('delegation_id')}"  # of `task_signals`, which does not know the reader
-    return paint_intent(as_typed(text, [release]), signal["intent"]).split("\n")
+    text = message_frame.signal_text(signal, age=age, note=note, line=line, via=program())
+    return paint_intent(text, signal["intent"]).split("\n")
 
 
 def paint_intent(text: str, intent: str) -> str:

@@ -46,7 +46,7 @@ class TokenList(Outcome):
 
     def __init__(self, callers: Sequence[Token]) -> None:
         self.callers = list(callers)
-        self.next = ["gitmem a2a token NAME"]
+        self.next: list[str] = []
 
 
 class Tokens:

@@ -115,7 +115,7 @@ def _former_name(store: Store, text: str, option: str, former: Presence) -> Usag
         hint=hint,
         code="unknown-recipient",
         suggestions=suggest.suggestions(store, text),
-        next=[*_send_command(option, former), "gitmem roster"],
+        next=["gitmem roster"],
     )
 
 
@@ -127,15 +127,6 @@ def _why_former(store: Store, text: str, former: Presence) -> str:
     if fold(former.name) != fold(text):
         return f"{session} is now called {sanitize(former.name)}"
     return f"{session} was last seen {format_age(former.age)}, and the name is free"
-
-
-def _send_command(option: str, former: Presence) -> list[str]:
-    """Return the command that reaches somebody who is absent, if a later session would read it."""
-    if option != "--to" or (
-        former.ended is not None and not (former.agent_identity or former.harness_session)
-    ):
-        return []
-    return [command("gitmem", "signal", "your message", "--to", former.reader)]
 
 
 def ended_session(session: Presence, now: int) -> str:

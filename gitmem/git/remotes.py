@@ -26,6 +26,11 @@ def remotes(common: str) -> list[str]:
     return sorted(names, key=os.fsencode)
 
 
+def has_remote(common: str) -> bool:
+    """Return whether git's configuration has a remote with a URL, see `Store.has_remote`."""
+    return _config(common).read().has_remote
+
+
 def ssh_without_prompts(common: str) -> dict[str, str]:
     """Return variables that disable prompts of plain `ssh`; empty if the user has configured ssh for git."""
     own = any(map(run.variable, ("GIT_SSH_COMMAND", "GIT_SSH", "GIT_SSH_VARIANT")))
@@ -34,12 +39,15 @@ def ssh_without_prompts(common: str) -> dict[str, str]:
     return {"GIT_SSH_COMMAND": "ssh -oBatchMode=yes"}
 
 
+def _config(common: str) -> CachedConfig:
+    if common not in _configs:
+        _configs[common] = CachedConfig(common, os.path.join(common, "gitmem"), asked_config.ask)
+    return _configs[common]
+
+
 def _rows(common: str) -> Sequence[tuple[str, str]]:
     """Return the entries of git's configuration about remotes."""
-    config = _configs.setdefault(
-        common, CachedConfig(common, os.path.join(common, "gitmem"), asked_config.ask)
-    )
-    return config.remotes()
+    return _config(common).remotes()
 
 
 def push_urls(common: str, remote: str, worktree: str | None = None) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..errors import UsageError
+from ..errors import ELSEWHERE, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def resolve(
         f"No such {what} in this log: {text[:TYPED_MAX]}.",
         hint=f"It is the id of another record: `{own}`."
         if own
-        else "It may be on another machine: `gitmem sync` fetches it; `gitmem log` lists the local records.",
+        else f"{ELSEWHERE} `gitmem log` lists the local records.",
         code="unknown-id",
         next=[own] if own else ["gitmem sync"],
     )

@@ -200,7 +200,7 @@ class CallResult(Outcome):
     def _next_steps(self, first: AgentResult) -> list[str]:
         asking = next((each for each in self.results if each.asks), None)
         if asking is not None:
-            return [command("gitmem", "task", "input", asking.task_id, "your answer")]
+            return [command("gitmem", "task", "show", asking.task_id)]
         waiting = []
         if not self.is_done and not self.failed:
             waiting = [each.task_id for each in self.results if each.state not in TERMINAL]

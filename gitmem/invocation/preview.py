@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ..agents import addressing
 from ..outcome import Outcome
-from ..text.shell_quote import command
 from . import agent_lookup, bundle_encoding, received
 from .agent_lookup import Callee
 from .call import bundle_of
@@ -50,7 +49,7 @@ class CallPreview(Outcome):
         self.transfer: Transfer | None = None
         self.text = ""
         self.recorded = False
-        self.next = [command("gitmem", "call", ",".join(each.name for each in self.agents), "your task")]
+        self.next: list[str] = []
 
 
 def preview(

@@ -10,7 +10,7 @@ import math
 
 from .. import records
 from ..commit_message import cut, sanitize
-from ..errors import UsageError
+from ..errors import ELSEWHERE, UsageError
 from ..index import catch_up, index_file
 from ..log import log_refs, ref
 from ..log.lines import format_at
@@ -127,7 +127,7 @@ def at(store: Store, text: str | int) -> StoreAsOf:
     if tip is None:
         raise UsageError(
             "This clone has no log yet.",
-            hint="It may be on the remote: `gitmem sync` fetches it.",
+            hint=ELSEWHERE,
             code="no-log",
             next=["gitmem sync"],
         )

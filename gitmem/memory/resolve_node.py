@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..commit_message import sanitize
-from ..errors import UsageError
+from ..errors import ELSEWHERE, UsageError
 from ..index.resolve_id import PREFIX_MIN, READ_PREFIX_MIN, shown_by
 from ..records.ids import is_id
 
@@ -54,7 +54,7 @@ def find(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
         f"No such node in this log: {sanitize(text)[:80] or '(empty)'}{nothing}",
         hint=f"It is the id of another record: `{other}`."
         if other
-        else "It may be on another machine: `gitmem sync` fetches it; `gitmem mem list` lists the local nodes.",
+        else f"{ELSEWHERE} `gitmem mem list` lists the local nodes.",
         code="unknown-id",
         next=[other] if other else ["gitmem sync", "gitmem mem list --include-archived"],
     )

@@ -132,7 +132,7 @@ def need_default(refs: Refs) -> str:
             f"No default branch: there is none of {', '.join(USUAL)}, and no remote names one. Nothing was compared.",
             hint="Name it in git's setting init.defaultBranch.",
             code="no-default-branch",
-            next=["git remote set-head origin --auto", "git config init.defaultBranch NAME"],
+            next=["git remote set-head origin --auto"],
         )
     return refs.default
 

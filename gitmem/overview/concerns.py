@@ -27,7 +27,6 @@ LISTED = 10  # of each kind
 ASKED_SHOWN = 3  # tasks whose signals are shown beside
 _TAKEN = "t.decided_by IS NULL AND t.holder IS NOT NULL AND t.holder = :reader AND (:session IS NULL OR t.holder_session IS :session)"
 _OFFERED = f"t.task_id IN ({OFFERED}) AND t.purpose <> 'handoff'"
-MINE = "gitmem task list --mine"
 
 
 class Concerns(PartOfAnswer):
@@ -96,27 +95,29 @@ class Concerns(PartOfAnswer):
         found += [_step(each) for each in self.asking if _why(each)][:1]
         return [*found, *(["gitmem claim list"] if self.notes else [])]
 
-    def lines(self, without: Collection[str] = (), *, whole: bool = False) -> list[str]:
+    def lines(self, without: Collection[str] = (), *, whole: bool = False, via: str = "gitmem") -> list[str]:
         """Return at most a line for each kind, see `PartOfAnswer.lines`; with `whole` also what the caller has and claims."""
+        mine, claims = f"{via} task list --mine", f"{via} claim list"
         offered = [each for each in self.offered if each.task_id not in without]
-        found = _first("handoff", [each.text for each in self.handoffs.offered])
-        found += _first("for you", [_offer(each) for each in offered])
+        found = _first("handoff", [each.text for each in self.handoffs.offered], mine)
+        found += _first("for you", [_offer(each) for each in offered], mine)
         known = [each for each in self.offered if each.task_id in without and each.asked]
         found += [f"asked: {each.asked} ({each.task_id})" for each in known[:ASKED_SHOWN]]
         found += _first(
             "waits for you",
-            [f"{each.about}, {why}; next: {_step(each)}" for each in self.asking if (why := _why(each))],
+            [f"{each.about}, {why}; next: {_step(each, via)}" for each in self.asking if (why := _why(each))],
+            mine,
         )
         mismatches = [mismatch_text(each) for each in self.asking if each.mismatch]
-        found += _first("mismatch", [each for each in mismatches if each not in without])
+        found += _first("mismatch", [each for each in mismatches if each not in without], mine)
         found += [f"handoff: {each.text}" for each in self.handoffs.given[:1]]
-        found += _first("void", [each.text for each in self.handoffs.void])
-        found += _first("contested", self.notes, "gitmem claim list")
+        found += _first("void", [each.text for each in self.handoffs.void], mine)
+        found += _first("contested", self.notes, claims)
         if whole:
-            found += _first("you have", [_until(each) for each in self.taken])
-            found += _first("you claim", [", ".join(each.paths) for each in self.claims], "gitmem claim list")
+            found += _first("you have", [_until(each) for each in self.taken], mine)
+            found += _first("you claim", [", ".join(each.paths) for each in self.claims], claims)
             others = [each for each in self.in_the_way if each.status != CONTESTED or not self.notes]
-            found += _first("in the way", [claim_text(each) for each in others], "gitmem claim list")
+            found += _first("in the way", [claim_text(each) for each in others], claims)
         return found
 
 
@@ -131,7 +132,7 @@ def of_caller(store: Store, caller: Caller) -> Concerns:
     return Concerns(store, caller)
 
 
-def _first(label: str, texts: Sequence[str], rest: str = MINE) -> list[str]:
+def _first(label: str, texts: Sequence[str], rest: str) -> list[str]:
     more = f" (and {len(texts) - 1} more: {rest})" if len(texts) > 1 else ""
     return [f"{label}: {texts[0]}{more}"] if texts else []
 
@@ -152,13 +153,9 @@ def _why(task: TaskRow) -> str:
     return task.state_text if task.is_unconfirmed or task.state in WAITING else ""
 
 
-def _step(task: TaskRow) -> str:
-    """Return the command that ends the waiting of a task."""
-    if task.is_unconfirmed:
-        return command("gitmem", "task", "seal", str(task.task_id))
-    if task.conflict:
-        return command("gitmem", "task", "show", str(task.task_id))
-    return command("gitmem", "task", "message", str(task.task_id), "answer")
+def _step(task: TaskRow, via: str = "gitmem") -> str:
+    """Return the command that ends the waiting of a task, or shows what does."""
+    return f"{via} task {'seal' if task.is_unconfirmed else 'show'} {task.task_id}"
 
 
 def _paths(caller: Caller) -> list[str]:

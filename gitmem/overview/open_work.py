@@ -99,7 +99,7 @@ class OpenWork(PartOfAnswer):
         """The sentences on mismatches."""
         return [mismatch_text(task) for each in self.roles for task in each.workers if task.mismatch]
 
-    def lines(self, without: Collection[str] = (), *, whole: bool = False) -> list[str]:
+    def lines(self, without: Collection[str] = (), *, whole: bool = False, via: str = "gitmem") -> list[str]:
         """Return a line for each task, mismatch, handoff and claim, see `PartOfAnswer.lines`."""
         found = []
         for each in self.roles:
@@ -114,9 +114,9 @@ class OpenWork(PartOfAnswer):
         found += [f"not taken: {_free(task)}" for task in self.free if task.task_id not in without]
         found += [f"claim: {claim_text(each)}" for each in self.claims if each.claim_id not in without]
         if self.more:
-            found.append(f"{self.more} more not shown: gitmem task list --open, gitmem claim list")
+            found.append(f"{self.more} more not shown: {via} task list --open, {via} claim list")
         if self.others:
-            found.append(f"on other work: {self.others} (gitmem roster)")
+            found.append(f"on other work: {self.others} ({via} roster)")
         return found
 
 

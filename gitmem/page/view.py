@@ -10,7 +10,6 @@ from .. import atomic_write, state_files
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..outcome import Outcome
-from ..text.shell_quote import command
 from . import page_data
 from .page_file import Assets
 
@@ -117,5 +116,4 @@ def _not_writable(path: str, error: OSError) -> UsageError:
         f"Cannot write {sanitize(path)} ({error.strerror}). Nothing was written.",
         hint="Name a file in a folder that you may write to with --out.",
         code="not-writable",
-        next=[command("gitmem", "view", "--out", "FILE.html")],
     )

@@ -64,8 +64,7 @@ class RoleList(Outcome):
         self.unassigned = list(unassigned)
         self.pack = found.pack.name
         self.remark = found.warning
-        held = next((each for each in roles if each.holders), None)
-        self.next = [command("gitmem", "signal", "your message", "--to", f"role:{held.role}")] if held else []
+        self.next: list[str] = []
 
 
 class RoleShown(Outcome):
@@ -95,8 +94,6 @@ class RoleShown(Outcome):
         self.entry = entry
         self.remark: str | None = None
         self.next = [command("gitmem", "session", "set", "--role", entry.role or query)]
-        if entry.holders:
-            self.next.insert(0, command("gitmem", "signal", "your message", "--to", f"role:{entry.role}"))
 
 
 class RoleCheck(Outcome):

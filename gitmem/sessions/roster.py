@@ -37,7 +37,6 @@ _COUNT = (
 )
 EDITS_MAX = 50  # paths of a session that a roster names
 CONTESTED_MAX = 10  # names of which a roster says whom they mean here
-SEND = ("gitmem", "signal", "your message", "--to")
 SHOWN = 50  # sessions of a list
 UNREAD_STEPS = 20_000_000  # steps of SQLite for all sessions of one answer
 
@@ -259,10 +258,7 @@ def _next(found: Sequence[Presence], query: str | None, all: bool, caller: Calle
         first = "gitmem roster" if query else "gitmem session start"
         return [first, *([] if all else [command(*again)])]
     ours = caller.ids if caller is not None else []
-    others = [one for one in found if one.held and one.reader not in ours]
-    if others:
-        return [command(*SEND, others[0].name), "gitmem inbox"]
-    if any(one.reader in ours for one in found):
+    if any(one.held or one.reader in ours for one in found):
         return ["gitmem inbox", *([] if all else ["gitmem roster --all"])]
     return ["gitmem session start"]
 
@@ -287,8 +283,6 @@ def _follow_pins(store: Store, outcome: Roster, found: Sequence[Presence]) -> No
         meant = name_pins.meant_instead(store, one)
         if meant is not None:
             outcome.remark = " ".join(filter(None, (outcome.remark, meant)))
-            typed, exact = (command(*SEND, each) for each in (one.name, one.reader))
-            outcome.next = [exact if each == typed else each for each in outcome.next]
 
 
 def list_unproven(store: Store) -> list[Presence]:

@@ -237,7 +237,7 @@ def _next(outcome: InboxResult) -> list[str]:
         found += next_steps.decide(asked, *who)
     if conflicting:
         return [*found, *next_steps.compare(conflicting[-1])][:3]
-    return found[:3] or [command("gitmem", "reply", last, "your reply", *who)]
+    return found[:3] or [command("gitmem", "thread", last)]
 
 
 def mark(store: Store, reading: InboxResult) -> int:

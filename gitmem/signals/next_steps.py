@@ -114,12 +114,12 @@ def after(
 
 
 def is_unpublished(store: Store) -> bool:
-    """Return whether a remote may lack lines of this clone: only a sync publishes them."""
+    """Return whether a remote to which this log is published may lack lines of this clone."""
     if not store.has_remote():
         return False
     from ..log import ref
 
-    return store.git.tip(ref.PUBLISHED_REF) != store.git.tip(ref.LOG_REF)
+    return store.git.tip(ref.PUBLISHED_REF) not in (None, store.git.tip(ref.LOG_REF))
 
 
 def last_open_question(signals: Sequence[ShownSignal]) -> ShownSignal | None:
@@ -140,5 +140,5 @@ def decide(signal: ShownSignal | SignalRecord, *more: str) -> list[str]:
     yes = ["task", "take", task_id] if task_id else ["reply", signal_id, "agreed", "--agree"]
     return [
         command("gitmem", *yes, *more),
-        command("gitmem", "reply", signal_id, "your reason", "--reject", *more),
+        command("gitmem", "reply", signal_id, "rejected", "--reject", *more),
     ]

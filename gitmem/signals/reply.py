@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from ..agents import addressing
-from ..errors import UsageError
+from ..errors import ELSEWHERE, UsageError
 from ..index import resolve_id
 from ..mailbox import receipts
 from ..text.sanitize import sanitize
@@ -85,7 +85,7 @@ class ReplyContext:
         if self.parent is None:
             raise UsageError(
                 f"Unknown thread: {sanitize(self._thread or '')}; it has no members to send to. Nothing was written.",
-                hint="It may be on another machine: `gitmem sync` fetches it. With --to, a new thread of that name begins.",
+                hint=f"{ELSEWHERE} With --to, a new thread of that name begins.",
                 code="unknown-id",
                 next=["gitmem sync"],
             )

@@ -15,7 +15,7 @@ from ..roles import scope
 from ..roles.mismatch import listed, role_text
 from ..text.name_matching import fold
 from ..text.sanitize import sanitize_for_model
-from ..text.shell_quote import command
+from ..text.shell_quote import quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ class TaskRecords:
         return [_one(task, "holder", intent, task.holder_name)]
 
 
-def lines(found: Sequence[TaskDifference]) -> list[str]:
+def lines(found: Sequence[TaskDifference], via: str = "gitmem") -> list[str]:
     """Return a line of text for each task that something differs from."""
     by_task: dict[str, list[str]] = {}
     for each in found:
@@ -184,7 +184,7 @@ def lines(found: Sequence[TaskDifference]) -> list[str]:
             f"{_LABELS[each['field']]} is {recorded} (here: {said})"
         )
     return [
-        f"note: in the record of {sanitize(id)} {', '.join(parts)}. The record counts: {command('gitmem', 'task', 'show', id)}"
+        f"note: in the record of {sanitize(id)} {', '.join(parts)}. The record counts: {via} task show {quote(id)}"
         for id, parts in by_task.items()
     ]
 

@@ -13,7 +13,7 @@ from ..mailbox import receipts
 from ..sync import whereabouts
 from ..text.sanitize import sanitize
 from ..text.shell_quote import command
-from . import causality, conflicts, has_conflict, next_steps
+from . import causality, conflicts, next_steps
 from .agreement import FoldedThread as FoldedThread
 from .agreement import contents as contents
 from .agreement import is_conflicting as is_conflicting
@@ -166,11 +166,8 @@ def _versions(db: sqlite3.Connection, names: ShownNames, fields: ShownSignal) ->
 
 
 def _next(outcome: Thread, asked: Sequence[SignalRecord]) -> list[str]:
-    plain = [each["signal_id"] for each in outcome.signals if not has_conflict(each)]
     found = ["gitmem doctor"] if outcome.ambiguous else []
-    if asked or plain:
-        decide = [each for record in asked for each in next_steps.decide(record)]
-        found += decide or [command("gitmem", "reply", plain[-1], "your reply")]
+    found += [each for record in asked for each in next_steps.decide(record)]
     if outcome.recipients and not outcome.settled:
         found.append(command("gitmem", "converged", outcome.thread_id))
     if outcome.more:

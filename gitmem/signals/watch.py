@@ -283,10 +283,8 @@ class Watch:
 def steps(fields: ShownSignal, of: WatchOwner) -> list[str]:
     """Return the commands that settle one signal."""
     signal_id = fields["signal_id"]
-    if of.peek:
-        return [command("gitmem", "thread", signal_id)]
-    if has_conflict(fields):
+    if not of.peek and has_conflict(fields):
         return next_steps.compare(signal_id)
-    if next_steps.last_open_question([fields]):
+    if not of.peek and next_steps.last_open_question([fields]):
         return next_steps.decide(fields)
-    return [command("gitmem", "reply", signal_id, "your reply")]
+    return [command("gitmem", "thread", signal_id)]

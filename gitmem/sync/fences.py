@@ -105,11 +105,6 @@ def exists(store: Store, name: str, *, asks: bool = False, timeout: float = ASKE
             return False
 
 
-def has_remote(store: Store) -> bool:
-    """Return whether this clone has a remote."""
-    return bool(configured(store.repo))
-
-
 def names(store: Store) -> list[str]:
     """Return the names of the fences that this clone has made."""
     return [each.removeprefix(LOCAL) for each in store.git.refs(LOCAL)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..commit_message import sanitize
-from ..errors import UsageError
+from ..errors import ELSEWHERE, UsageError
 from ..index.resolve_id import shown_by
 from ..records.ids import is_id
 from . import load
@@ -54,9 +54,7 @@ def resolve(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
     other = None if is_id("task", text) else shown_by(text)
     raise UsageError(
         f"No such task in this log: {typed}.{ending}",
-        hint=f"It is the id of another record: `{other}`."
-        if other
-        else "It may be on another machine: `gitmem sync` fetches it.",
+        hint=f"It is the id of another record: `{other}`." if other else ELSEWHERE,
         code="unknown-task",
         next=[other] if other else ["gitmem sync", "gitmem task list"],
     )

@@ -96,4 +96,4 @@ def look(store: Store, caller: Caller) -> None:
 def _has_read(store: Store, since: int) -> bool:
     """Return whether a clone that reads a remote has read it since a time."""
     read = noop_check.last_read(store.repo)
-    return read is None or read * 1_000_000 >= since or not fences.has_remote(store)
+    return read is None or read * 1_000_000 >= since or not store.has_remote()

@@ -68,7 +68,7 @@ def _reject(store: Store, caller: Caller, task: FoldedTask, found: TaskAnswer, f
     why = rules.refuse(task, sender, caller.ids)
     if rules.own_take(task, sender) is not None:
         found.warnings = [f"You have {task_id}, and this REJECT does not give it back."]
-        found.next = [command("gitmem", "task", "release", task_id, "--reason", "your reason")]
+        found.next = [command("gitmem", "task", "release", task_id)]
     elif fields.get("via"):
         found.warnings = [f"{task_id} is not rejected: only its addressee does that."]
     elif why is not None:

@@ -184,18 +184,26 @@ def withdraw(task: FoldedTask) -> Refusal | None:
     return None
 
 
+def answered_by(task: FoldedTask, caller: Caller) -> str | None:
+    """Return the command of `gitmem task` by which the caller says in its own words what is missing: `done` or `message`."""
+    if task.is_finished:
+        return None
+    if own_take(task, (caller.reader, caller.session_id)) is not None:
+        return "done"
+    return "message" if task.caller[0] == caller.reader and task.state in WAITING else None
+
+
 def steps(task: FoldedTask, caller: Caller, now: int) -> list[str]:
-    """Return the commands that the caller may give next."""
+    """Return the complete commands that the caller may give next."""
     sender = (caller.reader, caller.session_id)
 
-    def step(word: str, *text: str) -> str:
-        return command("gitmem", "task", word, task.record["task_id"], *text)
+    def step(word: str) -> str:
+        return command("gitmem", "task", word, task.record["task_id"])
 
     if task.is_finished:
         return [step("seal")] if task.record["purpose"] != HANDOFF and seal(task, sender) is None else []
     if own_take(task, sender) is not None:
-        stop = [step("release")] if task.cancels else []
-        return [*stop, step("done", "your result"), step("ask", "your question")]
+        return [step("release")] if task.cancels else []
     if task.caller[0] == caller.reader:
-        return [step("message", "your answer")] if task.state in WAITING else [step("cancel")]
+        return [step("cancel")] if task.state not in WAITING else []
     return [step("take")] if take(task, sender, caller.ids, now) is None else []

@@ -135,7 +135,7 @@ def _stuck(store: Store, task: TaskRow, row: Sequence[object], now: int) -> Stuc
     if holder is None:
         return made("untaken", f"nobody has taken it since {waited}", step("launch"))
     if state in WAITING:
-        return made("unanswered", f"{who} asked {waited}", step("message", "your answer"))
+        return made("unanswered", f"{who} asked {waited}", step("show"))
     session = presence.get(store, str(session_id)) if session_id is not None else None
     over = f"the time of {who} ended {waited}"
     if once:

@@ -167,12 +167,13 @@ class TaskDetail(Outcome):
         launches: The receipts of its last launches.
         handoff, received: What a handoff that waits or was accepted has; what a call hands over; None for another task.
         contradicted_by: Signals of its thread that say something else than its record.
+        answered_by: The command of `gitmem task` by which the caller answers in its own words, `done` or `message`; or None.
         warnings: Events that claim to be from this clone and are not: they count here as everywhere, and nobody here acts on them.
     """
 
     __slots__ = (
         "task", "state", "state_text", "outcome", "seal", "close", "holder", "conflict", "void", "late", "cancels", "rejections",
-        "replaced_by", "stands_beside", "left_out", "more_events", "agent_name", "asked", "brief", "mismatches", "launches", "handoff", "received", "events", "contradicted_by", "warnings", "next",
+        "replaced_by", "stands_beside", "left_out", "more_events", "agent_name", "asked", "brief", "mismatches", "launches", "handoff", "received", "events", "contradicted_by", "warnings", "answered_by", "next",
     )  # fmt: skip
 
     def __init__(self, found: FoldedTask) -> None:
@@ -199,6 +200,7 @@ class TaskDetail(Outcome):
         self.events, self.more_events = shown_events.select(in_order(found.events.values()), first)
         self.contradicted_by: list[Contradiction] = []
         self.warnings: list[str] = []
+        self.answered_by: str | None = None
         self.next: list[str] = []
 
 
@@ -287,6 +289,7 @@ def show(store: Store, task_id: str, caller: Caller | None = None) -> TaskDetail
     checked = brief.check(store.repo.worktree, found.record)
     if checked is not None and checked.sentence:
         shown.warnings.append(checked.sentence)
+    shown.answered_by = rules.answered_by(found, caller) if caller is not None else None
     shown.next = rules.steps(found, caller, store.now()) if caller is not None else []
     return shown
 

@@ -7,7 +7,7 @@ from ..agents import addressing, headline
 from ..commit_message import cut, sanitize
 from ..errors import UsageError
 from ..signals import reply, send
-from ..text.shell_quote import command
+from ..signals.message_frame import STOP
 from . import DELEGATION, HANDOFF
 
 TYPE_CHECKING = False
@@ -29,7 +29,7 @@ TELL = "tell"  # in the payload of a call whose caller does not wait: its result
 # How the text of an event begins in its signal. Events without a word here tell nobody.
 WORDS = {
     "completed": "Done", "failed": "Failed", "canceled": "Canceled", "rejected": "", "input-required": "Question",
-    "auth-required": "Question", "message": "", "release": "Given back", "cancel": "Please stop",
+    "auth-required": "Question", "message": "", "release": "Given back", "cancel": STOP,
 }  # fmt: skip
 MESSAGE_MAX, REASON_MAX = 4_000, 200  # characters
 _PROPOSAL = (
@@ -97,9 +97,7 @@ def about(
     ):
         return found
     found.resolved = addressing.from_addresses(store, to)
-    said = _said(task, word, text) or what
-    if event == "cancel":
-        said += f"\nTo give it back: {command('gitmem', 'task', 'release', task.record['task_id'])}"
+    said = _said(word, text) or what
     context = _context(store.db(), task)
     fields: Any = send.addressed(store, caller, said, found.resolved, context, None)
     fields |= thread_fields(task.record)
@@ -119,11 +117,8 @@ def tells_caller(task: FoldedTask) -> bool:
     return task.record["purpose"] == DELEGATION or (task.record.get("payload") or {}).get(TELL) is True
 
 
-def _said(task: FoldedTask, word: str, text: str) -> str:
-    said = ": ".join(filter(None, (word, text)))
-    if len(said) > MESSAGE_MAX:
-        said = f"{cut(said, MESSAGE_MAX)}\nFull text: gitmem task show {task.record['task_id']}"
-    return said
+def _said(word: str, text: str) -> str:
+    return cut(": ".join(filter(None, (word, text))), MESSAGE_MAX)
 
 
 def thread_fields(task: Mapping[str, Any]) -> dict[str, str]:

@@ -126,7 +126,7 @@ def test_each_party_that_owes_an_answer_has_both_commands(talk: Talk) -> None:
     assert AGREE.format(emacs) in talk("Ada", "inbox").out
     for who in ("Ada", "Curie"):
         assert steps(talk(who, "thread", vim))[:2] == [
-            f"gitmem reply {emacs} agreed --agree", f"gitmem reply {emacs} 'your reason' --reject"
+            f"gitmem reply {emacs} agreed --agree", f"gitmem reply {emacs} rejected --reject"
         ]  # fmt: skip
         assert steps(talk(who, "converged", emacs))[0] == f"gitmem reply {emacs} agreed --agree"
     assert "--agree" not in talk("Bohr", "inbox").out
@@ -376,7 +376,7 @@ def test_a_withdrawal_tells_whoever_owes_an_answer_again(talk: Talk) -> None:
     assert back["owed"] and back["asks_about"] == vim and AGREE.format(vim) in back["reply_line"]
     assert shown["next"][:2] == [
         f"gitmem reply {vim} agreed --agree",
-        f"gitmem reply {vim} 'your reason' --reject",
+        f"gitmem reply {vim} rejected --reject",
     ]
     gate = talk("Ada", "gate", "--wu", "WU-7", "--json")
     assert gate.status == 1 and [(each["signal_id"], each["why"]) for each in gate.json["signals"]] == [
@@ -403,7 +403,7 @@ def test_a_withdrawn_proposal_is_not_replaced(talk: Talk) -> None:
     assert f"{nano} was withdrawn by test:worker:curie; now in force: {emacs}" in said.out
     assert steps(said)[:2] == [
         f"gitmem reply {emacs} agreed --agree",
-        f"gitmem reply {emacs} 'your reason' --reject",
+        f"gitmem reply {emacs} rejected --reject",
     ]
 
 

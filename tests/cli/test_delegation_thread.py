@@ -94,7 +94,7 @@ def test_r17_a_reject_after_the_take_gives_nothing_back(
     run("task", "take", id, session=bohr)
     said = run("reply", signal, "not like this", "--reject", "--json", session=bohr).json
     assert said["warnings"][0] == f"You have {id}, and this REJECT does not give it back."
-    assert said["next"][0] == f"gitmem task release {id} --reason 'your reason'"
+    assert said["next"][0] == f"gitmem task release {id}"
     assert state(run, id) == "working"
 
 
@@ -180,7 +180,9 @@ def test_r17_the_holder_learns_that_the_task_is_to_be_canceled(
     run("task", "take", id, session=bohr)
     run("task", "cancel", id, "--reason", "not needed", session=planck)
     (told,) = inbox(run, bohr)
-    assert told["message"] == f"Please stop: not needed\nTo give it back: gitmem task release {id}"
+    assert told["message"] == "Please stop: not needed"
+    shown = run("inbox", "--all", "--as", "Bohr").out
+    assert f"| Please stop: not needed\nTo give it back: gitmem --as Bohr task release {id}\n" in shown
 
 
 def test_a_long_result_is_cut_in_its_signal_and_whole_in_the_task(
@@ -191,7 +193,9 @@ def test_a_long_result_is_cut_in_its_signal_and_whole_in_the_task(
     run("task", "take", id, session=bohr)
     assert run("task", "done", id, "x" * 65_000, session=bohr).status == 0
     (done,) = inbox(run, planck)
-    assert str(done["message"]).endswith(f"…\nFull text: gitmem task show {id}")
+    assert str(done["message"]).endswith("x…")
+    shown = run("inbox", "--all", "--as", "Planck").out
+    assert f"x…\nfull text: gitmem --as Planck task show {id}\n" in shown
     assert len(run("task", "show", id, "--json").json["outcome"]["message"]) == 65_000
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -88,9 +89,14 @@ def test_a_copied_command_acts_as_the_same_in_the_same_place(
 
 
 def test_errors_carry_too(run: Run, repo: Path, tmp_path: Path) -> None:
-    """In text and in JSON, also where the hint is the usual one."""
+    """In text and in JSON, also where the hint is the usual one; a sync only where there is a remote."""
+    alone = run("-C", str(repo), "show", "sig-nothing", "--json", cwd=tmp_path)
+    assert alone.json["next"] == [] and "machine" not in alone.json["error"]["hint"]
+    assert "machine" not in run("-C", str(repo), "task", "show", "task-nothing", cwd=tmp_path).err
+    subprocess.run(["git", "remote", "add", "hub", "/nowhere"], cwd=repo, check=True)
     said = run("-C", str(repo), "show", "sig-nothing", "--json", cwd=tmp_path)
     assert said.json["next"] == [f"gitmem -C {repo} sync"]
+    assert f"another machine: `gitmem -C {repo} sync` fetches it." in said.json["error"]["hint"]
     assert steps(run("-C", str(repo), "show", "sig-nothing", cwd=tmp_path)) == said.json["next"]
 
 
@@ -126,7 +132,7 @@ def test_what_is_asked_of_a_reader_comes_first(run: Run, start: Start) -> None:
     )
     assert steps(run("inbox", "--for", "Curie", session=planck))[0].startswith("gitmem thread ")
     seen = run("inbox", "--json", session=curie).json["next"]
-    assert seen == [f"gitmem reply {second} agreed --agree", f"gitmem reply {second} 'your reason' --reject"]
+    assert seen == [f"gitmem reply {second} agreed --agree", f"gitmem reply {second} rejected --reject"]
     assert steps(run("thread", second, session=curie))[0] == f"gitmem reply {second} agreed --agree"
     again(run, seen[0], session=curie)
 
@@ -134,15 +140,16 @@ def test_what_is_asked_of_a_reader_comes_first(run: Run, start: Start) -> None:
         run("inbox", "--all", "--json", session=curie).json["next"][0]
         == f"gitmem reply {first} agreed --agree"
     )
-    assert steps(run("thread", second, session=curie))[0].endswith("'your reply'")
-    assert steps(run("thread", first, session=planck))[0].endswith("'your reply'")
+    for each, who in ((second, curie), (first, planck)):
+        (step,) = steps(run("thread", each, session=who))
+        assert step.startswith("gitmem converged thread-")
 
 
 def test_who_has_not_answered_is_not_told_to_wait_for_itself(run: Run, start: Start) -> None:
     """Its own answer comes first; others who were asked are waited for; nobody else's step changes."""
     planck, curie, bohr = start("Planck"), start("Curie"), start("Bohr")
     both = run("signal", "So?", "--to", "Curie,Bohr", "--intent", "propose", "-q", session=planck).out.strip()
-    own = [f"gitmem reply {both} agreed --agree", f"gitmem reply {both} 'your reason' --reject"]
+    own = [f"gitmem reply {both} agreed --agree", f"gitmem reply {both} rejected --reject"]
 
     found = steps(run("converged", both, session=curie))
     assert found[:2] == own and found[2].endswith(" --wait 60s")
@@ -156,7 +163,7 @@ def test_who_has_not_answered_is_not_told_to_wait_for_itself(run: Run, start: St
     found = steps(run("converged", both, session=curie))
     assert found == [
         f"gitmem reply {counter} agreed --agree",
-        f"gitmem reply {counter} 'your reason' --reject",
+        f"gitmem reply {counter} rejected --reject",
         f"gitmem converged {counter}",
     ]
 
@@ -329,8 +336,10 @@ def test_commands_inside_an_inbox_carry_place_and_actor(
     run("task", "ask", first, "Which year?", session=curie)
     run("inbox", session=planck)
     answer = printed(plancks, "; next: ")
-    assert answer == f"gitmem -C {repo} --as Planck task message {first} answer"
-    assert again(run, answer, cwd=tmp_path).status == 0
+    assert answer == f"gitmem -C {repo} --as Planck task show {first}"
+    shown = again(run, answer, cwd=tmp_path)
+    assert f"To answer: gitmem -C {repo} --as Planck task message {first} - <<'EOF'" in shown.out
+    assert run("task", "message", first, "2026", session=planck).status == 0
     run("task", "done", first, "12 cases", session=curie)
     run("inbox", session=planck)
     seal = printed(plancks, "; next: ")

@@ -43,9 +43,14 @@ def test_a_task_is_taken_asked_about_done_and_sealed(run: Run, start: Start, wri
 
     assert run("task", "ask", short, "Which year?", "--json", session=bohr).json["state"] == "input-required"
     asked = run("task", "show", id, session=planck)
-    assert f"next: gitmem task message {id} 'your answer'" in asked.out and "| Which year?" in asked.out
+    assert (
+        f"To answer: gitmem task message {id} - <<'EOF'" in asked.out
+        and "next:" not in asked.out
+        and "| Which year?" in asked.out
+    )
     assert run("task", "message", id, "2026", session=planck).status == 0
-    assert f"next: gitmem task done {id} 'your result'" in run("task", "show", id, session=bohr).out
+    held = run("task", "show", id, session=bohr).out
+    assert f"To answer: gitmem task done {id} - <<'EOF'" in held and "next:" not in held
     assert run("task", "done", id, "12 cases", "--json", session=bohr).json["state"] == "completed"
 
     shown = run("task", "show", id, session=planck).out

@@ -366,9 +366,9 @@ def test_as_json_each_event_is_a_line(desk: Desk) -> None:
     assert {each["reader"] for each in events} == {"test:worker:curie"}
     assert events[0]["message"] == "one\nand two"
     assert f"gitmem reply {plain} - <<'EOF'" in events[0]["reply_line"]
-    assert events[0]["next"] == [f"gitmem reply {plain} 'your reply'"]
+    assert events[0]["next"] == [f"gitmem thread {plain}"]
     assert events[1]["next"] == [
-        f"gitmem reply {asked} agreed --agree", f"gitmem reply {asked} 'your reason' --reject",
+        f"gitmem reply {asked} agreed --agree", f"gitmem reply {asked} rejected --reject",
     ]  # fmt: skip
     assert events[1]["wu_id"] == "WU-7"
 
@@ -380,7 +380,7 @@ def test_next_acts_as_the_session_that_was_named(desk: Desk) -> None:
     seen.until_said(said)
     assert seen.end() == 0
 
-    assert json.loads(seen.out)["next"] == [f"gitmem --as {desk.curie} reply {said} 'your reply'"]
+    assert json.loads(seen.out)["next"] == [f"gitmem --as {desk.curie} thread {said}"]
 
 
 def test_an_agent_that_names_another_marks_nothing(desk: Desk) -> None:

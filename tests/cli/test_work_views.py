@@ -142,7 +142,7 @@ def test_an_inbox_says_in_a_line_each_what_waits_for_its_reader(scene: Scene) ->
     scene.run("task", "ask", id, "Which year?", session=scene.bohr)
     asked = [line for line in scene.lines("inbox").out.splitlines() if line.startswith("waits for you")]
     assert asked == [
-        f"waits for you: {id} (WU-7) Write the tests, input-required; next: gitmem task message {id} answer"
+        f"waits for you: {id} (WU-7) Write the tests, input-required; next: gitmem task show {id}"
     ]
     scene.lines("task", "message", id, "2026")
     scene.run("task", "done", id, "12 cases", session=scene.bohr)
@@ -213,8 +213,8 @@ def test_views_say_each_thing_once(scene: Scene) -> None:
     assert of_other.count("Bohr was asked as") == 1 and "- mismatch: Bohr was" in of_other
     scene.run("task", "ask", id, "Which year?", session=scene.bohr)
     scene.lines("inbox")
-    assert scene.lines("inbox").out.count(f"gitmem task message {id} answer") == 1
-    assert scene.json("inbox")["next"][0] == f"gitmem task message {id} answer"
+    assert scene.lines("inbox").out.count(f"gitmem task show {id}") == 1
+    assert scene.json("inbox")["next"][0] == f"gitmem task show {id}"
     offer = scene.run("handoff", "Go on", "--to", "Curie", "-q", session=scene.bohr)
     assert offer.status == 0, offer
     handoff = offer.out.strip()

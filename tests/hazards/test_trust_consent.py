@@ -485,12 +485,13 @@ def test_agreeing_to_a_remote_that_is_away_is_said(planck: Path, hub: Path, git:
 
 @pytest.mark.parametrize("marker", ["CLAUDECODE", "CODEX_THREAD_ID"])
 def test_an_agent_is_told_to_ask_its_user(planck: Path, marker: str) -> None:
-    """The command stands in the sentence alone: `next` is what an agent runs."""
+    """The command stands in the sentence alone: `next` is what an agent runs, and only its user can do what is missing."""
     env = {marker: "1"}
     gitmem("session", "start", cwd=planck, env=env)
-    for args in (["sync"], ["signal", "One more.", "--broadcast", "--sync"], ["init", "--no-publish"]):
+    signal = ["signal", "One more.", "--broadcast", "--sync"]
+    for args, then in ((["sync"], []), (signal, ["thread"]), (["init", "--no-publish"], ["session"])):
         said, answer = gitmem(*args, cwd=planck, env=env), gitmem(*args, "--json", cwd=planck, env=env)
         assert "next: gitmem sync --publish" not in said.text
-        assert not [each for each in answer.json["next"] if "--publish" in each]
+        assert [each.split()[1] for each in answer.json["next"]] == then
         assert args[0] == "init" or "Ask your user whether it may be published there" in said.text
         assert args[0] == "init" or "`gitmem sync --publish`" in answer.text

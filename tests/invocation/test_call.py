@@ -268,7 +268,7 @@ def test_i35_a_question_is_answered_and_the_function_is_called_again(log: Log, s
     asked = log.call("prices", "sum", timeout=20)
     (one,) = asked.results
     assert (asked.state, asked.message, asked.timed_out) == ("input-required", "net or gross?", False)
-    assert asked.next == [f"gitmem task input {one.task_id} 'your answer'"]
+    assert asked.next == [f"gitmem task show {one.task_id}"]
     log.tasks.message(one.task_id, "net")
     found = log.wait_for(one.task_id, timeout=20)
     assert found.message == "[('question', 'net or gross?'), ('answer', 'net')]"

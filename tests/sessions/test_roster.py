@@ -42,7 +42,7 @@ def test_the_roster_has_every_field_of_its_shape(repo: Path) -> None:
             }
         ],
         "more": 0, "work": None, "remark": None, "autosync": None,
-        "next": ["gitmem signal 'your message' --to Planck", "gitmem inbox"],
+        "next": ["gitmem inbox", "gitmem roster --all"],
     }  # fmt: skip
 
 
@@ -108,14 +108,14 @@ def test_a_query_is_a_fuzzy_look(repo: Path) -> None:
     assert nobody.remark == "No sessions match zz'zz; active sessions: 1."
 
 
-def test_nobody_is_told_to_signal_itself(repo: Path) -> None:
-    """Not who is alone, and of two each the other."""
+def test_a_roster_leads_to_the_inbox(repo: Path) -> None:
+    """Of who is alone, and of two: what to say is theirs to know."""
     store = open_store(repo, Clock())
     one = acting(store, lifecycle.start(store, CallerClaims(), name="Planck"))
     assert roster.roster(store, caller=one).next == ["gitmem inbox", "gitmem roster --all"]
     lifecycle.start(store, CallerClaims(), name="Curie")
 
-    assert roster.roster(store, caller=one).next[0] == "gitmem signal 'your message' --to Curie"
+    assert roster.roster(store, caller=one).next == ["gitmem inbox", "gitmem roster --all"]
 
 
 def test_other_clones_see_the_time_of_the_last_record(tmp_path: Path, repo: Path) -> None:

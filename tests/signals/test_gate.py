@@ -156,7 +156,7 @@ def test_a_signal_that_wants_an_answer_keeps_it_closed_after_it_was_read(desk: D
     assert listed(found) == [(signal_id, "unanswered")]
     assert found.signals[0]["commands"] == found.next[:2] == [
         f"gitmem reply {signal_id} agreed --agree",
-        f"gitmem reply {signal_id} 'your reason' --reject",
+        f"gitmem reply {signal_id} rejected --reject",
     ]  # fmt: skip
 
 

@@ -97,7 +97,7 @@ def test_the_last_open_question_is_the_one() -> None:
         {"signal_id": "3", "intent": "PROPOSE"},
     ]
     assert next_steps.last_open_question(signals) is signals[1]
-    assert next_steps.decide(signals[1])[1] == "gitmem reply 2 'your reason' --reject"
+    assert next_steps.decide(signals[1])[1] == "gitmem reply 2 rejected --reject"
     signals[1]["settled"] = "taken by a:b:curie"
     assert next_steps.last_open_question(signals) is signals[0]
     del signals[0]["owed"]

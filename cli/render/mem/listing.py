@@ -7,7 +7,7 @@ from gitmem.signals import task_records
 
 from .. import tasks
 from ..as_json import encode
-from ..output import paint, record_position, sanitize
+from ..output import paint, program, record_position, sanitize
 from ..text import BAR, SEPARATOR, format_ago, plural, quote_lines
 from .nodes import about
 
@@ -93,7 +93,7 @@ def shown(found: NodeDetail) -> list[str]:
     ]
     end = {"about": f"  {_stale(found.stale)}" if found.stale else ""}
     lines += [_fact(name, str(value), end.get(name, "")) for name, value in facts if value]
-    lines += task_records.lines(found.contradicts)
+    lines += task_records.lines(found.contradicts, program())
     lines += [_relation(node.id, each) for each in found.relations]
     lines += [_change(node, each) for each in found.history]
     last = f", last {format_ago(node.last_accessed_at)}" if node.last_accessed_at else ""

@@ -275,7 +275,7 @@ class GatewayFiles(Check):
         except StoreError as error:
             what = error.message.removesuffix(" Nothing was written.")
             fix = "Correct its permissions, or remove it and make new tokens."
-            yield problem("bad-tokens", what, known.path, fix, "gitmem a2a token NAME")
+            yield problem("bad-tokens", what, known.path, fix)
         try:
             push_file.read(state)
         except StoreError as error:

@@ -77,7 +77,6 @@ class ForgedLines(Check):
                 each.where,
                 "Somebody with push access to the remote wrote it: find the author with the commit that added the file, and inform the "
                 "others. Records cannot be removed from a log.",
-                "gitmem log",
             )
 
     def _origin_text(self, line: bytes) -> str:
