@@ -30,4 +30,6 @@ def commit_waiting(at: Environment) -> None:
 
 def note_commits(at: Environment) -> None:
     """Record the commits of this worktree's sessions; git's post-commit hook starts this. Prints nothing."""
-    at.store()  # every command records them at its end
+    from gitmem.agents import commit_stamps
+
+    commit_stamps.update(at.store(), from_beginning=True)  # every command records them at its end

@@ -22,6 +22,9 @@ made() {
 # The folder's own name: GIT_DIR may be `.`, or end with a slash.
 name=$(CDPATH='' cd -P -- "$git" 2>/dev/null && printf '%s' "${PWD##*/}")
 seen=$common/gitmem/commits/in-$name
+# An agent may commit first in a worktree that no command of gitmem has met: then note-commits makes that file.
+agent=${GITMEM_SESSION-}${CLAUDE_CODE_SESSION_ID-}${CODEX_THREAD_ID-}${COPILOT_AGENT_SESSION_ID-}${GEMINI_SESSION_ID-}${OPENCODE_SESSION_ID-}
+[ -z "$agent" ] || seen=$common/gitmem/commits
 if [ -n "$name" ] && [ -e "$seen" ] && note=$(made "$@" 2>/dev/null) && [ -n "$note" ]; then
   for each in "GITMEM_SESSION=${GITMEM_SESSION-}" "GITMEM_TASK=${GITMEM_TASK-}" \
     "CLAUDE_CODE_SESSION_ID=${CLAUDE_CODE_SESSION_ID-}" "CODEX_THREAD_ID=${CODEX_THREAD_ID-}" \

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -98,3 +99,24 @@ def test_only_what_git_prints_about_a_new_commit_names_it(
 ) -> None:
     """Text of other commands names nothing; hostile output is searched within limits."""
     assert commit_notes.printed(fields) == found
+
+
+@pytest.mark.parametrize("variable", ["GITMEM_SESSION", "CLAUDE_CODE_SESSION_ID"])
+def test_the_first_commit_of_a_worktree_that_no_hook_has_met_has_its_author(
+    variable: str, run: Run, hook: Hook, repo: Path, tmp_path: Path
+) -> None:
+    """As after EnterWorktree, or in a subagent's own worktree: the variables are inherited. What stood there before is nobody's."""
+    session = hook.start("claude-code")
+    assert run("hooks", "install", "--git", "post-commit").status == 0
+    commit(repo, "before")
+    there = tmp_path / "there"
+    subprocess.run(["git", "worktree", "add", "-q", "-b", "there", str(there)], cwd=repo, check=True)
+    value = session if variable == "GITMEM_SESSION" else "h-1"
+    first, _ = commit(there, "first", **{variable: value})
+    deadline = time.monotonic() + 20
+    while not (found := made(repo)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert found == [(first, session, "environment")]
+    by_nobody, _ = commit(there, "a person's")
+    run("whoami", session=session, cwd=there)
+    assert by_nobody not in [oid for oid, _, _ in made(repo)]
