@@ -25,8 +25,6 @@ _REMOVED_PREFIXES = ("GIT_", "GITMEM_", "LUMENFLOW_", "XDG_")
 class CommandRun(Outcome):
     """One command that was run."""
 
-    __slots__ = ("where", "command", "status", "output")
-
     def __init__(self, where: str, command: str, status: int, output: str) -> None:
         self.where = where
         self.command = command
@@ -145,8 +143,6 @@ class Sandbox:
 
 class Agent:
     """An agent in one of the worktrees."""
-
-    __slots__ = ("identity", "name", "session", "where")
 
     def __init__(self, name: str, where: str, identity: str) -> None:
         self.name = name

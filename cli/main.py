@@ -125,8 +125,6 @@ class Parsed:
         values: The values after it, by parameter; missing ones are left out.
     """
 
-    __slots__ = ("before", "function", "values")
-
     def __init__(self, function: str, before: Values, values: Values) -> None:
         self.function = function
         self.before = before

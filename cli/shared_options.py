@@ -31,8 +31,6 @@ class Option:
         tool_most: The greatest number that a tool takes.
     """
 
-    __slots__ = ("aliases", "default", "help", "metavar", "tool_default", "tool_most", "values")
-
     def __init__(
         self,
         help: str,

@@ -31,8 +31,6 @@ INBOX = "gitmem inbox"
 class UnreadNotice(Outcome):
     """How many signals wait for a session, and the command that shows them."""
 
-    __slots__ = ("unread", "wants_answer", "next")
-
     def __init__(self, unread: int, wants_answer: int) -> None:
         self.unread = unread
         self.wants_answer = wants_answer

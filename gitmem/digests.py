@@ -47,8 +47,6 @@ class Mac:
         key: The secret; at most 64 bytes.
     """
 
-    __slots__ = ("_inner", "_known", "_outer")
-
     def __init__(self, key: bytes) -> None:
         block = key.ljust(_BLOCK_BYTES, b"\0")
         hashed = hash_function_for(1)

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 
 class Outcome:
-    """Base of all outcomes. The slots, in order, are the fields of the JSON form."""
+    """Base of all outcomes. The attributes, or the slots if it has any, in their order, are the fields of the JSON form."""
 
     __slots__: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, object]:
         """Return all fields, always; nested outcomes become objects."""
-        return {name: plain(getattr(self, name)) for name in self.__slots__}
+        return {name: plain(getattr(self, name)) for name in self.__slots__ or vars(self)}
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__ or vars(self))
         return f"{type(self).__name__}({fields})"
 
 

@@ -41,8 +41,6 @@ class Repo:
             `safe.bareRepository` applies.
     """
 
-    __slots__ = ("by_folder", "common", "git_dir", "worktree")
-
     def __init__(self, common: str, git_dir: str, worktree: str | None, *, by_folder: bool = False) -> None:
         self.common = common
         self.git_dir = git_dir

@@ -49,8 +49,6 @@ class Status:
         runnable: Whether that program exists and is executable.
     """
 
-    __slots__ = ("attributes", "driver", "ours", "program", "runnable")
-
     def __init__(self, driver: str | None, ours: bool, attributes: bool, program: str | None) -> None:
         self.driver = driver
         self.ours = ours

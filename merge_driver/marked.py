@@ -29,8 +29,6 @@ class MarkedBlock:
         section: The header of the config section on the marker's line; empty in other files.
     """
 
-    __slots__ = ("head", "is_ours", "section")
-
     def __init__(self, is_ours: Callable[[bytes], bool], section: bytes = b"") -> None:
         self.is_ours = is_ours
         self.section = section

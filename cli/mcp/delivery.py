@@ -43,8 +43,6 @@ class _PendingAnswer:
         stack: Marks the signals, releases the delivery lock and closes the store.
     """
 
-    __slots__ = ("has_gate", "reading", "stack")
-
     def __init__(self, has_gate: bool) -> None:
         self.has_gate = has_gate
         self.reading: InboxResult | None = None

@@ -40,8 +40,6 @@ class Terminal:
         columns: Its width; 0 for no limit.
     """
 
-    __slots__ = ("columns", "has_colour")
-
     def __init__(self, variables: Mapping[str, str], *, is_terminal: bool) -> None:
         wanted = variables.get("FORCE_COLOR") or variables.get("TERM") != "dumb"
         self.has_colour = bool(wanted) and not variables.get("NO_COLOR")

@@ -48,8 +48,6 @@ NOTHING = {
 class Column:
     """A column: its heading, its greatest width, and its turn when a narrow list leaves columns out (0: never)."""
 
-    __slots__ = ("head", "most", "turn")
-
     def __init__(self, head: str, most: int, turn: int = 0) -> None:
         self.head = head
         self.most = most
@@ -77,8 +75,6 @@ class Row:
         words: Its text in lower case, for the filter.
     """
 
-    __slots__ = ("cells", "id", "style", "words")
-
     def __init__(self, id: str, cells: Sequence[str], style: str = USUAL) -> None:
         self.id = id
         self.cells = [sanitize(each[:CELL_MAX], keep="") for each in cells]
@@ -96,8 +92,6 @@ class Board:
         unread, owed: The caller's signals.
         notes: Warnings.
     """
-
-    __slots__ = ("claims", "heads", "more", "notes", "owed", "rows", "sessions", "unread", "who")
 
     def __init__(self, who: str) -> None:
         self.who = who

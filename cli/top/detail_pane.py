@@ -33,8 +33,6 @@ CHOSEN, OTHER = "▌", " "  # before the lines of the chosen signal, and before 
 class ShownRow:
     """A row: its text, its style, and the number of its block."""
 
-    __slots__ = ("block", "style", "text")
-
     def __init__(self, text: str, style: Style, block: int) -> None:
         self.text = text
         self.style = style

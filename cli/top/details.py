@@ -49,8 +49,6 @@ class Block:
         is_owed: Whether it asks the reader for a decision that is missing.
     """
 
-    __slots__ = ("is_new", "is_owed", "lines", "signal")
-
     def __init__(self, lines: Sequence[str], signal: ShownSignal | None = None) -> None:
         self.lines = list(lines)
         self.signal = signal
@@ -72,10 +70,6 @@ class Detail:
         question: That question.
         to, to_name: The address of the agent that it is about, and its name for people.
     """
-
-    __slots__ = (
-        "asks", "blocks", "head", "id", "kind", "limit", "more", "question", "task", "thread", "to", "to_name", "wu",
-    )  # fmt: skip
 
     def __init__(self, kind: str, id: str, head: str, blocks: Sequence[Block]) -> None:
         self.kind = kind

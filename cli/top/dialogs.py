@@ -34,8 +34,6 @@ class Write:
         look: Returns the title once it is known, and a warning about what is recorded or an empty text.
     """
 
-    __slots__ = ("key", "label", "look", "record", "text", "title")
-
     def __init__(
         self,
         key: str,

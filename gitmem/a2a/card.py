@@ -35,8 +35,6 @@ class ServedAgent:
         tags: Its role, responsibilities and capabilities, in this order.
     """
 
-    __slots__ = ("address", "description", "name", "tags")
-
     def __init__(
         self, name: str, address: str, description: str | None = None, tags: Collection[str] = ()
     ) -> None:

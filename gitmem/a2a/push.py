@@ -49,8 +49,6 @@ class Entry:
         size: The bytes that the configuration takes in the file.
     """
 
-    __slots__ = ("_json", "agent", "caller", "config", "sent", "size")
-
     def __init__(
         self, caller: str, agent: str, config: TaskPushNotificationConfig, sent: Sequence[str]
     ) -> None:

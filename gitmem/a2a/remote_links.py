@@ -37,8 +37,6 @@ class Link:
         answers: How many of the caller's answers the server has.
     """
 
-    __slots__ = ("answers", "context_id", "id", "session")
-
     def __init__(self, id: str = "", context_id: str = "", session: str = "", answers: int = 0) -> None:
         self.id = id
         self.context_id = context_id
@@ -90,7 +88,7 @@ class RemoteLinks:
         """
         if max(len(link.id), len(link.context_id)) > TEXT_MAX:
             raise ValueError(f"the server's id of the task has more than {TEXT_MAX} characters")
-        self._write(task_id, {name: getattr(link, name) for name in Link.__slots__})
+        self._write(task_id, vars(link))
 
     def delete(self, task_id: str) -> None:
         """Forget the server's task for one of ours."""

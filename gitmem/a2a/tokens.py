@@ -29,8 +29,6 @@ class Token(Outcome):
         token: What it sends as `Authorization: Bearer`; None except in the answer that makes it.
     """
 
-    __slots__ = ("name", "identity", "created_at", "token", "next")
-
     def __init__(self, name: str, created_at: str, token: str | None = None) -> None:
         self.name = name
         self.identity = identity_of(name)
@@ -41,8 +39,6 @@ class Token(Outcome):
 
 class TokenList(Outcome):
     """The callers that may use the gateway."""
-
-    __slots__ = ("callers", "next")
 
     def __init__(self, callers: Sequence[Token]) -> None:
         self.callers = list(callers)

@@ -35,10 +35,6 @@ class Resolved(Outcome):
         role: The role that it was resolved by, as the text names it: with a profile or without.
     """
 
-    __slots__ = (  # the order of the JSON shape
-        "query", "address", "resolved_by", "display_name", "remark", "asleep", "elsewhere", "session_id", "role",
-    )  # fmt: skip
-
     def __init__(self, query: str, address: str, resolved_by: str) -> None:
         self.query = query
         self.address = address

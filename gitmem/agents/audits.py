@@ -27,8 +27,6 @@ PATHS_SHOWN = 3
 class Audit:
     """An audit that is not recorded yet: its id, its line, and the message of its commit."""
 
-    __slots__ = ("id", "line", "message")
-
     def __init__(self, id: str, line: tuple[str, bytes], message: CommitMessage) -> None:
         self.id = id
         self.line = line

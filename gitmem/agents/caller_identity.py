@@ -34,17 +34,6 @@ class CallerClaims:
         is_program: Whether a program chose `as_` through the library.
     """
 
-    __slots__ = (
-        "as_",
-        "client",
-        "client_session",
-        "identity",
-        "is_program",
-        "other_clients",
-        "session",
-        "terminal",
-    )
-
     def __init__(
         self,
         as_: str | None = None,
@@ -84,11 +73,6 @@ class Caller:
         record_at: The time of its last record, in microseconds since the epoch.
         who: The caller by its environment; `--as` may have named another.
     """
-
-    __slots__ = (
-        "asked", "author", "client_id", "identity", "is_person", "name", "next", "raw", "reader", "record", "record_at",
-        "remark", "session_id", "source", "who", "workspace", "wu_id",
-    )  # fmt: skip
 
     def __init__(self, reader: str, author: str, source: str) -> None:
         self.reader = reader

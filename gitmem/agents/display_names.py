@@ -30,8 +30,6 @@ class PoolName(Outcome):
     `origin` is `shipped`, `added`, or `refused`: a peer added a forbidden name, and no session gets it.
     """
 
-    __slots__ = ("name", "origin", "held_by")  # the order of the JSON shape
-
     def __init__(self, name: str, origin: str, held_by: str | None) -> None:
         self.name = name
         self.origin = origin
@@ -41,8 +39,6 @@ class PoolName(Outcome):
 class NamePool(Outcome):
     """The pool as it is now, in the order in which names will be given out."""
 
-    __slots__ = ("names", "next")
-
     def __init__(self, names: Sequence[PoolName], next: Sequence[str]) -> None:
         self.names = list(names)
         self.next = list(next)
@@ -50,8 +46,6 @@ class NamePool(Outcome):
 
 class NameChanged(Outcome):
     """Names that entered or left the pool (`event`: add, remove); `unchanged` lists those without effect."""
-
-    __slots__ = ("event", "names", "unchanged", "commit", "recorded", "next")
 
     def __init__(
         self, event: str, names: Sequence[str], unchanged: Sequence[str], commit: str | None, recorded: bool

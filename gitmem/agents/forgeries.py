@@ -32,8 +32,6 @@ class Forgery:
         where: The file of the log that contains it.
     """
 
-    __slots__ = ("at", "kind", "line", "name", "record", "where")
-
     def __init__(self, name: str, kind: str, at: str, line: bytes, where: str) -> None:
         self.name = name
         self.line = line

@@ -38,8 +38,6 @@ class NamePin:
         identity: The agent identity of that session, or "".
     """
 
-    __slots__ = ("identity", "name", "session_id")
-
     def __init__(self, name: str, session_id: str, identity: str) -> None:
         self.name = name
         self.session_id = session_id

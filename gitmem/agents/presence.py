@@ -54,11 +54,6 @@ class Presence:
         record: Its fields by their names in the contract, without empty ones; lists and objects as JSON.
     """
 
-    __slots__ = (
-        "age", "agent_identity", "asked", "clone_id", "ended", "harness_session", "held", "here", "is_homeless", "last_seen", "name",
-        "reader", "record", "record_at", "session_id", "started", "status", "worktree", "wu_id",
-    )  # fmt: skip
-
     def __init__(self, row: Sequence[object], now: int, clone_id: str, heartbeat: int) -> None:
         session_id, started, ended, record_at, until, shown, *fields = row
         values = {name: str(value) for name, value in zip(FIELDS, fields, strict=True) if value is not None}

@@ -30,8 +30,6 @@ class ClaimChange(Outcome):
         audit_id: The audit of the release of somebody else's claim.
     """
 
-    __slots__ = ("claim_id", "event", "until", "paths", "task_id", "commit", "audit_id", "warnings", "next")
-
     def __init__(self, claim_id: str, event: str, until: str | None, commit: str | None) -> None:
         self.claim_id = claim_id
         self.event = event
@@ -47,8 +45,6 @@ class ClaimChange(Outcome):
 class ClaimsReleased(Outcome):
     """The claims that were released."""
 
-    __slots__ = ("released", "next")
-
     def __init__(self, released: Sequence[ClaimChange]) -> None:
         self.released = list(released)
         self.next = ["gitmem claim list"]
@@ -61,10 +57,6 @@ class ClaimRow(Outcome):
         status: `held`, `contested`, `behind` (somebody else's claim came first) or `perhaps renewed`.
         others: The ids of the claims in its way.
     """
-
-    __slots__ = (
-        "claim_id", "status", "mode", "paths", "owner", "session_id", "name", "since", "until", "reason", "wu_id", "task_id", "others",
-    )  # fmt: skip
 
     def __init__(self, found: StandingClaim) -> None:
         record = found.claim.record
@@ -90,8 +82,6 @@ class EditRow(Outcome):
         worktree: The name of its worktree's folder.
     """
 
-    __slots__ = ("session_id", "name", "worktree", "paths", "more")
-
     def __init__(self, session_id: str, name: str | None, worktree: str | None, paths: Sequence[str]) -> None:
         self.session_id = session_id
         self.name = name
@@ -102,8 +92,6 @@ class EditRow(Outcome):
 
 class ClaimPage(Outcome):
     """Claims that stand now, and how many more there are; `edits` is what sessions change without one, if asked for."""
-
-    __slots__ = ("claims", "more", "edits", "warnings", "next")
 
     def __init__(
         self, found: Sequence[StandingClaim], limit: int = LISTED, own: Sequence[StandingClaim] = ()
@@ -124,8 +112,6 @@ class ClaimCheck(Outcome):
         claims: The claims of others that cover one of them.
         edits: Other sessions of this clone that change one of them without a claim.
     """
-
-    __slots__ = ("free", "paths", "claims", "edits", "warnings", "next")
 
     def __init__(self, paths: Sequence[str], found: Sequence[StandingClaim]) -> None:
         self.free = not found

@@ -33,8 +33,6 @@ class FoldedClaim:
         after: The ids of the claims that its writer had seen when it began.
     """
 
-    __slots__ = ("after", "line", "owner", "record", "released", "renewed", "since", "until")
-
     def __init__(self, record: ClaimRecord, line: bytes) -> None:
         self.owner: tuple[str, str | None] = record["sender_identity"], record.get("sender_session") or None
         self.record = record

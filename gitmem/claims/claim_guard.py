@@ -39,8 +39,6 @@ class Guard(Outcome):
         audit_id: The audit of passing the guard.
     """
 
-    __slots__ = ("open", "blocks", "warns", "audit_id", "warnings", "next")
-
     def __init__(self, blocks: Sequence[StandingClaim], warns: Sequence[StandingClaim]) -> None:
         self.open = not blocks
         self.blocks = [ClaimRow(each) for each in blocks]

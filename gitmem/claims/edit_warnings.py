@@ -36,8 +36,6 @@ class EditWarnings:
         is_refused: Whether `gitmem.guard` is `block` and a claim blocks the edit.
     """
 
-    __slots__ = ("is_refused", "text")
-
     def __init__(self, text: str = "", *, is_refused: bool = False) -> None:
         self.text = text
         self.is_refused = is_refused

@@ -28,8 +28,6 @@ class MovedClaims:
         kept: The id of each that does not, and why.
     """
 
-    __slots__ = ("kept", "lines", "moved")
-
     def __init__(self) -> None:
         self.lines: list[tuple[str, bytes]] = []
         self.moved: list[tuple[str, str, Sequence[str], int, str]] = []

@@ -26,8 +26,6 @@ class Budget:
         is_spent: Whether something was not compared for want of steps.
     """
 
-    __slots__ = ("is_spent", "left")
-
     def __init__(self, steps: int) -> None:
         self.left = steps
         self.is_spent = False
@@ -46,19 +44,6 @@ class PathPattern:
 
     Names that differ only in case or in the form of their accents are the same: on some file systems they are one file.
     """
-
-    __slots__ = (
-        "_begin",
-        "_folders",
-        "_inside",
-        "_length",
-        "_masks",
-        "_names",
-        "_part",
-        "_positions",
-        "_skips",
-        "is_valid",
-    )
 
     def __init__(self, pattern: str) -> None:
         text = normal(pattern) if len(pattern) <= LENGTH_MAX else ""

@@ -80,8 +80,6 @@ class StandingClaim:
         takers: The agents that have taken its task, if there are several.
     """
 
-    __slots__ = ("against", "before", "claim", "is_here", "is_over", "patterns", "rank", "takers")
-
     def __init__(self, claim: FoldedClaim, *, is_over: bool, is_here: bool, rank: int = 0) -> None:
         self.claim = claim
         self.patterns = path_patterns.prepared(claim.record["paths"])

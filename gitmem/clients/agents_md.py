@@ -35,8 +35,6 @@ class AgentsMdBlock(Outcome):
         remarks: Further advice.
     """
 
-    __slots__ = ("path", "state", "text", "remarks", "next")
-
     def __init__(self, path: str | None, state: str) -> None:
         self.path = path
         self.state = state

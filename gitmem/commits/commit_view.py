@@ -43,8 +43,6 @@ class CommitLine:
         is_own: Whether it is of a session that was started in this clone.
     """
 
-    __slots__ = ("is_own", "record")
-
     def __init__(self, record: CommitRecord, is_own: bool) -> None:
         self.record = record
         self.is_own = is_own

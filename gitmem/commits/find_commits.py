@@ -57,8 +57,6 @@ class Clues:
         in_turn: Whether the caller's client is between a prompt and the end of its turn.
     """
 
-    __slots__ = ("caller", "in_turn", "printed")
-
     def __init__(
         self, caller: Caller | None = None, printed: Collection[str] = (), *, in_turn: bool = False
     ) -> None:

@@ -77,8 +77,6 @@ class Makers:
         is_whole: Whether all of it has makers, as far as records tell.
     """
 
-    __slots__ = ("is_whole", "made", "rewrote")
-
     def __init__(self) -> None:
         self.made: dict[str, CommitLine] = {}
         self.rewrote: dict[str, CommitLine] = {}

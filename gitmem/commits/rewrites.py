@@ -23,8 +23,6 @@ class Origin:
         parts: The patch ids of the changes that it combines.
     """
 
-    __slots__ = ("action", "parts", "sources")
-
     def __init__(self, action: str) -> None:
         self.action = action
         self.sources: list[str] = []

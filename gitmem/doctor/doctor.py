@@ -126,8 +126,6 @@ class Report(Outcome):
         fixed: The number of repaired findings.
     """
 
-    __slots__ = ("findings", "healthy", "checked", "fixed", "next")
-
     def __init__(self, run: Examination, fixed: list[Finding] | None = None) -> None:
         found = run.listed()
         self.findings: list[Finding] = [*found, *(fixed or ())]

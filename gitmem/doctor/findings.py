@@ -49,8 +49,6 @@ class Finding(Outcome):
         did: What `--fix` did, or why it failed; "" if neither.
     """
 
-    __slots__ = ("code", "severity", "what", "where", "fix", "command", "fixable", "state", "did")
-
     def __init__(
         self, severity: str, code: str, what: str, where: Where, fix: str, command: str, fixable: bool | None
     ) -> None:

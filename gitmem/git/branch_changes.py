@@ -46,8 +46,6 @@ class NoMergeTreeError(Exception):
 class Tip:
     """A commit at the end of a branch: the seconds since the epoch when it was committed, and its tree."""
 
-    __slots__ = ("seconds", "tree")
-
     def __init__(self, seconds: int, tree: str) -> None:
         self.seconds = seconds
         self.tree = tree
@@ -63,8 +61,6 @@ class Merge:
         count: The number of all of them.
         digest: The SHA-256 of all of them, in hex, if `paths` has not all; else empty.
     """
-
-    __slots__ = ("count", "digest", "paths", "state")
 
     def __init__(self, state: int, paths: Sequence[str] = (), count: int = 0, digest: str = "") -> None:
         self.state = state

@@ -42,8 +42,6 @@ class GitConfig:
             read from the cache: URLs may contain passwords and are not cached.
     """
 
-    __slots__ = ("has_remote", "remotes", "values")
-
     def __init__(
         self, values: Mapping[str, str], has_remote: bool, remotes: Sequence[tuple[str, str]] | None = None
     ) -> None:
@@ -62,8 +60,6 @@ class CachedConfig:
         now: The clock of the file system, nanoseconds since the epoch.
         git_dir: The worktree's own git folder, whose `config.worktree` git reads; by default the common one.
     """
-
-    __slots__ = ("_ask", "_common", "_git_dir", "_key", "_known", "_now", "_path", "_stamps", "_until")
 
     def __init__(
         self,
@@ -129,8 +125,6 @@ class ConfigSources:
         key: The values that must be the same for a cached answer to be valid.
         may_keep: Whether the answer depends on files alone.
     """
-
-    __slots__ = ("files", "home", "key", "may_keep", "system")
 
     def __init__(self, common: str, folder: str) -> None:
         values = {name: value for name, value in os.environ.items() if name.startswith("GIT_CONFIG")}

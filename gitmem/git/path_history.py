@@ -27,8 +27,6 @@ _LOG = (
 class _Step:
     """A commit of the walk: its parents, and which of the wanted paths it changed."""
 
-    __slots__ = ("oid", "parents", "touched")
-
     def __init__(self, oid: str, parents: Sequence[str]) -> None:
         self.oid = oid
         self.parents = parents

@@ -40,8 +40,6 @@ class TreeEntry:
 class Signature:
     """Author or committer: `name`, `mail`, seconds since the epoch, offset from UTC as `+hhmm`."""
 
-    __slots__ = ("mail", "name", "offset", "seconds")
-
     def __init__(self, name: str, mail: str, seconds: int, offset: str = "+0000") -> None:
         self.name = name
         self.mail = mail
@@ -51,8 +49,6 @@ class Signature:
 
 class Commit:
     """A commit as read: `message` is decoded as UTF-8, with undecodable bytes replaced."""
-
-    __slots__ = ("author", "committer", "message", "parents", "tree")
 
     def __init__(
         self, tree: str, parents: Sequence[str], author: Signature, committer: Signature, message: str
@@ -100,8 +96,6 @@ class PathChanges:
         at_least: Whether there may be more changes, beyond the limit of the walk.
     """
 
-    __slots__ = ("at_least", "count", "gone", "last")
-
     def __init__(self, count: int, last: str | None, gone: bool, at_least: bool) -> None:
         self.count = count
         self.last = last
@@ -114,8 +108,6 @@ class WorkTree:
 
     `stat` names at most forty files; its last line counts all of them.
     """
-
-    __slots__ = ("changed", "stat", "untracked")
 
     def __init__(self, stat: str, changed: int, untracked: int) -> None:
         self.stat = stat

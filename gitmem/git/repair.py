@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 class ReflogEntry:
     """A reflog entry: from `old` (None: the ref was created) to `new`, with the reason `why`."""
 
-    __slots__ = ("new", "old", "why")
-
     def __init__(self, old: str | None, new: str, why: str) -> None:
         self.old = old
         self.new = new

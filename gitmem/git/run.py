@@ -69,8 +69,6 @@ _OFFLINE = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
 class Result:
     """The result of git: exit `code`, `out` as bytes, `err` as text."""
 
-    __slots__ = ("code", "err", "out")
-
     def __init__(self, code: int, out: bytes, err: str) -> None:
         self.code = code
         self.out = out

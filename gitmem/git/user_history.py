@@ -30,8 +30,6 @@ class UserCommit:
         tip: The commit from which it was reached first.
     """
 
-    __slots__ = ("author", "mail", "oid", "seconds", "subject", "tip")
-
     def __init__(self, oid: str, seconds: int, tip: str, author: str, mail: str, subject: str) -> None:
         self.oid = oid
         self.seconds = seconds

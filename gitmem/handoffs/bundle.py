@@ -47,8 +47,6 @@ class Bundle:
         tasks: The caller's take of each task.
     """
 
-    __slots__ = ("checkpoint", "claims", "left_out", "tasks", "threads")
-
     def __init__(self) -> None:
         self.checkpoint: VersionedNode | None = None
         self.tasks: dict[str, str] = {}

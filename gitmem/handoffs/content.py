@@ -38,8 +38,6 @@ _CLAIM = "SELECT l.body, c.owner, c.session, c.until, c.released FROM path_claim
 class Checkpoint(Outcome):
     """The giver's last checkpoint; long texts are cut."""
 
-    __slots__ = ("id", "created_at", "content", "progress", "next_steps", "is_cut", "next")
-
     def __init__(self, id: str, created: int, content: str, metadata: Mapping[str, Any]) -> None:
         texts = [
             content.removeprefix(PREFIX),
@@ -55,8 +53,6 @@ class Checkpoint(Outcome):
 class HandedTask(Outcome):
     """A task; `take` is the giver's take of it."""
 
-    __slots__ = ("task_id", "take", "title", "state", "wu_id")
-
     def __init__(self, task_id: str, take: str, title: str, state: str, wu_id: str | None) -> None:
         self.task_id = task_id
         self.take = take
@@ -68,8 +64,6 @@ class HandedTask(Outcome):
 class HandedClaim(Outcome):
     """A claim, with its paths, and its end in ISO 8601."""
 
-    __slots__ = ("claim_id", "paths", "until", "mode")
-
     def __init__(self, claim_id: str, paths: Iterable[str], until: int, mode: str) -> None:
         self.claim_id = claim_id
         self.paths = list(paths)
@@ -79,8 +73,6 @@ class HandedClaim(Outcome):
 
 class HandedThread(Outcome):
     """An open thread: the first line of its last signal, its sender, and the command that shows it."""
-
-    __slots__ = ("thread_id", "signal_id", "sender", "intent", "message", "next")
 
     def __init__(self, thread_id: str, signal_id: str, sender: str, intent: str, message: str) -> None:
         self.thread_id = thread_id
@@ -94,8 +86,6 @@ class HandedThread(Outcome):
 class LeftOut(Outcome):
     """Something that a handoff does not have, and why."""
 
-    __slots__ = ("id", "reason")
-
     def __init__(self, id: str, reason: str) -> None:
         self.id = id
         self.reason = reason
@@ -103,8 +93,6 @@ class LeftOut(Outcome):
 
 class HandoffContent(Outcome):
     """What a handoff names, as far as this clone has it; `left_out` names the rest."""
-
-    __slots__ = ("checkpoint", "tasks", "claims", "threads", "left_out")
 
     def __init__(self) -> None:
         self.checkpoint: Checkpoint | None = None

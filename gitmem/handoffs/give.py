@@ -49,10 +49,6 @@ class NewHandoff(Outcome):
         signal_id: The signal that tells about it; None if nobody holds the role.
     """
 
-    __slots__ = (
-        "task", "recorded", "commit", "to", "signal_id", "signaled", "bytes", "until", "handoff", "left_out", "warnings", "next",
-    )  # fmt: skip
-
     def __init__(self, made: NewTask, to: str, given: HandoffContent, left_out: list[LeftOut]) -> None:
         self.task: ShownTask = made.task
         self.recorded = made.recorded

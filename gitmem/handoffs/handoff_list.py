@@ -53,11 +53,6 @@ class HandoffRow(Outcome):
         text: A sentence about it; `next` has the command that answers it, or that withdraws it.
     """
 
-    __slots__ = (
-        "task_id", "title", "status", "giver", "giver_session", "giver_name", "agent", "target_role", "to", "wu_id",
-        "tasks", "claims", "threads", "gone", "created_at", "until", "text", "next",
-    )  # fmt: skip
-
     def __init__(
         self, record: TaskRecord, title: str, created: int, now: int, to: str, *, gone: bool
     ) -> None:
@@ -89,8 +84,6 @@ class HandoffRow(Outcome):
 class VoidAcceptance(Outcome):
     """A task that the caller took by accepting a handoff, although it had ended: its caller sealed the giver's result."""
 
-    __slots__ = ("task_id", "handoff_id", "text", "next")
-
     def __init__(self, task_id: str, handoff_id: str, text: str) -> None:
         self.task_id = task_id
         self.handoff_id = handoff_id
@@ -106,8 +99,6 @@ class HandoffsOf(Outcome):
         given: Its own ones without an answer.
         void: The tasks of those that it accepted in the last two days, of which the acceptance does not count.
     """
-
-    __slots__ = ("offered", "given", "void")
 
     def __init__(
         self, offered: Sequence[HandoffRow], given: Sequence[HandoffRow], void: Sequence[VoidAcceptance]

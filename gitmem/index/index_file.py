@@ -50,8 +50,6 @@ class View:
     and `ddl` does not.
     """
 
-    __slots__ = ("add", "ddl", "kinds", "version")
-
     def __init__(
         self,
         kinds: Sequence[str],

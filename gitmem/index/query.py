@@ -54,8 +54,6 @@ class Snapshot:
         has_names: Whether the index has at least everything that affects names.
     """
 
-    __slots__ = ("db", "has_names", "is_complete")
-
     def __init__(self, db: sqlite3.Connection) -> None:
         self.db = db
         self.is_complete = True

@@ -36,8 +36,6 @@ class LineRow:
 class NewLines:
     """New lines of one kind. Each attribute has one item for each line."""
 
-    __slots__ = ("_columns", "_parts", "ids", "lines", "records")
-
     def __init__(self) -> None:
         self.ids: list[int] = []
         self.lines: list[bytes] = []
@@ -78,8 +76,6 @@ class NewLines:
 
 class Rows:
     """New lines, grouped by kind."""
-
-    __slots__ = ("by_kind",)
 
     def __init__(self, by_kind: dict[str, NewLines]) -> None:
         self.by_kind = by_kind

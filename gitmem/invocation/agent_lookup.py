@@ -37,8 +37,6 @@ class Callee:
         signaled: Who is told about the task.
     """
 
-    __slots__ = ("query", "address", "role", "name", "resolved_by", "signaled")
-
     def __init__(self, query: str, signaled: Sequence[Resolved], role: str | None = None) -> None:
         one = signaled[0] if role is None else None
         self.query = query

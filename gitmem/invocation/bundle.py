@@ -35,8 +35,6 @@ _OF_UNIT = (
 class _Reference:
     """A node that is handed over by reference, with the reason."""
 
-    __slots__ = ("node", "why")
-
     def __init__(self, node: VersionedNode, why: str) -> None:
         self.node = node
         self.why = why

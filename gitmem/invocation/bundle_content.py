@@ -21,8 +21,6 @@ MEMORY, CHECKPOINT = "memory", "checkpoint"
 class Omitted(Outcome):
     """Something that is not handed over, and why. `id` is that of a node or signal, or the name of a part."""
 
-    __slots__ = ("id", "reason")
-
     def __init__(self, id: str, reason: str) -> None:
         self.id = id
         self.reason = reason
@@ -30,8 +28,6 @@ class Omitted(Outcome):
 
 class Transfer(Outcome):
     """What a call has handed over, as its answer says it: see `Bundle`."""
-
-    __slots__ = ("bytes", "budget", "counts", "stages", "omitted")
 
     def __init__(self, made: Bundle) -> None:
         self.bytes = made.bytes
@@ -51,8 +47,6 @@ class Bundle(Outcome):
         stages: Counts of each stage.
         omitted: What was left out.
     """
-
-    __slots__ = ("context", "bytes", "budget", "stages", "omitted")
 
     def __init__(self, budget: int) -> None:
         self.context: dict[str, Any] = {}

@@ -33,8 +33,6 @@ class TaskProgress(Outcome):
         at: When it was written, in ISO 8601.
     """
 
-    __slots__ = ("task_id", "event_id", "agent", "state", "message", "at")
-
     def __init__(self, task: FoldedTask, event: TaskEvent) -> None:
         self.task_id = task.record["task_id"]
         self.event_id = event.id
@@ -91,10 +89,6 @@ class AgentResult(Outcome):
         payload: What the result has beyond its text.
         timed_out: Whether the caller has stopped waiting; the task goes on.
     """
-
-    __slots__ = (
-        "task_id", "agent", "name", "resolved_by", "state", "confirmed", "message", "error", "payload", "timed_out", "warnings",
-    )  # fmt: skip
 
     def __init__(
         self, task_id: str, agent: str, name: str, resolved_by: str, warnings: Sequence[str]

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 class PreviewedAgent(Outcome):
     """An agent that would be called, and how its name was found."""
 
-    __slots__ = ("agent", "name", "resolved_by")
-
     def __init__(self, found: Callee) -> None:
         self.agent = found.address or ""
         self.name = found.name
@@ -40,8 +38,6 @@ class CallPreview(Outcome):
         text: What a program or model that runs the task would read of it.
         recorded: False.
     """
-
-    __slots__ = ("agents", "context", "transfer", "text", "recorded", "next")
 
     def __init__(self, agents: Sequence[Callee]) -> None:
         self.agents = [PreviewedAgent(each) for each in agents]

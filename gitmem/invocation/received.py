@@ -50,8 +50,6 @@ class ReceivedNode(Outcome):
         sources: The nodes that it was derived from.
     """
 
-    __slots__ = ("id", "state", "why", "type", "data", "metadata", "sources")
-
     def __init__(self, id: str, why: str, sources: list[str]) -> None:
         self.id = id
         self.state = MISSING
@@ -84,8 +82,6 @@ class Received(Outcome):
         omitted: What the caller left out, and what the text has not.
         text: All of it for a prompt, within the budget, with the newline at its end; "" if nothing is handed over.
     """
-
-    __slots__ = ("task_id", "inherited_from", "context", "memory_snapshot", "omitted", "text")
 
     def __init__(self, task_id: str, caller: str) -> None:
         self.task_id = task_id

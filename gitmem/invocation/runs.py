@@ -46,8 +46,6 @@ class RunEnd:
         payload: Content beyond it.
     """
 
-    __slots__ = ("message", "payload", "state")
-
     def __init__(self, state: str, message: str | None, payload: Mapping[str, Any] | None = None) -> None:
         self.state = state
         self.message = message or None

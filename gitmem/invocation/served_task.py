@@ -35,8 +35,6 @@ class AuthNeededError(InputNeededError):
 class Artifact:
     """An artifact that waits to be recorded."""
 
-    __slots__ = ("append", "content", "last_chunk")
-
     def __init__(self, content: Mapping[str, Any], *, append: bool, last_chunk: bool) -> None:
         self.content = content
         self.append = append

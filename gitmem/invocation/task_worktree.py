@@ -52,8 +52,6 @@ class Kept:
         unused: Where the branch of the task begins, if it has nothing else.
     """
 
-    __slots__ = ("branch", "commit", "error", "uncommitted", "unused", "worktree")
-
     def __init__(self) -> None:
         self.branch: str | None = None
         self.commit: str | None = None

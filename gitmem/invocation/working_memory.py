@@ -49,8 +49,6 @@ class Item:
         node: The node that it was made of, if any.
     """
 
-    __slots__ = ("id", "node", "section", "value")
-
     def __init__(
         self, section: str, id: str, value: Mapping[str, Any], node: VersionedNode | None = None
     ) -> None:

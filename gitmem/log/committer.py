@@ -38,8 +38,6 @@ class _LockedGeneration:
         whole: Whether it has no writer any more and all of it was read.
     """
 
-    __slots__ = ("damaged", "file", "handle", "whole")
-
     def __init__(self, file: WalFile, handle: int, whole: bool) -> None:
         self.file = file
         self.handle = handle

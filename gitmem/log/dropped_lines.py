@@ -23,8 +23,6 @@ class LogReadResult:
         commits: Commits of the tip's history whose lines are all in `keys` and whose objects are all readable.
     """
 
-    __slots__ = ("commits", "keys")
-
     def __init__(self) -> None:
         self.keys: set[bytes] = set()
         self.commits: Collection[str] = ()
@@ -57,8 +55,6 @@ def walk(
 
 class DroppedLines:
     """Lines that a commit had in a file and the tip has nowhere; `number` is that of the first, counted from 1."""
-
-    __slots__ = ("commit", "lines", "number", "path")
 
     def __init__(self, commit: str, path: str, lines: list[bytes], number: int) -> None:
         self.commit = commit

@@ -20,8 +20,6 @@ SUBJECT_MAX = 72  # characters of a commit's subject
 class CommitMessage:
     """The message of an entry's commit: author as `Name <mail>`, subject, body, and trailers in order."""
 
-    __slots__ = ("author", "body", "subject", "trailers")
-
     def __init__(
         self, author: str, subject: str, body: str = "", trailers: Sequence[tuple[str, str]] = ()
     ) -> None:

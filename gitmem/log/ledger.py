@@ -34,8 +34,6 @@ _HEX = frozenset("0123456789abcdef")
 class LedgerRecord:
     """An acknowledgement: the commit (None while the lines waited for one) and the digests of lines."""
 
-    __slots__ = ("commit", "digests")
-
     def __init__(self, commit: str | None, digests: list[str]) -> None:
         self.commit = commit
         self.digests = digests

@@ -25,8 +25,6 @@ class LeftOut:
         is_fetched: Whether the tip was fetched.
     """
 
-    __slots__ = ("author", "commit", "is_commit", "is_fetched", "kind", "ref", "why")
-
     def __init__(self, name: str, commit: str, author: str, kind: str, why: str) -> None:
         self.ref = name
         self.commit = commit

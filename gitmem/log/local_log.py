@@ -48,8 +48,6 @@ class Appended:
         where: The folder outside the repository in which it waits, or None.
     """
 
-    __slots__ = ("commit", "where")
-
     def __init__(self, commit: str | None, where: str | None = None) -> None:
         self.commit = commit
         self.where = where

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 class LogTip:
     """The tip of a log: a commit with its tree, its `format`, and the projects that it belongs to."""
 
-    __slots__ = ("format", "name", "oid", "projects", "tree")
-
     def __init__(self, name: str, oid: str, tree: str, form: ref.Format, projects: set[str]) -> None:
         self.name = name
         self.oid = oid

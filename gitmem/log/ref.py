@@ -60,8 +60,6 @@ class Format:
     Of several, the one with the greatest `(format, turn, bytes)` wins as a whole. `epoch` is reserved: only 0 is valid.
     """
 
-    __slots__ = ("content", "epoch", "format", "publish", "turn")
-
     def __init__(self, content: bytes) -> None:
         import json
 

@@ -23,8 +23,6 @@ NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.E
 class WalFile:
     """A file in the listing of a write-ahead log folder. `size` is in bytes."""
 
-    __slots__ = ("folder", "name", "number", "size")
-
     def __init__(self, folder: str, name: str, size: int) -> None:
         self.folder = folder
         self.name = name

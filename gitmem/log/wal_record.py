@@ -28,8 +28,6 @@ class WalContent:
         damaged: The number of bytes before `end` that are not part of a record.
     """
 
-    __slots__ = ("damaged", "end", "entries", "voids")
-
     def __init__(self, entries: list[tuple[bytes, bytes]], voids: set[bytes], end: int, damaged: int) -> None:
         self.entries = entries
         self.voids = voids

@@ -63,8 +63,6 @@ class BroadcastStart:
         cursor: All broadcasts up to this line of the index precede the reader, or it has read or written them.
     """
 
-    __slots__ = ("condition", "cursor", "line", "oldest", "seen")
-
     def __init__(
         self, db: sqlite3.Connection, reader: str, now: int | None, first: tuple[str, int] | None = None
     ) -> None:

@@ -45,8 +45,6 @@ class delivery_lock:  # noqa: N801 - it is used as a function
         wait_seconds: How long to wait for another holder; None takes no lock, for callers that mark nothing as read.
     """
 
-    __slots__ = ("_lock", "_reader", "_store", "_wait_seconds")
-
     def __init__(self, store: Store, reader: str, *, wait_seconds: float | None = 0.0) -> None:
         self._store = store
         self._reader = reader

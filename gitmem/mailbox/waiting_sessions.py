@@ -33,8 +33,6 @@ _SESSIONS = (
 class WaitingSession:
     """An open session of this clone: its queue, its reader and the names of its flags."""
 
-    __slots__ = ("alive_until", "names", "reader", "session_id", "workspace")
-
     def __init__(self, store: Store, row: Sequence[object]) -> None:
         session_id, identity, workspace, until = row
         self.session_id = str(session_id)

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 class Stats(Outcome):
     """The access count of a node, its last access and its decay score now."""
 
-    __slots__ = ("node_id", "count", "last_accessed_at", "score")
-
     def __init__(self, node: VersionedNode, score: float) -> None:
         self.node_id = node.id
         self.count = node.accesses
@@ -33,8 +31,6 @@ class Stats(Outcome):
 
 class Accessed(Outcome):
     """The accesses of some nodes; `recorded` is true if an access was added just now."""
-
-    __slots__ = ("accesses", "recorded", "next")
 
     def __init__(self, accesses: Sequence[Stats], recorded: bool) -> None:
         self.accesses = list(accesses)

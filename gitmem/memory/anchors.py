@@ -35,8 +35,6 @@ class ChangesSince(Outcome):
         more_files: The number of further such files.
     """
 
-    __slots__ = ("head", "known", "commits", "subjects", "files", "more_files")
-
     def __init__(
         self, head: str, commits: Sequence[tuple[str, str]] | None, files: Sequence[str] = ()
     ) -> None:

@@ -31,9 +31,6 @@ class Archived(Outcome):
         half_life: In microseconds; the JSON form has it in days.
     """
 
-    __slots__ = ("archived_ids", "retained_ids", "skipped_ids", "protected", "scores", "threshold", "half_life", "dry_run",
-                 "commit", "recorded", "warnings", "next")  # fmt: skip
-
     def __init__(self, threshold: float, half_life: int, *, dry_run: bool) -> None:
         self.archived_ids: list[str] = []
         self.retained_ids: list[str] = []

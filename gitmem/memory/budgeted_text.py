@@ -33,8 +33,6 @@ class Section:
         cuts_line: Cut the first line if not even that fits, instead of printing nothing.
     """
 
-    __slots__ = ("cuts_line", "id", "lines", "more", "part", "rank", "section", "sizes", "whole")
-
     def __init__(
         self,
         section: str,
@@ -94,8 +92,6 @@ class BudgetedText:
         left_out: Numbers of omitted pieces by section, without empty sections.
         shortened: Ids of pieces of which only the first lines are shown.
     """
-
-    __slots__ = ("included", "left_out", "shortened", "text")
 
     def __init__(self) -> None:
         self.text = ""

@@ -58,8 +58,6 @@ class Selection:
         with_files: Show indexed files as other nodes of the project instead of naming them.
     """
 
-    __slots__ = ("by_decay", "half_life", "lane", "with_files", "without", "wu")
-
     def __init__(
         self,
         wu: str | None,
@@ -86,8 +84,6 @@ class CandidateRow:
         is_file: Whether it is an indexed file of the project, to be named only.
     """
 
-    __slots__ = ("author", "id", "is_file", "section", "value")
-
     def __init__(self, id: str, section: str, value: int, author: str = "", is_file: bool = False) -> None:
         self.author = author
         self.id = id
@@ -103,8 +99,6 @@ class RowQueue:
         counts: The number of all rows by section, also of those that were not read.
         wanted: The number of rows to take next.
     """
-
-    __slots__ = ("_rows", "_start", "counts", "wanted")
 
     def __init__(self, rows: Iterable[CandidateRow], counts: Mapping[str, int], wanted: int) -> None:
         given = sorted(rows, key=lambda row: (-row.value, row.id))

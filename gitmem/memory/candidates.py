@@ -43,8 +43,6 @@ THREADS, HERE, NODES, LAST = 2, 3, 4, 5  # the first number of ranks, in their o
 class Candidates:
     """Nodes as pieces of a text, and the numbers of further nodes by section."""
 
-    __slots__ = ("pieces", "unread")
-
     def __init__(self, pieces: Sequence[Section], unread: Mapping[str, int]) -> None:
         self.pieces = list(pieces)
         self.unread = dict(unread)

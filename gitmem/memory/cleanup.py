@@ -30,9 +30,6 @@ class CleanupResult(Outcome):
         bytes_freed: Always 0: the log only grows. Kept for programs that read the output of another tool.
     """
 
-    __slots__ = ("removed_ids", "retained_ids", "breakdown", "decay_result", "bytes_freed", "dry_run", "commit",
-                 "recorded", "warnings", "next")  # fmt: skip
-
     def __init__(self, *, dry_run: bool) -> None:
         self.removed_ids: list[str] = []
         self.retained_ids: list[str] = []

@@ -48,9 +48,6 @@ class Context(Outcome):
         access_tracked: The number of nodes with a recorded access.
     """
 
-    __slots__ = ("wu_id", "block", "bytes", "max_size", "included", "left_out", "shortened", "total",
-                 "hidden_by_others", "work", "access_tracked", "next")  # fmt: skip
-
     def __init__(self, wu: str | None, block: BudgetedText, max_size: int) -> None:
         self.wu_id = wu
         self.block = block.text

@@ -34,8 +34,6 @@ class Contradiction(Outcome):
         more: The number of further nodes.
     """
 
-    __slots__ = ("reason", "about", "node_ids", "more")
-
     def __init__(self, reason: str, about: list[str], node_ids: list[str], more: int = 0) -> None:
         self.reason = reason
         self.about = about

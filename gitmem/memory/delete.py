@@ -24,8 +24,6 @@ UNDO_IDS_MAX = 10  # the most ids in a command that restores them
 class Deleted(Outcome):
     """The nodes deleted, or to delete in a dry run. Nodes in `already` were deleted before; nothing is written."""
 
-    __slots__ = ("ids", "already", "dry_run", "commit", "recorded", "warnings", "next")
-
     def __init__(self, ids: Sequence[str], already: Sequence[str], *, dry_run: bool) -> None:
         self.ids = list(ids)
         self.already = list(already)

@@ -39,8 +39,6 @@ CLEARABLE = ("priority", "tags", "wu_id", "session_id", "lane", "paths", "sensit
 class Created(Outcome):
     """A new node; `commit` is None until it is committed."""
 
-    __slots__ = ("node", "commit", "recorded", "warnings", "next")
-
     def __init__(self, node: VersionedNode, commit: str | None) -> None:
         self.node = node
         self.commit = commit
@@ -52,8 +50,6 @@ class Created(Outcome):
 class NodesCreated(Outcome):
     """New nodes, written in one commit."""
 
-    __slots__ = ("nodes", "commit", "recorded", "warnings", "next")
-
     def __init__(self, nodes: Sequence[VersionedNode], commit: str | None) -> None:
         self.nodes = list(nodes)
         self.commit = commit
@@ -64,8 +60,6 @@ class NodesCreated(Outcome):
 
 class NodesChanged(Outcome):
     """The nodes changed. `dry_run` is always false: it is kept for programs that read it."""
-
-    __slots__ = ("ids", "commit", "recorded", "dry_run", "warnings", "next")
 
     def __init__(self, ids: Sequence[str], commit: str | None) -> None:
         self.ids = list(ids)

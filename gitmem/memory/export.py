@@ -31,8 +31,6 @@ class Exported(Outcome):
         superseded: The live ends of superseded nodes, by node id; JSON has each in `superseded_by` of the node.
     """
 
-    __slots__ = ("format", "count", "filters", "nodes", "superseded", "next")
-
     def __init__(
         self, format: str, filters: Mapping[str, str | list[str] | bool], nodes: Sequence[VersionedNode]
     ) -> None:

@@ -40,19 +40,6 @@ class FtsQuery:
         similar: Words to replace by others.
     """
 
-    __slots__ = (
-        "_beginnings",
-        "_known",
-        "_words",
-        "begun",
-        "every",
-        "parts",
-        "similar",
-        "some",
-        "starts",
-        "words",
-    )
-
     def __init__(self, text: str, similar: Mapping[str, str] | None = None) -> None:
         pieces = text[:READ_MAX].split('"')
         if len(pieces) % 2 == 0:  # the last quotation mark is unmatched

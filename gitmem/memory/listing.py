@@ -50,8 +50,6 @@ class Listing(Outcome):
         total: The number of matching nodes; `more` of them are not shown.
     """
 
-    __slots__ = ("nodes", "stale", "superseded", "total", "more", "next")
-
     def __init__(self, nodes: Sequence[VersionedNode], stale: Mapping[str, str], total: int) -> None:
         self.nodes = list(nodes)
         self.stale = {node.id: stale[node.id] for node in self.nodes if node.id in stale}

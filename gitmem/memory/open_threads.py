@@ -27,8 +27,6 @@ MESSAGE_MAX = 200  # bytes of a message's first line; for a longer one the line 
 class OpenThread:
     """The last message of a thread that asks the reader for a decision."""
 
-    __slots__ = ("at", "message", "record", "sender", "signal_id", "thread_id", "what")
-
     def __init__(self, record: SignalRecord, thread_id: str, sender: str, what: str, message: str) -> None:
         self.at = record["at"]
         self.record = record

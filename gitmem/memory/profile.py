@@ -36,8 +36,6 @@ class Profile(Outcome):
         fitting: The number of these with the requested tag; of texts that were promoted, each counts once.
     """
 
-    __slots__ = ("block", "nodes", "by_tag", "total", "fitting", "tag", "limit", "next")
-
     def __init__(
         self, nodes: Sequence[VersionedNode], by_tag: Mapping[str, int], total: int, fitting: int
     ) -> None:

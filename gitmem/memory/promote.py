@@ -33,17 +33,6 @@ class Promoted(Outcome):
         already_promoted: The ids of those that existed before; nothing was written for them.
     """
 
-    __slots__ = (
-        "promoted_nodes",
-        "already_promoted",
-        "tag",
-        "dry_run",
-        "commit",
-        "recorded",
-        "warnings",
-        "next",
-    )
-
     def __init__(self, tag: str, *, dry_run: bool) -> None:
         self.promoted_nodes: list[VersionedNode] = []
         self.already_promoted: list[str] = []

@@ -56,9 +56,6 @@ class Match:
         session, created: Its session, and the time of its creation.
     """
 
-    __slots__ = ("bm25", "count", "created", "decay", "id", "priority", "relevance", "row", "score", "session", "tier",
-                 "touched")  # fmt: skip
-
     def __init__(
         self,
         tier: int,

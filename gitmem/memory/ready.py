@@ -29,8 +29,6 @@ ACTIONABLE = ("discovery",)  # the types of nodes that somebody can take up
 class Blocker(Outcome):
     """An open node that blocks others, with its first line."""
 
-    __slots__ = ("id", "title", "priority", "wu_id")
-
     def __init__(self, node: VersionedNode) -> None:
         self.id = node.id
         self.title = first_line(node)
@@ -40,8 +38,6 @@ class Blocker(Outcome):
 
 class Blocked(Outcome):
     """A blocked node, the ids of the open nodes that block it, and what the first of these are."""
-
-    __slots__ = ("node", "blocked_by", "blockers")
 
     def __init__(self, node: VersionedNode, blocked_by: Sequence[str]) -> None:
         self.node = node
@@ -61,8 +57,6 @@ class Ready(Outcome):
         circles: Cycles of ids that block each other; the first id is repeated at the end.
         tasks: The tasks that the caller may take, see `tasks.ready_tasks`.
     """
-
-    __slots__ = ("wu_id", "nodes", "blocked", "more", "more_blocked", "circles", "tasks", "next")
 
     def __init__(
         self, wu: str | None, nodes: Sequence[VersionedNode], blocked: Sequence[Blocked], limit: int

@@ -61,9 +61,6 @@ class Recovered(Outcome):
         since: The changes of the repository since; None without a checkpoint, or without a commit to compare.
     """
 
-    __slots__ = ("session_id", "display_name", "wu_id", "checkpoint", "since", "block", "bytes", "max_size", "included",
-                 "left_out", "shortened", "total", "hidden_by_others", "next")  # fmt: skip
-
     def __init__(self, wu: str | None, block: BudgetedText, max_size: int) -> None:
         self.session_id: str | None = None
         self.display_name: str | None = None

@@ -28,8 +28,6 @@ CYCLE_SHOWN = 20  # nodes
 class RelationResult(Outcome):
     """A relation that was recorded or removed."""
 
-    __slots__ = ("from_id", "to_id", "type", "removed", "commit", "recorded", "warnings", "next")
-
     def __init__(self, relation_key: tuple[str, str, str], removed: bool, commit: str | None) -> None:
         self.from_id, self.to_id, self.type = relation_key
         self.removed = removed
@@ -41,8 +39,6 @@ class RelationResult(Outcome):
 
 class RelationEvent:
     """A line about a relation, with the attributes that `causality` needs."""
-
-    __slots__ = ("id", "line", "named", "record")
 
     def __init__(self, record: RelationRecord, line: bytes) -> None:
         self.id = record["id"]

@@ -25,9 +25,6 @@ class Breakdown(Outcome):
         decay_archived: Archived because of their decay score.
     """
 
-    __slots__ = ("ephemeral", "session", "wu", "sensitive", "urgent", "ttl_expired", "active_session_protected",
-                 "decay_archived")  # fmt: skip
-
     def __init__(self) -> None:
         self.ephemeral = self.session = self.wu = self.sensitive = self.urgent = 0
         self.ttl_expired = self.active_session_protected = self.decay_archived = 0
@@ -44,8 +41,6 @@ class RetentionRules:
         urgent: Open nodes of P0 and P1 to keep.
         now: Microseconds since the epoch.
     """
-
-    __slots__ = ("is_current", "now", "sensitive", "session", "ttl", "urgent")
 
     def __init__(
         self,

@@ -64,10 +64,9 @@ class Hit(Outcome):
             hit that it supersedes, and need not match itself.
     """
 
-    __slots__ = ("node", "score", "bm25", "decay", "matched", "snippet", "stale", "marks", "superseded_by")
-
     def __init__(self, found: Match, node: VersionedNode, text: str, marks: Marks) -> None:
         self.node = node
+        self.score = found.score
         self.bm25 = found.bm25
         self.decay = found.decay
         self.matched = ranking.TIERS[found.tier]
@@ -75,7 +74,6 @@ class Hit(Outcome):
         self.stale: str | None = None
         self.marks = marks
         self.superseded_by: str | None = None
-        self.score = found.score
 
     def as_json(self) -> dict[str, object]:
         """Return the JSON form, without `marks`."""
@@ -91,8 +89,6 @@ class SearchResult(Outcome):
         more: Whether further nodes match.
         similar: For each word that nothing matches, the similar word that was searched for and matched.
     """
-
-    __slots__ = ("query", "hits", "more", "similar", "next")
 
     def __init__(self, query: str, hits: Sequence[Hit], more: bool, similar: Mapping[str, str]) -> None:
         self.query = query

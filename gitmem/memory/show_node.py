@@ -39,8 +39,6 @@ _NOT_SHOWN = ("at", "kind", "mac", "schema_version", "id", "node_ids", "after", 
 class NodeChange(Outcome):
     """One patch of a node: the fields with their new values; `clear` lists those it emptied."""
 
-    __slots__ = ("id", "at", "sender", "sender_identity", "sender_session", "fields")
-
     def __init__(self, record: PatchRecord, sender: str) -> None:
         self.id = record["id"]
         self.at = record["at"]
@@ -64,9 +62,6 @@ class NodeDetail(Outcome):
         ambiguous: Whether lines of its id have different content; the lowest line counts.
         commit: The commit of its line; None until it is committed.
     """
-
-    __slots__ = ("node", "score", "stale", "superseded_by", "relations", "history", "contradicts", "ambiguous", "commit", "recorded",
-                 "next")  # fmt: skip
 
     def __init__(self, node: VersionedNode, score: float, commit: str | None) -> None:
         self.node = node

@@ -52,8 +52,6 @@ REST = "…"
 class Source(Outcome):
     """A file to index, relative to the root of the work tree, and the tags of its node."""
 
-    __slots__ = ("path", "tags")
-
     def __init__(self, path: str, tags: Sequence[str]) -> None:
         self.path = path
         self.tags = list(tags)
@@ -67,8 +65,6 @@ class SourceContent:
         hash: 16 hexadecimal digits of the SHA-256 of the whole file, with LF line ends.
         real: The path with links resolved.
     """
-
-    __slots__ = ("content", "gone", "hash", "problem", "real", "source")
 
     def __init__(self, source: Source) -> None:
         self.source = source

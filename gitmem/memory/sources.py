@@ -37,8 +37,6 @@ CREATED, UPDATED, UNCHANGED, ARCHIVED, AWAY = "created", "updated", "unchanged",
 class IndexedFile(Outcome):
     """The result for one source: created, updated, unchanged, archived, or `put away` (hidden by hand)."""
 
-    __slots__ = ("path", "node_id", "what")
-
     def __init__(self, path: str, node_id: str, what: str) -> None:
         self.path = path
         self.node_id = node_id
@@ -54,9 +52,6 @@ class Indexed(Outcome):
         sources_missing: The files that do not exist.
         problems: Sentences about sources that were skipped.
     """
-
-    __slots__ = ("entries", "sources_scanned", "sources_missing", "problems", "dry_run", "commit", "recorded",
-                 "warnings", "next")  # fmt: skip
 
     def __init__(self, *, dry_run: bool) -> None:
         self.entries: list[IndexedFile] = []

@@ -50,8 +50,6 @@ class Summarized(Outcome):
         kept: Why other open nodes of the work unit are not covered, by id.
     """
 
-    __slots__ = ("summary", "source_ids", "left", "kept", "dry_run", "commit", "recorded", "warnings", "next")
-
     def __init__(
         self, summary: VersionedNode, source_ids: Sequence[str], left: int, *, dry_run: bool
     ) -> None:

@@ -36,8 +36,6 @@ _RUN = re.compile("[Ulsd]+")
 class NameToken:
     """A run of letters and digits with `_` and `-` between: its parts, and the whole as one word if it has several."""
 
-    __slots__ = ("parts", "whole")
-
     def __init__(self, parts: Sequence[str]) -> None:
         self.parts = tuple(parts)
         whole = "".join(parts) if 1 < len(parts) <= PARTS_MAX else ""

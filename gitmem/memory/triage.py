@@ -40,8 +40,6 @@ class Triaged(Outcome):
         more: The number of nodes above the limit.
     """
 
-    __slots__ = ("discoveries", "stale_nodes", "stale", "contradictions", "more", "next")
-
     def __init__(
         self,
         discoveries: Sequence[VersionedNode],
@@ -76,8 +74,6 @@ class PromotedToUnit(Outcome):
         recorded: Whether the discovery is closed because it became the unit.
         already: Whether it was closed before.
     """
-
-    __slots__ = ("node_id", "spec", "recorded", "already", "commit", "warnings", "next")
 
     def __init__(self, spec: WorkUnitSpec) -> None:
         self.node_id = spec.discovered_from

@@ -130,8 +130,6 @@ class VersionedNode(Outcome):
 class PatchChange:
     """A patch with the attributes that `causality` needs. Its record lacks the fields that readers ignore."""
 
-    __slots__ = ("clears", "id", "line", "named", "record", "updated_at", "touched")
-
     def __init__(self, record: PatchRecord, line: bytes) -> None:
         self.id = record["id"]
         self.line = line
@@ -165,8 +163,6 @@ _REOPENING = frozenset(("metadata", "closed", "archived", "deleted"))
 
 class WinningPatches:
     """The patch that counts for each field, and for each entry of the metadata."""
-
-    __slots__ = ("_by_key", "_find_keys", "by_field", "clears_metadata", "updated")
 
     def __init__(self, changes: Mapping[str, PatchChange], order: BitOrder | None = None) -> None:
         self._find_keys: Callable[[], dict[str, PatchChange]]
@@ -216,8 +212,6 @@ class NewNodes:
         remarks: Warnings for the writer.
         group: The columns that the index would read of the lines, if known.
     """
-
-    __slots__ = ("group", "lines", "nodes", "remarks")
 
     def __init__(
         self,

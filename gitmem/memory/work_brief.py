@@ -30,8 +30,6 @@ CRITERIA_MAX, PATHS_MAX, RULES_MAX = 8, 10, 7  # as LumenFlow has them
 class WorkBrief:
     """The pieces of a text about a work unit, and the ids of the nodes in them."""
 
-    __slots__ = ("ids", "pieces")
-
     def __init__(self) -> None:
         self.ids: list[str] = []
         self.pieces: list[Section] = []

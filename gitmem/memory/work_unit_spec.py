@@ -20,8 +20,6 @@ PREFIX = "WU-"
 class WorkUnitSpec(Outcome):
     """A specification of a work unit, derived from a discovery."""
 
-    __slots__ = ("id", "title", "lane", "priority", "description", "code_paths", "tags", "discovered_from")
-
     def __init__(self, id: str, node: VersionedNode, *, title: str | None, lane: str | None) -> None:
         self.id = id
         self.title = title or first_sentence(node.content)

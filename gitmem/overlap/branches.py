@@ -40,8 +40,6 @@ class Branch:
         sessions: The sessions that work on it.
     """
 
-    __slots__ = ("changed", "is_checked_out", "name", "revision", "sessions", "tip", "uncommitted")
-
     def __init__(self, name: str, revision: str | None, tip: str | None) -> None:
         self.name = name
         self.revision = revision
@@ -150,8 +148,6 @@ def sessions_by_branch(store: Store) -> dict[str, list[Presence]]:
 
 class Checkout:
     """A worktree of this clone: its folder, branch, commit and uncommitted files."""
-
-    __slots__ = ("branch", "files", "folder", "head")
 
     def __init__(self, folder: str, branch: str | None, head: str | None, files: Sequence[str]) -> None:
         self.folder = folder

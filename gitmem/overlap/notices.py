@@ -41,8 +41,6 @@ class Conflict:
         digest: The digest of all of them, if there are more.
     """
 
-    __slots__ = ("count", "digest", "files", "names", "sessions")
-
     def __init__(
         self, names: Sequence[str], files: Sequence[str], sessions: Sequence[Presence], count: int = 0, digest: str = ""
     ) -> None:  # fmt: skip

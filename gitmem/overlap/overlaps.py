@@ -25,8 +25,6 @@ class Side(Outcome):
         sessions: The names of the sessions that work on it.
     """
 
-    __slots__ = ("branch", "revision", "commit", "sessions")
-
     def __init__(self, branch: Branch) -> None:
         self.branch = decoded(branch.name)
         self.revision = decoded(branch.revision) if branch.revision is not None else None
@@ -43,8 +41,6 @@ class Overlap(Outcome):
         files: All files that both change, at most `PATHS_MAX`, sorted; `more` counts the others.
         uncommitted: Those of `files` that at least one side has not committed.
     """
-
-    __slots__ = ("sides", "conflicts", "conflicting", "more_conflicting", "files", "uncommitted", "more")
 
     def __init__(self, one: Branch, other: Branch, shared: Shared, merge: Merge | None) -> None:
         self.sides = [Side(one), Side(other)]
@@ -67,8 +63,6 @@ class Overlaps(Outcome):
         sent: The ids of the signals that told sessions of conflicts.
         warnings: What was not compared, and why.
     """
-
-    __slots__ = ("default_branch", "compared", "conflicts", "overlaps", "more", "sent", "warnings", "next")
 
     def __init__(self, default: str | None, compared: int, found: Sequence[Overlap]) -> None:
         self.default_branch = decoded(default) if default is not None else None

@@ -20,8 +20,6 @@ class Shared:
         committed: The number of files that both have committed.
     """
 
-    __slots__ = ("committed", "count", "one", "other", "paths", "uncommitted")
-
     def __init__(self, one: int, other: int) -> None:
         self.one = one
         self.other = other

@@ -42,8 +42,6 @@ class Concerns(PartOfAnswer):
         notes: A sentence about each of its claims that is contested.
     """
 
-    __slots__ = ("offered", "asking", "taken", "handoffs", "claims", "in_the_way", "notes")
-
     def __init__(self, store: Store, caller: Caller) -> None:
         db, now = store.db(), store.now()
         values = waiting_work.values_for(caller, now)

@@ -45,8 +45,6 @@ class RoleGroup(Outcome):
         mismatches: A sentence about each worker who is something else than asked.
     """
 
-    __slots__ = ("role", "workers", "handoffs", "mismatches")
-
     def __init__(self, role: str | None) -> None:
         self.role = role
         self.workers: list[TaskRow] = []
@@ -64,8 +62,6 @@ class OpenWork(PartOfAnswer):
         more: The number of tasks and claims that are left out.
         others: The number of tasks and claims on other work, if only those on a work unit were asked for.
     """
-
-    __slots__ = ("roles", "free", "claims", "more", "others")
 
     def __init__(
         self,

@@ -33,8 +33,6 @@ class View(Outcome):
         warnings: Sentences on what the page lacks.
     """
 
-    __slots__ = ("path", "bytes", "counts", "omitted", "opened", "warnings", "next")
-
     def __init__(self, path: str, size: int, data: PageData) -> None:
         self.path = path
         self.bytes = size

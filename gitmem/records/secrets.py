@@ -71,8 +71,6 @@ class FoundSecret:
         at: The number of its first character in the text, from 1.
     """
 
-    __slots__ = ("at", "what")
-
     def __init__(self, what: str, at: int) -> None:
         self.what = what
         self.at = at

@@ -46,8 +46,6 @@ _TOOLS_MAX = 50
 class ClientAgent(Outcome):
     """An agent by the file of a client. `model` and `description` are None if the file does not say them."""
 
-    __slots__ = ("name", "client", "path", "description", "model", "tools")
-
     def __init__(self, name: str, client: str, path: str) -> None:
         self.name = name
         self.client = client

@@ -35,8 +35,6 @@ class Role(Outcome):
         resolved_by: `exact`, `folded`, `alias` or `prefix`; `unknown` for a role that is not in the vocabulary.
     """
 
-    __slots__ = ("lifecycle_role", "specialty_profile", "role_alias", "capabilities", "resolved_by")
-
     def __init__(self, lifecycle_role: str, specialty_profile: str | None, resolved_by: str) -> None:
         self.lifecycle_role = lifecycle_role
         self.specialty_profile = specialty_profile

@@ -40,8 +40,6 @@ class Mismatch(Outcome):
         model_mismatch: Whether the model differs.
     """
 
-    __slots__ = ("role_mismatch", "scope_mismatch", "scope_fields", "model_mismatch")
-
     def __init__(self) -> None:
         self.role_mismatch: bool | None = None
         self.scope_mismatch: bool | None = None

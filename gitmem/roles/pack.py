@@ -42,8 +42,6 @@ _WORD_FORM = "1 to 64 lower-case letters, digits and dashes, a letter or digit f
 class Problem(Outcome):
     """A file or entry that does not count: where it stands, and why. `line` is None if the whole file is meant."""
 
-    __slots__ = ("path", "line", "reason")
-
     def __init__(self, path: str, line: int | None, reason: str) -> None:
         self.path = path
         self.line = line
@@ -63,8 +61,6 @@ class Alias:
         path: The file that has it; "" for the built-in pack.
         exec: The command that answers calls to the agent of this name. It is content of the repository: see `trusted_commands`.
     """
-
-    __slots__ = ("capabilities", "exec", "legacy", "lifecycle_role", "name", "path", "specialty_profile")
 
     def __init__(self, name: str, lifecycle_role: str, specialty_profile: str) -> None:
         self.name = name

@@ -21,8 +21,6 @@ class Roles:
         is_whole: Whether the file could be read, if there is one.
     """
 
-    __slots__ = ("is_whole", "pack", "path", "problems")
-
     def __init__(self, pack: Pack) -> None:
         self.pack = pack
         self.path: str | None = None

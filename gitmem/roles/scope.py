@@ -33,8 +33,6 @@ LINE_MAX = 200
 class OwnershipScope(Outcome):
     """A scope. `responsibility_kinds` is empty if nothing is known of them."""
 
-    __slots__ = ("responsibility_kinds", "initiative_id", "wu_ids", "lane", "paths")
-
     def __init__(self) -> None:
         self.responsibility_kinds: list[str] = []
         self.initiative_id: str | None = None

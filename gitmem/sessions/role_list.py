@@ -35,8 +35,6 @@ class RoleEntry(Outcome):
         aliases: Those that are offered, and a legacy one while a holder has it.
     """
 
-    __slots__ = ("role", "lifecycle_role", "specialty_profile", "is_known", "holders", "aliases", "agents")
-
     def __init__(self, lifecycle_role: str, specialty_profile: str, *, is_known: bool) -> None:
         self.role = role_id(lifecycle_role, specialty_profile)
         self.lifecycle_role = lifecycle_role
@@ -55,8 +53,6 @@ class RoleList(Outcome):
         remark: What is wrong with the file of roles, and whether holders are left out; or None.
     """
 
-    __slots__ = ("roles", "lifecycle_roles", "specialty_profiles", "unassigned", "pack", "remark", "next")
-
     def __init__(self, roles: Sequence[RoleEntry], found: Roles, unassigned: Sequence[ClientAgent]) -> None:
         self.roles = list(roles)
         self.lifecycle_roles = list(found.pack.lifecycle_roles)
@@ -73,17 +69,6 @@ class RoleShown(Outcome):
     Attributes:
         responsibility_kinds: Those of a scope that states none.
     """
-
-    __slots__ = (
-        "query",
-        "resolved_by",
-        "role_alias",
-        "capabilities",
-        "responsibility_kinds",
-        "entry",
-        "remark",
-        "next",
-    )
 
     def __init__(self, query: str, role: lookup.Role, kinds: Sequence[str], entry: RoleEntry) -> None:
         self.query = query
@@ -104,8 +89,6 @@ class RoleCheck(Outcome):
         problems: Entries and files that do not count.
         unknown: Sentences about sessions with unknown roles, or whose alias now means another role; and whether some were left out.
     """
-
-    __slots__ = ("path", "problems", "unknown", "next")
 
     def __init__(self, path: str | None, problems: Sequence[Problem], unknown: Sequence[str]) -> None:
         self.path = path

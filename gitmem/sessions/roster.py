@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..agents import headline, heartbeats, name_pins, own_recipients, own_sessions, presence
 from ..agents.caller_identity import other_workspaces
-from ..agents.serialize import ROLE_FIELDS, by_role, row, set_role_fields
+from ..agents.serialize import by_role, row, set_role_fields
 from ..errors import check_limit
 from ..index.engine import StepLimit
 from ..mailbox import mailbox_view
@@ -49,8 +49,6 @@ class Roster(Outcome):
     what (`overview.open_work`), where the answer has it.
     """
 
-    __slots__ = ("sessions", "more", "work", "remark", "autosync", "next")  # the order of the JSON shape
-
     def __init__(self, sessions: Sequence[SessionRow], next: Sequence[str]) -> None:
         self.sessions = list(sessions)
         self.more = 0
@@ -63,8 +61,6 @@ class Roster(Outcome):
 class SessionList(Outcome):
     """The sessions in the log, last seen first. `more` is the number of sessions that a limit left out."""
 
-    __slots__ = ("sessions", "more", "next")  # the order of the JSON shape
-
     def __init__(self, sessions: Sequence[SessionRow], next: Sequence[str]) -> None:
         self.sessions = list(sessions)
         self.more = 0
@@ -73,11 +69,6 @@ class SessionList(Outcome):
 
 class WhoAmI(Outcome):
     """The caller. `headline` is that of its signals, `work` what it has to do and has claimed (`overview.concerns`)."""
-
-    __slots__ = (  # the order of the JSON shape
-        "reader_identity", "session_id", "agent_identity", "display_name", "wu_id", "initiative_id", "lane",
-        "activity", "workspace_id", *ROLE_FIELDS, "worktree", "status", "headline", "unread", "work", "remark", "next",
-    )  # fmt: skip
 
     actual_ownership_scope: OwnershipScope | None
 

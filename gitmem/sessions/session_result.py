@@ -20,12 +20,6 @@ class SessionResult(Outcome):
     `role_resolved_by` is the step that found the role that was just given.
     """
 
-    __slots__ = (  # the order of the JSON shape
-        "session_id", "agent_identity", "display_name", "reader_identity", "worktree", "wu_id", "lane",
-        "initiative_id", "activity", "summary", *serialize.ROLE_FIELDS, "role_resolved_by", "commit", "recorded", "remark",
-        "next",
-    )  # fmt: skip
-
     role: str | None
     role_alias: str | None
     capabilities: list[str]

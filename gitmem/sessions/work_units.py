@@ -49,8 +49,6 @@ class GateUnchecked(Outcome):
         reason: A sentence about what is unknown.
     """
 
-    __slots__ = ("open", "wu_id", "reason", "warnings", "next")
-
     def __init__(self, wu: str | None, reason: str, next: list[str]) -> None:
         self.open = True
         self.wu_id = wu

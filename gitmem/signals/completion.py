@@ -33,8 +33,6 @@ SILENT, MILESTONES, ALL = POLICIES = ("silent", "milestones", "all")  # which no
 class Announced(Outcome):
     """The broadcast that a work unit is done, and whether it was there before."""
 
-    __slots__ = ("wu_id", "signal_id", "was_recorded")
-
     def __init__(self, unit: str, signal_id: str, was_recorded: bool) -> None:
         self.wu_id = unit
         self.signal_id = signal_id

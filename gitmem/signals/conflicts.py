@@ -31,8 +31,6 @@ WORDS = {
 class Version:
     """One of the contents of an id, with the lowest line that has it."""
 
-    __slots__ = ("content", "line")
-
     def __init__(self, line: bytes, content: bytes) -> None:
         self.line = line
         self.content = content

@@ -26,11 +26,6 @@ class Gate(Outcome):
         warnings: Reasons why the answer may be wrong: lines are missing from the log.
     """
 
-    __slots__ = (  # the order of the JSON shape
-        "open", "reader", "wu_id", "initiatives", "unread", "unanswered", "signals", "more", "passed", "audit_id",
-        "commit", "recorded", "warnings", "next",
-    )  # fmt: skip
-
     def __init__(self, caller: Caller, wu: str | None, initiatives: Sequence[str]) -> None:
         self.open = True
         self.reader = caller.reader

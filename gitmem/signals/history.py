@@ -60,8 +60,6 @@ class LogPage(Outcome):
         ahead: Records that are dated more than a day ahead, by a wrong clock or a forger: not the newest, whatever they say.
     """
 
-    __slots__ = ("entries", "ahead", "next")
-
     def __init__(self, entries: list[Mapping[str, Any]], next: list[str]) -> None:
         self.entries = entries
         self.ahead: list[Mapping[str, Any]] = []
@@ -70,8 +68,6 @@ class LogPage(Outcome):
 
 class RecordDetail(Outcome):
     """One record, and the commit that added it; None while the record waits for a commit."""
-
-    __slots__ = ("kind", "record", "commit", "recorded", "ambiguous", "next")
 
     def __init__(self, kind: str, record: Mapping[str, Any], commit: str | None) -> None:
         self.kind = kind

@@ -35,8 +35,6 @@ FOLD_MAX_BYTES = 4 * 1024 * 1024  # about 8,000 signals
 class Count(Outcome):
     """The number of unread signals of a reader."""
 
-    __slots__ = ("reader", "unread")
-
     def __init__(self, reader: str, unread: int) -> None:
         self.reader = reader
         self.unread = unread

@@ -20,8 +20,6 @@ class InboxOwner:
     `is_imported` selects the imported signals to `reader`, an address that no session here has.
     """
 
-    __slots__ = ("caller", "is_imported", "peek", "reader", "remark", "session", "workspace")
-
     def __init__(self, reader: str, session: str | None, workspace: str | None) -> None:
         self.reader = reader
         self.session = session

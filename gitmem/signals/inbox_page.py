@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 class PageLine:
     """A line as a reader sees it, and the reader's addresses that owe a receipt for it."""
 
-    __slots__ = ("addresses", "fields", "line")
-
     def __init__(self, line: bytes, fields: ShownSignal, addresses: Sequence[str]) -> None:
         self.line = line
         self.fields = fields

@@ -54,9 +54,6 @@ class EffectiveReceipt(Outcome):
         reader_name: The reader's display name, or None.
     """
 
-    __slots__ = ("signal_id", "reader_identity", "read_at", "delivery_state", "answers_digest", "idempotency_key",
-                 "reader_name")  # fmt: skip
-
     def __init__(self, signal_id: str, reader: str, read_at: str, answered: str | None) -> None:
         self.signal_id = signal_id
         self.reader_identity = reader
@@ -73,8 +70,6 @@ class ReceiptList(Outcome):
     Attributes:
         more: The number of older matching receipts that are not in `receipts`.
     """
-
-    __slots__ = ("receipts", "more", "warnings", "next")
 
     def __init__(self, found: Sequence[EffectiveReceipt], more: int) -> None:
         self.receipts = list(found)

@@ -37,8 +37,6 @@ class TaskAnswer:
         next: What its writer may do next.
     """
 
-    __slots__ = ("lines", "next", "warnings")
-
     def __init__(self) -> None:
         self.lines: list[tuple[str, bytes]] = []
         self.warnings: list[str] = []

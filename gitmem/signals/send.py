@@ -41,8 +41,6 @@ _EXACT = ("broadcast", "reply_to", "thread", "idempotency_key", "fuzzy")
 class Sent(Outcome):
     """A recorded signal; `commit` is None while it waits for a commit."""
 
-    __slots__ = ("signal", "commit", "recorded", "pushed", "resolved", "warnings", "next")
-
     def __init__(self, signal: ShownSignal, commit: str | None, resolved: Sequence[Resolved]) -> None:
         self.signal = signal
         self.commit = commit

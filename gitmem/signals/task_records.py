@@ -52,11 +52,6 @@ _LABELS = {
 class TaskRecord:
     """What is compared of a task."""
 
-    __slots__ = (
-        "actual", "agent", "caller", "holder", "holder_name", "initiatives", "is_open", "lanes", "requested", "session", "state",
-        "target_role", "task_id", "thread_id", "units",
-    )  # fmt: skip
-
     def __init__(self, row: Sequence[Any], name: str | None) -> None:
         (
             self.task_id, self.caller, self.agent, unit, initiative, self.state, self.is_open, self.holder, self.session, actual, body,

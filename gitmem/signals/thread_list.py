@@ -47,11 +47,6 @@ class ThreadRow(Outcome):
         owed: The signals that ask the reader for AGREE or REJECT and have neither.
     """
 
-    __slots__ = (
-        "thread_id", "title", "wu_id", "sender_name", "started_at", "last_sender_name", "last_intent", "last_at",
-        "signals", "unread", "owed",
-    )  # fmt: skip
-
     def __init__(self, thread_id: str, last_at: str, signals: int) -> None:
         self.thread_id = thread_id
         self.title = ""
@@ -66,8 +61,6 @@ class ThreadRow(Outcome):
 
 class ThreadPage(Outcome):
     """Threads, the newest first, and how many more there are. `unread` and `owed` count the reader's in all threads."""
-
-    __slots__ = ("threads", "more", "unread", "owed", "next")
 
     def __init__(self, found: Sequence[ThreadRow], more: int) -> None:
         self.threads = list(found)

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 class Proposal(Outcome):
     """A proposal of a thread: its id, the beginning of its text, and who wrote it: a reader identity and a name."""
 
-    __slots__ = ("signal_id", "text", "by", "by_name")
-
     def __init__(self, signal: ThreadSignal, names: ShownNames | None) -> None:
         self.signal_id = signal.id
         self.text = title(signal.record["message"])
@@ -36,8 +34,6 @@ class Party(Outcome):
         proposal: The proposal that this decision answers.
         delivery_state: What became of the root at this party.
     """
-
-    __slots__ = ("identity", "display_name", "decision", "signal_id", "proposal", "delivery_state")
 
     def __init__(self, identity: str, found: FoldedThread, names: ShownNames | None) -> None:
         self.identity = identity
@@ -59,8 +55,6 @@ class Standing(Outcome):
         settled: Why nobody owes it an answer any more: who has taken its task, or how that ended; "" if somebody may.
         ambiguous: The ids of signals with several contents.
     """
-
-    __slots__ = ("thread_id", "root", "recipients", "asks", "agreed_on", "in_force", "settled", "ambiguous")
 
     def __init__(self, thread_id: str, found: FoldedThread, names: ShownNames | None) -> None:
         self.thread_id = thread_id

@@ -41,8 +41,6 @@ class WatchOwner:
         peek: Why nothing is marked as read; None if the watch belongs to the reader.
     """
 
-    __slots__ = ("caller", "name", "peek", "reader", "session", "workspace")
-
     def __init__(self, caller: Caller | None, of: Caller, peek: str | None = None) -> None:
         self.caller = caller
         self.reader = of.reader

@@ -88,19 +88,6 @@ class Stats(Outcome):
         remark: A sentence about a work unit of which there is nothing; "" otherwise.
     """
 
-    __slots__ = (
-        "days",
-        "ahead",
-        "first_answer",
-        "agreement",
-        "unread_age",
-        "unanswered",
-        "tasks",
-        "older",
-        "remark",
-        "next",
-    )
-
     def __init__(self, found: Statistics, older: int, remark: str = "") -> None:
         self.days = found["days"]
         self.ahead = found.get("ahead", 0)

@@ -52,8 +52,6 @@ class FailedSync(Outcome):
         message: The error.
     """
 
-    __slots__ = ("at", "times", "code", "message")
-
     def __init__(self, at: str, times: int, code: str, message: str) -> None:
         self.at = at
         self.times = times

@@ -38,19 +38,6 @@ class Initialised(Outcome):
         autosync: How often gitmem syncs automatically, such as `30s`; None if it does not.
     """
 
-    __slots__ = (
-        "log",
-        "state",
-        "publish",
-        "tip",
-        "remote",
-        "publishes_to",
-        "agreed",
-        "autosync",
-        "remarks",
-        "next",
-    )
-
     def __init__(self, state: str, publish: str, tip: str, remote: RemoteResult | None) -> None:
         self.log = ref.LOG_REF
         self.state = state
@@ -71,8 +58,6 @@ class Uninstalled(Outcome):
         kept: What was kept: the refs and gitmem's own folder.
         remove: The commands that delete these too. Lines that were never pushed are lost then.
     """
-
-    __slots__ = ("kept", "remove", "remarks", "next")
 
     def __init__(self, kept: list[str], remove: list[str], remarks: list[str]) -> None:
         self.kept = kept

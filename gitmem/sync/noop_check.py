@@ -42,7 +42,6 @@ class LastSync:
         network: The network to continue with, if the check had to fetch; else None.
     """
 
-    __slots__ = ("destination", "network", "prefix", "refs", "shown_name", "tip", "unchanged", "url")
     state, message, attempts = "up-to-date", "", 1
     received = sent = rejections = 0
     withheld = WithheldLines()

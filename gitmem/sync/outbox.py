@@ -39,8 +39,6 @@ class Outbox:
         base: The commit on which it is based.
     """
 
-    __slots__ = ("base", "commits", "files", "lines", "oid", "tree")
-
     def __init__(
         self,
         oid: str,

@@ -27,18 +27,6 @@ class RemoteState:
         concurrent: How many of other clones were new then: whether others push at this time.
     """
 
-    __slots__ = (
-        "_path",
-        "_text",
-        "_url",
-        "concurrent",
-        "keeps_refs",
-        "read_only",
-        "refused_prefixes",
-        "seen",
-        "sent",
-    )
-
     def __init__(self, state: str, name: str, url: str) -> None:
         import json
 

@@ -28,8 +28,6 @@ class LeftOutRef(Outcome):
     read), or `invalid`.
     """
 
-    __slots__ = ("ref", "commit", "author", "kind", "why")
-
     def __init__(self, found: LeftOut) -> None:
         self.ref = found.ref
         self.commit = found.commit
@@ -65,24 +63,6 @@ class RemoteResult(Outcome):
             `text`.
     """
 
-    __slots__ = (
-        "name",
-        "state",
-        "received",
-        "sent",
-        "safe",
-        "outbox",
-        "attempts",
-        "rejections",
-        "tip",
-        "left_out",
-        "message",
-        "url",
-        "unpublished",
-        "kinds",
-        "records",
-    )
-
     def __init__(self, remote: Remote | LastSync) -> None:
         self.name = remote.shown_name
         self.state = remote.state
@@ -113,8 +93,6 @@ class SyncResult(Outcome):
     Attributes:
         autosync: Why the last sync before this one failed; None if this one succeeded.
     """
-
-    __slots__ = ("remotes", "autosync", "next")
 
     def __init__(self, remotes: Sequence[RemoteResult], next: Sequence[str]) -> None:
         self.remotes = list(remotes)

@@ -20,8 +20,6 @@ class WithheldLines:
         newest: At most `NEWEST_MAX` lines of each kind, oldest first.
     """
 
-    __slots__ = ("counts", "newest")
-
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
         self.newest: dict[str, list[bytes]] = {}

@@ -80,20 +80,16 @@ class TaskChange(Outcome):
         received: What the task hands over to its taker; None if nothing.
     """
 
-    __slots__ = (
-        "task_id", "event_id", "event", "state", "reported", "until", *mismatch.COMPARED, "asked", "brief", "told", "recorded", "commit", "handoff", "received", "warnings", "next",
-    )  # fmt: skip
-
     def __init__(
         self, task_id: str, event_id: str, event: str, state: str, compared: Mapping[str, Any]
     ) -> None:
-        mismatch.set_fields(self, compared)
         self.task_id = task_id
         self.event_id = event_id
         self.event = event
         self.state = state
         self.reported: str | None = None
         self.until: str | None = None
+        mismatch.set_fields(self, compared)
         self.asked: str | None = None
         self.brief: str | None = None
         self.told: list[str] = []

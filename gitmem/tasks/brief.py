@@ -47,11 +47,6 @@ class BriefCheck(Outcome):
         reason: Why it can't be read.
     """
 
-    __slots__ = (
-        "task_id", "status", "path", "attested_sha256", "attested_length", "attested_at", "attested_client", "sha256", "length",
-        "reason", "next",
-    )  # fmt: skip
-
     def __init__(self, task: TaskRecord, path: str, wanted: str) -> None:
         said = task.get("payload", {}).get("brief")
         stated: Mapping[str, Any] = said if isinstance(said, dict) else {}

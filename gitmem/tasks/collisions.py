@@ -62,8 +62,6 @@ class Delegation:
         key: Of several delegations of the same work the one with the least key stays, on every clone.
     """
 
-    __slots__ = ("caller", "holder", "key", "task_id")
-
     def __init__(
         self, task_id: str, caller: str, session: str | None, holder: str | None, held_in: str | None, *key: str | int
     ) -> None:  # fmt: skip

@@ -17,8 +17,6 @@ class EventOrder:
     An event that, by the ids they name, comes before itself is not ordered with the others of its cycle.
     """
 
-    __slots__ = ("_bit", "_seen", "events")
-
     def __init__(self, events: Mapping[str, TaskEvent]) -> None:
         self._bit: dict[str, int] = {}
         self._seen: dict[str, int] = {}

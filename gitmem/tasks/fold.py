@@ -40,11 +40,6 @@ class FoldedTask:
         left_out: The number of lines that are not read, because there are too many: see `flooded_events`.
     """
 
-    __slots__ = (
-        "_by_kind", "_ends", "_of_take", "_order", "_seen_by_takes", "_taken_by", "_valid", "cancels", "close", "decided_by", "events", "held", "holder", "late",
-        "left_out", "outcome", "record", "rejections", "replaced_by", "seal", "state", "takes", "void",
-    )  # fmt: skip
-
     def __init__(
         self,
         record: TaskRecord,

@@ -66,19 +66,12 @@ _NOT_FIELDS = ("role", "scopes")
 class Launched(LaunchReceipt):
     """A recorded launch; `commit` is None while it waits for one."""
 
-    __slots__ = ("recorded", "commit", "warnings", "next")
-
     def __init__(self, task: FoldedTask, launch: TaskEvent) -> None:
         super().__init__(task, launch, None)
         self.recorded = True
         self.commit: str | None = None
         self.warnings: list[str] = []
         self.next: list[str] = []
-
-    def as_json(self) -> dict[str, object]:
-        """Return the receipt's fields and these."""
-        receipt = {name: getattr(self, name) for name in LaunchReceipt.__slots__}
-        return {**receipt, **super().as_json()}
 
 
 def launch(store: Store, caller: Caller, task_id: str, **options: Unpack[LaunchOptions]) -> Launched:

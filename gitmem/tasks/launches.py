@@ -41,13 +41,6 @@ class LaunchReceipt(Outcome):
         relaunch_reason: Why it was launched again.
     """
 
-    __slots__ = (
-        "task_id", "launch", "attempt", "attempt_number", "initiative_id", "wave", "wu_id", "lane", "claimed_mode", "client",
-        "requested_model", "branch", "worktree", "handoff_path", "requested_role", "actual_role", "role_mismatch",
-        "requested_ownership_scope", "actual_ownership_scope", "scope_mismatch", "take", "relaunch_of", "last_actual_role",
-        "relaunch_reason", "launched_by", "launched_at",
-    )  # fmt: skip
-
     def __init__(self, task: FoldedTask, launch: TaskEvent, take: TaskEvent | None) -> None:
         asked, said = task.record, launch.record
         came: Mapping[str, Any] = take.record if take is not None else {}

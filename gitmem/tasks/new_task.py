@@ -44,18 +44,6 @@ class NewTask(Outcome):
         signaled: The names of those who get it.
     """
 
-    __slots__ = (
-        "task",
-        "commit",
-        "recorded",
-        "bytes",
-        "resolved",
-        "signal_id",
-        "signaled",
-        "warnings",
-        "next",
-    )
-
     def __init__(self, task: ShownTask, resolved: Resolved | None) -> None:
         self.task = task
         self.commit: str | None = None

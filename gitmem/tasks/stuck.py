@@ -57,8 +57,6 @@ class StuckTask(Outcome):
         step: The command that goes on with it.
     """
 
-    __slots__ = ("task", "why", "level", "since", "text", "step")
-
     def __init__(self, task: TaskRow, why: str, level: str, since: int, text: str, step: str) -> None:
         self.task = task
         self.why = why
@@ -70,8 +68,6 @@ class StuckTask(Outcome):
 
 class StuckPage(Outcome):
     """Stuck tasks, see `find`; how many more there are; and the tasks whose stop was told to others now."""
-
-    __slots__ = ("stuck", "more", "escalated", "warnings", "next")
 
     def __init__(self, stuck: Sequence[StuckTask], more: int) -> None:
         self.stuck = list(stuck)

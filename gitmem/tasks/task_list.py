@@ -138,8 +138,6 @@ class TaskRow(Outcome):
 class TaskPage(Outcome):
     """Listed tasks, and how many more there are."""
 
-    __slots__ = ("tasks", "more", "next")
-
     def __init__(self, tasks: Sequence[TaskRow], more: int) -> None:
         self.tasks = list(tasks)
         self.more = more
@@ -170,11 +168,6 @@ class TaskDetail(Outcome):
         answered_by: The command of `gitmem task` by which the caller answers in its own words, `done` or `message`; or None.
         warnings: Events that claim to be from this clone and are not: they count here as everywhere, and nobody here acts on them.
     """
-
-    __slots__ = (
-        "task", "state", "state_text", "outcome", "seal", "close", "holder", "conflict", "void", "late", "cancels", "rejections",
-        "replaced_by", "stands_beside", "left_out", "more_events", "agent_name", "asked", "brief", "mismatches", "launches", "handoff", "received", "events", "contradicted_by", "warnings", "answered_by", "next",
-    )  # fmt: skip
 
     def __init__(self, found: FoldedTask) -> None:
         self.task: ShownTask = records.shown(found.record)

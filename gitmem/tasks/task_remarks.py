@@ -30,8 +30,6 @@ _OF_THREAD = "SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.t
 class Contradiction(Outcome):
     """A signal that says something else of a task than its record, which counts."""
 
-    __slots__ = ("signal_id", "sender_identity", "sender_name", "contradicts")
-
     def __init__(
         self, signal: SignalRecord, sender_name: str | None, contradicts: Sequence[TaskDifference]
     ) -> None:

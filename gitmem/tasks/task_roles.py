@@ -38,8 +38,6 @@ class TakeMismatch(Outcome):
         scope_fields: The fields of the scope that differ.
     """
 
-    __slots__ = ("take", "text", *mismatch.COMPARED)
-
     def __init__(self, take: str, text: str, values: Mapping[str, Any]) -> None:
         self.take = take
         self.text = text

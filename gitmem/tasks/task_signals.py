@@ -46,8 +46,6 @@ class TaskSignal:
         resolved: Its recipients.
     """
 
-    __slots__ = ("lines", "resolved")
-
     def __init__(self) -> None:
         self.lines: list[tuple[str, bytes]] = []
         self.resolved: Sequence[Resolved] = ()

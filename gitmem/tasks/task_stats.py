@@ -25,8 +25,6 @@ _DURATION = "max(0, t.{end} - t.created)"
 class Durations(Outcome):
     """Times in seconds; all but `count` are None without any."""
 
-    __slots__ = ("count", "median", "p90", "longest")
-
     def __init__(self, count: int, values: Sequence[float]) -> None:
         self.count = count
         found: Sequence[float | None] = values or (None, None, None)
@@ -35,8 +33,6 @@ class Durations(Outcome):
 
 class RoleCount(Outcome):
     """The tasks for a role: all, those without an outcome, and those whose outcome is `completed`."""
-
-    __slots__ = ("role", "tasks", "open", "completed")
 
     def __init__(self, role: str, tasks: int, open: int, completed: int) -> None:
         self.role = role
@@ -56,10 +52,6 @@ class TaskStats(Outcome):
         to_first_take: From its writing to the first valid take.
         to_end: From its writing to its outcome; without tasks that were canceled before anybody took them.
     """
-
-    __slots__ = (
-        "tasks", "open", "replaced", "conflicts", "launches", "states", "outcomes", "roles", "to_first_take", "to_end", "next",
-    )  # fmt: skip
 
     def __init__(self) -> None:
         self.tasks = self.open = self.replaced = self.conflicts = self.launches = 0

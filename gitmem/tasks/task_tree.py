@@ -45,8 +45,6 @@ class TreeRow(Outcome):
         launches: How often a worker was launched for it.
     """
 
-    __slots__ = ("task", "parent", "depth", "in_cycle", "launches")
-
     def __init__(self, task: TaskRow, parent: str | None, depth: int, in_cycle: bool, launches: int) -> None:
         self.task = task
         self.parent = parent
@@ -58,8 +56,6 @@ class TreeRow(Outcome):
 class TreeGroup(Outcome):
     """The tasks of a work unit and initiative, each before those that were written within it."""
 
-    __slots__ = ("initiative_id", "wu_id", "tasks")
-
     def __init__(self, initiative_id: str | None, wu_id: str | None) -> None:
         self.initiative_id = initiative_id
         self.wu_id = wu_id
@@ -68,8 +64,6 @@ class TreeGroup(Outcome):
 
 class TaskTree(Outcome):
     """Tasks by initiative and work unit; `more` is how many were found and not listed, `cut` whether there are even more."""
-
-    __slots__ = ("groups", "more", "cut", "next")
 
     def __init__(self, groups: Sequence[TreeGroup], more: int, cut: bool) -> None:
         self.groups = list(groups)

@@ -40,8 +40,6 @@ class CloneKey:
         is_exposed: Whether others than its owner may read it.
     """
 
-    __slots__ = ("damage", "fingerprint", "is_exposed", "is_missing", "mac", "path")
-
     def __init__(self, path: str) -> None:
         self.path = path
         self.mac: Mac | None = None
@@ -72,8 +70,6 @@ class CloneKeyReader:
         random: Returns secure random bytes.
         make_state: Creates the state folder; returns False if this process may not write to it.
     """
-
-    __slots__ = ("_key", "_make_state", "_random", "_state")
 
     def __init__(self, state: str, random: Callable[[int], bytes], make_state: Callable[[], bool]) -> None:
         self._state = state

@@ -35,8 +35,6 @@ class TaskAnswer(Outcome):
         at: Since when.
     """
 
-    __slots__ = ("agent", "name", "state", "at")
-
     def __init__(self, agent: str, name: str, state: str, event: TaskEvent) -> None:
         self.agent = agent
         self.name = name
@@ -59,21 +57,6 @@ class AgreedThread(Outcome):
         answers: What its takers, and those who rejected it, did with the task; they are not pending.
     """
 
-    __slots__ = (
-        "thread_id",
-        "by",
-        "agreed_on",
-        "in_force",
-        "agreed",
-        "rejected",
-        "pending",
-        "agreed_then",
-        "replaced",
-        "ended",
-        "reversed",
-        "answers",
-    )
-
     def __init__(self, thread_id: str, by: str) -> None:
         self.thread_id = thread_id
         self.by = by
@@ -91,8 +74,6 @@ class AgreedThread(Outcome):
 
 class TaskOfCommit(Outcome):
     """The task of a commit: its title and state."""
-
-    __slots__ = ("task_id", "title", "state", "caller", "thread_id")
 
     def __init__(self, task_id: str) -> None:
         self.task_id = task_id

@@ -40,8 +40,6 @@ class KnownNode(Outcome):
         superseded_by: The node that has replaced it.
     """
 
-    __slots__ = ("id", "type", "by", "text", "sender_name", "known_then", "now", "superseded_by")
-
     def __init__(self, node: VersionedNode, by: str, *, known_then: bool) -> None:
         self.id = node.id
         self.type = node.type

@@ -42,19 +42,6 @@ class MakerRow(Outcome):
         wu_id: The work unit of its task, else that of the session, as for claims.
     """
 
-    __slots__ = (
-        "session_id",
-        "agent",
-        "name",
-        "role",
-        "action",
-        "evidence",
-        "inferred",
-        "here",
-        "wu_id",
-        "task_id",
-    )
-
     def __init__(self, db: sqlite3.Connection, line: CommitLine) -> None:
         record = line.record
         self.session_id = record.get("sender_session")
@@ -74,8 +61,6 @@ class MakerRow(Outcome):
 
 class PossibleMaker(Outcome):
     """A session that had claimed a file of a commit when it was made: an inference, no record."""
-
-    __slots__ = ("agent", "session_id", "name", "claim_id", "wu_id")
 
     def __init__(
         self, agent: str, session_id: str | None, name: str, claim_id: str, wu_id: str | None
@@ -99,9 +84,6 @@ class Story(Outcome):
         possible: Sessions that may have made it, if no record says who did.
         now: Whether what it is based on still holds: `holds`, or what has changed.
     """
-
-    __slots__ = ("commit", "subject", "author", "committed_at", "lines", "line_count", "paths", "made_by", "is_whole", "rewritten_by",
-                 "possible", "wu_id", "task", "threads", "nodes", "now")  # fmt: skip
 
     def __init__(self, commit: str, facts: CommitFacts, paths: Sequence[str]) -> None:
         self.commit = commit

@@ -31,8 +31,6 @@ class Target:
         lines: First and last line, or None for the whole file.
     """
 
-    __slots__ = ("commit", "lines", "path")
-
     def __init__(
         self, commit: str | None = None, path: str | None = None, lines: tuple[int, int] | None = None
     ) -> None:

@@ -42,8 +42,6 @@ class Why(Outcome):
         remarks: What limits the answer.
     """
 
-    __slots__ = ("path", "lines", "uncommitted", "commits", "more", "remarks", "next")
-
     def __init__(self, found: Target) -> None:
         self.path = found.path
         self.lines = list(found.lines) if found.lines is not None else None

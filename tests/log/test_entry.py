@@ -28,8 +28,7 @@ def test_what_is_read_is_what_was_written(deferred: bool) -> None:
 
     assert found.lines == rows
     assert (found.deferred, found.token) == (deferred, "7d2kq0ze")
-    for name in CommitMessage.__slots__:
-        assert list(getattr(found.message, name)) == list(getattr(story, name))
+    assert vars(found.message) == vars(story)
 
 
 def test_half_a_character_in_a_story_does_not_refuse_the_lines() -> None:

@@ -46,8 +46,6 @@ class ClientHooks(Outcome):
         remarks: Advice for its user.
     """
 
-    __slots__ = ("client", "title", "scope", "why", "state", "pushed", "files", "problem", "remarks")
-
     def __init__(self, client: Client, scope: str, why: str) -> None:
         self.client = client.name
         self.title = client.title

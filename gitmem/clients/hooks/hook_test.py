@@ -48,8 +48,6 @@ class Trial(Outcome):
         problem: The error, in a sentence; "" without one.
     """
 
-    __slots__ = ("client", "title", "scope", "works", "empty_ms", "signal_ms", "problem")
-
     def __init__(self, target: ClientScope) -> None:
         self.client = target.client.name
         self.title = target.client.title

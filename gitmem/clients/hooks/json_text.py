@@ -49,8 +49,6 @@ class JsonNode:
         keys: The spans of the keys of an object, one for each of `items`.
     """
 
-    __slots__ = ("end", "items", "keys", "kind", "plain", "start", "text")
-
     def __init__(self, text: str, plain: str, kind: str, span: tuple[int, int]) -> None:
         self.text = text
         self.plain = plain

@@ -31,8 +31,6 @@ class ScopeStatus(Outcome):
         problem: The error, in a sentence; "" without one.
     """
 
-    __slots__ = ("scope", "state", "files", "trust", "problem")
-
     def __init__(self, scope: str, state: str) -> None:
         self.scope = scope
         self.state = state
@@ -49,8 +47,6 @@ class ClientStatus(Outcome):
         pushed: Whether its model receives signals without asking.
         scopes: The scopes where something of ours is installed, or broken.
     """
-
-    __slots__ = ("client", "title", "found", "pushed", "scopes")
 
     def __init__(self, client: Client, found: str | None) -> None:
         self.client = client.name
@@ -75,9 +71,6 @@ class HookStatus(Outcome):
         hooks_path: `core.hooksPath`, or None.
         manager: A tool that writes git's hooks here, such as `husky`, or None.
     """
-
-    __slots__ = ("clients", "program", "program_works", "last_run", "last_error", "pre_push", "pre_commit", "post_commit",
-                 "replaced", "hooks_path", "manager", "next")  # fmt: skip
 
     def __init__(self) -> None:
         self.clients: list[ClientStatus] = []

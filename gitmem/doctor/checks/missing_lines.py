@@ -31,8 +31,6 @@ class MissingLines:
         heads: Earlier tips of the ref with some of these lines.
     """
 
-    __slots__ = ("found", "gone", "heads", "sources")
-
     def __init__(self) -> None:
         self.found: dict[bytes, tuple[str, bytes]] = {}
         self.sources: dict[str, int] = {}

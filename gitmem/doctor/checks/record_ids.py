@@ -24,8 +24,6 @@ _LINES = "SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.signa
 class LogLine:
     """The first occurrence of a line in the log: its file, and its number in the file, counted from 1."""
 
-    __slots__ = ("file", "line", "number", "path")
-
     def __init__(self, line: bytes, path: str, number: int, file: int | None) -> None:
         self.line = line
         self.path = path
@@ -143,8 +141,6 @@ class RecordIds(Check):
 class _Reference:
     """The signals that a record names: the answered one, the digest of its line, and all of them."""
 
-    __slots__ = ("answered", "digest", "is_imported", "kind", "names", "signal_id")
-
     def __init__(self, record: SignalRecord | ReceiptRecord) -> None:
         self.kind = record["kind"]
         self.signal_id = record["signal_id"]
@@ -159,8 +155,6 @@ class _Reference:
 
 class _Fault:
     """Faults of a record: missing ids, an answer to other content, or an answer without a digest."""
-
-    __slots__ = ("is_other", "lacks_digest", "missing")
 
     def __init__(self) -> None:
         self.missing: list[str] = []

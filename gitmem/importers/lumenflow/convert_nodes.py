@@ -50,8 +50,6 @@ class ConvertedLines:
         remarks: Values outside their usual field.
     """
 
-    __slots__ = ("at", "id", "line", "more", "remarks")
-
     def __init__(self, id: str, line: bytes, at: int) -> None:
         self.id = id
         self.line = line

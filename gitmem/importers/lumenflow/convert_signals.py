@@ -33,8 +33,6 @@ _GONE = ("id", "signal_id", "created_at", "at", "kind", "schema_version", "mac",
 class ImportedSignal(ConvertedLines):
     """A signal with its recipients; `read` says whether its own line marks it as read."""
 
-    __slots__ = ("read", "recipients")
-
     def __init__(self, id: str, line: bytes, at: int, recipients: Sequence[str], read: bool) -> None:
         super().__init__(id, line, at)
         self.recipients = list(recipients)

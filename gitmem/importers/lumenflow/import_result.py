@@ -24,8 +24,6 @@ COUNTED = ("read", "imported", "present", "differs", "repeated", "bad")
 class LineNote(Outcome):
     """A problem or remark about a line. `line` is 0 for a whole file."""
 
-    __slots__ = ("file", "line", "reason")
-
     def __init__(self, file: str, line: int, reason: str) -> None:
         self.file = file
         self.line = line
@@ -41,11 +39,6 @@ class Imported(Outcome):
     `problems` describes skipped lines and `remarks` others: twenty of each, and the number
     of further ones.
     """
-
-    __slots__ = (
-        "folder", "dry_run", "counts", "unread", "problems", "problems_more", "remarks", "remarks_more", "commit",
-        "recorded", "warnings", "next",
-    )  # fmt: skip
 
     def __init__(self, folder: str, dry_run: bool) -> None:
         self.folder = folder
