@@ -10,10 +10,10 @@ from __future__ import annotations
 from itertools import chain, islice
 
 from ..outcome import Outcome
+from ..signals.graph import find_cycles
 from ..text.shell_quote import command
 from . import load, superseded
 from .candidate_rows import SEEN
-from .cycles import find_cycles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

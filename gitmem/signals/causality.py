@@ -76,19 +76,9 @@ def earlier(thread: Mapping[str, OrderedFact]) -> dict[str, set[str]]:
     return graph.without_cycles(_named(thread))
 
 
-def cycles(thread: Mapping[str, OrderedFact]) -> set[str]:
-    """Return the ids of the signals that, by the ids they name, precede themselves."""
-    return {id for component in graph.cyclic_components(_named(thread)) for id in component}
-
-
 def _named(thread: Mapping[str, OrderedFact]) -> dict[str, set[str]]:
     known = thread.keys()
     return {id: set(known & signal.named) for id, signal in thread.items()}  # iterates over the shorter set
-
-
-def ids_before(start: str, edges: Mapping[str, set[str]]) -> set[str]:
-    """Return `start` and all earlier ids."""
-    return graph.ids_before([start], edges)
 
 
 def latest(candidates: Iterable[F], edges: Mapping[str, set[str]]) -> F | None:

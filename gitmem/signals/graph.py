@@ -60,6 +60,30 @@ def cyclic_components(edges: Edges) -> list[set[str]]:
     return [ids for one, ids in groups.items() if len(ids) > 1 or one in edges[one]]
 
 
+def find_cycles(leads: Mapping[str, Collection[str]]) -> list[list[str]]:
+    """Return one cycle of each strongly connected component: from its lowest id the shortest way back to it.
+
+    Args:
+        leads: The successors of each id; an id without an entry has none.
+    """
+    found = []
+    whole = {id: () for ids in leads.values() for id in ids} | dict(leads)
+    for component in cyclic_components(whole):
+        start = min(component)
+        came: dict[str, str] = {}
+        todo = [start]
+        for here in todo:
+            for other in sorted(set(leads.get(here, ())) & component):
+                if other not in came:
+                    came[other] = here
+                    todo.append(other)
+        way = [came[start]]
+        while way[-1] != start:
+            way.append(came[way[-1]])
+        found.append(way[::-1])
+    return sorted(found)
+
+
 def without_cycles(edges: Mapping[str, set[str]]) -> dict[str, set[str]]:
     """Return the edges without those inside a strongly connected component."""
     component = components(edges)
@@ -108,22 +132,6 @@ def marks_of_later(edges: Edges, marks: Mapping[str, Sequence[int]]) -> Iterator
                 for name in edges[id]:
                     above[name] = above.get(name, 0) | bits
         yield first, above
-
-
-def marks_of_earlier(
-    edges: Edges, marks: Mapping[str, Sequence[int]]
-) -> Iterator[tuple[int, dict[str, int]]]:
-    """Yield the marks of each id and of all earlier ids, in the form of `reached`."""
-    order = list(components(edges))
-    for first, own in _ranges(marks):
-        below: dict[str, int] = {}
-        for id in order:
-            bits = own.get(id, 0)
-            for name in edges[id]:
-                bits |= below.get(name, 0)
-            if bits:
-                below[id] = bits
-        yield first, below
 
 
 def _ranges(marks: Mapping[str, Sequence[int]]) -> Iterator[tuple[int, dict[str, int]]]:

@@ -177,10 +177,3 @@ def _next(answer: Why, *, has_hook: bool, lacks_log: bool) -> list[str]:
     if answer.commits and not has_hook and not any(story.made_by for story in answer.commits):
         found.append("gitmem hooks install --git post-commit")
     return list(dict.fromkeys(found))[:5] or [command("gitmem", "log")]
-
-
-def shown_path(answer: Why) -> str:
-    """Return the file and lines that were asked about, for people."""
-    lines = answer.lines
-    number = "" if lines is None else f":{lines[0]}" if lines[0] == lines[1] else f":{lines[0]}-{lines[1]}"
-    return f"{sanitize(answer.path or '', keep='')}{number}"

@@ -10,8 +10,8 @@ from functools import partial
 from itertools import groupby
 
 from ...memory import bulk_values, load, relations
-from ...memory.cycles import find_cycles
 from ...memory.node_fold import content_digest_text
+from ...signals.graph import find_cycles
 from ...text.shell_quote import command
 from ..findings import Check, Examination, Finding, note, problem
 from .record_ids import LogLine
