@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
+import math
+import time
 from email.utils import formatdate
 from functools import partial
 
@@ -11,31 +14,68 @@ import uvicorn
 from a2a.auth.user import User
 from a2a.extensions.common import HTTP_EXTENSION_HEADER, get_requested_extensions
 from a2a.server.context import ServerCallContext
+from a2a.server.request_handlers.request_handler import RequestHandler, validate, validate_request_params
 from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes, create_rest_routes
 from a2a.server.routes.common import ServerCallContextBuilder
+from a2a.server.tasks import InMemoryTaskStore
+from a2a.types import ListTaskPushNotificationConfigsResponse
+from a2a.utils.errors import (
+    InvalidParamsError,
+    PushNotificationNotSupportedError,
+    TaskNotCancelableError,
+    TaskNotFoundError,
+    UnsupportedOperationError,
+)
+from a2a.utils.task import apply_history_length, validate_history_length, validate_page_size
 from starlette.applications import Starlette
 from starlette.routing import Mount, Router
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from ..tasks import WAITING, task_decisions
+from . import incoming, wire
 from .card import REST, card_of
-from .connections import CONNECTIONS_MAX, HEAD_SECONDS, Connection
 from .guard import CALLER, CARDS, Guard
-from .handler import TENANTS, Handler
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
-    from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping, Sequence
+    from typing import Protocol, TypeVar
 
+    from a2a import types
+    from a2a.server.events import Event
+    from a2a.types import AgentCard
     from starlette.requests import Request
     from starlette.routing import BaseRoute
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from ..tasks.fold import FoldedTask
     from .card import ServedAgent
     from .guard import CallerOf
+    from .incoming import Incoming
+    from .push import Push
     from .served_log import ServedLog
+
+    T = TypeVar("T")
+
+    class _Named(Protocol):
+        """A request that may name a tenant."""
+
+        tenant: str
+
 
 HEADS_MAX_BYTES, END_SECONDS = 16 * 1024, 3
 _CACHE = "public, max-age=300"
+
+CONNECTIONS_MAX = 200  # of all clients together
+HEAD_SECONDS = 15.0  # for the head of a request, after the connection was made or the last answer was sent
+
+TENANTS = "gitmem.tenants"  # in the state of a request: those that its caller has a token for
+WAIT_SECONDS = 600.0  # for a result; then the task is answered as it is
+STREAM_SECONDS = 3600.0  # after which a client has to subscribe again
+CANCEL_SECONDS = 5.0  # for whoever has the task to stop
+FIRST_SECONDS = 1.0  # in which a worker may answer with a message; then the stream begins with the task
+LISTED_MAX, LISTED_AT_ONCE = 1_000, 50
 
 
 class Served:
@@ -200,3 +240,293 @@ def _with_date(app: ASGIApp, cards: Collection[str]) -> ASGIApp:
         await app(scope, receive, send_dated if scope["type"] == "http" else send)
 
     return dated
+
+
+class Connection(H11Protocol):
+    """A connection of a client.
+
+    Attributes:
+        idle_since: When it began to wait for the head of a request, by the clock of the event loop.
+    """
+
+    head_seconds = HEAD_SECONDS
+    idle_since = math.inf
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for a request. If too many connections are open, close the one that has waited longest."""
+        super().connection_made(transport)
+        self._wait()
+        if len(self.connections) >= CONNECTIONS_MAX:
+            waiting = [each for each in self.connections if isinstance(each, Connection) and each.is_idle]
+            min(waiting, key=lambda each: each.idle_since).transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop waiting."""
+        self._stop()
+        super().connection_lost(exc)
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        super().on_response_complete()
+        self._wait()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it waits for the head of a request."""
+        is_answering = self.cycle is not None and not self.cycle.response_complete
+        return not is_answering and not self.transport.is_closing()
+
+    def _wait(self) -> None:
+        self._stop()
+        self.idle_since = self.loop.time()
+        self._timer = self.loop.call_later(self.head_seconds, self._end)
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _end(self) -> None:
+        if self.is_idle:
+            self.transport.abort()
+
+
+def _notifies(handler: Handler) -> bool:
+    return handler.card.capabilities.push_notifications
+
+
+class Handler(RequestHandler):
+    """The requests to one agent.
+
+    Args:
+        agent: Its address.
+        card: Its card.
+        logs: The repositories by tenant; that of "" is the default.
+    """
+
+    def __init__(self, agent: str, card: AgentCard, logs: Mapping[str, ServedLog]) -> None:
+        self.agent = agent
+        self.card = card
+        self._logs = logs
+
+    @validate_request_params
+    async def on_get_task(self, params: types.GetTaskRequest, context: ServerCallContext) -> types.Task:
+        """Return a task as it is."""
+        validate_history_length(params)
+        log, name = self._of(context, params)
+        task, _ = await self._look(log, name, params.id)
+        return apply_history_length(wire.task_of(task), params)
+
+    @validate_request_params
+    async def on_list_tasks(
+        self, params: types.ListTasksRequest, context: ServerCallContext
+    ) -> types.ListTasksResponse:
+        """Return a page of the caller's tasks."""
+        validate_history_length(params)
+        if params.HasField("page_size"):
+            validate_page_size(params.page_size)
+        log, name = self._of(context, params)
+        ids = await log.run(lambda: log.ids(log.caller(name), self.agent, LISTED_MAX))
+        store = InMemoryTaskStore(owner_resolver=lambda _: "", use_copying=False)
+        for first in range(0, len(ids), LISTED_AT_ONCE):  # other requests come between
+            some = ids[first : first + LISTED_AT_ONCE]
+            for each in await log.run(lambda some=some: log.list(some)):  # type: ignore[misc]
+                await store.save(wire.task_of(each), context)
+        page = await store.list(params, context)
+        for task in page.tasks:
+            if not params.include_artifacts:
+                task.ClearField("artifacts")
+            task.CopyFrom(apply_history_length(task, params))
+        return page
+
+    @validate_request_params
+    async def on_cancel_task(self, params: types.CancelTaskRequest, context: ServerCallContext) -> types.Task:
+        """Ask for the cancellation of a task, and wait a little for whoever has it."""
+        log, name = self._of(context, params)
+        task, is_over = await self._look(log, name, params.id)
+        if is_over:
+            raise TaskNotCancelableError
+        await log.run(lambda: task_decisions.cancel(log.store, log.caller(name), params.id))
+        now = task
+        async for now, is_over in self.changes(log, name, params.id, CANCEL_SECONDS):  # noqa: B007  (the last one is the answer)
+            if is_over:
+                break
+        return wire.task_of(now)
+
+    @validate_request_params
+    async def on_message_send(
+        self, params: types.SendMessageRequest, context: ServerCallContext
+    ) -> types.Task | types.Message:
+        """Record a message, and return the task once it ends or asks something."""
+        validate_history_length(params.configuration)
+        log, name = self._of(context, params)
+        task = await self._record(log, name, params)
+        id = task.record["task_id"]
+        if not params.configuration.return_immediately:
+            async for task, is_over in self.changes(log, name, id, WAIT_SECONDS):
+                if is_over or task.state in WAITING:
+                    break
+            answer = wire.answer_of(task)
+            if answer is not None:
+                return answer
+        return apply_history_length(wire.task_of(task), params.configuration)
+
+    @validate_request_params
+    async def on_message_send_stream(
+        self, params: types.SendMessageRequest, context: ServerCallContext
+    ) -> AsyncGenerator[Event]:
+        """Record a message, and yield the task and what happens to it."""
+        validate_history_length(params.configuration)
+        log, name = self._of(context, params)
+        task = await self._record(log, name, params)
+        id = task.record["task_id"]
+        begun, first = time.monotonic(), True
+        shown = set(dict(wire.steps(task, is_over=False))) if params.message.task_id else set()
+        async for task, is_over in self.changes(log, name, id, STREAM_SECONDS):
+            new = [each for each in wire.steps(task, is_over=is_over) if each[0] not in shown]
+            if first and len(new) < 2 and not is_over and time.monotonic() - begun < FIRST_SECONDS:
+                continue
+            if first and is_over and (answer := wire.answer_of(task)) is not None:
+                yield answer
+                return
+            if first:
+                found = wire.task_of(task) if params.message.task_id else wire.created(task)
+                yield apply_history_length(found, params.configuration)
+                first = False
+            for step, event in new:
+                shown.add(step)
+                yield event
+            if is_over or task.state in WAITING:
+                return
+
+    @validate_request_params
+    async def on_subscribe_to_task(
+        self, params: types.SubscribeToTaskRequest, context: ServerCallContext
+    ) -> AsyncGenerator[Event]:
+        """Yield a task as it is, and what happens to it from now on."""
+        log, name = self._of(context, params)
+        task, is_over = await self._look(log, name, params.id)
+        if is_over:
+            raise UnsupportedOperationError(message=f"The task has ended: {task.state}.")
+        shown = set(dict(wire.steps(task, is_over=False)))
+        yield wire.task_of(task)
+        async for task, is_over in self.changes(log, name, params.id, STREAM_SECONDS):
+            for id, event in wire.steps(task, is_over=is_over):
+                if id not in shown:
+                    shown.add(id)
+                    yield event
+            if is_over:
+                return
+
+    @validate_request_params
+    async def on_get_extended_agent_card(
+        self, params: types.GetExtendedAgentCardRequest, context: ServerCallContext
+    ) -> AgentCard:
+        """Return the card for callers with a token."""
+        self._of(context, params)
+        return self.card
+
+    @validate_request_params
+    @validate(_notifies, error_type=PushNotificationNotSupportedError)
+    async def on_create_task_push_notification_config(
+        self, params: types.TaskPushNotificationConfig, context: ServerCallContext
+    ) -> types.TaskPushNotificationConfig:
+        """Keep where to send what happens to a task from now on."""
+        log, name = self._of(context, params)
+        task, is_over = await self._look(log, name, params.task_id)
+        sent = [id for id, _ in wire.steps(task, is_over=is_over)]
+        return await self._push(log).add(name, self.agent, params.task_id, params, sent)
+
+    @validate_request_params
+    @validate(_notifies, error_type=PushNotificationNotSupportedError)
+    async def on_get_task_push_notification_config(
+        self, params: types.GetTaskPushNotificationConfigRequest, context: ServerCallContext
+    ) -> types.TaskPushNotificationConfig:
+        """Return a configuration."""
+        log, name = self._of(context, params)
+        await self._look(log, name, params.task_id)
+        return self._push(log).get(name, self.agent, params.task_id, params.id)
+
+    @validate_request_params
+    @validate(_notifies, error_type=PushNotificationNotSupportedError)
+    async def on_list_task_push_notification_configs(
+        self, params: types.ListTaskPushNotificationConfigsRequest, context: ServerCallContext
+    ) -> types.ListTaskPushNotificationConfigsResponse:
+        """Return the configurations of a task."""
+        log, name = self._of(context, params)
+        await self._look(log, name, params.task_id)
+        found = self._push(log).of_task(name, self.agent, params.task_id)
+        return ListTaskPushNotificationConfigsResponse(configs=found)
+
+    @validate_request_params
+    @validate(_notifies, error_type=PushNotificationNotSupportedError)
+    async def on_delete_task_push_notification_config(
+        self, params: types.DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
+    ) -> None:
+        """Forget a configuration."""
+        log, name = self._of(context, params)
+        await self._look(log, name, params.task_id)
+        await self._push(log).delete(name, self.agent, params.task_id, params.id)
+
+    def _push(self, log: ServedLog) -> Push:
+        if log.push is None:
+            raise PushNotificationNotSupportedError
+        return log.push
+
+    def _of(self, context: ServerCallContext, params: _Named) -> tuple[ServedLog, str]:
+        """Return the repository of a request, and the name of its caller.
+
+        Raises:
+            InvalidParamsError: There is no such tenant for this caller.
+        """
+        tenant = context.tenant
+        log = self._logs.get(tenant) if tenant in context.state.get(TENANTS, ()) else None
+        if log is None or params.tenant not in ("", tenant):  # a path and a body may name two
+            raise InvalidParamsError(message=f"No such tenant: {(params.tenant or tenant)[:80]!r}.")
+        return log, context.user.user_name
+
+    async def _look(self, log: ServedLog, name: str, task_id: str) -> tuple[FoldedTask, bool]:
+        found = await log.run(lambda: log.look(log.caller(name), self.agent, task_id))
+        if found is None:
+            raise TaskNotFoundError
+        return found
+
+    async def _record(self, log: ServedLog, name: str, params: types.SendMessageRequest) -> FoldedTask:
+        """Record a message, as a new task or in the one that it names, and keep where to notify its client."""
+        message = incoming.read(params.message, params.configuration)
+        config = params.configuration.task_push_notification_config
+        notifies = params.configuration.HasField("task_push_notification_config")
+        if notifies:
+            await self._push(log).check(config)
+        task = await self._write(log, name, message)
+        if notifies:
+            sent = [id for id, _ in wire.steps(task, is_over=False)]
+            await self._push(log).add(name, self.agent, task.record["task_id"], config, sent)
+        return task
+
+    async def _write(self, log: ServedLog, name: str, message: Incoming) -> FoldedTask:
+        if not message.task_id:
+            return await log.run(lambda: log.create(log.caller(name), self.agent, message))
+        task, is_over = await self._look(log, name, message.task_id)
+        if is_over:
+            raise UnsupportedOperationError(message=f"The task has ended: {task.state}.")
+        if message.context_id and message.context_id != wire.context_of(task):
+            raise InvalidParamsError(message="The contextId is not that of the task.")
+        return await log.run(lambda: log.write(log.caller(name), task, message))
+
+    async def changes(
+        self, log: ServedLog, name: str, task_id: str, seconds: float = STREAM_SECONDS
+    ) -> AsyncIterator[tuple[FoldedTask, bool]]:
+        """Yield a task now and after each change of the log, and whether its state is the last word."""
+        deadline = time.monotonic() + seconds
+        while True:
+            changed = log.change()
+            yield await self._look(log, name, task_id)
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return
+            try:
+                await asyncio.wait_for(changed.wait(), left)
+            except TimeoutError:
+                return

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from gitmem.a2a import connections, guard
-from gitmem.a2a.handler import LISTED_AT_ONCE
+from gitmem.a2a import guard, server
+from gitmem.a2a.server import LISTED_AT_ONCE
 from gitmem.a2a.tokens import identity_of
 from gitmem.log.entry import CommitMessage
 from tests.a2a.conftest import IDENTITY, PLANNER, Local
@@ -40,7 +40,7 @@ def test_i30_connections_that_send_no_request_keep_nobody_out(
     place = ("127.0.0.1", int(local.host.rpartition(":")[2]))
     with contextlib.ExitStack() as stack:
         opened = []
-        for number in range(connections.CONNECTIONS_MAX + 50):
+        for number in range(server.CONNECTIONS_MAX + 50):
             opened.append(stack.enter_context(socket.create_connection(place, timeout=30)))
             if number % 2:
                 opened[-1].sendall(b"POST / HTTP/1.1\r\n")
