@@ -6,7 +6,7 @@ from itertools import combinations
 
 from rapidfuzz.distance import Levenshtein
 
-from gitmem.agents.name_pool import POOL
+from gitmem.agents.display_names import POOL
 
 
 def test_there_are_enough() -> None:
