@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..agents import audits, own_sessions
 from ..commit_message import SUBJECT_MAX, cut, sanitize
-from ..errors import UsageError
+from ..errors import GateError, UsageError
 from ..log.entry import CommitMessage
 from ..log.lines import format_at
 from ..mailbox.delivery_lock import delivery_lock
@@ -12,7 +12,7 @@ from ..records.ids import new_id, unit_key
 from ..tasks import chains, find_task
 from ..text.sanitize import is_blank
 from ..text.shell_quote import command
-from . import claim_fold, claim_list, claimed_edits, passed_claims, path_patterns, standing_claims
+from . import claim_fold, claim_list, claimed_edits, path_patterns, standing_claims
 from .claim_answers import ClaimChange, paths_text, text_of
 from .standing_claims import BEHIND, EXCLUSIVE, PERHAPS_RENEWED, StandingClaim
 
@@ -30,6 +30,8 @@ AFTER_MAX = 64  # claims that a claim names as seen
 LOCK = "path claims"
 LOCK_WAIT_SECONDS = 3.0
 PREFIX_MIN = 4
+
+SHOWN, NAMED = 5, 10  # claims that are passed
 
 
 def claim(
@@ -83,7 +85,7 @@ def claim(
         overlapping.sort(key=lambda each: each.rank)
         others = [each for each in overlapping if standing_claims.are_in_conflict(wanted, each)]
         first = [each for each in others if each.status != PERHAPS_RENEWED and each.status != BEHIND]
-        audit = passed_claims.check(store, caller, first, patterns, anyway, allow_secret=allow_secret)
+        audit = check(store, caller, first, patterns, anyway, allow_secret=allow_secret)
         fields["after"] = [each.id for each in overlapping if not each.is_over][:AFTER_MAX]
         commit = _record(
             store, caller, fields, f"claims {paths_text(patterns)}", audit=audit, allow_secret=allow_secret
@@ -93,7 +95,7 @@ def claim(
     change.audit_id = audit.id if audit is not None else None
     change.warnings = [
         *filter(None, [caller.remark]),
-        *passed_claims.notes(first),
+        *notes(first),
         *(f"{text_of(each)}: {PERHAPS_RENEWED}. Ask {each.who} before you begin." for each in others if each.is_over),
         *claim_list.notes(store, patterns),
         *claimed_edits.of_answer(store, caller, change.claim_id),
@@ -323,3 +325,68 @@ def _named(known: Sequence[StandingClaim], text: str) -> StandingClaim:
         suggestions=[each.id for each in found[:4]],
         next=["gitmem claim list"],
     )
+
+
+def refuse(others: Sequence[StandingClaim], paths: Sequence[str]) -> None:
+    """Raise GateError if somebody else has claimed the paths."""
+    if others:
+        more = f", and {len(others) - 1} more" if len(others) > 1 else ""
+        raise GateError(
+            f"Already claimed: {text_of(others[0])}{more}. Nothing was written.",
+            hint=f"Ask {sanitize(others[0].who)}, wait, or claim other paths.",
+            code="claimed",
+            next=[
+                command(
+                    "gitmem",
+                    "signal",
+                    f"May I change {paths_text(paths)}?",
+                    "--to",
+                    others[0].claim.owner[0],
+                ),
+                "gitmem claim list",
+                command("gitmem", "claim", "paths", *paths, "--anyway", "why"),
+            ],
+        )
+
+
+def check(
+    store: Store,
+    caller: Caller,
+    others: Sequence[StandingClaim],
+    paths: Sequence[str],
+    anyway: str | None,
+    *,
+    allow_secret: bool,
+) -> audits.Audit | None:
+    """Refuse a claim on what others have claimed, or return the audit of the reason, which is to be recorded with it.
+
+    Args:
+        others: Their claims, those known longest first.
+        paths: What is to be claimed.
+        anyway: The reason, if there is one.
+
+    Returns:
+        The audit; None if nobody else has claimed anything.
+
+    Raises:
+        GateError: There is no reason to pass them. Nothing was written.
+        UsageError: The reason is empty or invalid. Nothing was written.
+    """
+    if anyway is None:
+        refuse(others, paths)
+        return None
+    if is_blank(anyway):
+        raise UsageError("--anyway is empty. Nothing was written.", code="no-reason")
+    if not others:
+        return None
+    named = ", ".join(each.id for each in others[:NAMED])
+    past = f"{others[0].who}'s claim on {paths_text(others[0].claim.record['paths'])}"
+    return audits.prepare(
+        store, caller, audits.CLAIM, past, f"{anyway} ({named})", wu=caller.wu_id, allow_secret=allow_secret
+    )
+
+
+def notes(others: Sequence[StandingClaim]) -> list[str]:
+    """Return the first claims that were passed, and how many more there were."""
+    more = [f"{len(others) - SHOWN} more claims: passed."] if others[SHOWN:] else []
+    return [*(f"{text_of(each)}: passed." for each in others[:SHOWN]), *more]

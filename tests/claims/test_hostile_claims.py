@@ -16,7 +16,6 @@ from gitmem.claims import (
     claim_list,
     claim_work,
     local_state,
-    passed_claims,
     path_patterns,
     renewals,
     standing_claims,
@@ -101,7 +100,7 @@ def test_no_flood_of_claims_keeps_anybody_from_claiming(store: Store, far: Store
     (audit,) = audits.of_readers(store, [BOHR])
     assert (audit["audit_id"], audit["action"]) == (made.audit_id, audits.CLAIM)
     assert audit["reason"].startswith("a flood (claim-")
-    assert len(audits.claim_ids(audit)) == passed_claims.NAMED
+    assert len(audits.claim_ids(audit)) == claim_work.NAMED
     listed = claim_list.list_claims(store, limit=5).claims
     assert {BOHR, CURIE} <= {each.owner for each in listed}
     assert len(claim_render.guard(claim_guard.check(store, [bohr], ["src/a.py"]))) == 22
