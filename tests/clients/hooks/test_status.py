@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gitmem.clients.hooks import codex_trust, hook_errors, install, status
+from gitmem.clients.hooks import hook_errors, install, status
 from gitmem.clients.hooks.client_scope import ClientScope
 from gitmem.clients.hooks.clients import CLIENTS, PROJECT, USER, ClientFolders
 from gitmem.doctor.checks import installed_hooks
@@ -110,7 +110,7 @@ def review(folders: ClientFolders, scope: str, *, trust: str | None = None) -> N
     assert base is not None and folder is not None
     target = ClientScope(client, scope, folders, base)
     assert target.settings is not None
-    digests = {each.command: codex_trust.digest(each) for each in target.wanted(False)}
+    digests = {each.command: status.digest(each) for each in target.wanted(False)}
     names = {"PostToolUse": "post_tool_use", "UserPromptSubmit": "user_prompt_submit", "SessionStart": "session_start",
              "Stop": "stop", "SessionEnd": "session_end", "PreCompact": "pre_compact", "SubagentStop": "subagent_stop",
              "PreToolUse": "pre_tool_use"}  # fmt: skip
@@ -178,4 +178,4 @@ def test_the_digest_is_the_one_that_codex_shows() -> None:
     hook = f'{{"async":false,"command":"{command}","timeout":3,"type":"command"}}'
     form = f'{{"event_name":"session_end","hooks":[{hook}]}}'
 
-    assert codex_trust.digest(entry) == "sha256:" + hashlib.sha256(form.encode()).hexdigest()
+    assert status.digest(entry) == "sha256:" + hashlib.sha256(form.encode()).hexdigest()
