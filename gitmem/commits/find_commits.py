@@ -21,7 +21,6 @@ from ..sessions.session_fields import recordable_branch
 from . import commit_view, hook_notes
 from .hook_notes import NamedSessions, was_open
 from .made_by import NONE
-from .rewrites import Rewrites
 from .work_then import WorkThen
 
 TYPE_CHECKING = False
@@ -34,9 +33,8 @@ if TYPE_CHECKING:
     from ..git.reflog import Entry
     from ..records.record_types import CommitFields
     from ..store import Store
-    from .rewrites import Origin
 
-    Made = tuple[Entry, CommitFacts, Origin, str, Caller]
+    Made = tuple[Entry, CommitFacts, "Origin", str, Caller]
 
 LOCK = "commits"
 SECONDS = 5.0
@@ -46,6 +44,8 @@ WAIT_SECONDS = 10  # for the note of the hook that runs after a commit
 STATE_MAX = 4_096
 ACTIVE_MICROS = 24 * 3600 * 1_000_000
 SECOND = 1_000_000
+
+STEPS_MAX = 200  # commits of one rebase that are compared by their patch ids
 
 
 class Clues:
@@ -296,3 +296,99 @@ def _kept(store: Store) -> tuple[int, str]:
         return int(found["end"]), str(found["last"])
     except (ValueError, TypeError, KeyError, RecursionError):
         return -1, ""
+
+
+class Origin:
+    """What a commit was made of.
+
+    Attributes:
+        action: How it was made: that of its entry, or what the commits say.
+        sources: The commits that it replaces or repeats.
+        parts: The patch ids of the changes that it combines.
+    """
+
+    def __init__(self, action: str) -> None:
+        self.action = action
+        self.sources: list[str] = []
+        self.parts: list[str] = []
+
+
+class Rewrites:
+    """The origins of the commits of one reflog.
+
+    Args:
+        common: The common git folder.
+        entries: The entries of the reflog, oldest first.
+        facts: The facts of the commits in question, and of those before them.
+        seconds: The limit of each run of git.
+    """
+
+    def __init__(
+        self, common: str, entries: Sequence[Entry], facts: Mapping[str, CommitFacts], seconds: float
+    ) -> None:
+        self._common = common
+        self._entries = entries
+        self._facts = facts
+        self._seconds = seconds
+        self._ranges: dict[tuple[str, str], Mapping[str, CommitFacts]] = {}
+        self._patches: dict[str, str] = {}
+
+    def of(self, at: int) -> Origin:
+        """Return the origin of the commit of an entry.
+
+        Raises:
+            StoreError: git failed, or did not end in time.
+        """
+        entry = self._entries[at]
+        new, old = self._facts[entry.new], self._facts.get(entry.old or "")
+        origin = Origin(entry.action)
+        replaces = old is not None and entry.old not in new.parents and new.parents[:1] == old.parents[:1]
+        if entry.action == "commit" and not new.is_fresh:
+            origin.action = "rewrite"
+        if entry.action == "amend" or (entry.action == "rebase" and replaces):
+            self._replaced(origin, entry, old, new, at)
+        elif entry.action == "rebase":
+            origin.sources = self._same(self._range_of(at), new)
+        return origin
+
+    def _replaced(
+        self, origin: Origin, entry: Entry, old: CommitFacts | None, new: CommitFacts, at: int
+    ) -> None:
+        """Set the origin of a commit that has taken the place of the one before it."""
+        if old is None or entry.old is None:
+            return
+        origin.sources = [entry.old]
+        step = (old.tree, new.tree)
+        patch = commit_facts.step_ids(self._common, [step], self._seconds).get(step)
+        if patch is None:
+            return
+        origin.parts = [patch]
+        if entry.action == "rebase":
+            origin.action = "squash"
+            known = self._patch_ids(self._range_of(at))
+            same = [oid for oid, each in known.items() if each == patch]
+            origin.sources += same if len(same) == 1 else []
+
+    def _range_of(self, at: int) -> Mapping[str, CommitFacts]:
+        """Return the commits that the rebase of an entry has to repeat."""
+        start = next((each for each in reversed(self._entries[:at]) if each.action == "start"), None)
+        if start is None or start.old is None:
+            return {}
+        key = (start.new, start.old)
+        if key not in self._ranges:
+            self._ranges[key] = commit_facts.between(self._common, *key, self._seconds)
+        return self._ranges[key]
+
+    def _same(self, known: Mapping[str, CommitFacts], new: CommitFacts) -> list[str]:
+        """Return the commit that a rebase has repeated, if exactly one of its commits can be meant: it keeps author and time."""
+        found = [
+            oid for oid, each in known.items() if (each.author, each.authored) == (new.author, new.authored)
+        ]
+        if len(found) > 1:
+            found = [oid for oid in found if known[oid].subject == new.subject]
+        return found if len(found) == 1 else []
+
+    def _patch_ids(self, known: Mapping[str, CommitFacts]) -> Mapping[str, str]:
+        missing = [oid for oid in list(known)[:STEPS_MAX] if oid not in self._patches]
+        self._patches.update(commit_facts.patch_ids(self._common, missing, self._seconds))
+        return {oid: self._patches[oid] for oid in known if oid in self._patches}
