@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Unpack
 
 from gitmem.conformance.adapter import Convergence, Options, Receipt, Refused, Signal
-from gitmem.conformance.agreement import Agreement
 from gitmem.conformance.definitions import age
 from gitmem.conformance.reference import Reference
+from gitmem.conformance.reference_signals import Agreement
 from gitmem.conformance.work_adapter import Claim, Descriptor, Task
 
 
