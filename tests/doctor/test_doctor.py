@@ -18,7 +18,7 @@ from gitmem import commit_process
 from gitmem.agents.caller import CallerClaims
 from gitmem.clients.hooks.status import HookStatus
 from gitmem.doctor import checks, doctor
-from gitmem.doctor.checks import log_commits, log_lines, memory_nodes, record_ids
+from gitmem.doctor.checks import log_commits, log_lines, record_ids
 from gitmem.doctor.doctor import Report
 from gitmem.doctor.findings import Check
 from gitmem.errors import StoreError
@@ -557,7 +557,7 @@ def test_every_check_is_run_and_every_fix_has_its_place_in_the_order() -> None:
         log_commits.LogTip,
         log_commits.Objects,
         record_ids.RecordIds,
-        memory_nodes.MemoryNodes,
+        log_lines.MemoryNodes,
     }
     assert set(_classes()) == (started | within) - {doctor.LogContent}
 
