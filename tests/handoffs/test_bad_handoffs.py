@@ -9,7 +9,7 @@ import pytest
 from gitmem import records
 from gitmem.claims import claim_work, standing_claims
 from gitmem.errors import GitmemError, UsageError
-from gitmem.handoffs import accept, bundle, detail, give, handoff_list
+from gitmem.handoffs import accept, detail, give, handoff_list
 from gitmem.log.entry import CommitMessage
 from gitmem.memory import delete, edit
 from gitmem.sessions import lifecycle
@@ -253,7 +253,7 @@ def test_tasks_that_are_over_or_forged_for_this_clone_are_not_handed_over(work: 
         "SELECT count(*) FROM task WHERE holder = ? AND decided_by IS NULL", (BOHR,)
     )
     assert held.fetchone() == (2,)
-    assert bundle.collect(work.here, work.bohr, None).tasks == {}
+    assert give.collect(work.here, work.bohr, None).tasks == {}
 
 
 def test_a_handoff_without_an_answer_too_many_is_refused(work: Work) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from gitmem.claims import claim_work, standing_claims
 from gitmem.errors import GateError, UsageError
-from gitmem.handoffs import accept, bundle, content, detail, give, handoff_list, session_end
+from gitmem.handoffs import accept, content, detail, give, handoff_list, session_end
 from gitmem.mailbox import waiting_work
 from gitmem.memory import checkpoints
 from gitmem.overview import concerns
@@ -495,8 +495,8 @@ def test_a_task_that_is_no_handoff_is_only_taken(work: Work) -> None:
 
 def test_an_answer_names_at_most_fifty_things_that_are_left_out() -> None:
     """A giver with thousands of tasks gets no answer of thousands of lines."""
-    found = bundle.Bundle()
-    for number in range(bundle.LEFT_OUT_MAX + 10):
+    found = give.Bundle()
+    for number in range(give.LEFT_OUT_MAX + 10):
         found.leave_out(f"task-{number}", "is offered already")
     assert len(found.left_out) == 50
 
@@ -563,7 +563,7 @@ def test_the_last_question_of_a_thread_to_somebody_decides_its_work_unit(work: W
         send.send(
             work.here, work.bohr, "And now?", to=to, broadcast=not to, requires_ack=True, wu=wu, thread=thread
         )
-    assert bundle.collect(work.here, work.bohr, "WU-7").threads == [thread]
+    assert give.collect(work.here, work.bohr, "WU-7").threads == [thread]
 
 
 def test_a_task_that_ended_before_the_acceptance_is_named_as_finished(work: Work) -> None:
