@@ -11,9 +11,8 @@ import pytest
 from gitmem.git import packfile, packing
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.port import Commit, Draft, Signature, TreeEntry
-from gitmem.log import ref, squash, squash_message, tree_union
-from gitmem.log.squash import Squash
-from gitmem.log.squash_message import message, trailers
+from gitmem.log import ref, squash, tree_union
+from gitmem.log.squash import Squash, message, trailers
 
 SOMEBODY = Signature("Somebody", "s@s", 1)
 
@@ -244,8 +243,8 @@ def test_the_most_telling_record_is_the_subject(chain: Chain) -> None:
 
 def test_a_message_has_a_limit_whatever_peers_write() -> None:
     """Subjects are cut and counted, control characters go, and trailers fit."""
-    long = "z" * (squash_message.MESSAGE_BYTES_MAX - 10)
-    more = ["more"] * (squash_message.SUBJECTS_MAX - 2)
+    long = "z" * (squash.MESSAGE_BYTES_MAX - 10)
+    more = ["more"] * (squash.SUBJECTS_MAX - 2)
     texts = ("x" * 900, "\x1b[2J\u202eodd", *more, "\n", f"last\n\nNote: {long}\nNote: 2\nNote: 3\n")
     found = message([Commit("", [], SOMEBODY, SOMEBODY, text) for text in texts], 4)
 
@@ -259,8 +258,8 @@ def test_a_message_has_a_limit_whatever_peers_write() -> None:
 def test_of_a_long_message_little_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     """A list of as many lines as a message holds is counted, not taken apart; so are words and trailers."""
     plain: list[str] = []
-    real = squash_message._plain
-    monkeypatch.setattr(squash_message, "_plain", lambda line: plain.append(line) or real(line))
+    real = squash._plain
+    monkeypatch.setattr(squash, "_plain", lambda line: plain.append(line) or real(line))
     many = 300_000
     texts = (
         "x +8\n\n" + "x\n" * many + "\nNote: a\n",
@@ -270,17 +269,17 @@ def test_of_a_long_message_little_is_looked_at(monkeypatch: pytest.MonkeyPatch) 
         "e\n\nNote: e\n",
     )
     found = message([Commit("", [], SOMEBODY, SOMEBODY, text) for text in texts], 4)
-    assert len(plain) < squash_message.SUBJECTS_MAX + 10
+    assert len(plain) < squash.SUBJECTS_MAX + 10
     assert f"x\nand {many - 1_000 + 4:,} more\n\nNote: a\nNote: b\nNote: 0\n" in found
-    assert len(found) < squash_message.MESSAGE_BYTES_MAX + 10_000
+    assert len(found) < squash.MESSAGE_BYTES_MAX + 10_000
     assert len(trailers(texts[3])) < many
 
 
 def test_trailers_that_find_no_room_are_not_collected(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of thousands of commits together may be more than memory holds."""
     asked: list[str] = []
-    monkeypatch.setattr(squash_message, "trailers", lambda text: asked.append(text) or trailers(text))
-    long = "x" * (squash_message.MESSAGE_BYTES_MAX * 2 // 5)
+    monkeypatch.setattr(squash, "trailers", lambda text: asked.append(text) or trailers(text))
+    long = "x" * (squash.MESSAGE_BYTES_MAX * 2 // 5)
     texts = [f"s\n\nNote: {number}{long}\n" for number in range(50)]
     found = message([Commit("", [], SOMEBODY, SOMEBODY, text) for text in texts], 50)
     assert found.endswith(f"\n\nNote: 0{long}\nNote: 1{long}\n") and len(asked) == 3
