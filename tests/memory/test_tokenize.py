@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gitmem.memory import tokenize
 from gitmem.memory.fts_query import FtsQuery
-from gitmem.memory.snippet import LONGEST, snippet
+from gitmem.memory.search import LONGEST, snippet
 
 OPERATORS = [
     '"',
