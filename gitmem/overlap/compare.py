@@ -5,23 +5,35 @@ Nothing of the user's is written: git works in a temporary repository (`git/scra
 
 from __future__ import annotations
 
+import os
 import time
 
+from .. import atomic_write, records, state_files
+from ..agents.addressing import Resolved
+from ..digests import sha256
 from ..errors import GitmemError, StoreError, UsageError
 from ..git import branch_changes as changes
+from ..git.branch_changes import UNKNOWN, Merge, Tip
+from ..git.objects import is_oid
 from ..git.scratch import ScratchRepository, make_parent
+from ..log.lines import format_at
+from ..mailbox.content import ANNOUNCER, OVERLAP, is_notice
+from ..records.codec import as_json
+from ..records.ids import keyed_id
+from ..signals import notices
 from ..text.sanitize import sanitize
 from ..text.shell_quote import command
-from . import branches, notices
-from .cache import OverlapCache
+from . import branches
 from .overlaps import PATHS_MAX, Overlap, Overlaps, decoded
 from .shared_files import SharedFiles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
+    from typing import Any
 
     from ..agents.caller import Caller
+    from ..agents.presence import Presence
     from ..store import Store
     from .branches import Branch
     from .shared_files import Shared
@@ -30,6 +42,18 @@ if TYPE_CHECKING:
 
 SECONDS = 10.0  # for all runs of git
 PAIRS_MAX = 2_000  # that git merges in one call
+
+FILE = "overlap"
+VERSION = 2
+BYTES_MAX = 32 * 1024 * 1024
+PATHS_KEPT_MAX = 400_000  # of all lists; those with the same files are one list
+
+NOTICES_MAX = 20  # in one call
+RECIPIENTS_MAX = 40  # of one
+NAME_MAX = 120  # characters of a branch or file in the text
+FILES_SHOWN = 3
+DAY_MICROS = 24 * 3600 * 1_000_000
+AHEAD_MICROS = 300 * 1_000_000  # that clocks of others may be
 
 
 class Comparison:
@@ -239,16 +263,16 @@ def overlap(
     outcome.warnings = comparison.warnings
     if notify is not None:
         conflicts = [_conflict(*row) for each, row in found if each.conflicts]
-        outcome.sent, warnings = notices.tell_all(store, notify, conflicts)
+        outcome.sent, warnings = tell_all(store, notify, conflicts)
         outcome.warnings += warnings
     outcome.next = _next(overlaps, is_told=notify is not None)
     return outcome
 
 
-def _conflict(one: Branch, other: Branch, _: Shared, merge: changes.Merge | None) -> notices.Conflict:
+def _conflict(one: Branch, other: Branch, _: Shared, merge: changes.Merge | None) -> Conflict:
     assert merge is not None  # it conflicts
     names, files = [decoded(one.name), decoded(other.name)], list(map(decoded, merge.paths))
-    return notices.Conflict(names, files, [*one.sessions, *other.sessions], merge.count, merge.digest)
+    return Conflict(names, files, [*one.sessions, *other.sessions], merge.count, merge.digest)
 
 
 def _rank(found: Overlap) -> tuple[int, int, list[str]]:
@@ -269,3 +293,236 @@ def _next(found: Sequence[Overlap], *, is_told: bool) -> list[str]:
     if one and other and f"{one}{other}{path}".isprintable() and "\ufffd" not in f"{one}{other}{path}":
         steps.append(command("git", "diff", f"{one}...{other}", "--", path))
     return steps or ["gitmem roster"]
+
+
+class OverlapCache:
+    """Tips, changed files and merges by commits.
+
+    Attributes:
+        tips: Time and tree by commit.
+        files: The files that a commit changed since the merge base with the default branch; None if there are too many or
+            no merge base.
+        merges: Results by pair of commits.
+    """
+
+    def __init__(self, state: str, default_tips: Sequence[str]) -> None:
+        self._path = os.path.join(state, FILE)
+        self._default = list(default_tips)
+        self.tips: dict[str, Tip] = {}
+        self.files: dict[str, list[str] | None] = {}
+        self.merges: dict[Pair, Merge] = {}
+        self._read = state_files.read(self._path, BYTES_MAX + 1)
+        try:
+            self._load(self._read)
+        except (GitmemError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            self.tips, self.files, self.merges = {}, {}, {}
+
+    def _load(self, content: bytes) -> None:
+        digest, _, body = content.partition(b"\n")
+        if len(content) > BYTES_MAX or sha256(body).hexdigest().encode() != digest:
+            return
+        import json
+
+        found = json.loads(body)
+        if found["version"] != VERSION:
+            return
+        self.tips = {str(oid): Tip(int(seconds), str(tree)) for oid, (seconds, tree) in found["tips"].items()}
+        lists = [[str(path) for path in paths] for paths in found["lists"]]
+        self.merges = {
+            (str(one), str(other)): Merge(int(state), lists[place], int(count), str(digest))
+            for one, other, state, place, count, digest in found["merges"]
+        }
+        if found["default"] == self._default:
+            self.files = {
+                str(oid): None if place is None else lists[place] for oid, place in found["files"].items()
+            }
+
+    def write(self, branches: Collection[str]) -> None:
+        """Write what is known of these branches' tips, if that differs from the file. Never raise an error.
+
+        Args:
+            branches: The commits that were compared. Merges and files of others are dropped; times are kept, if the
+                caller has left only those of existing refs.
+        """
+        import json
+
+        kept = set(branches)
+        lists = _Lists()
+        files: dict[str, int | None] = {}
+        for oid in sorted(kept & self.files.keys(), key=lambda oid: (len(self.files[oid] or ()), oid)):
+            paths = self.files[oid]
+            if paths is None:
+                files[oid] = None
+            elif (place := lists.place(paths)) is not None:
+                files[oid] = place
+        merges: list[list[Any]] = []
+        for (one, other), merge in sorted(
+            self.merges.items(), key=lambda item: (len(item[1].paths), item[0])
+        ):
+            if merge.state == UNKNOWN or not {one, other} <= kept:
+                continue
+            if (place := lists.place(merge.paths)) is not None:
+                merges.append([one, other, merge.state, place, merge.count, merge.digest])
+        values = {
+            "version": VERSION,
+            "default": self._default,
+            "tips": {oid: [tip.seconds, tip.tree] for oid, tip in sorted(self.tips.items()) if is_oid(oid)},
+            "lists": lists.all,
+            "files": dict(sorted(files.items())),
+            "merges": merges,
+        }
+        body = json.dumps(values, separators=(",", ":")).encode("ascii")
+        content = sha256(body).hexdigest().encode() + b"\n" + body
+        if content != self._read and len(content) <= BYTES_MAX:
+            atomic_write.try_replace(self._path, content, folders=True, private=True)
+
+
+class _Lists:
+    """Lists of files, each once: branches with the same files are no more than one of them."""
+
+    def __init__(self) -> None:
+        self.all: list[list[str]] = []
+        self._places: dict[tuple[str, ...], int] = {}
+        self._room = PATHS_KEPT_MAX
+
+    def place(self, paths: Sequence[str]) -> int | None:
+        """Return the place of a list; None if there is no room for it."""
+        key = tuple(paths)
+        if key not in self._places:
+            if len(key) > self._room:
+                return None
+            self._room -= len(key)
+            self._places[key] = len(self.all)
+            self.all.append(list(key))
+        return self._places[key]
+
+
+class Conflict:
+    """Two branches that conflict: their names, the files, and the sessions that work on them.
+
+    Args:
+        files: The first of the files.
+        count: The number of all of them; by default those given.
+        digest: The digest of all of them, if there are more.
+    """
+
+    def __init__(
+        self, names: Sequence[str], files: Sequence[str], sessions: Sequence[Presence], count: int = 0, digest: str = ""
+    ) -> None:  # fmt: skip
+        self.names = sorted(names)
+        self.files = sorted(files)
+        self.sessions = list(sessions)
+        self.count = count or len(self.files)
+        self.digest = digest
+
+    def recipients(self) -> list[str]:
+        """Return the addresses of the sessions, sorted."""
+        return sorted({one.reader for one in self.sessions})[:RECIPIENTS_MAX]
+
+    def thread(self) -> str:
+        """Return the id of the thread of all notices about this pair."""
+        return keyed_id("thread", ANNOUNCER, OVERLAP, as_json(self.names))
+
+    def key(self) -> str:
+        """Return the key of the notice: a digest, and what its text says."""
+        digest = keyed_id(
+            OVERLAP,
+            as_json([self.names, [*self.files, *([self.digest] if self.digest else [])], self.recipients()]),
+        )
+        shown = ", ".join(map(_shown, self.files[:FILES_SHOWN]))
+        more = self.count - FILES_SHOWN
+        rest = f" and {more} more files" if more > 0 else ""
+        return f"{digest} {' and '.join(map(_shown, self.names))} conflict in {shown}{rest}"
+
+
+def _shown(name: str) -> str:
+    shown = sanitize(name)
+    return shown if len(shown) <= NAME_MAX else f"{shown[: NAME_MAX - 1]}…"
+
+
+def tell(store: Store, caller: Caller, conflict: Conflict) -> str | None:
+    """Send the notice of a conflict, unless its readers have it, or one about this pair is less than a day old.
+
+    Returns:
+        The id of the signal; None if nothing was sent, also if the caller is the only reader.
+
+    Raises:
+        UsageError: A name looks like a secret. Nothing was written.
+        StoreError: The signal can't be recorded.
+    """
+    recipients = conflict.recipients()
+    if not set(recipients) - set(caller.ids):
+        return None
+    fields = notices.fields_of(store, caller, OVERLAP, conflict.key())
+    fields["recipients"] = recipients
+    fields["target_agent"] = recipients[0]
+    fields["thread_id"] = conflict.thread()
+    fields["interrupt_class"] = "priority"
+    if notices.is_recorded(store, caller, fields) or _was_told(store, conflict, fields["signal_id"]):
+        return None
+    names = {one.reader: one.name for one in conflict.sessions}
+    resolved = [Resolved(address, address, "exact") for address in recipients]
+    for each in resolved:
+        each.display_name = names[each.address]
+    notices.record(store, caller, fields, resolved)
+    return fields["signal_id"]
+
+
+def _was_told(store: Store, conflict: Conflict, signal_id: str) -> bool:
+    """Return whether somebody told the same readers of this pair in the last day, or this clone told anybody.
+
+    A peer's notice to others, or with another text, does not count: it must not keep ours back.
+    """
+    now = store.now()
+    rows = store.db().execute(
+        "SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.thread = ? AND l.at > ? AND l.at < ? LIMIT ?",
+        (conflict.thread(), format_at(now - DAY_MICROS), format_at(now + AHEAD_MICROS), notices.LINES_MAX),
+    )
+    for (body,) in rows:
+        line = body.encode()
+        record = records.read_kind("signal", line)
+        if record is None or not is_notice(record):
+            continue
+        is_to_all = set(conflict.recipients()) <= {*record["recipients"], record["sender_identity"]}
+        if is_to_all or notices.is_own_line(store, line):
+            return True
+    return False
+
+
+def tell_all(store: Store, caller: Caller, conflicts: Sequence[Conflict]) -> tuple[list[str], list[str]]:
+    """Tell the sessions of conflicts, of the first `NOTICES_MAX` that are news.
+
+    Returns:
+        The ids of the signals, and sentences about those that were not sent.
+
+    Raises:
+        StoreError: A signal can't be recorded.
+    """
+    sent: list[str] = []
+    warnings: list[str] = []
+    for conflict in conflicts:
+        if len(sent) >= NOTICES_MAX:
+            warnings.append(
+                f"At most {NOTICES_MAX} signals are sent at once; run the command again for more."
+            )
+            break
+        try:
+            found = tell(store, caller, conflict)
+        except UsageError as error:
+            names = " and ".join(map(_shown, conflict.names))
+            warnings.append(f"Nobody was told of {names}: {error.message}")
+            continue
+        if found is not None:
+            sent.append(found)
+    if not sent and not warnings:
+        warnings.append(_why_nobody(caller, conflicts))
+    return sent, warnings
+
+
+def _why_nobody(caller: Caller, conflicts: Sequence[Conflict]) -> str:
+    """Return why nobody was told of conflicts."""
+    if not conflicts:
+        return "Nobody was told: no two branches are in conflict."
+    if any(set(each.recipients()) - set(caller.ids) for each in conflicts):
+        return "Nobody was told: all of them were told already in the last day."
+    return "Nobody was told: no other session works on these branches."

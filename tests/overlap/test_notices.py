@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.agents.caller import Caller, CallerClaims
-from gitmem.overlap import compare, notices
+from gitmem.overlap import compare
 from gitmem.sessions import lifecycle
 from gitmem.signals import inbox, threads
 from gitmem.store import Store
@@ -117,12 +117,12 @@ def test_another_s_notice_counts_only_for_its_readers(
     clone = open_store(tmp_path / "clone", clock)
     one, other = agent(store, git, repo, "One", "one"), agent(store, git, repo, "Other", "other")
     them = acting(clone, lifecycle.start(clone, CallerClaims(), name="Them"))
-    pair = notices.Conflict(["one", "other"], ["other"], [])
+    pair = compare.Conflict(["one", "other"], ["other"], [])
     for to, hours in (("test:agent:nobody", 0), (other.reader, 30)):
         clock.forward(hours * HOUR)
-        fields = notices.notices.fields_of(clone, them, notices.OVERLAP, pair.key())
+        fields = compare.notices.fields_of(clone, them, compare.OVERLAP, pair.key())
         fields["recipients"], fields["thread_id"] = [to], pair.thread()
-        notices.notices.record(clone, them, fields)
+        compare.notices.record(clone, them, fields)
         clock.forward(-hours * HOUR)
     carry(store, clone)
     assert len(compare.overlap(store, notify=one).sent) == 1
@@ -159,9 +159,9 @@ def test_at_most_so_many_at_once_and_a_key_that_fits(git: Git, repo: Path, store
     session = lifecycle.presence.get(store, str(other.session_id))
     assert session is not None
     conflicts = [
-        notices.Conflict([f"{n}" + "\x1b" * 200, "\x1b" * 240], ["\x1b" * 4_000] * 9, [session])
-        for n in range(notices.NOTICES_MAX + 5)
+        compare.Conflict([f"{n}" + "\x1b" * 200, "\x1b" * 240], ["\x1b" * 4_000] * 9, [session])
+        for n in range(compare.NOTICES_MAX + 5)
     ]
-    sent, warnings = notices.tell_all(store, one, conflicts)
-    assert len(sent) == notices.NOTICES_MAX
+    sent, warnings = compare.tell_all(store, one, conflicts)
+    assert len(sent) == compare.NOTICES_MAX
     assert warnings

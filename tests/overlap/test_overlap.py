@@ -11,7 +11,7 @@ import pytest
 import gitmem
 from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
-from gitmem.overlap import branches, cache, compare
+from gitmem.overlap import branches, compare
 from gitmem.sessions import lifecycle
 from gitmem.store import Store
 
@@ -154,7 +154,7 @@ def test_nothing_changed_starts_no_git_but_for_worktrees(
     for name in ("one", "other"):
         branch(git, repo, name, {"README": f"{name}\n"})
     first = compare.overlap(store).as_json()
-    file = repo / ".git" / "gitmem" / cache.FILE
+    file = repo / ".git" / "gitmem" / compare.FILE
     content = file.read_bytes()
     started = GitOnPath(tmp_path, monkeypatch)
 
@@ -167,7 +167,7 @@ def test_nothing_changed_starts_no_git_but_for_worktrees(
         return sha256(body).hexdigest().encode() + b"\n" + body
 
     for damaged in (b"", content[:-9], content.replace(b"README", b"readme"), b"\xff" * 99, checked(b"[" * 99_999),
-                    checked(b'{"version":1,"tips":3}'), checked(b"null"), content + b" " * cache.BYTES_MAX):  # fmt: skip
+                    checked(b'{"version":1,"tips":3}'), checked(b"null"), content + b" " * compare.BYTES_MAX):  # fmt: skip
         file.write_bytes(damaged)
         assert compare.overlap(store).as_json() == first
         assert file.read_bytes() == content
@@ -182,7 +182,7 @@ def test_a_branch_that_moved_is_compared_again(git: Git, repo: Path, store: Stor
     assert rows(store) == [("one", "other", True, ["README"])]
     git("branch", "--quiet", "--force", "one", "other", cwd=repo)
     assert rows(store) == []
-    content = (repo / ".git" / "gitmem" / cache.FILE).read_bytes()
+    content = (repo / ".git" / "gitmem" / compare.FILE).read_bytes()
     assert content.count(b'"merges":[]') == 1, "what is known of former tips is dropped"
 
 
@@ -258,7 +258,7 @@ def test_without_time_or_room_the_answer_says_so(git: Git, repo: Path, store: St
     assert "2 pairs of branches were not merged" in found.warnings[0]
     found = compare.overlap(store, pairs_max=1)
     assert sorted(str(each.conflicts) for each in found.overlaps) == ["None", "True", "True"], "it continues"
-    (repo / ".git" / "gitmem" / cache.FILE).unlink()
+    (repo / ".git" / "gitmem" / compare.FILE).unlink()
     git("commit", "--quiet", "--allow-empty", "-m", "more", cwd=repo)
     found = compare.overlap(store, seconds=0.0)
     assert found.overlaps == []
@@ -371,7 +371,9 @@ def test_many_branches_with_many_files_are_remembered_and_listed_in_part(
     assert (len(worst.conflicting), worst.more_conflicting) == (20, files - 20)
     assert (len(worst.files), worst.more) == (20, files - 20)
     assert len(str(first.as_json())) < 200_000
-    assert (repo / ".git" / "gitmem" / cache.FILE).stat().st_size < 40_000, "each list of files is there once"
+    assert (repo / ".git" / "gitmem" / compare.FILE).stat().st_size < 40_000, (
+        "each list of files is there once"
+    )
     started = GitOnPath(tmp_path, monkeypatch)
     assert compare.overlap(store).as_json() == first.as_json()
     assert not [args for _, args in started.started if "merge" in args or "diff-tree" in args]
