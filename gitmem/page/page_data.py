@@ -3,30 +3,78 @@
 from __future__ import annotations
 
 import os
+import time
 
 from .. import __version__
+from ..agents import audits
+from ..agents.caller_identity import of_session
+from ..commits import commit_view, made_by
 from ..errors import GitmemError
+from ..git import user_history
+from ..index.engine import StepLimit
 from ..index.insert import WithoutCollector
 from ..log import ref
+from ..mailbox import mailbox_view
+from ..overlap import compare
+from ..overlap.branches import Refs
+from ..overlap.overlaps import decoded
+from ..records.ids import is_id, unit_key
+from ..signals import gate
 from ..signals.many_threads import ManyThreads, Selection
+from ..signals.thread_lines import ThreadCache
 from ..statistics.figures import statistics
-from . import history_marks, life_signs
+from ..tasks.task_list import array
 from .contract import FORMAT
-from .history_marks import HistoryMarks
 from .lanes import Lanes, SessionBars
 from .node_marks import NodeMarks
-from .open_now import OpenNow
+from .owed_rows import OwedRows
 from .signal_marks import SIGNALS_MAX, SignalMarks
-from .texts import TextBudget, millis, short
+from .texts import SHORT_MAX, TextBudget, millis, millis_of, put, short
 from .work_spans import ClaimSpans, TaskSpans
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterator, Sequence
+
+    from ..agents.presence import Presence
+    from ..commits.made_by import Makers
+    from ..git.user_history import UserCommit
+    from ..records.record_types import AuditRecord
+    from ..records.shown_types import BlockingSignal
     from ..store import Store
-    from .contract import Filters, Omitted, PageData
+    from ..tasks.task_list import TaskRow
+    from .board_contract import Board, BranchOverlap, ClosedGate, GateBlocker, PassedRule, UnreadSignals
+    from .contract import BranchTip, ClaimSpan, CommitMark, Filters, Omitted, PageData, SessionBar, TaskSpan
 
 # Of texts in bytes, so that no log makes a page of more than 8 MB: base64 needs four thirds of what can't be compressed.
 SIGNAL_BYTES, TASK_BYTES, NODE_BYTES = 2_000_000, 400_000, 1_000_000
+
+EVENT_STEPS = 10_000_000  # of SQLite, for the events of tasks
+_EVENTS = (
+    "SELECT e.session, max(l.at) FROM json_each(?) j CROSS JOIN task_event e ON e.task_id = j.value"
+    " JOIN line l ON l.id = e.line WHERE e.session IS NOT NULL GROUP BY e.session"
+)
+
+COMMITS_MAX = 2_000
+BRANCHES_MAX = 200
+OF_COMMIT_MAX = 5  # branches that are named
+OVERLAPS_MAX = 100
+PATHS_MAX = 20
+OVERLAP_SECONDS = 3.0
+MAKER_SECONDS = 1.0  # for finding who made the commits
+
+UNITS_MAX = 100  # of one agent, those with the most
+UNREAD_STEPS = 20_000_000  # of SQLite for all sessions
+GATES_MAX = 200  # that are looked at
+GATE_SECONDS = 1.0  # of CPU, for looking at gates
+AUDITS_MAX, AUDIT_BYTES = 1_000, 4_000_000  # that are read
+PASSED_MAX = 200
+OF_ONE_MAX = 50  # signals or claims of one reason
+REASON_MAX = 1_000  # characters
+REASON_BYTES = 200_000
+_OF_CLAIMS = (audits.CLAIM, audits.CLAIM_RELEASE)
+_LATE = "Not all gates were looked at: there are too many signals."
 
 
 def collect(
@@ -56,9 +104,9 @@ def collect(
         history = HistoryMarks(store, only, lanes)
         notes = [*filter(None, [only.remark(db)]), *_format_note(store), *history.notes, *open_now.notes]
         figures = statistics(store, only, threads)
-        signs = life_signs.find(db, tasks.spans, claims.spans, history.commits, open_now.board["passed"])
-        life_signs.extend(bars, signs, millis(store.now()))
-        open_now.board["overlaps"] = history_marks.overlaps(store, notes)
+        signs = find(db, tasks.spans, claims.spans, history.commits, open_now.board["passed"])
+        extend(bars, signs, millis(store.now()))
+        open_now.board["overlaps"] = overlaps(store, notes)
     left = {
         "sessions": sessions.omitted,
         "signals": signals.omitted,
@@ -72,7 +120,7 @@ def collect(
     }
     omitted: Omitted = {name: count for name, count in left.items() if count > 0}
     if history.is_cut:
-        notes.append(f"Only the newest {history_marks.COMMITS_MAX:,} commits are here.")
+        notes.append(f"Only the newest {COMMITS_MAX:,} commits are here.")
     return {
         "format": FORMAT,
         "made": millis(store.now()),
@@ -123,3 +171,404 @@ def _filters(only: Selection) -> Filters:
     if only.agent:
         found["agent"] = short(only.agent)
     return found
+
+
+def extend(bars: Sequence[SessionBar], signs: Sequence[tuple[str, int]], now: int) -> None:
+    """Let each session that has not ended last at least until its last sign of life. Nothing counts after now.
+
+    Args:
+        bars: They are changed.
+        signs: Sessions and times.
+        now: Milliseconds.
+    """
+    last: dict[str, int] = {}
+    for session, at in signs:
+        if last.get(session, 0) < at <= now:
+            last[session] = at
+    for bar in bars:
+        if "end" not in bar:
+            bar["last"] = max(bar["last"], last.get(bar["id"], 0))
+
+
+def find(
+    db: sqlite3.Connection,
+    tasks: Sequence[TaskSpan],
+    claims: Sequence[ClaimSpan],
+    commits: Sequence[CommitMark],
+    passed: Sequence[PassedRule],
+) -> list[tuple[str, int]]:
+    """Return sessions and when they did something; of tasks nothing if they have too many events.
+
+    A commit counts if a record names its session and not only another clone says so.
+    """
+    rows = StepLimit(db, EVENT_STEPS).ask(_rows, db, array(each["id"] for each in tasks))
+    return [*((session, millis_of(at)) for session, at in rows or ()), *_signs(claims, commits, passed)]
+
+
+def _rows(db: sqlite3.Connection, ids: str) -> list[tuple[str, str]]:
+    return db.execute(_EVENTS, (ids,)).fetchall()
+
+
+def _signs(
+    claims: Sequence[ClaimSpan], commits: Sequence[CommitMark], passed: Sequence[PassedRule]
+) -> Iterator[tuple[str, int]]:
+    for claim in claims:
+        if "session" in claim:
+            yield claim["session"], claim["start"]
+    for commit in commits:
+        if "session" in commit and "inferred" not in commit and "foreign" not in commit:
+            yield commit["session"], commit["at"]
+    for row in passed:
+        if "session" in row:
+            yield row["session"], row["at"]
+
+
+class HistoryMarks:
+    """The commits and branches of the page.
+
+    Attributes:
+        commits: The newest, the oldest of them first.
+        branches: Those whose tip is one of them, the newest first.
+        omitted: How many branches are left out.
+        is_cut: Whether there may be older commits.
+        notes: Sentences on what could not be read.
+    """
+
+    def __init__(self, store: Store, only: Selection, lanes: Lanes) -> None:
+        self._lanes = lanes
+        self.commits: list[CommitMark] = []
+        self.branches: list[BranchTip] = []
+        self.notes: list[str] = []
+        self.is_cut = False
+        self.omitted = 0
+        try:
+            self._add(store, (only.since or 0) // 1_000)
+        except GitmemError as error:
+            self.notes.append(f"The commits are left out: {error.message}")
+
+    def _add(self, store: Store, since: int) -> None:
+        refs = Refs(store)
+        names: dict[str, list[str]] = {}
+        for name, oid in refs.local.items():
+            names.setdefault(oid, []).append(name)
+        for name, of in refs.remote.items():
+            for remote, oid in of.items():
+                if refs.local.get(name) != oid:
+                    names.setdefault(oid, []).append(f"{remote}/{name}")
+        head = store.head()[0]
+        found = user_history.newest(
+            store.repo.common, [*refs.commits(), *([head] if head else [])], COMMITS_MAX
+        )
+        self.is_cut = len(found) == COMMITS_MAX
+        makers = self._makers(store, found)
+        for commit in found:
+            at = commit.seconds * 1_000
+            own = [short(decoded(each)) for each in names.get(commit.oid, ())]
+            self.branches += [{"name": each, "commit": commit.oid, "at": at} for each in own]
+            if at >= since:
+                on = own or [short(decoded(each)) for each in names.get(commit.tip, ())]
+                mark: CommitMark = {
+                    "id": commit.oid,
+                    "at": at,
+                    "author": short(commit.author),
+                    "subject": short(commit.subject),
+                    "branches": on[:OF_COMMIT_MAX],
+                }
+                self._put_maker(mark, makers.get(commit.oid))
+                put(mark, "person", self._lanes.of_person(commit.mail))
+                self.commits.append(mark)
+        self.commits.reverse()
+        self.omitted = max(0, len(self.branches) - BRANCHES_MAX)
+        del self.branches[BRANCHES_MAX:]
+
+    def _makers(self, store: Store, commits: Sequence[UserCommit]) -> dict[str, Makers]:
+        """Return who made the commits that have records, as far as the time allows, the newest first."""
+        db, until = store.db(), time.monotonic() + MAKER_SECONDS
+        recorded = {commit for commit, _ in commit_view.known(db, [each.oid for each in commits])}
+        here = made_by.MadeHere(store.repo)
+        found: dict[str, Makers] = {}
+        for commit in commits:
+            if commit.oid in recorded:
+                if time.monotonic() > until:
+                    self.notes.append("Who made older commits is left out: their records are too many.")
+                    break
+                found[commit.oid] = made_by.find(db, commit.oid, committed=commit.seconds, here=here)
+        return found
+
+    def _put_maker(self, mark: CommitMark, found: Makers | None) -> None:
+        """Set who made a commit, if that is one session: nobody is guessed."""
+        if found is None or len(found.made) != 1 or not found.is_whole:
+            return
+        (line,) = found.made.values()
+        made = line.record
+        mark["agent"] = self._lanes.of(made["sender_identity"], None, made.get("sender_name"))
+        put(mark, "session", made.get("sender_session"))
+        put(mark, "wu", made.get("wu_id"))
+        put(mark, "task", made.get("task_id"))
+        if found.is_inferred:
+            mark["inferred"] = True
+        if not line.is_own:
+            mark["foreign"] = True
+
+
+def overlaps(store: Store, notes: list[str]) -> list[BranchOverlap]:
+    """Return the branches that change the same files, those that conflict first.
+
+    Args:
+        store: The log.
+        notes: Receives a sentence if they can't be compared, or are too many.
+    """
+    try:
+        found = compare.overlap(store, seconds=OVERLAP_SECONDS)
+    except GitmemError as error:
+        notes.append(f"Branches were not compared: {error.message}")
+        return []
+    rows: list[BranchOverlap] = []
+    for each in found.overlaps[:OVERLAPS_MAX]:
+        row: BranchOverlap = {
+            "branches": [short(side.branch) for side in each.sides],
+            "paths": [short(path) for path in (each.conflicting or each.files)[:PATHS_MAX]],
+        }
+        if each.conflicts is not None:
+            row["conflicts"] = each.conflicts
+        rows.append(row)
+    if len(found.overlaps) > len(rows):
+        notes.append(f"Of the branches that overlap, {len(found.overlaps) - len(rows):,} pairs are left out.")
+    return rows
+
+
+class OpenNow:
+    """What is open now.
+
+    Attributes:
+        board: The board, without the branches that overlap.
+        notes: Sentences on what was not looked at.
+        omitted: How many entries of its lists are left out.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        only: Selection,
+        current: list[Presence],
+        threads: ManyThreads,
+        signals: SignalMarks,
+        tasks: TaskSpans,
+        claims: ClaimSpans,
+        lanes: Lanes,
+    ) -> None:
+        spans = {each["id"]: each for each in tasks.spans}
+        gates = GateMarks(store, only, current, tasks.rows, threads, lanes)
+        owed = OwedRows(store.db(), threads, tasks.rows, spans, lanes, store.now())
+        self.omitted = {
+            "passed": gates.omitted,
+            "gates": gates.unseen,
+            "owed": owed.omitted,
+            "contested": claims.omitted_contests,
+        }
+        self.notes = gates.notes
+        units = {each["id"]: each.get("wu", "") for each in signals.marks}
+        self.board: Board = {
+            "gates": gates.closed,
+            "passed": gates.passed,
+            "unread": _unread(store, only, current, lanes, units, self.notes),
+            "owed": owed.rows,
+            "contested": claims.contests,
+            "mismatches": tasks.mismatches,
+            "overlaps": [],
+            "open_tasks": tasks.open,
+        }
+
+
+def _unread(
+    store: Store,
+    only: Selection,
+    current: list[Presence],
+    lanes: Lanes,
+    units: dict[str, str],
+    notes: list[str],
+) -> list[UnreadSignals]:
+    """Return how many signals agents at work have not read, those with the most first, as the roster counts.
+
+    Args:
+        units: The work unit of each signal of the page; with a work unit only its signals count.
+    """
+    db, now = store.db(), store.now()
+    steps = StepLimit(db, UNREAD_STEPS)
+    found: dict[str, UnreadSignals] = {}
+    for one in current:
+        ids = steps.ask(_unread_ids, db, one, now)
+        if ids is None:
+            notes.append("The unread signals of some agents were not counted: there are too many.")
+            break
+        of_units: dict[str, int] = {}
+        for unit in (units.get(id, "") for id in ids if not only.unit or only.has_unit(units.get(id))):
+            of_units[unit] = of_units.get(unit, 0) + 1
+        count = sum(of_units.values())
+        lane = lanes.of(one.reader) if count else ""
+        if count and (lane not in found or count > found[lane]["count"]):
+            units_shown = sorted(of_units.items(), key=lambda unit: -unit[1])[:UNITS_MAX]
+            found[lane] = {"agent": lane, "count": count, "units": dict(units_shown)}
+    return sorted(found.values(), key=lambda each: -each["count"])
+
+
+def _unread_ids(db: sqlite3.Connection, one: Presence, now: int) -> set[str]:
+    workspace = one.record.get("workspace_id")
+    rows = mailbox_view.unread_ids(db, one.reader, one.session_id, workspace, now, shared=True)
+    return {id for _, id in rows}
+
+
+class GateMarks:
+    """The gates of the page.
+
+    Args:
+        current: The sessions at work.
+        threads: The threads of the page.
+        tasks: Its tasks; a session works on the units of those that it has, too.
+        most: How many gates are looked at.
+
+    Attributes:
+        closed: The gates that an agent at work can't pass now, those with the most signals first.
+        passed: Who passed a rule with a reason, the oldest first.
+        omitted: How many of these are left out.
+        unseen: How many gates were not looked at.
+        notes: Sentences on what was not looked at.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        only: Selection,
+        current: Sequence[Presence],
+        tasks: Sequence[TaskRow],
+        threads: ManyThreads,
+        lanes: Lanes,
+        *,
+        most: int = GATES_MAX,
+    ) -> None:
+        self._most = most
+        self._store = store
+        self._lanes = lanes
+        self._audits = audits.newest(store.db(), AUDITS_MAX, AUDIT_BYTES)
+        self.unseen = 0
+        self.notes: list[str] = []
+        self.closed = self._closed(only, current, tasks, threads)
+        texts = TextBudget(REASON_BYTES)
+        found = [each for each in self._audits if _is_wanted(each, only)]
+        (total,) = store.db().execute("SELECT count(*) FROM line WHERE kind = 'audit'").fetchone()
+        self.omitted = max(0, len(found) - PASSED_MAX) + total - len(self._audits)
+        self.passed = [self._passed(each, texts) for each in found[:PASSED_MAX]][::-1]
+
+    def _closed(
+        self, only: Selection, current: Sequence[Presence], tasks: Sequence[TaskRow], threads: ManyThreads
+    ) -> list[ClosedGate]:
+        found: dict[tuple[str, str], ClosedGate] = {}
+        db = self._store.db()
+        folded, initiatives = self._cache(threads), dict[str, list[str]]()
+        works, until = list(_works(only, current, tasks)), time.thread_time() + GATE_SECONDS
+        for place, (one, unit) in enumerate(works):
+            if place == self._most or time.thread_time() > until:
+                self.unseen = len(works) - place
+                self.notes.append(_LATE)
+                break
+            passed = None if one.here else self._passed_by(one, unit)
+            key = unit_key(unit)
+            if key not in initiatives:
+                initiatives[key] = gate.initiatives_of(db, unit)
+            caller = of_session(one, "page")
+            state, _ = gate.look(
+                self._store, caller, unit, initiatives[key], passed=passed, threads_of=folded
+            )
+            count = 0 if state.open else state.unread + state.unanswered
+            lane = self._lanes.of(one.reader) if count else ""
+            known = found.get((lane, key))
+            if count and (known is None or known["unread"] + known["unanswered"] < count):
+                found[lane, key] = self._gate(lane, unit, state)
+        return sorted(
+            found.values(), key=lambda each: (-each["unread"] - each["unanswered"], each["agent"], each["wu"])
+        )
+
+    def _cache(self, threads: ManyThreads) -> ThreadCache:
+        """Return the threads of the page if no line is forged, else others: forged lines close and open no gate."""
+        db = self._store.db()
+        is_any_forged = db.execute("SELECT 1 FROM forged LIMIT 1").fetchone() is not None
+        return ThreadCache(db, forged=False) if is_any_forged else threads.cache
+
+    def _passed_by(self, one: Presence, unit: str) -> dict[str, str]:
+        """Return the signals that an agent of another clone passed: that clone knows its audits, and here they may be forged."""
+        return {
+            id: each["audit_id"]
+            for each in self._audits
+            if each["action"] == audits.GATE and each["reader_identity"] in (one.reader, one.session_id)
+            if unit_key(_unit(each)) == unit_key(unit)
+            for id in each.get("signal_ids") or ()
+        }
+
+    def _gate(self, lane: str, unit: str, state: gate.Gate) -> ClosedGate:
+        shown: ClosedGate = {
+            "agent": lane,
+            "wu": short(unit),
+            "unread": state.unread,
+            "unanswered": state.unanswered,
+            "blockers": [self._blocker(each) for each in state.signals],
+        }
+        if state.more:
+            shown["more"] = state.more
+        return shown
+
+    def _blocker(self, signal: BlockingSignal) -> GateBlocker:
+        shown: GateBlocker = {
+            "signal": signal["signal_id"],
+            "why": signal["why"],
+            "from": self._lanes.of(signal["sender_identity"], None, signal["sender_name"]),
+            "at": millis_of(signal["created_at"]),
+        }
+        put(shown, "thread", signal["thread_id"])
+        return shown
+
+    def _passed(self, audit: AuditRecord, texts: TextBudget) -> PassedRule:
+        is_of_claims = audit["action"] in _OF_CLAIMS
+        claims = [each for each in audits.claim_ids(audit) if is_id("claim", each)] if is_of_claims else []
+        reason = audit["reason"].rpartition(" (")[0] if claims else audit["reason"]
+        at = millis_of(audit["at"])
+        shown: PassedRule = {
+            "id": audit["audit_id"],
+            "at": at,
+            "agent": self._lanes.of(audit["reader_identity"], at, audit.get("sender_name")),
+            "rule": short(audit["action"]),
+            "reason": texts.cut(reason, REASON_MAX)[0],
+            "signals": list((audit.get("signal_ids") or ())[:OF_ONE_MAX]),
+            "claims": claims[:OF_ONE_MAX],
+        }
+        if is_of_claims:
+            shown["past"] = short(audits.past_claims(self._store.db(), audit), SHORT_MAX)
+        put(shown, "session", audit.get("sender_session"))
+        put(shown, "wu", _unit(audit))
+        return shown
+
+
+def _works(
+    only: Selection, current: Sequence[Presence], tasks: Sequence[TaskRow]
+) -> Iterator[tuple[Presence, str]]:
+    """Yield each session at work with each work unit that it works on."""
+    held: dict[str, list[str]] = {}
+    for task in tasks:
+        if task.holder_session and task.wu_id and task.until:
+            held.setdefault(str(task.holder_session), []).append(str(task.wu_id))
+    for one in current:
+        units = {unit_key(each): each for each in (*held.get(one.session_id, ()), one.wu_id) if each}
+        for unit in units.values():
+            if only.has_unit(unit):
+                yield one, unit
+
+
+def _is_wanted(audit: AuditRecord, only: Selection) -> bool:
+    return (
+        only.has_unit(_unit(audit))
+        and only.has_any(audit["reader_identity"], audit.get("sender_session"))
+        and millis_of(audit["at"]) >= (only.since or 0) // 1_000
+    )
+
+
+def _unit(audit: AuditRecord) -> str | None:
+    return audit.get("wu_id")

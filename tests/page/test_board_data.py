@@ -12,10 +12,10 @@ from benchmarks import workbench
 from gitmem import records
 from gitmem.api import Log
 from gitmem.log.lines import format_at
-from gitmem.page import life_signs, page_data
+from gitmem.page import page_data
 from gitmem.page.contract import PageData
-from gitmem.page.gate_marks import GateMarks
 from gitmem.page.lanes import Lanes, SessionBars
+from gitmem.page.page_data import GateMarks
 from gitmem.signals.many_threads import ManyThreads, Selection
 
 from .. import templates
@@ -351,8 +351,8 @@ def test_a_session_lasts_until_its_last_sign_of_life(tmp_path: Path) -> None:
     commits = [{"session": "s", "at": 8}, {"session": "s", "at": 50, "foreign": True}, {"session": "s", "at": 50, "inferred": True}, {"session": "s", "at": 101}]  # fmt: skip
     with opened(path) as log:
         for passed, last in (([], 8), ([{"session": "s", "at": 9}], 9)):
-            signs = life_signs.find(log.store.db(), [], claims, commits, passed)  # type: ignore[arg-type]
-            life_signs.extend([bar, ended], signs, 100)  # type: ignore[list-item]
+            signs = page_data.find(log.store.db(), [], claims, commits, passed)  # type: ignore[arg-type]
+            page_data.extend([bar, ended], signs, 100)  # type: ignore[list-item]
             assert (bar["last"], ended["last"]) == (last, 5)
     asked(path, "Noether", "Curie", "Rename it?", "WU-1")
     with opened(path, "Curie", 30) as log:
