@@ -7,12 +7,12 @@ from ..agents import audits
 from ..agents.serialize import sender_name
 from ..errors import UsageError
 from ..mailbox import mailbox_view
+from ..outcome import Outcome
 from ..records.ids import unit_key, unit_key_sql
 from ..sessions import work_units
 from ..text.sanitize import is_blank
 from ..text.shell_quote import command
 from . import next_steps, threads
-from .gate_outcome import Gate as Gate
 from .thread_lines import ThreadLines
 
 TYPE_CHECKING = False
@@ -253,3 +253,40 @@ def _next(store: Store, found: Gate) -> list[str]:
     if next_steps.is_unpublished(store):  # the remote may have signals that this clone lacks
         steps.append("gitmem sync")
     return steps[:3]
+
+
+class Gate(Outcome):
+    """The state of the gate of a work unit for one reader.
+
+    Attributes:
+        open: Whether no signal blocks the reader, or the reader passed the gate with a reason.
+        unread: The number of unread directed signals on the work unit; after a pass, those that were passed.
+        unanswered: The number of further signals to which the reader owes an answer; likewise.
+        signals: The blocking signals, oldest first, without their text: `why` is `unread` or `unanswered`,
+            `commands` settle the signal.
+        more: The number of blocking signals not listed.
+        passed: Whether the reader passed the closed gate, now or before, with the record `audit_id`.
+        warnings: Reasons why the answer may be wrong: lines are missing from the log.
+    """
+
+    def __init__(self, caller: Caller, wu: str | None, initiatives: Sequence[str]) -> None:
+        self.open = True
+        self.reader = caller.reader
+        self.wu_id = wu
+        self.initiatives = list(initiatives)
+        self.unread = 0
+        self.unanswered = 0
+        self.signals: list[BlockingSignal] = []
+        self.more = 0
+        self.passed = False
+        self.audit_id: str | None = None
+        self.commit: str | None = None
+        self.recorded = False
+        self.warnings: list[str] = []
+        self.next: list[str] = []
+
+    @property
+    def about(self) -> str:
+        """The work unit and the initiatives, for messages."""
+        parts = [self.wu_id or "", *self.initiatives]
+        return ", ".join(part for part in parts if part)

@@ -16,7 +16,7 @@ from cli.render import signals as rendered
 from cli.render import why as rendered_why
 from cli.top import details
 from gitmem.agents.caller import Caller
-from gitmem.conformance.agreement import Agreement
+from gitmem.conformance.reference_signals import Agreement
 from gitmem.log.entry import CommitMessage
 from gitmem.log.lines import digest
 from gitmem.memory import open_threads

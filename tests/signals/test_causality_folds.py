@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gitmem.conformance.agreement import Agreement
+from gitmem.conformance.reference_signals import Agreement
 from gitmem.signals import causality, graph
 from gitmem.signals.agreement import FoldedThread
 from gitmem.signals.causality import ThreadSignal

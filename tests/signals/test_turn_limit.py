@@ -12,8 +12,8 @@ from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import UsageError
 from gitmem.sessions import lifecycle
 from gitmem.signals import send, threads
+from gitmem.signals.reply import TURNS_MAX
 from gitmem.signals.send import Sent
-from gitmem.signals.turn_limit import TURNS_MAX
 
 from ..sandbox import MINUTE, SECOND, Clock, acting, bodies, carry, new_repo, open_store
 
