@@ -15,8 +15,7 @@ from gitmem.git.port import Draft, Signature
 from gitmem.log import log_refs, ref, tree_union
 from gitmem.log.local_log import LocalLog
 from gitmem.log.log_refs import LogTip
-from gitmem.log.squash import squash
-from gitmem.log.squash_message import trailers
+from gitmem.log.squash import squash, trailers
 from gitmem.log.start import start
 from gitmem.sync import outbox
 from gitmem.sync.remote_state import RemoteState

@@ -12,7 +12,7 @@ from gitmem.log.check_budget import Limits
 from gitmem.log.local_log import LocalLog
 from gitmem.log.ref_checks import RefCheck
 from gitmem.log.start import start
-from gitmem.sync import partial_reads
+from gitmem.sync import read_remote
 from tests.log.logs import open_log
 
 WHO = Signature("Mallory", "m@m", 1)
@@ -39,7 +39,7 @@ def good(log: LocalLog) -> str:
 
 def found(log: LocalLog, oid: str) -> str | None:
     log.passed_trees.clear()
-    tip = partial_reads.valid_ancestor(RefCheck(log, None, []), NAME, oid)
+    tip = read_remote.valid_ancestor(RefCheck(log, None, []), NAME, oid)
     return tip.oid if tip is not None else None
 
 
@@ -77,7 +77,7 @@ def test_commits_with_many_lines_hide_no_good_log_below(log: LocalLog) -> None:
 def test_a_long_history_is_listed_once_and_not_for_each_bad_commit_above(
     log: LocalLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    count = 10 * partial_reads.ANCESTORS_MAX
+    count = 10 * read_remote.ANCESTORS_MAX
     oid = put(log, good(log), *({"signals/x/gm-b.jsonl": b"%d\n" % number} for number in range(count)))
     tip = put(log, oid, *({"format": EPOCH, "signals/x/gm-c": b"%d\n" % number} for number in range(4)))
     listed = []
@@ -125,7 +125,7 @@ def test_commits_that_are_too_large_are_read_up_to_a_limit_to_find_a_smaller_one
     monkeypatch.setattr(log.git, "raw_tree", reading)
     log.passed_trees.clear()
 
-    found = partial_reads.largest_readable_ancestor(RefCheck(log, None, []), NAME, tip)
+    found = read_remote.largest_readable_ancestor(RefCheck(log, None, []), NAME, tip)
 
     assert found is not None and found.oid == oid
     assert read < 30_000 + 6 * 2_000
@@ -140,7 +140,7 @@ def test_what_one_step_of_the_search_reads_does_not_count_in_the_next(log: Local
     tip = put(log, oid, {f"signals/y/gm-{at}.jsonl": b"1\n" for at in range(20)})
     log.passed_trees.clear()
 
-    found = partial_reads.largest_readable_ancestor(RefCheck(log, None, []), NAME, tip)
+    found = read_remote.largest_readable_ancestor(RefCheck(log, None, []), NAME, tip)
 
     assert found is not None and found.oid == oid
 
