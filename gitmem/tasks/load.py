@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from .. import records
-from . import ACCEPTANCES_MAX, HANDOFF, HANDOFFS_MAX, READ_MAX, flooded_events
+from . import ACCEPTANCES_MAX, HANDOFF, HANDOFFS_MAX, READ_MAX, TERMINAL
 from .event_order import in_order
-from .flooded_events import EventRow
 from .fold import FoldedTask
 from .task_facts import TaskEvent, sender_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import TypeVar
 
     from ..records.record_types import TaskRecord
+    from .task_facts import Sender
+
+    Event = TypeVar("Event", TaskEvent, "EventRow")
 
 _TASK = "SELECT l.id, l.body FROM task_line e JOIN line l ON l.id = e.line WHERE e.task_id = ?{but} ORDER BY {first}l.body LIMIT 1"
 _EVENTS = "SELECT {what} FROM task_event e JOIN line l ON l.id = e.line WHERE e.task_id = :id{but}"
@@ -41,6 +44,8 @@ _REPLACING = (
     "SELECT DISTINCT h.task_id FROM task_link k CROSS JOIN task h ON h.task_id = k.from_id AND h.line = k.line"
     " WHERE k.to_id = ? AND k.kind = 'supersedes' AND +h.caller = ? AND h.task_id <> k.to_id ORDER BY h.task_id LIMIT ?"
 )
+
+_NO_MARKS = str.maketrans("", "", '[]"')
 
 
 def load(
@@ -80,7 +85,7 @@ def load(
 def of_lines(record: TaskRecord, events: Iterable[TaskEvent], most: int = READ_MAX) -> FoldedTask:
     """Return the task of a record and all its events, of which it reads at most a number of each part."""
     every = in_order(events)
-    read = flooded_events.choose(every, sender_of(record), record.get("agent"), most=most)
+    read = choose(every, sender_of(record), record.get("agent"), most=most)
     return FoldedTask(record, read, left_out=len(every) - len(read))
 
 
@@ -156,7 +161,7 @@ def _events(db: sqlite3.Connection, record: TaskRecord, forged: bool) -> tuple[l
             for row in db.execute(f"{_EVENTS.format(what=_FLOODED, but=but)} ORDER BY l.body", values)
         ]
         own_first = None if forged else _is_own
-        chosen = flooded_events.choose(every, sender_of(record), record.get("agent"), own_first)
+        chosen = choose(every, sender_of(record), record.get("agent"), own_first)
         left_out = len(every) - len(chosen)
         own = {each.number for each in chosen if each.is_own and not forged}
         numbers = f"[{','.join(str(each.number) for each in chosen)}]"
@@ -173,3 +178,130 @@ def _events(db: sqlite3.Connection, record: TaskRecord, forged: bool) -> tuple[l
 
 def _is_own(row: EventRow) -> bool:
     return row.is_own
+
+
+class EventRow:
+    """An event by the columns that the choice needs, without the rest of its line.
+
+    Args:
+        named: The ids that its line names, as JSON; None unless the caller wrote it.
+        is_own: Whether this clone has surely written it.
+    """
+
+    __slots__ = ("event", "id", "is_own", "is_terminal", "named", "number", "sender", "take")
+
+    def __init__(
+        self, number: int, event: str, sender: str, session: str | None, id: str, take: str | None, state: str | None,
+        named: str | None, is_own: int,
+    ) -> None:  # fmt: skip
+        self.number = number
+        self.event = event
+        self.sender: Sender = (sender, session or None)
+        self.id = id
+        self.take = id if event == "take" else take
+        self.is_terminal = event == "status" and state in TERMINAL
+        # They need no decoder: the models allow only letters, digits and dashes in ids.
+        self.named = set(named.translate(_NO_MARKS).split(",")) if named else set()
+        self.is_own = bool(is_own)
+
+
+def choose(
+    events: Sequence[Event],
+    caller: Sender,
+    agent: str | None,
+    is_own: Callable[[Event], bool] | None = None,
+    most: int = READ_MAX,
+) -> list[Event]:
+    """Return the events that are read.
+
+    Args:
+        events: All events, by `(at, bytes)`.
+        caller: The writer of the task.
+        agent: Its addressee.
+        is_own: Whether this clone has surely written an event; its takes come first for what this clone does.
+        most: The greatest number of events of each part.
+    """
+    if len(events) <= most:
+        return list(events)
+
+    kinds: dict[str, list[Event]] = {}
+    for each in events:
+        kinds.setdefault(_part_of(each, caller), []).append(each)
+
+    def by_party(each: Event) -> bool:
+        return each.sender[0] == caller[0] or _is_by(each, agent)
+
+    parts: list[list[Event]] = [kinds.get("seal", [])[:most], _in_turn(kinds.get("close", ()))[:most]]
+    parts.append(_first(_in_turn(kinds.get("message", ())), by_party)[:most])
+    named = {id for part in parts for each in part if each.sender[0] == caller[0] for id in each.named}
+    takes_of_named = {each.take for each in events if each.id in named}
+
+    def is_known(each: Event) -> bool:
+        return each.id in takes_of_named or _is_by(each, agent)
+
+    takes: list[Event] = _first(_in_turn(kinds.get("take", ())), is_known)
+    takes = (_first(takes, is_own) if is_own is not None else takes)[:most]
+    parts.append(takes)
+    places: dict[object, int] = {}
+    for place, take in enumerate(takes):
+        for who in take.sender, take.sender[0]:
+            places.setdefault((take.id, who), place)
+
+    def place_of(each: Event) -> int | None:
+        """Return the place of the take under which its taker wrote an event; None for other events."""
+        return places.get((each.take, each.sender[0] if each.event == "release" else each.sender))
+
+    rest = kinds.get("", [])
+    for kind in "report", "renew":
+        under: list[Event] = []
+        for each in kinds.get(kind, ()):
+            (under if place_of(each) is not None else rest).append(each)
+        under.reverse()
+        parts.append(_rounds(sorted(under, key=_rank), place_of)[:most])
+    parts.append(_in_turn(rest)[:most])
+    return [each for part in parts for each in part]
+
+
+def _is_by(event: TaskEvent | EventRow, agent: str | None) -> bool:
+    return agent is not None and agent in event.sender  # a sender may have no session
+
+
+def _part_of(event: Event, caller: Sender) -> str:
+    kind, (identity, _) = event.event, event.sender
+    if kind in ("message", "cancel") or (kind == "status" and event.take is None):
+        return "message"
+    if kind in ("status", "release", "artifact"):
+        return "report"
+    if kind == "seal" and event.sender != caller:
+        return ""
+    if kind == "close" and identity != caller[0] and not identity.startswith("human:"):
+        return ""
+    return kind if kind in ("seal", "close", "take", "renew") else ""
+
+
+def _rank(event: TaskEvent | EventRow) -> int:
+    """Return where an event stands among those of a take, of which the last one is the first: its end, release, other reports, artifacts."""
+    if event.event == "artifact":
+        return 3
+    return 2 if event.event == "status" and not event.is_terminal else int(event.event == "release")
+
+
+def _first(events: Iterable[Event], is_first: Callable[[Event], bool]) -> list[Event]:
+    return sorted(events, key=lambda each: not is_first(each))
+
+
+def _in_turn(events: Iterable[Event]) -> list[Event]:
+    """Return the first event of each identity, then the second of each; so of an identity its sessions."""
+    by_session = _rounds(events, lambda each: each.sender)
+    return _rounds(by_session, lambda each: each.sender[0])
+
+
+def _rounds(events: Iterable[Event], of: Callable[[Event], object]) -> list[Event]:
+    counts: dict[object, int] = {}
+    placed = []
+    for each in events:
+        who = of(each)
+        counts[who] = count = counts.get(who, 0) + 1
+        placed.append((count, each))
+    placed.sort(key=lambda pair: pair[0])  # stable
+    return [each for _, each in placed]

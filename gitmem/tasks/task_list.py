@@ -4,28 +4,32 @@ from __future__ import annotations
 
 from .. import records, strict_json
 from ..agents import presence
+from ..agents.serialize import sender_name_from
+from ..commit_message import sanitize
 from ..log.lines import format_at
 from ..mailbox import waiting_work
 from ..outcome import Outcome
 from ..records.ids import unit_key
 from ..roles import mismatch
+from ..signals import may_contradict, task_records
 from ..text.shell_quote import command
-from . import brief, chains, collisions, find_task, launches, rules, shown_events, task_remarks, task_roles
+from . import brief, chains, collisions, find_task, launches, load, rules, task_roles
 from .event_order import in_order
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from typing import Any
 
     from ..agents.caller import Caller
     from ..agents.presence import ShownNames
-    from ..records.shown_types import ShownTask
+    from ..records.record_types import SignalRecord, TaskRecord
+    from ..records.shown_types import ShownTask, ShownTaskEvent, TaskDifference
     from ..store import Store
     from .fold import FoldedTask
     from .launches import LaunchReceipt
-    from .task_remarks import Contradiction
+    from .task_facts import TaskEvent
 
 LISTED = 50
 TITLE_SHOWN = 60  # characters, where a task is named beside others
@@ -47,6 +51,19 @@ _ORDER = "t.decided_by IS NOT NULL, coalesce(t.priority, 'P2'), t.created DESC, 
 _REQUESTED = (
     f"json_extract(l.body, {', '.join(f'{chr(39)}$.{name}{chr(39)}' for name in mismatch.REQUESTED)})"
 )
+
+READ_MAX = 100  # the latest signals of a thread, which are compared
+FORGED_MAX = 50
+_FORGED = (
+    "SELECT DISTINCT e.event, f.name FROM task_event e JOIN forged f ON f.line = e.line WHERE e.task_id = ?"
+    " ORDER BY e.event, f.name LIMIT ?"
+)
+_OF_THREAD = "SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.thread = ? ORDER BY l.at DESC, l.body DESC LIMIT ?"
+
+BYTES_MAX = 96 * 1024  # of all events in one answer
+LONG = 4_000  # bytes of an event whose texts may be cut
+TEXT_MAX = 500  # characters that are left of a cut text
+IDS_MAX = 20
 
 
 class TaskRow(Outcome):
@@ -175,7 +192,7 @@ class TaskDetail(Outcome):
         self.state_text = rules.state_text(found)
         decisions = (found.seal, found.close, found.holder)
         self.outcome = records.shown(found.outcome.record) if found.outcome is not None else None
-        self.seal, self.close, self.holder = map(shown_events.shorter_or_none, decisions)
+        self.seal, self.close, self.holder = map(shorter_or_none, decisions)
         self.conflict = found.conflict
         some = (found.void, found.late, found.cancels, found.rejections)
         self.void, self.late, self.cancels, self.rejections = ([each.id for each in one] for one in some)
@@ -190,7 +207,7 @@ class TaskDetail(Outcome):
         self.handoff: Any = None  # an outcome of a package above; so `received`
         self.received: Any = None
         first = {each.id for each in (found.outcome, *decisions, *found.held) if each is not None}
-        self.events, self.more_events = shown_events.select(in_order(found.events.values()), first)
+        self.events, self.more_events = select_events(in_order(found.events.values()), first)
         self.contradicted_by: list[Contradiction] = []
         self.warnings: list[str] = []
         self.answered_by: str | None = None
@@ -273,8 +290,8 @@ def show(store: Store, task_id: str, caller: Caller | None = None) -> TaskDetail
     shown = TaskDetail(found)
     agent = found.record.get("agent")
     shown.agent_name = presence.names_by_reader(store.db()).get(agent) if agent else None
-    shown.contradicted_by = task_remarks.contradictions(store.db(), found.record)
-    shown.warnings = task_remarks.forged(store.db(), found.record["task_id"])
+    shown.contradicted_by = contradictions(store.db(), found.record)
+    shown.warnings = forged(store.db(), found.record["task_id"])
     shown.warnings += chains.notes_on_blockers(store, found)
     shown.warnings += collisions.of_answer(store, caller, found.record["task_id"])
     shown.launches = launches.receipts(store.db(), found)
@@ -290,3 +307,95 @@ def show(store: Store, task_id: str, caller: Caller | None = None) -> TaskDetail
 def _ids(array: str) -> list[str]:
     """Return the ids in a JSON array; they need no decoder: the models allow only letters and digits."""
     return [id for id in array.strip("[]").replace('"', "").split(",") if id]
+
+
+class Contradiction(Outcome):
+    """A signal that says something else of a task than its record, which counts."""
+
+    def __init__(
+        self, signal: SignalRecord, sender_name: str | None, contradicts: Sequence[TaskDifference]
+    ) -> None:
+        self.signal_id = signal["signal_id"]
+        self.sender_identity = signal["sender_identity"]
+        self.sender_name = sender_name
+        self.contradicts = list(contradicts)
+
+
+def contradictions(db: sqlite3.Connection, task: TaskRecord, *, most: int = READ_MAX) -> list[Contradiction]:
+    """Return the signals of a task's thread that differ from its record, oldest first.
+
+    Args:
+        most: The number of signals to compare, the latest ones.
+    """
+    tasks, names = task_records.TaskRecords(db), presence.names_by_session(db)
+    found = []
+    for (body,) in reversed(db.execute(_OF_THREAD, (task["thread_id"], most)).fetchall()):
+        signal = records.read_kind("signal", body.encode())
+        if signal is None or not may_contradict(signal):
+            continue
+        differs = [each for each in tasks.of_signal(signal) if each["task_id"] == task["task_id"]]
+        if differs:
+            found.append(Contradiction(signal, sender_name_from(names, signal), differs))
+    return found
+
+
+def forged(db: sqlite3.Connection, task_id: str) -> list[str]:
+    """Return a sentence for a record that makes somebody else the caller, and for each kind of event that claims to be from this clone."""
+    other, found = load.other_record(db, task_id), []
+    if other is not None:
+        who, caller = (sanitize(each["sender_identity"]) for each in other)
+        found.append(
+            f"FORGED: an earlier record by {who} has the id of this task by {caller}. It has no effect on commands here; other clones "
+            f"take {who} for the caller."
+        )
+    return found + [
+        f"FORGED: a {sanitize(event)} of this task claims to be from {sanitize(name)} of this clone but was not written here. "
+        "It has no effect on commands here; other clones count it."
+        for event, name in db.execute(_FORGED, (task_id, FORGED_MAX)).fetchall()
+    ]
+
+
+def select_events(
+    events: Sequence[TaskEvent], first: Collection[str], most: int = BYTES_MAX
+) -> tuple[list[ShownTaskEvent], int]:
+    """Return events in their order as answers show them, and how many are left out.
+
+    Args:
+        events: All events, in order.
+        first: The ids of those that an answer must have rather than others, which are the latest.
+        most: The greatest size of the lines of all of them, in bytes.
+    """
+    if sum(len(each.line) for each in events) <= most:
+        return [records.shown(each.record) for each in events], 0
+    left = most
+    found: dict[str, ShownTaskEvent] = {}
+    for each in [*(one for one in events if one.id in first), *reversed(events)]:
+        if each.id in found:
+            continue
+        left -= min(len(each.line), LONG)
+        if left < 0:
+            break
+        found[each.id] = shorter(each)
+    return [found[each.id] for each in events if each.id in found], len(events) - len(found)
+
+
+def shorter(event: TaskEvent) -> ShownTaskEvent:
+    """Return an event with its long fields cut; `cut` has the size that each of them had."""
+    shown: Any = records.shown(event.record)
+    if len(event.line) <= LONG:
+        return shown  # type: ignore[no-any-return]
+    sizes: dict[str, int] = {}
+    for name, value in list(shown.items()):
+        if isinstance(value, str) and len(value) > TEXT_MAX:
+            sizes[name], shown[name] = len(value), value[:TEXT_MAX]
+        elif isinstance(value, list) and len(value) > IDS_MAX:
+            sizes[name], shown[name] = len(value), value[:IDS_MAX]
+        elif isinstance(value, dict) and len(size := repr(value)) > TEXT_MAX:
+            sizes[name], shown[name] = len(size), {}
+    shown["cut"] = sizes
+    return shown  # type: ignore[no-any-return]
+
+
+def shorter_or_none(event: TaskEvent | None) -> ShownTaskEvent | None:
+    """Return an event with its long fields cut; None without one."""
+    return shorter(event) if event is not None else None

@@ -16,7 +16,6 @@ from gitmem.tasks import (
     EVENTS_MAX,
     READ_MAX,
     find_task,
-    flooded_events,
     load,
     new_task,
     rules,
@@ -227,7 +226,7 @@ def test_a_flood_that_decides_nothing_changes_no_state(seed: int) -> None:
         accepted = [each for each in task.events.values() if each.replaces is not None]
         own = [each for one in task.events.values() for each in one.versions if each.replaces is None]
         every = in_order([*own, *hostile_to(task, draw, 700)])
-        read = flooded_events.choose(every, task.caller, task.record.get("agent"), most=120)
+        read = load.choose(every, task.caller, task.record.get("agent"), most=120)
         flooded = FoldedTask(task.record, [*read, *accepted], task.replaced_by)
         for name in ("state", "decided_by", "outcome", "seal", "holder", "held", "takes", "void"):
             one, other = (
