@@ -9,7 +9,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 
-from gitmem.overlap import cache, compare
+from gitmem.overlap import compare
 
 from . import workbench as workbenches
 from .measure import Figure, Timing, run, timings_in_turn
@@ -30,7 +30,7 @@ def overlap(workbench: Workbench) -> list[Figure]:
     # Branches conflict, so its exit status is 1.
     command = ["/bin/sh", "-c", f"{' '.join(args)}; test $? = 1"]
     variables = workbenches.environment(where)
-    kept = os.path.join(where, ".git", "gitmem", cache.FILE)
+    kept = os.path.join(where, ".git", "gitmem", compare.FILE)
     run(command, where, variables)
     pairs = _pairs(where)
 

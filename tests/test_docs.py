@@ -28,10 +28,10 @@ from gitmem.mailbox.content import KEYED_FIELDS
 from gitmem.memory import bulk_values, decay, node_fold
 from gitmem.records import base, fast_validate, ids, models
 from gitmem.records.table import FIELDS
-from gitmem.signals import causality, message_frame, own_decisions, turn_limit
+from gitmem.signals import causality, message_frame, own_decisions, reply
 from gitmem.signals.agreement import FoldedThread
 from gitmem.signals.causality import ThreadSignal
-from gitmem.sync import partial_reads
+from gitmem.sync import read_remote
 from gitmem.tasks.fold import FoldedTask
 from gitmem.tasks.task_facts import TaskEvent
 from gitmem.text import sanitize
@@ -296,8 +296,8 @@ def test_the_reply_lines_are_those_of_the_code() -> None:
 
 
 def test_the_loop_is_as_long_as_it_says() -> None:
-    assert f"the {turn_limit.TURNS_MAX + 1}th turn" in FORMAT
-    assert f"within {turn_limit.WINDOW_MICROS // 60_000_000} minutes" in FORMAT
+    assert f"the {reply.TURNS_MAX + 1}th turn" in FORMAT
+    assert f"within {reply.WINDOW_MICROS // 60_000_000} minutes" in FORMAT
 
 
 def test_the_entry_of_the_write_ahead_log_reads_as_one() -> None:
@@ -344,7 +344,7 @@ def test_the_limits_are_those_of_the_code() -> None:
         "bytes of commits and folders read to determine what is new": str(check_budget.LIMITS.read_bytes),
         "bytes of files read to count lines in one sync": str(check_budget.LIMITS.counted_bytes),
         "commits listed to check sizes in one sync": str(check_budget.LIMITS.listed),
-        "outboxes read by one sync": str(partial_reads.OUTBOXES_MAX),
+        "outboxes read by one sync": str(read_remote.OUTBOXES_MAX),
         "object in a log ref (file, folder, commit)": str(check_budget.LIMITS.object_bytes),
         "nested folders in a tree": str(check_budget.LIMITS.depth),
         "entries of a tree": str(check_budget.LIMITS.rows),

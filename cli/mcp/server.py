@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ResourceError
 from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import ValidationError
@@ -17,16 +18,18 @@ from pydantic import ValidationError
 from gitmem import __version__
 from gitmem.errors import UsageError, bad_number
 
+from .. import shared_options as shared
 from ..render import output as rendered
+from ..render import signals
 from ..worker import Worker
 from . import tool_results, tool_words
 from .call_tools import CallTools
+from .calls import ToolCalls
 from .claim_tools import ClaimTools
 from .delivery import SignalDelivery
 from .mcp_session import McpSession
 from .memory_tools import MemoryTools
 from .node_tools import NodeTools
-from .resources import Resources
 from .session_tools import SessionTools
 from .task_tools import TaskTools
 from .tools import Tools
@@ -35,10 +38,12 @@ from .transport import StdioTransport, claim
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mcp.server import MCPServer
     from mcp.server.mcpserver import Context
     from pydantic_core import ErrorDetails
 
     from .calls import ToolCalls
+    from .mcp_session import CallEnvironment
 
 INSTRUCTIONS = """\
 gitmem gives agents and people in this git repository signals, agreement and shared memory. Every record is \
@@ -63,6 +68,56 @@ READS = (
     "mem_show", "mem_export",
 )  # fmt: skip
 STOP_WAIT_SECONDS = 1.0
+
+
+class Resources(ToolCalls):
+    """Texts that a client may give its model without a tool call."""
+
+    def add_to(self, server: MCPServer) -> None:
+        """Register the resources."""
+        add = server.resource
+        add("gitmem://thread/{id}", description="A thread, by its id or the id of a signal in it.")(
+            self.thread
+        )
+        add("gitmem://context", description="Memory nodes for your work unit.")(self.own_context)
+        add("gitmem://context/{wu}", description="Memory nodes for a work unit.")(self.context)
+
+    async def thread(self, id: str) -> str:
+        """Return a thread by its id, or by the id of a signal in it."""
+
+        def job(at: CallEnvironment) -> str:
+            from gitmem.signals import threads
+
+            most = shared.THREAD_LIMIT.tool_most
+            found = threads.thread(at.store(), id, self._session.reader(at), limit=most)
+            lines = signals.thread(found, tool_results.RECIPIENTS)
+            return tool_results.cut_text([tool_results.PEERS, *lines])
+
+        return await self._read(job)
+
+    async def own_context(self) -> str:
+        """Return the context of the caller's work unit."""
+        return await self._context(None)
+
+    async def context(self, wu: str) -> str:
+        """Return the context of a work unit."""
+        return await self._context(wu)
+
+    async def _context(self, wu: str | None) -> str:
+        def job(at: CallEnvironment) -> str:
+            from gitmem.memory import context
+
+            found = context.context(at.store(), self._session.reader(at), wu=wu)
+            return "\n".join([tool_results.PEERS, found.block]) if found.block else tool_results.NOTHING
+
+        return await self._read(job)
+
+    async def _read(self, job: Callable[[CallEnvironment], str]) -> str:
+        try:
+            await self._delivery.wait_until_marked()
+            return await self._session.run(job)
+        except Exception as error:
+            raise ResourceError(tool_results.sentences(error, "resource")) from None
 
 
 class Server(MCPServer[Any]):

@@ -6,6 +6,9 @@ stay below 16 KB. They contain the rules, because some clients do not show the s
 
 from __future__ import annotations
 
+import asyncio
+import time
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Unpack, cast
 
 from mcp_types import CallToolResult
@@ -17,23 +20,31 @@ from gitmem.text.shell_quote import command
 
 from .. import shared_options as shared
 from ..commands.signal import lines_of, where_waiting
-from ..render import output, sessions, signals
+from ..render import output, sessions, signals, upkeep
 from ..values import parse_moment
 from . import tool_results
 from .calls import Ctx, ToolCalls, Words, Wu, with_signal_options
-from .waiting import exchange, wait_for
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mcp_types import CallToolResult
+
     from gitmem.agents.caller import Caller
     from gitmem.signals.inbox_answer import InboxResult
+    from gitmem.signals.threads import Converged
 
     from ..worker import Worker
+    from .calls import Ctx
     from .delivery import SignalDelivery
     from .mcp_session import CallEnvironment, McpSession
 
 INBOX_BYTES = 8 * 1024  # below clients' limits: signals beyond them would be marked but never shown
 
 Thread = Annotated[str, Field(description=shared.THREAD.help)]
+
+POLL_SECONDS = 0.5
+PROGRESS_SECONDS = 1.0
 
 
 class Tools(ToolCalls):
@@ -206,3 +217,68 @@ class Tools(ToolCalls):
             return await exchange(self._session, self._network, ctx, remotes)
         except Exception as error:
             return tool_results.of_error(error, "sync")
+
+
+async def wait_for(session: McpSession, ctx: Ctx, id: str, *, seconds: float) -> CallToolResult:
+    """Return whether a thread has converged.
+
+    Check again until it has, no decision is pending, or the time is up.
+
+    Args:
+        session: Runs the checks.
+        ctx: Gets the progress.
+        id: The proposal, or the thread.
+        seconds: How long to wait at most.
+    """
+
+    def job(at: CallEnvironment) -> Converged:
+        from gitmem.signals import threads
+
+        return threads.converged(at.store(), id, caller=session.reader(at))
+
+    began = time.monotonic()
+    while True:
+        found = await session.run(job)
+        waited = time.monotonic() - began
+        if found.is_settled or not found.pending or waited >= seconds:
+            whole = command("gitmem", "converged", found.thread_id)
+            answer = tool_results.of(
+                found,
+                signals.converged(found, tool_results.RECIPIENTS),
+                whole=whole,
+                is_part=len(found.recipients) > tool_results.RECIPIENTS,
+            )
+            return await session.run(partial(tool_results.with_notice, answer=answer))
+        await ctx.report_progress(waited, seconds, f"{len(found.agreed)} of {len(found.recipients)} agreed")
+        await asyncio.sleep(min(POLL_SECONDS, seconds - waited))
+
+
+async def exchange(session: McpSession, network: Worker, ctx: Ctx, remotes: Sequence[str]) -> CallToolResult:
+    """Sync with configured remotes, without consenting to publish.
+
+    A cancelled call stops waiting; the sync itself continues to its end.
+    """
+
+    def job() -> CallToolResult:
+        from gitmem.sync import consent_messages
+        from gitmem.sync import sync_remotes as operation
+
+        with session.environment() as at:
+            synced = operation.sync(at.store(), remotes, configured_only=True)
+            consent_messages.reword_for_agent(synced)
+            answer = tool_results.of(
+                synced,
+                upkeep.sync(synced),
+                peers=any(each.records for each in synced.remotes),
+                whole="gitmem doctor",
+            )
+            return tool_results.with_notice(at, answer)
+
+    what = f"syncing with {'the named remotes' if remotes else 'the default remote'}"  # a URL may contain a password
+    began = time.monotonic()
+    await ctx.report_progress(0, None, what)
+    running = asyncio.wrap_future(network.submit(job))
+    while not (await asyncio.wait({running}, timeout=PROGRESS_SECONDS))[0]:
+        await ctx.report_progress(time.monotonic() - began, None, what)
+    await ctx.report_progress(time.monotonic() - began, None, "done")
+    return running.result()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from merge_driver.marked import MARK, MarkedBlock
+from merge_driver.install import MARK, MarkedBlock
 
 BODY = b"\tdriver = x # ours\n"
 _PIECES = st.sampled_from(

@@ -11,7 +11,7 @@ import pytest
 
 from gitmem.git import packing
 from gitmem.log import ref_checks, tree_union
-from gitmem.sync import push
+from gitmem.sync import exchange
 from gitmem.trust import sender_tables
 
 from . import adversary
@@ -91,7 +91,7 @@ def swap_anyway(git: MemoryGit, name: str, old: str | None, new: str, why: str) 
 BROKEN = {
     "a union that keeps the greater file": (tree_union, "union", lambda *contents: max(contents)),
     "a swap that does not compare": (MemoryGit, "swap", swap_anyway),
-    "outboxes that nobody deletes": (push, "_delete_merged", lambda *args: None),
+    "outboxes that nobody deletes": (exchange, "_delete_merged", lambda *args: None),
 }
 
 
