@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .commit_thread import BackgroundCommits
     from .importers.lumenflow.import_result import Imported
     from .memory_api import Memory
-    from .overlap.overlaps import Overlaps
+    from .overlap.compare import Overlaps
     from .signals.change_watcher import StopWatching
     from .signals.gate import Gate
     from .signals.inbox_answer import InboxResult

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitmem.agents import edited_paths, session_notices
-from gitmem.claims import edit_overlaps, edit_warnings, published_edits
+from gitmem.claims import edit_overlaps, edit_warnings
 from gitmem.clients.hooks import hook_state
 from gitmem.clients.hooks.events import READS, REFUSES
 
@@ -62,4 +62,4 @@ def notice(at: Environment) -> None:
         kept_edits.read(store)
         edit_overlaps.note(store)
         for session_id in edited_paths.sessions_here(store):
-            published_edits.publish(store, session_id)
+            edit_overlaps.publish(store, session_id)

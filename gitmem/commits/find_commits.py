@@ -10,7 +10,7 @@ import time
 
 from .. import atomic_write, state_files
 from ..agents import caller as callers
-from ..agents import commit_stamps, heartbeats
+from ..agents import commit_stamps, heartbeats, own_sessions
 from ..errors import GitmemError
 from ..git import commit_facts, reflog
 from ..log.entry import CommitMessage
@@ -18,10 +18,10 @@ from ..log.lines import format_at
 from ..mailbox.delivery_lock import delivery_lock
 from ..records import ids
 from ..sessions.session_fields import recordable_branch
+from ..tasks import held_at
 from . import commit_view, hook_notes
 from .hook_notes import NamedSessions, was_open
 from .made_by import NONE
-from .work_then import WorkThen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ..git.reflog import Entry
     from ..records.record_types import CommitFields
     from ..store import Store
+    from ..tasks.fold import FoldedTask
 
     Made = tuple[Entry, CommitFacts, "Origin", str, Caller]
 
@@ -46,6 +47,8 @@ ACTIVE_MICROS = 24 * 3600 * 1_000_000
 SECOND = 1_000_000
 
 STEPS_MAX = 200  # commits of one rebase that are compared by their patch ids
+
+TICK = 20_000  # by which the times of files are behind, at most: kernels count them in ticks
 
 
 class Clues:
@@ -392,3 +395,46 @@ class Rewrites:
         missing = [oid for oid in list(known)[:STEPS_MAX] if oid not in self._patches]
         self._patches.update(commit_facts.patch_ids(self._common, missing, self._seconds))
         return {oid: self._patches[oid] for oid in known if oid in self._patches}
+
+
+class WorkThen:
+    """The work of sessions at the times of their commits, in the worktree of a store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: dict[tuple[str, int, int], tuple[str | None, str | None]] = {}
+        self._tasks: dict[str, FoldedTask | None] = {}
+
+    def of(self, who: Caller, commit: str, committed: int) -> tuple[str | None, str | None]:
+        """Return the task and the work unit that a session had while a commit was made; None for what is not certain.
+
+        Args:
+            who: The session.
+            commit: The commit.
+            committed: The time of its committer, in seconds.
+        """
+        session = who.session_id
+        if session is None:
+            return None, None
+        time = self._time(commit, committed)
+        if (session, *time) not in self._known:
+            self._known[session, *time] = self._work(who.reader, session, *time)
+        return self._known[session, *time]
+
+    def _time(self, commit: str, committed: int) -> tuple[int, int]:
+        """Return from when to when a commit was made: git tells the second, the file of the commit tells more."""
+        first, last = committed * SECOND, (committed + 1) * SECOND - 1
+        written = commit_facts.written_at(self._store.repo.common, commit)
+        if written is not None and first <= written <= last:
+            first, last = written, written + TICK
+        now = self._store.now()
+        return min(first, now), min(last, now)
+
+    def _work(self, reader: str, session: str, first: int, last: int) -> tuple[str | None, str | None]:
+        db = self._store.db()
+        before, after = (own_sessions.fields_at(db, session, at) for at in (first, last))
+        same = {name: value for name, value in before.items() if after.get(name) == value}
+        task = same.get("task_id")
+        if task is None and "task_id" not in {*before, *after}:
+            task = held_at.only_held_at(db, (reader, session), first, last, known=self._tasks)
+        return task, same.get("wu_id")

@@ -5,19 +5,20 @@ A ref that fails is left out and reported. It never blocks the other refs.
 
 from __future__ import annotations
 
+import heapq
 import math
 
 from ..git import partial
 from ..git.fork_point import STEPS_MAX, STEPS_MIN, HistoryWalk
 from ..git.separate_fetch import is_too_much
-from . import left_out, log_refs, reading_order, ref
+from . import left_out, log_refs, ref
 from .check_budget import LIMITS, LimitExceeded, Rejected
 from .replaced_project_ids import LOST_PROJECTS, ProjectIds, projects_of
 from .tree_checks import TreeCheck
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 
     from ..git.plumbing import Git
     from ..git.port import Commit
@@ -73,7 +74,7 @@ class RefCheck:
         }
         self.trees.prefetch_sizes(there, known)
         tips = [oid for oid in dict.fromkeys(refs.values()) if oid in there]
-        sizes = reading_order.sizes(self.trees, tips, known, self._known_trunk().is_near)
+        sizes = history_sizes(self.trees, tips, known, self._known_trunk().is_near)
         return sorted(refs.items(), key=lambda item: sizes.get(item[1], math.inf))
 
     def admit(self, refs: Mapping[str, str]) -> list[LogTip]:
@@ -275,3 +276,55 @@ def _has_other_base(git: Git, outbox: str, shared: str) -> bool:
         return line is None or (bool(line) and git.commit(line[0]).parents == [ref.genesis(outbox)])
     except KeyError:
         return False
+
+
+def history_sizes(
+    check: TreeCheck, tips: Iterable[str], known: Sequence[str], is_known: Callable[[str], bool]
+) -> dict[str, float]:
+    """Return the number of new bytes that each commit leads to; infinite if a check fails.
+
+    Args:
+        known: Trees whose files are not new.
+        is_known: Returns whether a commit is in a history that passed.
+    """
+    found: dict[str, float] = {}
+    waiting: list[tuple[int, int, str, Generator[int, None, int]]] = [
+        (0, at, oid, _measure(check, oid, known, is_known)) for at, oid in enumerate(tips)
+    ]
+    while waiting:
+        size, at, oid, steps = heapq.heappop(waiting)
+        try:
+            heapq.heappush(waiting, (size + next(steps), at, oid, steps))
+        except StopIteration as done:
+            found[oid] = size + done.value
+        except (Rejected, KeyError):
+            found[oid] = math.inf
+    return found
+
+
+def _measure(
+    check: TreeCheck, tip: str, known: Sequence[str], is_known: Callable[[str], bool]
+) -> Generator[int, None, int]:
+    """Yield the size of each commit and tree before it is read; return the size of the new files.
+
+    The files of the commit's base count too, because an outbox is compared with it. A history whose end is not reached
+    counts as the largest that is read, so that a long one comes after all that are known to be short.
+    """
+    trees: list[str] = []
+    at, ended, unread = tip, False, check.limits.history_bytes
+    for _ in range(STEPS_MIN):
+        commit = yield from check.measure_commit(at)
+        trees = trees or [commit.tree]
+        if ended or len(commit.parents) != 1:
+            trees.append(commit.tree)
+            unread = 0 if ended or not commit.parents else unread
+            break
+        (at,) = commit.parents
+        if at == ref.genesis(at):
+            unread = 0
+            break
+        ended = is_known(at)
+    files = unread
+    for tree in dict.fromkeys(trees):
+        files += yield from check.measure(tree, known)
+    return files

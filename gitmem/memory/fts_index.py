@@ -45,7 +45,7 @@ DDL = (
     # The session and the time of a node tell which nodes are beside it.
     f"CREATE TABLE {ROWS} (row INTEGER PRIMARY KEY, id TEXT UNIQUE, session TEXT, created INTEGER)",
     f"CREATE INDEX {ROWS}_session ON {ROWS} (session, created, id) WHERE session IS NOT NULL",
-    # Words as they are written, with the number of nodes that have them, for `similar_words`.
+    # Words as they are written, with the number of nodes that have them, for `search`.
     f"CREATE TABLE {VOCABULARY} (word TEXT PRIMARY KEY, nodes INTEGER) WITHOUT ROWID",
 )
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from .groups import Group
+    from .bulk import Group
     from .kinds import (
         Access,
         Audit,
@@ -70,9 +70,9 @@ __all__ = [
 
 def read_groups(lines: Sequence[bytes]) -> list[Group]:
     """Return the records of many lines: see `groups.read_groups`."""
-    from . import groups
+    from . import bulk
 
-    return groups.read_groups(lines)
+    return bulk.read_groups(lines)
 
 
 def _read_kind(kind: str, line: bytes) -> Any:

@@ -10,19 +10,22 @@ from ..errors import RemoteError, UsageError
 from ..git.localize_objects import localize
 from ..git.port import Draft
 from ..git.remotes import without_credentials
+from ..git.separate_fetch import MISSING
 from ..log import log_refs, ref, tree_union, wal_files
 from ..log.committer import notify_moved
 from ..log.ref_checks import FOREIGN as FOREIGN_LOG
-from ..log.ref_checks import FOREIGN_WHY, RefCheck
+from ..log.ref_checks import FOREIGN_WHY, INVALID, RefCheck
 from ..log.squash import squash
+from ..log.tree_checks import TreeCheck
 from ..moved_back import FIX
-from . import accepted, outbox, read_remote, rebase, repair_remote
+from . import accepted, outbox, read_remote, rebase
 from .remote import Remote, display_name, is_related, log_tips, projects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from ..log.left_out import LeftOut
     from ..log.local_log import LocalLog
     from ..log.log_refs import LogTip
     from .outbox import Outbox
@@ -33,6 +36,8 @@ FETCHING, UNITING = "fetching from", "uniting with"  # the steps for each remote
 PAUSE_SECONDS = 0.2  # upper bound of the first pause; it doubles with each attempt
 
 DELETES_MAX = 200  # in one push: the length of a command line is limited
+
+_NO_TIP = "This clone has no valid tip of it: repair it from a clone that synced with it before."
 
 
 def exchange(  # noqa: C901  (the steps of an exchange, in order)
@@ -84,7 +89,7 @@ def exchange(  # noqa: C901  (the steps of an exchange, in order)
     for remote in found:
         _show_step(log, remote, found, FETCHING)
         read_remote.read(remote, timeout, allow_foreign=allow_foreign)
-        if repair and repair_remote.repair(log, remote, timeout, force=force):
+        if repair and repair_remote(log, remote, timeout, force=force):
             read_remote.read(remote, timeout, allow_foreign=allow_foreign)
     if not push:
         _refuse_foreign(found)
@@ -503,3 +508,81 @@ def _delete_merged(log: LocalLog, remote: Remote, tip: str, timeout: float) -> N
     except RemoteError as error:
         if error.code == "refused":
             remote.learn_keeps_refs()
+
+
+def repair_remote(log: LocalLog, remote: Remote, timeout: float, *, force: bool) -> bool:
+    """Move the shared ref to a valid tree again; return whether it was moved.
+
+    If only the tree is bad and the history can be fetched, push a commit on top with the tree of the local log. If not,
+    or if clones would leave out that commit too, force-push the last accepted tip, but only if the ref is still at the
+    bad commit.
+
+    Args:
+        force: Whether the user has agreed to a forced push.
+
+    Raises:
+        UsageError: `repair-needs-yes`; nothing was pushed.
+    """
+    found, local = remote.blocked, log.git.tip(ref.LOG_REF)
+    if remote.state:
+        return False
+    if found is None or found.kind != INVALID or found.why == MISSING:
+        remote.add_sentence(f"The log on {remote.name} needs no repair." if found is None else "")
+        return False
+    if not remote.may_send:
+        remote.add_sentence(
+            f"A repair pushes, and nobody agreed to publish there: gitmem sync --publish --repair {remote.shown_name}"
+        )
+        return False
+    if local is None:
+        remote.add_sentence(_NO_TIP)
+        return False
+    base = remote.shared()
+    new = _repair_commit(log, remote, found.commit, local)
+    forced = new is None
+    if forced and base is None:
+        remote.add_sentence(_NO_TIP)
+        return False
+    if forced and not force:
+        _ask(log, remote, found, base.oid if base is not None else "")
+    new = new or (base.oid if base is not None else "")
+    try:
+        done = log.network.push(remote.url, new, found.ref, found.commit, timeout, force=forced)
+    except RemoteError as error:
+        remote.fail(error)
+        return False
+    if done == "pushed":
+        remote.add_sentence(f"Repaired {found.ref} of {remote.name}: it was at {found.commit[:12]}.")
+    return done == "pushed"
+
+
+def _repair_commit(log: LocalLog, remote: Remote, bad: str, local: str) -> str | None:
+    """Return a commit on the bad one with the tree of the local log; None if other clones would leave it out too."""
+    if bad in dict(remote.unfetchable.values()) or not _is_rooted(log, bad):
+        return None
+    who = log.signature()
+    draft = Draft({}, who, who, "Repair the tree of the log\n", tree=log.git.commit(local).tree)
+    new = log.git.write([draft], bad)[0]
+    known = [oid for name in (ref.PUBLISHED_REF, ref.LOG_REF) if (oid := log.git.tip(name)) is not None]
+    check = RefCheck(log, remote.accepted, known)
+    check.trees = TreeCheck(log.git, set())  # with the limits: other clones have not lifted them
+    return new if check.check(ref.BRANCH, new) is not None else None
+
+
+def _ask(log: LocalLog, remote: Remote, found: LeftOut, good: str) -> None:
+    """Raise UsageError: the user has to agree to a forced push."""
+    options = ["--repair", "--yes", *(["--allow-large"] if log.allow_large else [])]
+    raise UsageError(
+        f"The repair would replace {found.commit[:12]} by {good[:12]} at {found.ref} of {remote.shown_name} with a "
+        "forced push. Nothing was pushed.",
+        hint="Content that only the replaced commit has is lost there. Confirm with --yes.",
+        code="repair-needs-yes",
+        next=[f"gitmem sync {' '.join(options)} {remote.shown_name}"],
+    )
+
+
+def _is_rooted(log: LocalLog, oid: str) -> bool:
+    try:
+        return log_refs.is_rooted(log, oid, [])
+    except KeyError:
+        return False

@@ -10,15 +10,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.agents import edited_paths, session_notices
-from gitmem.claims import (
-    claim_list,
-    claim_work,
-    edit_overlaps,
-    local_state,
-    published_edits,
-    renewals,
-    standing_claims,
-)
+from gitmem.claims import claim_list, claim_work, edit_overlaps, local_state, renewals, standing_claims
 from gitmem.sessions import lifecycle, roster
 from gitmem.store import Store
 from tests.sandbox import MINUTE, Agent, Clock, carry, open_store, worktree
@@ -267,15 +259,15 @@ def test_edits_are_published_only_if_the_setting_says_so(store: Store, repo: Pat
     edited_paths.note_edit(store, session, [*names, "untracked.py"])
     edit_overlaps.note(store)
 
-    assert published_edits.publish(store, session) is None
+    assert edit_overlaps.publish(store, session) is None
     subprocess.run(["git", "config", "gitmem.claims", "publish"], cwd=repo, check=True)
     fresh = open_store(repo, clock)
-    claim = published_edits.publish(fresh, session)
+    claim = edit_overlaps.publish(fresh, session)
     assert claim is not None
     (found,) = [each for each in standing_claims.standing(fresh) if each.id == claim]
     assert (found.claim.record["paths"], found.claim.record["mode"]) == (["src/a.py"], "shared")
     assert found.claim.owner == (bohr.reader, session)
-    assert published_edits.publish(fresh, session) is None
+    assert edit_overlaps.publish(fresh, session) is None
 
 
 def test_no_agent_floods_the_log_with_what_it_edits(store: Store, repo: Path, clock: Clock) -> None:
@@ -289,12 +281,12 @@ def test_no_agent_floods_the_log_with_what_it_edits(store: Store, repo: Path, cl
     subprocess.run(["git", "config", "gitmem.claims", "publish"], cwd=repo, check=True)
     fresh = open_store(repo, clock)
     edit_overlaps.note(fresh)
-    made = [published_edits.publish(fresh, session) for _ in range(6)]
+    made = [edit_overlaps.publish(fresh, session) for _ in range(6)]
     assert [each is not None for each in made] == [True] * 4 + [False] * 2
     found = {each.id: each.claim.record["paths"] for each in standing_claims.standing(fresh)}
     assert [len(found[str(each)]) for each in made[:4]] == [64] * 4
-    clock.forward(published_edits.HOUR + 1)
-    assert published_edits.publish(fresh, session) is not None
+    clock.forward(edit_overlaps.HOUR + 1)
+    assert edit_overlaps.publish(fresh, session) is not None
 
 
 def test_a_worktree_in_which_nobody_works_is_nobodys_edit(store: Store, other: Store, repo: Path) -> None:

@@ -12,8 +12,9 @@ import pytest
 import gitmem
 from gitmem.api import Log
 from gitmem.errors import UsageError
-from gitmem.invocation import DEADLINE_SECONDS, worker
+from gitmem.invocation import DEADLINE_SECONDS
 from gitmem.invocation.runs import FunctionRun
+from gitmem.invocation.worker import ASIDE_ROWS, FOLDED_MAX, Candidates, Worker
 from gitmem.log.entry import CommitMessage
 from gitmem.log.lines import format_at
 from gitmem.store import wall_clock
@@ -137,7 +138,7 @@ def test_a_call_within_none_is_within_no_task(log: Log, other: Log) -> None:
 def test_tasks_that_nobody_can_take_keep_no_worker_from_the_others(log: Log, serve: Serve, kind: str) -> None:
     """Taken by a peer for a day, or not begun in time: each look of a worker goes on where the last one ended."""
     lines = []
-    for number in range(worker.FOLDED_MAX + 1):
+    for number in range(FOLDED_MAX + 1):
         fields: Any = {
             "task_id": f"task-0000{number}", "thread_id": "thread-0001", "message": "x", "agent": PRICES, "sender_identity": HOSTILE,
             "deadline": format_at(1) if kind == "late" else None,
@@ -230,9 +231,7 @@ def test_a_task_for_a_role_that_is_beyond_them_is_rejected_once_and_never_run(lo
     flood(log, open_tasks.OPEN_OF_CALLER_MAX, "sess-0004", agent="a:b:c")
     (one_more,) = flood(log, 1, "sess-0004", **role)
     task_work.reject(log.store, log.caller, one_more)
-    serves = worker.Worker(
-        log.store, lambda: bohr, lambda task: FunctionRun(str, task), stop=threading.Event()
-    )
+    serves = Worker(log.store, lambda: bohr, lambda task: FunctionRun(str, task), stop=threading.Event())
     now = log.store.now()
     for minutes in range(0, 30, 10):
         log.store.now = lambda minutes=minutes: now + minutes * 60 * 1_000_000  # type: ignore[method-assign, misc]
@@ -252,7 +251,7 @@ def test_no_number_of_open_tasks_is_read_at_once_and_each_has_its_turn(log: Log)
     log.store.record(lines, CommitMessage("A <a@example.org>", "tasks"))
     asked: list[str] = []
     log.store.db().set_trace_callback(asked.append)
-    found = worker.Candidates(log.store, rows_max=2)
+    found = Candidates(log.store, rows_max=2)
 
     def look() -> list[str]:
         seen = []
@@ -273,7 +272,7 @@ def test_no_number_of_open_tasks_is_read_at_once_and_each_has_its_turn(log: Log)
     )
     served = [task for _ in range(4) for task in found.look(worker, [], lambda _: True)]
     assert [each.record["task_id"] for each in served] == ["task-new0"]
-    fresh = worker.Candidates(log.store, rows_max=2)
+    fresh = Candidates(log.store, rows_max=2)
     fresh.serve(
         next(fresh.look(worker, [], lambda _: True))
     )  # the other one of these two waits for the next round
@@ -291,8 +290,8 @@ def test_no_number_of_tasks_set_aside_is_remembered(log: Log) -> None:
     fields: Any = {"thread_id": "thread-0001", "message": "x", "agent": PRICES, "sender_identity": HOSTILE}
     lines = [log.store.line("task", {**fields, "task_id": f"task-{number:05}"}) for number in range(30)]
     log.store.record(lines, CommitMessage("A <a@example.org>", "tasks"))
-    found = worker.Candidates(log.store, rows_max=1)
+    found = Candidates(log.store, rows_max=1)
     for _ in range(31):
         for task in found.look(worker, [], lambda _: True):
             found.set_aside(task)
-        assert len(found._aside) <= worker.ASIDE_ROWS + 1
+        assert len(found._aside) <= ASIDE_ROWS + 1

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.memory import edit, fts_index, search, similar_words
+from gitmem.memory import edit, fts_index, search
 
 from ..sandbox import HOUR, MINUTE, carry, new_repo
 from .desk import Desk, raw
@@ -174,7 +174,7 @@ def test_of_several_similar_words_the_most_frequent_counts(desk: Desk) -> None:
     more = {desk.write("the server"), desk.write("a server")}
 
     assert set(ids(desk, "serverr")) == more
-    assert similar_words.find(desk.store.db(), ["sarver"], lambda word: True) == {"sarver": "server"}
+    assert search.find_similar(desk.store.db(), ["sarver"], lambda word: True) == {"sarver": "server"}
 
 
 @pytest.mark.parametrize("hidden", ["deleted", "archived", "filtered"])

@@ -10,7 +10,7 @@ import pytest
 
 from gitmem.agents.caller import Caller, CallerClaims, find
 from gitmem.errors import UsageError
-from gitmem.memory import edit, load, promote, relations, summarize, superseded, triage, work_unit_spec
+from gitmem.memory import edit, load, promote, relations, summarize, superseded, triage
 from gitmem.sessions import lifecycle
 from gitmem.store import Store
 
@@ -181,14 +181,14 @@ def test_two_clones_that_make_different_units_agree_on_one(
 
 
 def test_next_unit_is_after_every_one_that_the_log_names(store: Store) -> None:
-    assert work_unit_spec.next_unit(store.db()) == "WU-1"
+    assert triage.next_unit(store.db()) == "WU-1"
     started = lifecycle.start(store, CallerClaims(), name="Planck", wu="WU-3")
-    assert work_unit_spec.next_unit(store.db()) == "WU-4"
+    assert triage.next_unit(store.db()) == "WU-4"
     edit.create(store, acting(store, started), "x", wu="WU-5")
-    assert work_unit_spec.next_unit(store.db()) == "WU-6"
+    assert triage.next_unit(store.db()) == "WU-6"
     triage.promote(store, me(store), note(store), wu="WU-12")
     note(store, wu="OTHER-99")
-    assert work_unit_spec.next_unit(store.db()) == "WU-13"
+    assert triage.next_unit(store.db()) == "WU-13"
 
 
 def test_lane_is_that_of_the_node_then_that_of_the_session(store: Store) -> None:
@@ -212,7 +212,7 @@ def test_lane_is_that_of_the_node_then_that_of_the_session(store: Store) -> None
     ],
 )
 def test_title_is_the_first_sentence(text: str, title: str) -> None:
-    assert work_unit_spec.first_sentence(text) == title
+    assert triage.first_sentence(text) == title
 
 
 def test_archive_takes_a_reason_and_leaves_what_was_hidden(store: Store) -> None:

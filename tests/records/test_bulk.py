@@ -10,8 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gitmem import records
-from gitmem.records import groups
-from gitmem.records.groups import read_or_none
+from gitmem.records import bulk
+from gitmem.records.bulk import read_or_none
 from tests.profiles import up_to
 
 from .test_fast_validate import VALUES
@@ -117,10 +117,10 @@ def test_lines_that_are_plainly_right_are_read_together(monkeypatch: pytest.Monk
     """Only an odd one is read by itself."""
     alone: list[bytes] = []
     monkeypatch.setattr(
-        groups, "read_alone", lambda lines, numbers: alone.extend(map(lines.__getitem__, numbers)) or []
+        bulk, "read_alone", lambda lines, numbers: alone.extend(map(lines.__getitem__, numbers)) or []
     )
     many = [written("signal", {**SIGNAL, "message": f"m {number}"}) for number in range(100)]
-    ((_, numbers, *_),) = groups.read_groups([*many, GOOD[2]])
+    ((_, numbers, *_),) = bulk.read_groups([*many, GOOD[2]])
     assert (len(numbers), alone) == (100, [GOOD[2]])
 
 

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from gitmem.memory.promote import Promoted
     from gitmem.memory.sources import Indexed
     from gitmem.memory.summarize import Summarized
-    from gitmem.memory.triage import PromotedToUnit, Triaged
-    from gitmem.memory.work_unit_spec import WorkUnitSpec
+    from gitmem.memory.triage import PromotedToUnit, Triaged, WorkUnitSpec
 
 
 def promoted(found: Promoted) -> list[str]:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ...errors import UsageError
 from ...log import log_refs, ref, tree_union
+from ...roles import roles_file
+from ...sessions import role_list
 from ...sync import autosync, consent_messages, remote, whereabouts
 from ...text.shell_quote import command
 from ..findings import SYNC, Check, Finding, note, problem
 
 OFF = (autosync.OFF, "false", "no", "0", "")
 MAY_PASS = ("offline", "rejected", "timeout", "empty")
+
+FILE, UNKNOWN = "roles-file", "unknown-role"
+COMMAND = "gitmem role check"
 
 
 class Autosync(Check):
@@ -103,3 +108,42 @@ class LeftOutboxes(Check):
             except KeyError:
                 continue  # reported by the check of the copies of remote refs
         return left
+
+
+class RoleFiles(Check):
+    """Entries of `.gitmem/roles.toml` and agent files of clients that do not count: one finding for all."""
+
+    codes = (FILE,)
+
+    def check(self) -> Iterator[Finding]:
+        problems = role_list.check(self.store).problems
+        if problems:
+            yield note(
+                FILE,
+                _first([each.text for each in problems]),
+                problems[0].path,
+                "This entry or file does not count; everything else does. Correct it.",
+                COMMAND,
+            )
+
+
+class UnknownRoles(Check):
+    """Sessions whose role or responsibility is not in the vocabulary here, or whose alias has another role now."""
+
+    codes = (UNKNOWN,)
+
+    def check(self) -> Iterator[Finding]:
+        found = role_list.check(self.store).unknown
+        if found:
+            yield note(
+                UNKNOWN,
+                _first(found),
+                roles_file.FILE,
+                f"It is kept and shown. If it is meant, add it to {roles_file.FILE}.",
+                COMMAND,
+            )
+
+
+def _first(found: Sequence[str]) -> str:
+    """Return the first sentence with the number of others."""
+    return found[0] + (f" {len(found) - 1} more." if found[1:] else "")
