@@ -45,23 +45,6 @@ class HookInput:
         saves: Whether to write a checkpoint: so many tool calls have been counted since the last.
     """
 
-    __slots__ = (
-        "again",
-        "client",
-        "cwd",
-        "edited",
-        "event",
-        "fields",
-        "folder",
-        "in_subagent",
-        "kind",
-        "name",
-        "notices_edits",
-        "saves",
-        "session",
-        "source",
-    )
-
     def __init__(self, client: str, event: str, kind: str, fields: Mapping[str, object]) -> None:
         self.client = client
         self.event = event

@@ -18,8 +18,6 @@ class HookTimer:
         state: The folder of gitmem's own files, once it is known and exists.
     """
 
-    __slots__ = ("_deadline", "_is_background", "_name", "_parent", "_seconds", "state")
-
     def __init__(self, name: str, seconds: float, *, is_background: bool = False) -> None:
         self._name = name
         self._is_background = is_background

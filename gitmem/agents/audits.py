@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ..log.entry import CommitMessage
-    from ..log.local_log import Appended
     from ..records.record_types import AuditFields, AuditRecord
     from ..store import Store
     from .caller_identity import Caller
@@ -31,33 +30,6 @@ class Audit:
         self.id = id
         self.line = line
         self.message = message
-
-
-def record(
-    store: Store,
-    caller: Caller,
-    action: str,
-    past: str,
-    reason: str,
-    *,
-    wu: str | None,
-    initiative: str | None = None,
-    signal_ids: Sequence[str] = (),
-    allow_secret: bool = False,
-) -> tuple[str, Appended]:
-    """Record that a caller passes a rule; see `prepare`.
-
-    Returns:
-        The id of the audit, and where it was recorded.
-
-    Raises:
-        UsageError: The reason is invalid (RecordError, SecretError). Nothing was written.
-        StoreError: The audit can't be recorded.
-    """
-    audit = prepare(
-        store, caller, action, past, reason, wu=wu, initiative=initiative, signal_ids=signal_ids, allow_secret=allow_secret
-    )  # fmt: skip
-    return audit.id, store.record([audit.line], audit.message)
 
 
 def prepare(

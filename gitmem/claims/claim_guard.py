@@ -145,8 +145,9 @@ def _pass(store: Store, caller: Caller, blocks: Sequence[StandingClaim], reason:
     """Record that a caller passes claims, and why; return the audit's id."""
     named = ", ".join(each.id for each in blocks[:20])
     what = f"{blocks[0].who}'s claim on {paths_text(blocks[0].claim.record['paths'])}"
-    id, _ = audits.record(store, caller, audits.CLAIM, what, f"{reason} ({named})", wu=caller.wu_id)
-    return id
+    audit = audits.prepare(store, caller, audits.CLAIM, what, f"{reason} ({named})", wu=caller.wu_id)
+    store.record([audit.line], audit.message)
+    return audit.id
 
 
 def _check_reason(anyway: str | None) -> None:

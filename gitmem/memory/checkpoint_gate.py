@@ -58,10 +58,11 @@ def end_session(
         missing = f"{sanitize(unit)} has no checkpoint"
         if reason is not None:
             lifecycle.end_line(store, caller, summary, allow_secret=allow_secret)  # refuses before the audit
-            audit_id, _ = audits.record(
+            audit = audits.prepare(
                 store, caller, audits.CHECKPOINT_GATE, "no checkpoint", reason, wu=unit, allow_secret=allow_secret
             )  # fmt: skip
-            warning = f"{missing}; the reason is recorded ({audit_id})."
+            store.record([audit.line], audit.message)
+            warning = f"{missing}; the reason is recorded ({audit.id})."
         elif _mode(store) == BLOCK:
             raise _refusal(missing, unit)
         else:

@@ -209,7 +209,7 @@ def _pass(
     store: Store, caller: Caller, found: Gate, ids: Sequence[str], reason: str, allow_secret: bool
 ) -> None:
     """Pass the closed gate: record an audit."""
-    audit_id, appended = audits.record(
+    audit = audits.prepare(
         store,
         caller,
         audits.GATE,
@@ -220,8 +220,9 @@ def _pass(
         signal_ids=ids[:NAMED_MAX],
         allow_secret=allow_secret,
     )
+    appended = store.record([audit.line], audit.message)
     found.open = found.passed = True
-    found.audit_id, found.commit, found.recorded = audit_id, appended.commit, True
+    found.audit_id, found.commit, found.recorded = audit.id, appended.commit, True
 
 
 def pass_command(wu: str) -> str:
