@@ -43,7 +43,7 @@ FAR = f"x:{'b' * 100}:{'c' * 99}"
 COMMANDS: tuple[tuple[str, ...], ...] = (
     ("log",), ("log", "--from", "Planck"), ("inbox", "--count"), ("gate", "--wu", "WU-1"), ("roster",), ("roster", "--all"), ("roster", "Plnck"),
     ("whoami",), ("session", "list"), ("session", "list", "--all"), ("name", "list"), ("thread", "THREAD"),
-    ("converged", "THREAD"), ("converged", "THREAD", "--strict"), ("show", "SIGNAL"), ("mem", "show", "NODE"),
+    ("converged", "THREAD"), ("converged", "THREAD"), ("show", "SIGNAL"), ("mem", "show", "NODE"),
     ("mem", "list"), ("mem", "list", "--wu", "WU-1"), ("mem", "ready", "--wu", "WU-1"), ("mem", "search", "find c"),
     ("mem", "context", "--wu", "WU-1"), ("mem", "recover"), ("mem", "profile"), ("mem", "triage"), ("mem", "access"),
     ("mem", "export"), ("agents-md",), ("inbox", "--for", ME), ("inbox", "--all", "--limit", "50"),
@@ -61,7 +61,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
 # and take in the log of a remote (`sync`), and `doctor` reads everything: docs/decisions/0081 has the figures.
 COSTLY: dict[str, tuple[tuple[str, ...], ...]] = {
     "deep_replies": (("inbox", "--for", ME), ("thread", "THREAD"), ("converged", "THREAD")),
-    "dense_after": (("thread", "THREAD"), ("converged", "THREAD", "--strict")),
+    "dense_after": (("thread", "THREAD"), ("converged", "THREAD")),
     "many_recipients": (("thread", "THREAD"), ("converged", "THREAD")),
     "one_id": (("thread", "THREAD"), ("show", "SIGNAL")),
     "keyed_id": (("inbox", "--for", ME), ("thread", "THREAD")),

@@ -36,7 +36,7 @@ REPLY = re.compile(r"To agree: gitmem reply (sig-\w+) agreed --agree")
 def random_thread(number: int) -> list[dict[str, Any]]:
     """A proposal, and up to twelve answers whose writers have seen some of what was said before."""
     draw = random.Random(number)
-    thread, unit = f"thread-{number:08}", f"WU-{number}"
+    thread, unit = f"thread-{number:08}", f"WU-{number // 10}"
     asked = list(PARTIES[1 : draw.choice((2, 3, 3, 3))])
     if draw.random() < 0.1:
         asked = draw.choice(([], [PARTIES[0]]))
@@ -85,6 +85,9 @@ class Places:
         self.owed = {
             (reader, signal.id) for reader, signal, _ in owed(db, ManyThreads(db, Selection(store), 100_000))
         }
+        self.blocking: dict[
+            tuple[str, str], set[str]
+        ] = {}  # by reader and work unit, of which ten threads are
         self.inbox: dict[str, dict[str, Any]] = {}
         self.open: dict[str, set[str]] = {}
         self.listed: dict[str, set[str]] = {}
@@ -185,8 +188,7 @@ class Places:
             id for each in mine for id in REPLY.findall(self.inbox[who][each].get("reply_line", ""))
         }
         assert asked_by_line == {id for id in asks if self.inbox[who][id]["intent"] != "AGREE"} | again
-        _, blocking = gate.look(self.store, caller, said[0]["wu_id"], ())
-        assert asks | every <= {*blocking}
+        assert asks | every <= self.blocks(who, said[0]["wu_id"])
         asking = {each["signal_id"] for each in said if each["requires_ack"] or each["intent"] in ASKS}
         force = {each.signal_id for each in found.in_force}
         if who in found.pending and len(force) == 1 and force <= asking:
@@ -197,6 +199,11 @@ class Places:
         }
         delivered = shown.signals[0]["delivery"]
         assert {reader: state for reader, state in recorded.items() if reader in delivered} == delivered
+
+    def blocks(self, who: str, wu: str) -> set[str]:
+        if (who, wu) not in self.blocking:
+            self.blocking[who, wu] = {*gate.look(self.store, self.callers[who], wu, ())[1]}
+        return self.blocking[who, wu]
 
 
 def _caller(identity: str) -> Caller:
