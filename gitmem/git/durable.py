@@ -6,6 +6,13 @@ import os
 
 from ..errors import StoreError
 
+KEPT = "Earlier records are kept."
+# What gitmem and its git write to; the last two are folders of files.
+_WRITTEN = (
+    *("gitmem", "gitmem/key", "objects", "objects/pack", "refs", "logs", "logs/refs"),
+    *("refs/gitmem", "logs/refs/gitmem"),
+)
+
 
 def fsync_dir(path: str) -> None:
     """Sync a folder to make the names in it durable. Ignore folders that are missing or cannot be synced."""
@@ -55,9 +62,36 @@ def break_stale_lock(common: str, ref: str, age_seconds: float) -> bool:
     return True
 
 
-def failed(what: str, error: OSError) -> StoreError:
-    """Return the error for a file of git's that could not be read or written."""
-    return StoreError(
+def left_by_another(common: str, outcome: str = "Nothing was recorded.") -> StoreError | None:
+    """Return the error for what another user, such as root in a container, left to itself in this user's git folder; None if there is nothing.
+
+    Args:
+        outcome: The effect on the data, as a sentence.
+    """
+    from ..text.shell_quote import command
+
+    found, me = os.stat(common), os.geteuid()
+    paths = [os.path.join(common, *name.split("/")) for name in _WRITTEN if found.st_uid == me]
+    refs, logs = paths[-2:] or ("", "")
+    paths += [os.path.join(at, name) for at, folders, _ in os.walk(refs) for name in folders]
+    paths += [os.path.join(at, name) for at, folders, files in os.walk(logs) for name in folders + files]
+    for path in paths:
+        if not os.path.exists(path) or (owner := os.stat(path).st_uid) == me or os.access(path, os.W_OK):
+            continue
+        fix = command("sudo", "chown", "-R", f"{me}:{found.st_gid}", path)
+        return StoreError(
+            f"{path} belongs to user {owner}{' (root)' if not owner else ''}, and you ({me}) may not write there. {outcome}",
+            hint=f"A command that this user ran has made it, perhaps in a container. Give it back: {fix}",
+            code="read-only",
+            next=[fix],
+        )
+    return None
+
+
+def failed(what: str, error: OSError, common: str) -> StoreError:
+    """Return the error for a file of git's in a git folder that could not be read or written."""
+    denied = common and isinstance(error, PermissionError)
+    return (left_by_another(common, KEPT) if denied else None) or StoreError(
         f"{what}: {error.strerror or error}. Earlier records are kept.",
         hint="Check for a full disk, missing permissions or a read-only git folder.",
         code="store-files",

@@ -92,7 +92,7 @@ class Incoming:
                     file.write(os.fsencode(text + "\n"))
         except OSError as error:
             scratch.remove(self.folder)
-            raise durable.failed("Nothing can be fetched", error) from error
+            raise durable.failed("Nothing can be fetched", error, self.common) from error
 
     def __exit__(self, *_: object) -> None:
         packing.adopt(self.common, self._kept)
@@ -139,7 +139,7 @@ class Incoming:
                     if pack + end in names:
                         os.replace(os.path.join(theirs, pack + end), os.path.join(ours, pack + end))
         except OSError as error:
-            raise durable.failed("What was fetched could not be stored", error) from error
+            raise durable.failed("What was fetched could not be stored", error, self.common) from error
         durable.fsync_dir(ours)
 
     def move_refs(self, prefix: str, there: dict[str, str]) -> None:
@@ -169,5 +169,5 @@ class Incoming:
                 if done.code == 0 or (rows is gone and "packed-refs.lock" in done.err):
                     break  # only pruning needs that lock, and the user's git may have left it behind
                 if "cannot lock ref" not in done.err or attempt == 2:
-                    raise run.failure(["update-ref"], done)
+                    raise run.failure(["update-ref"], done, self.common)
                 time.sleep(0.05 * (attempt + 1))  # another sync of this clone is fetching

@@ -50,7 +50,9 @@ def localize(common: str, tip: str) -> None:
                 file.write("gitmem: the log's objects, which a gc here would leave to others\n")
         atomic_write.replace(state, f"{' '.join(tips)}\n{' '.join(packs)}\n".encode("ascii"))
     except OSError as error:
-        raise durable.failed("The log's objects could not be made this repository's own", error) from error
+        raise durable.failed(
+            "The log's objects could not be made this repository's own", error, common
+        ) from error
     for name in set(stale) - set(packs):
         atomic_write.remove_quietly(f"{pack}-{name}.keep")  # the next gc removes the pack
 

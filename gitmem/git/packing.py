@@ -55,7 +55,7 @@ def write(common: str, objects: Objects, id_length: int) -> str:
         durable.fsync_dir(packs)
     except OSError as error:
         remove(common, name)
-        raise durable.failed("Objects could not be written", error) from error
+        raise durable.failed("Objects could not be written", error, common) from error
     return name
 
 
@@ -155,7 +155,7 @@ def combine(common: str) -> int:
             if end != ".rev" or os.path.exists(made + end):
                 os.replace(made + end, os.path.join(packs, new + end))
     except OSError as error:
-        raise durable.failed("The log's packs could not be united", error) from error
+        raise durable.failed("The log's packs could not be united", error, common) from error
     durable.fsync_dir(packs)
     state_files.give_back(common)
     for name in chosen.keys() - {new}:

@@ -93,7 +93,7 @@ def update_ref(common: str, ref: str, old: str | None, new: str, why: str, also:
     args = [*DURABLE, "update-ref", "--no-deref", "--create-reflog", "-m", why, "--stdin", "-z"]
     done = run.run(common, args, input=os.fsencode(rows), env_extra=REFLOG_IDENTITY, check=False)
     if done.code != 0 and not lost_race(done.err):
-        raise run.failure(["update-ref"], done)
+        raise run.failure(["update-ref"], done, common)
     for ref, old, _ in moves if done.code == 0 else ():
         durable.fsync_ref_dir(common, ref, created=old is None)
     state_files.give_back(common)

@@ -192,8 +192,13 @@ def run(
     return result
 
 
-def failure(args: Sequence[str], result: Result) -> StoreError:
-    """Return the error for a failed git, with git's last line."""
+def failure(args: Sequence[str], result: Result, common: str = "") -> StoreError:
+    """Return the error for a failed git, with git's last line; for a git folder, who else owns what it could not write."""
+    from . import durable
+
+    denied = common and "Permission denied" in result.err
+    if denied and (found := durable.left_by_another(common, durable.KEPT)) is not None:
+        return found
     if "unknown repository extension" in result.err:
         what = " ".join(result.err.rpartition("extension")[2].split()).lstrip("s found:")
         return StoreError(

@@ -180,23 +180,9 @@ class LocalLog:
 
     def _unwritable(self) -> StoreError:
         """Return the error for a folder that this user may not write: what somebody else made in the user's own git folder, or all of it."""
-        from ..text.shell_quote import command
+        from ..git import durable
 
-        common, me = os.stat(self.repo.common), os.geteuid()
-        for folder in (self.repo.state, os.path.join(self.repo.common, "objects")):
-            if (
-                os.path.isdir(folder)
-                and (owner := os.stat(folder).st_uid) not in (me, common.st_uid)
-                and common.st_uid == me
-            ):
-                fix = command("sudo", "chown", "-R", f"{me}:{common.st_gid}", folder)
-                return StoreError(
-                    f"{folder} belongs to user {owner}{' (root)' if not owner else ''}, and you ({me}) may not write there. Nothing was recorded.",
-                    hint=f"A command that this user ran has made it, perhaps in a container. Give it back: {fix}",
-                    code="read-only",
-                    next=[fix],
-                )
-        return StoreError(
+        return durable.left_by_another(self.repo.common) or StoreError(
             f"{self.repo.common} cannot be written. Nothing was recorded.",
             hint="Ask its owner to let you write there (git config core.sharedRepository group), or use a clone of your own.",
             code="read-only",

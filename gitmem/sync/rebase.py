@@ -10,6 +10,7 @@ import os
 import time
 
 from ..errors import RemoteError, StoreError
+from ..git import durable
 from ..git.localize_objects import localize
 from ..git.port import Draft, TreeEntry
 from ..log import committer, ledger, log_refs, ref, tree_union
@@ -250,7 +251,7 @@ def take_lock(log: LocalLog) -> Lock:
         StoreError: `read-only`; nothing was changed.
     """
     if not log.make_state():
-        raise StoreError(
+        raise durable.left_by_another(log.repo.common, "Nothing was changed.") or StoreError(
             f"{log.repo.common} cannot be written. Nothing was changed.",
             hint="Correct its permissions, or sync from a process with write access.",
             code="read-only",

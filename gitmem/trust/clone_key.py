@@ -55,7 +55,10 @@ class CloneKey:
             StoreError: `clone-key`.
         """
         if self.damage:
-            raise StoreError(
+            from ..git import durable
+
+            common = os.path.dirname(os.path.dirname(self.path))
+            raise durable.left_by_another(common, "Nothing was written.") or StoreError(
                 f"Cannot use the clone key: {self.damage}. Nothing was written.",
                 hint=f"Restore {self.path} from a backup, or create a new key with `gitmem doctor --fix`.",
                 code="clone-key",
@@ -119,9 +122,9 @@ def read(state: str) -> CloneKey:
     except FileNotFoundError:
         found.is_missing = True
         return found
-    except PermissionError:
-        return found  # it belongs to another user of a shared repository: this user has no key
     except OSError as error:
+        if isinstance(error, PermissionError) and os.stat(os.path.dirname(state)).st_uid != os.geteuid():
+            return found  # it belongs to another user of a shared repository: this user has no key
         found.damage = f"cannot open {found.path} ({error.strerror})"
         return found
     try:

@@ -15,7 +15,7 @@ from gitmem.git.asked_config import RACY_NS
 from gitmem.git.packing import PACKS_MAX
 from gitmem.invocation import trusted_commands
 
-from .conftest import Desk, powerless, process
+from .conftest import Desk, Said, powerless, process
 from .peers import BRANCH, Town, git
 
 OWNER = 12_345
@@ -45,6 +45,10 @@ def any_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
     monkeypatch.setenv("GIT_CONFIG_SYSTEM", str(config))
     monkeypatch.delenv("GIT_CONFIG_NOSYSTEM")
+    for folder in tmp_path.parents:  # a git of the owner goes through them
+        if not folder.stat().st_mode & 0o001:
+            folder.chmod(folder.stat().st_mode | 0o011)
+    tmp_path.chmod(0o755)
 
 
 @pytest.mark.usefixtures("any_owner")
@@ -183,3 +187,34 @@ def test_roots_own_files_stay_roots(desk: Desk) -> None:
     assert trust.stat().st_uid == 0
     refused = process("serve-agent", "Rev", "--json", cwd=desk.repo, before=as_owner)
     assert refused.error["code"] == "not-trusted", "root's trust is not the owner's"
+
+
+LEFT = ("objects", "objects/pack", "refs/gitmem", "refs", "logs/refs/gitmem/log", "gitmem", "gitmem/key")
+
+
+@pytest.mark.parametrize("left", LEFT)
+@pytest.mark.usefixtures("any_owner")
+def test_the_owner_is_told_which_folder_root_has_left(left: str, desk: Desk) -> None:
+    """By plain git, too: its owner and the command that gives it back, which works. Nothing that was recorded is lost."""
+    give(desk.repo, OWNER)
+
+    def owners(*args: str, session: str = "") -> Said:
+        return process(*args, cwd=desk.repo, env={"GITMEM_SESSION": session}, before=as_owner)
+
+    ada = str(owners("session", "start", "--name", "Ada", "--json").json["session_id"])
+    assert owners("signal", "Tabs?", "--commit", session=ada).status == 0
+    path = desk.repo / ".git" / left
+    for each in (path, *path.rglob("*")) if path.is_dir() else (path,):
+        os.chown(each, 0, 0)
+        each.chmod(0o755 if each.is_dir() else 0o600 if each.name == "key" else 0o644)
+    fix = f"sudo chown -R {OWNER}:{OWNER} {path}"
+
+    told = owners("signal", "Spaces?", "--commit", session=ada)
+    assert f"{path} belongs to user 0 (root), and you ({OWNER}) may not write there." in told.out + told.err
+    assert told.status == 0 or told.next == [fix], told
+    assert fix in owners("doctor").next
+
+    give(path, OWNER)
+    assert owners("signal", "Commas?", "--commit", session=ada).status == 0
+    log = owners("log").out
+    assert "Tabs?" in log and "Commas?" in log and ("Spaces?" in log) == (told.status == 0)

@@ -98,7 +98,7 @@ class SteppingGit:
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
             self._clone.disk.refuse()
         except OSError as error:
-            raise durable.failed("Objects could not be written", error) from error
+            raise durable.failed("Objects could not be written", error, "") from error
         with inside(self._turns):
             result = act()
         self._turns.step(f"= {short(result)}")

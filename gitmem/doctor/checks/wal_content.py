@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 
 from ... import commit_process
+from ...git import durable
 from ...log import wal_files, wal_owner
 from ...log.wal import WriteAheadLog
 from ...log.wal_files import WalFile
@@ -27,7 +28,10 @@ class ReadOnlyFolder(Check):
 
     def check(self) -> Iterator[Finding]:
         repo = self.store.repo
-        if not is_writable(self.store):
+        left = durable.left_by_another(repo.common, durable.KEPT)
+        if left is not None:
+            yield problem("read-only", left.message, repo.common, left.hint, left.next[0])
+        elif not is_writable(self.store):
             yield note(
                 "read-only",
                 "The git folder is not writable: new records wait outside of it, and nothing can be repaired.",
