@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 
 from ..errors import RemoteError, StoreError
 from . import incoming, partial, queries, run, separate_fetch
@@ -79,11 +80,12 @@ class GitNetwork:
     Attributes:
         limits: Of what one fetch may bring.
         unlimited: Whether the user has lifted them.
+        clock: The seconds since the epoch.
     """
 
     def __init__(self, common: str, contains: Callable[[str, str], bool] | None = None) -> None:
         self.common = common
-        self.limits, self.unlimited = incoming.LIMITS, False
+        self.limits, self.unlimited, self.clock = incoming.LIMITS, False, time.time
         self._contains = contains or (lambda tip, oid: queries.is_ancestor(common, oid, tip))
 
     def fetch(
@@ -115,7 +117,7 @@ class GitNetwork:
         def look(*patterns: str) -> dict[str, str]:
             return self._list(url, timeout, patterns)
 
-        left, words = separate_fetch.fetch(into, ask, look, url, prefix, timeout, limits)
+        left, words = separate_fetch.fetch(into, ask, look, url, prefix, timeout, limits, self.clock())
         if words is not None:
             raise _offline(url, words)
 

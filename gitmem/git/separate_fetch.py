@@ -2,7 +2,8 @@
 
 One damaged, forbidden or huge object behind any ref makes git reject the whole fetch, and very many refs make it last
 too long. Then the shared refs are listed and fetched alone, then a limited number of outboxes in groups, which get smaller when
-git rejects one or is too slow. Commits that broke a fetch are remembered with the reason. Outboxes that were not
+git rejects one or is too slow. Commits that broke a fetch are remembered with the reason; one
+that took too long is fetched again after a growing pause. Outboxes that were not
 reached wait for the next sync.
 """
 
@@ -38,6 +39,10 @@ MISSING = "the remote does not have its objects"
 NOT_FETCHED = "it was not fetched yet"
 TOO_MUCH = "fetching it takes more than "  # the beginning of the reasons that do not say that it is invalid
 _SECONDS = " seconds"
+FIRST_PAUSE, LONGEST_PAUSE = 600, 86_400  # seconds until a slow outbox is fetched again: doubled at each try
+_AGAIN = re.compile(
+    r"(.*), next try after ([0-9]{1,12}), pause ([0-9]{1,6})"
+)  # the end of its row in the file
 _KNOWN = "git refused its objects in an earlier sync"
 _OUTBOX = re.compile(r"refs/(heads/gitmem-outbox-|gitmem/outbox/)([0-9a-f]{40}|[0-9a-f]{64})")
 _GONE = re.compile(r"couldn't find remote ref (\S+)")
@@ -67,11 +72,29 @@ class RefusedRef:
     refs are fetched separately.
     """
 
-    def __init__(self, common: str, prefix: str) -> None:
+    def __init__(self, common: str, prefix: str, now: float) -> None:
+        self._now = int(now)
         self._path = os.path.join(common, FOLDER, os.path.basename(prefix.rstrip("/")))
         self.exists = os.path.exists(self._path)
         rows = (row.partition(" ") for row in os.fsdecode(state_files.read(self._path)).splitlines())
         self.why = {oid: why or _KNOWN for oid, _, why in rows if len(oid) in (40, 64)}
+        self._again = {oid: again for oid, why in self.why.items() if (again := _AGAIN.fullmatch(why))}
+        self.why |= {oid: again[1] for oid, again in self._again.items()}
+
+    def is_due(self, oid: str) -> bool:
+        """Return whether a commit was refused for the time that it took, and its pause is over, or the clock was set back."""
+        again = self._again.get(oid)
+        return again is not None and not int(again[2]) - int(again[3]) <= self._now < int(again[2])
+
+    def _row(self, oid: str, why: str) -> str:
+        """Return how a reason is kept; that of a slow commit with the time of its next try."""
+        if not (why.startswith(TOO_MUCH) and why.endswith(_SECONDS)):
+            return why
+        again = self._again.get(oid)
+        if again is not None and not self.is_due(oid):
+            return again[0]
+        pause = min(2 * int(again[3]), LONGEST_PAUSE) if again is not None else FIRST_PAUSE
+        return f"{why}, next try after {self._now + pause}, pause {pause}"
 
     def save(self, found: Mapping[str, str], there: Iterable[str], *, wrong: bool) -> None:
         """Add commits, or remove the file if nothing is wrong any more.
@@ -82,9 +105,10 @@ class RefusedRef:
         if not wrong:
             atomic_write.remove_quietly(self._path)
             return
-        if self.exists and not found.items() - self.why.items():
+        old = {oid: why for oid, why in self.why.items() if not self.is_due(oid)}
+        if self.exists and len(old) == len(self.why) and not found.items() - old.items():
             return
-        new = {**{oid: why for oid, why in self.why.items() if oid not in found}, **found}
+        new = {**{oid: why for oid, why in old.items() if oid not in found}, **found}
         if len(new) > KEPT_MAX:
             kept = set(there)
             gone = [oid for oid in new if oid not in kept]
@@ -93,7 +117,8 @@ class RefusedRef:
         self.why = new
         bare = len(new) - REASONS_MAX
         rows = (
-            oid if at < bare or why == _KNOWN else f"{oid} {why}" for at, (oid, why) in enumerate(new.items())
+            oid if at < bare or why == _KNOWN else f"{oid} {self._row(oid, why)}"
+            for at, (oid, why) in enumerate(new.items())
         )
         atomic_write.try_replace(self._path, os.fsencode("".join(f"{row}\n" for row in rows)), folders=True)
 
@@ -194,7 +219,7 @@ class _Fetch:
 
 
 def fetch(
-    into: Incoming, ask: Ask, look: Look, url: str, prefix: str, timeout: float, limits: Limits
+    into: Incoming, ask: Ask, look: Look, url: str, prefix: str, timeout: float, limits: Limits, now: float
 ) -> tuple[dict[str, tuple[str, str]], str | None]:
     """Fetch those log refs of a remote that can be fetched, and move our copies below `prefix`.
 
@@ -205,11 +230,12 @@ def fetch(
         ask: Runs git.
         look: Lists the refs of the remote that match some patterns.
         timeout: Seconds for the shared refs.
+        now: Seconds since the epoch.
 
     Returns:
         Commit and reason by ref, for refs that were not fetched; and git's errors if the remote is offline, else None.
     """
-    step, refused = _Fetch(into, ask, url, prefix, limits), RefusedRef(into.common, prefix)
+    step, refused = _Fetch(into, ask, url, prefix, limits), RefusedRef(into.common, prefix, now)
     if not refused.exists:
         err = step.everything()
         if err is None or not is_about_objects(err):
@@ -226,7 +252,9 @@ def fetch(
     step.bad = {
         name: refused.why[oid]
         for name, oid in step.there.items()
-        if oid in refused.why and not (limits.pack_bytes is None and is_too_much(refused.why[oid]))
+        if oid in refused.why
+        and not refused.is_due(oid)
+        and not (limits.pack_bytes is None and is_too_much(refused.why[oid]))
     }
     words = step.shared(timeout)
     if words is not None:

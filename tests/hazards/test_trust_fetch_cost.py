@@ -190,6 +190,33 @@ def test_what_is_too_much_is_named_and_remembered(
     assert not list((a.path / ".git/gitmem/refused-commits").iterdir())
 
 
+def test_an_outbox_that_was_slow_is_fetched_again_after_growing_pauses(
+    town: Town, two: tuple[Peer, Peer], random_outbox: tuple[str, str]
+) -> None:
+    """It is named all the time. A pause doubles up to a day; a clock that is set back prolongs none; in the end it arrives."""
+    ref, oid = random_outbox
+    network, now, tries = GitNetwork(str(two[0].path / ".git")), 1_800_000_000.0, []
+    network.limits, why = LIMITED["time"]
+    network.clock = lambda: now
+    for _ in range(9):
+        assert network.fetch(str(town.hub), INTO) == {ref: (oid, why)}
+        (file,) = (two[0].path / ".git/gitmem/refused-commits").iterdir()
+        before = file.read_text()
+        pause = int(before.split()[-1])
+        tries.append(pause)
+        now += pause - 1
+        assert network.fetch(str(town.hub), INTO) == {ref: (oid, why)} and file.read_text() == before
+        now += 1
+
+    assert tries == [600 * 2**n for n in range(8)] + [86_400]
+    network.limits = incoming.LIMITS
+    now -= 1
+    assert network.fetch(str(town.hub), INTO) == {ref: (oid, why)}, "it is not its time yet"
+    now -= 2 * 86_400
+    assert network.fetch(str(town.hub), INTO) == {}
+    assert not file.exists()
+
+
 def test_a_shared_branch_that_is_too_much_is_no_reason_to_repair(town: Town, two: tuple[Peer, Peer]) -> None:
     """Our lines go to an outbox; the next command is a sync without limits, which reads it."""
     a, b = two
