@@ -117,6 +117,17 @@ _SESSIONS = (
     " e.harness_session AND f.harness_session = (SELECT harness_session FROM session WHERE session_id = e.session_id) WHERE e.session_id = ? AND e.harness_session IS NOT NULL"
 )
 
+# Messages to another clone's session go to its id until that clone trusts its identity: the next session of the agent reads them.
+_LEFT = "(EXISTS (SELECT 1 FROM mail m WHERE m.reader = s.session_id) OR EXISTS (SELECT 1 FROM doubt d WHERE d.reader = s.session_id))"
+_ENDED = (
+    "SELECT s.session_id, s.ended IS NOT NULL AND s.agent_identity = b.identity FROM bearer b JOIN session s USING (session_id)"
+    f" WHERE b.identity = ? AND b.session_id IN (SELECT name FROM own) AND {_LEFT}"
+)
+_ENDED_SHARED = (
+    "SELECT s.session_id FROM session s WHERE s.agent_identity = ? AND s.ended IS NOT NULL AND s.clone_id ="
+    f" (SELECT clone_id FROM session WHERE session_id = ?) AND {_LEFT}"
+)
+
 
 def _own(
     db: sqlite3.Connection, reader: str, session: str | None, workspace: str | None, *, shared: bool = False
@@ -124,7 +135,7 @@ def _own(
     """Return a reader's addresses, itself first: placeholders for SQL, and the values of its queries.
 
     These are the reader, its session, the ids that its client has had, and the other sessions of its present one: a resumed
-    conversation is the same agent.
+    conversation is the same agent. So are the ended sessions of its agent identity in its clone, if they have left signals unread.
     """
     same = db.execute(_SESSIONS, (session or reader,)).fetchall()
     found = [reader, session or reader, *(each for row in same for each in row if each)]
@@ -132,12 +143,29 @@ def _own(
         from ..agents import own_sessions
 
         found = own_sessions.addresses(db, reader, session)
-    ids = dict.fromkeys(found)
+    ids = dict.fromkeys([*found, *_ended(db, reader, session, shared=shared)])
     if len(ids) > PLACEHOLDERS_MAX:
         listed = "[" + ",".join(f'"{_escaped(each)}"' for each in ids) + "]"
         return "(SELECT value FROM json_each(:own))", {"o0": reader, "own": listed, "workspace": workspace}
     values: dict[str, str | int | None] = {f"o{number}": each for number, each in enumerate(ids)}
     return f"({', '.join(f':{name}' for name in values)})", {**values, "workspace": workspace}
+
+
+def _ended(db: sqlite3.Connection, reader: str, session: str | None, *, shared: bool) -> list[str]:
+    """Return the ended sessions of an agent in its clone that have left signals unread; of ours by their genuine records alone."""
+    if ":" not in reader:
+        return []
+    if shared:
+        return [str(row[0]) for row in db.execute(_ENDED_SHARED, (reader, session)).fetchall()]
+    found = []
+    for name, has_ended in db.execute(_ENDED, (reader,)).fetchall():
+        if sender_tables.is_forged(db, (name,)):
+            from ..agents import own_sessions
+
+            _, ended, fields, _ = own_sessions.fold(db, name)
+            has_ended = ended is not None and fields.get("agent_identity") == reader
+        found += [str(name)] * bool(has_ended)
+    return found
 
 
 def _escaped(text: str) -> str:

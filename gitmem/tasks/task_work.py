@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..agents import own_sessions
 from ..errors import GateError, UsageError
 from ..log.lines import format_at
 from ..mailbox.delivery_lock import delivery_lock
@@ -87,7 +88,8 @@ def take(
 def _refuse_taking(store: Store, caller: Caller, task: FoldedTask) -> None:
     """Raise GateError or UsageError if a task can't be taken; reject one whose chain nobody should go on with."""
     is_handoff = task.record["purpose"] == HANDOFF
-    why = (rules.accept if is_handoff else rules.take)(task, sender_of(caller), caller.ids, store.now())
+    addresses = own_sessions.addresses_for(store, caller, task.record.get("agent"))
+    why = (rules.accept if is_handoff else rules.take)(task, sender_of(caller), addresses, store.now())
     refuse(task, why or chains.past_deadline(store, task) or append.too_many(store, caller, task, "take"))
     _reject_chain(store, caller, task)
 
@@ -218,7 +220,7 @@ def reject(
     """
     task = find_task.require(store, task_id, writing=True)
     sender = sender_of(caller)
-    why = rules.refuse(task, sender, caller.ids)
+    why = rules.refuse(task, sender, own_sessions.addresses_for(store, caller, task.record.get("agent")))
     is_own = task.holder is not None and task.holder.sender[0] == caller.reader
     refuse(task, why, "release" if why is not None and why[0] == rules.TAKEN and is_own else "show")
     mine, before = rules.own_take(task, sender), task.rejection_by(sender)

@@ -112,3 +112,41 @@ def test_a_session_that_takes_its_first_identity_is_written_to_from_another_clon
     assert [
         each["message"] for each in run("inbox", "--json", cwd=there, session=session).json["signals"]
     ] == ["Hello"]
+
+
+def test_the_next_session_of_an_agent_reads_what_went_to_the_id_of_its_last_one(
+    run: Run, repo: Path, git: Git, tmp_path: Path
+) -> None:
+    """Another clone writes to the id of a session that took its identity later: counts, inbox and task say the same."""
+    git("clone", "--quiet", "--bare", str(repo), str(tmp_path / "hub.git"))
+    there, me = tmp_path / "there", ("--as", "human:person@example.org")
+    git("clone", "--quiet", str(tmp_path / "hub.git"), str(there))
+    git("remote", "add", "origin", str(tmp_path / "hub.git"), cwd=repo)
+    for clone in (repo, there):
+        run("init", cwd=clone)
+    agent = ("--agent-identity", "codex:reviewer:there")
+    first = run("session", "start", "--name", "Curie", "--json", cwd=there).json["session_id"]
+    run("session", "set", *agent, cwd=there, session=first)
+    for clone in (there, repo):
+        assert run("sync", "--publish", cwd=clone).status == 0
+    assert run("signal", "Hello", "--to", "Curie", "--json", *me).json["signal"]["recipients"] == [first]
+    task = run("delegate", "Review it", "--to", "Curie", "--json", *me).json["task"]["task_id"]
+    for clone in (repo, there):
+        assert run("sync", cwd=clone).status == 0
+    beside = run("session", "start", "--name", "Bohr", *agent, "--json", cwd=there).json["session_id"]
+    assert run("whoami", "--json", cwd=there, session=beside).json["unread"] == 0, "Curie is at work"
+    ended = run("session", "end", cwd=there, session=first)
+    assert "2 unread (1 wants an answer). The next session of codex:reviewer:there reads them." in ended.out
+    second = run("session", "start", "--name", "Curie", *agent, "--json", cwd=there).json["session_id"]
+    rows = run("roster", "--json", cwd=there, session=second).json["sessions"]
+    assert {each["unread"] for each in rows} == {2}
+    read = run("inbox", "--json", cwd=there, session=second).json["signals"]
+    assert [each["message"] for each in read] == ["Hello", "Review it"]
+    assert run("inbox", "--json", cwd=there, session=beside).json["signals"] == []
+    assert run("task", "take", task, cwd=there, session=second).status == 0
+    for clone in (there, repo):
+        assert run("sync", cwd=clone).status == 0
+    rows = run("roster", "--all", "--json").json["sessions"]
+    assert {each["unread"] for each in rows if each["agent_identity"] == "codex:reviewer:there"} == {0}
+    shown = run("task", "show", task, "--json").json
+    assert shown["holder"]["sender_identity"] == "codex:reviewer:there"
