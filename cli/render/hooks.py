@@ -22,6 +22,7 @@ _STATES = {
     "failed": "NOT installed",
     "absent": "had no gitmem hooks",
 }
+_HALF = "a checkout brought the file that calls it; not installed in this clone, so it does nothing"
 _NOT_RUN = "installed, but git does not run the hook that calls it: that is missing or not executable"
 _BLOCK_STATES = {
     "created": "{path}: created with gitmem's instructions",
@@ -78,7 +79,7 @@ def _git_hook(found: GitHookResult) -> list[str]:
         "removed": "hook removed",
         "absent": "hook not installed; nothing was changed",
     }[found.state]
-    name = found.path.replace("\\", "/").rpartition("/")[2]
+    name = found.path.replace("\\", "/").rpartition("/")[2].removesuffix(".legacy")  # as the tool pre-commit runs it
     lines = [f"{name} {text}: {sanitize(found.path, keep='')}"]
     if found.kept is not None:
         lines.append(f"the previous hook runs after it: {sanitize(found.kept, keep='')}")
@@ -99,7 +100,8 @@ def status(found: HookStatus) -> list[str]:
     ):
         if name in found.replaced:
             state = f"another tool has replaced gitmem's hook, and the {what} does not run"
-        state = {"foreign": f"another hook, without the {what}", "not run": _NOT_RUN}.get(state, state)
+        shown = {"foreign": f"another hook, without the {what}", "not run": _NOT_RUN, "only in files": _HALF}
+        state = shown.get(state, state)
         if state != "not installed":
             lines.append(f"git {name}: {state}")
     if found.hooks_path is not None:

@@ -186,7 +186,6 @@ def _absolute(url: str, common: str, worktree: str | None) -> str:
     if os.path.isabs(url) or "://" in url or (colon != -1 and (slash == -1 or colon < slash)):
         return url
     main = os.path.dirname(common) if os.path.basename(common) == ".git" else common
-    for base in (worktree, main, common):
-        if base and os.path.exists(os.path.join(base, url)):
-            return os.path.normpath(os.path.join(base, url))
-    return url  # perhaps the short form of an insteadOf
+    paths = [os.path.normpath(os.path.join(base, url)) for base in (worktree, main, common) if base]
+    away = paths[0] if url.startswith(("./", "../")) else url  # perhaps the short form of an insteadOf
+    return next(filter(os.path.exists, paths), away)

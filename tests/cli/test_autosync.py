@@ -136,6 +136,7 @@ def test_nobody_is_told_to_do_what_happens_by_itself(
     run: Run, start: Callable[..., str], hub: Path, started: Started
 ) -> None:
     planck = start("Planck")
+    run("sync", "--publish")
     assert "gitmem sync" in run("signal", "Hello", "--broadcast", "--json", session=planck).json["next"]
 
     run("init", "--autosync", "30s")
@@ -411,3 +412,14 @@ def until(what: Callable[[], object]) -> None:
     while not what():
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def test_a_relative_remote_that_is_away_keeps_its_consent(run: Run, hub: Path, repo: Path, tmp_path: Path) -> None:
+    """Such as a folder on a drive: the sync fails, and nobody has to agree again."""
+    git("remote", "set-url", "origin", os.path.relpath(hub, repo), cwd=repo)
+    assert run("init", "--autosync", "30s").status == 0
+    assert run("sync", "--publish").status == 0
+    hub.rename(tmp_path / "away.git")
+    assert run("sync").status == 5
+    found = {each["code"] for each in run("doctor", "--json").json["findings"]}
+    assert "sync-failed" in found and "autosync-only-fetches" not in found

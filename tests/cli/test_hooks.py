@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -206,8 +207,16 @@ def test_a_line_in_a_committed_file_guards_other_worktrees_once_it_is_committed(
 
     both = dict.fromkeys(file.format(name) for name in ("post-commit", "post-merge"))
     for each in (file.format("pre-commit"), " and ".join(both)):
-        assert f"Commit {each}: other worktrees and clones are guarded only once they have it." in said
+        assert f"Commit {each}: other worktrees and clones run it only once they have it." in said
     assert "Commit" not in run("hooks", "install", "--git", "pre-commit", "--git", "post-commit").out
+
+    shutil.rmtree(repo / ".git" / "gitmem" / "git-hooks")  # as in a clone that a checkout brought these files
+    found = run("hooks", "status")
+    for name in ("pre-commit", "post-commit"):
+        assert f"git {name}: a checkout brought the file that calls it; not installed in this clone" in found.out
+    assert "next: gitmem hooks install --git pre-commit --git post-commit\n" in found.out
+    assert run("hooks", "install", "--git", "pre-commit", "--git", "post-commit").status == 0
+    assert "git pre-commit: installed" in run("hooks", "status").out or kind != "own"
 
 
 def test_what_was_changed_before_a_hook_is_refused_is_said(run: Run, home: Path, repo: Path) -> None:

@@ -41,6 +41,7 @@ _NEXT = {
 KEPT = ".before-gitmem"
 FOREIGN = "foreign"
 NOT_RUN = "not run"
+HALF = "only in files"
 HUSKY, LEFTHOOK, PRE_COMMIT_TOOL = "husky", "lefthook", "pre-commit"
 # Tools that write git's hooks themselves, by a text in their hooks. `prek` does what `pre-commit` does.
 WRITERS = (
@@ -185,15 +186,17 @@ def refuse_bare(repo: Repo, name: str = PRE_PUSH) -> None:
 
 
 def state(hook: Hook) -> str:
-    """Return `installed`, `outdated`, `not run`, `not installed` or `foreign`; `outdated` also without the hook that belongs to it.
+    """Return `installed`, `outdated`, `not run`, `only in files`, `not installed` or `foreign`; `outdated` also without the hook that belongs to it.
 
-    `not run` is a hook that git does not run: it is missing or not executable, and does not belong to us.
+    `only in files`: a checkout brought the line that calls our script, which this clone does not have. `not run` is a hook that git does not run: it is missing or not executable, and does not belong to us.
     """
     files = hook.files()
     found = [(file, file.read()) for file in files]
     if not all(file.has_ours(there) for file, there in found):
         path = hook.line.path if hook.is_husky or hook.is_outside else hook.path
-        return FOREIGN if os.path.lexists(path) and not files[-1].has_ours(found[-1][1]) else ABSENT
+        if files[-1].has_ours(found[-1][1]):
+            return HALF
+        return FOREIGN if os.path.lexists(path) else ABSENT
     runs = os.access(hook.path, os.X_OK)
     if not runs and hook.direct not in files:
         return NOT_RUN
@@ -252,7 +255,7 @@ def install(hook: Hook) -> GitHookResult:
     shared = [file.path for each in every if (file := each.files()[-1]) not in (each.direct, each.legacy)]
     if shared and result.files and not hook.is_outside:
         result.remarks.append(
-            f"Commit {' and '.join(dict.fromkeys(os.path.relpath(path, hook.repo.worktree) for path in shared))}: other worktrees and clones are guarded only once they have it. Each clone also needs, once: {command('gitmem', 'hooks', 'install', '--git', hook.name)}"
+            f"Commit {' and '.join(dict.fromkeys(os.path.relpath(path, hook.repo.worktree) for path in shared))}: other worktrees and clones run it only once they have it. Each clone also needs, once: {command('gitmem', 'hooks', 'install', '--git', hook.name)}"
         )
     if state(hook) == NOT_RUN:
         by = f" {hook.writer()} makes it." if hook.is_husky else ""

@@ -74,8 +74,8 @@ class HookStatus(Outcome):
         program_works: Whether the hooks find a program that can be run.
         last_run: The last run of a session's hook in this clone, or None.
         last_error: The last error in a hook, with its time, or None.
-        pre_push, pre_commit, post_commit: `installed`, `outdated`, `not run` (git does not run the file that calls ours), `not installed` or `foreign`
-            (only a hook that is not ours), for this worktree.
+        pre_push, pre_commit, post_commit: `installed`, `outdated`, `not run` (git does not run the file that calls ours), `only in files`
+            (a checkout brought that file alone), `not installed` or `foreign` (only a hook that is not ours), for this worktree.
         replaced: Which of git's hooks another tool has overwritten after we installed it.
         hooks_path: `core.hooksPath`, or None.
         manager: A tool that writes git's hooks here, such as `husky`, or None.
@@ -157,6 +157,9 @@ def _next(found: HookStatus, folders: ClientFolders) -> list[str]:
         steps.append(command(*install, "--scope", wrong[0].scope))
     if found.manager is not None:
         steps += [command(*install, "--git", name) for name in found.replaced]
+    states = zip(git_hook.NAMES, (found.pre_push, found.pre_commit, found.post_commit), strict=True)
+    half = [word for name, state in states if state == git_hook.HALF for word in ("--git", name)]
+    steps += [command(*install, *half)] if half else []
     if whole:
         steps.append("gitmem hooks test")
     elif not steps and found.clients:  # an install without a client is refused
