@@ -79,7 +79,9 @@ def _git_hook(found: GitHookResult) -> list[str]:
         "removed": "hook removed",
         "absent": "hook not installed; nothing was changed",
     }[found.state]
-    name = found.path.replace("\\", "/").rpartition("/")[2].removesuffix(".legacy")  # as the tool pre-commit runs it
+    name = (
+        found.path.replace("\\", "/").rpartition("/")[2].removesuffix(".legacy")
+    )  # as the tool pre-commit runs it
     lines = [f"{name} {text}: {sanitize(found.path, keep='')}"]
     if found.kept is not None:
         lines.append(f"the previous hook runs after it: {sanitize(found.kept, keep='')}")

@@ -179,12 +179,9 @@ def addresses(db: sqlite3.Connection, reader: str, session: str | None) -> list[
 
 def addresses_for(store: Store, caller: Caller, address: str | None) -> list[str]:
     """Return a caller's ids, with an address that is an ended session of its agent in this clone."""
-    before = presence.get(store, address) if address and caller.identity is not None else None
-    if before is None or not sender_tables.is_own(store.db(), before.session_id):
-        return caller.ids
-    own = trusted(store, before.session_id)
-    is_same = own is not None and own.ended is not None and own.agent_identity == caller.identity
-    return [*caller.ids, before.session_id] if is_same else caller.ids
+    own = trusted(store, address) if address and sender_tables.is_own(store.db(), address) else None
+    is_same = own is not None and own.ended is not None and own.agent_identity == caller.identity is not None
+    return [*caller.ids, str(address)] if is_same else caller.ids
 
 
 def _values(db: sqlite3.Connection, column: str, key: str, value: str) -> list[str]:

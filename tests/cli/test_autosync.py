@@ -414,7 +414,9 @@ def until(what: Callable[[], object]) -> None:
         time.sleep(0.05)
 
 
-def test_a_relative_remote_that_is_away_keeps_its_consent(run: Run, hub: Path, repo: Path, tmp_path: Path) -> None:
+def test_a_relative_remote_that_is_away_keeps_its_consent(
+    run: Run, hub: Path, repo: Path, tmp_path: Path
+) -> None:
     """Such as a folder on a drive: the sync fails, and nobody has to agree again."""
     git("remote", "set-url", "origin", os.path.relpath(hub, repo), cwd=repo)
     assert run("init", "--autosync", "30s").status == 0

@@ -213,7 +213,9 @@ def test_a_line_in_a_committed_file_guards_other_worktrees_once_it_is_committed(
     shutil.rmtree(repo / ".git" / "gitmem" / "git-hooks")  # as in a clone that a checkout brought these files
     found = run("hooks", "status")
     for name in ("pre-commit", "post-commit"):
-        assert f"git {name}: a checkout brought the file that calls it; not installed in this clone" in found.out
+        assert (
+            f"git {name}: a checkout brought the file that calls it; not installed in this clone" in found.out
+        )
     assert "next: gitmem hooks install --git pre-commit --git post-commit\n" in found.out
     assert run("hooks", "install", "--git", "pre-commit", "--git", "post-commit").status == 0
     assert "git pre-commit: installed" in run("hooks", "status").out or kind != "own"
