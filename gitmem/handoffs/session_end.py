@@ -43,20 +43,20 @@ def _left(store: Store, caller: Caller) -> str | None:
     (tasks,) = store.db().execute(_HELD, own).fetchone()
     known = standing_claims.standing(store, forged=False)
     claims = sum(each.claim.owner == own for each in known)
-    parts = [
-        f"{count} {word}{'' if count == 1 else 's'}"
-        for count, word in ((tasks, "task"), (claims, "claim"))
-        if count
-    ]
+    counts = (("Left open", tasks, "task"), ("Ended with it", claims, "claim"))
+    parts = [f"{what}: {count} {word}{'' if count == 1 else 's'}." for what, count, word in counts if count]
     if not parts:
         return None
     waiting = [
-        each.task_id
+        each
         for each in handoff_list.of_caller(store, caller).given
         if each.status == handoff_list.WAITING and each.giver_session == caller.session_id
     ]
     advice = "Before a session ends, `gitmem handoff --to NAME` gives them to another agent."
     if waiting:
         also = f" (and {len(waiting) - 1} more)" if len(waiting) > 1 else ""
-        advice = f"{waiting[0]}{also} is not accepted: until then others may claim your paths."
-    return f"Left open: {' and '.join(parts)}. {advice}"
+        until = (
+            ": until then others may claim its paths." if any(each.claims for each in waiting) else " yet."
+        )
+        advice = f"{waiting[0].task_id}{also} is not accepted{until}"
+    return f"{' '.join(parts)} {advice}"

@@ -211,10 +211,21 @@ def converged(store: Store, id: str, *, caller: Caller | None = None) -> Converg
     outcome.warnings = [*forgeries.in_thread(db, found.signals), *unmatched(db, found.signals)]
     outcome.commit = store.index.tip
     outcome.next = _next_of(store, outcome, _questions(found, _owed(found, caller)), caller)
+    outcome.warnings += [
+        f"{sanitize(each.display_name or '')} ({each.identity}) has ended: unless it is resumed, nobody answers for it. Send the proposal to the next session."
+        for each in outcome.recipients
+        if outcome.asks and each.decision == "pending" and _has_ended(store, each.identity)
+    ]
     outcome.warnings += _away(store, outcome)
     whereabouts.add_unread(store, outcome)
     moved_back.add_warning(store, outcome)
     return outcome
+
+
+def _has_ended(store: Store, party: str) -> bool:
+    """Return whether a party is a session, not an agent, and has ended."""
+    found = presence.get(store, party) if party.startswith("sess-") else None
+    return found is not None and found.ended is not None
 
 
 def _away(store: Store, outcome: Standing) -> list[str]:
@@ -247,6 +258,7 @@ def _next_of(
     if outcome.replaced or outcome.withdrawn:
         return [*found, *(command("gitmem", "converged", each.signal_id) for each in outcome.in_force), look]
     others = [each for each in outcome.pending if caller is None or each not in caller.ids]
+    others = [each for each in others if not _has_ended(store, each)]
     if outcome.is_settled or outcome.rejected or not others:
         return [*found, look]
     away = any(each.elsewhere for each in addressing.from_addresses(store, others[:LOOKED_UP_MAX]))

@@ -163,7 +163,7 @@ def test_the_end_of_a_session_names_what_it_leaves_and_the_command_that_hands_it
     scene.said(scene.curie, "task", "take", scene.give())
     assert "Left open" not in scene.said(scene.bohr, "session", "end").out
     ended = scene.said(scene.curie, "session", "end")
-    assert "Left open: 1 task and 1 claim." in ended.out
+    assert "Left open: 1 task. Ended with it: 1 claim." in ended.out
     assert "`gitmem handoff --to NAME`" in ended.out
 
 

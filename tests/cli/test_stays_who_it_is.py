@@ -131,17 +131,19 @@ def test_the_next_session_of_an_agent_reads_what_went_to_the_id_of_its_last_one(
         assert run("sync", "--publish", cwd=clone).status == 0
     assert run("signal", "Hello", "--to", "Curie", "--json", *me).json["signal"]["recipients"] == [first]
     task = run("delegate", "Review it", "--to", "Curie", "--json", *me).json["task"]["task_id"]
+    asked = run("signal", "Quartz?", "--to", "Curie", "--intent", "propose", "-q", *me).out.strip()
+    assert "--wait" in run("converged", asked, *me).out
     for clone in (repo, there):
         assert run("sync", cwd=clone).status == 0
     beside = run("session", "start", "--name", "Bohr", *agent, "--json", cwd=there).json["session_id"]
     assert run("whoami", "--json", cwd=there, session=beside).json["unread"] == 0, "Curie is at work"
     ended = run("session", "end", cwd=there, session=first)
-    assert "2 unread (1 wants an answer). The next session of codex:reviewer:there reads them." in ended.out
+    assert "3 unread (2 want an answer). The next session of codex:reviewer:there reads them." in ended.out
     second = run("session", "start", "--name", "Curie", *agent, "--json", cwd=there).json["session_id"]
     rows = run("roster", "--json", cwd=there, session=second).json["sessions"]
-    assert {each["unread"] for each in rows} == {2}
+    assert {each["unread"] for each in rows} == {3}
     read = run("inbox", "--json", cwd=there, session=second).json["signals"]
-    assert [each["message"] for each in read] == ["Hello", "Review it"]
+    assert [each["message"] for each in read] == ["Hello", "Review it", "Quartz?"]
     assert run("inbox", "--json", cwd=there, session=beside).json["signals"] == []
     assert run("task", "take", task, cwd=there, session=second).status == 0
     for clone in (there, repo):
@@ -150,3 +152,6 @@ def test_the_next_session_of_an_agent_reads_what_went_to_the_id_of_its_last_one(
     assert {each["unread"] for each in rows if each["agent_identity"] == "codex:reviewer:there"} == {0}
     shown = run("task", "show", task, "--json").json
     assert shown["holder"]["sender_identity"] == "codex:reviewer:there"
+    waits = run("converged", asked, *me)
+    assert f"Curie ({first}) has ended: unless it is resumed, nobody answers for it." in waits.out + waits.err
+    assert "--wait" not in waits.out

@@ -447,7 +447,7 @@ def test_the_claims_of_a_giver_whose_session_has_ended_move_unless_somebody_else
     handoff = given(work)
     ended = session_end.end_session(work.here, work.bohr)
     assert (ended.remark or "").endswith(
-        f"Left open: 1 task and 1 claim. {handoff} is not accepted: until then others may claim your paths."
+        f"Left open: 1 task. Ended with it: 1 claim. {handoff} is not accepted: until then others may claim its paths."
     )
     work.sync()
     assert ended.recorded and owners(work.there) == []
@@ -548,7 +548,12 @@ def test_the_end_of_a_session_names_only_what_it_leaves_open_itself(work: Work) 
     again = Agent(work.here, BOHR).caller
     claim_work.claim(work.here, again, ["docs/**"], lease=3 * HOUR)
     left = session_end.end_session(work.here, again).remark
-    assert left is not None and "Left open: 1 claim. " in left and offered not in left
+    assert (
+        left is not None
+        and "Ended with it: 1 claim. " in left
+        and "Left open" not in left
+        and offered not in left
+    )
     work.clock.forward(2 * HOUR + 1)
     left = session_end.end_session(work.here, work.bohr).remark
     assert left is not None and "Left open: 1 task. " in left
