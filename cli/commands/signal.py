@@ -65,11 +65,14 @@ def reply(
 
 def _publish(at: Environment, sent: Sent) -> None:
     """Sync after a signal. A failed sync becomes a warning, because the signal is recorded nevertheless."""
-    from gitmem.signals import history
+    from gitmem.signals import history, threads
+    from gitmem.sync import whereabouts
 
     from ..syncing import sync_after_command
 
     failures, sent.pushed, again = sync_after_command(at)
+    sent.warnings = [each for each in sent.warnings if not each.startswith(whereabouts.UNSENT)]
+    sent.warnings += threads.away(at.store(), sent.signal["signal_id"], sent.signal.get("recipients") or ())
     sent.warnings += failures
     sent.next = [command for command in sent.next if command != "gitmem sync"]
     if sent.pushed:

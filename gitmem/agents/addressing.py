@@ -126,6 +126,18 @@ def reader_of(store: Store, text: str) -> Resolved:
     return found
 
 
+def not_sent(store: Store, id: str, to: Iterable[Resolved]) -> list[str]:
+    """Return that a record that this command has written is only in this clone, if it is for somebody in another one.
+
+    That needs no look at git: recording never sends.
+    """
+    if not any(each.elsewhere for each in to) or not store.has_remote():
+        return []
+    from ..sync import whereabouts
+
+    return [whereabouts.unsent(store, id)]
+
+
 def from_addresses(store: Store, addresses: Iterable[str]) -> list[Resolved]:
     """Return recipients that a thread names. They are addresses already; only their remarks are looked up."""
     found = []

@@ -6,7 +6,7 @@ import time
 
 from ..errors import UsageError
 from ..signals.change_watcher import NeverSet
-from ..tasks import find_task, give_up
+from ..tasks import find_task, give_up, task_signals
 from . import DEADLINE_SECONDS, SERVER, agent_lookup, call_tasks
 from .call_result import (
     ALL,
@@ -105,6 +105,8 @@ def begin(
         results, thread = store.with_one_snapshot(
             lambda: call_tasks.record(store, caller, named, message, options, handed), exact=True
         )
+        for each in results if not options.get("wait", True) else ():
+            each.warnings += task_signals.away(store, find_task.require(store, each.task_id, writing=True))
     return CallResult(join, thread, results, handed.transfer if handed is not None else None)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..errors import GitmemError
 from ..log.lines import format_at
 from ..outcome import Outcome
-from ..tasks import TERMINAL, WAITING, WORKING, find_task, give_up, rules, task_decisions
+from ..tasks import TERMINAL, WAITING, WORKING, find_task, give_up, rules, task_decisions, task_signals
 from ..tasks.task_work import sender_of
 from ..text.shell_quote import command
 
@@ -250,4 +250,5 @@ def time_out(store: Store, caller: Caller, results: Sequence[AgentResult], *, ca
         task = find_task.require(store, each.task_id, writing=True)
         if give_up.is_fenced(store, task) and not task.is_finished:
             each.warnings.append(give_up.BEGUN)
+        each.warnings += task_signals.away(store, task)
         each.read(task)

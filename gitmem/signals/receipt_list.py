@@ -118,7 +118,9 @@ def receipt_list(
         found = sorted([*found, *added], key=_newest)[-limit:]
         total += len(added)
         answered = {each.reader_identity for each in implied}
-        waits = [each for each in _recipients(db, signal_id) if each not in answered]
+        folded = _thread_of(db, signal_id, cache)[1]
+        is_settled = folded is not None and bool(folded.signals[signal_id].settled)
+        waits = [each for each in _recipients(db, signal_id) if not is_settled and each not in answered]
         away = threads.away(store, signal_id, [each for each in waits if readers is None or each in readers])
     else:
         away = []

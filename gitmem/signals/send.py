@@ -96,6 +96,7 @@ def send(store: Store, caller: Caller, message: str, **options: Unpack[SignalOpt
     sent = Sent(records.shown(record), appended.commit, resolved)
     said_of = [caller.remark, loop_warning, unit_remark, *(each.remark for each in resolved)]
     sent.warnings = [*filter(None, said_of), *_remarks(db, caller, context, record, line)]  # fmt: skip
+    sent.warnings += addressing.not_sent(store, record["signal_id"], resolved)
     counts = not context or not context.signals or context.is_party(caller)
     sent.next = [
         *(context.task.next if context else ()),

@@ -237,14 +237,20 @@ def _away(store: Store, outcome: Standing) -> list[str]:
     return found
 
 
-def away(store: Store, signal_id: str, readers: Sequence[str]) -> list[str]:
-    """Return a sentence about where a signal is if clones of these readers have recorded nothing about it."""
+def away(store: Store, signal_id: str, readers: Sequence[str], about: str | None = None) -> list[str]:
+    """Return a sentence about where a signal is if clones of these readers have recorded nothing about it.
+
+    Args:
+        about: The record that the sentence names instead, such as its task, which was written with it.
+    """
     db = store.db()
     seen = receipts.states(db, signal_id)
     unseen = [each for each in readers if each not in seen][:LOOKED_UP_MAX]
     theirs = [each.address for each in addressing.from_addresses(store, unseen) if each.elsewhere]
     names = presence.names_by_reader(db)
-    return whereabouts.of_record(store, signal_id, [sanitize(names.get(each) or each) for each in theirs])
+    return whereabouts.of_record(
+        store, about or signal_id, [sanitize(names.get(each) or each) for each in theirs]
+    )
 
 
 def _next_of(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 
 SHOWN = 3
+UNSENT = "not sent yet"
 
 
 def of_record(store: Store, id: str, away: Sequence[str]) -> list[str]:
@@ -32,12 +33,17 @@ def of_record(store: Store, id: str, away: Sequence[str]) -> list[str]:
     if not away:
         return []
     if is_unsent(store, id):
-        from . import autosync
-
-        how = "gitmem sync" if autosync.interval(store.repo) is None else "automatic sync sends it"
-        return [f"not sent yet: {id} is only in this clone ({how})"]
+        return [unsent(store, id)]
     more = f" and {len(away) - SHOWN:,} more" if len(away) > SHOWN else ""
     return [f"sent, not fetched there as far as this clone knows: {id} to {', '.join(away[:SHOWN])}{more}"]
+
+
+def unsent(store: Store, id: str) -> str:
+    """Return the sentence about a record that only this clone has."""
+    from . import autosync
+
+    how = "gitmem sync" if autosync.interval(store.repo) is None else "automatic sync sends it"
+    return f"{UNSENT}: {id} is only in this clone ({how})"
 
 
 def is_unsent(store: Store, id: str) -> bool:

@@ -11,7 +11,7 @@ from ..outcome import Outcome
 from ..records import ids
 from ..signals import send
 from ..text.shell_quote import command
-from . import DELEGATION, HANDOFF, append, chains, find_task, keyed_task, open_tasks
+from . import CALL, DELEGATION, HANDOFF, append, chains, find_task, keyed_task, open_tasks
 from .task_rows import LINKS_MAX
 
 TYPE_CHECKING = False
@@ -135,6 +135,8 @@ def _create(
         made.signaled = [
             each.display_name or each.address for each in signaled if each.address not in caller.ids
         ]
+    if fields["purpose"] != CALL:  # who calls waits: what is true after that is said then
+        made.warnings += addressing.not_sent(store, task_id, [*signaled, *([resolved] if resolved else [])])
     made.commit, made.recorded = appended.commit, True
     made.next = [command("gitmem", "task", "show", task_id)]
     return made

@@ -85,6 +85,7 @@ def cancel(store: Store, caller: Caller, task_id: str, *, reason: str | None = N
     if task.holder is not None:
         found.warnings = [f"{task.holder.sender[0]} has it; it is canceled when they give it back."]
     found.told = told.names
+    found.warnings += told.not_sent(store)
     return found
 
 

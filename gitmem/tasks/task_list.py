@@ -13,7 +13,7 @@ from ..records.ids import unit_key
 from ..roles import mismatch
 from ..signals import may_contradict, task_records
 from ..text.shell_quote import command
-from . import brief, chains, collisions, find_task, launches, load, rules, task_roles
+from . import brief, chains, collisions, find_task, launches, load, rules, task_roles, task_signals
 from .event_order import in_order
 
 TYPE_CHECKING = False
@@ -294,6 +294,7 @@ def show(store: Store, task_id: str, caller: Caller | None = None) -> TaskDetail
     shown.warnings = forged(store.db(), found.record["task_id"])
     shown.warnings += chains.notes_on_blockers(store, found)
     shown.warnings += collisions.of_answer(store, caller, found.record["task_id"])
+    shown.warnings += task_signals.away(store, found)
     shown.launches = launches.receipts(store.db(), found)
     shown.brief = task_roles.brief_text(store.repo.worktree, found.record)
     checked = brief.check(store.repo.worktree, found.record)

@@ -6,9 +6,9 @@ from .. import records
 from ..agents import addressing, headline
 from ..commit_message import cut, sanitize
 from ..errors import UsageError
-from ..signals import reply, send
+from ..signals import reply, send, threads
 from ..signals.message_frame import STOP
-from . import DELEGATION, HANDOFF
+from . import DELEGATION, HANDOFF, WAITING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +36,10 @@ _PROPOSAL = (
     "SELECT s.signal_id FROM signal s JOIN line l ON l.id = s.line WHERE s.thread = ? AND s.intent = 'PROPOSE' AND s.sender = ?"
     " AND json_extract(l.body, '$.task_id') = ? ORDER BY l.body LIMIT 1"
 )
+_LAST = (
+    "SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.thread = ? AND json_extract(l.body, '$.task_id') = ?"
+    " ORDER BY l.body DESC LIMIT 1"
+)
 
 
 class TaskSignal:
@@ -54,6 +58,11 @@ class TaskSignal:
     def names(self) -> list[str]:
         """The names of its recipients; empty if it tells nobody."""
         return [each.display_name or each.address for each in self.resolved] if self.lines else []
+
+    def not_sent(self, store: Store) -> list[str]:
+        """Return that it is only in this clone, if it is for somebody in another one."""
+        record = records.read_kind("signal", self.lines[0][1]) if self.lines else None
+        return addressing.not_sent(store, record["signal_id"], self.resolved) if record is not None else []
 
     def announce(self, store: Store) -> None:
         """Raise the flags of the recipients, after the lines were recorded."""
@@ -143,6 +152,30 @@ def _other_side(task: FoldedTask, caller: Caller, event: str) -> list[str]:
     asker = [task.caller[0]] if task.caller[0] != caller.reader else []
     holders = [each.sender[0] for each in task.held] if event == "cancel" or not asker else []
     return list(dict.fromkeys([*asker, *holders]))
+
+
+def away(store: Store, task: FoldedTask) -> list[str]:
+    """Return where an open task is, or the last word about it, if those who wait for it are in other clones and not known to have it."""
+    if task.is_finished:
+        return []
+    db, record = store.db(), task.record
+    row = db.execute(_LAST, (record["thread_id"], record["task_id"])).fetchone()
+    last = records.read_kind("signal", row[0].encode()) if row is not None else None
+    asked = last["recipients"] if last is not None else filter(None, [record.get("agent")])
+    since = last["at"] if last is not None else record["at"]
+    said = [
+        each for each in task.events.values() if each.event in ("message", "cancel") or each.state in WAITING
+    ]
+    word = max((each for each in said if each.record["at"] > since), key=lambda each: each.line, default=None)
+    if word is not None and task.holder is not None:  # of a call, whose events tell nobody by a signal
+        there = task.caller if word.sender == task.holder.sender else task.holder.sender
+        return threads.away(store, word.id, [there[0]])
+    # Any event comes after the request.
+    about = record["task_id"] if last is None or last["intent"] == "PROPOSE" else None
+    after = (each for each in task.events.values() if about or each.record["at"] > since)
+    known = {name for each in after for name in each.sender}
+    id = last["signal_id"] if last is not None else record["task_id"]
+    return threads.away(store, id, [each for each in asked if each not in known], about)
 
 
 def _context(db: sqlite3.Connection, task: FoldedTask) -> ReplyContext | None:

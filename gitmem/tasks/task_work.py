@@ -279,7 +279,11 @@ def write(
     found.reported = fields.get("state") if event == "status" else None
     found.recorded, found.commit = True, appended.commit
     found.told = told.names
-    found.warnings = [*([caller.remark] if caller.remark else []), *collisions.about_result(after, id)]
+    found.warnings = [
+        *([caller.remark] if caller.remark else []),
+        *collisions.about_result(after, id),
+        *told.not_sent(store),
+    ]
     return found
 
 

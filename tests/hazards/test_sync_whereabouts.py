@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -157,3 +159,115 @@ def test_a_fetch_of_what_is_known_is_nothing_to_say(two: tuple[Peer, Peer]) -> N
     assert UNREAD in a.run("roster").text
     a.sync()
     assert UNREAD not in a.run("roster").text
+
+
+def delegate(a: Peer, *more: str) -> Answer:
+    return a.run("delegate", "Write it", "--as", "Planck", "--to", "Curie", "--wu", "WU-7", *more)
+
+
+@pytest.mark.parametrize("automatic", [False, True])
+def test_whoever_sends_to_another_clone_is_told_that_it_is_not_sent_yet(
+    two: tuple[Peer, Peer], automatic: bool
+) -> None:
+    """Signal, reply, delegation, handoff and call; in text and JSON; with the command, or that a sync comes by itself."""
+    a, b = two
+    how = "automatic sync sends it" if automatic else "gitmem sync"
+    asked = b.run("signal", "Why?", "--as", "Curie", "--to", "Planck", "-q").text.strip()
+    assert b.sync().code == 0 and a.sync().code == 0
+    if automatic:  # else it may be sent before the answer is written
+        git("remote", "set-url", "origin", str(a.path / "nowhere"), cwd=a.path)
+        git("config", "gitmem.autosync", "1d", cwd=a.path)
+    assert a.run("mem", "checkpoint", "half", "--as", "Planck", "--wu", "WU-7").code == 0
+    for words in (
+        ("signal", "Hello", "--to", "Curie"), ("reply", asked, "So."), ("delegate", "Write it", "--to", "Curie", "--wu", "WU-7"),
+        ("handoff", "--to", "Curie", "--wu", "WU-7"), ("call", "Curie", "Read it", "--no-wait"),
+    ):  # fmt: skip
+        said = a.run(*words, "--as", "Planck", "--json")
+        id = said.json["signal"]["signal_id"] if "signal" in said.json else None
+        id = id or said.json.get("task", {}).get("task_id") or said.json["results"][0]["task_id"]
+        assert f"not sent yet: {id} is only in this clone ({how})" in said.json["warnings"], said.text
+    said = a.run("signal", "Hello again", "--to", "Curie", "--as", "Planck")
+    assert "\nnote: not sent yet: sig-" in said.text
+    if not automatic:
+        said = a.run("signal", "Now", "--to", "Curie", "--as", "Planck", "--sync", "--json")
+        id = said.json["signal"]["signal_id"]
+        assert said.json["pushed"] and said.json["warnings"] == [
+            f"sent, not fetched there as far as this clone knows: {id} to Curie"
+        ]
+    start(a, "Bohr")
+    assert notes(a.run("signal", "Hello", "--to", "Bohr", "--as", "Planck", "--json")) == ""
+
+
+@pytest.mark.parametrize("by_call", [False, True])
+def test_whoever_waits_for_a_task_of_another_clone_is_told_where_it_is(
+    two: tuple[Peer, Peer], by_call: bool
+) -> None:
+    """`task show`, `task wait` and `call` say so until the other clone has recorded something; then so of the last word to it."""
+    a, b = two
+
+    def waits(id: str) -> list[Answer]:
+        return [a.run("task", "show", id, "--json"), a.run("task", "wait", id, "--timeout", "0s", "--as", "Planck", "--json")]  # fmt: skip
+
+    if by_call:
+        said = a.run("call", "Curie", "Write it", "--timeout", "0s", "--as", "Planck", "--json")
+        id = said.json["results"][0]["task_id"]
+        assert f"not sent yet: {id} is only in this clone (gitmem sync)" in said.json["warnings"]
+    else:
+        id = delegate(a, "-q").text.strip()
+    assert all(f"not sent yet: {id} is only in this clone (gitmem sync)" in notes(each) for each in waits(id))
+    assert f"note: not sent yet: {id}" in a.run("task", "show", id).text
+    a.sync()
+    sent = f"sent, not fetched there as far as this clone knows: {id} to Curie"
+    assert all(sent in notes(each) for each in waits(id))
+    b.sync()
+    assert "sent" not in notes(b.run("task", "show", id, "--json"))
+    assert b.run("task", "take", id, "--as", "Curie").code == 0
+    b.sync()
+    a.sync()
+    assert not any("sent" in notes(each) for each in waits(id))
+    assert b.run("task", "ask", id, "Which?", "--as", "Curie").code == 0
+    word = "tev-" if by_call else "sig-"
+    assert f"not sent yet: {word}" in notes(b.run("task", "show", id, "--json"))
+    b.sync()
+    a.sync()
+    said = a.run("task", "message", id, "The first", "--as", "Planck", "--json")
+    assert by_call or f"not sent yet: {word}" in notes(said)
+    assert all(f"not sent yet: {word}" in notes(each) for each in waits(id))
+    a.sync()
+    assert all(
+        f"sent, not fetched there as far as this clone knows: {word}" in notes(each) for each in waits(id)
+    )
+    b.sync()
+    assert b.run("task", "done", id, "ok", "--as", "Curie").code == 0
+    b.sync()
+    a.sync()
+    assert "sent" not in notes(a.run("task", "show", id, "--json"))
+
+
+def test_a_task_that_was_taken_there_is_not_waiting_to_be_fetched(two: tuple[Peer, Peer]) -> None:
+    """Its addressee took it without opening the signal."""
+    a, b = two
+    id = delegate(a, "-q").text.strip()
+    thread = a.run("task", "show", id, "--json").json["task"]["thread_id"]
+    signal = a.run("thread", thread, "--json").json["root"]
+    a.sync()
+    b.sync()
+    assert b.run("task", "take", id, "--as", "Curie").code == 0
+    b.sync()
+    a.sync()
+    for each in ("thread", "converged", "receipts"):
+        assert "sent" not in notes(a.run(each, signal, "--json"))
+
+
+def test_a_call_that_was_sent_while_it_waited_says_so(two: tuple[Peer, Peer]) -> None:
+    """Not what was true when it began."""
+    a, _ = two
+    words = ("call", "Curie", "Write it", "--timeout", "8s", "--as", "Planck", "--json")
+    with ThreadPoolExecutor(1) as pool:
+        call = pool.submit(a.run, *words, timeout=60)
+        deadline = time.monotonic() + 6
+        while not a.run("task", "list", "--json").json["tasks"] and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert a.sync().code == 0
+        said = notes(call.result())
+    assert "sent, not fetched there" in said and "not sent yet" not in said

@@ -9,7 +9,7 @@ from gitmem.repo import find
 from tests.clones import agree
 from tests.conftest import Git
 
-from .conftest import Serve, fields, text, within
+from .conftest import Serve, environment, fields, program, text, within
 
 SECRET = "tok3n9z"
 
@@ -74,3 +74,35 @@ def test_a_client_cannot_agree_for_its_user(serve: Serve, shop: Path, git: Git) 
 
     within(talk)
     assert log_refs(ours) == ""
+
+
+def test_answers_say_that_something_for_another_clone_is_not_sent_yet(
+    serve: Serve, shop: Path, git: Git
+) -> None:
+    """A signal, a delegation and a call, as text and as fields; a task that waits there."""
+    ours, _ = hubs(shop, git)
+    there = shop.parent / "there"
+    git("clone", "--quiet", str(ours), str(there))
+    agree(find(str(shop)))
+    agree(find(str(there)))
+    for words in (("session", "start", "--name", "Curie"), ("sync",)):
+        subprocess.run(program(there, *words), cwd=there, env=environment(), check=True, capture_output=True)
+    asked = (
+        ("signal", {"message": "Hello", "to": ["Curie"]}),
+        ("delegate", {"message": "Write it", "to": "Curie", "wu": "WU-7"}),
+        ("call", {"agent": "Curie", "message": "Read it", "wait_seconds": 1}),
+    )
+
+    async def talk() -> None:
+        async with serve() as machine, serve(json=False) as model:
+            await machine.call_tool("sync", {})
+            for tool, given in asked:
+                found = fields(await machine.call_tool(tool, given))
+                assert any(each.startswith("not sent yet: ") for each in found["warnings"]), found
+                assert "note: not sent yet: " in text(await model.call_tool(tool, given))
+            task = {"id": found["results"][0]["task_id"]}
+            assert f"not sent yet: {task['id']}" in text(
+                await model.call_tool("task", {"action": "show", **task})
+            )
+
+    within(talk)
