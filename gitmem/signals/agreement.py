@@ -228,10 +228,9 @@ class FoldedThread:
             return False
         if id not in self.proposals or not self.parties:
             # Nobody agrees to the proposal of somebody else than a party: that would be on another one.
-            is_asked = signal.record.get("requires_ack") and not (
-                signal.record["intent"] in ASKS and self.parties
-            )
-            if not is_asked or any(map(signal.is_by, names)):
+            is_void = signal.record["intent"] in ASKS and self.parties
+            is_asked = signal.record.get("requires_ack") and signal.record["recipients"]
+            if is_void or not is_asked or any(map(signal.is_by, names)):
                 return False
             return not any((own := self.answer(each, id)) and own.intent in ANSWERS for each in names)
         parties = [each for each in names if each in self.parties]

@@ -123,11 +123,14 @@ class ReplyContext:
         """Return whether the caller may propose and decide in the thread."""
         return any(each in self.fold.parties for each in caller.ids)
 
-    def next_instead(self, record: SignalRecord, caller: Caller) -> list[str]:
-        """Return the commands that answer what is in force, after a decision on a proposal that is not."""
-        fold, answered = self.fold, self.fold.answered.get(record.get("reply_to") or "")
-        if record["intent"] not in DECISIONS or record["intent"] in ASKS or not fold.ended(answered or ""):
-            return []
+    def next_instead(self, record: SignalRecord, line: bytes, caller: Caller) -> list[str] | None:
+        """Return the commands that answer what is in force, after a decision on a proposal that is not; None after any other."""
+        answered = self.fold.answered.get(record.get("reply_to") or "", "")
+        if record["intent"] not in DECISIONS or record["intent"] in ASKS or not self.fold.ended(answered):
+            return None
+        fold = FoldedThread({**self.signals, record["signal_id"]: causality.ThreadSignal(record, [line])})
+        if not fold.ended(answered):  # it is agreed on now
+            return None
         owed = [each.record for id, each in fold.in_force.items() if fold.owes(caller.ids, id)]
         return [each for one in owed for each in next_steps.decide(one)]
 

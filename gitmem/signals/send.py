@@ -98,10 +98,11 @@ def send(store: Store, caller: Caller, message: str, **options: Unpack[SignalOpt
     sent.warnings = [*filter(None, said_of), *_remarks(db, caller, context, record, line)]  # fmt: skip
     sent.warnings += addressing.not_sent(store, record["signal_id"], resolved)
     counts = not context or not context.signals or context.is_party(caller)
+    instead = context.next_instead(record, line, caller) if context else None
     sent.next = [
         *(context.task.next if context else ()),
-        *(context.next_instead(record, caller) if context else ()),
-        *next_steps.after(store, sent.signal, resolved, counts=counts),
+        *(instead or ()),
+        *next_steps.after(store, sent.signal, resolved, counts=counts and instead is None),
     ]
     return sent
 

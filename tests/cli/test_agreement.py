@@ -12,6 +12,7 @@ import pytest
 
 import gitmem
 from gitmem.log.entry import CommitMessage
+from gitmem.page import page_data
 
 from ..commits.people import git, install_hook
 from .conftest import Run, Said
@@ -424,3 +425,85 @@ def test_nothing_is_in_force_when_all_is_withdrawn(talk: Talk) -> None:
         assert not any("--agree" in each for each in steps(talk(who, "thread", vim)))
         talk(who, "inbox")
         assert talk(who, "gate", "--wu", "WU-7").status == 0
+
+
+def test_a_withdrawal_among_three_asks_those_who_had_agreed_to_it(talk: Talk) -> None:
+    """And who had stayed with the first proposal owes nothing; all three end on it."""
+    vim = talk.proposes("Ada", "Use vim", "Bohr,Curie")
+    talk.agrees("Curie", vim)
+    emacs = talk.counters("Bohr", vim, "Use emacs")
+    talk.agrees("Ada", emacs)
+    talk.says("Bohr", "reply", emacs, "no", "--reject")
+
+    found = talk.converged(vim)
+    assert [each["signal_id"] for each in found["in_force"]] == [vim]
+    assert (found["agreed"], found["pending"]) == (
+        ["test:worker:curie"],
+        ["test:worker:ada", "test:worker:bohr"],
+    )
+    for who, owes in (("Ada", True), ("Bohr", True), ("Curie", False)):
+        talk(who, "inbox")
+        assert (f"gitmem reply {vim} agreed --agree" in steps(talk(who, "thread", vim))) == owes
+    for who in ("Ada", "Bohr"):
+        talk.agrees(who, vim)
+    assert talk.converged(vim)["agreed_on"]["signal_id"] == vim
+
+
+def test_why_and_the_page_name_what_is_in_force_after_a_withdrawal(talk: Talk, repo: Path) -> None:
+    """Not the counter that was withdrawn, which `why` says."""
+    git(repo, "commit", "--quiet", "--amend", "--no-edit", GIT_COMMITTER_DATE="@1790000000 +0000")
+    install_hook(repo)
+    talk("Ada", "session", "set", "--wu", "WU-7")
+    vim = talk.proposes("Ada", "Use vim", "Bohr", "--wu", "WU-7")
+    emacs = talk.counters("Bohr", vim, "Use emacs")
+    talk.agrees("Ada", emacs)
+    (repo / "a.txt").write_text("emacs\n")
+    git(repo, "add", "a.txt")
+    git(repo, "commit", "--quiet", "-m", "Use emacs", GITMEM_SESSION=talk.sessions["Ada"])
+    time.sleep(1.1)  # git knows only the second of a commit
+    talk.says("Bohr", "reply", emacs, "no", "--reject")
+
+    (told,) = talk("Ada", "why", "a.txt:1", "--json").json["commits"]
+    (thread,) = told["threads"]
+    assert (thread["agreed_on"], thread["replaced"], thread["ended"]) == (None, True, "withdrawn")
+    assert [each["signal_id"] for each in thread["in_force"]] == [vim] and thread["pending"] == ["Bohr"]
+    shown = talk("Ada", "why", "a.txt:1").out
+    assert f"Ada proposed {vim}: Use vim" in shown and "withdrawn in thread-" in shown
+    with gitmem.open(str(repo)) as log:
+        data = page_data.collect(log.store)
+    (state,) = data["threads"]
+    names = {each["id"]: each["name"] for each in data["agents"]}
+    assert (state["state"], "in_force" in state) == ("open", False)
+    assert {names[lane]: how for lane, how in state["stands"]} == {"Ada": "pending", "Bohr": "pending"}
+
+
+def test_the_unread_line_counts_only_what_is_in_force(talk: Talk) -> None:
+    """Neither the counter of somebody who was not asked, nor one that was replaced before it was read."""
+    talk.sessions["Dirac"] = talk.run("session", "start", "--name", "Dirac", "--json").json["session_id"]
+    vim = talk.proposes("Ada", "Use vim", "Bohr,Curie")
+    talk("Dirac", "reply", vim, "Use ed", "--counter")
+    assert "1 unread: gitmem inbox" in talk("Ada", "roster").err
+    emacs = talk.counters("Bohr", vim, "Use emacs")
+    assert "2 unread (1 wants an answer): gitmem inbox" in talk("Ada", "roster").err
+    nano = talk.counters("Curie", emacs, "Use nano")
+    assert "3 unread (1 wants an answer): gitmem inbox" in talk("Ada", "roster").err
+    talk.agrees("Ada", nano)
+    assert "wants an answer" not in talk("Ada", "roster").err
+
+
+def test_who_agrees_to_what_was_replaced_is_led_to_what_is_in_force(talk: Talk) -> None:
+    """Not to waiting for what nobody asks any more."""
+    vim = talk.proposes("Ada", "Use vim", "Bohr,Curie")
+    emacs = talk.counters("Bohr", vim, "Use emacs")
+    said = talk("Curie", "reply", vim, "yes", "--agree")
+    assert steps(said)[:2] == [
+        f"gitmem reply {emacs} agreed --agree",
+        f"gitmem reply {emacs} rejected --reject",
+    ]
+    assert not any(f"converged {vim}" in each for each in steps(said))
+    talk.agrees("Curie", emacs)
+    again = talk("Curie", "reply", vim, "yes, too", "--agree")  # which leaves what it had agreed to
+    assert steps(again)[0] == f"gitmem reply {emacs} agreed --agree"
+    assert not any(f"converged {vim}" in each for each in steps(again))
+    said = talk("Bohr", "reply", vim, "well", "--agree")  # now all have: it is agreed on
+    assert steps(said)[0] == f"gitmem converged {vim}" and talk.converged(vim)["converged"]

@@ -23,6 +23,7 @@ from gitmem.memory import open_threads
 from gitmem.page import page_data
 from gitmem.signals import ASKS, gate, inbox, receipt_list, thread_list, threads
 from gitmem.signals.many_threads import ManyThreads, Selection, owed
+from gitmem.signals.unread_counts import unread_counts
 from gitmem.store import Store
 from gitmem.why import agreed
 
@@ -46,6 +47,11 @@ def random_thread(number: int) -> list[dict[str, Any]]:
         seen = draw.sample(ids[:place], min(place, draw.randint(1, 3)))
         who = PARTIES[0] if not place else draw.choice((*PARTIES, *PARTIES, OTHER))
         intent = draw.choice(("PROPOSE", "PROPOSE", "INFO")) if not place else draw.choice(INTENTS)
+        proposed = [each for each in found if each["intent"] in ASKS]
+        if proposed and draw.random() < 0.15:  # its author withdraws it
+            taken_back = draw.choice(proposed)
+            who, intent = taken_back["sender_identity"], "REJECT"
+            seen = list(dict.fromkeys([taken_back["signal_id"], *seen]))
         to = asked if not place else [each for each in PARTIES if each != who]
         found.append(
             {
@@ -91,9 +97,13 @@ class Places:
         self.inbox: dict[str, dict[str, Any]] = {}
         self.open: dict[str, set[str]] = {}
         self.listed: dict[str, set[str]] = {}
+        self.counts: dict[str, tuple[tuple[int, int], tuple[int, int]]] = {}
         for who, caller in self.callers.items():
             shown = inbox.read(store, caller, all=True, limit=100_000, max_bytes=1 << 30, fold_most=1 << 30)
             self.inbox[who] = {each["signal_id"]: each for each in shown.signals}
+            left = inbox.read(store, caller, limit=100_000, max_bytes=1 << 30, fold_most=1 << 30).signals
+            wants = sum(each.get("owed", False) and "settled" not in each for each in left)
+            self.counts[who] = (len(left), wants), unread_counts(db, who, caller.session_id, None, NOW)
             self.open[who] = {each.signal_id for each in open_threads.find(store, caller)}
             rows = thread_list.list_threads(store, caller, limit=100_000, fold_most=1 << 30).threads
             self.listed[who] = {id for row in rows for id in row.owed}
@@ -218,6 +228,8 @@ def _check(repo: Path, numbers: range) -> None:
         for number, each in said.items():
             write(log.store, number, each, random.Random(number))
         places = Places(log.store)
+        for shown, counted in places.counts.values():
+            assert shown == counted and shown[1]
         for number, each in said.items():
             places.check(f"thread-{number:08}", each)
 

@@ -274,3 +274,19 @@ def test_a_signal_loads_nothing_about_claims(hook: Hook, run: Run, start: Start,
         for name in own
         if name.startswith(("gitmem.claims.", "gitmem.overlap", "gitmem.git.branch_changes"))
     } - {"gitmem.claims.claim_view"}
+
+
+def test_a_withdrawal_says_what_is_asked_again(hook: Hook, run: Run, start: Start) -> None:
+    """The proposal before it is in force: the hook's answer has the commands for that, not for the withdrawal."""
+    ours = hook.start("claude-code")
+    other = start("Planck")
+    vim = run("signal", "Use vim", "--to", "Planck", "--intent", "PROPOSE", "-q", session=ours).out.strip()
+    emacs = run("reply", vim, "Use emacs", "--counter", "-q", session=other).out.strip()
+    assert f"To agree: gitmem reply {emacs} agreed --agree" in hook.reads("claude-code", "PostToolUse")
+    assert run("reply", emacs, "fine", "--agree", session=ours).status == 0
+    assert run("reply", emacs, "forget it", "--reject", session=other).status == 0
+
+    text = hook.reads("claude-code", "PostToolUse")
+
+    assert "| forget it\n" in text and f"{vim} is in force again" in text
+    assert f"To agree: gitmem reply {vim} agreed --agree" in text and f"reply {emacs} agreed" not in text
