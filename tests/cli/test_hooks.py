@@ -217,7 +217,8 @@ def test_a_line_in_a_committed_file_guards_other_worktrees_once_it_is_committed(
             f"git {name}: a checkout brought the file that calls it; not installed in this clone" in found.out
         )
     assert "next: gitmem hooks install --git pre-commit --git post-commit\n" in found.out
-    assert run("hooks", "install", "--git", "pre-commit", "--git", "post-commit").status == 0
+    said = run("hooks", "install", "--git", "pre-commit", "--git", "post-commit").out
+    assert said.count(" hook installed: ") == 2, said
     assert "git pre-commit: installed" in run("hooks", "status").out or kind != "own"
 
 

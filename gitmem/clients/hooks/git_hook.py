@@ -245,7 +245,7 @@ def install(hook: Hook) -> GitHookResult:
         for each in every:
             result.files += _put(each)
         result.kept = hook.kept if os.path.lexists(hook.kept) else None
-        if result.files:
+        if result.files or was == HALF:
             result.state = "updated" if was == OUTDATED else "installed"
         result.next = [_NEXT[hook.name]]
     if hook.also is not None:
