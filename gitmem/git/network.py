@@ -39,6 +39,7 @@ _LOST_RACE_WORDS = (
     *("fetch first", "non-fast-forward", "stale info"),
 )
 _DENIED = ("error: 403", "permission to ", "access denied", "not granted", "not allowed to push", "read-only")
+_FAILED_THERE = ("missing necessary objects", "unpacker error", "unpack failed")  # whichever ref is pushed
 _BRANCHES = (b"refs/heads/gitmem", b"refs/heads/gitmem-outbox-", os.fsencode(FENCES[1]))  # not the user's
 # The server, or a proxy before it, does not accept our credentials.
 _NOT_ADMITTED = (
@@ -371,9 +372,11 @@ def _refused(url: str, err: str, summary: str) -> RemoteError:
     other = ""
     if _any_in(_RULES, err) and "refs/heads/" in err + summary:
         other = " If a rule protects its branches, publish to another ref: gitmem init --publish hidden"
+    failed = _any_in(_FAILED_THERE, summary)
+    remedy = "look for missing objects, a full disk or a limit of size there" if failed else "allow this ref"
     return RemoteError(
         f"The remote {clean} rejected the push: {scrubbed(words.replace(url, clean))}. Local records are kept.{other}",
-        hint="Ask the remote's administrator to allow this ref, or publish to another remote.",
-        code="refused",
+        hint=f"Ask the remote's administrator to {remedy}, or publish to another remote.",
+        code="failed-there" if failed else "refused",
         next=["gitmem doctor"],
     )

@@ -404,7 +404,7 @@ def _push_outbox(
                 remote.url, oid, prefix + oid, None, timeout, meanwhile=partial(notify_moved, log)
             )
         except RemoteError as error:
-            if error.code != "refused" or remote.unfetchable:  # with missing objects it rejects every push
+            if error.code != "refused":
                 raise
             remote.learn_refused_prefix(prefix)
             continue

@@ -177,7 +177,9 @@ class Remote:
 
     def fail(self, error: RemoteError) -> None:
         """End as `refused` or `offline`, with the message of the error."""
-        self.end("refused" if error.code in ("refused", "denied") else "offline", error.message)
+        self.end(
+            "refused" if error.code in ("refused", "denied", "failed-there") else "offline", error.message
+        )
 
     @property
     def is_crowded(self) -> bool:

@@ -209,6 +209,28 @@ def test_a_remote_that_takes_nothing_teaches_nothing(hub: Hub) -> None:
     assert all(name.startswith(OUTBOX) for name in boxes(hub))
 
 
+@pytest.mark.parametrize("fault", ["too large", "damaged"])
+def test_a_fault_of_the_host_is_no_refusal_of_names(hub: Hub, fault: str) -> None:
+    """A limit of size, a full disk or a missing object is about no ref: outboxes are tried again when it is repaired."""
+    a, b = clones(hub, "ab")
+    shared = hub.path / "refs" / "heads" / "gitmem"
+    before = git("rev-parse", ref.BRANCH, cwd=hub.path).strip()
+    if fault == "damaged":
+        shared.write_text("1" * 40 + "\n")
+    else:
+        shared.write_text(git("rev-parse", f"{before}^{{tree}}", cwd=hub.path))
+        git("config", "receive.maxInputSize", "1", cwd=hub.path)
+    b.add("mine")
+    found = b.exchange()
+    assert (found.state, found.has_our_lines) == ("refused", False)
+    assert "rejected the push" in found.message and "rejects refs/" not in found.message
+    shared.write_text(before + "\n")
+    git("config", "receive.maxInputSize", "0", cwd=hub.path)
+    assert Remote(b.log, "origin").host.prefixes == [OUTBOX, BRANCHES]
+    assert b.exchange().state in GOOD
+    assert a.exchange().state in GOOD and "mine" in a.texts()
+
+
 @pytest.mark.deep
 def test_a_state_file_that_is_damaged_is_as_good_as_none(hub: Hub) -> None:
     """It is learned again, and written anew."""
