@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from .log.entry import SUBJECT_MAX as SUBJECT_MAX
 from .log.entry import CommitMessage
-from .text.sanitize import is_unsafe as is_unsafe
 from .text.sanitize import sanitize as sanitize
 
 TYPE_CHECKING = False

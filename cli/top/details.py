@@ -35,7 +35,6 @@ BYTES_MAX = 128 * 1024  # of their texts at once
 RECIPIENTS_MAX = 50
 GATE = "gate"
 KINDS = (*PANES, GATE)
-TAIL = "the end"
 OLDER = "{} earlier signals not shown; o shows older ones"
 
 

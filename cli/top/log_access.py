@@ -6,8 +6,6 @@ import threading
 import time
 
 from gitmem.agents import caller as callers
-from gitmem.errors import GitmemError
-from gitmem.index.engine import sqlite3
 from gitmem.signals.change_watcher import ChangeWatcher
 
 from .. import autosync, background, failure
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
 
     Answer = TypeVar("Answer")
 
-ERRORS = (GitmemError, OSError, sqlite3.Error)
 TICK_SECONDS = 2.0
 AGES_SECONDS = 30.0  # without a change: ages and who is live are shown anew
 PAUSE_SECONDS, PAUSES = (

@@ -7,11 +7,6 @@ from ..log.lines import format_at
 from ..records.ids import implied_role, role_id
 from . import presence
 
-# The fields of `RoleRow`.
-ROLE_FIELDS = (
-    "role", "implied_role", "actual_role", "lifecycle_role", "specialty_profile", "role_alias", "role_pack", "capabilities",
-    "actual_ownership_scope", "model", "branch", "task_id",
-)  # fmt: skip
 _DESCRIPTOR = ("lifecycle_role", "specialty_profile", "role_alias")
 
 TYPE_CHECKING = False

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from gitmem.agents.serialize import ROLE_FIELDS
 from gitmem.roles.mismatch import COMPARED
 
 from .conftest import Run, Said
@@ -21,6 +20,12 @@ TASK_FIELDS = {
 }  # fmt: skip
 DELEGATE = (
     "--to", "Bohr", "--role", "reviewer/docs", "--scope", "docs/**", "--model", "haiku", "--wu", "WU-7",
+)  # fmt: skip
+
+# The fields of `RoleRow`.
+ROLE_FIELDS = (
+    "role", "implied_role", "actual_role", "lifecycle_role", "specialty_profile", "role_alias", "role_pack", "capabilities",
+    "actual_ownership_scope", "model", "branch", "task_id",
 )  # fmt: skip
 
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitmem import records
-from gitmem.commit_message import is_unsafe
 from gitmem.errors import UsageError
 from gitmem.memory import export
+from gitmem.text.sanitize import is_unsafe
 
 from ..sandbox import DAY, START, Clock, carry, new_repo
 from .desk import Desk, Lines

@@ -7,6 +7,7 @@ a CR at the end of the line from being read.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 
@@ -112,7 +113,10 @@ class LefthookSettings(_LineOfOurs):
     @property
     def line(self) -> str:
         """The entry that calls our script."""
-        return f"{self.name}: {{commands: {{gitmem: {{run: '{line(self.name, '{0}')}'}}}}}}"
+        run = json.dumps(line(self.name, "{0}"))  # text of JSON is also one of YAML and TOML
+        if self.path.endswith(".toml"):
+            return f"{self.name}.commands.gitmem.run = {run}"
+        return f'"{self.name}": {{"commands": {{"gitmem": {{"run": {run}}}}}}}'
 
     def is_current(self, content: bytes) -> bool:
         """Return whether the command calls our script, in whatever form the user has added it."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
+import tomllib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -278,6 +282,29 @@ def test_settings_of_lefthook_that_are_not_edited(settings: str, repo: Path) -> 
     file.write_text(entry + "\n")
     assert git_hook.state(hook) == "installed"
     assert "still has gitmem's line" in git_hook.uninstall(hook).remarks[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "read"),
+    [("lefthook.json", "{%s}", json.loads), ("lefthook.toml", "%s", tomllib.loads)],
+)
+def test_what_to_add_has_the_format_of_the_settings(
+    name: str, settings: str, read: Callable[[str], Any], repo: Path
+) -> None:
+    """And is one command of the hook, which calls our script."""
+    (repo / name).write_text(settings % "")
+    hook = hook_of(repo)
+    Path(hook.path).write_text(LEFTHOOK)
+    Path(hook.path).chmod(0o755)
+
+    with pytest.raises(UsageError, match="a form that gitmem does not edit") as caught:
+        git_hook.install(hook)
+
+    entry = caught.value.hint.partition("yourself: ")[2]
+    run = read(settings % entry)["pre-commit"]["commands"]["gitmem"]["run"]
+    assert run.startswith("gitmem_hook=$(git rev-parse --git-common-dir)") and '"$gitmem_hook" {0}' in run
+    (repo / name).write_text(settings % entry)
+    assert git_hook.state(hook) == "installed"
 
 
 def test_hooks_that_call_each_other_end(repo: Path) -> None:
