@@ -13,7 +13,7 @@ from ..records.ids import unit_key
 from ..roles import mismatch
 from ..signals import may_contradict, task_records
 from ..text.shell_quote import command
-from . import brief, chains, collisions, find_task, launches, load, rules, task_roles, task_signals
+from . import brief, chains, collisions, find_task, launches, load, rules, task_roles
 from .event_order import in_order
 
 TYPE_CHECKING = False
@@ -286,6 +286,8 @@ def show(store: Store, task_id: str, caller: Caller | None = None) -> TaskDetail
     Raises:
         UsageError: No task, or several tasks, have this id.
     """
+    from . import task_signals  # a list of tasks does without what sends signals
+
     found = find_task.require(store, task_id)
     shown = TaskDetail(found)
     agent = found.record.get("agent")
