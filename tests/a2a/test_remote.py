@@ -104,7 +104,7 @@ def test_i35_a_question_of_a_server_is_one_of_the_task_and_its_answer_goes_back(
     status, asked = call(caller, external.url, text)
     assert (status, asked["state"], asked["message"]) == (1, state, question), asked
     id = asked["results"][0]["task_id"]
-    assert f" task input {id} " in asked["next"][0]
+    assert asked["next"][0].endswith(f" task show {id}")  # which prints how to answer
     assert links(caller) == [id]
     status, again = say(caller, "task", "wait", id, "--timeout", "5s")
     assert (status, again["state"], again["message"]) == (1, state, question), again
