@@ -6,7 +6,7 @@ from ..errors import UsageError
 from ..outcome import Outcome
 from ..text.name_matching import fold, is_client_id, is_identity, is_reserved, is_reserved_identity, is_word
 from ..text.sanitize import is_unsafe
-from ..trust import clone_key
+from ..trust import clone_key, sender_tables
 from . import name_pins, own_recipients, own_sessions, presence
 from .caller import is_own_person, own_person
 from .presence import Presence, format_age
@@ -261,7 +261,7 @@ def _of_session(store: Store, session: Presence, query: str, resolved_by: str) -
             found.remark = _ended_session(store, session)
     else:
         found = Resolved(query, session.session_id, resolved_by)
-        _describe(found, session, store.now())
+        _describe(store, found, session)
         if changed is not None and (
             _is_pinned(store, session) or not own_recipients.took_first_identity(store, session)
         ):
@@ -290,7 +290,7 @@ def _of_identity(store: Store, identity: str, resolved_by: str) -> Resolved:
     sessions = presence.of_identity(store, identity)
     if sessions:
         found.display_name = sessions[0].name
-        _describe(found, sessions[0], store.now())
+        _describe(store, found, sessions[0])
         if sessions[0].ended is not None:
             from . import unknown_recipients
 
@@ -305,9 +305,12 @@ def _of_identity(store: Store, identity: str, resolved_by: str) -> Resolved:
     return found
 
 
-def _describe(found: Resolved, session: Presence, now: int) -> None:
+def _describe(store: Store, found: Resolved, session: Presence) -> None:
     """Set the status of a recipient from `session`, the last seen of the sessions that read its address."""
     found.asleep = session.status != "live"
-    found.elsewhere = not session.here
+    # A peer's line may name another clone for a session that was started here.
+    found.elsewhere = not session.here and not sender_tables.is_own(store.db(), session.session_id)
     if found.asleep:
-        found.remark = f"{session.name} appears inactive: last seen {format_age(now - session.last_seen)}."
+        found.remark = (
+            f"{session.name} appears inactive: last seen {format_age(store.now() - session.last_seen)}."
+        )

@@ -76,7 +76,9 @@ def left_by_another(common: str, outcome: str = "Nothing was recorded.") -> Stor
     paths += [os.path.join(at, name) for at, folders, _ in os.walk(refs) for name in folders]
     paths += [os.path.join(at, name) for at, folders, files in os.walk(logs) for name in folders + files]
     for path in paths:
-        if not os.path.exists(path) or (owner := os.stat(path).st_uid) == me or os.access(path, os.W_OK):
+        if os.path.islink(path) or not os.path.exists(path):
+            continue  # chown would follow a link
+        if (owner := os.stat(path).st_uid) == me or os.access(path, os.W_OK):
             continue
         fix = command("sudo", "chown", "-R", f"{me}:{found.st_gid}", path)
         return StoreError(

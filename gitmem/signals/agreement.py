@@ -196,7 +196,7 @@ class FoldedThread:
 
     @cached_property
     def settled(self) -> str:
-        """Why nobody owes an answer to what is in force: who has taken its task, or how that ended; "" if there is no such."""
+        """What became of the tasks of the proposals in force, such as "taken by …"; "" if any of them still needs an answer."""
         every = [each.settled for each in self.in_force.values()]
         return " and ".join(dict.fromkeys(filter(None, every))) if all(every) else ""
 

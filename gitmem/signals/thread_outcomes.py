@@ -52,7 +52,7 @@ class Standing(Outcome):
         asks: Whether the thread asks for a decision.
         agreed_on: The proposal that every party has agreed to; None if there is none.
         in_force: That proposal, else the latest one; several that were written without knowledge of each other conflict.
-        settled: Why nobody owes it an answer any more: who has taken its task, or how that ended; "" if somebody may.
+        settled: What became of the tasks of the proposals in force, such as "taken by …"; "" if any of them still needs an answer.
         ambiguous: The ids of signals with several contents.
     """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import moved_back, records
-from ..agents import addressing, forgeries, presence
+from ..agents import addressing, forgeries, own_sessions, presence
 from ..agents.caller import own_person
 from ..agents.caller_identity import other_workspaces
 from ..agents.serialize import sender_name_from
@@ -224,7 +224,7 @@ def converged(store: Store, id: str, *, caller: Caller | None = None) -> Converg
 
 def _has_ended(store: Store, party: str) -> bool:
     """Return whether a party is a session, not an agent, and has ended."""
-    found = presence.get(store, party) if party.startswith("sess-") else None
+    found = own_sessions.trusted(store, party) if party.startswith("sess-") else None
     return found is not None and found.ended is not None
 
 

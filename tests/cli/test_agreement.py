@@ -302,8 +302,8 @@ def test_a_withdrawn_counter_gives_way(talk: Talk) -> None:
     assert talk.converged(vim)["converged"]
 
 
-def test_why_names_what_was_agreed_on(talk: Talk, repo: Path) -> None:
-    """The counter and not the first text, and that a later counter replaced it."""
+def agree_and_commit(talk: Talk, repo: Path) -> tuple[str, str]:
+    """Ada agrees to a counter of Bohr's and commits; return the first proposal and the counter."""
     git(repo, "commit", "--quiet", "--amend", "--no-edit", GIT_COMMITTER_DATE="@1790000000 +0000")
     install_hook(repo)
     talk("Ada", "session", "set", "--wu", "WU-7")
@@ -313,6 +313,12 @@ def test_why_names_what_was_agreed_on(talk: Talk, repo: Path) -> None:
     (repo / "a.txt").write_text("emacs\n")
     git(repo, "add", "a.txt")
     git(repo, "commit", "--quiet", "-m", "Use emacs", GITMEM_SESSION=talk.sessions["Ada"])
+    return vim, emacs
+
+
+def test_why_names_what_was_agreed_on(talk: Talk, repo: Path) -> None:
+    """The counter and not the first text, and that a later counter replaced it."""
+    _, emacs = agree_and_commit(talk, repo)
 
     (told,) = talk("Ada", "why", "a.txt:1", "--json").json["commits"]
     (thread,) = told["threads"]
@@ -451,15 +457,7 @@ def test_a_withdrawal_among_three_asks_those_who_had_agreed_to_it(talk: Talk) ->
 
 def test_why_and_the_page_name_what_is_in_force_after_a_withdrawal(talk: Talk, repo: Path) -> None:
     """Not the counter that was withdrawn, which `why` says."""
-    git(repo, "commit", "--quiet", "--amend", "--no-edit", GIT_COMMITTER_DATE="@1790000000 +0000")
-    install_hook(repo)
-    talk("Ada", "session", "set", "--wu", "WU-7")
-    vim = talk.proposes("Ada", "Use vim", "Bohr", "--wu", "WU-7")
-    emacs = talk.counters("Bohr", vim, "Use emacs")
-    talk.agrees("Ada", emacs)
-    (repo / "a.txt").write_text("emacs\n")
-    git(repo, "add", "a.txt")
-    git(repo, "commit", "--quiet", "-m", "Use emacs", GITMEM_SESSION=talk.sessions["Ada"])
+    vim, emacs = agree_and_commit(talk, repo)
     time.sleep(1.1)  # git knows only the second of a commit
     talk.says("Bohr", "reply", emacs, "no", "--reject")
 

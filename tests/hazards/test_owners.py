@@ -218,3 +218,20 @@ def test_the_owner_is_told_which_folder_root_has_left(left: str, desk: Desk) -> 
     assert owners("signal", "Commas?", "--commit", session=ada).status == 0
     log = owners("log").out
     assert "Tabs?" in log and "Commas?" in log and ("Spaces?" in log) == (told.status == 0)
+
+
+@pytest.mark.usefixtures("any_owner")
+def test_no_link_to_a_folder_of_root_is_named_to_chown(desk: Desk, tmp_path: Path) -> None:
+    """A command that was copied from the error would give away the folder behind it."""
+    assert desk("signal", "Tabs?", "--broadcast", "--commit").status == 0
+    give(desk.repo, OWNER)
+    pack, theirs = desk.repo / ".git/objects/pack", tmp_path / "theirs"
+    pack.rename(theirs)
+    give(theirs, 0)
+    theirs.chmod(0o755)
+    pack.symlink_to(theirs)
+    os.chown(pack, OWNER, OWNER, follow_symlinks=False)
+
+    for args in (("signal", "Spaces?", "--broadcast", "--commit"), ("doctor",)):
+        told = process(*args, cwd=desk.repo, env={}, before=as_owner)
+        assert "chown" not in told.out + told.err and "Traceback" not in told.err, told

@@ -485,7 +485,7 @@ def test_agreeing_to_a_remote_that_is_away_is_said(planck: Path, hub: Path, git:
 
 @pytest.mark.parametrize("marker", ["CLAUDECODE", "CODEX_THREAD_ID"])
 def test_an_agent_is_told_to_ask_its_user(planck: Path, marker: str) -> None:
-    """The command stands in the sentence alone: `next` is what an agent runs, and only its user can do what is missing."""
+    """The message names the command, and `next` is empty: only the user may run it, and agents run what `next` says."""
     env = {marker: "1"}
     gitmem("session", "start", cwd=planck, env=env)
     signal = ["signal", "One more.", "--broadcast", "--sync"]
