@@ -180,7 +180,7 @@ def addresses(db: sqlite3.Connection, reader: str, session: str | None) -> list[
 def addresses_for(store: Store, caller: Caller, address: str | None) -> list[str]:
     """Return a caller's ids, with an address that is an ended session of its agent in this clone."""
     own = trusted(store, address) if address and sender_tables.is_own(store.db(), address) else None
-    is_same = own is not None and own.ended is not None and own.agent_identity == caller.identity is not None
+    is_same = own and own.ended is not None and caller.identity and own.agent_identity == caller.identity
     return [*caller.ids, str(address)] if is_same else caller.ids
 
 

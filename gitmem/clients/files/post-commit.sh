@@ -22,27 +22,27 @@ made() {
 # The folder's own name: GIT_DIR may be `.`, or end with a slash.
 name=$(CDPATH='' cd -P -- "$git" 2>/dev/null && printf '%s' "${PWD##*/}")
 seen=$common/gitmem/commits/in-$name
+who=
+for each in "GITMEM_SESSION=${GITMEM_SESSION-}" "GITMEM_TASK=${GITMEM_TASK-}" \
+  "CLAUDE_CODE_SESSION_ID=${CLAUDE_CODE_SESSION_ID-}" "CODEX_THREAD_ID=${CODEX_THREAD_ID-}" \
+  "COPILOT_AGENT_SESSION_ID=${COPILOT_AGENT_SESSION_ID-}" "GEMINI_SESSION_ID=${GEMINI_SESSION_ID-}" \
+  "OPENCODE_SESSION_ID=${OPENCODE_SESSION_ID-}" "claude-code=${CLAUDECODE-}" \
+  "codex=${CODEX_CI-}${CODEX_SANDBOX-}${CODEX_SANDBOX_NETWORK_DISABLED-}" "gemini=${GEMINI_CLI-}" \
+  "cursor=${CURSOR_AGENT-}" "opencode=${OPENCODE-}" "cline=${CLINE_ACTIVE-}" "copilot=${COPILOT_CLI-}"; do
+  case ${each#*=} in
+    '') ;;
+    *[!A-Za-z0-9._:-]*) who="$who ${each%%=*}=?" ;;
+    *) who="$who $each" ;;
+  esac
+done
 # An agent may commit first in a worktree that no command of gitmem has met: then note-commits makes that file.
-agent=${GITMEM_SESSION-}${CLAUDE_CODE_SESSION_ID-}${CODEX_THREAD_ID-}${COPILOT_AGENT_SESSION_ID-}${GEMINI_SESSION_ID-}${OPENCODE_SESSION_ID-}
-[ -z "$agent" ] || seen=$common/gitmem/commits
+case $who in *_SESSION=* | *_ID=*) seen=$common/gitmem/commits ;; esac
 if [ -n "$name" ] && [ -e "$seen" ] && note=$(made "$@" 2>/dev/null) && [ -n "$note" ]; then
-  for each in "GITMEM_SESSION=${GITMEM_SESSION-}" "GITMEM_TASK=${GITMEM_TASK-}" \
-    "CLAUDE_CODE_SESSION_ID=${CLAUDE_CODE_SESSION_ID-}" "CODEX_THREAD_ID=${CODEX_THREAD_ID-}" \
-    "COPILOT_AGENT_SESSION_ID=${COPILOT_AGENT_SESSION_ID-}" "GEMINI_SESSION_ID=${GEMINI_SESSION_ID-}" \
-    "OPENCODE_SESSION_ID=${OPENCODE_SESSION_ID-}" "claude-code=${CLAUDECODE-}" \
-    "codex=${CODEX_CI-}${CODEX_SANDBOX-}${CODEX_SANDBOX_NETWORK_DISABLED-}" "gemini=${GEMINI_CLI-}" \
-    "cursor=${CURSOR_AGENT-}" "opencode=${OPENCODE-}" "cline=${CLINE_ACTIVE-}" "copilot=${COPILOT_CLI-}"; do
-    case ${each#*=} in
-      '') ;;
-      *[!A-Za-z0-9._:-]*) note="$note ${each%%=*}=?" ;;
-      *) note="$note $each" ;;
-    esac
-  done
   noted=$common/gitmem/commits/by-$name # never a pipe or a link that another user of the repository has put there
   if [ ! -L "$noted" ] && { [ -f "$noted" ] || [ ! -e "$noted" ]; }; then
-    printf '%s\n' "$note" 2>/dev/null >>"$noted"
+    printf '%s\n' "$note$who" 2>/dev/null >>"$noted"
   fi
-  case $note in
+  case $who in
     *_SESSION=* | *_ID=*)
 @IS_LISTED@
       if [ ! -d "$git/rebase-merge" ] && [ ! -d "$git/rebase-apply" ] && [ ! -d "$git/sequencer" ]; then
