@@ -337,18 +337,11 @@ def _no_worktree(inside: str) -> UsageError:
     if os.path.basename(os.path.dirname(git_dir)) == "worktrees" and _is_git_dir(common):
         from .text.shell_quote import command
 
-        error.message = (
-            f"This worktree's git folder is gone (removed or pruned): {git_dir}. Nothing was read or written."
-        )
+        what = "damaged (HEAD or commondir)" if os.path.isdir(git_dir) else "gone (removed or pruned)"
+        error.message = f"This worktree's git folder is {what}: {git_dir}. Nothing was read or written."
         error.hint = "Its files are still here, and gitmem's log is whole in the main worktree. `git worktree add` makes a new worktree."
-        error.next = [
-            command(
-                "gitmem",
-                "-C",
-                os.path.dirname(common) if os.path.basename(common) == ".git" else common,
-                "roster",
-            )
-        ]
+        main = os.path.dirname(common) if os.path.basename(common) == ".git" else common
+        error.next = [command("gitmem", "-C", main, "roster")]
     return error
 
 

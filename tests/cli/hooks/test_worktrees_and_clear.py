@@ -223,15 +223,20 @@ def test_a_worktree_that_moves_keeps_its_session(
     assert names(run)["Ada"]["status"] == "live"
 
 
-def test_a_pruned_worktree_is_told_so(run: Run, git: Git, repo: Path, tmp_path: Path) -> None:
+def test_a_pruned_or_damaged_worktree_is_told_so(run: Run, git: Git, repo: Path, tmp_path: Path) -> None:
     """What is left of it is a folder; the command after that works."""
     run("init")
     side = add(git, repo, tmp_path / "side")
     run("session", "start", "--name", "Ada", cwd=side)
-    shutil.rmtree(repo / ".git" / "worktrees" / "side")
+    folder = repo / ".git" / "worktrees" / "side"
+    kept = (folder / "commondir").read_bytes()
+    (folder / "commondir").write_bytes(b"../nowhere\n")
     asked = run("inbox", "--json", cwd=side)
-    error = asked.json["error"]
-    assert asked.status == 2 and "git folder is gone (removed or pruned)" in error["message"]
+    assert asked.status == 2 and "git folder is damaged (HEAD or commondir)" in asked.json["error"]["message"]
+    (folder / "commondir").write_bytes(kept)
+    shutil.rmtree(folder)
+    asked = run("inbox", "--json", cwd=side)
+    assert asked.status == 2 and "git folder is gone (removed or pruned)" in asked.json["error"]["message"]
     assert asked.json["next"] == [f"gitmem -C {repo} roster"]
     assert run(*asked.json["next"][0].split()[1:]).status == 0
     assert names(run)["Ada"]["status"] == "gone"
