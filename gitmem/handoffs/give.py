@@ -12,7 +12,7 @@ from ..memory import open_threads, session_checkpoints
 from ..outcome import Outcome
 from ..records.ids import role_id, unit_key
 from ..roles import roles_file
-from ..signals import next_steps
+from ..signals import next_steps, send
 from ..signals.agreement import FoldedThread
 from ..signals.thread_lines import ThreadLines
 from ..tasks import HANDOFF, HANDOFF_MICROS, HANDOFFS_MAX, delegate, load, new_task, rules
@@ -119,8 +119,7 @@ def hand_over(
             next=["gitmem roster", "gitmem role list"],
         )
     assert to is not None
-    if message is not None and not message.strip():
-        raise UsageError("The next steps have only white space. Nothing was written.", code="empty-message")
+    send.check_message(message or "")
     found = delegate.addressees(store, caller, to, roles_file.read(store.repo.worktree), allow_unseen=False)
     warnings = _check(store, caller, to, found)
     bundled = collect(store, caller, wu)

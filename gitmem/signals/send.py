@@ -123,8 +123,7 @@ def send_with_one_snapshot(
 
 def _check(message: str, options: SignalOptions) -> None:
     """Raise UsageError for a blank message, and for an option that is invalid or contradicts another one."""
-    if message and not message.strip():
-        raise UsageError("The message has only white space. Nothing was written.", code="empty-message")
+    check_message(message)
     if options.get("broadcast") and options.get("to"):
         raise UsageError("--broadcast and --to are mutually exclusive. Nothing was written.", code="usage")
     # An unset variable of a script must not cause a broadcast.
@@ -136,6 +135,12 @@ def _check(message: str, options: SignalOptions) -> None:
             next=["gitmem inbox"],
         )
     _intent_of(options)
+
+
+def check_message(message: str) -> None:
+    """Raise UsageError for the text of a signal or task that has only white space; the record refuses an empty one."""
+    if message and not message.strip():
+        raise UsageError("The message has only white space. Nothing was written.", code="empty-message")
 
 
 def _intent_of(options: SignalOptions) -> str:

@@ -148,8 +148,9 @@ def _fields(
     """Return the fields of a new task.
 
     Raises:
-        UsageError: A task that it names is unknown.
+        UsageError: The message is blank, or a task that it names is unknown.
     """
+    send.check_message(message)
     key = options.get("idempotency_key")
     task_id = keyed_task.id_of(caller, key) if key else ids.new_id("task", store.random)
     fields: dict[str, Any] = {

@@ -36,6 +36,7 @@ def _refused(desk: Desk, session: str, *args: str, code: str) -> Said:
     return said
 
 
+BLANK = " \n\t"
 NOBODY = [
     ("", "empty-recipient"),
     (" ", "empty-recipient"),
@@ -360,10 +361,20 @@ def test_an_unknown_intent_of_a_filter_is_refused(desk: Desk, planck: str) -> No
     assert desk("inbox", "--intent", "info", "--json", session=planck).status == 0
 
 
-def test_a_message_of_white_space_is_not_sent_to_everybody(desk: Desk, planck: str) -> None:
-    """An unset variable in quotes gives one."""
+@pytest.mark.parametrize(
+    "sends",
+    [
+        ("signal", BLANK),
+        ("signal", BLANK, "--to", "Planck"),
+        ("delegate", BLANK, "--to", "Planck", "--role", "tester"),
+        ("call", "Curie", BLANK, "--no-wait"),
+    ],
+    ids=" ".join,
+)
+def test_a_message_of_white_space_is_not_sent(desk: Desk, planck: str, sends: tuple[str, ...]) -> None:
+    """An unset variable in quotes gives one; without a recipient it would go to everybody."""
     with nothing_written(desk.repo):
-        said = desk("signal", " \n\t", "--json", session=planck)
+        said = desk(*sends, "--json", session=planck)
     assert (said.status, said.json["error"]["code"]) == (2, "empty-message")
 
 

@@ -74,7 +74,7 @@ def test_a_handoff_is_refused_withdrawn_and_wrong_calls_say_what_is_missing(serv
                 ({"to": " "}, "A handoff needs somebody who may accept it"),
                 ({"to": "Nobody"}, "Nobody"),
                 ({"to": "Bohr"}, "that is you. Nothing was written."),
-                ({"to": "Curie", "message": " "}, "The next steps have only white space."),
+                ({"to": "Curie", "message": " "}, "The message has only white space."),
                 ({"to": "Curie"}, "You have nothing to hand over"),
                 ({"to": "Curie", "text": "x"}, "Unknown argument of handoff: 'text'."),
             ):
