@@ -68,6 +68,7 @@ def test_i26_i27_agents_tasks_and_nodes_of_another_repository_are_not_found(
                 refused()
         assert (bodies(far.store), bodies(log.store)) == (there, here)
     found = log.call("prices", "x", memory="rounding", timeout=20)
+    assert found.results[0].state == "completed", vars(found.results[0])
     assert found.results[0].agent == PRICES and found.transfer is not None and not found.transfer.counts
 
 
