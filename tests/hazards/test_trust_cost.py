@@ -60,12 +60,9 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
 # The shapes nearest to the limit, and of each the commands that take longest. All of them also build the index (`log`)
 # and take in the log of a remote (`sync`), and `doctor` reads everything: docs/decisions/0081 has the figures.
 COSTLY: dict[str, tuple[tuple[str, ...], ...]] = {
-    "deep_replies": (("inbox", "--for", ME), ("thread", "THREAD"), ("converged", "THREAD")),
     "dense_after": (("thread", "THREAD"), ("converged", "THREAD")),
-    "many_recipients": (("thread", "THREAD"), ("converged", "THREAD")),
     "one_id": (("thread", "THREAD"), ("show", "SIGNAL")),
     "keyed_id": (("inbox", "--for", ME), ("thread", "THREAD")),
-    "broadcasts_and_readers": (("roster",), ("inbox",)),
     "sessions_of_one_name": (("roster",), ("log", "--from", "Planck")),
     "numbered_names": (("roster",), ("signal", "hello", "--to", "Plamkc")),
     "patch_chain": (("mem", "context", "--wu", "WU-1"), ("mem", "show", "NODE")),
@@ -80,13 +77,10 @@ COSTLY: dict[str, tuple[tuple[str, ...], ...]] = {
     "own_answers": (("thread", "THREAD"), ("inbox", "--for", ME)),
     "old_own_answers": (("thread", "THREAD"), ("inbox", "--for", ME)),
     "one_commit": (("why", "HEAD"), ("why", "README"), ("view",)),
-    "commit_circles": (("why", "HEAD"), ("why", "README"), ("view",)),
-    "wide_commits": (("why", "HEAD"), ("view",)),
     "one_task": (("top",), ("view",), ("stats",)),
     "broadcasts_and_sessions": (("top",), ("view",), ("stats",)),
     "own_threads": (("top",), ("view",), ("stats",)),
     "task_handoffs": (("top",), ("view",), ("stats",)),
-    "long_texts": (("top",), ("view",), ("inbox", "--all", "--limit", "50"), ("mem", "search", "find c")),
 }
 
 

@@ -33,7 +33,7 @@ from gitmem.trust.clone_key import CloneKey
 from tests import hostile_logs
 from tests.hostile_logs import FAMILIES, Victim, Writer
 
-FEW, MANY = 1_000, 32_000  # lines
+FEW, MANY = 1_000, 16_000  # lines
 PROBE = 200_000  # bytes, to see how long the lines of a family are
 STEPS_EXPONENT = 1.2  # n log n has 1.12
 CPU_EXPONENT = 1.3  # with what others do to the caches; a square of a tenth of the work has 1.4
@@ -202,7 +202,7 @@ def opened(repo: Path) -> Iterator[Callable[[Index], Store]]:
 @pytest.mark.deep
 @pytest.mark.parametrize("family", SHAPES)
 def test_no_fold_grows_much_faster_than_the_log(opened: Callable[[Index], Store], family: str) -> None:
-    """From a thousand lines to thirty-two thousand: taking them in, threads, names, nodes, relations, unread mail."""
+    """From a thousand lines to sixteen thousand: taking them in, threads, names, nodes, relations, unread mail."""
     few, many = lines(family, FEW), lines(family, MANY)
     ratio = len(many) / len(few)
     assert ratio > MANY / FEW / 2
