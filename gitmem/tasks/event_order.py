@@ -43,6 +43,12 @@ class EventOrder:
         """Return whether the writer of an event had seen the event with this id."""
         return bool(self._seen[later.id] & self._bit.get(earlier, 0))
 
+    def reports_seen(self, later: TaskEvent, events: Iterable[TaskEvent]) -> list[TaskEvent]:
+        """Return those of some events that the writer of an event had seen, and the take of each as well."""
+        seen, bits = self._seen[later.id], self._bit
+        known = (each for each in events if seen & bits[each.id])
+        return [each for each in known if seen & bits.get(each.take or "", 0)]
+
     def has_seen_any(self, later: TaskEvent, bits: int) -> bool:
         """Return whether the writer of an event had seen one of the events of these bits."""
         return bool(self._seen[later.id] & bits)

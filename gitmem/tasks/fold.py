@@ -165,9 +165,6 @@ class FoldedTask:
         """Return whether a take is valid, by what its writer had seen: all of that is judged already."""
         decided, valid = bits
 
-        def had_seen(id: str | None) -> bool:
-            return id is not None and self._order.has_seen(take, id)
-
         given = None
         if take.replaces is not None:
             given = self._valid.get(take.replaces)
@@ -177,13 +174,13 @@ class FoldedTask:
             return False
         if not self._order.has_seen_any(take, valid):
             return True
-        reported = [
-            each for each in self._ends if had_seen(each.id) and had_seen(each.take) and self.counts(each)
-        ]
+        reported = [each for each in self._order.reports_seen(take, self._ends) if self.counts(each)]
         if not all(each.is_retryable for each in reported):
             return False
         failed = {each.take for each in reported}
-        for other in self._order.heads(other for id, other in self._valid.items() if had_seen(id)):
+        for other in self._order.heads(
+            other for id, other in self._valid.items() if self._order.has_seen(take, id)
+        ):
             is_free = other is given or other.id in failed or self.lease(other, take) <= take.at
             if not (is_free or self.is_released(other, take)):
                 return False
