@@ -57,11 +57,11 @@ def not_counted(
     if intent in ASKS or answered is None:
         return []
     if why := found.end_text(answered):
-        by = (
-            f" by {found.proposals[answered].record['sender_identity']}"
-            if found.ended(answered) == "withdrawn"
-            else ""
-        )
+        author = found.proposals[answered].record["sender_identity"]
+        is_withdrawn = found.ended(answered) == "withdrawn"
+        if is_withdrawn and intent == "AGREE" and author in readers:
+            return [f"You had withdrawn {answered}; this AGREE takes that back."]
+        by = f" by {author}" if is_withdrawn else ""
         return [f"{answered} was {why.replace(';', by + ';', 1)}; this {intent} counts for {answered} alone."]
     if answered != answers and found.signals[answers].record["intent"] in ASKS:
         return [f"{answers} is of no party of this thread: this {intent} is on {answered}."]

@@ -32,6 +32,13 @@ NOETHER = {
     "recipients": [],
     "intent": "COUNTER",
 }
+WITHDRAWN = {
+    "signal_id": "sig-without",
+    "sender_identity": "a:b:curie",
+    "reply_to": "sig-next",
+    "recipients": [],
+    "intent": "REJECT",
+}
 
 
 def thread(*records: dict[str, Any]) -> FoldedThread:
@@ -74,6 +81,9 @@ def test_what_asks_nobody_or_answers_nothing_is_remarked(fields: dict[str, objec
         ("COUNTER", "sig-root", [ROOT], "a:b:noether", "so this COUNTER does not count"),
         ("AGREE", "sig-root", [ROOT, COUNTER], "a:b:planck", "sig-root was replaced by sig-next; this AGREE counts for sig-root alone."),
         ("AGREE", "sig-next", [ROOT, COUNTER], "a:b:planck", ""),
+        ("AGREE", "sig-next", [ROOT, COUNTER, WITHDRAWN], "a:b:planck",
+         "sig-next was withdrawn by a:b:curie; now in force: sig-root; this AGREE counts for sig-next alone."),
+        ("AGREE", "sig-next", [ROOT, COUNTER, WITHDRAWN], "a:b:curie", "You had withdrawn sig-next; this AGREE takes that back."),
         ("COUNTER", "sig-root", [ROOT, COUNTER], "a:b:planck", ""),
         ("AGREE", "sig-root", [ROOT], "a:b:planck", "You agree to sig-root already, so this AGREE changes nothing."),
         ("AGREE", "sig-other", [ROOT, NOETHER], "a:b:curie", "sig-other is of no party of this thread: this AGREE is on sig-root."),
