@@ -66,6 +66,30 @@ def try_replace(
     return True
 
 
+def record_choice(state: str, path: str, content: bytes, what: str, *, private: bool | str = False) -> None:
+    """Record a choice of the user in a file of the state folder.
+
+    Args:
+        what: What is recorded, for the error.
+        private: As for `replace`.
+
+    Raises:
+        StoreError: `read-only`; nothing was changed.
+    """
+    try:
+        state_files.make_dirs(os.path.dirname(path))
+        replace(path, content, private=private)
+    except OSError as error:
+        from .errors import StoreError
+
+        raise StoreError(
+            f"Cannot record {what} in {state}: {error.strerror}. Nothing was changed.",
+            hint="Correct its permissions, then run the command again.",
+            code="read-only",
+            next=["gitmem doctor"],
+        ) from None
+
+
 def _rename_unless_taken(temporary: str, path: str) -> None:
     """Rename a file, or remove it if another file has the name."""
     try:

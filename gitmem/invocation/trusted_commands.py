@@ -11,7 +11,7 @@ import os
 
 from .. import atomic_write, state_files
 from ..digests import sha256
-from ..errors import StoreError, UsageError
+from ..errors import UsageError
 from ..log.lines import format_at
 from ..roles import roles_file
 from ..text.name_matching import fold
@@ -75,13 +75,4 @@ def _is_trusted(path: str, name: str, text: str) -> bool:
 
 def _record(store: Store, path: str, name: str, text: str) -> None:
     content = json.dumps({"agent": name, "exec": text, "at": format_at(store.now())}) + "\n"
-    try:
-        state_files.make_dirs(os.path.dirname(path))
-        atomic_write.replace(path, content.encode(), private=state_files.OWN)
-    except OSError as error:
-        raise StoreError(
-            f"Cannot record the trust in {store.repo.state}: {error.strerror}. Nothing was written.",
-            hint="Correct its permissions, then run the command again.",
-            code="read-only",
-            next=["gitmem doctor"],
-        ) from None
+    atomic_write.record_choice(store.repo.state, path, content.encode(), "the trust", private=state_files.OWN)

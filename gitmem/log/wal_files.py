@@ -7,6 +7,7 @@ import os
 import time
 
 from .. import state_files
+from ..atomic_write import names_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def name_of(number: int, *, deferred: bool) -> str:
 def list_files(folder: str) -> list[WalFile]:
     """Return the files of a write-ahead log, oldest first; empty if the folder is unreadable."""
     found = []
-    for name in _names(folder):
+    for name in names_in(folder):
         if _is_numbered(name) and _is_file(name):
             try:
                 found.append(WalFile(folder, name, os.lstat(os.path.join(folder, name)).st_size))
@@ -60,12 +61,12 @@ def list_files(folder: str) -> list[WalFile]:
 def newest(folder: str, *, deferred: bool) -> str | None:
     """Return the name of the newest generation of a kind, without a stat of each file (for writers)."""
     end = DEFERRED if deferred else WAL
-    return max((name for name in _names(folder) if name.endswith(end) and _is_numbered(name)), default=None)
+    return max((name for name in names_in(folder) if name.endswith(end) and _is_numbered(name)), default=None)
 
 
 def other_formats(folder: str) -> list[str]:
     """Return the names of generations in another format, which a newer gitmem wrote."""
-    return [name for name in _names(folder) if _is_numbered(name) and _has_other_format(name)]
+    return [name for name in names_in(folder) if _is_numbered(name) and _has_other_format(name)]
 
 
 def foreign(folder: str) -> list[str]:
@@ -73,7 +74,7 @@ def foreign(folder: str) -> list[str]:
     ours = ("", "repository", "lock", "done", "aside")
     return [
         name
-        for name in _names(folder)
+        for name in names_in(folder)
         if name not in ours
         and not (_is_numbered(name) and (_is_file(name) or _has_other_format(name) or name.endswith(DAMAGED)))
         and not name.startswith(("tmp-", ".tmp-"))
@@ -82,15 +83,7 @@ def foreign(folder: str) -> list[str]:
 
 def damaged(folder: str) -> list[str]:
     """Return the names of generations in which a committer found invalid bytes."""
-    return [name for name in _names(folder) if _is_numbered(name) and name.endswith(DAMAGED)]
-
-
-def _names(folder: str) -> list[str]:
-    try:
-        state_files.refuse_link(folder)
-        return os.listdir(folder)
-    except OSError:
-        return []
+    return [name for name in names_in(folder) if _is_numbered(name) and name.endswith(DAMAGED)]
 
 
 def _is_numbered(name: str) -> bool:

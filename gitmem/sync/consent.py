@@ -11,7 +11,6 @@ import os
 
 from .. import atomic_write, state_files
 from ..digests import sha256
-from ..errors import StoreError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,16 +64,7 @@ def give_consent(repo: Repo, url: str, by: str, at: str) -> None:
     from json import dumps
 
     content = dumps({"url": _text(url), "by": by, "at": at}) + "\n"
-    try:
-        state_files.make_dirs(os.path.join(repo.state, FOLDER))
-        atomic_write.replace(_path(repo, url), content.encode())
-    except OSError as error:
-        raise StoreError(
-            f"Cannot record the consent to publish in {repo.state}: {error.strerror}. Nothing was sent.",
-            hint="Correct its permissions, then run the command again.",
-            code="read-only",
-            next=["gitmem doctor"],
-        ) from None
+    atomic_write.record_choice(repo.state, _path(repo, url), content.encode(), "the consent to publish")
 
 
 def withdraw(repo: Repo, url: str) -> bool:
@@ -90,16 +80,8 @@ def decline(repo: Repo) -> None:
     Raises:
         StoreError: `read-only`; nothing was changed.
     """
-    try:
-        state_files.make_dirs(os.path.join(repo.state, FOLDER))
-        atomic_write.replace(os.path.join(repo.state, FOLDER, DECLINED), b"")
-    except OSError as error:
-        raise StoreError(
-            f"Cannot record the refusal to publish in {repo.state}: {error.strerror}. Nothing was changed.",
-            hint="Correct its permissions, then run the command again.",
-            code="read-only",
-            next=["gitmem doctor"],
-        ) from None
+    path = os.path.join(repo.state, FOLDER, DECLINED)
+    atomic_write.record_choice(repo.state, path, b"", "the refusal to publish")
 
 
 def is_declined(repo: Repo) -> bool:
