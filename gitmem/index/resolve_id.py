@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from ..errors import ELSEWHERE, UsageError
+from ..text.sanitize import sanitize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Sequence
 
 PREFIX_MIN = 6  # characters after the dash, if the caller writes
 READ_PREFIX_MIN = 4  # the same as git's minimum
-TYPED_MAX = 200  # characters of a wrong id in an error
+TYPED_MAX = 80  # characters of a wrong id in an error
 _SHOWN_BY = {
     "sig": "thread",
     "thread": "thread",
@@ -39,38 +40,63 @@ def resolve(
         if db.execute(f"SELECT 1 FROM signal WHERE {column} = ? LIMIT 1", (text,)).fetchone():
             return text
     found: set[str] = set()
-    token = text.partition("-")[2]
+    for column in ("thread", "signal_id") if text else ():
+        rows = db.execute(
+            f"SELECT DISTINCT {column} FROM signal WHERE {column} >= ? AND {column} < ? LIMIT 5",
+            (text, text + "\U0010ffff"),
+        )
+        found.update(row[0] for row in rows)
+    return choose(text, found, what, "thread" if what != "record" else "", ("gitmem log",), writing=writing)
+
+
+def choose(
+    text: str,
+    found: Collection[str],
+    what: str,
+    shows: str,
+    lists: Sequence[str],
+    *,
+    writing: bool,
+    noun: str = "id",
+) -> str:
+    """Return the only id that begins with a text.
+
+    Args:
+        found: The ids that begin with it.
+        what: What it should be the id of, for errors.
+        shows: The command that shows such records; "" for records of any kind.
+        lists: The command that lists them, and those to try for an unknown id.
+        writing: Whether the caller writes, which needs a longer prefix.
+        noun: The end of the codes of errors.
+
+    Raises:
+        UsageError: `short-id`, `ambiguous-` or `unknown-` with the noun.
+    """
+    typed = sanitize(text)[:TYPED_MAX] or "(empty)"
+    nothing = ". Nothing was written." if writing else "."
     least = PREFIX_MIN if writing else READ_PREFIX_MIN
-    if text:
-        for column in ("thread", "signal_id"):
-            rows = db.execute(
-                f"SELECT DISTINCT {column} FROM signal WHERE {column} >= ? AND {column} < ? LIMIT 5",
-                (text, text + "\U0010ffff"),
-            )
-            found.update(row[0] for row in rows)
-    if found and len(token) < least:
+    if found and len(text.partition("-")[2]) < least:
         raise UsageError(
-            f"Id prefix too short: {text}; the minimum is {least} characters after the dash"
-            + (". Nothing was written." if writing else "."),
-            hint="`gitmem log` and `gitmem inbox` show full ids.",
+            f"Id prefix too short: {typed}; the minimum is {least} characters after the dash{nothing}",
+            hint=f"`{lists[0]}` shows full ids.",
             code="short-id",
             suggestions=sorted(found)[:4],
-            next=["gitmem log", "gitmem inbox"],
+            next=[lists[0]],
         )
     if len(found) == 1:
-        return found.pop()
+        return next(iter(found))
     if found:
-        raise ambiguous(text, found)
-    own = shown_by(text) if what != "record" else None
-    if own and own.startswith("gitmem thread "):  # a signal or thread that is not here
-        own = None
+        raise ambiguous(typed, found, f"ambiguous-{noun}")
+    other = shown_by(text)
+    if other and other.startswith(f"gitmem {shows}"):
+        other = None
     raise UsageError(
-        f"No such {what} in this log: {text[:TYPED_MAX]}.",
-        hint=f"It is the id of another record: `{own}`."
-        if own
-        else f"{ELSEWHERE} `gitmem log` lists the local records.",
-        code="unknown-id",
-        next=[own] if own else ["gitmem sync"],
+        f"No such {what} in this log: {typed}{nothing}",
+        hint=f"It is the id of another record: `{other}`."
+        if other
+        else f"{ELSEWHERE} `{lists[0]}` lists the local ones.",
+        code=f"unknown-{noun}",
+        next=[other] if other else ["gitmem sync", *lists[1:]],
     )
 
 
@@ -81,13 +107,13 @@ def shown_by(text: str) -> str | None:
     return f"gitmem {_SHOWN_BY[kind]} {text}" if is_id and kind in _SHOWN_BY else None
 
 
-def ambiguous(text: str, found: Iterable[str]) -> UsageError:
+def ambiguous(text: str, found: Iterable[str], code: str = "ambiguous-id") -> UsageError:
     """Return the error for a text that is the beginning of several ids."""
     first = sorted(found)[:4]
     return UsageError(
         f"Ambiguous id: {text} matches {', '.join(first)}. Nothing was written.",
         hint="Give a longer prefix.",
-        code="ambiguous-id",
+        code=code,
         suggestions=first,
     )
 

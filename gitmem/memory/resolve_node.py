@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ..commit_message import sanitize
-from ..errors import ELSEWHERE, UsageError
-from ..index.resolve_id import PREFIX_MIN, READ_PREFIX_MIN, shown_by
+from ..errors import UsageError
+from ..index.resolve_id import choose
 from ..records.ids import is_id
 
 TYPE_CHECKING = False
@@ -25,39 +24,11 @@ def find(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
     text = validate_id(text)
     if db.execute("SELECT 1 FROM node WHERE id = ?", (text,)).fetchone():
         return text
-    token = text.removeprefix(PREFIX)
-    least = PREFIX_MIN if writing else READ_PREFIX_MIN
-    start = PREFIX + token
+    start = PREFIX + text.removeprefix(PREFIX)
     rows = db.execute("SELECT id FROM node WHERE id >= ? AND id < ? LIMIT 5", (start, start + "\U0010ffff"))
-    found = [id for (id,) in rows] if token else []
-    nothing = ". Nothing was written." if writing else "."
-    if found and len(token) < least:
-        raise UsageError(
-            f"Id prefix too short: {sanitize(text)}; the minimum is {least} characters "
-            f"after the dash{nothing}",
-            hint="`gitmem mem list` shows full ids.",
-            code="short-id",
-            suggestions=found[:4],
-            next=["gitmem mem list"],
-        )
-    if len(found) == 1:
-        return str(found[0])
-    if found:
-        raise UsageError(
-            f"Ambiguous id: {sanitize(text)} matches {', '.join(found[:4])}{nothing}",
-            hint="Give a longer prefix.",
-            code="ambiguous-id",
-            suggestions=found[:4],
-        )
-    other = None if is_id("mem", text) else shown_by(text)
-    raise UsageError(
-        f"No such node in this log: {sanitize(text)[:80] or '(empty)'}{nothing}",
-        hint=f"It is the id of another record: `{other}`."
-        if other
-        else f"{ELSEWHERE} `gitmem mem list` lists the local nodes.",
-        code="unknown-id",
-        next=[other] if other else ["gitmem sync", "gitmem mem list --include-archived"],
-    )
+    found = [str(id) for (id,) in rows] if start != PREFIX else []
+    lists = ("gitmem mem list", "gitmem mem list --include-archived")
+    return choose(start if found else text, found, "node", "mem show", lists, writing=writing)
 
 
 def validate_id(id: object) -> str:

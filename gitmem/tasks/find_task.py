@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from ..commit_message import sanitize
-from ..errors import ELSEWHERE, UsageError
-from ..index.resolve_id import shown_by
+from ..index.resolve_id import choose
 from ..records.ids import is_id
 from . import load
 
@@ -15,9 +13,6 @@ if TYPE_CHECKING:
     from ..records.record_types import TaskRecord
     from ..store import Store
     from .fold import FoldedTask
-
-PREFIX_MIN, READ_PREFIX_MIN = 6, 4  # characters after the dash, if the caller writes or reads: as for signals
-TYPED_MAX = 80  # characters of a wrong id in an error
 
 
 def resolve(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
@@ -32,32 +27,8 @@ def resolve(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
         "SELECT task_id FROM task WHERE task_id >= ? AND task_id < ? LIMIT 5", (text, f"{text}\U0010ffff")
     )
     found = [str(id) for (id,) in rows] if text.startswith("task-") else []
-    typed = sanitize(text)[:TYPED_MAX]
-    ending = " Nothing was written." if writing else ""
-    least = PREFIX_MIN if writing else READ_PREFIX_MIN
-    if found and len(text) - len("task-") < least:
-        raise UsageError(
-            f"Id prefix too short: {typed}; the minimum is {least} characters after the dash.{ending}",
-            code="short-id",
-            suggestions=found[:4],
-            next=["gitmem task list"],
-        )
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise UsageError(
-            f"Ambiguous task id: {typed} matches {', '.join(found[:4])}.{ending}",
-            hint="Give a longer prefix.",
-            code="ambiguous-task",
-            suggestions=found[:4],
-        )
-    other = None if is_id("task", text) else shown_by(text)
-    raise UsageError(
-        f"No such task in this log: {typed}.{ending}",
-        hint=f"It is the id of another record: `{other}`." if other else ELSEWHERE,
-        code="unknown-task",
-        next=[other] if other else ["gitmem sync", "gitmem task list"],
-    )
+    lists = ("gitmem task list", "gitmem task list")
+    return choose(text, found, "task", "task show", lists, writing=writing, noun="task")
 
 
 def require(store: Store, text: str, *, writing: bool = False) -> FoldedTask:
