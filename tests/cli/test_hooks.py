@@ -483,6 +483,27 @@ def test_help_says_what_is_taken_without_a_client(run: Run) -> None:
     assert "all installed" in shown["uninstall"] and "all installed" in shown["test"]
 
 
+def test_doctor_names_a_git_hook_that_git_does_not_run(home: Path, run: Run, repo: Path) -> None:
+    """Husky's folder is in no commit: a new worktree lacks it, and no claim is guarded there. The same of a line without our script."""
+    dispatcher = repo / ".husky" / "_" / "pre-commit"
+    dispatcher.parent.mkdir(parents=True)
+    dispatcher.write_text('#!/usr/bin/env sh\n. "$(dirname "$0")/h"')
+    dispatcher.chmod(0o755)
+    (dispatcher.parent / "h").write_text("true\n")
+    subprocess.run(["git", "config", "core.hooksPath", ".husky/_"], cwd=repo, check=True)
+    assert run("hooks", "install", "--git", "pre-commit").status == 0
+    assert "hooks-not-run" not in run("doctor").out
+    dispatcher.unlink()
+    said = run("doctor").out
+    assert (
+        "hooks-not-run" in said and "npm install" in said and "gitmem hooks install --git pre-commit" in said
+    )
+    dispatcher.write_text('#!/usr/bin/env sh\n. "$(dirname "$0")/h"')
+    dispatcher.chmod(0o755)
+    shutil.rmtree(repo / ".git" / "gitmem" / "git-hooks")
+    assert "hooks-not-run" in run("doctor").out
+
+
 def test_status_names_the_git_hooks_of_the_worktree_and_what_else_writes_them(
     home: Path, run: Run, repo: Path
 ) -> None:

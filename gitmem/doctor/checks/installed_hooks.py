@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 
 from ...clients.hooks.client_scope import OUTDATED
-from ...clients.hooks.git_hook import KEPT, POST_COMMIT, PRE_COMMIT, PRE_PUSH
+from ...clients.hooks.git_hook import HALF, KEPT, NOT_RUN, POST_COMMIT, PRE_COMMIT, PRE_PUSH
 from ...clients.hooks.status import HookStatus, ScopeStatus
 from ...log import ref
 from ...sync.consent_messages import init_command
@@ -31,6 +31,7 @@ class Hooks(Check):
         "hooks-program",
         "hooks-error",
         "hooks-replaced",
+        "hooks-not-run",
     )
     fixes = ("hooks-incomplete", "hooks-old", "hooks-program")
 
@@ -48,7 +49,15 @@ class Hooks(Check):
                 hooks.program or "gitmem",
                 "--fix installs them again, from the gitmem that you use now.",
             )
-        for name in _outdated(hooks):
+        for name in _in_state(hooks, HALF, NOT_RUN):
+            yield note(
+                "hooks-not-run",
+                f"Git does not run gitmem's {name} hook in this clone or worktree: the file that calls it, or the hook, is missing here.",
+                name,
+                "Install it again. Hooks of husky are there after its own installation in each worktree, such as by `npm install`.",
+                command("gitmem", "hooks", "install", "--git", name),
+            )
+        for name in _in_state(hooks, OUTDATED):
             yield note(
                 "hooks-old",
                 f"The {name} hook is from another version of gitmem.",
@@ -87,15 +96,15 @@ class Hooks(Check):
                 for code in self.fixes:
                     yield code, where, f"Installed again: {', '.join(changed)}."
         yield "hooks-program", "", "The hooks were installed again, with the program that runs now."
-        for name in _outdated(status):
+        for name in _in_state(status, OUTDATED):
             self.run.installed.install_git_hook(name)
             yield "hooks-old", name, "Installed again."
 
 
-def _outdated(hooks: HookStatus) -> list[str]:
-    """Return git's hooks that another version has installed."""
+def _in_state(hooks: HookStatus, *states: str) -> list[str]:
+    """Return git's hooks that are in one of some states, see `HookStatus`."""
     found = ((PRE_PUSH, hooks.pre_push), (PRE_COMMIT, hooks.pre_commit), (POST_COMMIT, hooks.post_commit))
-    return [name for name, state in found if state == OUTDATED]
+    return [name for name, state in found if state in states and name not in hooks.replaced]
 
 
 def _check_scope(title: str, scope: ScopeStatus, again: str) -> Iterator[Finding]:
