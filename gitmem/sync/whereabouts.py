@@ -40,9 +40,10 @@ def of_record(store: Store, id: str, away: Sequence[str]) -> list[str]:
 
 def unsent(store: Store, id: str) -> str:
     """Return the sentence about a record that only this clone has."""
-    from . import autosync
+    from . import autosync, consent_messages
 
-    how = "gitmem sync" if autosync.interval(store.repo) is None else "automatic sync sends it"
+    comes = autosync.interval(store.repo) is not None and consent_messages.consent_remark(store) is None
+    how = "automatic sync sends it" if comes else "gitmem sync"
     return f"{UNSENT}: {id} is only in this clone ({how})"
 
 

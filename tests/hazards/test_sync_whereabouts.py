@@ -165,18 +165,21 @@ def delegate(a: Peer, *more: str) -> Answer:
     return a.run("delegate", "Write it", "--as", "Planck", "--to", "Curie", "--wu", "WU-7", *more)
 
 
-@pytest.mark.parametrize("automatic", [False, True])
+@pytest.mark.parametrize("automatic", ["", "agreed", "to another remote, which only fetches"])
 def test_whoever_sends_to_another_clone_is_told_that_it_is_not_sent_yet(
-    two: tuple[Peer, Peer], automatic: bool
+    two: tuple[Peer, Peer], automatic: str
 ) -> None:
     """Signal, reply, delegation, handoff and call; in text and JSON; with the command, or that a sync comes by itself."""
     a, b = two
-    how = "automatic sync sends it" if automatic else "gitmem sync"
+    how = "automatic sync sends it" if automatic == "agreed" else "gitmem sync"
     asked = b.run("signal", "Why?", "--as", "Curie", "--to", "Planck", "-q").text.strip()
     assert b.sync().code == 0 and a.sync().code == 0
     if automatic:  # else it may be sent before the answer is written
-        git("remote", "set-url", "origin", str(a.path / "nowhere"), cwd=a.path)
+        hub = Path(git("remote", "get-url", "origin", cwd=a.path).strip())
+        hub.rename(hub.with_name("away"))
         git("config", "gitmem.autosync", "1d", cwd=a.path)
+    if automatic.startswith("to"):
+        git("remote", "set-url", "origin", str(a.path / "nowhere"), cwd=a.path)
     assert a.run("mem", "checkpoint", "half", "--as", "Planck", "--wu", "WU-7").code == 0
     for words in (
         ("signal", "Hello", "--to", "Curie"), ("reply", asked, "So."), ("delegate", "Write it", "--to", "Curie", "--wu", "WU-7"),
