@@ -33,7 +33,7 @@ def live_pieces(
     roster: bool,
     work: PartOfAnswer | None = None,
 ) -> list[Section]:
-    """Return the threads that wait for the reader, and with `roster` work and the other active sessions.
+    """Return the threads and the work that wait for the reader, and with `roster` the other active sessions.
 
     Args:
         store: The store.
@@ -44,11 +44,14 @@ def live_pieces(
     """
     threads = open_threads.find(store, reader) if reader is not None else []
     found = open_threads.pieces(store, reader, threads, live=roster) if reader is not None else []
+    rank = candidates.HERE if max_size >= SMALL or not roster else candidates.LAST
+    said = [task_id for each in threads if (task_id := each.record.get("task_id"))]
+    waiting = None
+    if reader is not None:
+        waiting = (store.domain.waiting_work if roster else store.domain.own_work)(store, reader)
+    found += _work_pieces(waiting, work, said, rank)
     if not roster:
         return found
-    rank = candidates.HERE if max_size >= SMALL else candidates.LAST
-    said = [task_id for each in threads if (task_id := each.record.get("task_id"))]
-    found += _work_pieces(store.domain.waiting_work(store, reader), work, said, rank)
     own = reader.ids if reader is not None else []
     others = [one for one in presence.shown(store).values() if one.is_current and one.reader not in own]
     db = store.db()
@@ -71,7 +74,8 @@ def _work_pieces(
         said: The tasks that the open threads name.
         rank: The rank of the lines.
     """
-    lines = waiting.lines([*said, *(work.said if work is not None else ())]) if waiting is not None else []
+    named = [*said, *(work.said if work is not None else ())]
+    lines = waiting.lines(named, whole=work is None) if waiting is not None else []
     lines += work.lines([*said, *(waiting.said if waiting is not None else ())]) if work is not None else []
     return [
         Section(WORK_NOW, (rank, place - len(lines), ""), f"{place + 1}",

@@ -91,6 +91,35 @@ def test_a_cleared_agent_goes_on_with_its_name_and_mail(hook: Hook, run: Run, id
     assert name not in names(run)
 
 
+@pytest.mark.parametrize("source", ["clear", "compact"])
+def test_the_work_of_an_agent_comes_back_with_its_context(
+    hook: Hook, run: Run, repo: Path, source: str
+) -> None:
+    """What it was asked about a task that it gave, the result that waits for its seal, and the task that it has; each was shown before."""
+    run("init")
+    ours = hook.start(CLAUDE, "before")
+    run("session", "set", "--agent-identity", "claude:planner:shop", "--name", "Ada", GITMEM_SESSION=ours)
+    peer = run("session", "start", "--name", "Ben", "--agent-identity", "codex:writer:shop", "--json").json
+    theirs, me = {"GITMEM_SESSION": peer["session_id"]}, {"GITMEM_SESSION": ours}
+    ask = ("--role", "implementer/general", "--scope", "paths=src/**", "-q")
+    given = [run("delegate", text, "--to", "Ben", *ask, **me).out.strip() for text in ("Sort it", "Test it")]
+    held = run("delegate", "Write it", "--to", "Ada", *ask, **theirs).out.strip()
+    assert [run("task", "take", each, **theirs).status for each in given] == [0, 0]
+    assert run("task", "take", held, **me).status == 0
+    run("task", "ask", given[0], "Up or down?", **theirs)
+    run("task", "done", given[1], "12 cases", **theirs)
+    assert "Up or down?" in hook.reads(CLAUDE, "UserPromptSubmit", "before", prompt="next")
+    if source == "clear":
+        text = clear(hook, "before", "after")
+    else:
+        text = hook.reads(CLAUDE, START, "before", source="compact")
+    assert (
+        f"waits for you: {given[0]} Sort it, input-required; next: gitmem task show {given[0]} (and 1 more"
+        in text
+    )
+    assert f"you have: {held} Write it" in text
+
+
 @pytest.mark.parametrize("forged", [False, True])
 def test_who_resumes_the_conversation_before_a_clear_is_another_agent(
     hook: Hook, run: Run, forged: bool
