@@ -193,7 +193,7 @@ def follow(
     end = time.monotonic() + (WAIT_SECONDS if timeout is None else timeout)
     stopped = stop or NeverSet()
     waiter = LogWaiter(store, stopped)
-    open_ = list(results)
+    open_, others = list(results), set[str]()
     shown: dict[str, set[str]] = {each.task_id: set() for each in results}
     while open_:
         if tick is not None:
@@ -213,7 +213,7 @@ def follow(
         left = end - time.monotonic()
         if left <= 0 or stopped.is_set():
             with store.lock:
-                time_out(store, caller, open_, cancel=cancel)
+                others = time_out(store, caller, open_, cancel=cancel)
             break
         waiter.wait(stamp, min(left, _TICK_SECONDS))
-    yield CallResult(join, thread, results)
+    yield CallResult(join, thread, results, others=others)

@@ -11,7 +11,7 @@ from ..text.shell_quote import command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from typing import Any
 
     from ..agents.caller import Caller
@@ -155,7 +155,12 @@ class CallResult(Outcome):
     )  # fmt: skip
 
     def __init__(
-        self, join: str, thread_id: str, results: Sequence[AgentResult], transfer: Transfer | None = None
+        self,
+        join: str,
+        thread_id: str,
+        results: Sequence[AgentResult],
+        transfer: Transfer | None = None,
+        others: Collection[str] = (),
     ) -> None:
         self.join = join
         self.transfer = transfer
@@ -174,7 +179,7 @@ class CallResult(Outcome):
         self.message = first.message if len(results) == 1 or (join == ANY and is_done) else None
         self.error = first.error
         self.warnings = list(dict.fromkeys(warning for each in results for warning in each.warnings))
-        self.next = self._next_steps(first)
+        self.next = self._next_steps(first, others)
 
     @property
     def is_done(self) -> bool:
@@ -191,7 +196,7 @@ class CallResult(Outcome):
             return self
         raise CallError(next(each for each in self.results if not each.is_completed))
 
-    def _next_steps(self, first: AgentResult) -> list[str]:
+    def _next_steps(self, first: AgentResult, others: Collection[str]) -> list[str]:
         asking = next((each for each in self.results if each.asks), None)
         if asking is not None:
             return [command("gitmem", "task", "show", asking.task_id)]
@@ -201,7 +206,7 @@ class CallResult(Outcome):
         if waiting:
             return [
                 command("gitmem", "task", "wait", *waiting),
-                *(command("gitmem", "task", "cancel", each) for each in waiting),
+                *(command("gitmem", "task", "cancel", each) for each in waiting if each not in others),
             ]
         return [command("gitmem", "task", "show", first.task_id)]
 
@@ -238,8 +243,13 @@ def take_result(store: Store, caller: Caller, result: AgentResult, task: FoldedT
     result.message = result.message or why
 
 
-def time_out(store: Store, caller: Caller, results: Sequence[AgentResult], *, cancel: bool) -> None:
-    """Note that the caller has stopped waiting for these results, and cancel their tasks if it wants that."""
+def time_out(store: Store, caller: Caller, results: Sequence[AgentResult], *, cancel: bool) -> set[str]:
+    """Note that the caller has stopped waiting for these results, and cancel their tasks if it wants that.
+
+    Returns:
+        The tasks that it may not cancel.
+    """
+    others = set()
     for each in results:
         each.timed_out = True
         if cancel:
@@ -251,4 +261,7 @@ def time_out(store: Store, caller: Caller, results: Sequence[AgentResult], *, ca
         if give_up.is_fenced(store, task) and not task.is_finished:
             each.warnings.append(give_up.BEGUN)
         each.warnings += task_signals.away(store, task)
+        if not rules.may_cancel(task, caller):
+            others.add(each.task_id)
         each.read(task)
+    return others

@@ -278,6 +278,12 @@ def settled(db: sqlite3.Connection, task_id: str | None) -> str | None:
     return f"taken by {holder}" if holder else "taken before"
 
 
+def is_overdue(db: sqlite3.Connection, task_id: str | None, now: int) -> bool:
+    """Return whether nobody has taken a task, and the deadline before which it had to begin is over."""
+    query = f"SELECT 1 FROM task t WHERE task_id = ? AND deadline <= ? AND NOT {_SETTLED}"
+    return bool(task_id) and db.execute(query, (task_id, now)).fetchone() is not None
+
+
 def line_of(db: sqlite3.Connection, signal_id: str) -> bytes:
     """Return the line of a signal that is displayed: the lowest if its id has several."""
     (body,) = db.execute(

@@ -112,7 +112,7 @@ def pieces(store: Store, reader: Caller, threads: Sequence[OpenThread], *, live:
     """
     found = []
     for place, one in enumerate(threads):
-        answer = f"answer: {next_steps.decide(one.record)[0]}, or --reject"
+        answer = f"answer: {next_steps.decide_now(store, one.record)[0]}, or --reject"
         if len(conflicts.versions(store.db(), one.signal_id)) > 1:
             answer = f"it has conflicting records: {next_steps.compare(one.signal_id)[0]}"
         head = f"- [{one.thread_id}] ({one.at[:10]}, {one.sender}, {one.what}; {answer}):"

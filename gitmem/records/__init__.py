@@ -87,7 +87,7 @@ OBJECTS = ("AgentRoleDescriptor", "OwnershipScope")  # in fields of records, wit
 # Fields of the line format, and names that answers use for properties of a record: a peer must not set those.
 _LEFT_OUT = frozenset((
     "at", "kind", "mac", "seen", "unverified", "conflict", "counts", "decides", "delivery", "message_cut",
-    "asks_about", "owed", "recipient_names", "reply_line", "settled", "thread_too_large",
+    "asks_about", "overdue", "owed", "recipient_names", "reply_line", "settled", "thread_too_large",
 ))  # fmt: skip
 
 

@@ -70,6 +70,7 @@ class ShownSignal(SignalContent):
         asks_about: The proposal that it owes this answer to, if that is not the signal: a withdrawal brings one back.
         settled: Why nobody owes an answer any more: who has taken its task, or what replaced the proposal.
         contradicts: How it differs from the records of the tasks that it is about.
+        overdue: Set if its task had to begin before a deadline that is over, and nobody has taken it.
     """
 
     created_at: str
@@ -92,6 +93,7 @@ class ShownSignal(SignalContent):
     asks_about: NotRequired[str]
     settled: NotRequired[str]
     contradicts: NotRequired[Sequence[TaskDifference]]
+    overdue: NotRequired[bool]
 
 
 class BlockingSignal(TypedDict):

@@ -189,7 +189,7 @@ def _shown(store: Store, signal: ThreadSignal, why: str) -> BlockingSignal:
     record = signal.record
     read = command("gitmem", "inbox", "--thread", record.get("thread_id") or signal.id)
     is_conflicting = threads.is_conflicting(signal)
-    settles = next_steps.compare(signal.id) if is_conflicting else next_steps.decide(record)
+    settles = next_steps.compare(signal.id) if is_conflicting else next_steps.decide_now(store, record)
     return {
         "signal_id": signal.id,
         "created_at": record["at"],

@@ -36,16 +36,19 @@ class PageContext:
         self,
         db: sqlite3.Connection,
         whose: InboxOwner,
+        now: int,
         via: str = message_frame.PROGRAM,
         fold_most: int | None = None,
     ) -> None:
         """Prepare the view.
 
         Args:
+            now: Microseconds.
             fold_most: Maximum bytes of lines of threads to fold, see `signals.thread_lines`; a signal of a thread
                 beyond that is displayed without the results of the fold.
         """
         self._db = db
+        self._now = now
         self._via = via
         self._names = presence.names_by_session(db)
         self._reader = whose.reader
@@ -85,6 +88,8 @@ class PageContext:
         fields = records.shown(record)
         if asks(record) and (why := mailbox_view.settled(self._db, record.get("task_id"))):
             fields["settled"] = why
+        if mailbox_view.is_overdue(self._db, record.get("task_id"), self._now):
+            fields["overdue"] = True
         recorded = receipts.states(self._db, signal_id, content).get(self._reader)
         fields["delivery_state"] = recorded
         if content is None:

@@ -133,11 +133,20 @@ def compare(signal_id: str) -> list[str]:
     return [command("gitmem", "thread", signal_id), "gitmem doctor"]
 
 
-def decide(signal: ShownSignal | SignalRecord, *more: str) -> list[str]:
+def decide_now(store: Store, signal: SignalRecord) -> list[str]:
+    """Return the commands of `decide`, of a task whose deadline is over without the one that takes it."""
+    from ..mailbox import mailbox_view
+
+    is_over = mailbox_view.is_overdue(store.db(), signal.get("task_id"), store.now())
+    return decide(signal, is_over=is_over)
+
+
+def decide(signal: ShownSignal | SignalRecord, *more: str, is_over: bool = False) -> list[str]:
     """Return the commands that agree and reject; those that take and refuse a task if the signal is about one."""
     about: Any = signal.get("asks_about")
     signal_id, task_id = about or signal["signal_id"], None if about else signal.get("task_id")
-    yes = ["task", "take", task_id] if task_id else ["reply", signal_id, "agreed", "--agree"]
+    verb = "show" if is_over or signal.get("overdue") else "take"
+    yes = ["task", verb, task_id] if task_id else ["reply", signal_id, "agreed", "--agree"]
     return [
         command("gitmem", *yes, *more),
         command("gitmem", "reply", signal_id, "rejected", "--reject", *more),

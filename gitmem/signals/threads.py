@@ -9,7 +9,7 @@ from ..agents.caller_identity import other_workspaces
 from ..agents.serialize import sender_name_from
 from ..errors import UsageError, check_limit
 from ..index.resolve_id import resolve, thread_of
-from ..mailbox import receipts
+from ..mailbox import mailbox_view, receipts
 from ..sync import whereabouts
 from ..text.sanitize import sanitize
 from ..text.shell_quote import command
@@ -117,6 +117,8 @@ def thread(store: Store, id: str, caller: Caller | None = None, *, limit: int | 
         fields["sender_name"] = sender_name_from(names, signal.record)
         put_settled(fields, found)
         tasks.put(fields, signal.record)
+        if mailbox_view.is_overdue(db, signal.record.get("task_id"), store.now()):
+            fields["overdue"] = True
         marks.put(fields, signal.line)
         recorded = receipts.states(db, signal.id)
         states = {
@@ -131,7 +133,7 @@ def thread(store: Store, id: str, caller: Caller | None = None, *, limit: int | 
             fields["owed"] = True
         fields["delivery"] = {reader: state for reader, state in states.items() if state}
         outcome.signals += _versions(db, names, fields) if signal.id in outcome.ambiguous else [fields]
-    outcome.next = _next(outcome, _questions(found, owed))
+    outcome.next = _next(store, outcome, _questions(found, owed))
     return outcome
 
 
@@ -165,9 +167,9 @@ def _versions(db: sqlite3.Connection, names: ShownNames, fields: ShownSignal) ->
     return found
 
 
-def _next(outcome: Thread, asked: Sequence[SignalRecord]) -> list[str]:
+def _next(store: Store, outcome: Thread, asked: Sequence[SignalRecord]) -> list[str]:
     found = ["gitmem doctor"] if outcome.ambiguous else []
-    found += [each for record in asked for each in next_steps.decide(record)]
+    found += [each for record in asked for each in next_steps.decide_now(store, record)]
     if outcome.recipients and not outcome.settled:
         found.append(command("gitmem", "converged", outcome.thread_id))
     if outcome.more:
@@ -260,7 +262,7 @@ def _next_of(
     look = command("gitmem", "thread", outcome.thread_id)
     if outcome.ambiguous:
         return ["gitmem doctor", look]
-    found = [each for record in asked for each in next_steps.decide(record)]
+    found = [each for record in asked for each in next_steps.decide_now(store, record)]
     if outcome.replaced or outcome.withdrawn:
         return [*found, *(command("gitmem", "converged", each.signal_id) for each in outcome.in_force), look]
     others = [each for each in outcome.pending if caller is None or each not in caller.ids]

@@ -38,6 +38,11 @@ def text_of(purpose: str, state: str, decided_by: str | None) -> str:
     return f"{state}{UNCONFIRMED}" if decided_by == "status" else state
 
 
+def may_cancel(task: FoldedTask, caller: Caller) -> bool:
+    """Return whether somebody may ask for a cancellation: whoever wrote the task, or a person."""
+    return task.caller[0] == caller.reader or caller.is_person
+
+
 def may_cancel_at_once(task: FoldedTask) -> bool:
     """Return whether a cancellation needs nobody's agreement: nobody has the task, and each event that its events name is here."""
     return not task.held and _has_its_past(task)

@@ -127,7 +127,7 @@ def _stuck(store: Store, task: TaskRow, row: Sequence[object], now: int) -> Stuc
         return made("orphaned", f"its result came {waited}, and the session of {asks}, who asked for it, has ended",
                     step("close", "--reason", "its caller has ended"))  # fmt: skip
     if isinstance(deadline, int) and now - deadline >= LEVELS[-1][0]:
-        return made("timeout", f"its deadline was {presence.format_age(now - deadline)}", step("cancel"))
+        return made("timeout", f"its deadline was {presence.format_age(now - deadline)}", step("show"))
     if holder is None:
         return made("untaken", f"nobody has taken it since {waited}", step("launch"))
     if state in WAITING:

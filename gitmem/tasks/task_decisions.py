@@ -64,7 +64,7 @@ def cancel(store: Store, caller: Caller, task_id: str, *, reason: str | None = N
     task = find_task.require(store, task_id, writing=True)
     if task.is_finished:
         refuse(task, ("finished-task", f"is finished: {rules.state_text(task)}"))
-    if task.caller[0] != caller.reader and not caller.is_person:
+    if not rules.may_cancel(task, caller):
         refuse(task, ("not-the-caller", f"can only be canceled by {task.caller[0]} or a person"))
     wish, line = append.event_line(store, caller, task, "cancel", {"reason": reason})
     lines = [line]

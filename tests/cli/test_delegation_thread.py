@@ -334,3 +334,49 @@ def test_a_counter_before_the_take_is_still_asked(
     found = run("converged", counter, "--json", session=planck).json
     assert (found["settled"], found["pending"]) == ("", ["test:worker:planck"])
     assert found["next"][0] == f"gitmem reply {counter} agreed --agree"
+
+
+def test_nobody_is_told_to_take_a_task_whose_deadline_is_over(
+    run: Run, start: Start, delegate: Callable[..., Delegated]
+) -> None:
+    """It would be refused: in the inbox, in the thread, and by whoami; who asked hears what became of it."""
+    bohr = start("Bohr")
+    planck, id, signal = delegate("Bohr", "--deadline", "1s")
+    said = run(
+        "delegate",
+        "Check it",
+        "--to",
+        "Bohr",
+        "--role",
+        "tester",
+        "--wu",
+        "WU-7",
+        "--deadline",
+        "1h",
+        "-q",
+        session=planck,
+    )
+    late = said.out.strip()
+    time.sleep(1.1)
+    for words in (("inbox", "--no-mark"), ("inbox",), ("thread", signal), ("whoami",), ("mem", "recover")):
+        said = run(*words, session=bohr)
+        assert f"task take {id}" not in said.out, said
+    assert run("task", "take", id, session=bohr).status == 2
+    text = run("inbox", "--all", session=bohr).out
+    assert "It had to begin before its deadline, which is over · To refuse: gitmem reply" in text
+    assert f"To take it: gitmem task take {late}" in text
+    (shown,) = (each for each in run("thread", signal, "--json", session=bohr).json["signals"])
+    assert shown["overdue"] is True
+    assert run("reply", signal, "too late", "--reject", session=bohr).status == 0
+    assert state(run, id) == "rejected"
+
+
+def test_whoever_waits_for_the_task_of_others_is_not_told_to_cancel_it(
+    run: Run, start: Start, delegate: Callable[..., Delegated]
+) -> None:
+    """Only who asked, or a person, may."""
+    bohr = start("Bohr")
+    planck, id, _ = delegate()
+    for session, may in ((bohr, False), (planck, True)):
+        said = run("task", "wait", id, "--timeout", "0s", "--json", session=session)
+        assert (f"gitmem task cancel {id}" in said.json["next"]) == may, said

@@ -451,8 +451,7 @@ def test_the_work_grows_no_faster_than_the_text(marker: str) -> None:
         assert many <= 9 * few + 2_000, joint
     for joint in ("a", "A1", "=", "-"):
         assert (
-            steps(find_secret, marker + joint * 4_000)
-            <= 1.5 * steps(find_secret, marker + joint * 500) + 500
+            steps(find_secret, marker + joint * 4_000) <= 1.5 * steps(find_secret, marker + joint * 500) + 500
         )
 
 
