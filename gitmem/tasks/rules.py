@@ -58,6 +58,17 @@ def own_take(task: FoldedTask, sender: Sender) -> TaskEvent | None:
     return next((each for each in task.held if each.sender == sender), None)
 
 
+def left_take(task: FoldedTask, sender: Sender) -> TaskEvent | None:
+    """Return the take of another session of a writer's identity, which the writer may release; None if it has one of its own."""
+    held = [] if task.is_finished or own_take(task, sender) is not None else task.held
+    return next((each for each in held if each.sender[0] == sender[0]), None)
+
+
+def _taker(take: TaskEvent, sender: Sender) -> str:
+    """Return who has taken a task, in words for a writer."""
+    return f"another session of {sender[0]}" if take.sender[0] == sender[0] else take.sender[0]
+
+
 def is_once(task: FoldedTask) -> bool:
     """Return whether a task may begin only once."""
     return task.record.get("semantics") == ONCE
@@ -89,8 +100,8 @@ def take(task: FoldedTask, sender: Sender, addresses: Collection[str], now: int)
     released = [each for each in over if task.is_released(each)]
     for each in task.held:
         if each.sender != sender and each.id != failed and task.lease(each) > now:
-            until = format_at(task.lease(each))
-            return TAKEN, f"was taken by {each.sender[0]}, who has it until {until}"
+            by, until = _taker(each, sender), format_at(task.lease(each))
+            return TAKEN, f"was taken by {by}, who has it until {until}"
     if is_once(task) and task.takes:
         return "begun-task", f"may begin only once, and was taken by {task.takes[0].sender[0]}"
     if len(over) - len(released) >= TAKES_MAX:
@@ -132,14 +143,12 @@ def report(task: FoldedTask, sender: Sender) -> Refusal | None:
     """Return why a caller may not report its work, renew its lease or release its take."""
     if task.is_finished:
         return "finished-task", f"is finished: {state_text(task)}"
-    if own_take(task, sender) is None:
-        holder = task.holder
-        return "not-the-holder", (
-            "has no holder"
-            if holder is None
-            else f"is held by {holder.sender[0]}, who took it at {holder.record['at']}"
-        )
-    return None
+    if own_take(task, sender) is not None:
+        return None
+    holder = task.holder
+    if holder is None:
+        return "not-the-holder", "has no holder"
+    return "not-the-holder", f"is held by {_taker(holder, sender)}, who took it at {holder.record['at']}"
 
 
 def refuse(task: FoldedTask, sender: Sender, addresses: Collection[str]) -> Refusal | None:
@@ -150,7 +159,7 @@ def refuse(task: FoldedTask, sender: Sender, addresses: Collection[str]) -> Refu
     if agent is not None and agent not in addresses:
         return "not-for-you", f"is for {agent}"
     if agent is not None and holder is not None and own_take(task, sender) is None:
-        by = f"another session of {agent}" if holder.sender[0] in addresses else holder.sender[0]
+        by = _taker(holder, sender)
         return TAKEN, f"was taken by {by}, and can be rejected once that has given it back"
     return None
 
@@ -209,6 +218,8 @@ def steps(task: FoldedTask, caller: Caller, now: int) -> list[str]:
         return [step("seal")] if task.record["purpose"] != HANDOFF and seal(task, sender) is None else []
     if own_take(task, sender) is not None:
         return [step("release")] if task.cancels else []
+    if left_take(task, sender) is not None and take(task, sender, caller.ids, now) is not None:
+        return [step("release")]
     if task.caller[0] == caller.reader:
         return [step("cancel")] if task.state not in WAITING else []
     return [step("take")] if take(task, sender, caller.ids, now) is None else []

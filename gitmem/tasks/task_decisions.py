@@ -42,15 +42,12 @@ def message(
     task = find_task.require(store, task_id, writing=True)
     mine = rules.own_take(task, sender_of(caller))
     if task.caller[0] != caller.reader:
-        refuse(task, rules.report(task, sender_of(caller)))
+        refuse(task, rules.report(task, sender_of(caller)), caller)
     elif task.is_finished:
         refuse(task, ("finished-task", f"is finished: {rules.state_text(task)}"))
     refuse(task, append.too_many(store, caller, task, "message"))
-    fields: EventContent = {
-        "message": text,
-        "take": mine.id if mine is not None else None,
-        "payload": dict(payload or {}),
-    }
+    fields: EventContent = {"message": text, "take": mine.id if mine is not None else None}
+    fields["payload"] = dict(payload or {})
     return write(store, caller, task, "message", fields, "writes", text=text, allow_secret=allow_secret)
 
 

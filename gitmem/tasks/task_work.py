@@ -29,6 +29,7 @@ MINUTE = 60 * 1_000_000
 LEASE_MICROS = 60 * MINUTE  # of a take by hand; a worker asks for a short one and renews it
 RENEWED_MAX_MICROS = 15 * MINUTE  # renewals double a shorter lease up to this
 LOCK_WAIT_SECONDS = 3.0
+RELEASE_HINT = "Another session of yours has it: give it back if that one does not go on with it."
 
 
 def take(
@@ -90,7 +91,8 @@ def _refuse_taking(store: Store, caller: Caller, task: FoldedTask) -> None:
     is_handoff = task.record["purpose"] == HANDOFF
     addresses = own_sessions.addresses_for(store, caller, task.record.get("agent"))
     why = (rules.accept if is_handoff else rules.take)(task, sender_of(caller), addresses, store.now())
-    refuse(task, why or chains.past_deadline(store, task) or append.too_many(store, caller, task, "take"))
+    why = why or chains.past_deadline(store, task) or append.too_many(store, caller, task, "take")
+    refuse(task, why, caller)
     _reject_chain(store, caller, task)
 
 
@@ -155,13 +157,12 @@ def release(store: Store, caller: Caller, task_id: str, *, reason: str | None = 
         StoreError: It can't be recorded.
     """
     task = find_task.require(store, task_id, writing=True)
-    mine = rules.own_take(task, sender_of(caller)) or next(
-        (each for each in task.held if each.sender[0] == caller.reader), None
-    )
+    sender = sender_of(caller)
+    mine = rules.own_take(task, sender) or rules.left_take(task, sender)
     if mine is None or task.is_finished:
-        refuse(task, rules.report(task, sender_of(caller)) or ("not-the-holder", "is not yours"))
+        refuse(task, rules.report(task, sender), caller)
     assert mine is not None
-    if task.cancels and mine.sender == sender_of(caller):
+    if task.cancels and mine.sender == sender:
         return report(store, caller, task_id, "canceled", reason)
     found = write(store, caller, task, "release", {"take": mine.id, "reason": reason}, "releases")
     if task.cancels:
@@ -221,15 +222,13 @@ def reject(
     task = find_task.require(store, task_id, writing=True)
     sender = sender_of(caller)
     why = rules.refuse(task, sender, own_sessions.addresses_for(store, caller, task.record.get("agent")))
-    is_own = task.holder is not None and task.holder.sender[0] == caller.reader
-    refuse(task, why, "release" if why is not None and why[0] == rules.TAKEN and is_own else "show")
+    refuse(task, why, caller)
     mine, before = rules.own_take(task, sender), task.rejection_by(sender)
     if mine is None and before is not None:
         found = unchanged(task, before)
         found.warnings = ["You have rejected it before. Nothing was written."]
         return found
-    take_id = mine.id if mine is not None else None
-    fields: EventContent = {"state": "rejected", "reason": reason, "take": take_id}
+    fields: EventContent = {"state": "rejected", "reason": reason, "take": mine.id if mine else None}
     if code is not None:
         fields["payload"] = {"error": {"code": code, "message": reason, "retryable": False}}
     return write(store, caller, task, "status", fields, "rejects", text=reason or "")
@@ -240,13 +239,14 @@ def sender_of(caller: Caller) -> tuple[str, str | None]:
     return caller.reader, caller.session_id
 
 
-def refuse(task: FoldedTask, why: Refusal | None, next: str = "show") -> None:
-    """Raise UsageError if there is a reason, with the next command; GateError if somebody else has taken the task."""
+def refuse(task: FoldedTask, why: Refusal | None, caller: Caller | None = None) -> None:
+    """Raise UsageError if there is a reason, with the caller's next command; GateError if somebody else has taken the task."""
     if why is not None:
-        code, sentence = why
-        step = command("gitmem", "task", next, task.record["task_id"])
-        refused = GateError if code == rules.TAKEN else UsageError
-        raise refused(f"{task.record['task_id']} {sentence}. Nothing was written.", code=code, next=[step])
+        is_left = caller is not None and rules.left_take(task, sender_of(caller)) is not None
+        step = command("gitmem", "task", "release" if is_left else "show", task.record["task_id"])
+        refused = GateError if why[0] == rules.TAKEN else UsageError
+        said = f"{task.record['task_id']} {why[1]}. Nothing was written."
+        raise refused(said, hint=RELEASE_HINT if is_left else "", code=why[0], next=[step])
 
 
 def write(
@@ -290,7 +290,7 @@ def write(
 def own(store: Store, caller: Caller, task_id: str, state: str) -> tuple[FoldedTask, TaskEvent]:
     """Return a task and the caller's take of it, or raise UsageError."""
     task = find_task.require(store, task_id, writing=True)
-    refuse(task, rules.report(task, sender_of(caller)) or append.too_many(store, caller, task, state))
+    refuse(task, rules.report(task, sender_of(caller)) or append.too_many(store, caller, task, state), caller)
     mine = rules.own_take(task, sender_of(caller))
     assert mine is not None
     return task, mine

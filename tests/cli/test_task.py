@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -151,6 +152,59 @@ def test_a_task_of_another_is_refused_with_exit_1_and_the_next_command(
         == f"{id} · released · told Planck · submitted\n"
     )
     assert run("task", "take", id, session=curie).status == 0
+
+
+@pytest.mark.parametrize("to", ["Bohr", "role:implementer/test"])
+def test_what_an_earlier_session_of_the_same_agent_has_is_given_back_and_taken(
+    run: Run, start: Start, write: Write, to: str
+) -> None:
+    """Each refusal says that it is another session of the caller's own identity, and `next` is the command that ends that."""
+    planck, bohr = start("Planck"), start("Bohr")
+    id = write(planck, to=to)
+    assert run("task", "take", id, session=bohr).status == 0
+    assert run("session", "end", session=bohr).status == 0
+    again = str(
+        run("session", "start", "--name", "Hal", "--agent-identity", "test:worker:bohr", "--json").json[
+            "session_id"
+        ]
+    )
+
+    for words, status in (
+        (("take", id), 1),
+        (("done", id, "ok"), 2),
+        (("ask", id, "Which?"), 2),
+        (("renew", id), 2),
+        (("message", id, "Hello"), 2),
+    ):
+        refused = run("task", *words, session=again)
+        assert refused.status == status, refused
+        assert "by another session of test:worker:bohr, who " in refused.err
+        assert "Another session of yours has it: give it back if" in refused.err
+        assert f"next: gitmem task release {id}\n" in refused.err
+    assert run("task", "show", id, "--json", session=again).json["next"] == [f"gitmem task release {id}"]
+    other = run("task", "take", id, session=start("Curie"))
+    assert "release" not in other.err and "another session" not in other.err
+
+    assert run("task", "release", id, session=again).status == 0
+    assert run("task", "show", id, "--json", session=again).json["next"] == [f"gitmem task take {id}"]
+    assert run("task", "take", id, session=again).status == 0
+    assert run("task", "done", id, "12 cases", session=again).status == 0
+
+
+def test_the_writer_of_a_task_that_its_earlier_session_has_may_give_it_back_or_take_it_when_the_lease_is_over(
+    run: Run, start: Start, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task of an agent for itself: `task show` names no cancellation while its other session has it."""
+    bohr = start("Bohr")
+    id = write(bohr, target_role="implementer/test")
+    again = start("Hal", "--agent-identity", "test:worker:bohr")
+    hal = start("Ida", "--agent-identity", "test:worker:bohr")
+    assert run("task", "take", id, session=again).status == 0
+    assert run("task", "show", id, "--json", session=hal).json["next"] == [f"gitmem task release {id}"]
+    now = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: now() + 2 * 3600 * 1_000_000_000)
+    assert run("task", "show", id, "--json", session=hal).json["next"] == [f"gitmem task cancel {id}"]
+    assert run("task", "take", id, session=hal).status == 0
 
 
 def test_a_failure_a_refusal_a_cancellation_and_a_close_end_a_task(
