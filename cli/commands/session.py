@@ -69,7 +69,7 @@ def start(
             f"{where} you are still {acting.name or acting.reader}" if acting else "Here you are nobody yet"
         )
         started.add_remark(f"{still}; to act as {started.display_name}: {started.next[0]}")
-        started.next = [started.next[0], "gitmem roster"]
+        started.next = [each for each in started.next if "inbox" not in each and "session set" not in each]
     if at.json:
         output.answer(True, started, sessions.session)
     else:

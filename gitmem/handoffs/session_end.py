@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..claims import standing_claims
-from ..memory import checkpoint_gate
+from ..mailbox import mailbox_view
+from ..memory import checkpoint_gate, open_threads
 from . import handoff_list
 
 TYPE_CHECKING = False
@@ -38,13 +39,15 @@ def end_session(
 
 
 def _left(store: Store, caller: Caller) -> str | None:
-    """Return a sentence about the tasks that the session has taken and about its claims; None without any."""
-    own = (caller.reader, caller.session_id)
-    (tasks,) = store.db().execute(_HELD, own).fetchone()
-    known = standing_claims.standing(store, forged=False)
-    claims = sum(each.claim.owner == own for each in known)
-    counts = (("Left open", tasks, "task"), ("Ended with it", claims, "claim"))
-    parts = [f"{what}: {count} {word}{'' if count == 1 else 's'}." for what, count, word in counts if count]
+    """Return a sentence about the session's tasks, its claims, and what it has read and not answered; None without any."""
+    db, own = store.db(), (caller.reader, caller.session_id)
+    (tasks,) = db.execute(_HELD, own).fetchone()
+    claims = sum(each.claim.owner == own for each in standing_claims.standing(store, forged=False))
+    unread = {id for _, id in db.execute(*mailbox_view.directed_to(db, *own, caller.workspace, unread=True))}
+    read = [each for each in open_threads.find(store, caller) if each.signal_id not in unread]
+    asked = sum(not each.record.get("task_id") for each in read)  # else the task says it
+    left = (("Left open", tasks, "task"), ("Unanswered", asked, "signal"), ("Ended with it", claims, "claim"))
+    parts = [f"{what}: {count} {word}{'' if count == 1 else 's'}." for what, count, word in left if count]
     if not parts:
         return None
     waiting = [
@@ -55,8 +58,6 @@ def _left(store: Store, caller: Caller) -> str | None:
     advice = "Before a session ends, `gitmem handoff --to NAME` gives them to another agent."
     if waiting:
         also = f" (and {len(waiting) - 1} more)" if len(waiting) > 1 else ""
-        until = (
-            ": until then others may claim its paths." if any(each.claims for each in waiting) else " yet."
-        )
+        until = ": until then others may claim its paths." if any(one.claims for one in waiting) else " yet."
         advice = f"{waiting[0].task_id}{also} is not accepted{until}"
     return f"{' '.join(parts)} {advice}"

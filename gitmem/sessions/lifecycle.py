@@ -82,7 +82,7 @@ def start(
             store, known, name, given, session_fields.retry_command("start", given, role), allow_secret
         )
         _register(store, known.session_id, who)
-        started = SessionStarted(changed[0], *changed[1:], _first_steps(known.session_id))
+        started = SessionStarted(changed[0], *changed[1:], _first_steps(store, changed[0]))
         started.add_remark(was)
         return stated.told(started)
 
@@ -137,7 +137,7 @@ def _start_new(
             next=[command("export", f"GITMEM_SESSION={session_id}"), "gitmem doctor"],
         )
     name_pins.replace(store, found)
-    started = SessionStarted(found, appended.commit, True, _first_steps(session_id))
+    started = SessionStarted(found, appended.commit, True, _first_steps(store, found))
     if chosen and imported.signal_ids(store.db(), name):
         notice = f"Signals to {found.asked} were imported; no session gets them."
         started.remark = " ".join(filter(None, (started.remark, notice)))
@@ -192,7 +192,8 @@ def change(
     again = session_fields.retry_command("set", fields, role)
     changed = _change(store, found, name, fields, again, allow_secret)
     _register(store, found.session_id)  # with a new identity it has that identity's messages
-    after = SessionChanged(*changed, ["gitmem roster"])
+    steps = _first_steps(store, changed[0])[2:] if agent_identity else ["gitmem roster"]
+    after = SessionChanged(*changed, steps)
     after.add_remark(was)
     return stated.told(after)
 
@@ -311,5 +312,8 @@ def _commit_message(found: Presence, subject: str, wu: str | None = None) -> Com
     return CommitMessage(caller.author, cut(sanitize(subject), SUBJECT_MAX), "", caller.trailers())
 
 
-def _first_steps(session_id: str) -> list[str]:
-    return [command("export", f"GITMEM_SESSION={session_id}"), "gitmem inbox", "gitmem roster"]
+def _first_steps(store: Store, found: Presence) -> list[str]:
+    """Return the commands to begin with; who goes on as an agent that has had other sessions also sees what those left."""
+    goes_on = found.agent_identity and len(presence.of_identity(store, found.agent_identity)) > 1
+    own = command("export", f"GITMEM_SESSION={found.session_id}")
+    return [own, "gitmem inbox", *(["gitmem mem recover"] if goes_on else []), "gitmem roster"]

@@ -61,6 +61,46 @@ def test_a_session_that_acts_at_once_is_told_who_it_is(run: Run, repo: Path) -> 
     assert second["next"] == [f"export GITMEM_SESSION={second['session_id']}", "gitmem roster"]
 
 
+@pytest.mark.parametrize("way", ["set", "start"])
+def test_who_goes_on_as_an_agent_is_led_to_what_that_has_left_open(run: Run, way: str) -> None:
+    """An unanswered proposal that it has read, and a task that it has: the end says it, and the new session's `next` shows it."""
+    run("init")
+
+    def begin(*more: str) -> str:
+        return str(run("session", "start", *more, "--json").json["session_id"])
+
+    identity = ("--agent-identity", "claude:impl:z")
+    planck, curt = begin("--name", "Planck"), begin("--name", "Curt", *identity)
+    task = run("delegate", "Write the tests", "--to", "Curt", "-q", session=planck).out.strip()
+    assert run("task", "take", task, session=curt).status == 0
+    run("signal", "Use one table.", "--to", "Curt", "--intent", "PROPOSE", session=planck)
+    assert "Use one table." in run("inbox", session=curt).out
+    run("signal", "Use two tables.", "--to", "Curt", "--intent", "PROPOSE", session=planck)  # not read
+    ended = run("session", "end", session=curt).out
+    assert "Left open: 1 task. Unanswered: 1 signal. Before a session ends, `gitmem handoff " in ended
+
+    if way == "set":
+        new = begin()
+        changed = run("session", "set", *identity, "--json", session=new)
+        assert changed.json["next"] == ["gitmem mem recover", "gitmem roster"]
+    else:
+        started = run("session", "start", *identity, "--json").json
+        new = started["session_id"]
+        assert started["next"] == [f"export GITMEM_SESSION={new}", "gitmem mem recover", "gitmem roster"]
+    shown = run("mem", "recover", session=new).out
+    assert "Use one table." in shown and task in shown
+
+
+def test_an_agent_without_earlier_sessions_is_not_told_to_recover(run: Run) -> None:
+    """Nor one that only changes something else."""
+    run("init")
+    first = run("session", "start", "--agent-identity", "claude:impl:z", "--json").json
+    assert first["next"] == [f"export GITMEM_SESSION={first['session_id']}", "gitmem inbox", "gitmem roster"]
+    run("session", "start", "--agent-identity", "claude:impl:z")
+    changed = run("session", "set", "--lane", "docs", "--json", session=first["session_id"])
+    assert changed.json["next"] == ["gitmem roster"]
+
+
 @pytest.mark.parametrize("text", ["Plank", "plank", "Nobody", "implementer", "codex:implementer:host4"])
 def test_nobodys_inbox_is_guessed(run: Run, text: str) -> None:
     """Exact, or exit status 2 with suggestions: never somebody's mail under another one's name."""
