@@ -70,7 +70,7 @@ def _holds(each: Story) -> bool:
 
 def _who(each: Story) -> str:
     if not each.made_by:
-        text = f"no record of a session: made by {plain(each.author)}, or by a session that was not noted"
+        text = f"no record of a session: made by {plain(each.author)}, or by a session that no record links to it"
         if each.possible:
             names = ", ".join(plain(one.name) for one in each.possible)
             text += f"; perhaps by {names}, who had claimed the file then (inferred)"

@@ -1,4 +1,4 @@
-"""The view of commits: a row for each line about a commit, found by the commit, its patch id, and what it was made of."""
+"""The view of commits: a row for each line about a commit, found by the commit and its patch id."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from ..index.rows import Rows
     from ..records.record_types import CommitRecord
 
-SOURCES_MAX = 16  # that are indexed of one line
 LINES_MAX = 20  # about one commit or patch id that are read, this clone's own first
 ASKED_AT_ONCE = 500
 
@@ -20,18 +19,11 @@ DDL = (
     "CREATE TABLE made_commit (line INTEGER PRIMARY KEY, commit_id TEXT, patch_id TEXT, session TEXT)",
     "CREATE INDEX made_commit_of ON made_commit (commit_id)",
     "CREATE INDEX made_commit_patch ON made_commit (patch_id)",
-    # Which commits were made of a commit: those that replaced or repeated it.
-    "CREATE TABLE commit_source (source TEXT, line INTEGER, PRIMARY KEY (source, line)) WITHOUT ROWID",
 )
 # A line that speaks for a session or an agent of this clone without its code has no effect here.
 _OF = (
     "SELECT l.body, m.session IN (SELECT name FROM own) AS is_own FROM made_commit m JOIN line l ON l.id = m.line"
     " WHERE m.{column} = ? AND m.line NOT IN (SELECT line FROM forged) ORDER BY is_own DESC, l.body LIMIT ?"
-)
-_LATER = (
-    "SELECT l.body, m.session IN (SELECT name FROM own) AS is_own FROM commit_source s JOIN made_commit m ON m.line = s.line"
-    " JOIN line l ON l.id = m.line"
-    " WHERE s.source = ? AND m.line NOT IN (SELECT line FROM forged) ORDER BY is_own DESC, l.body LIMIT ?"
 )
 
 
@@ -53,12 +45,6 @@ def add(db: sqlite3.Connection, rows: Rows) -> None:
     made = rows.of("commit")
     columns = [made.column(name) for name in ("commit", "patch_id", "sender_session")]
     db.executemany("INSERT INTO made_commit VALUES (?, ?, ?, ?)", zip(made.ids, *columns, strict=True))
-    pairs = [
-        (source, line)
-        for line, sources in zip(made.ids, made.column("sources"), strict=True)
-        for source in (sources or ())[:SOURCES_MAX]
-    ]
-    db.executemany("INSERT OR IGNORE INTO commit_source VALUES (?, ?)", pairs)
 
 
 def of_commit(db: sqlite3.Connection, commit: str) -> list[CommitLine]:
@@ -69,11 +55,6 @@ def of_commit(db: sqlite3.Connection, commit: str) -> list[CommitLine]:
 def of_patch(db: sqlite3.Connection, patch_id: str) -> list[CommitLine]:
     """Return the lines about commits whose changes have this patch id."""
     return _lines(db, _OF.format(column="patch_id"), patch_id)
-
-
-def made_of(db: sqlite3.Connection, commit: str) -> list[CommitLine]:
-    """Return the lines about commits that replaced or repeated a commit."""
-    return _lines(db, _LATER, commit)
 
 
 def known(db: sqlite3.Connection, commits: Iterable[str]) -> set[tuple[str, str]]:

@@ -15,6 +15,7 @@ from ..errors import GitmemError
 from ..git import commit_facts, reflog
 from ..log.entry import CommitMessage
 from ..log.lines import format_at
+from ..log.ref import LOG_REF
 from ..mailbox.delivery_lock import delivery_lock
 from ..records import ids
 from ..sessions.session_fields import recordable_branch
@@ -46,6 +47,7 @@ STATE_MAX = 4_096
 ACTIVE_MICROS = 24 * 3600 * 1_000_000
 SECOND = 1_000_000
 
+REWRITES = ("amend", "cherry-pick", "rebase")  # also without a session: the makers of the sources stay known
 STEPS_MAX = 200  # commits of one rebase that are compared by their patch ids
 
 TICK = 20_000  # by which the times of files are behind, at most: kernels count them in ticks
@@ -156,7 +158,7 @@ class _Look:
         common = self._store.repo.common
         facts = commit_facts.of_commits(common, wanted, max(0.1, self._left()))
         made: list[Made] = []
-        rewrites = Rewrites(common, self._entries, facts, max(0.1, self._left()))
+        rewrites = Rewrites(self._store.repo.git_dir, self._entries, facts, max(0.1, self._left()))
         for at in places:
             entry = self._entries[at]
             found = facts.get(entry.new)
@@ -164,7 +166,7 @@ class _Look:
                 continue  # it was made elsewhere, and HEAD only moved to it
             evidence, who = self._who(at, found)
             origin = None
-            if who is None and entry.action in ("amend", "rebase") and self._own is not None:
+            if who is None and entry.action in REWRITES and self._own is not None:
                 origin = rewrites.of(at)
                 if self._has_record(origin.sources, made):
                     evidence, who = NONE, self._clues.caller
@@ -320,19 +322,20 @@ class Rewrites:
     """The origins of the commits of one reflog.
 
     Args:
-        common: The common git folder.
+        git_dir: The git folder of the worktree.
         entries: The entries of the reflog, oldest first.
         facts: The facts of the commits in question, and of those before them.
         seconds: The limit of each run of git.
     """
 
     def __init__(
-        self, common: str, entries: Sequence[Entry], facts: Mapping[str, CommitFacts], seconds: float
+        self, git_dir: str, entries: Sequence[Entry], facts: Mapping[str, CommitFacts], seconds: float
     ) -> None:
-        self._common = common
+        self._git_dir = git_dir
         self._entries = entries
         self._facts = facts
         self._seconds = seconds
+        self._others: Mapping[str, CommitFacts] | None = None
         self._ranges: dict[tuple[str, str], Mapping[str, CommitFacts]] = {}
         self._patches: dict[str, str] = {}
 
@@ -352,7 +355,25 @@ class Rewrites:
             self._replaced(origin, entry, old, new, at)
         elif entry.action == "rebase":
             origin.sources = self._same(self._range_of(at), new)
+        elif entry.action == "cherry-pick":
+            origin.sources = self._picked(entry, new)
         return origin
+
+    def _picked(self, entry: Entry, new: CommitFacts) -> list[str]:
+        """Return the commits that a cherry-pick can have repeated: it keeps author, time and, if nobody edits it, the subject.
+
+        The reflog does not say which commit was picked, and anybody can copy these three. So every commit counts that refs, worktrees and
+        FETCH_HEAD have and HEAD had not. None is returned if they are too many to compare all.
+        """
+        if self._others is None:
+            outside = ("FETCH_HEAD", f"^{entry.old or LOG_REF}", f"^{LOG_REF}")
+            found = commit_facts.between(self._git_dir, outside, self._seconds, "--all")
+            self._others = found if len(found) < commit_facts.RANGE_MAX else {}
+        wanted = (new.author, new.authored, new.subject)
+        same = (
+            oid for oid, each in self._others.items() if (each.author, each.authored, each.subject) == wanted
+        )
+        return [oid for oid in same if oid != entry.new]
 
     def _replaced(
         self, origin: Origin, entry: Entry, old: CommitFacts | None, new: CommitFacts, at: int
@@ -362,7 +383,7 @@ class Rewrites:
             return
         origin.sources = [entry.old]
         step = (old.tree, new.tree)
-        patch = commit_facts.step_ids(self._common, [step], self._seconds).get(step)
+        patch = commit_facts.step_ids(self._git_dir, [step], self._seconds).get(step)
         if patch is None:
             return
         origin.parts = [patch]
@@ -377,9 +398,9 @@ class Rewrites:
         start = next((each for each in reversed(self._entries[:at]) if each.action == "start"), None)
         if start is None or start.old is None:
             return {}
-        key = (start.new, start.old)
+        key = (start.old, f"^{start.new}")
         if key not in self._ranges:
-            self._ranges[key] = commit_facts.between(self._common, *key, self._seconds)
+            self._ranges[key] = commit_facts.between(self._git_dir, key, self._seconds, "--no-merges")
         return self._ranges[key]
 
     def _same(self, known: Mapping[str, CommitFacts], new: CommitFacts) -> list[str]:
@@ -393,7 +414,7 @@ class Rewrites:
 
     def _patch_ids(self, known: Mapping[str, CommitFacts]) -> Mapping[str, str]:
         missing = [oid for oid in list(known)[:STEPS_MAX] if oid not in self._patches]
-        self._patches.update(commit_facts.patch_ids(self._common, missing, self._seconds))
+        self._patches.update(commit_facts.patch_ids(self._git_dir, missing, self._seconds))
         return {oid: self._patches[oid] for oid in known if oid in self._patches}
 
 

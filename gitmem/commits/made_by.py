@@ -12,6 +12,7 @@ from . import commit_view
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Collection
 
     from ..repo import Repo
     from .commit_view import CommitLine
@@ -21,6 +22,7 @@ EXACT = ("environment", "output")
 ALONE, NONE = "alone", "none"
 STEPS_MAX = 200  # commits that are looked at for one answer
 SECOND = 1_000_000
+SOURCES_MAX = 16  # that are looked at of one line
 WORKTREES_MAX = 20  # whose reflogs are read, this worktree's first
 
 
@@ -175,19 +177,37 @@ class _Search:
         if self.is_first:
             self.is_first = False
             self._add(self.found.rewrote, known)
-        amended = [each for each in known if each.record["action"] == "amend" and each.record.get("parts")]
+        changed = [each for each in lines if each.record["action"] == "amend" and each.record.get("parts")]
+        amended = [each for each in changed if each.record["evidence"] != NONE]
         self._add(self.found.made, amended)
         sources = dict.fromkeys(source for each in lines for source in each.record.get("sources", ()))
-        for source in list(sources)[: commit_view.SOURCES_MAX]:
+        if any(each.record["action"] == "cherry-pick" for each in lines):
+            self._picked(lines, sources)
+            return
+        for source in list(sources)[:SOURCES_MAX]:
             self.of(source)
         if any(each.record["action"] == "squash" for each in lines) and len(sources) < 2:
             self.found.is_whole = False  # what was added is of no known commit
-        if not amended and any(
-            each.record["action"] == "amend" and each.record.get("parts") for each in lines
-        ):
+        if changed and not amended:
             self.found.is_whole = False  # somebody without a session has changed it
         if not sources and not amended:
             self._repeated(lines)
+
+    def _picked(self, lines: list[CommitLine], sources: Collection[str]) -> None:
+        """Add the makers of what was picked: by its changes; after a conflict, whichever of the sources it was.
+
+        Anybody can write a commit that looks like another one. So of several sources, records must name one maker for all.
+        """
+        before, is_whole = dict(self.found.made), self.found.is_whole
+        self._repeated(lines)
+        if self.found.made != before or not sources:
+            return
+        self.found.is_whole = is_whole
+        for source in sources:
+            self.of(source)
+        is_one = self.found.is_whole and len(self.found.made) == len(before) + 1
+        if len(sources) > 1 and not is_one:
+            self.found.made, self.found.is_whole = before, False
 
     def _repeated(self, lines: list[CommitLine]) -> None:
         """Add the makers of the commits with the same changes, author's time and other ids."""

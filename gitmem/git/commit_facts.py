@@ -64,15 +64,7 @@ def of_commits(
     while waiting:
         some = waiting.pop(0)
         try:
-            found.update(
-                _facts(
-                    common,
-                    ["--no-walk=unsorted", "--ignore-missing"],
-                    some,
-                    until - time.monotonic(),
-                    out_max,
-                )
-            )
+            found.update(_facts(common, ["--no-walk=unsorted"], some, until - time.monotonic(), out_max))
         except run.GitOutputError:  # one with millions of parents must not hide the others
             if len(some) > 1:
                 waiting[:0] = [some[: len(some) // 2], some[len(some) // 2 :]]
@@ -89,17 +81,16 @@ def written_at(common: str, oid: str) -> int | None:
         return None
 
 
-def between(common: str, base: str, tip: str, seconds: float) -> dict[str, CommitFacts]:
-    """Return the facts of the commits of `tip` that `base` does not have, at most 2,000.
+def between(common: str, revisions: Sequence[str], seconds: float, *options: str) -> dict[str, CommitFacts]:
+    """Return the facts of the commits that revisions and options of `git rev-list` select, at most 2,000.
+
+    Args:
+        revisions: Object ids and names of refs, with `^` for those whose history is left out; missing ones are ignored.
 
     Raises:
         StoreError: git failed, or did not end in time.
     """
-    if not (is_oid(base) and is_oid(tip)):
-        return {}
-    return _facts(
-        common, [f"--max-count={RANGE_MAX}", "--no-merges", "--ignore-missing"], [tip, f"^{base}"], seconds
-    )
+    return _facts(common, [f"--max-count={RANGE_MAX}", *options], revisions, seconds)
 
 
 def _facts(
@@ -112,7 +103,7 @@ def _facts(
     given = "".join(f"{each}\n" for each in revisions).encode("ascii")
     done = run.run(
         common,
-        ["rev-list", *options, "--stdin", _FORMAT],
+        ["rev-list", "--ignore-missing", *options, "--stdin", _FORMAT],
         input=given,
         timeout=max(0.1, seconds),
         out_max=out_max,

@@ -151,7 +151,7 @@ def test_a_commit_of_a_person_names_nobody_and_what_is_inferred_can_be_left_out(
     (one,) = run("why", "a.txt:1", "--json", "--no-inferred").json["commits"]
     assert (one["made_by"], one["possible"]) == ([], [])
     said = run("why", "a.txt").out
-    assert "by a session that was not noted; perhaps by Bohr" in said and "\x1b" not in said
+    assert "by a session that no record links to it; perhaps by Bohr" in said and "\x1b" not in said
 
 
 def test_who_claims_a_file_is_not_named_where_it_cannot_have_been_that_agent(
