@@ -123,8 +123,13 @@ def test_i39_the_three_steps_of_a_call_are_measured() -> None:
     assert SEVERAL["call-transfer"] == 3 and "call-transfer" in EVERY
 
 
-@pytest.mark.deep
-@pytest.mark.parametrize("name", PROMISED)
+SLOW = ("why", "hook-tokens", "call", "overlap", "contention-50")  # ten seconds or more at the least size
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.soak if name in SLOW else pytest.mark.deep) for name in PROMISED],
+)
 def test_each_measure_runs(name: str, workbench: Workbench) -> None:
     """At a tiny size: it gives two figures, under the promised name and limit."""
     what, at_most = PROMISED[name]
