@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from ..agents import own_sessions
 from ..index.resolve_id import choose
 from ..records.ids import is_id
-from . import load
+from . import load, rules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
 
+    from ..agents.caller import Caller
     from ..records.record_types import TaskRecord
     from ..store import Store
     from .fold import FoldedTask
@@ -57,3 +59,10 @@ def unit_of(db: sqlite3.Connection, task_id: str | None) -> str | None:
     """Return the work unit of a task; None if it has none, or is not here."""
     record = record_of(db, task_id) if task_id else None
     return record.get("wu_id") if record is not None else None
+
+
+def is_left(store: Store, caller: Caller, task: FoldedTask) -> bool:
+    """Return whether a session of the caller's identity that is over has a task; one that is live may be at work."""
+    left = rules.left_take(task, (caller.reader, caller.session_id))
+    session = own_sessions.trusted(store, left.sender[1] or "") if left is not None else None
+    return left is not None and (session is None or not session.is_current)

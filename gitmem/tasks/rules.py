@@ -207,7 +207,7 @@ def answered_by(task: FoldedTask, caller: Caller) -> str | None:
     return "message" if task.caller[0] == caller.reader and task.state in WAITING else None
 
 
-def steps(task: FoldedTask, caller: Caller, now: int) -> list[str]:
+def steps(task: FoldedTask, caller: Caller, now: int, *, is_left: bool) -> list[str]:
     """Return the complete commands that the caller may give next."""
     sender = (caller.reader, caller.session_id)
 
@@ -218,7 +218,7 @@ def steps(task: FoldedTask, caller: Caller, now: int) -> list[str]:
         return [step("seal")] if task.record["purpose"] != HANDOFF and seal(task, sender) is None else []
     if own_take(task, sender) is not None:
         return [step("release")] if task.cancels else []
-    if left_take(task, sender) is not None and take(task, sender, caller.ids, now) is not None:
+    if is_left and take(task, sender, caller.ids, now) is not None:
         return [step("release")]
     if task.caller[0] == caller.reader:
         return [step("cancel")] if task.state not in WAITING else []

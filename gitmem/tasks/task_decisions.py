@@ -42,7 +42,7 @@ def message(
     task = find_task.require(store, task_id, writing=True)
     mine = rules.own_take(task, sender_of(caller))
     if task.caller[0] != caller.reader:
-        refuse(task, rules.report(task, sender_of(caller)), caller)
+        refuse(task, rules.report(task, sender_of(caller)), (store, caller))
     elif task.is_finished:
         refuse(task, ("finished-task", f"is finished: {rules.state_text(task)}"))
     refuse(task, append.too_many(store, caller, task, "message"))

@@ -303,7 +303,8 @@ def show(store: Store, task_id: str, caller: Caller | None = None) -> TaskDetail
     if checked is not None and checked.sentence:
         shown.warnings.append(checked.sentence)
     shown.answered_by = rules.answered_by(found, caller) if caller is not None else None
-    shown.next = rules.steps(found, caller, store.now()) if caller is not None else []
+    if caller is not None:
+        shown.next = rules.steps(found, caller, store.now(), is_left=find_task.is_left(store, caller, found))
     return shown
 
 

@@ -29,7 +29,7 @@ MINUTE = 60 * 1_000_000
 LEASE_MICROS = 60 * MINUTE  # of a take by hand; a worker asks for a short one and renews it
 RENEWED_MAX_MICROS = 15 * MINUTE  # renewals double a shorter lease up to this
 LOCK_WAIT_SECONDS = 3.0
-RELEASE_HINT = "Another session of yours has it: give it back if that one does not go on with it."
+RELEASE_HINT = "That session is over: give the task back, then take it."
 
 
 def take(
@@ -92,7 +92,7 @@ def _refuse_taking(store: Store, caller: Caller, task: FoldedTask) -> None:
     addresses = own_sessions.addresses_for(store, caller, task.record.get("agent"))
     why = (rules.accept if is_handoff else rules.take)(task, sender_of(caller), addresses, store.now())
     why = why or chains.past_deadline(store, task) or append.too_many(store, caller, task, "take")
-    refuse(task, why, caller)
+    refuse(task, why, (store, caller))
     _reject_chain(store, caller, task)
 
 
@@ -160,7 +160,7 @@ def release(store: Store, caller: Caller, task_id: str, *, reason: str | None = 
     sender = sender_of(caller)
     mine = rules.own_take(task, sender) or rules.left_take(task, sender)
     if mine is None or task.is_finished:
-        refuse(task, rules.report(task, sender), caller)
+        refuse(task, rules.report(task, sender), (store, caller))
     assert mine is not None
     if task.cancels and mine.sender == sender:
         return report(store, caller, task_id, "canceled", reason)
@@ -222,7 +222,7 @@ def reject(
     task = find_task.require(store, task_id, writing=True)
     sender = sender_of(caller)
     why = rules.refuse(task, sender, own_sessions.addresses_for(store, caller, task.record.get("agent")))
-    refuse(task, why, caller)
+    refuse(task, why, (store, caller))
     mine, before = rules.own_take(task, sender), task.rejection_by(sender)
     if mine is None and before is not None:
         found = unchanged(task, before)
@@ -239,10 +239,10 @@ def sender_of(caller: Caller) -> tuple[str, str | None]:
     return caller.reader, caller.session_id
 
 
-def refuse(task: FoldedTask, why: Refusal | None, caller: Caller | None = None) -> None:
+def refuse(task: FoldedTask, why: Refusal | None, by: tuple[Store, Caller] | None = None) -> None:
     """Raise UsageError if there is a reason, with the caller's next command; GateError if somebody else has taken the task."""
     if why is not None:
-        is_left = caller is not None and rules.left_take(task, sender_of(caller)) is not None
+        is_left = by is not None and find_task.is_left(*by, task)
         step = command("gitmem", "task", "release" if is_left else "show", task.record["task_id"])
         refused = GateError if why[0] == rules.TAKEN else UsageError
         said = f"{task.record['task_id']} {why[1]}. Nothing was written."
@@ -290,7 +290,11 @@ def write(
 def own(store: Store, caller: Caller, task_id: str, state: str) -> tuple[FoldedTask, TaskEvent]:
     """Return a task and the caller's take of it, or raise UsageError."""
     task = find_task.require(store, task_id, writing=True)
-    refuse(task, rules.report(task, sender_of(caller)) or append.too_many(store, caller, task, state), caller)
+    refuse(
+        task,
+        rules.report(task, sender_of(caller)) or append.too_many(store, caller, task, state),
+        (store, caller),
+    )
     mine = rules.own_take(task, sender_of(caller))
     assert mine is not None
     return task, mine

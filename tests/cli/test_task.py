@@ -162,12 +162,10 @@ def test_what_an_earlier_session_of_the_same_agent_has_is_given_back_and_taken(
     planck, bohr = start("Planck"), start("Bohr")
     id = write(planck, to=to)
     assert run("task", "take", id, session=bohr).status == 0
+    again = start("Hal", "--agent-identity", "test:worker:bohr")
+    live = run("task", "take", id, session=again)
+    assert "by another session of test:worker:bohr, who " in live.err and "release" not in live.err
     assert run("session", "end", session=bohr).status == 0
-    again = str(
-        run("session", "start", "--name", "Hal", "--agent-identity", "test:worker:bohr", "--json").json[
-            "session_id"
-        ]
-    )
 
     for words, status in (
         (("take", id), 1),
@@ -179,7 +177,7 @@ def test_what_an_earlier_session_of_the_same_agent_has_is_given_back_and_taken(
         refused = run("task", *words, session=again)
         assert refused.status == status, refused
         assert "by another session of test:worker:bohr, who " in refused.err
-        assert "Another session of yours has it: give it back if" in refused.err
+        assert "That session is over: give the task back, then take it." in refused.err
         assert f"next: gitmem task release {id}\n" in refused.err
     assert run("task", "show", id, "--json", session=again).json["next"] == [f"gitmem task release {id}"]
     other = run("task", "take", id, session=start("Curie"))
@@ -194,12 +192,13 @@ def test_what_an_earlier_session_of_the_same_agent_has_is_given_back_and_taken(
 def test_the_writer_of_a_task_that_its_earlier_session_has_may_give_it_back_or_take_it_when_the_lease_is_over(
     run: Run, start: Start, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A task of an agent for itself: `task show` names no cancellation while its other session has it."""
+    """A task of an agent for itself: `task show` names the release while its ended session has it."""
     bohr = start("Bohr")
     id = write(bohr, target_role="implementer/test")
     again = start("Hal", "--agent-identity", "test:worker:bohr")
     hal = start("Ida", "--agent-identity", "test:worker:bohr")
     assert run("task", "take", id, session=again).status == 0
+    assert run("session", "end", session=again).status == 0
     assert run("task", "show", id, "--json", session=hal).json["next"] == [f"gitmem task release {id}"]
     now = time.time_ns
     monkeypatch.setattr(time, "time_ns", lambda: now() + 2 * 3600 * 1_000_000_000)
