@@ -132,7 +132,8 @@ def converged(
                 autosync.start(at, autosync.IF_DUE)
             sync_at = time.monotonic() + SYNC_EVERY_SECONDS
         seen = waker.stamp()  # before the read: a signal that arrives during it counts as a change
-        found = threads.converged(at.store(), id or thread or "", caller=at.caller_if_any())
+        with at.store().one_look():
+            found = threads.converged(at.store(), id or thread or "", caller=at.caller_if_any())
         if found.is_settled or time.monotonic() >= deadline:
             break
         waker.wait(seen, min(deadline, sync_at) - time.monotonic())

@@ -73,6 +73,7 @@ def inbox(
     most = number("--limit", limit, operation.LIMIT)
     bytes_most = number("--max-bytes", max_bytes, operation.MAX_BYTES)
     store = at.store()
+    store.asks_once = True
     caller = at.caller() if for_ is None else at.caller_if_any()
     at.reads_signals = caller is not None and caller.session_id is not None
     if count and not filtered:
@@ -80,9 +81,8 @@ def inbox(
         return
     whose = resolve_owner(store, caller, for_)
     marks = not (count or no_mark or whose.peek)
-    with delivery_lock.delivery_lock(
-        store, whose.reader, wait_seconds=delivery_lock.WAIT_SECONDS if marks else None
-    ):
+    seconds = delivery_lock.WAIT_SECONDS if marks else None
+    with delivery_lock.delivery_lock(store, whose.reader, wait_seconds=seconds), store.one_look():
         reading = operation.read(
             store, caller, whose=whose, wu=wu, lane=lane, thread=thread, intent=intent or (), from_=from_,
             since=oldest, all=all, limit=most, max_bytes=bytes_most, via=output.program(),

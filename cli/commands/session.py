@@ -179,6 +179,7 @@ def roster(
     from ..values import number
 
     most = number("--limit", limit, operation.SHOWN)
+    at.store().asks_once = True
     found = operation.roster(at.store(), query, all=all, caller=at.caller_if_any(), limit=most)
     handoff_list.add_to(at.store(), found)
     _name_the_rest(found, "roster", *([query] if query else []), *(["--all"] if all else []))
