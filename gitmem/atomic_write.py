@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 from . import state_files
+from .state_files import names_in as names_in
 
 TEMPORARY = ".tmp-"
 
@@ -101,15 +102,6 @@ def _rename_unless_taken(temporary: str, path: str) -> None:
             os.replace(temporary, path)
             return
     os.unlink(temporary)
-
-
-def names_in(folder: str) -> list[str]:
-    """Return the names in a folder; an empty list if it is missing, unreadable, or a link in place of a folder of ours."""
-    try:
-        state_files.refuse_link(folder)
-        return os.listdir(folder)
-    except OSError:
-        return []
 
 
 def remove_quietly(path: str) -> None:

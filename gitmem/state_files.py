@@ -288,3 +288,12 @@ def _nearest(folder: str) -> str:
         at = above
     _git_folders[folder] = at
     return at
+
+
+def names_in(folder: str) -> list[str]:
+    """Return the names in a folder; an empty list if it is missing, unreadable, or a link in place of a folder of ours."""
+    try:
+        refuse_link(folder)
+        return os.listdir(folder)
+    except OSError:
+        return []

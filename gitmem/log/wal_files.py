@@ -7,7 +7,7 @@ import os
 import time
 
 from .. import state_files
-from ..atomic_write import names_in
+from ..state_files import names_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
