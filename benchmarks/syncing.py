@@ -83,7 +83,7 @@ def _apart(
             other + ".git", "rev-parse", ref.BRANCH
         )
         for each in pair:
-            shutil.rmtree(each)
+            shutil.rmtree(each, ignore_errors=True)  # its own committer may still write
             shutil.rmtree(each + ".git")
     return statistics.median(ours), statistics.median(theirs)
 
