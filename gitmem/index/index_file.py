@@ -85,6 +85,7 @@ class Index:
         self.read = read
         self.writable = writable
         self._shape: tuple[int, int] | None = getattr(views, "shape", None)
+        self._checked: object = None  # the number of the schema that had this shape
         self.preloaded: tuple[Sequence[bytes], Group] | None = (
             None  # expected lines, with the result of `read`
         )
@@ -116,7 +117,11 @@ class Index:
         Raises:
             sqlite3.DatabaseError: They say so, and have another one.
         """
-        return has_shape(self.db, self.shape())
+        # As long as it does not differ, SQLite goes by the schema that it has read.
+        now = self.db.execute("PRAGMA schema_version").fetchone()
+        if now != self._checked and has_shape(self.db, self.shape()):
+            self._checked = now
+        return bool(now == self._checked)
 
     def reshape(self) -> None:
         """Empty all tables except `KEPT`; readers see the old content until the caller's transaction commits."""
