@@ -164,12 +164,12 @@ def open_file(path: str, flags: int, mode: int = 0o666, *, private: bool | str =
 
 def link_at(folder: str) -> str:
     """Return the link that takes the place of a state folder, or of a folder below it, on the way to a folder; "" if there is none."""
-    found = ""
-    for state in STATES:
-        if folder.startswith(state) and folder[len(state) :][:1] in ("", os.sep):
-            while len(folder) >= len(state):
-                found = folder if os.path.islink(folder) else found
-                folder = os.path.dirname(folder)
+    found, state = "", folder
+    while state not in STATES and os.path.dirname(state) != state:
+        state = os.path.dirname(state)
+    while state in STATES and len(folder) >= len(state):
+        found = folder if os.path.islink(folder) else found
+        folder = os.path.dirname(folder)
     return found
 
 

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from gitmem import state_files
+
 from ..hook_agents import Agent, note_program, program
 from .conftest import ROOT, Desk, Said
 
@@ -263,6 +265,23 @@ def _content(folder: Path) -> dict[str, tuple[bytes, int]]:
         str(path.relative_to(folder)): (path.read_bytes() if path.is_file() else b"", path.stat().st_mtime_ns)
         for path in folder.rglob("*")
     }
+
+
+def test_a_thread_that_opens_a_repository_disturbs_none_that_works_in_another(used: Path) -> None:
+    """A process may have opened many: nobody walks through all of them, which would fail when another thread adds one."""
+    state = str(used / ".git" / "gitmem")
+
+    class Counted(set[str]):
+        def __iter__(self) -> Iterator[str]:
+            raise AssertionError("walks through all repositories")
+
+    before = state_files.STATES
+    try:
+        state_files.STATES = Counted([*before, state])
+        assert state_files.link_at(state) == "" == state_files.link_at(os.path.join(state, "wal"))
+        assert state_files.link_at("/nowhere/else") == state_files.link_at("relative") == ""
+    finally:
+        state_files.STATES = before
 
 
 def test_a_link_in_place_of_the_state_folder_is_named(used: Path, tmp_path: Path) -> None:
