@@ -43,7 +43,7 @@ def test_what_the_sandbox_forbids_the_agent_the_hook_does(
 
     if not re.search(r"\.git/mine.*(Read-only|denied)", said[0]):
         pytest.skip("the sandbox of Codex does not work on this machine")
-    assert heard == [[ANSWER]]
+    assert heard == [[f"{ANSWER}\n"]]
 
 
 def test_hooks_that_nobody_has_trusted_are_reported(
