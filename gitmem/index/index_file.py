@@ -85,7 +85,6 @@ class Index:
         self.read = read
         self.writable = writable
         self._shape: tuple[int, int] | None = getattr(views, "shape", None)
-        self._checked: object = None  # the number of the schema that had this shape
         self.preloaded: tuple[Sequence[bytes], Group] | None = (
             None  # expected lines, with the result of `read`
         )
@@ -117,11 +116,7 @@ class Index:
         Raises:
             sqlite3.DatabaseError: They say so, and have another one.
         """
-        # As long as it does not differ, SQLite goes by the schema that it has read.
-        now = self.db.execute("PRAGMA schema_version").fetchone()
-        if now != self._checked and has_shape(self.db, self.shape()):
-            self._checked = now
-        return bool(now == self._checked)
+        return has_shape(self.db, self.shape())
 
     def reshape(self) -> None:
         """Empty all tables except `KEPT`; readers see the old content until the caller's transaction commits."""

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from .conftest import Desk
-from .faults import open_store
 from .test_state_files import limit
 
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
@@ -72,27 +71,6 @@ def test_an_index_with_a_foreign_schema_is_rebuilt(
     assert {each for each in statements(path) if "memory_words" not in each and "TABLE lost" not in each} == {
         each for each in before if "memory_words" not in each
     }
-
-
-def test_a_schema_that_changes_under_an_open_index_is_noticed(desk: Desk) -> None:
-    """A process that has looked before, such as a server, looks at the schema again once it has changed, and only then."""
-    desk("init")
-    desk.start("Ada")
-    store = open_store(desk.repo)
-    store.db()
-    (path,) = (desk.repo / ".git" / "gitmem").glob("index-*.sqlite3")
-    before, looks = statements(path), []
-    store.index.db.set_trace_callback(looks.append)
-    store.db()
-    assert not [each for each in looks if "group_concat(sql)" in each]
-    db = sqlite3.connect(path)
-    db.execute("CREATE TRIGGER t AFTER INSERT ON line BEGIN SELECT 1; END")
-    db.commit()
-    db.close()
-    assert statements(path) != before
-    store.db()
-    store.close()
-    assert statements(path) == before
 
 
 def test_a_search_leaves_the_index_as_it_is(desk: Desk) -> None:
