@@ -69,7 +69,8 @@ def start(
             f"{where} you are still {acting.name or acting.reader}" if acting else "Here you are nobody yet"
         )
         started.add_remark(f"{still}; to act as {started.display_name}: {started.next[0]}")
-        started.next = [each for each in started.next if "inbox" not in each and "session set" not in each]
+        others = ("gitmem inbox", "gitmem session set")  # they would act as somebody else until the export
+        started.next = [each for each in started.next if not each.startswith(others)]
     if at.json:
         output.answer(True, started, sessions.session)
     else:

@@ -156,7 +156,7 @@ def reply_line(
         by += f". {sanitize_for_model(about)} is in force again"
     task = None if about else fields.get("task_id")
     yes = f"To take it: {via} task take {task}" if task else f"To agree: {reply} agreed --agree"
-    yes = "It had to begin before its deadline, which is over" if fields.get("overdue") else yes
+    yes = "It had to begin before its deadline, which is over" if task and fields.get("overdue") else yes
     return f"— from session {by}. {yes}{SEPARATOR}{'To refuse' if task else 'To reject'}: {reply} --reject {STDIN}"
 
 

@@ -62,7 +62,7 @@ def unit_of(db: sqlite3.Connection, task_id: str | None) -> str | None:
 
 
 def is_left(store: Store, caller: Caller, task: FoldedTask) -> bool:
-    """Return whether a session of the caller's identity that is over has a task; one that is live may be at work."""
+    """Return whether a session of the caller's identity that is over has a task; one that is live or unknown may be at work."""
     left = rules.left_take(task, (caller.reader, caller.session_id))
     session = own_sessions.trusted(store, left.sender[1] or "") if left is not None else None
-    return left is not None and (session is None or not session.is_current)
+    return session is not None and not session.is_current
