@@ -9,7 +9,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 
-from gitmem.overlap import compare
+from gitmem.history import overlap as overlaps
 
 from . import workbench as workbenches
 from .measure import Figure, Timing, run, timings_in_turn
@@ -30,7 +30,7 @@ def overlap(workbench: Workbench) -> list[Figure]:
     # Branches conflict, so its exit status is 1.
     command = ["/bin/sh", "-c", f"{' '.join(args)}; test $? = 1"]
     variables = workbenches.environment(where)
-    kept = os.path.join(where, ".git", "gitmem", compare.FILE)
+    kept = os.path.join(where, ".git", "gitmem", overlaps.FILE)
     run(command, where, variables)
     pairs = _pairs(where)
 
@@ -59,7 +59,7 @@ def overlap(workbench: Workbench) -> list[Figure]:
 def _pairs(where: str) -> str:
     """Write the pairs that are merged to a file; return its path."""
     with workbenches.open_log(where, None) as log:
-        found = compare.overlap(log.store).overlaps
+        found = overlaps.overlap(log.store).overlaps
     path = os.path.join(where, ".git", "pairs")
     with open(path, "w", encoding="ascii") as file:
         file.writelines(f"{each.sides[0].commit} {each.sides[1].commit}\n" for each in found)

@@ -9,9 +9,9 @@ import re
 import time
 
 from gitmem.agents import commit_stamps
-from gitmem.commits import find_commits
-from gitmem.commits.find_commits import Clues
 from gitmem.errors import GitmemError
+from gitmem.history import commits
+from gitmem.history.commits import Clues
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _MADE = re.compile(r"^\[[^\]\n]{1,300} ([0-9a-f]{7,64})\] ", re.MULTILINE)
 
 def of_command(at: Environment) -> None:
     """Record the commits of a command's worktree. An agent's own command runs in the turn of its session."""
-    find_commits.try_note(at.store(), _clues(at), seconds=SECONDS)
+    commits.try_note(at.store(), _clues(at), seconds=SECONDS)
 
 
 def before_answer(at: Environment) -> bool:
@@ -46,7 +46,7 @@ def before_answer(at: Environment) -> bool:
     until = time.monotonic() + ANSWER_SECONDS
     while at.repo.worktree is not None:
         try:
-            find_commits.note(at.store(), _clues(at), seconds=ANSWER_SECONDS)
+            commits.note(at.store(), _clues(at), seconds=ANSWER_SECONDS)
         except (GitmemError, OSError, ValueError, KeyError):
             return False  # they can't be recorded here, now or later
         if not commit_stamps.has_news(at.repo):
@@ -69,7 +69,7 @@ def of_hook(at: Environment, caller: Caller | None, fields: object, *, in_turn: 
         in_turn: Whether the agent is in its turn.
     """
     clues = Clues(caller, printed(fields), in_turn=in_turn)
-    find_commits.try_note(at.store(), clues, seconds=HOOK_SECONDS)
+    commits.try_note(at.store(), clues, seconds=HOOK_SECONDS)
 
 
 def printed(fields: object) -> list[str]:

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from .batch import Batch
     from .claims_api import Claims
     from .commit_thread import BackgroundCommits
+    from .history.overlap import Overlaps
     from .importers.lumenflow.import_result import Imported
     from .memory_api import Memory
-    from .overlap.compare import Overlaps
     from .signals.change_watcher import StopWatching
     from .signals.gate import Gate
     from .signals.inbox_answer import InboxResult
@@ -215,9 +215,9 @@ class Log(Invocation):
             branch: Only pairs with this branch.
             notify: Tell the sessions on branches that conflict, each pair once a day at most.
         """
-        from .overlap import compare
+        from .history import overlap
 
-        return compare.overlap(self.store, branch, notify=self.caller if notify else None)
+        return overlap.overlap(self.store, branch, notify=self.caller if notify else None)
 
     def roster(
         self, query: str | None = None, *, all: bool = False, limit: int | None = None

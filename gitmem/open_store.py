@@ -104,9 +104,9 @@ class DomainPackages:
             store.db(), waiting_work.values_for(caller, store.now())
         ):
             return None
-        from .overview import concerns
+        from .history import open_work
 
-        return concerns.of_inbox(store, caller)
+        return open_work.of_inbox(store, caller)
 
     def unread_counts(
         self, store: Store, reader: str, session: str | None, workspace: str | None, *, directed: bool
@@ -122,9 +122,9 @@ class DomainPackages:
 
         if not waiting_work.is_any_of(store.db(), waiting_work.values_for(caller, store.now())):
             return None
-        from .overview import concerns
+        from .history import open_work
 
-        return concerns.of_caller(store, caller)
+        return open_work.of_caller(store, caller)
 
     def open_work(self, store: Store, wu: str | None = None) -> PartOfAnswer | None:
         """Return who works on what, the open handoffs and the claims, or those on a work unit; None without any of these."""
@@ -132,7 +132,7 @@ class DomainPackages:
 
         if not waiting_work.is_any_of_all(store.db(), store.now()):
             return None
-        from .overview import open_work
+        from .history import open_work
 
         return open_work.open_work(store, wu=wu)
 

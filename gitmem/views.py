@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .agents import session_view
 from .claims import claim_view
-from .commits import commit_view
+from .history import commit_view
 from .index.index_file import View
 from .mailbox import mailbox_view
 from .memory import node_tables

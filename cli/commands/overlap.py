@@ -27,10 +27,10 @@ def overlap(
     ] = False,
 ) -> int:
     """List branches and worktrees that change the same files; exit with 1 if two of them conflict."""
-    from gitmem.overlap import compare
+    from gitmem.history import overlap as overlaps
 
     from ..render import overlap as render
 
-    found = compare.overlap(at.store(), branch, notify=at.caller() if notify else None)
+    found = overlaps.overlap(at.store(), branch, notify=at.caller() if notify else None)
     output.answer(at.json, found, render.overlap)
     return CONFLICTS if found.conflicts else 0

@@ -90,7 +90,7 @@ def _serve(
 
 def stats(at: Environment, since: Since = None, wu: Wu = None, agent: OnlyAgent = None) -> None:
     """Show signals a day, how long answers and agreements take, what is unread, and how tasks end."""
-    from gitmem.statistics import figures
+    from gitmem.history import figures
 
     from ..render import pages as render
     from ..values import parse_moment

@@ -22,7 +22,7 @@ def why(
     ] = False,
 ) -> None:
     """Show why a line or commit is as it is: who made it, on which task, what was agreed and known, and whether that holds."""
-    from gitmem.why import why as operation
+    from gitmem.history import why as operation
 
     from .. import after_command
     from ..render import why as render

@@ -88,9 +88,9 @@ class ClaimTools(ToolCalls):
         """List branches that change the same files, conflicts first."""
 
         def job(at: CallEnvironment) -> CallToolResult:
-            from gitmem.overlap import compare
+            from gitmem.history import overlap as overlaps
 
-            found = compare.overlap(at.store(), branch or None)
+            found = overlaps.overlap(at.store(), branch or None)
             return tool_results.of(
                 found, overlap.overlap(found), peers=bool(found.overlaps), whole="gitmem overlap"
             )
@@ -101,7 +101,7 @@ class ClaimTools(ToolCalls):
         """Who made FILE[:LINE] or COMMIT, and what was agreed."""
 
         def job(at: CallEnvironment) -> CallToolResult:
-            from gitmem.why import why as operation
+            from gitmem.history import why as operation
 
             is_early = after_command.look_before_answer(at)
             found = operation.why(at.store(), target, folder=at.folder, is_early=is_early)

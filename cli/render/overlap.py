@@ -8,7 +8,7 @@ from .text import plural, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitmem.overlap.compare import Overlap, Overlaps, Side
+    from gitmem.history.overlap import Overlap, Overlaps, Side
 
 PAIRS_SHOWN = 20
 FILES_SHOWN = 3

@@ -9,8 +9,8 @@ from .text import SEPARATOR, plural, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitmem.history.figures import Spread, Stats
     from gitmem.page.view import View
-    from gitmem.statistics.figures import Spread, Stats
 
 DAYS_SHOWN = 14
 WORDS = {

@@ -8,10 +8,7 @@ from .text import format_ago, plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitmem.why.agreed import AgreedThread, TaskAnswer
-    from gitmem.why.known import KnownNode
-    from gitmem.why.stories import MakerRow, Story
-    from gitmem.why.why import Why
+    from gitmem.history.why import AgreedThread, KnownNode, MakerRow, Story, TaskAnswer, Why
 
 SHORT = 12
 RANGES_SHOWN = 4

@@ -20,9 +20,8 @@ from functools import partial
 from .. import atomic_write, state_files
 from ..agents import heartbeats, session_notices
 from ..agents.heartbeats import ONLY_OWN
-from ..overlap import branches
 from ..repo import is_gone
-from . import claimed_edits, owner_notices, path_patterns, standing_claims
+from . import branches, claimed_edits, owner_notices, path_patterns, standing_claims
 from .claim_answers import contest_text
 
 TYPE_CHECKING = False

@@ -44,7 +44,7 @@ class Context(Outcome):
         shortened: Nodes of which only the first lines are shown; each has a note with the number of the others.
         total: The number of all items, included or omitted.
         hidden_by_others: The number of nodes archived, deleted, summarized or superseded by others than their authors.
-        work: Who works on what (`overview.open_work`), of a work unit only what is on it and how much else there is; None without the roster.
+        work: Who works on what (`history.open_work`), of a work unit only what is on it and how much else there is; None without the roster.
         access_tracked: The number of nodes with a recorded access.
     """
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict
 
 if TYPE_CHECKING:
-    from ..statistics.figures import Statistics
+    from ..history.figures import Statistics
     from .board_contract import Board
 
 FORMAT = "gitmem.page/1"

@@ -8,9 +8,12 @@ import time
 from .. import __version__
 from ..agents import audits
 from ..agents.caller_identity import of_session
-from ..commits import commit_view, made_by
+from ..claims.branches import Refs
 from ..errors import GitmemError
 from ..git import user_history
+from ..history import commit_view, made_by, overlap
+from ..history.figures import statistics
+from ..history.overlap import decoded
 from ..index.engine import StepLimit
 from ..index.insert import WithoutCollector
 from ..log import ref
@@ -18,14 +21,10 @@ from ..mailbox import mailbox_view
 from ..memory import anchors, decay, load, superseded
 from ..memory.node_tables import DELETED
 from ..memory.relations import SUPERSEDES
-from ..overlap import compare
-from ..overlap.branches import Refs
-from ..overlap.compare import decoded
 from ..records.ids import is_id, unit_key
 from ..signals import gate
 from ..signals.many_threads import ManyThreads, Selection
 from ..signals.thread_lines import ThreadCache
-from ..statistics.figures import statistics
 from ..tasks.task_list import array
 from .contract import FORMAT
 from .lanes import Lanes, SessionBars
@@ -40,9 +39,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ..agents.presence import Presence
-    from ..commits.made_by import Makers
     from ..git.port import PathChanges
     from ..git.user_history import UserCommit
+    from ..history.made_by import Makers
     from ..memory.load import Parsed
     from ..memory.versioned_node import PatchChange, VersionedNode
     from ..records.record_types import AuditRecord
@@ -346,7 +345,7 @@ def overlaps(store: Store, notes: list[str]) -> list[BranchOverlap]:
         notes: Receives a sentence if they can't be compared, or are too many.
     """
     try:
-        found = compare.overlap(store, seconds=OVERLAP_SECONDS)
+        found = overlap.overlap(store, seconds=OVERLAP_SECONDS)
     except GitmemError as error:
         notes.append(f"Branches were not compared: {error.message}")
         return []

@@ -46,7 +46,7 @@ class Roster(Outcome):
 
     `more` is the number of sessions that a limit left out. `remark` says why the list is empty, and which sessions claim
     without proof to be of this clone. `autosync` has the failure of the last sync, or None. `work` has who works on
-    what (`overview.open_work`), where the answer has it.
+    what (`history.open_work`), where the answer has it.
     """
 
     def __init__(self, sessions: Sequence[SessionRow], next: Sequence[str]) -> None:
@@ -68,7 +68,7 @@ class SessionList(Outcome):
 
 
 class WhoAmI(Outcome):
-    """The caller. `headline` is that of its signals, `work` what it has to do and has claimed (`overview.concerns`)."""
+    """The caller. `headline` is that of its signals, `work` what it has to do and has claimed (`history.open_work`)."""
 
     actual_ownership_scope: OwnershipScope | None
 

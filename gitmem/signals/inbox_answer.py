@@ -21,7 +21,7 @@ class Inbox(Outcome):
     Attributes:
         unread: The number of all unread signals.
         more: The number of matching signals not in `signals`.
-        work: The tasks, handoffs and claims that wait for the reader (`overview.concerns`); None if there are none.
+        work: The tasks, handoffs and claims that wait for the reader (`history.open_work`); None if there are none.
     """
 
     __slots__ = ("reader", "unread", "signals", "more", "work", "warnings", "next")

@@ -9,11 +9,11 @@ import pytest
 from gitmem import records
 from gitmem.agents import addressing, presence
 from gitmem.agents.caller import CallerClaims, of_session
+from gitmem.claims import branches
 from gitmem.errors import UsageError
 from gitmem.log.entry import CommitMessage
 from gitmem.memory import cleanup, live_pieces
 from gitmem.memory.budgeted_text import Section
-from gitmem.overlap import branches
 from gitmem.sessions import lifecycle, role_list
 from gitmem.store import Store
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from gitmem.agents import commit_stamps
-from gitmem.commits.find_commits import LOCK
 from gitmem.git import commit_facts
+from gitmem.history.commits import LOCK
 from gitmem.log.lines import format_at
 from gitmem.mailbox.delivery_lock import delivery_lock
 

@@ -14,10 +14,10 @@ from gitmem import repo as place
 from gitmem.agents import commit_stamps
 from gitmem.agents.caller import CallerClaims
 from gitmem.clients.hooks import git_hook
-from gitmem.commits import find_commits, made_by
-from gitmem.commits.find_commits import Clues
 from gitmem.git import commit_facts
 from gitmem.git.inprocess import DulwichGit
+from gitmem.history import commits, made_by
+from gitmem.history.commits import Clues
 from gitmem.open_store import DOMAIN
 from gitmem.sessions import lifecycle
 from gitmem.store import Store, wall_clock
@@ -77,7 +77,7 @@ class Somebody:
 
     def look(self) -> int:
         assert self.store is not None
-        return find_commits.note(self.store, Clues(acting(self.store, self.session)))
+        return commits.note(self.store, Clues(acting(self.store, self.session)))
 
     def makers(self, commit: str | None = None, *, inferred: bool = True) -> set[str]:
         """The sessions that records say have made a commit."""

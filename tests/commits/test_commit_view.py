@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 
 from gitmem import records
-from gitmem.commits import commit_view
+from gitmem.history import commit_view
 from gitmem.log.entry import CommitMessage
 from gitmem.records import ids
 from gitmem.records.record_types import CommitFields

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from gitmem.agents import commit_stamps, heartbeats
-from gitmem.commits import find_commits, hook_notes
-from gitmem.commits.find_commits import Clues
 from gitmem.git import formats
+from gitmem.history import commits
+from gitmem.history.commits import Clues
 from gitmem.sessions import lifecycle
 from tests.sandbox import acting
 
@@ -149,9 +149,7 @@ def test_a_fast_forward_and_a_squashing_merge_attribute_no_commit_of_others(bohr
     bohr.git("reset", "--quiet", "--hard", "HEAD~1")
     bohr.git("merge", "--quiet", "main")
     bohr.look()
-    assert not any(
-        hook_notes.of_hook(each, "post-merge") for each in hook_notes.read(bohr.store.repo).values()
-    )
+    assert not any(commits.of_hook(each, "post-merge") for each in commits.read(bohr.store.repo).values())
     assert [bohr.makers(each) for each in (theirs, merged, late)] == [set()] * 3
     bohr.git("merge", "--quiet", "--squash", "later")
     bohr.git("commit", "--quiet", "-m", "squashed")
@@ -319,7 +317,7 @@ class Hookless:
 
     def look(self, *printed: str, in_turn: bool = True) -> int:
         who = acting(self.store, self.one.session)
-        return find_commits.note(self.store, Clues(who, printed, in_turn=in_turn))
+        return commits.note(self.store, Clues(who, printed, in_turn=in_turn))
 
     def prompt(self) -> None:
         where = Path(self.store.repo.state, heartbeats.PROMPTS, self.one.session)
@@ -356,7 +354,7 @@ def test_alone_in_its_turn_is_inferred_and_can_be_switched_off(hookless: Hookles
     git(repo, "config", "gitmem.commits", "exact")
     exact = one.commit()
     other = store_at(repo)
-    find_commits.note(other, Clues(acting(other, one.session), in_turn=True))
+    commits.note(other, Clues(acting(other, one.session), in_turn=True))
     git(repo, "config", "--unset", "gitmem.commits")
     Somebody("b", repo, other)
     beside = one.commit()
@@ -383,7 +381,7 @@ def test_the_setting_off_records_nothing_and_stops_hooks_from_looking(bohr: Some
     bohr.git("config", "gitmem.commits", "off")
     store = store_at(bohr.folder)
     bohr.commit()
-    assert find_commits.note(store, Clues()) == 0
+    assert commits.note(store, Clues()) == 0
     assert not os.path.exists(commit_stamps.read_to(store.repo)) and not commit_stamps.has_news(store.repo)
     store.close()
     assert records(bohr) == []
@@ -412,6 +410,6 @@ def test_hostile_notes_and_reflogs_are_read_within_limits(bohr: Somebody) -> Non
             + b" x <y> 99999999999999999999 +0000\tcommit: z\n"
             + b"c" * 2_000_000
         )
-    assert len(hook_notes.read(repo)) <= 3
-    assert find_commits.try_note(bohr.store, Clues()) is None
+    assert len(commits.read(repo)) <= 3
+    assert commits.try_note(bohr.store, Clues()) is None
     assert records(bohr) == []

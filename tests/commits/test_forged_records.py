@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from gitmem import records
-from gitmem.commits import commit_view, made_by
 from gitmem.git import commit_facts
 from gitmem.git.commit_facts import CommitFacts
+from gitmem.history import commit_view, made_by
 from gitmem.log.lines import format_at
 from tests.sandbox import SECOND, Agent
 

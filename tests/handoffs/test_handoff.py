@@ -7,9 +7,9 @@ import pytest
 from gitmem.claims import claim_work, standing_claims
 from gitmem.errors import GateError, UsageError
 from gitmem.handoffs import accept, content, detail, give, handoff_list, session_end
+from gitmem.history import open_work
 from gitmem.mailbox import waiting_work
 from gitmem.memory import checkpoints
-from gitmem.overview import concerns
 from gitmem.sessions import lifecycle, roster
 from gitmem.signals import inbox, send
 from gitmem.store import Store
@@ -94,7 +94,7 @@ def test_an_offer_can_be_judged_before_it_is_accepted(work: Work) -> None:
         f"Bohr offers (gitmem task show {handoff}): {work.task_id} (WU-7) Write the tests · claims src/** · "
         f"checkpoint {work.node_id} of {node.created_at[:10]}: half is done · 2 threads; next steps: The other half"
     )
-    waiting = concerns.of_inbox(work.there, work.curie)
+    waiting = open_work.of_inbox(work.there, work.curie)
     assert waiting is not None
     assert waiting.lines([handoff]) == [f"handoff: {row.text}"], "also beside the message about it"
     assert find_task.require(work.there, work.task_id).holder.sender[0] == BOHR  # type: ignore[union-attr]
@@ -202,7 +202,7 @@ def test_who_accepts_has_the_task_and_the_claims_and_the_giver_is_told(work: Wor
         old = standing_claims.load(store.db(), work.claim_id)
         assert old is not None and moved.claim.until == old.until
     assert ("AGREE", f"I accept {handoff}") in unread(work.here, work.bohr)
-    assert concerns.of_caller(work.here, work.bohr).asking == [], "an accepted handoff waits for nobody"
+    assert open_work.of_caller(work.here, work.bohr).asking == [], "an accepted handoff waits for nobody"
     with pytest.raises(UsageError, match="is held by a:b:curie"):
         task_work.report(work.here, work.bohr, work.task_id, "completed", "late")
     task_work.report(work.there, work.curie, work.task_id, "completed", "12 cases")
@@ -251,16 +251,16 @@ def test_what_its_caller_has_sealed_stands_and_the_taker_is_told(work: Work) -> 
     assert waiting_work.is_any(work.there.db(), waiting_work.values_for(work.curie, work.there.now())), (
         "an empty inbox looks further"
     )
-    waiting = concerns.of_inbox(work.there, work.curie)
+    waiting = open_work.of_inbox(work.there, work.curie)
     assert waiting is not None
     assert waiting.lines() == [f"void: {told.text}"]
     assert handoff_list.of_caller(work.there, work.dirac).void == []
-    assert concerns.of_inbox(work.there, work.dirac) is None
+    assert open_work.of_inbox(work.there, work.dirac) is None
     (left,) = accept.take(work.there, work.curie, handoff).handoff.left_out
     assert (left.id, left.reason) == (work.task_id, "is finished: completed")
     work.clock.forward(3 * DAY)
     assert handoff_list.of_caller(work.there, work.curie).void == []
-    assert concerns.of_inbox(work.there, work.curie) is None
+    assert open_work.of_inbox(work.there, work.curie) is None
 
 
 def test_an_acceptance_beats_a_withdrawal_that_had_not_seen_it(work: Work) -> None:
@@ -282,7 +282,7 @@ def test_an_acceptance_beats_a_withdrawal_that_had_not_seen_it(work: Work) -> No
             False,
         )
     assert handoff_list.of_caller(work.here, work.bohr).given == []
-    assert concerns.of_caller(work.here, work.bohr).asking == []
+    assert open_work.of_caller(work.here, work.bohr).asking == []
     with pytest.raises(UsageError, match="is finished: accepted"):
         task_decisions.cancel(work.here, work.bohr, handoff)
 
@@ -331,7 +331,7 @@ def test_the_giver_is_told_if_two_accepted(work: Work) -> None:
     work.sync()
     (line,) = (
         each
-        for each in concerns.of_caller(work.here, work.bohr).lines()
+        for each in open_work.of_caller(work.here, work.bohr).lines()
         if each.startswith("waits for you: ")
     )
     assert line.endswith(f", several hold it; next: gitmem task show {handoff}")

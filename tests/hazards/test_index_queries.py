@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from gitmem import records, views
+from gitmem.history import why
 from gitmem.index import index_file
-from gitmem.why import agreed
 from tests.sandbox import Clock, open_store
 
 from .conftest import Desk
@@ -136,7 +136,7 @@ def test_each_index_is_used_by_a_query_of_the_program(desk: Desk, monkeypatch: p
     assert desk("session", "end", session=curie).status == 0
     assert desk("inbox").status == 0, "of a reader that the log does not know"
     where = open_store(desk.repo, Clock())  # a commit on a work unit
-    assert agreed.threads_of(where.db(), None, "WU-1", Clock()()) == []
+    assert why.threads_of(where.db(), None, "WU-1", Clock()()) == []
     where.close()
 
     index = index_file.in_memory(views.VIEWS, records.read_groups)

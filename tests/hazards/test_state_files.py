@@ -48,7 +48,7 @@ OTHERS = {
     "gitmem/repo.py:read_small": "git's own files",
     "gitmem/roles/roles_file.py:builtin": "this package",
     "gitmem/state_files.py:open_file": "the files of the state folder",
-    "gitmem/why/why.py:_beginning": "the work tree",
+    "gitmem/history/why.py:_beginning": "the work tree",
     "gitmem/work_tree_files.py:read_text": "the work tree",
     "merge_driver/main.py:_read": "what git hands to a merge driver",
     "merge_driver/main.py:_replace": "what git hands to a merge driver",
@@ -60,7 +60,7 @@ GITS = {  # modules that read git's and users' small files, following links as g
     "gitmem/clients/hooks/git_hook.py", "gitmem/git/branch_changes.py", "gitmem/git/formats.py",
     "gitmem/git/local_remote_refs.py", "gitmem/git/localize_objects.py", "gitmem/git/merged_paths.py", "gitmem/git/packfile.py",
     "gitmem/git/packing.py", "gitmem/git/project.py", "gitmem/git/read_ref.py", "gitmem/git/repair.py",
-    "gitmem/invocation/worktree_runs.py", "gitmem/overlap/branches.py", "gitmem/repo.py",
+    "gitmem/invocation/worktree_runs.py", "gitmem/claims/branches.py", "gitmem/repo.py",
     "gitmem/signals/change_watcher.py", "gitmem/state_files.py", "gitmem/sync/autosync.py",
     "gitmem/sync/noop_check.py",
 }  # fmt: skip

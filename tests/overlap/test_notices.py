@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.agents.caller import Caller, CallerClaims
-from gitmem.overlap import compare
+from gitmem.history import overlap
 from gitmem.sessions import lifecycle
 from gitmem.signals import inbox, threads
 from gitmem.store import Store
@@ -52,7 +52,7 @@ def test_both_sides_are_told_by_one_signal_once(git: Git, repo: Path, store: Sto
     one, other = agent(store, git, repo, "One", "one"), agent(store, git, repo, "Other", "other")
     third = agent(store, git, repo, "Third", "main")
 
-    found = compare.overlap(store, notify=third)
+    found = overlap.overlap(store, notify=third)
 
     said = (
         "The branches one and other conflict in README. Agree on who changes what before you merge; `gitmem overlap`"
@@ -62,9 +62,9 @@ def test_both_sides_are_told_by_one_signal_once(git: Git, repo: Path, store: Sto
     assert len(found.sent) == 1
     assert "gitmem overlap --notify" not in found.next
     for _ in range(3):
-        assert compare.overlap(store, notify=one).sent == []
+        assert overlap.overlap(store, notify=one).sent == []
         clock.forward(23 * HOUR)
-    assert compare.overlap(store).sent == []
+    assert overlap.overlap(store).sent == []
 
 
 @pytest.mark.usefixtures("conflicting")
@@ -72,19 +72,19 @@ def test_a_pair_is_told_again_of_other_files_after_a_day(
     git: Git, repo: Path, store: Store, clock: Clock
 ) -> None:
     one, other = agent(store, git, repo, "One", "one"), agent(store, git, repo, "Other", "other")
-    assert compare.overlap(store, notify=one).sent
+    assert overlap.overlap(store, notify=one).sent
     for name in ("one", "other"):
         git("switch", "--quiet", name, cwd=repo)
         (repo / "more").write_text(name)
         git("add", "more", cwd=repo)
         git("commit", "--quiet", "-m", "more", cwd=repo)
     git("switch", "--quiet", "main", cwd=repo)
-    assert compare.overlap(store, notify=one).sent == []
+    assert overlap.overlap(store, notify=one).sent == []
     clock.forward(DAY + HOUR)
     for who, name in ((one, "one"), (other, "other")):
         git("switch", "--quiet", name, cwd=repo)
         lifecycle.change(store, who, activity="at work")
-    (sent,) = compare.overlap(store, notify=one).sent
+    (sent,) = overlap.overlap(store, notify=one).sent
     assert "README, more" in unread(store, other)[-1]
     assert len(threads.thread(store, sent).signals) == 2, "all notices of a pair are one thread"
 
@@ -97,15 +97,15 @@ def test_two_clones_make_one_signal(git: Git, repo: Path, tmp_path: Path, store:
     git("switch", "--quiet", "other", cwd=tmp_path / "clone")
     other = acting(clone, lifecycle.start(clone, CallerClaims(), name="Other"))
     carry(store, clone)
-    sent = compare.overlap(store, notify=one).sent
-    assert compare.overlap(clone, notify=other).sent == sent
+    sent = overlap.overlap(store, notify=one).sent
+    assert overlap.overlap(clone, notify=other).sent == sent
     carry(store, clone)
     for where, who in ((store, one), (clone, other)):
         (signal,) = inbox.read(where, who).signals or threads.thread(where, sent[0]).signals
         assert not signal.get("conflict")
         assert len(threads.thread(where, sent[0]).signals) == 1
     clock.forward(HOUR)
-    assert compare.overlap(clone, notify=other).sent == []
+    assert overlap.overlap(clone, notify=other).sent == []
 
 
 @pytest.mark.usefixtures("conflicting")
@@ -117,26 +117,26 @@ def test_another_s_notice_counts_only_for_its_readers(
     clone = open_store(tmp_path / "clone", clock)
     one, other = agent(store, git, repo, "One", "one"), agent(store, git, repo, "Other", "other")
     them = acting(clone, lifecycle.start(clone, CallerClaims(), name="Them"))
-    pair = compare.Conflict(["one", "other"], ["other"], [])
+    pair = overlap.Conflict(["one", "other"], ["other"], [])
     for to, hours in (("test:agent:nobody", 0), (other.reader, 30)):
         clock.forward(hours * HOUR)
-        fields = compare.notices.fields_of(clone, them, compare.OVERLAP, pair.key())
+        fields = overlap.notices.fields_of(clone, them, overlap.OVERLAP, pair.key())
         fields["recipients"], fields["thread_id"] = [to], pair.thread()
-        compare.notices.record(clone, them, fields)
+        overlap.notices.record(clone, them, fields)
         clock.forward(-hours * HOUR)
     carry(store, clone)
-    assert len(compare.overlap(store, notify=one).sent) == 1
+    assert len(overlap.overlap(store, notify=one).sent) == 1
 
 
 @pytest.mark.usefixtures("conflicting")
 def test_nobody_is_told_without_another_reader(git: Git, repo: Path, store: Store, clock: Clock) -> None:
     """Without sessions on the branches, by the only one, and of sessions that are gone."""
     third = agent(store, git, repo, "Third", "main")
-    assert compare.overlap(store, notify=third).sent == []
+    assert overlap.overlap(store, notify=third).sent == []
     one = agent(store, git, repo, "One", "one")
-    assert compare.overlap(store, notify=one).sent == []
+    assert overlap.overlap(store, notify=one).sent == []
     clock.forward(2 * DAY)
-    assert compare.overlap(store, notify=third).sent == []
+    assert overlap.overlap(store, notify=third).sent == []
 
 
 def test_names_that_no_line_can_have(git: Git, repo: Path, store: Store) -> None:
@@ -148,7 +148,7 @@ def test_names_that_no_line_can_have(git: Git, repo: Path, store: Store) -> None
     one, _ = agent(store, git, repo, "One", "one"), agent(store, git, repo, "Other", "other")
     agent(store, git, repo, "Three", "three")
     agent(store, git, repo, "Four", "four")
-    found = compare.overlap(store, notify=one)
+    found = overlap.overlap(store, notify=one)
     assert len(found.sent) == 1
     assert any("Nobody was told of four and three" in each for each in found.warnings)
 
@@ -159,9 +159,9 @@ def test_at_most_so_many_at_once_and_a_key_that_fits(git: Git, repo: Path, store
     session = lifecycle.presence.get(store, str(other.session_id))
     assert session is not None
     conflicts = [
-        compare.Conflict([f"{n}" + "\x1b" * 200, "\x1b" * 240], ["\x1b" * 4_000] * 9, [session])
-        for n in range(compare.NOTICES_MAX + 5)
+        overlap.Conflict([f"{n}" + "\x1b" * 200, "\x1b" * 240], ["\x1b" * 4_000] * 9, [session])
+        for n in range(overlap.NOTICES_MAX + 5)
     ]
-    sent, warnings = compare.tell_all(store, one, conflicts)
-    assert len(sent) == compare.NOTICES_MAX
+    sent, warnings = overlap.tell_all(store, one, conflicts)
+    assert len(sent) == overlap.NOTICES_MAX
     assert warnings

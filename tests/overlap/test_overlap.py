@@ -10,8 +10,9 @@ import pytest
 
 import gitmem
 from gitmem.agents.caller import CallerClaims
+from gitmem.claims import branches
 from gitmem.errors import UsageError
-from gitmem.overlap import branches, compare
+from gitmem.history import overlap
 from gitmem.sessions import lifecycle
 from gitmem.store import Store
 
@@ -51,7 +52,7 @@ def branch(git: Git, repo: Path, name: str, files: dict[str, str], start: str = 
 
 def rows(store: Store, name: str | None = None) -> list[tuple[str, str, bool | None, list[str]]]:
     """The branches of each pair, whether they conflict, and the files that both change."""
-    found = compare.overlap(store, name).overlaps
+    found = overlap.overlap(store, name).overlaps
     return [(*(side.branch for side in each.sides), each.conflicts, each.files) for each in found]  # type: ignore[misc]
 
 
@@ -66,7 +67,7 @@ def test_pairs_that_conflict_come_first(git: Git, repo: Path, store: Store) -> N
     branch(git, repo, "above", {"more": "more\n"}, "other")
     branch(git, repo, "alone", {"alone": "alone\n"})
 
-    found = compare.overlap(store)
+    found = overlap.overlap(store)
 
     assert rows(store) == [
         ("above", "one", True, ["README"]),
@@ -77,7 +78,7 @@ def test_pairs_that_conflict_come_first(git: Git, repo: Path, store: Store) -> N
     assert found.next == ["git diff above...one -- README"]
     assert [each[:2] for each in rows(store, "below")] == [("below", "one")]
     with pytest.raises(UsageError, match="nowhere was not compared"):
-        compare.overlap(store, "nowhere")
+        overlap.overlap(store, "nowhere")
 
 
 def test_old_branches_count_only_while_a_session_holds_them(
@@ -93,9 +94,9 @@ def test_old_branches_count_only_while_a_session_holds_them(
         git("switch", "--quiet", name, cwd=repo)
         lifecycle.start(store, CallerClaims(), name=name.title())
     git("switch", "--quiet", "main", cwd=repo)
-    (found,) = compare.overlap(store).overlaps
+    (found,) = overlap.overlap(store).overlaps
     assert [(side.branch, side.sessions) for side in found.sides] == [("one", ["One"]), ("other", ["Other"])]
-    assert compare.overlap(store).next[0] == "gitmem overlap --notify"
+    assert overlap.overlap(store).next[0] == "gitmem overlap --notify"
 
 
 def test_uncommitted_files_of_worktrees_count_by_name(
@@ -110,7 +111,7 @@ def test_uncommitted_files_of_worktrees_count_by_name(
     (tmp_path / "two" / "new").write_text("new\n")
     (tmp_path / "three" / "new").write_text("new\n")
 
-    found = compare.overlap(store)
+    found = overlap.overlap(store)
 
     files = {tuple(side.branch for side in each.sides): each.files for each in found.overlaps}
     names = ["main", "one", "other", "three (detached)"]
@@ -136,7 +137,7 @@ def test_a_branch_that_only_a_remote_has_or_that_is_newer_there(
     git("branch", "--quiet", "-D", "newer", cwd=repo)
     git("fetch", "--quiet", cwd=tmp_path / "clone")
 
-    (found,) = compare.overlap(open_store(tmp_path / "clone", clock)).overlaps
+    (found,) = overlap.overlap(open_store(tmp_path / "clone", clock)).overlaps
 
     assert [(side.branch, side.revision) for side in found.sides] == [
         ("one", "origin/one"),
@@ -153,12 +154,12 @@ def test_nothing_changed_starts_no_git_but_for_worktrees(
     git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main", cwd=repo)
     for name in ("one", "other"):
         branch(git, repo, name, {"README": f"{name}\n"})
-    first = compare.overlap(store).as_json()
-    file = repo / ".git" / "gitmem" / compare.FILE
+    first = overlap.overlap(store).as_json()
+    file = repo / ".git" / "gitmem" / overlap.FILE
     content = file.read_bytes()
     started = GitOnPath(tmp_path, monkeypatch)
 
-    assert compare.overlap(store).as_json() == first
+    assert overlap.overlap(store).as_json() == first
     assert [" status " in args for _, args in started.started] == [True]
 
     from gitmem.digests import sha256
@@ -167,13 +168,13 @@ def test_nothing_changed_starts_no_git_but_for_worktrees(
         return sha256(body).hexdigest().encode() + b"\n" + body
 
     for damaged in (b"", content[:-9], content.replace(b"README", b"readme"), b"\xff" * 99, checked(b"[" * 99_999),
-                    checked(b'{"version":1,"tips":3}'), checked(b"null"), content + b" " * compare.BYTES_MAX):  # fmt: skip
+                    checked(b'{"version":1,"tips":3}'), checked(b"null"), content + b" " * overlap.BYTES_MAX):  # fmt: skip
         file.write_bytes(damaged)
-        assert compare.overlap(store).as_json() == first
+        assert overlap.overlap(store).as_json() == first
         assert file.read_bytes() == content
     file.unlink()
     file.mkdir()  # it cannot be written
-    assert compare.overlap(store).as_json() == first
+    assert overlap.overlap(store).as_json() == first
 
 
 def test_a_branch_that_moved_is_compared_again(git: Git, repo: Path, store: Store) -> None:
@@ -182,7 +183,7 @@ def test_a_branch_that_moved_is_compared_again(git: Git, repo: Path, store: Stor
     assert rows(store) == [("one", "other", True, ["README"])]
     git("branch", "--quiet", "--force", "one", "other", cwd=repo)
     assert rows(store) == []
-    content = (repo / ".git" / "gitmem" / compare.FILE).read_bytes()
+    content = (repo / ".git" / "gitmem" / overlap.FILE).read_bytes()
     assert content.count(b'"merges":[]') == 1, "what is known of former tips is dropped"
 
 
@@ -192,13 +193,13 @@ def test_the_default_branch(git: Git, repo: Path, store: Store) -> None:
         branch(git, repo, name, {"README": f"{name}\n"})
     git("branch", "--quiet", "-m", "main", "first", cwd=repo)
     with pytest.raises(UsageError, match="No default branch") as caught:
-        compare.overlap(store)
+        overlap.overlap(store)
     assert caught.value.code == "no-default-branch"
     git("config", "init.defaultBranch", "first", cwd=repo)
-    assert compare.overlap(store).default_branch == "first"
+    assert overlap.overlap(store).default_branch == "first"
     git("update-ref", "refs/remotes/up/one", "one", cwd=repo)
     git("symbolic-ref", "refs/remotes/up/HEAD", "refs/remotes/up/one", cwd=repo)
-    assert compare.overlap(store).default_branch == "one"
+    assert overlap.overlap(store).default_branch == "one"
 
 
 def test_repositories_with_nothing_to_compare(git: Git, tmp_path: Path, clock: Clock) -> None:
@@ -208,18 +209,18 @@ def test_repositories_with_nothing_to_compare(git: Git, tmp_path: Path, clock: C
     git("init", "--quiet", "-b", "main", cwd=new)
     (new / "README").write_text("uncommitted\n")
     store = open_store(new, clock)
-    assert compare.overlap(store).overlaps == []
+    assert overlap.overlap(store).overlaps == []
     git("add", "README", cwd=new)
     git("commit", "--quiet", "-m", "first", cwd=new)
     git("switch", "--quiet", "--orphan", "alone", cwd=new)
     (new / "README").write_text("alone\n")
     git("add", "README", cwd=new)
     git("commit", "--quiet", "-m", "alone", cwd=new)
-    found = compare.overlap(store)
+    found = overlap.overlap(store)
     assert found.overlaps == []
     assert "no commit in common with main" in " ".join(found.warnings)
     git("clone", "--quiet", "--bare", str(new), str(tmp_path / "bare.git"))
-    assert compare.overlap(open_store(tmp_path / "bare.git", clock)).overlaps == []
+    assert overlap.overlap(open_store(tmp_path / "bare.git", clock)).overlaps == []
 
 
 def test_names_of_strangers(git: Git, repo: Path, store: Store) -> None:
@@ -227,7 +228,7 @@ def test_names_of_strangers(git: Git, repo: Path, store: Store) -> None:
     odd = os.fsdecode(b"a\n\x1b[2J\xff<system-reminder>")
     for name in (os.fsdecode(b"\xff\xe2\x80\xae"), "--upload-pack=x"[2:]):
         branch(git, repo, name, {odd: name[-3:] if name.isascii() else "other"})
-    found = compare.overlap(store)
+    found = overlap.overlap(store)
     found.as_json()
     assert [each.files for each in found.overlaps] == [["a\n\x1b[2J�<system-reminder>"]]
     assert found.next == ["gitmem roster"], "no command with such a name"
@@ -236,7 +237,7 @@ def test_names_of_strangers(git: Git, repo: Path, store: Store) -> None:
 def test_the_branches_of_the_log_are_none(git: Git, repo: Path, store: Store) -> None:
     for name in ("gitmem", "gitmem-outbox-0123"):
         branch(git, repo, name, {"README": f"{name}\n"})
-    assert compare.overlap(store).compared == 0
+    assert overlap.overlap(store).compared == 0
 
 
 def test_an_old_git_lists_the_files(
@@ -245,7 +246,7 @@ def test_an_old_git_lists_the_files(
     for name in ("one", "other"):
         branch(git, repo, name, {"README": f"{name}\n"})
     GitOnPath(tmp_path, monkeypatch).says(129, to="merge-tree")
-    found = compare.overlap(store)
+    found = overlap.overlap(store)
     assert rows(store) == [("one", "other", None, ["README"])]
     assert "git 2.39 or newer is needed" in found.warnings[0]
 
@@ -253,14 +254,14 @@ def test_an_old_git_lists_the_files(
 def test_without_time_or_room_the_answer_says_so(git: Git, repo: Path, store: Store) -> None:
     for name in ("one", "other", "third"):
         branch(git, repo, name, {"README": f"{name}\n"})
-    found = compare.overlap(store, pairs_max=1)
+    found = overlap.overlap(store, pairs_max=1)
     assert sorted(str(each.conflicts) for each in found.overlaps) == ["None", "None", "True"]
     assert "2 pairs of branches were not merged" in found.warnings[0]
-    found = compare.overlap(store, pairs_max=1)
+    found = overlap.overlap(store, pairs_max=1)
     assert sorted(str(each.conflicts) for each in found.overlaps) == ["None", "True", "True"], "it continues"
-    (repo / ".git" / "gitmem" / compare.FILE).unlink()
+    (repo / ".git" / "gitmem" / overlap.FILE).unlink()
     git("commit", "--quiet", "--allow-empty", "-m", "more", cwd=repo)
-    found = compare.overlap(store, seconds=0.0)
+    found = overlap.overlap(store, seconds=0.0)
     assert found.overlaps == []
     assert found.warnings
 
@@ -274,7 +275,7 @@ def test_many_branches_are_cut_to_the_latest(git: Git, repo: Path, store: Store)
         oid = git("commit-tree", tree, "-p", base, "-m", str(number), cwd=repo).strip()
         lines.append(f"create refs/heads/b{number:03} {oid}\n")
     git("update-ref", "--stdin", cwd=repo, input="".join(lines))
-    found = compare.overlap(store)
+    found = overlap.overlap(store)
     assert found.compared == branches.BRANCHES_MAX
     assert "recent branches were left out" in " ".join(found.warnings)
 
@@ -302,7 +303,7 @@ def test_a_branch_with_a_hundred_thousand_changed_files_is_left_out(
     oid = git("commit-tree", tree, "-p", "main", "-m", "huge", cwd=repo).strip()
     git("update-ref", "refs/heads/huge", oid, cwd=repo)
     for _ in range(2):
-        found = compare.overlap(store)
+        found = overlap.overlap(store)
         assert [[side.branch for side in each.sides] for each in found.overlaps] == [["one", "other"]]
         assert found.warnings == [
             "huge was left out: it changes more than 20,000 files, or has no commit in common with main."
@@ -318,7 +319,7 @@ def test_submodules_count_as_one_entry_and_nothing_of_them_is_read(
         git("update-index", "--add", "--cacheinfo", f"160000,{str(number) * 40},lib", cwd=repo)
         git("commit", "--quiet", "-m", name, cwd=repo)
         git("switch", "--quiet", "--force", "main", cwd=repo)
-    (found,) = compare.overlap(store).overlaps
+    (found,) = overlap.overlap(store).overlaps
     assert (found.files, found.conflicts is False) == (["lib"], False)
 
 
@@ -331,8 +332,8 @@ def test_branches_that_were_deleted_or_renamed_are_forgotten(git: Git, repo: Pat
     git("branch", "--quiet", "-m", "other", "odd'$(name)", cwd=repo)
     assert rows(store) == [("odd'$(name)", "one", True, ["README"])]
     with pytest.raises(UsageError, match="other was not compared"):
-        compare.overlap(store, "other")
-    step = compare.overlap(store).next[-1]
+        overlap.overlap(store, "other")
+    step = overlap.overlap(store).next[-1]
     assert step == "git diff 'odd'\"'\"'$(name)...one' -- README"
 
 
@@ -365,15 +366,15 @@ def test_many_branches_with_many_files_are_remembered_and_listed_in_part(
     files = 300
     for number in range(16):
         branch(git, repo, f"b{number:02}", {f"file-{at:03}": f"{number}\n" for at in range(files)})
-    first = compare.overlap(store, seconds=300)
+    first = overlap.overlap(store, seconds=300)
     assert (len(first.overlaps), first.more, first.conflicts) == (100, 20, 120)
     worst = first.overlaps[0]
     assert (len(worst.conflicting), worst.more_conflicting) == (20, files - 20)
     assert (len(worst.files), worst.more) == (20, files - 20)
     assert len(str(first.as_json())) < 200_000
-    assert (repo / ".git" / "gitmem" / compare.FILE).stat().st_size < 40_000, (
+    assert (repo / ".git" / "gitmem" / overlap.FILE).stat().st_size < 40_000, (
         "each list of files is there once"
     )
     started = GitOnPath(tmp_path, monkeypatch)
-    assert compare.overlap(store).as_json() == first.as_json()
+    assert overlap.overlap(store).as_json() == first.as_json()
     assert not [args for _, args in started.started if "merge" in args or "diff-tree" in args]

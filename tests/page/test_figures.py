@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cli.render import pages as render
-from gitmem.statistics import figures
+from gitmem.history import figures
 
 from .conftest import NOW, SIGNALS
 from .test_page_data import HOUR, data_of, opened, publish, records_digest, signal

@@ -17,6 +17,7 @@ from cli.render import why as rendered_why
 from cli.top import details
 from gitmem.agents.caller import Caller
 from gitmem.conformance.reference_signals import Agreement
+from gitmem.history import why
 from gitmem.log.entry import CommitMessage
 from gitmem.log.lines import digest
 from gitmem.memory import open_threads
@@ -25,7 +26,6 @@ from gitmem.signals import ASKS, gate, inbox, receipt_list, thread_list, threads
 from gitmem.signals.many_threads import ManyThreads, Selection, owed
 from gitmem.signals.unread_counts import unread_counts
 from gitmem.store import Store
-from gitmem.why import agreed
 
 PARTIES = ("test:worker:ada", "test:worker:bohr", "test:worker:curie")
 OTHER = "test:worker:dirac"
@@ -161,7 +161,7 @@ class Places:
     def check_why(self, thread: str, said: list[dict[str, Any]], found: threads.Converged) -> None:
         told = [
             each
-            for each in agreed.threads_of(self.store.db(), None, said[0]["wu_id"], NOW)
+            for each in why.threads_of(self.store.db(), None, said[0]["wu_id"], NOW)
             if each.thread_id == thread
         ]
         for each in told:

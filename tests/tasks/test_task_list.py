@@ -13,8 +13,8 @@ import pytest
 
 import gitmem
 from gitmem.agents.caller import Caller
+from gitmem.history import open_work
 from gitmem.mailbox import waiting_work
-from gitmem.overview import concerns
 from gitmem.sessions import work_units
 from gitmem.store import Store
 from gitmem.tasks import new_task, stuck, task_decisions, task_list, task_work
@@ -87,7 +87,7 @@ def test_who_has_rejected_a_task_for_a_role_is_not_offered_it_again(store: Store
     task_id = str(new_task.create(store, planner, "Write", target_role="implementer/test").task["task_id"])
 
     def offered(caller: Caller) -> bool:
-        work = concerns.of_inbox(store, caller)
+        work = open_work.of_inbox(store, caller)
         listed = ids(task_list.list_tasks(store, caller)) == [task_id]
         assert waiting_work.is_any(store.db(), waiting_work.values_for(caller, store.now())) == listed
         assert [each.task_id for each in (work.offered if work else ())] == ([task_id] if listed else [])

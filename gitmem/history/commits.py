@@ -1,11 +1,9 @@
-"""Find the new commits of a worktree and record those whose session is known. It runs at commands, hooks and syncs.
-
-`commit_stamps` tells without this module whether there is anything to do.
-"""
+"""Find the new commits of a worktree and record those whose session is known; the notes of git's hooks say for whom."""
 
 from __future__ import annotations
 
 import json
+import os
 import time
 
 from .. import atomic_write, state_files
@@ -13,15 +11,18 @@ from ..agents import caller as callers
 from ..agents import commit_stamps, heartbeats, own_sessions
 from ..errors import GitmemError
 from ..git import commit_facts, reflog
+from ..git.objects import is_oid
+from ..git.reflog import POST_COMMIT, read_tail
 from ..log.entry import CommitMessage
 from ..log.lines import format_at
 from ..log.ref import LOG_REF
 from ..mailbox.delivery_lock import delivery_lock
 from ..records import ids
+from ..records.ids import is_id
 from ..sessions.session_fields import recordable_branch
 from ..tasks import held_at
-from . import commit_view, hook_notes
-from .hook_notes import NamedSessions, was_open
+from ..trust import sender_tables
+from . import commit_view
 from .made_by import NONE
 
 TYPE_CHECKING = False
@@ -33,10 +34,135 @@ if TYPE_CHECKING:
     from ..git.commit_facts import CommitFacts
     from ..git.reflog import Entry
     from ..records.record_types import CommitFields
+    from ..repo import Repo
     from ..store import Store
     from ..tasks.fold import FoldedTask
 
+    Variables = frozenset[tuple[str, str]]
     Made = tuple[Entry, CommitFacts, "Origin", str, Caller]
+
+
+READ_MAX = 256 * 1024
+ROTATE_BYTES = 128 * 1024
+FILES_MAX = 40  # of notes: two for each worktree
+SESSION, TASK, HOOK = "GITMEM_SESSION", "GITMEM_TASK", "hook"
+ODD = "?"
+SECOND = 1_000_000
+
+
+def read(repo: Repo) -> dict[str, set[Variables]]:
+    """Return the variables of each run of the hook, by the commit that it saw at HEAD, in the order of their first notes."""
+    where = commit_stamps.noted(repo)
+    found = _notes(f"{where}.1")
+    for oid, notes in _notes(where).items():
+        found.setdefault(oid, set()).update(notes)
+    return found
+
+
+def _notes(path: str) -> dict[str, set[Variables]]:
+    found: dict[str, set[Variables]] = {}
+    for line in read_tail(path, READ_MAX)[0].decode("ascii", "replace").splitlines():
+        oid, *words = line.split(" ")
+        if is_oid(oid):
+            variables = frozenset((name, value) for name, _, value in (word.partition("=") for word in words))
+            found.setdefault(oid, set()).add(variables)
+    return found
+
+
+def without_session(repo: Repo, commit: str) -> bool:
+    """Return whether git's hook has noted a commit in a worktree of this clone, by a process without a variable of any session."""
+    prefix = os.path.basename(commit_stamps.noted(repo)).removesuffix(os.path.basename(repo.git_dir))
+    folder = os.path.dirname(commit_stamps.noted(repo))
+    paths = [os.path.join(folder, name) for name in atomic_write.names_in(folder) if name.startswith(prefix)]
+    found: set[Variables] = set()
+    for path in sorted(paths)[:FILES_MAX]:
+        found |= _notes(path).get(commit, set())
+    return bool(found) and all({name for name, _ in each} <= {HOOK} for each in found)
+
+
+def rotate(repo: Repo) -> None:
+    """Keep a large file of notes as the former one. Never raises."""
+    where = commit_stamps.noted(repo)
+    try:
+        if os.stat(where).st_size > ROTATE_BYTES:
+            state_files.refuse_link(os.path.dirname(where))
+            os.replace(where, f"{where}.1")
+    except OSError:
+        return
+
+
+def task_of(notes: Collection[Variables]) -> str | None:
+    """Return the task that the variables name, if they name one."""
+    named = {value for each in notes for name, value in each if name == TASK and is_id("task", value)}
+    return named.pop() if len(named) == 1 else None
+
+
+def of_hook(notes: Collection[Variables], hook: str) -> bool:
+    """Return whether all notes are of the hook that git runs after the commit: another one saw the HEAD of somebody else."""
+    return all(dict(each).get(HOOK, POST_COMMIT) == hook for each in notes)
+
+
+class NamedSessions:
+    """Which session variables name, each asked once."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: dict[Variables, Presence | None] = {}
+
+    def of_notes(self, notes: Collection[Variables], seconds: int) -> Presence | None:
+        """Return the session that every run of the hook for one commit names, if it was open at that time; else None."""
+        named = [self._of(each) for each in notes]
+        first = named[0] if named else None
+        if first is None or any(each is None or each.session_id != first.session_id for each in named):
+            return None
+        return first if was_open(first, seconds) else None
+
+    def _of(self, variables: Variables) -> Presence | None:
+        if variables not in self._known:
+            self._known[variables] = (
+                self._find(dict(variables)) if len(dict(variables)) == len(variables) else None
+            )
+        return self._known[variables]
+
+    def _find(self, values: dict[str, str]) -> Presence | None:
+        """Return the session of this clone that all variables name.
+
+        A session in GITMEM_SESSION that no client has started may be passed on to a client, whose own id then names nothing here. Of
+        two clients, one has started the other: nobody knows which of them runs git.
+        """
+        values.pop(TASK, None)
+        values.pop(HOOK, None)
+        session = values.pop(SESSION, None)
+        clients = [value for name, value in values.items() if name.isupper()]
+        markers = {name for name in values if not name.isupper()}
+        if ODD in clients or session == ODD or len(set(clients)) > 1 or len(markers) > 1:
+            return None
+        of_clients = [self._of_client(value) for value in clients]
+        found = self._own(session) if session is not None else next(iter(of_clients), None)
+        if found is None:
+            return None
+        passed_on = session is not None and found.harness_session is None
+        for one in of_clients:
+            if one.session_id != found.session_id if one is not None else not passed_on:
+                return None
+        client = found.record.get("client")
+        return None if client and markers - {client} else found
+
+    def _own(self, session_id: str) -> Presence | None:
+        if not is_id("sess", session_id) or not sender_tables.is_own(self._store.db(), session_id):
+            return None
+        return own_sessions.trusted(self._store, session_id)
+
+    def _of_client(self, client_id: str) -> Presence | None:
+        found = own_sessions.of_client(self._store, client_id)
+        return found or own_sessions.of_client(self._store, client_id, ended=True)
+
+
+def was_open(one: Presence, seconds: int) -> bool:
+    """Return whether a session had started and not ended in that second."""
+    started, ended = one.started // SECOND, None if one.ended is None else one.ended // SECOND
+    return started <= seconds and (ended is None or seconds <= ended)
+
 
 LOCK = "commits"
 SECONDS = 5.0
@@ -45,7 +171,6 @@ APART_SECONDS = 2  # between commits whose processes may have seen each other's 
 WAIT_SECONDS = 10  # for the note of the hook that runs after a commit
 STATE_MAX = 4_096
 ACTIVE_MICROS = 24 * 3600 * 1_000_000
-SECOND = 1_000_000
 
 REWRITES = ("amend", "cherry-pick", "rebase")  # also without a session: the makers of the sources stay known
 STEPS_MAX = 200  # commits of one rebase that are compared by their patch ids
@@ -100,7 +225,7 @@ class _Look:
         self._until = until
         self._has_hook = commit_stamps.has_hook(store.repo)
         self._at = commit_stamps.changed_at(store.repo)
-        self._notes = hook_notes.read(store.repo)
+        self._notes = read(store.repo)
         self._entries = reflog.read(store.repo.git_dir)
         self._sessions = NamedSessions(store)
         self._own = callers_session(store, clues.caller)  # of this clone
@@ -123,7 +248,7 @@ class _Look:
                 read_to = waits
                 break
         self._keep(read_to)
-        hook_notes.rotate(self._store.repo)
+        rotate(self._store.repo)
         return recorded
 
     def _left(self) -> float:
@@ -146,7 +271,7 @@ class _Look:
         have = {each.new for each in self._entries}
         for oid, notes in self._notes.items():
             if oid not in have and any(notes):
-                is_merge = hook_notes.of_hook(notes, reflog.POST_MERGE)
+                is_merge = of_hook(notes, reflog.POST_MERGE)
                 made = ("merge", 0, reflog.POST_MERGE) if is_merge else ("commit", 0, reflog.POST_COMMIT)
                 found.append(len(self._entries))
                 self._entries.append(reflog.Entry(None, oid, -1, *made))
@@ -191,7 +316,7 @@ class _Look:
         notes = self._notes.get(entry.new)
         if notes is not None:
             one = self._sessions.of_notes(notes, found.committed)
-            if one is None or not hook_notes.of_hook(notes, entry.hook) or self._is_crowded(at):
+            if one is None or not of_hook(notes, entry.hook) or self._is_crowded(at):
                 return "", None
             return "environment", callers.of_session(one, "session")
         one, caller = self._own, clues.caller
@@ -251,7 +376,7 @@ class _Look:
             task, unit = None, None  # with the evidence `none` the session has only found it
             if evidence != NONE:
                 task, unit = work.of(who, entry.new, facts.committed)
-                task = hook_notes.task_of(self._notes.get(entry.new, ())) or task
+                task = task_of(self._notes.get(entry.new, ())) or task
             fields: CommitFields = {
                 "link_id": ids.keyed_id("link", entry.new, session), "commit": entry.new, "patch_id": patches.get(entry.new), "authored_at": format_at(facts.authored * SECOND),
                 "action": origin.action, "evidence": evidence, "sources": origin.sources, "parts": origin.parts, "branch": branch,

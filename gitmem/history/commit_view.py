@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ..index.rows import Rows
     from ..records.record_types import CommitRecord
 
+
 LINES_MAX = 20  # about one commit or patch id that are read, this clone's own first
 ASKED_AT_ONCE = 500
 

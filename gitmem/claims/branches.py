@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..git.branch_changes import Tip
     from ..store import Store
 
+
 BRANCHES_MAX = 100
 WORKTREES_MAX = 50
 REFS_MAX = 20_000

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..repo import Repo
     from .commit_view import CommitLine
 
+
 MADE = ("commit", "merge", "revert")
 EXACT = ("environment", "output")
 ALONE, NONE = "alone", "none"

@@ -1,1 +1,0 @@
-"""Which session made which commit of the user's history."""

@@ -1,0 +1,848 @@
+"""Why a line or a commit is as it is: who made it, on which task, what was agreed and known, and whether that holds."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from ..agents import commit_stamps, presence
+from ..claims import claim_view, path_patterns
+from ..errors import UsageError
+from ..git import blame, commit_facts, formats
+from ..git.remotes import remotes
+from ..git.run import GitOutputError, GitTimeoutError
+from ..index.resolve_id import shown_by
+from ..log.lines import format_at, parse_at
+from ..log.ref import LOG_REF
+from ..memory import anchors, node_fold
+from ..memory import load as load_nodes
+from ..outcome import Outcome
+from ..records.ids import role_id, unit_key
+from ..repo import READING
+from ..signals import threads
+from ..signals.agreement import FoldedThread
+from ..signals.thread_outcomes import Proposal
+from ..tasks import SUBMITTED, WAITING, find_task, load
+from ..tasks.task_facts import micros
+from ..text.sanitize import sanitize, title
+from ..text.shell_quote import command
+from . import commits, made_by
+from .made_by import MadeHere
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Mapping, Sequence
+
+    from ..git.blame import Lines
+    from ..git.commit_facts import CommitFacts
+    from ..memory.versioned_node import VersionedNode
+    from ..store import Store
+    from ..tasks.fold import FoldedTask
+    from ..tasks.task_facts import TaskEvent
+    from .commit_view import CommitLine
+    from .made_by import Makers
+
+
+NODES_MAX = 5
+LOOKED_AT = 40
+HOLDS, CHANGED = "holds", "changed since"
+_BY_PATH = (
+    "SELECT n.id FROM anchor a JOIN node n ON n.id = a.id WHERE a.path IN ({marks}) AND n.state < 2 AND NOT n.sensitive"
+    " AND n.hidden_by_other = 0 ORDER BY n.touched DESC LIMIT ?"
+)
+_BY_UNIT = (
+    "SELECT n.id FROM node n WHERE n.wu_id = ? AND n.state < 2 AND NOT n.sensitive AND n.type <> 'checkpoint'"
+    " AND n.hidden_by_other = 0 ORDER BY n.touched DESC LIMIT ?"
+)
+
+
+class KnownNode(Outcome):
+    """A node about a file or work unit of a commit.
+
+    Attributes:
+        by: `path` or `work unit`: how it belongs to the commit.
+        text: Its first line as it was when the commit was made; for a later node as it is now.
+        known_then: Whether it was written before the commit.
+        now: `holds`, or why not: superseded, closed, stale, or changed since.
+        superseded_by: The node that has replaced it.
+    """
+
+    def __init__(self, node: VersionedNode, by: str, *, known_then: bool) -> None:
+        self.id = node.id
+        self.type = node.type
+        self.by = by
+        self.text = title(node.content)
+        self.sender_name = node.sender_name or node.sender_identity
+        self.known_then = known_then
+        self.now = HOLDS
+        self.superseded_by: str | None = None
+
+
+def nodes(store: Store, paths: Sequence[str], wu_id: str | None, committed: int) -> list[KnownNode]:
+    """Return the nodes that are anchored to files or to the work unit of a commit: those known then first.
+
+    Args:
+        paths: The files.
+        wu_id: The work unit.
+        committed: When the commit was made, in microseconds.
+    """
+    db = store.db()
+    ids = _ids(db, paths, wu_id)
+    found = load_nodes.load(db, list(ids), whole=False)
+    found.sort(
+        key=lambda node: (
+            node.created > committed,
+            ids[node.id] != "path",
+            node.type != "decision",
+            -node.created,
+        )
+    )
+    some = found[:NODES_MAX]
+    stale = anchors.stale(store, some)
+    then = _as_of(db, [node.id for node in some], committed)
+    return [_known(db, node, then.get(node.id), ids[node.id], stale.get(node.id), committed) for node in some]
+
+
+def _ids(db: sqlite3.Connection, paths: Sequence[str], wu_id: str | None) -> dict[str, str]:
+    """Return the ids of nodes, and how each belongs to the commit."""
+    wanted = list(dict.fromkeys(each for path in paths for each in _with_folders(path)))[:LOOKED_AT]
+    found: dict[str, str] = {}
+    if wanted:
+        query = _BY_PATH.format(marks=", ".join("?" * len(wanted)))
+        found.update((str(id), "path") for (id,) in db.execute(query, (*wanted, LOOKED_AT)))
+    if wu_id:
+        for (id,) in db.execute(_BY_UNIT, (unit_key(wu_id), LOOKED_AT)):
+            found.setdefault(str(id), "work unit")
+    return found
+
+
+def _with_folders(path: str) -> list[str]:
+    parts = path.split("/")
+    return ["/".join(parts[:count]) for count in range(len(parts), 0, -1)]
+
+
+def _as_of(db: sqlite3.Connection, ids: Sequence[str], committed: int) -> dict[str, VersionedNode]:
+    """Return nodes as they were when a commit was made: only the lines up to then count, as with `--as-of`.
+
+    `memory.as_of` opens the whole log of a time; for a few nodes that would take minutes of a large one.
+    """
+    if not ids:
+        return {}
+    patches, until = load_nodes.patches_of(db, ids), format_at(committed)
+    found = {}
+    for id, lines in load_nodes.lines_of(db, ids).items():
+        earlier = [change for change in patches.get(id, ()) if change.record["at"] <= until]
+        found[id] = node_fold.of_changes(lines, earlier, {}, whole=False)
+    return found
+
+
+def _known(
+    db: sqlite3.Connection,
+    node: VersionedNode,
+    then: VersionedNode | None,
+    by: str,
+    stale: str | None,
+    committed: int,
+) -> KnownNode:
+    known_then = node.created <= committed and then is not None
+    found = KnownNode(then if known_then and then is not None else node, by, known_then=known_then)
+    row = db.execute("SELECT live FROM superseded WHERE id = ?", (node.id,)).fetchone()
+    if row is not None:
+        found.superseded_by = str(row[0])
+        found.now = f"superseded by {row[0]}"
+    elif node.closed:
+        found.now = "closed"
+    elif stale:
+        found.now = stale
+    elif known_then and then is not None and then.content != node.content:
+        found.now = CHANGED
+    return found
+
+
+THREADS_MAX = 3  # of a work unit
+SIGNALS_LOOKED_AT = 20
+RECIPIENTS_MAX = 20
+BY_TASK, BY_UNIT = "task", "work unit"
+RELEASED, REJECTED, REPLACED = "given back", "rejected", "taken over"
+
+
+class TaskAnswer(Outcome):
+    """What somebody has done with a task: taking it answers the signal that asked for it.
+
+    Attributes:
+        agent, name: Who.
+        state: What became of that: a state of tasks, `given back`, or `taken over` by somebody else; `rejected` without a take.
+        at: Since when.
+    """
+
+    def __init__(self, agent: str, name: str, state: str, event: TaskEvent) -> None:
+        self.agent = agent
+        self.name = name
+        self.state = state
+        self.at = event.record["at"]
+
+
+class AgreedThread(Outcome):
+    """A thread about a commit's task or work unit.
+
+    Attributes:
+        by: `task` or `work unit`: how it belongs to the commit.
+        agreed_on: The proposal that every party has agreed to; None if there is none.
+        in_force: That proposal, else the latest one, or those that conflict.
+        agreed, rejected, pending: The names of those who did not write it, by where they stand now.
+        agreed_then: Those who had agreed when the commit was made, to the proposal in force then.
+        replaced: Whether another one, or none, is in force now.
+        ended: Why that one is not: `replaced` or `withdrawn`; "" if it is.
+        reversed: Those who had agreed then, and are against what is in force now.
+        answers: What its takers, and those who rejected it, did with the task; they are not pending.
+    """
+
+    def __init__(self, thread_id: str, by: str) -> None:
+        self.thread_id = thread_id
+        self.by = by
+        self.agreed_on: Proposal | None = None
+        self.in_force: list[Proposal] = []
+        self.agreed: list[str] = []
+        self.rejected: list[str] = []
+        self.pending: list[str] = []
+        self.agreed_then: list[str] = []
+        self.replaced = False
+        self.ended = ""
+        self.reversed: list[str] = []
+        self.answers: list[TaskAnswer] = []
+
+
+class TaskOfCommit(Outcome):
+    """The task of a commit: its title and state."""
+
+    def __init__(self, task_id: str) -> None:
+        self.task_id = task_id
+        self.title = ""
+        self.state = "unknown"
+        self.caller = ""
+        self.thread_id: str | None = None
+
+
+def task_thread(db: sqlite3.Connection, task_id: str, folded: FoldedTask | None) -> TaskOfCommit:
+    """Return the task that a record names, also one that is not here."""
+    found = TaskOfCommit(task_id)
+    if folded is not None:
+        record = folded.record
+        found.title, found.thread_id = title(record["message"]), record["thread_id"]
+        found.state = folded.state
+        found.caller = (
+            presence.names_by_reader(db).get(record["sender_identity"]) or record["sender_identity"]
+        )
+    return found
+
+
+def folded_task(db: sqlite3.Connection, task_id: str | None) -> FoldedTask | None:
+    """Return a task with its events, if it is here."""
+    return load.load(db, task_id) if task_id is not None else None
+
+
+def _answers(db: sqlite3.Connection, task: FoldedTask) -> dict[tuple[str, str | None], TaskAnswer]:
+    """Return what the last ones who took a task, or rejected it, did with it."""
+    names = presence.names_by_reader(db)
+    found: dict[tuple[str, str | None], TaskAnswer] = {}
+    for event in [*task.rejections, *task.takes][-RECIPIENTS_MAX:]:
+        agent = event.sender[0]
+        state, last = (REJECTED, event) if event.is_rejection else _state(task, event)
+        found[event.sender] = TaskAnswer(agent, names.get(agent) or agent, state, last)
+    return found
+
+
+def _state(task: FoldedTask, take: TaskEvent) -> tuple[str, TaskEvent]:
+    """Return what became of a take, and the event that says so."""
+    own = [each for each in task.events.values() if each.take == take.id and each is not take]
+    ends = [each for each in own if task.counts(each) and (each.is_terminal or each.event == "release")]
+    if ends:
+        last = max(ends, key=lambda each: each.line)
+        return RELEASED if last.event == "release" else str(last.state), last
+    if take in task.held:
+        return task.state, task.seal or task.close or _since(task, own) or take
+    return REPLACED, take
+
+
+def _since(task: FoldedTask, own: list[TaskEvent]) -> TaskEvent | None:
+    """Return the event by which its holder waits for an answer, or has got one; None if neither is so."""
+    if task.state == SUBMITTED:
+        found = [
+            each
+            for each in task.events.values()
+            if each.event == "message" and each.sender[0] == task.caller[0]
+        ]
+    else:
+        found = [each for each in own if each.state in WAITING and each.state == task.state]
+    return max(found, key=lambda each: each.line, default=None)
+
+
+def threads_of(
+    db: sqlite3.Connection, task: FoldedTask | None, wu_id: str | None, committed: int
+) -> list[AgreedThread]:
+    """Return the threads about a commit.
+
+    Args:
+        task: Its task.
+        wu_id: Its work unit.
+        committed: When it was made, in microseconds.
+    """
+    task_thread = task.record["thread_id"] if task is not None else None
+    wanted = [(task_thread, BY_TASK)] if task_thread else []
+    if wu_id:
+        wanted += [(each, BY_UNIT) for each in _of_unit(db, wu_id, committed) if each != task_thread]
+    found = [
+        _thread(db, thread_id, by, committed, task if by == BY_TASK else None) for thread_id, by in wanted
+    ]
+    kept = [
+        each
+        for each in found
+        if each is not None and (each.by == BY_TASK or each.agreed_then or each.rejected)
+    ]
+    return kept[:THREADS_MAX]
+
+
+def _of_unit(db: sqlite3.Connection, wu_id: str, committed: int) -> list[str]:
+    """Return the threads with a proposal on a work unit before a commit, the last one first."""
+    rows = db.execute(
+        "SELECT s.thread, max(l.at) FROM signal s JOIN line l ON l.id = s.line WHERE s.wu_id = ? AND s.intent = 'PROPOSE'"
+        " AND s.wu_id <> '' AND l.at <= ? GROUP BY s.thread ORDER BY 2 DESC LIMIT ?",
+        (unit_key(wu_id), format_at(committed), SIGNALS_LOOKED_AT),
+    )
+    return [str(thread) for thread, _ in rows.fetchall()]
+
+
+def _thread(
+    db: sqlite3.Connection,
+    thread_id: str,
+    by: str,
+    committed: int,
+    task: FoldedTask | None,
+) -> AgreedThread | None:
+    signals = threads.load(db, thread_id)
+    folded = FoldedThread(signals)
+    if folded.root is None:
+        return None
+    found = AgreedThread(thread_id, by)
+    names = presence.names_by_reader(db)
+    found.in_force = [Proposal(each, names) for each in folded.in_force.values()]
+    found.agreed_on = found.in_force[0] if folded.agreed_on is not None else None
+    answers = _answers(db, task) if task is not None else {}
+    answered = {each for sender in answers for each in sender}
+    before = FoldedThread(
+        {id: each for id, each in signals.items() if parse_at(each.record["at"]) <= committed}
+    )
+    found.replaced = bool(before.in_force) and before.in_force.keys() != folded.in_force.keys()
+    found.ended = next(filter(None, map(folded.ended, before.in_force)), "") if found.replaced else ""
+    lists = {"agree": found.agreed, "reject": found.rejected, "pending": found.pending}
+    for reader in list(folded.parties if folded.in_force else ())[:RECIPIENTS_MAX]:
+        name = names.get(reader) or reader
+        now, _ = folded.stands(reader)
+        is_author = any(each.is_by(reader) for each in folded.in_force.values())
+        if not (is_author and now != "reject") and (
+            now != "pending" or not (folded.settled or reader in answered)
+        ):
+            lists[now].append(name)
+        if reader in before.asked and before.stands(reader)[0] == "agree":
+            found.agreed_then.append(name)
+            if now not in ("agree", "pending"):
+                found.reversed.append(name)
+    told = {REJECTED: found.rejected}  # by a signal, too
+    found.answers = [each for each in answers.values() if each.name not in told.get(each.state, ())]
+    return found
+
+
+SECOND = 1_000_000
+DAY = 24 * 3600 * SECOND
+CLAIMS_MAX = 50  # that stood at the time of a commit and are compared
+STEPS_MAX = 20_000  # of these comparisons
+POSSIBLE_MAX = 3
+
+
+class MakerRow(Outcome):
+    """A session that made or rewrote a commit.
+
+    Attributes:
+        agent, name, role: Of the session: agent identity or session id, display name, role.
+        evidence: `environment`, `output`, or `alone`, which is inferred.
+        here: Whether this clone has recorded it; otherwise the writer says so.
+        wu_id: The work unit of its task, else that of the session, as for claims.
+    """
+
+    def __init__(self, db: sqlite3.Connection, line: CommitLine) -> None:
+        record = line.record
+        self.session_id = record.get("sender_session")
+        self.agent = record["sender_identity"]
+        names = presence.names_by_session(db)
+        self.name = (
+            (self.session_id and names.get(self.session_id)) or record.get("sender_name") or self.agent
+        )
+        self.role = _role(db, self.session_id)
+        self.action = record["action"]
+        self.evidence = record["evidence"]
+        self.inferred = self.evidence == made_by.ALONE
+        self.here = line.is_own
+        self.task_id = record.get("task_id")
+        self.wu_id = find_task.unit_of(db, self.task_id) or record.get("wu_id")
+
+
+class PossibleMaker(Outcome):
+    """A session that had claimed a file of a commit when it was made: an inference, no record."""
+
+    def __init__(
+        self, agent: str, session_id: str | None, name: str, claim_id: str, wu_id: str | None
+    ) -> None:
+        self.agent = agent
+        self.session_id = session_id
+        self.name = name
+        self.claim_id = claim_id
+        self.wu_id = wu_id
+
+
+class Story(Outcome):
+    """What is known of one commit.
+
+    Attributes:
+        lines, line_count: The ranges of the file that it made, and their number of lines.
+        paths: Names of the file: now, and in the commit.
+        made_by: The sessions that made it, or parts of it; several from other clones may contradict each other.
+        is_whole: Whether these are all, as far as records tell.
+        rewritten_by: The sessions that only rebased, picked or squashed it.
+        possible: Sessions that may have made it, if no record says who did.
+        now: Whether what it is based on still holds: `holds`, or what has changed.
+    """
+
+    def __init__(self, commit: str, facts: CommitFacts, paths: Sequence[str]) -> None:
+        self.commit = commit
+        self.subject = facts.subject
+        self.author = facts.author
+        self.committed_at = format_at(facts.committed * SECOND)
+        self.lines: list[list[int]] = []
+        self.line_count = 0
+        self.paths = list(paths)
+        self.made_by: list[MakerRow] = []
+        self.is_whole = True
+        self.rewritten_by: list[MakerRow] = []
+        self.possible: list[PossibleMaker] = []
+        self.wu_id: str | None = None
+        self.task: TaskOfCommit | None = None
+        self.threads: list[AgreedThread] = []
+        self.nodes: list[KnownNode] = []
+        self.now: list[str] = []
+
+
+def story_of(
+    store: Store,
+    commit: str,
+    facts: CommitFacts,
+    patch_id: str | None,
+    paths: Sequence[str],
+    *,
+    inferred: bool,
+    here: MadeHere,
+) -> Story:
+    """Return the story of a commit.
+
+    Args:
+        patch_id: The patch id of its changes, if no record names it.
+        paths: The file that was asked about.
+        inferred: Whether what is only inferred may be in it.
+        here: The commits that were made in this clone.
+    """
+    db = store.db()
+    found = Story(commit, facts, paths)
+    makers = made_by.find(
+        db, commit, patch_id=patch_id, authored=facts.authored, committed=facts.committed, inferred=inferred, here=here,
+    )  # fmt: skip
+    found.made_by = [MakerRow(db, each) for each in makers.made.values()]
+    found.rewritten_by = [
+        MakerRow(db, each) for session, each in makers.rewrote.items() if session not in makers.made
+    ]
+    found.is_whole = makers.is_whole
+    moment = (facts.authored if makers.made else facts.committed) * SECOND + SECOND - 1
+    if inferred and not found.made_by and not commits.without_session(store.repo, commit):
+        found.possible = _possible(db, paths, facts.authored * SECOND + SECOND - 1)
+    _add_context(store, found, makers, moment)
+    found.now = _now(found)
+    return found
+
+
+def _add_context(store: Store, found: Story, makers: Makers, moment: int) -> None:
+    """Add task, threads and memory."""
+    db, task = store.db(), None
+    first = next((each for each in found.made_by if each.task_id or each.wu_id), None)
+    if first is not None:
+        found.wu_id = first.wu_id
+        task = folded_task(db, first.task_id)
+        found.task = task_thread(db, first.task_id, task) if first.task_id else None
+    found.threads = threads_of(db, task, found.wu_id, moment)
+    found.nodes = nodes(store, found.paths, found.wu_id, moment)
+
+
+def _now(found: Story) -> list[str]:
+    """Return what has changed of that which a commit is based on."""
+    changes = []
+    for each in found.threads:
+        if each.agreed_then and each.replaced:
+            changes.append(f"{each.ended} in {each.thread_id}{_by(each)}")
+        elif each.reversed:
+            changes.append(
+                f"{', '.join(each.reversed)} no longer agree{'s' if len(each.reversed) == 1 else ''} in {each.thread_id}"
+            )
+        elif each.rejected and each.by == BY_TASK:
+            changes.append(f"rejected in {each.thread_id} by {', '.join(each.rejected)}")
+    changed = (node for node in found.nodes if node.known_then and node.now != HOLDS)
+    return [*changes, *(f"{node.id} {node.now}" for node in changed)]
+
+
+def _by(each: AgreedThread) -> str:
+    now = ", ".join(one.signal_id for one in each.in_force)
+    if each.ended == "replaced":
+        return f" by {now}"
+    return f"; now in force: {now}" if now else "; nothing is in force"
+
+
+def _role(db: sqlite3.Connection, session_id: str | None) -> str | None:
+    row = (
+        db.execute(
+            "SELECT lifecycle_role, specialty_profile FROM session WHERE session_id = ?", (session_id,)
+        ).fetchone()
+        if session_id
+        else None
+    )
+    return role_id(*row) if row is not None else None
+
+
+def _released_at(db: sqlite3.Connection, claim_id: str) -> int:
+    """Return when a claim was released, in microseconds; 0 if that can't be read."""
+    claim = claim_view.folded(db, claim_id)
+    return micros(claim.released["at"]) if claim is not None and claim.released is not None else 0
+
+
+def _possible(db: sqlite3.Connection, paths: Sequence[str], moment: int) -> list[PossibleMaker]:
+    """Return the sessions whose claims covered a file at a time, by the latest claims that stood then."""
+    rows = db.execute(
+        "SELECT c.claim_id, c.owner, c.session, c.wu_id, c.released, l.body FROM path_claim c JOIN line l ON l.id = c.line"
+        " WHERE c.until BETWEEN ? AND ? AND c.since <= ? AND c.line NOT IN (SELECT line FROM forged) ORDER BY c.until LIMIT ?",
+        (moment, moment + DAY, moment, CLAIMS_MAX),
+    ).fetchall()
+    from .. import records
+
+    budget = path_patterns.Budget(STEPS_MAX)
+    names = presence.names_by_session(db)
+    found: dict[str, PossibleMaker] = {}
+    for claim_id, owner, session, wu_id, released, body in rows:
+        record = records.read_kind("claim", body.encode())
+        patterns = path_patterns.prepared(record["paths"]) if record is not None else ()
+        if not any(each.covers(path_patterns.normal(path), budget) for path in paths for each in patterns):
+            continue
+        if not released or _released_at(db, claim_id) > moment:
+            name = (session and names.get(session)) or title(owner)
+            found.setdefault(session or owner, PossibleMaker(owner, session, name, claim_id, wu_id or None))
+    return list(found.values())[:POSSIBLE_MAX]
+
+
+COMMITS_MAX = 10  # that one answer explains, those of most lines
+RANGES_MAX = 50  # of lines that one commit is shown with
+SECONDS = 10.0
+SHORT = 12
+
+_LINES = re.compile(r"(.+):([0-9]{1,9})(?:-([0-9]{1,9}))?", re.DOTALL)
+BINARY_BYTES = 8_000  # at the beginning of a file, in which git looks for NUL
+SHOWN_MAX = 120
+
+
+class Why(Outcome):
+    """Why lines or a commit are as they are.
+
+    Attributes:
+        path: The file, or None for a commit.
+        lines: First and last line that were asked about, or None.
+        uncommitted: The number of these lines that are not committed.
+        commits: The commits behind them, those of most lines first.
+        more: The number of further commits.
+        remarks: What limits the answer.
+    """
+
+    def __init__(self, found: Target) -> None:
+        self.path = found.path
+        self.lines = list(found.lines) if found.lines is not None else None
+        self.uncommitted = 0
+        self.commits: list[Story] = []
+        self.more = 0
+        self.remarks: list[str] = []
+        self.next: list[str] = []
+
+
+def why(store: Store, text: str, *, folder: str, inferred: bool = True, is_early: bool = False) -> Why:
+    """Return why lines or a commit are as they are.
+
+    Args:
+        text: `FILE`, `FILE:LINE`, `FILE:FIRST-LAST` or a commit.
+        folder: The current folder: paths are relative to it.
+        inferred: Whether what is only inferred, by time and paths, may be in the answer.
+        is_early: Whether commits of a moment ago may not have been recorded yet.
+
+    Raises:
+        UsageError: There is no such file, line or commit.
+        StoreError: git failed, or did not end in time.
+    """
+    with store.one_look():
+        return _why(store, text, folder, inferred=inferred, is_early=is_early)
+
+
+def _why(store: Store, text: str, folder: str, *, inferred: bool, is_early: bool) -> Why:
+    asked = find(store, folder, text)
+    answer = Why(asked)
+    if asked.commit is not None:
+        behind: dict[str, list[Lines]] = {asked.commit: []}
+    else:
+        behind = _behind(store, asked, answer)
+    shown = sorted(behind, key=lambda oid: -sum(each.length for each in behind[oid]))
+    answer.more = len(shown) - len(shown[:COMMITS_MAX])
+    common = store.repo.common
+    facts = commit_facts.of_commits(common, shown[:COMMITS_MAX], SECONDS)
+    shown = [oid for oid in shown[:COMMITS_MAX] if oid in facts]
+    patches = commit_facts.patch_ids(common, _without_record(store, shown), SECONDS)
+    here = MadeHere(store.repo)
+    for oid in shown:
+        story = story_of(
+            store, oid, facts[oid], patches.get(oid), _paths(asked, behind[oid]), inferred=inferred, here=here
+        )
+        story.lines = [[each.first, each.first + each.length - 1] for each in behind[oid][:RANGES_MAX]]
+        story.line_count = sum(each.length for each in behind[oid])
+        answer.commits.append(story)
+    _add_remarks(store, answer, facts)
+    lacks_log = store.git.tip(LOG_REF) is None and not store.waits() and bool(remotes(common))
+    if lacks_log:
+        answer.remarks.append("This clone has no log yet. It may be on the remote: `gitmem sync` fetches it.")
+    if is_early and not all(each.made_by for each in answer.commits):
+        answer.remarks.append("A commit of a moment ago is not yet noted: run it again.")
+    answer.next = _next(answer, has_hook=commit_stamps.has_hook(store.repo), lacks_log=lacks_log)
+    return answer
+
+
+def _behind(store: Store, asked: Target, answer: Why) -> dict[str, list[Lines]]:
+    """Return the commits behind lines of a file, each with its lines."""
+    repo, path = store.repo, asked.path or ""
+    try:
+        found = blame.blame(repo.common, repo.git_dir, repo.worktree or "", path, asked.ranges)
+    except blame.NotInHistoryError:
+        raise not_committed(path) from None
+    except blame.TooFewLinesError as error:
+        raise too_few(path, int(error.args[0])) from None
+    except blame.IgnoreRevsError:
+        raise UsageError(
+            "git cannot read the file that blame.ignoreRevsFile names.",
+            hint="Correct the setting, or create the file.",
+            code="ignore-revs",
+            next=["git config --show-origin --get-all blame.ignoreRevsFile"],
+        ) from None
+    except (GitTimeoutError, GitOutputError) as error:
+        error.hint = "Ask about a few lines, such as FILE:10-20."
+        raise
+    if not found:
+        if blame.last_change(repo.common, repo.git_dir, path) is None:
+            raise not_committed(path)
+        answer.remarks.append(f"{sanitize(path, keep='')} is empty: it has no lines.")
+    last = max((each.first + each.length - 1 for each in found), default=0)
+    if found and asked.lines is not None and last < asked.lines[1]:
+        shown = f"line {last} is" if last == asked.lines[0] else f"lines {asked.lines[0]}-{last} are"
+        has = "1 line" if last == 1 else f"{last} lines"
+        answer.remarks.append(f"{sanitize(path, keep='')} has {has}: {shown} shown.")
+    behind: dict[str, list[Lines]] = {}
+    for each in found:
+        if each.commit is None:
+            answer.uncommitted += each.length
+        else:
+            behind.setdefault(each.commit, []).append(each)
+    return behind
+
+
+def _without_record(store: Store, oids: Sequence[str]) -> list[str]:
+    from . import commit_view
+
+    recorded = {commit for commit, _ in commit_view.known(store.db(), oids)}
+    return [oid for oid in oids if oid not in recorded]
+
+
+def _paths(asked: Target, lines: Sequence[Lines]) -> list[str]:
+    """Return the names of the file: now, and in the commit."""
+    return list(dict.fromkeys([*([asked.path] if asked.path else []), *(each.path for each in lines)]))
+
+
+def _add_remarks(store: Store, answer: Why, facts: Mapping[str, CommitFacts]) -> None:
+    if answer.uncommitted:
+        count = answer.uncommitted
+        are = "1 line is" if count == 1 else f"{count} lines are"
+        answer.remarks.append(f"{are} not committed yet: nobody has recorded why.")
+    cut = formats.shallow_commits(store.repo.common)
+    for story in answer.commits:
+        if story.commit in cut:
+            older = "the lines may be older" if answer.path is not None else "it seems to add all files"
+            answer.remarks.append(
+                f"History ends at {story.commit[:SHORT]}, because this clone is shallow: {older}. `git fetch --unshallow`"
+            )
+    if answer.path is None and answer.commits and len(facts[answer.commits[0].commit].parents) > 1:
+        answer.remarks.append("It is a merge commit: its lines come from the commits that it merges.")
+
+
+def _next(answer: Why, *, has_hook: bool, lacks_log: bool) -> list[str]:
+    """Return the commands that show more: the thread, the node, the task, the memory of that time."""
+    found = ["gitmem sync"] if lacks_log else []
+    for story in answer.commits[:2]:
+        found += [command("gitmem", "thread", each.thread_id) for each in story.threads[:1]]
+        found += [command("gitmem", "task", "show", story.task.task_id)] if story.task is not None else []
+        found += [command("gitmem", "mem", "show", each.superseded_by or each.id) for each in story.nodes[:1]]
+    if answer.path is not None and answer.commits:
+        found.append(command("git", "show", answer.commits[0].commit[:SHORT]))
+    if answer.commits and not has_hook and not any(story.made_by for story in answer.commits):
+        found.append("gitmem hooks install --git post-commit")
+    return list(dict.fromkeys(found))[:5] or [command("gitmem", "log")]
+
+
+class Target:
+    """A commit, or a file and perhaps a range of its lines.
+
+    Attributes:
+        commit: The commit, or None.
+        path: The file, from the top of the work tree; or None.
+        lines: First and last line, or None for the whole file.
+    """
+
+    def __init__(
+        self, commit: str | None = None, path: str | None = None, lines: tuple[int, int] | None = None
+    ) -> None:
+        self.commit = commit
+        self.path = path
+        self.lines = lines
+
+    @property
+    def ranges(self) -> list[tuple[int, int]]:
+        """The range of lines, if there is one."""
+        return [self.lines] if self.lines is not None else []
+
+
+def find(store: Store, folder: str, text: str) -> Target:
+    """Return what a text means: a file that exists, with or without lines, else a commit.
+
+    Args:
+        folder: The current folder: paths are relative to it.
+
+    Raises:
+        UsageError: It is none of these, or nothing that lines can be asked of.
+    """
+    top = store.repo.worktree
+    parts = _LINES.fullmatch(text)
+    if top is not None and text.strip():
+        if os.path.lexists(os.path.join(folder, text)):
+            return Target(path=_file(store, folder, text))
+        if parts is not None and os.path.lexists(os.path.join(folder, parts[1])):
+            return Target(path=_file(store, folder, parts[1]), lines=_range(text, parts))
+    commit = store.git.find_commit(store.repo.git_dir, text)
+    if commit is not None:
+        return Target(commit=commit)
+    if top is None:
+        raise UsageError(
+            f"Unknown commit: {_shown(text)}. A bare repository has no files to ask about.",
+            hint="Give a commit, or run it in a worktree.",
+            code="unknown-commit",
+        )
+    if own := shown_by(text):
+        raise UsageError(
+            f"{_shown(text)} is neither a file nor a commit.",
+            hint="Ask about a file, a line as FILE:LINE, or a commit.",
+            code="unknown-target",
+            next=[own],
+        )
+    raise _missing(store, folder, parts[1] if parts is not None else text)
+
+
+def _file(store: Store, folder: str, typed: str) -> str:
+    path = anchors.from_root(store.repo, folder, typed)
+    where = os.path.join(store.repo.worktree or "", path)
+    if os.path.isdir(where) and not os.path.islink(where):
+        raise UsageError(
+            f"{_shown(typed)} is a folder.",
+            hint="Ask about a file, a line as FILE:LINE, or a commit.",
+            code="folder",
+            next=[command("git", "log", "--oneline", "-10", "--", path)],
+        )
+    if not os.path.islink(where):
+        if not os.path.isfile(where):
+            raise UsageError(
+                f"{_shown(typed)} is not a regular file: it has no lines.",
+                hint="Ask about a file, a line as FILE:LINE, or a commit.",
+                code="special-file",
+            )
+        if b"\0" in _beginning(where, typed):
+            raise UsageError(
+                f"{_shown(typed)} is binary: it has no lines.",
+                hint="Ask about a commit that changed it.",
+                code="binary",
+                next=[command("git", "log", "--oneline", "-10", "--", path)],
+            )
+    return path
+
+
+def _beginning(where: str, typed: str) -> bytes:
+    try:
+        with open(os.open(where, READING), "rb") as file:  # by now it may be a pipe
+            return file.read(BINARY_BYTES) or b""
+    except OSError as error:
+        raise UsageError(f"Cannot read {_shown(typed)}: {error.strerror}.", code="unreadable") from error
+
+
+def _range(text: str, parts: re.Match[str]) -> tuple[int, int]:
+    first, last = int(parts[2]), int(parts[3] or parts[2])
+    if first < 1 or last < first:
+        raise UsageError(
+            f"Invalid lines: {_shown(text)}; lines begin with 1, and a range with the smaller number.",
+            hint="Use a form such as src/parser.py:10 or src/parser.py:10-20.",
+            code="bad-lines",
+        )
+    return first, last
+
+
+def _missing(store: Store, folder: str, typed: str) -> UsageError:
+    """Return the error for a file that is not there, with the commit that removed it."""
+    path = anchors.from_root(store.repo, folder, typed) if typed.strip() else ""
+    commit = blame.last_change(store.repo.common, store.repo.git_dir, path) if path else None
+    if commit is not None:
+        return UsageError(
+            f"{_shown(typed)} is not in the work tree. The last commit that changed it is {commit[:12]}.",
+            hint="Ask about that commit, or restore the file.",
+            code="deleted",
+            next=[command("gitmem", "why", commit[:12])],
+        )
+    return UsageError(
+        f"No such file or commit: {_shown(typed) or '(empty)'}.",
+        hint="Use a file, a line as FILE:LINE, lines as FILE:10-20, or a commit.",
+        code="unknown-target",
+    )
+
+
+def not_committed(path: str) -> UsageError:
+    """Return the error for a file that no commit at HEAD has."""
+    return UsageError(
+        f"{_shown(path)} is in no commit of this branch.",
+        hint="Commit it first; then its lines have an origin.",
+        code="untracked",
+        next=[command("git", "status", "--short", "--", path)],
+    )
+
+
+def too_few(path: str, count: int) -> UsageError:
+    """Return the error for a line beyond the end of a file."""
+    has = "is empty" if not count else f"has {count} line{'' if count == 1 else 's'}"
+    return UsageError(
+        f"{_shown(path)} {has}.",
+        hint="Ask about a line that it has.",
+        code="no-such-line",
+        next=[command("gitmem", "why", f"{path}:{count}" if count else path)] if count else [],
+    )
+
+
+def _shown(text: str) -> str:
+    return sanitize(text)[:SHOWN_MAX]

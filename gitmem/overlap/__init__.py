@@ -1,1 +1,0 @@
-"""Branches and worktrees that change the same files, and those that conflict."""

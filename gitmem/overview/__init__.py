@@ -1,1 +1,0 @@
-"""Who works on what now, and what of it concerns a caller."""

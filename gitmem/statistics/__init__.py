@@ -1,1 +1,0 @@
-"""Figures about the work of all agents: how much they say, how long answers take, how tasks end."""

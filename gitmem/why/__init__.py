@@ -1,1 +1,0 @@
-"""Why a line is as it is: who made it, what was agreed, and what was known then."""
