@@ -2,8 +2,8 @@
 
 A line speaks for the session or client that it names as its writer. A name is our own once a line with a valid
 code (`gitmem.digests`) has started that session, or speaks for that client (agent identities: `own_identities`).
-A line that speaks for our own name without a valid code is *forged*. It counts in every fold, as `docs/format.md`
-section 9 specifies, but not when this clone determines its own sessions and the signals that they have read.
+A line that speaks for our own name without a valid code is *forged*. It counts in every fold, as `docs/local-state.md`
+specifies, but not when this clone determines its own sessions and the signals that they have read.
 """
 
 from __future__ import annotations

@@ -221,11 +221,11 @@ def test_writers_do_not_tear_each_others_records(repo: Path) -> None:
     assert len([noted for noted in ledger.read(log.repo) if len(noted.digests) == 1]) == 200
 
 
-def test_the_page_of_the_format_shows_one(repo: Path) -> None:
+def test_the_page_shows_one(repo: Path) -> None:
     """A line that was committed, and one that waits."""
     log = open_log(repo)
     assert log.make_state()
-    page = (Path(__file__).parents[2] / "docs/format.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs/local-state.md").read_text(encoding="utf-8")
     path_of(log).write_text(page.partition("```text ledger\n")[2].partition("```")[0])
     committed, waits = ledger.read(log.repo)
     assert len(committed.digests) == 1 and committed.commit is not None

@@ -19,9 +19,11 @@ from .logs import START, FakeClock, entry, open_log, record, waiting
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def test_the_names_of_what_a_clone_keeps_are_those_of_the_format(repo: Path) -> None:
+def test_the_names_of_what_a_clone_keeps_are_on_the_page(repo: Path) -> None:
     """Two programs that share a clone agree on the lock and the write-ahead log; README says what may be deleted."""
-    page = (DOCS / "format.md").read_text(encoding="utf-8").partition("## 13.")[2].partition("## 14.")[0]
+    page = (
+        (DOCS / "local-state.md").read_text(encoding="utf-8").partition("## Files")[2].partition("\n## ")[0]
+    )
     known = {
         name.rstrip("/")
         for row in re.findall(r"^\| (`.*?) \|", page, re.M)
