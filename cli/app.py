@@ -211,7 +211,7 @@ def _signal_options(annotation: Any) -> Iterator[inspect.Parameter]:
         help = declared.help + (" May be repeated." if is_list else "")
         yield inspect.Parameter(
             name, inspect.Parameter.KEYWORD_ONLY, default=False if type is bool else None,
-            annotation=Annotated[list[str] | None if is_list else type, typer.Option(flag, *declared.aliases, metavar=declared.metavar, help=help)],
+            annotation=Annotated[list[str] | None if is_list else type, typer.Option(flag, metavar=declared.metavar, help=help)],
         )  # fmt: skip
 
 

@@ -26,7 +26,6 @@ class Option:
         default: The value of an option that is not given; None if other things decide it.
         values: The allowed texts; empty if others are allowed.
         metavar: What help shows for the value of an option of signals; None for a flag.
-        aliases: Further flags of commands.
         tool_default: The number that a tool has by default: a model reads less than a person or a program.
         tool_most: The greatest number that a tool takes.
     """
@@ -38,12 +37,10 @@ class Option:
         metavar: str | None = None,
         default: Any = None,
         values: Sequence[str] = (),
-        aliases: Sequence[str] = (),
         for_tools: tuple[int, int] = (0, 0),
     ) -> None:
         self.tool_default, self.tool_most = for_tools
         self.help = help
-        self.aliases = tuple(aliases)
         self.metavar = metavar
         self.default = default
         self.values = tuple(values)
@@ -53,7 +50,7 @@ def _listed(values: Sequence[str], word: str = "or") -> str:
     return f"{', '.join(values[:-1])} {word} {values[-1]}"
 
 
-WU = Option("Work unit: WU-123, #123 or fix-login.", metavar="ID", aliases=["--issue"])
+WU = Option("Work unit: WU-123, #123 or fix-login.", metavar="ID")
 INITIATIVE = Option("Initiative.", metavar="ID")
 LANE = Option("Lane.", metavar="LANE")
 ANY_ID = Option("An id or a unique prefix.")

@@ -24,7 +24,7 @@ def handoff(
     ] = None,
     wu: Annotated[
         str | None,
-        typer.Option("--wu", *shared.WU.aliases, metavar=shared.WU.metavar, help=shared.HANDOFF_WU.help),
+        typer.Option("--wu", metavar=shared.WU.metavar, help=shared.HANDOFF_WU.help),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help=shared.DRY_HANDOFF.help)] = False,
     quiet: Quiet = False,

@@ -32,9 +32,7 @@ Commit = Annotated[
     bool, typer.Option("--commit", help="Commit new records before returning (default: within a second).")
 ]
 
-Wu = Annotated[
-    str | None, typer.Option("--wu", *shared.WU.aliases, metavar=shared.WU.metavar, help=shared.WU.help)
-]
+Wu = Annotated[str | None, typer.Option("--wu", metavar=shared.WU.metavar, help=shared.WU.help)]
 Initiative = Annotated[
     str | None, typer.Option("--initiative", metavar=shared.INITIATIVE.metavar, help=shared.INITIATIVE.help)
 ]

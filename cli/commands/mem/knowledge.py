@@ -28,7 +28,7 @@ def promote(
     ] = None,
     node: Annotated[str | None, typer.Option("--node", metavar="ID", help="Same as ID.")] = None,
     wu: Annotated[
-        str | None, typer.Option("--wu", "--issue", metavar="ID", help="All summaries of this work unit.")
+        str | None, typer.Option("--wu", metavar="ID", help="All summaries of this work unit.")
     ] = None,
     tag: TaxonomyTag = None,
     dry_run: DryRun = False,
@@ -108,7 +108,6 @@ def triage(
         str | None,
         typer.Option(
             "--wu",
-            "--issue",
             metavar="ID",
             help="list: only nodes of this work unit, or `unlinked`. promote: the new work unit.",
         ),

@@ -38,16 +38,14 @@ NewLifecycle = Annotated[
 ]
 Wu = Annotated[
     str | None,
-    typer.Option("--wu", *shared.WU.aliases, metavar="ID", help=shared.NODE_WU.help),
+    typer.Option("--wu", metavar="ID", help=shared.NODE_WU.help),
 ]
 Verified = Annotated[bool, typer.Option("--verified", help=shared.VERIFIED.help)]
 TaxonomyTag = Annotated[
     str | None, typer.Option("--tag", metavar="TAG", help=f"Required: {shared.TAXONOMY.help}")
 ]
-NewWu = Annotated[str | None, typer.Option("--wu", *shared.WU.aliases, metavar="ID", help="New work unit.")]
-OnlyWu = Annotated[
-    str | None, typer.Option("--wu", *shared.WU.aliases, metavar="ID", help=shared.ONLY_WU.help)
-]
+NewWu = Annotated[str | None, typer.Option("--wu", metavar="ID", help="New work unit.")]
+OnlyWu = Annotated[str | None, typer.Option("--wu", metavar="ID", help=shared.ONLY_WU.help)]
 Lane = Annotated[
     str | None,
     typer.Option("--lane", metavar="LANE", help="Lane that it applies to (default: all)."),
