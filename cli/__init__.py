@@ -9,6 +9,9 @@ from __future__ import annotations
 import os
 import sys
 
+if sys.platform == "win32":
+    sys.exit("gitmem needs Linux or macOS. On Windows, use WSL.")
+
 COMPLETION = "_GITMEM_COMPLETE"  # the variable of a shell that asks typer for completions
 
 

@@ -88,18 +88,14 @@ def _sync(at: OpenedRepo) -> SyncResult:
     def stop(number: int, frame: object) -> None:
         raise _SyncTimeout if number != signal.SIGTERM else SystemExit(0)
 
-    timed = hasattr(signal, "setitimer")
-    numbers = [signal.SIGTERM, *([signal.SIGALRM] if timed else [])]
-    before = [(number, signal.signal(number, stop)) for number in numbers]
+    before = [(number, signal.signal(number, stop)) for number in (signal.SIGTERM, signal.SIGALRM)]
     try:
-        if timed:
-            signal.setitimer(signal.ITIMER_REAL, LIMIT_SECONDS)
+        signal.setitimer(signal.ITIMER_REAL, LIMIT_SECONDS)
         return syncing.sync_usual(at, GIT_SECONDS)
     except _SyncTimeout:
         raise TimeoutError from None
     finally:
-        if timed:
-            signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before:
             signal.signal(number, handler)
 

@@ -28,9 +28,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 # the programs under test; signals with a handler are reset to the default when a program starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-for _name in ("SIGQUIT", "SIGHUP"):
-    _number = getattr(signal, _name, None)  # Windows has neither
-    if _number is not None and signal.getsignal(_number) is signal.SIG_IGN:
+for _number in (signal.SIGQUIT, signal.SIGHUP):
+    if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, lambda *_: None)
 
 # Hundreds of tests start gitmem as a process: without compiled modules each start takes ten times as long. It counts

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -114,3 +116,12 @@ def test_the_builtin_roles_are_in_the_package() -> None:
 
     assert path.name == "software-delivery.toml"
     assert PROJECT["tool"]["setuptools"]["package-data"]["gitmem.roles"] == ["*.toml"]
+
+
+def test_windows_is_told_to_use_wsl() -> None:
+    """Locks, hooks and signals are POSIX: one sentence instead of a traceback."""
+    code = "import sys; sys.platform = 'win32'; import cli"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "gitmem needs Linux or macOS. On Windows, use WSL.\n"

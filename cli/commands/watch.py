@@ -231,9 +231,8 @@ class WatchEnded:
         return self._set
 
     def __enter__(self) -> WatchEnded:
-        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-            number = getattr(signal, name, None)
-            if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # ignored under nohup
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:  # ignored under nohup
                 self._before[number] = signal.signal(number, self._on)
         return self
 

@@ -32,22 +32,19 @@ class HookTimer:
 
     def begin(self) -> None:
         """Start the timer."""
-        try:
-            import signal
+        import signal
 
+        try:
             signal.signal(signal.SIGALRM, self._give_up)
             signal.setitimer(signal.ITIMER_REAL, self._seconds)
-        except (ImportError, AttributeError, ValueError, OSError):
-            return  # another system, or not the main thread
+        except ValueError:
+            return  # not the main thread
 
     def end(self) -> None:
         """Stop the timer: a printed answer must be recorded, however long that takes."""
-        try:
-            import signal
+        import signal
 
-            signal.setitimer(signal.ITIMER_REAL, 0)
-        except (ImportError, AttributeError, ValueError, OSError):
-            return
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
     def note(self, sentence: str) -> None:
         """Record an error for the user, and make the script start gitmem only once a turn, unless this is in the background."""

@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-NAMES = ("SIGTERM", "SIGHUP")
+ENDS = (signal.SIGTERM, signal.SIGHUP)
 LOOK_SECONDS = 1.0
 
 
@@ -31,9 +31,7 @@ def watched() -> Iterator[None]:
         signal.raise_signal(signal.SIGINT)  # which the event loop answers by cancelling the screen
 
     before = [
-        (number, signal.signal(number, end))
-        for name in NAMES
-        if (number := getattr(signal, name, None)) is not None and signal.getsignal(number) == signal.SIG_DFL
+        (number, signal.signal(number, end)) for number in ENDS if signal.getsignal(number) == signal.SIG_DFL
     ]
     threading.Thread(target=_look, args=(stop,), name="gitmem top terminal", daemon=True).start()
     try:
