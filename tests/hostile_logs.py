@@ -547,10 +547,8 @@ def two_successors(w: Writer) -> None:
     for at in range(min(400, w.left // 1_000)):
         w.patch(w.id("patch", at), ["mem-000000"], tags=[f"t{at}"])
     for at in itertools.count():
-        w.relation(w.id("rel", 2 * at), "mem-000000", w.id("mem", at + 2), type="related", supersedes=True)
-        if not w.relation(
-            w.id("rel", 2 * at + 1), "mem-000001", w.id("mem", at + 2), type="related", supersedes=True
-        ):
+        w.relation(w.id("rel", 2 * at), "mem-000000", w.id("mem", at + 2), type="supersedes")
+        if not w.relation(w.id("rel", 2 * at + 1), "mem-000001", w.id("mem", at + 2), type="supersedes"):
             return
 
 

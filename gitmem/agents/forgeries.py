@@ -121,7 +121,7 @@ class SenderWarnings:
         return None if self._was_acknowledged(line) else ELSEWHERE
 
     def _was_acknowledged(self, line: bytes) -> bool:
-        """Return whether the ledger has a line. Lines of gitmem 0.1 have no MAC, but may be in the ledger."""
+        """Return whether the ledger has a line. It may, without a valid code: the key may have been another one."""
         if self._acknowledged is None:
             self._acknowledged = {each for row in ledger.read(self._store.log.repo) for each in row.digests}
         return ledger.digest(line) in self._acknowledged

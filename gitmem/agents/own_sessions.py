@@ -125,13 +125,11 @@ def of_client(store: Store, client_id: str, *, ended: bool = False) -> Presence 
         ended: Return a session that has ended, rather than an open one.
     """
     key = store.keys.now()
-    published = (clone_key.hashed(key, client_id), client_id)  # gitmem 0.1 published the id itself
+    published = clone_key.hashed(key, client_id)
     db = store.db()
-    rows = db.execute("SELECT session_id FROM session WHERE harness_session IN (?, ?)", published).fetchall()
+    rows = db.execute("SELECT session_id FROM session WHERE harness_session = ?", (published,)).fetchall()
     ids = {str(session_id) for (session_id,) in rows}
-    if not ids or sender_tables.is_forged(
-        db, published[:1]
-    ):  # in the log it may now belong to another client
+    if not ids or sender_tables.is_forged(db, (published,)):  # in the log it may now belong to another client
         ids.update(heartbeats.of_client(store, client_id))
     found = []
     for session_id in ids:
@@ -139,7 +137,7 @@ def of_client(store: Store, client_id: str, *, ended: bool = False) -> Presence 
         if not began_here and heartbeats.client_of(store, session_id) != client_id:
             continue
         one = trusted(store, session_id)
-        if one is not None and one.harness_session in published and (one.ended is not None) is ended:
+        if one is not None and one.harness_session == published and (one.ended is not None) is ended:
             found.append(one)
     return max(found, key=lambda one: (one.started, one.session_id), default=None)
 
@@ -153,10 +151,8 @@ def is_client_of(store: Store, found: Presence, client_id: str) -> bool:
     """Return whether a client's own id is, or was before a `/clear`, that of a session."""
     if heartbeats.client_of(store, found.session_id) == client_id:
         return True
-    published = (clone_key.hashed(store.keys.now(), client_id), client_id)
-    return any(
-        each in published for each in _values(store.db(), "harness_session", "session_id", found.session_id)
-    )
+    published = clone_key.hashed(store.keys.now(), client_id)
+    return published in _values(store.db(), "harness_session", "session_id", found.session_id)
 
 
 def addresses(db: sqlite3.Connection, reader: str, session: str | None) -> list[str]:

@@ -184,7 +184,7 @@ def read_record(path: str) -> InstallRecord | None:
             is_new=bool(values["is_new"]),
             after=str(values["after"]),
             ranges=[(int(start), int(end)) for start, end in values["ranges"]],
-            inserted=[str(each) for each in values.get("inserted", ())],  # earlier versions noted spans alone
+            inserted=[str(each) for each in values["inserted"]],
             made=[str(each) for each in values["made"]],
             folders=[str(each) for each in values["folders"]],
         )

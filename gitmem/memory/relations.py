@@ -117,8 +117,7 @@ def line(
         "id": id or ids.new_id("rel", store.random),
         "from_id": from_id,
         "to_id": to_id,
-        "type": "related" if type == SUPERSEDES else type,
-        "supersedes": type == SUPERSEDES,
+        "type": type,
         "removed": removed,
         "after": sorted(events.keys() - named),
         "metadata": node_fields.metadata(dict(metadata or {})),
@@ -131,7 +130,7 @@ def line(
 
 def key_of(record: RelationRecord) -> tuple[str, str, str]:
     """Return the ends and the type of a relation."""
-    return record["from_id"], record["to_id"], SUPERSEDES if record.get("supersedes") else record["type"]
+    return record["from_id"], record["to_id"], record["type"]
 
 
 def exists(db: sqlite3.Connection, relation_key: tuple[str, str, str]) -> bool:

@@ -347,14 +347,12 @@ class Relation(Record):
 
     kind: Literal["relation"] = Field(default="relation", description="Always `relation`.")
     id: RelationId = Field(description="The id of this record.")
-    from_id: NodeId = Field(description="The node at its start: the blocker, the parent, the new node.")
-    to_id: NodeId = Field(description="The node at its end: the blocked one, the child, the source.")
-    type: Literal["blocks", "parent_child", "related", "discovered_from"] = Field(
-        description="The type of the relation."
+    from_id: NodeId = Field(description="The node at its start: the blocker, the parent, the newer node.")
+    to_id: NodeId = Field(
+        description="The node at its end: the blocked one, the child, the source or the older node."
     )
-    supersedes: bool = Field(
-        default=False,
-        description="Whether `from_id` supersedes `to_id`; `type` is then only for versions without this field.",
+    type: Literal["blocks", "parent_child", "related", "discovered_from", "supersedes"] = Field(
+        description="The type of the relation."
     )
     removed: bool = Field(default=False, description="Whether the relation ends.")
     after: Annotated[tuple[RelationId, ...], Field(strict=False)] = Field(

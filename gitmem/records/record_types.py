@@ -219,7 +219,6 @@ class RelationFields(TypedDict):
     from_id: str
     to_id: str
     type: str
-    supersedes: NotRequired[bool]
     removed: NotRequired[bool]
     after: NotRequired[Sequence[str]]
     metadata: NotRequired[dict[str, object]]

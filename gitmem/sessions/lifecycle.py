@@ -76,7 +76,6 @@ def start(
         given["branch"] = fields["branch"]  # but HEAD may be on none
         given["worktree"] = heartbeats.label(store)
         was = unread_left.at_new_identity(store, known, given["agent_identity"])
-        # gitmem 0.1 published the id itself.
         given["harness_session"] = store.keys.hashed(who.client_session[1])
         changed = _change(
             store, known, name, given, session_fields.retry_command("start", given, role), allow_secret

@@ -279,7 +279,7 @@ def _follow_pins(store: Store, outcome: Roster, found: Sequence[Presence]) -> No
 def list_unproven(store: Store) -> list[Presence]:
     """Return the open sessions of the last 30 days with this clone's id but without a valid MAC or a local file.
 
-    A session of gitmem 0.1 has no MAC, but a file while it is open. Without a clone key nothing can be checked.
+    One that began under an earlier key has a file while it is open. Without a clone key nothing can be checked.
     """
     if store.keys.now().mac is None:
         return []

@@ -503,7 +503,7 @@ def test_the_form_of_the_files_is_put_right_in_one_commit(hub: Hub, clone: Clone
 
 
 def test_a_log_that_a_peer_replaced_with_a_later_epoch_comes_back(hub: Hub, clone: Clone) -> None:
-    """An older gitmem adopted it: what was there before, what was written since, and the ledger's lines are united."""
+    """What was there before, what was written since, and the ledger's lines are united."""
     clone.exchange()
     before, tip = clone.texts(), clone.tip
     root = clone.git.write([ref.genesis_draft()], None)[-1]

@@ -303,7 +303,7 @@ def test_a_log_that_was_started_on_an_orphan_branch_is_of_the_project(hub: Hub) 
 
 
 def test_a_log_of_the_orphan_branch_alone_is_known_by_its_root(hub: Hub) -> None:
-    """An older gitmem wrote down only the root of the branch that it stood on."""
+    """The clone had only the branch that it stood on."""
     a, b = hub.clone("a"), hub.clone("b")
     git("checkout", "--quiet", "--orphan", "gh-pages", cwd=a.path)
     git("commit", "--quiet", "-m", "Pages", cwd=a.path)

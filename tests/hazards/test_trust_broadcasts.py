@@ -79,7 +79,7 @@ def test_broadcasts_to_who_was_away_wait(hub: Hub) -> None:
         broadcast(f"sig-old{number:09}", f"2026-01-0{number}T00:00:00.000000Z", [], str(number))
         for number in (1, 2)
     ]
-    hub.forge(*old, broadcast("sig-plain0000001", "2026-01-01T00:00:00.000000Z", None, "as 0.1 wrote it"), broadcast("sig-loop00000001", "2026-01-03T00:00:00.000000Z", ["sig-loop00000002"], "3"),
+    hub.forge(*old, broadcast("sig-plain0000001", "2026-01-01T00:00:00.000000Z", None, "without seen"), broadcast("sig-loop00000001", "2026-01-03T00:00:00.000000Z", ["sig-loop00000002"], "3"),
               broadcast("sig-loop00000002", "2026-01-04T00:00:00.000000Z", ["sig-loop00000001", "sig-gone"], "4"))  # fmt: skip
     planck.sync()
     assert own["seen"] == []

@@ -109,7 +109,7 @@ def test_an_agent_with_a_session_elsewhere_needs_no_code(pair: tuple[Hub, Clone,
 
 
 def test_lines_from_before_the_first_session_with_a_code_keep_their_meaning(tmp_path: Path) -> None:
-    """What gitmem 0.1 wrote in the name of an agent has no code."""
+    """What was written before its first session has no code."""
     hub = Hub(tmp_path)
     planck = hub.clone("Planck")
     planck.sync()

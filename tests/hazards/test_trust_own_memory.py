@@ -64,8 +64,7 @@ def test_a_superseded_checkpoint_is_not_the_last_one_but_a_forged_relation_super
 ) -> None:
     first, last = checkpoint(attack), checkpoint(attack)
     forge_checkpoint(attack)
-    attack.forge("relation", "memory", now(2), id="rel-ev0000000001", from_id=first, to_id=last, type="related",
-                 supersedes=True, **own(attack))  # fmt: skip
+    attack.forge("relation", "memory", now(2), id="rel-ev0000000001", from_id=first, to_id=last, type="supersedes", **own(attack))  # fmt: skip
     assert attack.json("mem", "recover")["checkpoint"]["id"] == last
 
     attack.json("mem", "relate", first, "supersedes", last)

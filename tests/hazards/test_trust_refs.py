@@ -203,31 +203,6 @@ def test_a_fresh_clone_of_a_broken_hub_gets_what_stood_below(town: Town, two: tu
     assert a.messages() == c.messages() == {"one", "two", "three", "four"}
 
 
-def test_a_log_that_an_older_gitmem_let_an_epoch_replace_is_restored(
-    town: Town, two: tuple[Peer, Peer]
-) -> None:
-    """As 0.1 left it: the log and the mark of what was published are at the epoch's commit."""
-    a, _ = two
-    oid = town.commit(
-        town.tree(BRANCH, {"format": EPOCH, "signals": None}), "45788d4cd5abb587813b901f8cf28b8f29c15c6f"
-    )
-    town.point(BRANCH, oid)
-    git("fetch", "--quiet", "origin", f"+{BRANCH}:refs/gitmem/remotes/origin/heads/gitmem", cwd=a.path)
-    for ref in ("refs/gitmem/log", "refs/gitmem/published"):
-        git("update-ref", "-m", "sync", ref, oid, cwd=a.path)
-    git("update-ref", "-d", "refs/gitmem/remotes/origin/accepted", cwd=a.path)
-    a.say("written since")
-    refused = a.run("sync")
-    assert refused.code == 4 and "gitmem doctor --fix" in refused.text
-
-    a.run("doctor", "--fix")
-
-    assert a.messages() == {"one", "two", "written since"}
-    assert '"epoch":0' in git("cat-file", "blob", "refs/gitmem/log:format", cwd=a.path)
-    a.sync()
-    assert a.messages() == {"one", "two", "written since"}
-
-
 def test_refs_of_a_fork_that_was_only_fetched_are_not_read(town: Town, two: tuple[Peer, Peer]) -> None:
     """`git fetch alice` publishes nothing of hers under the victim's name."""
     a, _ = two

@@ -321,28 +321,6 @@ def test_the_id_of_a_client_is_never_published(tmp_path: Path, variable: str, st
     assert any(reader.startswith("h-") for reader in readers) is not starts
 
 
-def test_a_session_of_an_older_version_is_resumed_and_gets_the_hash(attack: Attack) -> None:
-    """It stays the same session: the client's id is in its file."""
-    session = "sess-0ld000000001"
-    old = "0190-old-client"
-    clone = (attack.home / ".git" / "gitmem" / "clone").read_text().strip()
-    attack.forge("session", "sessions", session_id=session, event="start", display_name="Bohr", clone_id=clone,
-                 harness_session=old)  # fmt: skip
-    file = attack.home / ".git" / "gitmem" / "sessions" / session
-    file.write_bytes(os.fsencode(str(attack.home)) + b"\0" + old.encode())
-    attack.env = {"CLAUDE_CODE_SESSION_ID": old}
-
-    assert attack.json("whoami")["session_id"] == session
-    assert attack.json("session", "start")["session_id"] == session
-    attack.sync()
-    last = max(
-        (each for each in attack.lines() if each.get("session_id") == session), key=lambda each: each["at"]
-    )
-    assert last["event"] == "change"
-    assert last["harness_session"].startswith("h-")
-    assert attack.json("whoami")["session_id"] == session
-
-
 def test_forged_lines_are_reported(attack: Attack) -> None:
     """In inbox, thread, converged and doctor, in text and as JSON; a peer's own lines are not."""
     session = start_of(attack)["session_id"]

@@ -1,4 +1,4 @@
-"""Lines that wait while a clone is copied, restored or moved, and those that version 0.1 left: each is there exactly once."""
+"""Lines that wait while a clone is copied, restored or moved: each is there exactly once."""
 
 from __future__ import annotations
 

@@ -771,14 +771,14 @@ def test_what_others_superseded_is_counted_and_what_its_author_superseded_is_not
     """The writer of the relation counts: a peer can relate two nodes of one author, or write in the author's name."""
     old, new = desk.write("Floats"), desk.write("Decimals")
     assert "others have hidden" not in of(desk).block
-    raw(desk.store, "relation", id="rel-peer000001", from_id=new, to_id=old, type="related", supersedes=True)
+    raw(desk.store, "relation", id="rel-peer000001", from_id=new, to_id=old, type="supersedes")
     assert of(desk).hidden_by_others == 1
     assert "others have hidden 1 node of it" in of(desk).block
     assert recover.recover(desk.store, desk.caller).hidden_by_others == 1
 
     relations.relate(desk.store, desk.caller, new, "supersedes", old, remove=True)
     assert of(desk).hidden_by_others == 0
-    raw(desk.store, "relation", id="rel-peer000002", from_id=new, to_id=old, type="related", supersedes=True,
+    raw(desk.store, "relation", id="rel-peer000002", from_id=new, to_id=old, type="supersedes",
         after=["rel-peer000001"], at=desk.store.log.clock.tick() + HOUR)  # fmt: skip
     assert ids(of(desk, roster=False))["Discoveries"] == [new]
     assert of(desk).hidden_by_others == 1
@@ -802,7 +802,7 @@ def test_a_checkpoint_that_supersedes_a_note_is_in_it_once(desk: Desk) -> None:
 def test_a_relation_in_the_author_s_name_counts_as_one_of_others(desk: Desk) -> None:
     old, new = desk.write("Floats"), desk.write("Decimals")
     forged = {"sender_identity": desk.caller.reader, "sender_session": desk.caller.session_id}
-    raw(desk.store, "relation", id="rel-peer000001", from_id=new, to_id=old, type="related", supersedes=True,
+    raw(desk.store, "relation", id="rel-peer000001", from_id=new, to_id=old, type="supersedes",
         **forged)  # fmt: skip
 
     assert of(desk).hidden_by_others == 1

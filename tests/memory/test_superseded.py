@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from cli.render.mem import listing as render
-from gitmem import records
 from gitmem.errors import UsageError
 from gitmem.index.index_file import Index
 from gitmem.memory import edit, relations, search, show_node, superseded
@@ -24,7 +23,7 @@ IDS = [f"mem-000{number}" for number in range(6)]
 
 
 def supersedes(number: int, new: str, old: str, **fields: object) -> bytes:
-    given = {"from_id": new, "to_id": old, "type": "related", "supersedes": True, **fields}
+    given = {"from_id": new, "to_id": old, "type": "supersedes", **fields}
     return relation(f"rel-{number:06}", **given)
 
 
@@ -142,17 +141,6 @@ def test_where_nothing_is_superseded_new_nodes_read_no_relations() -> None:
     (plan,) = index.db.execute(f"EXPLAIN QUERY PLAN {superseded._ANY}").fetchall()
     assert "relation_supersedes" in plan[-1]
     index.close()
-
-
-def test_the_field_is_a_flag_that_older_versions_read_as_related(repo: Path) -> None:
-    """0.1 drops a line with an unknown type, so the type is one that it knows."""
-    desk = Desk(repo)
-    old, new = desk.write("tabs"), desk.write("blanks")
-    desk.store.db()
-    _, line = relations.line(desk.store, desk.caller, new, "supersedes", old)
-    record = records.read_kind("relation", line)
-    assert record is not None
-    assert (record["type"], record["supersedes"]) == ("related", True)
 
 
 def test_a_node_supersedes_while_it_is_active_and_the_relation_stands(repo: Path) -> None:

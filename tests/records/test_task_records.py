@@ -72,18 +72,3 @@ def test_an_unknown_word_is_refused_when_written_and_kept_when_read(
     read = records.read(json.dumps(fields, separators=(",", ":")).encode())
     assert read is not None
     assert read.get(field) == value
-
-
-def test_additive_fields_are_ignored_by_readers_of_version_0_1() -> None:
-    """Version 0.1 knows neither the kinds nor the fields: it must find unknown names, never a known one in another form."""
-    known = {
-        "session": {"session_id", "event", "agent_identity", "display_name", "clone_id", "worktree", "wu_id", "initiative_id",
-                    "lane", "client", "workspace_id", "harness_session", "activity", "summary", "clear", "seen", "name_chosen"},
-        "signal": {"delegation_id", "target_role", "resolved_by"},
-    }  # fmt: skip
-    added = {"lifecycle_role", "specialty_profile", "role_alias", "role_pack", "capabilities", "actual_ownership_scope", "model",
-             "branch", "task_id"}  # fmt: skip
-    assert not added & known["session"]
-    assert added | known["session"] | {"schema_version", "mac"} == set(table.FIELDS["session"])
-    assert "task_id" not in table.REQUIRED["signal"]
-    assert not added & set(table.FILLED["session"])

@@ -210,7 +210,7 @@ def test_a_repository_may_keep_the_work_out_of_headlines(desk: Desk) -> None:
 
 @pytest.mark.parametrize("value", ["", "default", "name", "PROMPT", "prompts", None])
 def test_no_word_of_a_prompt_is_told_unless_the_user_says_so(desk: Desk, value: str | None) -> None:
-    """A hook of an older version may have stored one."""
+    """One may have been stored."""
     desk.prompt('{"prompt": "a private matter"}')
     config = ["--unset", "gitmem.headline"] if value is None else ["gitmem.headline", value]
     subprocess.run(["git", "config", *config], cwd=desk.repo, check=True)

@@ -33,7 +33,7 @@ def test_an_agent_gets_the_line_from_an_agent() -> None:
 
 
 def test_who_has_no_richer_name_is_named_by_its_id() -> None:
-    """Without empty quotes; a signal of an older version has the name that its sender had."""
+    """Without empty quotes; a signal without a headline has the name that its sender had."""
     bare = "— from session sess-abcd1234. To reply: gitmem reply sig-abcd1234 - <<'EOF'"
 
     assert line(sender_headline=None, sender_name=None) == bare

@@ -44,7 +44,7 @@ class OwnEntry(NamedTuple):
 
 
 def is_ours(command: str | None) -> bool:
-    """Return whether this or an earlier gitmem has written a command line."""
+    """Return whether a gitmem has written a command line."""
     return command is not None and command.endswith(END) and SCRIPT in command
 
 

@@ -244,8 +244,7 @@ def _supersedes(id: str, older: str, at: int) -> bytes:
             "id": ids.keyed_id("rel", "lumenflow", id, "supersedes", older),
             "from_id": id,
             "to_id": older,
-            "type": "related",
-            "supersedes": True,
+            "type": "supersedes",
             "sender_identity": SENDER,
         },
     )

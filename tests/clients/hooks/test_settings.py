@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -180,19 +179,6 @@ def test_a_part_of_ours_that_the_user_has_as_well_does_not_stay() -> None:
 
     assert any(after.count(part) > 1 for part in record.inserted)
     assert file.remove_from(after, record) == text
-
-
-@pytest.mark.parametrize("text", ["", "{\n}\n", '{"a": 1}', '{"hooks": {"stop": []}}'])
-def test_a_record_of_an_earlier_version_restores_the_bytes(text: str, tmp_path: Path) -> None:
-    """It has spans and no texts; an upgrade must not leave a user with other bytes."""
-    path = tmp_path / "record"
-    file = SettingsFile(CLIENTS["cursor"], "hooks.json", lambda wake: entries(groups=False), str(path))
-    after, record = file.add(text, entries(groups=False))
-    earlier = json.loads(record.encode())
-    del earlier["inserted"]
-    path.write_text(json.dumps(earlier), encoding="utf-8")
-
-    assert file.without_ours(after.encode()) == text.encode()
 
 
 def test_a_handler_of_ours_in_a_foreign_group_goes_alone() -> None:
