@@ -228,9 +228,7 @@ class Environment:
         """Return what shows an answer page by page, if this is a terminal, and the caller wants that."""
         if self.json or not output.is_terminal(sys.stdout):
             return None
-        from . import pager
-
-        return pager.choose(self.store(), self.who(), asked=asked)
+        return output.pager_if_wanted(self.store(), self.who(), asked=asked)
 
     def who(self) -> CallerClaims:
         """Return everything that identifies the caller."""

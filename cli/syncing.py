@@ -28,7 +28,7 @@ def sync_usual(at: OpenedRepo, timeout: float) -> SyncResult:
     repo = at.repo
 
     def meanwhile() -> list[str]:
-        from .render import upkeep  # noqa: F401  (needed in a moment, and the remote takes its time)
+        from .render import repository  # noqa: F401  (needed in a moment, and the remote takes its time)
 
         written, read = external_wals(repo)
         return [*written, *read]

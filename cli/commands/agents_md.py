@@ -7,7 +7,7 @@ import os
 from gitmem.errors import UsageError
 
 from ..environment import Environment
-from ..render import hooks, output
+from ..render import output, repository
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def agents_md(
     if not wanted:
         found = operation.show()
         if at.json:
-            output.answer(True, found, hooks.block)
+            output.answer(True, found, repository.agents_md_block)
         else:  # the lines alone, so that they can be piped into a file
             output.write_lines([str(found.text).rstrip("\n")])
         return 0
@@ -58,7 +58,7 @@ def agents_md(
         path, named = os.path.join(at.folder, file), file
         operation.refuse_outside(path, _worktree(at), writes=write)
     found = wanted[0](path, named, typed=file is not None)
-    output.answer(at.json, found, hooks.block)
+    output.answer(at.json, found, repository.agents_md_block)
     return int(check and found.state != "current")
 
 

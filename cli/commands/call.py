@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..environment import Environment, variable
-from ..render import calls as render
 from ..render import output
+from ..render import tasks as render
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def call(
             "--cancel-on-timeout": cancel_on_timeout, "--once": once, "--again": again, "--allow-secret": allow_secret,
         }  # fmt: skip
         shown.next = [command("gitmem", "call", agent, text, *words(given))]
-        output.answer(at.json, shown, render.previewed)
+        output.answer(at.json, shown, render.call_previewed)
         return 0
     with contextlib.ExitStack() as stack:
         options["stop"] = stack.enter_context(WatchEnded())
@@ -158,7 +158,7 @@ def seconds(typed: str | None) -> float | None:
 
 def _answer(at: Environment, found: CallResult, *, is_waiting: bool = True) -> int:
     """Print a result and return the exit status."""
-    output.answer(at.json, found, render.result)
+    output.answer(at.json, found, render.call_result)
     if found.is_done or not is_waiting:
         return 0
     return TIMED_OUT if found.timed_out else 1

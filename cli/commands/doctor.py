@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import driver
 from ..environment import Environment
-from ..render import output, upkeep
+from ..render import output, repository
 from .hooks import client_folders, git_hooks, install_gate, program
 
 TYPE_CHECKING = False
@@ -67,5 +67,5 @@ def doctor(
     store, installed = at.store(), LocalInstallation(at)
     store.progress = output.progress(progress)
     report = operation.fix(store, installed) if fix else operation.examine(store, installed)
-    output.answer(at.json, report, upkeep.doctor)
+    output.answer(at.json, report, repository.doctor)
     return report.status

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from .. import shared_options as shared
 from ..environment import Environment
-from ..render import handoffs as render
 from ..render import output
+from ..render import tasks as render
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,4 +44,4 @@ def handoff(
         dry_run=dry_run,
         allow_secret=allow_secret,
     )
-    output.answer(at.json, made, render.given, only=[made.task["task_id"]] if quiet else None)
+    output.answer(at.json, made, render.handoff_given, only=[made.task["task_id"]] if quiet else None)

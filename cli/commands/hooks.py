@@ -8,8 +8,8 @@ from gitmem.errors import GitmemError, UsageError
 
 from ..driver import script
 from ..environment import Environment
-from ..render import hooks as render
 from ..render import output
+from ..render import repository as render
 from ..wal_folders import user_state
 
 TYPE_CHECKING = False
@@ -82,7 +82,7 @@ def status(at: Environment) -> int:
     from gitmem.clients.hooks import status as operation
 
     found = operation.read_status(client_folders(at), *git_hooks(at))
-    output.answer(at.json, found, render.status)
+    output.answer(at.json, found, render.hooks_status)
     return found.status
 
 
@@ -91,7 +91,7 @@ def test(at: Environment, client: InstalledOption = None) -> int:  # noqa: PT028
     from gitmem.clients.hooks import hook_test as operation
 
     found = operation.run(client_folders(at), client or ["all-found"], dict(os.environ), program())
-    output.answer(at.json, found, render.tried)
+    output.answer(at.json, found, render.hooks_tried)
     return found.status
 
 

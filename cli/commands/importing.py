@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..environment import Environment
-from ..render import output, upkeep
+from ..render import output, repository
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,4 +39,4 @@ def lumenflow(
         allow_secret=allow_secret,
         typed=folder,
     )
-    output.answer(at.json, found, upkeep.imported)
+    output.answer(at.json, found, repository.imported)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..driver import installer, program
 from ..environment import Environment
-from ..render import output, upkeep
+from ..render import output, repository
 from ..syncing import TIMEOUT, is_agent
 from ..values import duration
 
@@ -51,7 +51,7 @@ def init(
         changed = _unique([*installer.set_autosync(store.repo, None), *installer.uninstall(store.repo)])
         syncs.switch(store.repo, False)
         left = operation.uninstall(store)
-        lines = upkeep.uninstalled(left, changed)
+        lines = repository.uninstalled(left, changed)
         output.answer_values(at.json, {**left.as_json(), "changed": changed}, lines, left.next)
         return
     merger = program()
@@ -75,7 +75,7 @@ def init(
             "`git config gitmem.claims publish` also shares which tracked files your agents edit, as claims that stop nobody."
         )
     values = {**found.as_json(), "program": merger, "changed": changed}
-    output.answer_values(at.json, values, upkeep.init(found, merger, changed), found.next)
+    output.answer_values(at.json, values, repository.init(found, merger, changed), found.next)
 
 
 def _unique(paths: list[str]) -> list[str]:

@@ -29,7 +29,7 @@ def overlap(
     """List branches and worktrees that change the same files; exit with 1 if two of them conflict."""
     from gitmem.history import overlap as overlaps
 
-    from ..render import overlap as render
+    from ..render import claims as render
 
     found = overlaps.overlap(at.store(), branch, notify=at.caller() if notify else None)
     output.answer(at.json, found, render.overlap)

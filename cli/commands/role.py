@@ -14,9 +14,9 @@ def listing(at: Environment) -> None:
     """List the roles, who holds them, and the names that mean them."""
     from gitmem.sessions import role_list
 
-    from ..render import roles
+    from ..render import sessions
 
-    output.answer(at.json, role_list.listing(at.store()), roles.listing)
+    output.answer(at.json, role_list.listing(at.store()), sessions.roles)
 
 
 def show(
@@ -26,17 +26,17 @@ def show(
     """Show what a role or alias means, and who holds it."""
     from gitmem.sessions import role_list
 
-    from ..render import roles
+    from ..render import sessions
 
-    output.answer(at.json, role_list.show(at.store(), role), roles.shown)
+    output.answer(at.json, role_list.show(at.store(), role), sessions.role)
 
 
 def check(at: Environment) -> int:
     """Check `.gitmem/roles.toml`, the agent files of clients, and the roles of sessions; exit with 1 for a finding."""
     from gitmem.sessions import role_list
 
-    from ..render import roles
+    from ..render import sessions
 
     found = role_list.check(at.store())
-    output.answer(at.json, found, roles.checked)
+    output.answer(at.json, found, sessions.role_checked)
     return 1 if found.problems or found.unknown else 0

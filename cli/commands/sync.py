@@ -67,8 +67,8 @@ def sync(
         from gitmem.sync import consent_messages
 
         consent_messages.reword_for_agent(synced)
-    from ..render import upkeep
+    from ..render import repository
 
     if at.json or synced.status or not quiet:
-        output.answer(at.json, synced, upkeep.sync)
+        output.answer(at.json, synced, repository.sync)
     return int(synced.status)

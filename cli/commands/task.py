@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..environment import Environment
-from ..render import output, task_launches, task_views
+from ..render import output
 from ..render import tasks as render
 
 TYPE_CHECKING = False
@@ -78,7 +78,7 @@ def _stuck(at: Environment, mine: bool, is_restricted: bool, wu: str | None, lim
     found = tasks.find(at.store(), caller if mine else None, wu=wu, limit=limit)
     if caller is not None:
         escalate.escalate(at.store(), caller, found)
-    output.answer(at.json, found, task_views.stuck)
+    output.answer(at.json, found, render.stuck)
 
 
 def show(at: Environment, id: TaskId) -> None:
@@ -106,7 +106,7 @@ def verify(
 
     path = at.paths([brief])[0] if brief is not None else None
     found = briefs.verify(at.store(), id, path)
-    output.answer(at.json, found, task_launches.brief)
+    output.answer(at.json, found, render.brief)
     return VERIFIED[found.status]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..environment import Environment
 from ..render import output
-from ..render import task_launches as render
+from ..render import tasks as render
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -39,7 +39,7 @@ def view(
     """Write a page with the timeline of all agents, what is open, the memory and figures, for a browser."""
     from gitmem.page import view as pages
 
-    from ..render import pages as render
+    from ..render import repository as render
     from ..values import parse_moment
 
     moment = parse_moment(since) if since is not None else None
@@ -92,7 +92,7 @@ def stats(at: Environment, since: Since = None, wu: Wu = None, agent: OnlyAgent 
     """Show signals a day, how long answers and agreements take, what is unread, and how tasks end."""
     from gitmem.history import figures
 
-    from ..render import pages as render
+    from ..render import repository as render
     from ..values import parse_moment
 
     moment = parse_moment(since) if since is not None else None

@@ -25,7 +25,7 @@ def why(
     from gitmem.history import why as operation
 
     from .. import after_command
-    from ..render import why as render
+    from ..render import claims as render
 
     is_early = after_command.look_before_answer(at)
     found = operation.why(at.store(), target, folder=at.folder, inferred=not no_inferred, is_early=is_early)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitmem.clients.hooks.events import EDIT, START, STOP
 
-from ..render.as_json import encode
+from ..render.output import encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from ..render import calls as render
+from ..render import tasks as render
 from ..values import own_task
 from . import tool_results
 from .calls import Ctx, Name, ToolCalls
@@ -61,7 +61,7 @@ class CallTools(ToolCalls):
             if wait_seconds:
                 found = await self._wait(ctx, found, wait_seconds)
             peers = any(each.message or each.error for each in found.results)
-            answer = tool_results.of(found, render.result(found), peers=peers, is_framed=True)
+            answer = tool_results.of(found, render.call_result(found), peers=peers, is_framed=True)
             return await self._session.run(partial(tool_results.with_notice, answer=answer))
         except Exception as error:
             return tool_results.of_error(error, "call")

@@ -12,7 +12,7 @@ from gitmem.text.shell_quote import command
 
 from .. import after_command, values
 from .. import shared_options as shared
-from ..render import claims, overlap, why
+from ..render import claims
 from . import tool_results
 from .calls import Ctx, ToolCalls, Words, Wu
 
@@ -92,7 +92,7 @@ class ClaimTools(ToolCalls):
 
             found = overlaps.overlap(at.store(), branch or None)
             return tool_results.of(
-                found, overlap.overlap(found), peers=bool(found.overlaps), whole="gitmem overlap"
+                found, claims.overlap(found), peers=bool(found.overlaps), whole="gitmem overlap"
             )
 
         return await self._do(ctx, "overlap", job)
@@ -106,7 +106,7 @@ class ClaimTools(ToolCalls):
             is_early = after_command.look_before_answer(at)
             found = operation.why(at.store(), target, folder=at.folder, is_early=is_early)
             return tool_results.of(
-                found, why.why(found), peers=bool(found.commits), whole=command("gitmem", "why", target)
+                found, claims.why(found), peers=bool(found.commits), whole=command("gitmem", "why", target)
             )
 
         return await self._do(ctx, "why", job)

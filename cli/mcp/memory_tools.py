@@ -8,7 +8,7 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from .. import shared_options as shared
-from ..render.mem import listing, nodes
+from ..render import memory
 from . import tool_results
 from .calls import Ctx, ToolCalls, Words
 from .mcp_session import CallEnvironment
@@ -43,7 +43,7 @@ class MemoryTools(ToolCalls):
                 paths=at.paths(paths), priority=priority or None, lifecycle=lifecycle or None,
                 supersedes=supersedes,
             )  # fmt: skip
-            return tool_results.of(created, nodes.created(created))
+            return tool_results.of(created, memory.created(created))
 
         return await self._do(ctx, "mem_create", job)
 
@@ -66,7 +66,7 @@ class MemoryTools(ToolCalls):
                 at.store(), query, wu=wu or None, tags=tags, limit=limit,
                 private_of=lambda: self._session.reader(at),
             )  # fmt: skip
-            return tool_results.of(found, listing.matching(found), peers=bool(found.hits))
+            return tool_results.of(found, memory.matching(found), peers=bool(found.hits))
 
         return await self._do(ctx, "mem_search", job)
 
@@ -95,7 +95,7 @@ class MemoryTools(ToolCalls):
             from gitmem.memory import recover
 
             found = recover.recover(at.store(), self._session.caller(at), wu=wu or None)
-            return tool_results.of(found, nodes.block(found), peers=True, most=None)
+            return tool_results.of(found, memory.block(found), peers=True, most=None)
 
         return await self._do(ctx, "mem_recover", job)
 
@@ -118,7 +118,7 @@ class MemoryTools(ToolCalls):
                 at.store(), self._session.caller(at), note, progress=progress or None,
                 next_steps=next_steps or None, wu=wu or None, metadata=metadata, done=done,
             )  # fmt: skip
-            return tool_results.of(created, nodes.checkpointed(created))
+            return tool_results.of(created, memory.checkpointed(created))
 
         return await self._do(ctx, "mem_checkpoint", job)
 
@@ -134,6 +134,6 @@ class MemoryTools(ToolCalls):
             from gitmem.tasks import ready_tasks
 
             found = ready_tasks.ready_work(at.store(), self._session.reader(at), wu or None, limit=limit)
-            return tool_results.of(found, listing.ready(found), peers=True)
+            return tool_results.of(found, memory.ready(found), peers=True)
 
         return await self._do(ctx, "mem_ready", job)

@@ -12,8 +12,7 @@ from gitmem.text.sanitize import sanitize_for_model
 from gitmem.text.shell_quote import command
 
 from .. import shared_options as shared
-from ..render import signals
-from ..render.mem import knowledge, listing, nodes, upkeep
+from ..render import memory, signals
 from . import tool_results
 from .calls import Ctx, ToolCalls, Words, Wu
 from .mcp_session import CallEnvironment
@@ -49,7 +48,7 @@ class NodeTools(ToolCalls):
 
             found = show_node.show(at.store(), id, private_of=lambda: self._session.reader(at))
             whole = command("gitmem", "mem", "show", found.node.id)
-            return tool_results.of(found, listing.shown(found), peers=True, whole=whole)
+            return tool_results.of(found, memory.shown(found), peers=True, whole=whole)
 
         return await self._do(ctx, "mem_show", job)
 
@@ -83,7 +82,7 @@ class NodeTools(ToolCalls):
             changed = edit.change(
                 at.store(), self._session.caller(at), ids, verified=verified, clear=empty, **options
             )
-            return tool_results.of(changed, nodes.changed(changed))
+            return tool_results.of(changed, memory.changed(changed))
 
         return await self._do(ctx, "mem_update", job)
 
@@ -102,7 +101,7 @@ class NodeTools(ToolCalls):
             found = promote.promote(
                 at.store(), self._session.caller(at), node=id or None, wu=wu or None, tag=tag
             )
-            return tool_results.of(found, knowledge.promoted(found), peers=True)
+            return tool_results.of(found, memory.promoted(found), peers=True)
 
         return await self._do(ctx, "mem_promote", job)
 
@@ -113,7 +112,7 @@ class NodeTools(ToolCalls):
             from gitmem.memory import delete
 
             deleted = delete.delete(at.store(), self._session.caller(at), ids, reason=reason or None)
-            return tool_results.of(deleted, upkeep.deleted(deleted))
+            return tool_results.of(deleted, memory.deleted(deleted))
 
         return await self._do(ctx, "mem_delete", job)
 

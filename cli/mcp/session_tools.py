@@ -10,7 +10,7 @@ from pydantic import Field
 from gitmem.errors import UsageError
 
 from .. import shared_options as shared
-from ..render import roles, sessions
+from ..render import sessions
 from . import tool_results
 from .calls import Ctx, ToolCalls, Words
 from .mcp_session import CallEnvironment
@@ -71,8 +71,8 @@ class SessionTools(ToolCalls):
 
             if not role:
                 found = role_list.listing(at.store())
-                return tool_results.of(found, roles.listing(found))
+                return tool_results.of(found, sessions.roles(found))
             shown = role_list.show(at.store(), role)
-            return tool_results.of(shown, roles.shown(shown))
+            return tool_results.of(shown, sessions.role(shown))
 
         return await self._do(ctx, "role", job)

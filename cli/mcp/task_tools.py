@@ -12,7 +12,7 @@ from gitmem.text.shell_quote import command
 
 from .. import remote_sends
 from .. import shared_options as shared
-from ..render import handoffs, task_views
+from ..render import tasks
 from ..render import tasks as render
 from ..values import duration, own_task
 from . import tool_results
@@ -115,7 +115,7 @@ class TaskTools(ToolCalls):
 
             store, caller = at.store(), self._session.caller(at)
             made = give.hand_over(store, caller, to, message or None, wu=wu or None, dry_run=dry_run)
-            return tool_results.of(made, handoffs.given(made), peers=bool(made.handoff.threads))
+            return tool_results.of(made, tasks.handoff_given(made), peers=bool(made.handoff.threads))
 
         return await self._do(ctx, "handoff", job)
 
@@ -140,7 +140,7 @@ class TaskTools(ToolCalls):
         escalate.escalate(at.store(), self._session.caller(at), found)
         every = command("gitmem", "task", "list", "--stuck", *(["--wu", wu] if wu else []),
                         "--limit", str(len(found.stuck) + found.more))  # fmt: skip
-        lines = task_views.stuck(found)
+        lines = tasks.stuck(found)
         return tool_results.of(found, lines, peers=bool(found.stuck), whole=every, is_part=found.more > 0)
 
     def _show(self, at: CallEnvironment, id: str) -> CallToolResult:

@@ -20,7 +20,7 @@ from gitmem.text.shell_quote import command
 
 from .. import shared_options as shared
 from ..commands.signal import lines_of, where_waiting
-from ..render import output, sessions, signals, upkeep
+from ..render import output, repository, sessions, signals
 from ..values import parse_moment
 from . import tool_results
 from .calls import Ctx, ToolCalls, Words, Wu, with_signal_options
@@ -268,7 +268,7 @@ async def exchange(session: McpSession, network: Worker, ctx: Ctx, remotes: Sequ
             consent_messages.reword_for_agent(synced)
             answer = tool_results.of(
                 synced,
-                upkeep.sync(synced),
+                repository.sync(synced),
                 peers=any(each.records for each in synced.remotes),
                 whole="gitmem doctor",
             )

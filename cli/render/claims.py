@@ -1,9 +1,10 @@
-"""Claims on paths as text."""
+"""Claims, branches that change the same files, and the origin of lines as text."""
 
 from __future__ import annotations
 
 from . import output
-from .text import SEPARATOR
+from .output import paint
+from .text import SEPARATOR, format_ago, minute, plain, plural, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
         EditRow,
     )
     from gitmem.claims.claim_guard import Guard
+    from gitmem.history.overlap import Overlap, Overlaps, Side
+    from gitmem.history.why import AgreedThread, KnownNode, MakerRow, Story, TaskAnswer, Why
+
 
 PATHS_SHOWN, GUARDED_SHOWN = 3, 20
 
@@ -98,12 +102,175 @@ def _rows(word: str, found: Sequence[ClaimRow]) -> list[str]:
     return [*(f"  {word}{row(each)}" for each in found[:GUARDED_SHOWN]), *more]
 
 
-def minute(until: str | None) -> str:
-    """Return a time as date and minute, in UTC."""
-    return f"{until[:10]} {until[11:16]} UTC" if until else ""
-
-
 def _paths(paths: list[str], further: int = 0) -> str:
     left = max(0, len(paths) - PATHS_SHOWN) + further
     more = f" and {left} more" if left else ""
     return ", ".join(paths[:PATHS_SHOWN]) + more
+
+
+PAIRS_SHOWN = 20
+FILES_SHOWN = 3
+STATES = {True: "conflict", None: "unknown", False: "clean"}
+
+
+def overlap(found: Overlaps) -> list[str]:
+    """Return a line for each pair, those that conflict first, and how many were told."""
+    shown = found.overlaps[:PAIRS_SHOWN]
+    rows = [("MERGE", "BRANCHES", "", "FILES"), *map(_row, shown)] if shown else []
+    lines = table(rows, shortened=(3,), painted=lambda row, _, cell: cell if row else paint(cell, "head"))
+    more = len(found.overlaps) - len(shown) + found.more
+    listed = f"; --json has {len(found.overlaps)}" if len(found.overlaps) > len(shown) else ""
+    lines += [f"{plural(more, 'more pair')} not shown{listed}"] if more else []
+    lines.append(_summary(found))
+    if found.sent:
+        lines.append(f"told by {plural(len(found.sent), 'signal')}: {', '.join(found.sent)}")
+    return [*lines, *map(plain, found.warnings)]
+
+
+def _summary(found: Overlaps) -> str:
+    """Return a sentence about all pairs."""
+    branches = f"{found.compared} branches"
+    if found.compared < 2:
+        only = "One branch has" if found.compared else "No branch has"
+        return f"{only} recent commits, a session or uncommitted files: nothing to compare"
+    if not found.overlaps:
+        return f"No two of {branches} change the same file"
+    pairs = plural(len(found.overlaps) + found.more, "pair")
+    return f"{branches}: {pairs} with the same files, {found.conflicts} in conflict"
+
+
+def _row(each: Overlap) -> tuple[str, ...]:
+    files = each.conflicting or each.files
+    count = len(files) + (each.more_conflicting if each.conflicting else each.more)
+    rest = f" and {count - FILES_SHOWN} more" if count > FILES_SHOWN else ""
+    note = "" if each.conflicting or not each.uncommitted else " (uncommitted)"
+    one, other = map(_side, each.sides)
+    return STATES[each.conflicts], one, other, plain(", ".join(files[:FILES_SHOWN])) + rest + note
+
+
+def _side(side: Side) -> str:
+    names = f" ({', '.join(side.sessions)})" if side.sessions else ""
+    return plain(f"{side.branch}{names}")
+
+
+SHORT = 12
+RANGES_SHOWN = 4
+HOLDS = "holds"
+REWRITTEN = {
+    "amend": "amended",
+    "apply": "applied",
+    "cherry-pick": "cherry-picked",
+    "commit": "committed",
+    "merge": "merged",
+    "rebase": "rebased",
+    "revert": "reverted",
+    "rewrite": "rewritten",
+    "squash": "squashed",
+}  # what the actions of records mean for who only rewrote a commit
+
+
+def why(found: Why) -> list[str]:
+    """Return the commits behind lines, each with what is known of it."""
+    lines: list[str] = []
+    for each in found.commits:
+        lines += [*([""] if lines else []), *_story(each)]
+    if found.more:
+        lines.append(f"{plural(found.more, 'more commit')} not shown; ask about fewer lines")
+    return [*lines, *(f"note: {plain(each)}" for each in found.remarks)]
+
+
+def _story(each: Story) -> list[str]:
+    head = f"{paint(each.commit[:SHORT], 'head')} {plain(each.subject)}"
+    where = f"{_ranges(each)}, " if each.lines else ""
+    lines = [head, f"  {where}{plain(each.author)}, {format_ago(each.committed_at)}", f"  {_who(each)}"]
+    if len(each.paths) > 1:
+        lines.append(f"  then named {plain(each.paths[1])}")
+    if each.task is not None:
+        lines.append(
+            f"  task {each.task.task_id} ({plain(each.task.state)}): {plain(each.task.title) or 'not here'}"
+        )
+    if each.wu_id:
+        lines.append(f"  work unit {plain(each.wu_id)}")
+    lines += [f"  {_thread(thread)}" for thread in each.threads]
+    lines += [f"  {_node(node)}" for node in each.nodes]
+    if each.now:
+        lines.append(f"  {paint('no longer as it was', 'bad')}: {plain('; '.join(each.now))}")
+    elif _holds(each):
+        lines.append("  still holds")
+    return lines
+
+
+def _holds(each: Story) -> bool:
+    """Return whether something was agreed or known when a commit was made, and nothing shown about it has changed."""
+    agreed = any(one.agreed_then for one in each.threads)
+    agreed = agreed and not any(one.rejected or one.replaced for one in each.threads)
+    known = any(one.known_then for one in each.nodes)
+    return (agreed or known) and all(one.now == HOLDS for one in each.nodes)
+
+
+def _who(each: Story) -> str:
+    if not each.made_by:
+        text = f"no record of a session: made by {plain(each.author)}, or by a session that no record links to it"
+        if each.possible:
+            names = ", ".join(plain(one.name) for one in each.possible)
+            text += f"; perhaps by {names}, who had claimed the file then (inferred)"
+    else:
+        text = f"made by {' and '.join(map(_maker, each.made_by))}"
+        text += "" if each.is_whole else "; no record of who made the rest"
+    if each.rewritten_by:
+        text += f"; {', '.join(f'{REWRITTEN.get(one.action, one.action)} by {_maker(one)}' for one in each.rewritten_by)}"
+    return text
+
+
+def _maker(each: MakerRow) -> str:
+    role = f", {plain(each.role)}" if each.role else ""
+    notes = [f"{plain(each.agent)}{role}"]
+    if each.inferred:
+        notes.append("inferred")
+    if not each.here:
+        notes.append("as another clone says")
+    return f"{plain(each.name)} ({'; '.join(notes)})"
+
+
+def _thread(each: AgreedThread) -> str:
+    proposed = (
+        " / ".join(
+            f"{plain(one.by_name or one.by)} proposed {one.signal_id}: {plain(one.text)}"
+            for one in each.in_force
+        )
+        or "nothing is in force, all was withdrawn"
+    )
+    asked = f"{'agreed' if each.agreed_on else 'asked'} in {each.thread_id}: {proposed}"
+    stand = [
+        f"{word} {', '.join(map(plain, names))}"
+        for word, names in (
+            ("agreed:", each.agreed),
+            ("rejected:", each.rejected),
+            ("no answer:", each.pending),
+        )
+        if names
+    ]
+    stand += map(_answer, each.answers)
+    return f"{asked} ({'; '.join(stand)})" if stand else asked
+
+
+def _answer(each: TaskAnswer) -> str:
+    ago = format_ago(each.at)
+    if each.state == "rejected":
+        return f"rejected by {plain(each.name)} {ago}"
+    state = "" if each.state == "working" else f", {plain(each.state)}"
+    return f"taken by {plain(each.name)}{state} {ago}"
+
+
+def _node(each: KnownNode) -> str:
+    when = "known then" if each.known_then else "since"
+    state = "" if each.now == HOLDS else f" [{plain(each.now)}]"
+    return f"{when}: {each.id} {plain(each.type)} {plain(each.text)}{state}"
+
+
+def _ranges(each: Story) -> str:
+    """Return the numbers of lines, such as `lines 3-5, 9`."""
+    shown = [str(first) if first == last else f"{first}-{last}" for first, last in each.lines[:RANGES_SHOWN]]
+    more = len(each.lines) - len(shown)
+    rest = f" and {more} more" if more else ""
+    return f"{'line' if each.line_count == 1 else 'lines'} {', '.join(shown)}{rest}"

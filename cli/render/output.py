@@ -5,19 +5,30 @@ from __future__ import annotations
 import os
 import sys
 
+try:
+    from _json import encode_basestring as _quote
+except ImportError:  # not CPython
+    from json.encoder import encode_basestring as _quote
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Callable, Mapping, Sequence
     from typing import BinaryIO, TextIO, TypeVar
 
+    from gitmem.agents.caller import CallerClaims
     from gitmem.outcome import Outcome
+    from gitmem.store import Store
 
-    from .progress import Progress
-    from .terminal import Terminal
+    from .terminal import Progress, Terminal
 
     Answer = TypeVar("Answer", bound=Outcome)
 
 NEXT_MAX = 3
+PAGER_SETTING = "gitmem.pager"
+TRUE = ("true", "yes", "on", "1")
+NO_PAGER = ("", "cat")  # as for git
+CANNOT_RUN = (126, 127)  # exit statuses of the shell: not executable, not found
 
 
 class _Screen:
@@ -85,8 +96,6 @@ def _with_notice(values: Mapping[str, object]) -> Mapping[str, object]:
 
 def write_json(values: Mapping[str, object]) -> bool:
     """Print one line of JSON, see `write`."""
-    from .as_json import as_json
-
     return write(as_json(values))
 
 
@@ -315,7 +324,7 @@ def progress(asked: bool = False) -> Progress | None:
     on_terminal = is_terminal(sys.stderr)
     if sys.stderr is None or _state["for_models"] or not (on_terminal or asked):
         return None
-    from .progress import Progress, delay
+    from .terminal import Progress, delay
 
     if _Screen.progress is None:
         _Screen.progress = Progress(sys.stderr, rewrites=on_terminal, after=delay(_Screen.variables or {}))
@@ -330,3 +339,96 @@ def _redirect_to_null() -> None:
         os.close(null)
     except (OSError, ValueError, AttributeError):
         return
+
+
+def as_json(value: object) -> str:
+    """Return a value as JSON on one line; characters that could do harm where it is shown are escaped."""
+    from gitmem.text.sanitize import sanitize_json
+
+    return sanitize_json(encode(value))
+
+
+def encode(value: object) -> str:
+    """Return a value as JSON on one line, not yet sanitized."""
+    if isinstance(value, str):
+        return _quote(value)
+    if value is None:
+        return "null"
+    if value is True:
+        return "true"
+    if value is False:
+        return "false"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_quote(str(key))}: {encode(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(encode(item) for item in value) + "]"
+    if isinstance(value, (int, float)):
+        return repr(value)
+    as_value = getattr(value, "as_json", None)
+    if as_value is None:
+        raise TypeError(f"{type(value).__name__} has no JSON form")
+    return encode(as_value())
+
+
+def pager_if_wanted(store: Store, caller: CallerClaims, *, asked: bool) -> Callable[[str], bool] | None:
+    """Return `page` if the option or the setting asks for it, else None.
+
+    The setting is for people: agents run in terminals, too, and would wait for the pager's end.
+    """
+    is_agent = caller.session or caller.client_session or caller.client is not None
+    is_on = asked or (not is_agent and store.settings().get(PAGER_SETTING, "").lower() in TRUE)
+    return show_in_pager if is_on else None
+
+
+def show_in_pager(text: str) -> bool:
+    """Show text in the pager; print it if there is none, or if it cannot be run. Return False if nobody reads it."""
+    end_progress()
+    command = users_pager()
+    if command in NO_PAGER:
+        return write(text)
+    import subprocess
+
+    environment = {"LESS": "FRX", "LV": "-c", **os.environ}  # as git: end with the text, show colours
+    try:
+        child = subprocess.Popen(command, shell=True, stdin=subprocess.PIPE, env=environment)  # noqa: S602  (the user's own command line, as git runs it)
+    except OSError:
+        return write(text)
+    _feed_pager(child, text)
+    if _status_of_pager(child) in CANNOT_RUN:
+        note([f"Cannot run the pager: {command}; the answer is printed without it."])
+        return write(text)
+    return True
+
+
+def users_pager() -> str:
+    """Return what git would run: GIT_PAGER, `core.pager` of the user or the system, PAGER, or git's default.
+
+    git is asked in the root folder: the configuration of a repository does not count, because it may come with a copy
+    that somebody else has made.
+    """
+    from gitmem.git import run as git
+
+    found = git.run("", ["var", "GIT_PAGER"], cwd=os.path.abspath(os.sep), check=False)
+    return found.out.decode("utf-8", "surrogateescape").strip() if found.code == 0 else ""
+
+
+def _feed_pager(child: subprocess.Popen[bytes], text: str) -> None:
+    """Write text to the pager. Its reader may end it before all is read."""
+    assert child.stdin is not None
+    try:
+        child.stdin.write((text + "\n").encode("utf-8", "backslashreplace"))
+        child.stdin.close()
+    except (OSError, KeyboardInterrupt):
+        try:
+            child.stdin.close()
+        except OSError:
+            return
+
+
+def _status_of_pager(child: subprocess.Popen[bytes]) -> int:
+    """Wait for the pager. Ctrl-C is for the pager alone while it runs."""
+    while True:
+        try:
+            return child.wait()
+        except KeyboardInterrupt:
+            continue

@@ -309,7 +309,7 @@ def watched_event(fields: ShownSignal, of: WatchOwner) -> str:
     """Return a signal that a watch shows, as one line of JSON."""
     from gitmem.signals import watch
 
-    from .as_json import as_json
+    from .output import as_json
 
     reader = None if of.peek else of.reader
     known = {key: value for key, value in fields.items() if key not in ("event", "reader", "next")}

@@ -1,24 +1,156 @@
-"""Tasks as text."""
+"""Tasks, launches, trees, handoffs and results of calls as text."""
 
 from __future__ import annotations
 
 from gitmem.roles import mismatch
 
-from . import handoffs
-from .claims import minute
-from .output import paint, program
-from .sessions import plain
-from .task_launches import attempt
-from .text import SEPARATOR, format_ago, plural, quote_lines, sender_text, table
+from .output import paint, program, sanitize
+from .text import SEPARATOR, format_ago, minute, plain, plural, quote_lines, sender_text, span, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitmem.handoffs.content import HandoffContent
+    from collections.abc import Mapping, Sequence
+
+    from gitmem.handoffs.content import Checkpoint, HandoffContent, LeftOut
+    from gitmem.handoffs.give import NewHandoff
+    from gitmem.invocation.bundle_content import Transfer
+    from gitmem.invocation.call_result import AgentResult, CallResult
+    from gitmem.invocation.preview import CallPreview, PreviewedAgent
     from gitmem.invocation.received import Received
     from gitmem.records.shown_types import ShownTaskEvent
     from gitmem.tasks.append import TaskChange
+    from gitmem.tasks.brief import BriefCheck
+    from gitmem.tasks.launch import Launched
+    from gitmem.tasks.launches import LaunchReceipt
     from gitmem.tasks.new_task import NewTask
+    from gitmem.tasks.stuck import StuckPage
     from gitmem.tasks.task_list import TaskDetail, TaskPage, TaskRow
+    from gitmem.tasks.task_stats import Durations, TaskStats
+    from gitmem.tasks.task_tree import TaskTree, TreeRow
+
+
+def attempt(found: LaunchReceipt) -> list[str]:
+    """Return what is said of an attempt beside its task: number and label, wave, and where it works."""
+    number = f"attempt {found.attempt_number}" if found.attempt_number is not None else "attempt"
+    parts = [
+        f"{number} ({found.attempt})" if found.attempt else number,
+        f"wave {found.wave}" if found.wave else None,
+        f"branch {found.branch}" if found.branch else None,
+        f"worktree {found.worktree}" if found.worktree else None,
+    ]
+    return [part for part in parts if part]
+
+
+def launched(found: Launched) -> list[str]:
+    """Return a recorded launch: which attempt it is, where, and in which role."""
+    numbered = attempt(found)
+    if found.initiative_id:
+        numbered[0] += f" of {found.initiative_id}"
+    what = "relaunched" if found.relaunch_reason else "launched"
+    parts = [
+        found.task_id, what, *numbered, found.wu_id, found.lane, found.claimed_mode, found.client, found.requested_model,
+        found.handoff_path,
+    ]  # fmt: skip
+    asked, last = mismatch.role_text(found.requested_role), mismatch.role_text(found.last_actual_role)
+    actual = mismatch.role_text(found.actual_role)
+    roles = [
+        f"asked for {asked}" if asked else None,
+        f"starts as {actual}" if actual else None,
+        f"the last worker was {last}" if last else None,
+    ]
+    lines = [SEPARATOR.join(filter(None, parts)), SEPARATOR.join(filter(None, roles))]
+    if found.role_mismatch:
+        lines.append(f"mismatch: asked for {asked}, starts as {actual}")
+    return [plain(line) for line in [*lines, *(f"note: {each}" for each in found.warnings)] if line]
+
+
+def brief(found: BriefCheck) -> list[str]:
+    """Return whether a brief is the attested one, and what was attested."""
+    size = plural(found.attested_length, "byte") if found.attested_length is not None else None
+    via = f"with {found.attested_client}" if found.attested_client else None
+    attested = [f"attested {format_ago(found.attested_at)}", via, size, f"SHA-256 {found.attested_sha256}"]
+    lines = [
+        plain(SEPARATOR.join((found.task_id, found.path, found.status))),
+        plain(SEPARATOR.join(filter(None, attested))),
+    ]
+    return [*lines, *([plain(f"note: {found.sentence}")] if found.sentence else [])]
+
+
+SHOWN = 10  # of each kind
+PATHS_SHOWN = 3
+
+
+def handoff_given(found: NewHandoff) -> list[str]:
+    """Return a new handoff: to whom, what it has, and what it leaves out."""
+    told = f"told {', '.join(found.signaled[:3])}" if found.signal_id else ""
+    parts = [
+        found.task["task_id"] if found.recorded else "not written",
+        f"from {found.task.get('sender_name') or found.task['sender_identity']}",
+        f"to {found.to}",
+        found.task.get("wu_id"),
+        told,
+        f"waits until {minute(found.until)}" if found.until else "",
+        plural(found.bytes, "byte"),
+    ]
+    lines = [plain(SEPARATOR.join(str(each) for each in parts if each))]
+    node = found.handoff.checkpoint
+    lines += [plain(f"{_head(node)}: {_first_line(node.content)}")] if node is not None else []
+    lines += _named(found.handoff)
+    return [*lines, *_left_out(found.left_out), *(plain(f"note: {each}") for each in found.warnings)]
+
+
+def handoff_content(found: HandoffContent) -> list[str]:
+    """Return what a handoff has; texts of others are in a frame."""
+    from gitmem.signals.message_frame import PEERS
+
+    lines = []
+    node = found.checkpoint
+    if node is not None:
+        lines.append(f"{_head(node)}. {PEERS}")
+        texts = (node.content, node.progress, node.next_steps)
+        for head, text in zip(("", "progress:", "next steps:"), texts, strict=True):
+            if text:
+                lines += [*([head] if head else []), *quote_lines(text)]
+        if node.is_cut:
+            lines.append(f"cut; all of it: {sanitize(node.next[0])}")
+    return [*lines, *_named(found), *_left_out(found.left_out)]
+
+
+def _named(found: HandoffContent) -> list[str]:
+    """Return a line for each task, claim and thread."""
+    tasks = [f"task {each.task_id}{SEPARATOR}{each.state}{SEPARATOR}{each.title}" for each in found.tasks]
+    claims = []
+    for each in found.claims:
+        more = f" and {len(each.paths) - PATHS_SHOWN} more" if each.paths[PATHS_SHOWN:] else ""
+        claims.append(f"claim {', '.join(each.paths[:PATHS_SHOWN])}{more} until {minute(each.until)}")
+    threads = [
+        f"thread {each.thread_id}{SEPARATOR}{each.sender} {each.intent}: {each.message}{SEPARATOR}{each.next[0]}"
+        for each in found.threads
+    ]
+    return [
+        line
+        for some, word in ((tasks, "task"), (claims, "claim"), (threads, "thread"))
+        for line in _some(some, word)
+    ]
+
+
+def _left_out(every: Sequence[LeftOut]) -> list[str]:
+    return _some([f"left out: {each.id} {each.reason}" for each in every], "left out")
+
+
+def _some(lines: Sequence[str], word: str) -> list[str]:
+    """Return the first lines of a kind, and how many more there are."""
+    more = len(lines) - SHOWN
+    return [*map(plain, lines[:SHOWN]), *([f"{more} more: {word}"] if more > 0 else [])]
+
+
+def _head(node: Checkpoint) -> str:
+    return f"checkpoint {node.id} of {minute(node.created_at)}"
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0]
+
 
 EVENTS_SHOWN, TOLD_SHOWN = 20, 5
 PART_SHOWN = 2_000  # characters of a part of an artifact
@@ -42,7 +174,7 @@ def change(found: TaskChange) -> list[str]:
         line = SEPARATOR.join(
             filter(None, (found.task_id, f"accepted; its tasks are {what}" if has.tasks else "accepted"))
         )
-        return [plain(line), *handoffs.content(has), *_notes(found.warnings)]
+        return [plain(line), *handoff_content(has), *_notes(found.warnings)]
     line = SEPARATOR.join(filter(None, (found.task_id, what, told, found.state)))
     return [plain(line), *_asked(found), *_received(found), *_notes(found.warnings)]
 
@@ -101,7 +233,7 @@ def detail(found: TaskDetail) -> list[str]:
         f"from {sender}, {format_ago(task['created_at'])}. {PEERS}",
     ]
     lines += [*quote_lines(task["message"]), *_asked(found), *_received(found)]
-    lines += handoffs.content(found.handoff) if found.handoff is not None else []
+    lines += handoff_content(found.handoff) if found.handoff is not None else []
     lines += _holder(found)
     lines += [plain(f"mismatch: {text}") for text in dict.fromkeys(each.text for each in found.mismatches)]
     lines += ["conflict: several hold it without knowing of each other"] if found.conflict else []
@@ -204,3 +336,152 @@ def _asked(found: TaskDetail | TaskChange) -> list[str]:
 
 def _notes(warnings: list[str]) -> list[str]:
     return [plain(f"note: {each}") for each in warnings]
+
+
+INDENTED_MAX = 10  # levels
+
+
+def tree(found: TaskTree) -> list[str]:
+    """Return a heading for each initiative and work unit, and its tasks with those within them indented."""
+    if not found.groups:
+        return ["No tasks."]
+    lines = []
+    for group in found.groups:
+        heading = SEPARATOR.join(filter(None, (group.initiative_id, group.wu_id)))
+        lines.append(paint(plain(heading or "without initiative and work unit"), "head"))
+        lines += table([_row(each) for each in group.tasks], shortened=(4, 3, 2))
+    if found.more or found.cut:
+        lines.append(f"{found.more}{' or more' if found.cut else ''} more not shown; use --limit N")
+    return lines
+
+
+def stuck(found: StuckPage) -> list[str]:
+    """Return a line for each stuck task, and whom it was told to."""
+    if not found.stuck:
+        return ["No stuck tasks."]
+    rows = [
+        tuple(
+            plain(str(cell))
+            for cell in (each.task.task_id, each.level, each.why, each.text, each.task.title or "")
+        )
+        for each in found.stuck
+    ]
+    lines = table(rows, shortened=(4, 3))
+    lines += [f"{found.more} more not shown; use --limit N"] if found.more else []
+    lines += [f"escalated: {plain(', '.join(found.escalated))}"] if found.escalated else []
+    return [*lines, *(plain(f"note: {each}") for each in found.warnings)]
+
+
+def stats(found: TaskStats) -> list[str]:
+    """Return the counts, a line for each kind."""
+    notes = {"replaced": found.replaced, "in conflict": found.conflicts, "launched": found.launches}
+    lines = [SEPARATOR.join([plural(found.tasks, "task"), f"{found.open} open", *_counts(notes)])]
+    lines += [
+        f"{name}: {', '.join(_counts(counts))}"
+        for name, counts in (("states", found.states), ("outcomes", found.outcomes))
+        if counts
+    ]
+    lines += [
+        f"role {each.role}: {plural(each.tasks, 'task')}, {each.open} open, {each.completed} completed"
+        for each in found.roles
+    ]
+    lines += _durations("first taken after", found.to_first_take) + _durations("done after", found.to_end)
+    return [plain(line) for line in lines]
+
+
+def _counts(counts: Mapping[str, int]) -> list[str]:
+    return [f"{count} {name}" for name, count in counts.items() if count]
+
+
+def _durations(what: str, found: Durations) -> list[str]:
+    if not found.count:
+        return []
+    median, p90, longest = (span(each) for each in (found.median, found.p90, found.longest))
+    return [f"{what} {median} (median), 90% within {p90}, at most {longest}; {plural(found.count, 'task')}"]
+
+
+def _row(each: TreeRow) -> tuple[str, ...]:
+    id, state, *others = row(each.task)
+    indent = "  " * (1 + min(each.depth, INDENTED_MAX))
+    notes = [
+        plural(each.launches, "attempt") if each.launches else "",
+        "within itself" if each.in_cycle else "",
+    ]
+    return (f"{indent}{id}", ", ".join(filter(None, (state, *notes))), *others)
+
+
+ERROR_SHOWN = 2_000  # characters of an error
+OMITTED_SHOWN = 10
+KEPT = ("branch", "commit", "uncommitted", "worktree")  # fields of a payload: where the work of the callee is
+KEPT_SHOWN = 300  # characters of each
+
+
+def call_result(found: CallResult) -> list[str]:
+    """Return the results of a call: of one agent or several, each text in a frame, as it is the text of a peer."""
+    from gitmem.signals.message_frame import PEERS
+
+    lines = [PEERS] if any(each.message or each.error for each in found.results) else []
+    for each in found.results:
+        lines += _agent(each)
+    if len(found.results) > 1:
+        left = len(found.results) - found.completed - found.failed
+        parts = [
+            plural(found.completed, "result"),
+            f"{found.failed} failed" if found.failed else "",
+            f"{left} open" if left else "",
+        ]
+        lines.append(plain(SEPARATOR.join(filter(None, parts))))
+    lines += results_transferred(found.transfer) if found.transfer is not None else []
+    return [*lines, *(plain(f"note: {each}") for each in found.warnings)]
+
+
+def results_transferred(found: Transfer) -> list[str]:
+    """Return what was handed over: how much, and what was left out."""
+    counts = [
+        f"{name.replace('_', ' ')} {count}" for name, count in found.counts.items() if name != "omitted"
+    ]
+    size = f"{found.bytes} of {found.budget} bytes"
+    lines = [plain(f"handed over: {', '.join([*counts, size]) if found.bytes else 'nothing'}")]
+    lines += [plain(f"not handed over: {each.id} {each.reason}") for each in found.omitted[:OMITTED_SHOWN]]
+    more = len(found.omitted) - OMITTED_SHOWN
+    return [*lines, *([f"{more} more not shown; --json has all of them"] if more > 0 else [])]
+
+
+def call_previewed(found: CallPreview) -> list[str]:
+    """Return what a call would do."""
+    lines = [plain(f"would call {', '.join(map(_whom, found.agents))}; nothing was written")]
+    lines += (
+        results_transferred(found.transfer) if found.transfer is not None else ["would hand over nothing"]
+    )
+    return [*lines, *found.text.splitlines()]
+
+
+def _whom(each: AgentResult | PreviewedAgent) -> str:
+    """Return name and address; the name alone for a role, which has no address until somebody takes the task."""
+    return f"{each.name} ({each.agent})" if each.agent not in ("", each.name) else each.name
+
+
+def _agent(each: AgentResult) -> list[str]:
+    """Return what became of the task of one agent."""
+    state = (
+        each.state
+        if each.confirmed or each.state not in ("completed", "failed")
+        else f"{each.state} (unconfirmed)"
+    )
+    parts = [
+        each.task_id,
+        _whom(each),
+        state,
+        f"found by {each.resolved_by}" if each.resolved_by not in ("exact", "") else "",
+        "stopped waiting; the task goes on" if each.timed_out and each.state != "canceled" else "",
+    ]
+    lines = [plain(SEPARATOR.join(filter(None, parts)))]
+    if each.message:
+        lines += quote_lines(each.message)
+    if each.error:
+        texts = [str(each.error[name]) for name in ("type", "message") if each.error.get(name)]
+        said = ": ".join(dict.fromkeys(texts))
+        lines += quote_lines(said[:ERROR_SHOWN])
+    kept = [(name, each.payload.get(name)) for name in KEPT]
+    shown = [f"{name} {value[:KEPT_SHOWN]}" for name, value in kept if isinstance(value, str)]
+    return [*lines, *([plain(f"its work: {SEPARATOR.join(shown)}")] if shown else [])]

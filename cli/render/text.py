@@ -54,6 +54,25 @@ def lines_of_work(
     return [within(sanitize(each, keep=""), WORK_COLUMNS) for each in shown[:WORK_LINES_MAX]] + left
 
 
+def minute(at: str | None) -> str:
+    """Return a time as date and minute, in UTC."""
+    return f"{at[:10]} {at[11:16]} UTC" if at else ""
+
+
+def plain(text: str) -> str:
+    """Sanitize a text for one line: no tabs."""
+    return sanitize(text, keep="")
+
+
+def span(seconds: float | None) -> str:
+    """Return a time span such as `40 min`."""
+    whole = int(seconds or 0)
+    for size, word in ((86_400, "days"), (3_600, "h"), (60, "min")):
+        if whole >= 2 * size:
+            return f"{whole // size} {word}"
+    return f"{whole} s"
+
+
 def _seconds(at: str) -> float:
     """Return a time as seconds since the epoch.
 

@@ -12,10 +12,9 @@ from gitmem.signals import decisions_for_others, thread_list
 from gitmem.tasks import WAITING, stuck, task_list
 from gitmem.text.sanitize import SEPARATOR
 
-from ..render import claims as claim_text
 from ..render import tasks as task_text
 from ..render.output import sanitize
-from ..render.text import format_ago, sender_text
+from ..render.text import format_ago, minute, sender_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -193,6 +192,6 @@ def _claim(each: ClaimRow) -> Row:
     contested = bool(each.others) and each.status != HELD
     about = SEPARATOR.join(filter(None, (", ".join(each.paths), each.reason, each.wu_id)))
     cells = (
-        ATTENTION if contested else "", each.name or each.owner, claim_text.minute(each.until), each.status, about,
+        ATTENTION if contested else "", each.name or each.owner, minute(each.until), each.status, about,
     )  # fmt: skip
     return Row(each.claim_id, cells, ASKS if contested else USUAL)

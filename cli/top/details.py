@@ -12,7 +12,7 @@ from ..render import claims as claim_text
 from ..render import signals as signal_text
 from ..render import tasks as task_text
 from ..render.output import sanitize
-from ..render.text import format_ago, plural, sender_text, value_text
+from ..render.text import format_ago, minute, plural, sender_text, value_text
 from .board import AGENTS, CLAIMS, PANES, TASKS, THREADS
 
 TYPE_CHECKING = False
@@ -172,8 +172,8 @@ def claim(found: ClaimRow, every: Sequence[ClaimRow]) -> Detail:
     """
     facts = {
         "claim": found.claim_id, "by": sender_text(found.name, found.owner), "session": found.session_id,
-        "status": found.status, "mode": found.mode, "since": claim_text.minute(found.since),
-        "until": claim_text.minute(found.until), "work unit": found.wu_id, "task": found.task_id, "why": found.reason,
+        "status": found.status, "mode": found.mode, "since": minute(found.since),
+        "until": minute(found.until), "work unit": found.wu_id, "task": found.task_id, "why": found.reason,
     }  # fmt: skip
     paths = [f"  {sanitize(each, keep='')}" for each in found.paths]
     blocks = [Block(_facts(facts)), Block(["paths:", *paths])]

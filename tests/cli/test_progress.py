@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.render import progress as shown
-from cli.render.progress import Progress
+from cli.render import terminal as shown
+from cli.render.terminal import Progress
 
 from . import pseudo_terminal
 from .conftest import Run

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from cli.render import calls, signals
-from cli.render.as_json import as_json
-from cli.render.output import sanitize, with_next
+from cli.render import signals, tasks
+from cli.render.output import as_json, sanitize, with_next
 from cli.render.text import format_ago, framed, quote_lines, table
 from gitmem.invocation.call_result import AgentResult, CallResult
 from gitmem.signals.agreement import FoldedThread
@@ -23,7 +22,7 @@ def test_an_error_whose_text_is_its_type_is_said_once() -> None:
     """Not `exit status 3: exit status 3`."""
     agent = AgentResult("task-1", "claude:prices:shop", "prices", "exact", [])
     agent.state, agent.error = "failed", {"type": "exit status 3", "message": "exit status 3"}
-    assert "| exit status 3" in calls.result(CallResult("all", "thread-1", [agent]))
+    assert "| exit status 3" in tasks.call_result(CallResult("all", "thread-1", [agent]))
 
 
 def test_no_control_bidi_or_separator_character_is_passed_on() -> None:

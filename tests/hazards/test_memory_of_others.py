@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.render.mem import knowledge
+from cli.render import memory
 from gitmem.doctor import doctor
 from gitmem.importers.lumenflow import import_files
 from gitmem.memory import archive, context, edit, promote, recover, show_node, sources, summarize, triage
@@ -62,7 +62,7 @@ def test_what_a_note_says_it_became_is_a_work_unit_or_nothing(desk: Desk, value:
 
     found = triage.promote(desk.store, desk.caller, id)
 
-    assert knowledge.format_spec(found.spec)[0] == "id: WU-2"
+    assert memory.format_spec(found.spec)[0] == "id: WU-2"
 
 
 def test_nobody_writes_the_last_checkpoint_of_another(desk: Desk) -> None:

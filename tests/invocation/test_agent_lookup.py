@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import gitmem
-from cli.render import calls
+from cli.render import tasks
 from gitmem.api import Log
 from gitmem.errors import UsageError
 from gitmem.invocation import WORKER
@@ -121,7 +121,7 @@ def test_m5_a_role_that_nobody_holds_is_refused_unless_the_caller_does_not_wait(
     refused(log, "role:nonsense", "no-role-holder", wait=False)
     (one,) = log.call("role:reviewer", "x", wait=False).results
     assert one.agent == ""
-    assert "()" not in calls.result(log.call("role:reviewer", "x", wait=False))[0]
+    assert "()" not in tasks.call_result(log.call("role:reviewer", "x", wait=False))[0]
     serve().sessions.change(role="reviewer/docs")
     later = log.wait_for(one.task_id, timeout=20)
     assert (later.message, later.results[0].agent) == ("X", PRICES)

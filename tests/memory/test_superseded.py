@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cli.render.mem import listing as render
+from cli.render import memory as render
 from gitmem.errors import UsageError
 from gitmem.index.index_file import Index
 from gitmem.memory import edit, relations, search, show_node, superseded

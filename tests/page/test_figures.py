@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cli.render import pages as render
+from cli.render import repository as render
 from gitmem.history import figures
 
 from .conftest import NOW, SIGNALS

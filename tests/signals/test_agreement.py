@@ -12,8 +12,8 @@ import pytest
 
 import gitmem
 from cli.mcp import tool_results
+from cli.render import claims as rendered_why
 from cli.render import signals as rendered
-from cli.render import why as rendered_why
 from cli.top import details
 from gitmem.agents.caller import Caller
 from gitmem.conformance.reference_signals import Agreement

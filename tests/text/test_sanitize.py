@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cli.render.as_json import as_json
+from cli.render.output import as_json
 from gitmem.text.ignorable import IGNORABLE
 from gitmem.text.imitation import find
 from gitmem.text.sanitize import (

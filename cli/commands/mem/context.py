@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...environment import Environment
+from ...render import memory as render
 from ...render import output
-from ...render.mem import nodes as render
 from ...values import half_life, named_unit, number
 
 TYPE_CHECKING = False

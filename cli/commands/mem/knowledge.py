@@ -5,8 +5,8 @@ from __future__ import annotations
 from gitmem.errors import UsageError
 
 from ...environment import Environment
+from ...render import memory as render
 from ...render import output
-from ...render.mem import knowledge as render
 from ...values import named_unit, number, parts, typed
 
 TYPE_CHECKING = False

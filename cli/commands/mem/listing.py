@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...environment import Environment
+from ...render import memory as render
 from ...render import output
-from ...render.mem import listing as render
 from ...values import half_life, named_unit, note_workspaces, number, parse_moment, parts
 
 TYPE_CHECKING = False

@@ -5,8 +5,8 @@ from __future__ import annotations
 from gitmem.errors import UsageError
 
 from ...environment import Environment
+from ...render import memory as render
 from ...render import output
-from ...render.mem import nodes as render
 from ...values import metadata, named_unit, parts, typed
 
 TYPE_CHECKING = False

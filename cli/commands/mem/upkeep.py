@@ -6,9 +6,8 @@ from gitmem.errors import UsageError
 from gitmem.text.shell_quote import command
 
 from ...environment import Environment
-from ...render import output
-from ...render.mem import nodes
-from ...render.mem import upkeep as render
+from ...render import memory, output
+from ...render import memory as render
 from ...values import duration, half_life, named_unit, parts
 
 TYPE_CHECKING = False
@@ -47,7 +46,7 @@ def archive(
                 next=[command("gitmem", "mem", "archive", *ids)],
             )
         done = edit.change(at.store(), at.caller(), ids, archived=True, reason=reason)
-        output.answer(at.json, done, nodes.changed)
+        output.answer(at.json, done, memory.changed)
         return
     if reason is not None:
         raise UsageError(
