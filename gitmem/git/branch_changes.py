@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import NamedTuple
 
 from ..digests import sha256
 from ..repo import read_small
@@ -43,12 +44,11 @@ class NoMergeTreeError(Exception):
     """This git cannot merge without a worktree."""
 
 
-class Tip:
+class Tip(NamedTuple):
     """A commit at the end of a branch: the seconds since the epoch when it was committed, and its tree."""
 
-    def __init__(self, seconds: int, tree: str) -> None:
-        self.seconds = seconds
-        self.tree = tree
+    seconds: int
+    tree: str
 
 
 class Merge:

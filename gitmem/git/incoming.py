@@ -169,5 +169,5 @@ class Incoming:
                 if done.code == 0 or (rows is gone and "packed-refs.lock" in done.err):
                     break  # only pruning needs that lock, and the user's git may have left it behind
                 if "cannot lock ref" not in done.err or attempt == 2:
-                    raise run.failure(["update-ref"], done, self.common)
+                    raise queries.update_failure(self.common, done)
                 time.sleep(0.05 * (attempt + 1))  # another sync of this clone is fetching

@@ -87,6 +87,7 @@ class GitNetwork:
     def __init__(self, common: str, contains: Callable[[str, str], bool] | None = None) -> None:
         self.common = common
         self.limits, self.unlimited, self.clock = incoming.LIMITS, False, time.time
+        self._ahead: tuple[str, str, dict[str, tuple[str, str]] | RemoteError] | None = None
         self._contains = contains or (lambda tip, oid: queries.is_ancestor(common, oid, tip))
 
     def fetch(
@@ -101,8 +102,25 @@ class GitNetwork:
         Returns:
             Commit and reason by ref, for each ref that git rejected or the remote could not send.
         """
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and ahead[:2] == (url, into_prefix):
+            if isinstance(ahead[2], RemoteError):
+                raise ahead[2]
+            return ahead[2]
         with incoming.Incoming(self.common) as into:
             return self._fetch_into(into, url, into_prefix, timeout)
+
+    def fetch_ahead(self, url: str, into_prefix: str, timeout: float) -> bool:
+        """Fetch before it is known whether there is anything to sync. Return whether that succeeded.
+
+        The next `fetch` returns the result, or raises the error, if it is for the same URL and prefix.
+        """
+        try:
+            found: dict[str, tuple[str, str]] | RemoteError = self.fetch(url, into_prefix, timeout)
+        except RemoteError as error:
+            found = error
+        self._ahead = (url, into_prefix, found)
+        return not isinstance(found, RemoteError)
 
     def _fetch_into(
         self, into: incoming.Incoming, url: str, prefix: str, timeout: float

@@ -1,7 +1,7 @@
 """The git port: objects, trees one level at a time, and a compare-and-swap on a ref.
 
 Object ids are lower-case hex. Reads go through one `git cat-file` process that starts with the first read; `inprocess`
-reads through dulwich. Each write is one pack (`packing`), without git; `git update-ref` moves a ref.
+reads through dulwich. Each write is one pack (`packing`); `git update-ref` moves a ref.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from __future__ import annotations
 import time
 
 from ..errors import StoreError
-from . import durable, formats, packing, queries, run
+from . import durable, formats, queries, run
 from .fork_point import HistoryWalk
 from .objects import is_empty_tree, is_oid, parse_commit, parse_tree
 from .project import Project
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+    from subprocess import Popen
 
-    from .child import ChildProcess
     from .port import Commit, Draft, Move, PathChanges, TreeEntry
 
 CUT_SECONDS = 1.0
@@ -35,12 +35,12 @@ class Git(Project):
 
     def __init__(self, common: str) -> None:
         self.common = common
-        self._child: ChildProcess | None = None
+        self._child: Popen[bytes] | None = None
         self._id_length = 0
         self._cut: frozenset[str] = frozenset()
         self._cut_until = 0.0
-        # Packs that no ref reaches yet: last commit -> name of the pack, and the parent of its first commit.
-        self._written: dict[str, tuple[str, str | None]] = {}
+        # Packs that no ref reaches yet: last commit -> what lets a gc have the pack, and the parent of its first commit.
+        self._written: dict[str, tuple[Callable[[], None], str | None]] = {}
 
     @property
     def id_length(self) -> int:
@@ -132,6 +132,7 @@ class Git(Project):
         """
         if not drafts:
             return []
+        from . import packing  # imports dulwich
         from .drafts import DraftObjects
 
         chain = DraftObjects(self, self.id_length)
@@ -141,7 +142,8 @@ class Git(Project):
             raise StoreError(
                 f"The object {error.args[0]} is missing or damaged; no ref was moved.", code="missing-object"
             ) from error
-        self._written[oids[-1]] = (packing.write(self.common, chain.objects, self.id_length), onto)
+        name = packing.write(self.common, chain.objects, self.id_length)
+        self._written[oids[-1]] = (lambda: packing.release(self.common, name), onto)
         return oids
 
     def swap(self, ref: str, old: str | None, new: str, why: str, also: Sequence[Move] = ()) -> bool:
@@ -158,8 +160,8 @@ class Git(Project):
         for target in (new, *(each for _, _, each in also)):
             reached: str | None = target
             while reached in self._written:
-                name, reached = self._written.pop(reached)
-                packing.release(self.common, name)
+                release, reached = self._written.pop(reached)
+                release()
         return True
 
     def advance(self, ref: str, old: str, draft: Draft, why: str) -> str | None:
@@ -174,7 +176,7 @@ class Git(Project):
         if self.swap(ref, old, new, why):
             return new
         # Don't remove it: a concurrent gc may have omitted these objects from its pack, and the winner may need them.
-        packing.release(self.common, self._written.pop(new)[0])
+        self._written.pop(new)[0]()
         return None
 
     def config(self, pattern: str, git_dir: str | None = None) -> dict[str, str]:
@@ -210,8 +212,8 @@ class Git(Project):
 
     def close(self) -> None:
         """End the child process, and release unreached packs. A later read starts a new process."""
-        for name, _ in self._written.values():
-            packing.release(self.common, name)
+        for release, _ in self._written.values():
+            release()
         self._written = {}
         self._end_child()
 
@@ -278,12 +280,13 @@ class Git(Project):
     def _end_child(self) -> None:
         child, self._child = self._child, None
         if child is not None:
-            child.close_pipes()
+            run.close_pipes(child)
             child.wait()
 
 
-def _answer(child: ChildProcess, has_content: bool) -> tuple[list[bytes], bytes]:
+def _answer(child: Popen[bytes], has_content: bool) -> tuple[list[bytes], bytes]:
     """Read one answer: id, kind and size (or two words if missing), and the content."""
+    assert child.stdout is not None
     head = child.stdout.readline().split()
     if len(head) == 2 and head[1] == b"missing":
         return head, b""

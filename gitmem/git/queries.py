@@ -12,7 +12,7 @@ from .read_ref import REMEMBERED, cached_refs, loose_tip, packed_tip, tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from .port import Move
 
@@ -28,6 +28,7 @@ _LOST_RACE = (
     "cannot lock references",  # the lock of a reftable
 )
 OURS = "refs/gitmem/"
+LIST_BYTES_MAX = 4 * 1024 * 1024
 
 
 def tip_of(common: str, ref: str) -> str | None:
@@ -79,6 +80,37 @@ def refs_below(common: str, prefix: str) -> dict[str, str]:
     return {ref: oid for oid, _, ref in rows}
 
 
+def refs_of_folder(
+    common: str, path: str, prefixes: Sequence[str], timeout: float, meanwhile: Callable[[], object]
+) -> dict[str, str] | None:
+    """Return the refs below some prefixes of another repository on this machine, in fewer processes than a fetch.
+
+    Args:
+        common: The asking repository.
+        path: The folder of the other one.
+        timeout: Seconds.
+        meanwhile: Called once, while the other processes answer.
+
+    Returns:
+        Object id by ref; None if only a fetch can tell.
+    """
+    if not os.path.isabs(path) or not os.path.isdir(path):
+        meanwhile()
+        return None
+    args = ["ls-remote", "--quiet", "--refs", "--", path, *(f"{prefix}*" for prefix in prefixes)]
+    try:
+        # Whatever `url.*.insteadOf` makes of the path: only a fetch goes to another machine.
+        here = {"GIT_ALLOW_PROTOCOL": "file"}
+        done = run.run(
+            common, args, env_extra=here, timeout=timeout, check=False, meanwhile=meanwhile, out_max=LIST_BYTES_MAX
+        )  # fmt: skip
+    except (run.GitTimeoutError, run.GitOutputError):
+        return None
+    rows = (row.partition("\t") for row in os.fsdecode(done.out).splitlines())
+    found = {ref: oid for oid, _, ref in rows if ref.startswith(tuple(prefixes))}
+    return found if done.code == 0 else None
+
+
 def update_ref(common: str, ref: str, old: str | None, new: str, why: str, also: Sequence[Move] = ()) -> bool:
     """Move a ref from `old` (None: it must not exist) to `new`, durably.
 
@@ -93,11 +125,18 @@ def update_ref(common: str, ref: str, old: str | None, new: str, why: str, also:
     args = [*DURABLE, "update-ref", "--no-deref", "--create-reflog", "-m", why, "--stdin", "-z"]
     done = run.run(common, args, input=os.fsencode(rows), env_extra=REFLOG_IDENTITY, check=False)
     if done.code != 0 and not lost_race(done.err):
-        raise run.failure(["update-ref"], done, common)
+        raise update_failure(common, done)
     for ref, old, _ in moves if done.code == 0 else ():
         durable.fsync_ref_dir(common, ref, created=old is None)
     state_files.give_back(common)
     return done.code == 0
+
+
+def update_failure(common: str, done: run.Result) -> StoreError:
+    """Return the error for refs that git could not move, such as who else owns their files."""
+    denied = "Permission denied" in done.err
+    found = durable.left_by_another(common, durable.KEPT) if denied else None
+    return found or run.failure(["update-ref"], done)
 
 
 def rev_list(common: str, tip: str, without: Iterable[str], first_parents: int = 0) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import NamedTuple
 
 from .. import state_files
 from ..repo import read_small
@@ -15,13 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class ReflogEntry:
+class ReflogEntry(NamedTuple):
     """A reflog entry: from `old` (None: the ref was created) to `new`, with the reason `why`."""
 
-    def __init__(self, old: str | None, new: str, why: str) -> None:
-        self.old = old
-        self.new = new
-        self.why = why
+    old: str | None
+    new: str
+    why: str
 
 
 def reflog(common: str, ref: str) -> list[ReflogEntry]:

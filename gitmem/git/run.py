@@ -7,18 +7,19 @@ repository or index; they are never passed on.
 from __future__ import annotations
 
 import os
+import time
 
 from ..errors import StoreError
-from . import child as children
-from .child import LOST_STATUS, OutputTooLargeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Callable, Mapping, Sequence
 
-    from .child import ChildProcess
-
 TIMEOUT_SECONDS = 120.0
+KILL_WAIT_SECONDS = 5.0
+ERRORS_MAX = 1 << 20  # bytes of errors that are kept; what a remote prints is among them
+_CHUNK_BYTES = 1 << 16
 # For a git that reads many objects: by default it caches 96 MB of delta bases, but a small cache is as fast.
 SMALL_DELTA_CACHE = ("-c", "core.deltaBaseCacheLimit=4m")
 # With the signal ignored, a process that exceeds the limit says why it ends.
@@ -75,6 +76,10 @@ class Result:
         self.err = err
 
 
+class OutputTooLargeError(Exception):
+    """A process has written more than its caller accepts; the argument is what it had written."""
+
+
 class GitTimeoutError(StoreError):
     """Git did not end within its timeout and was killed."""
 
@@ -117,8 +122,8 @@ def variable(name: str) -> str | None:
     return os.environ.get(name)
 
 
-def spawn(common: str, args: Sequence[str]) -> ChildProcess:
-    """Start a long-lived git with pipes for standard input and output; its errors are discarded."""
+def spawn(common: str, args: Sequence[str]) -> subprocess.Popen[bytes]:
+    """Start a long-lived git with pipes for standard input and output; its errors are discarded. `close_pipes` ends it."""
     return _start(common, args, environment(), None, input=True, errors=False)
 
 
@@ -156,49 +161,44 @@ def run(
         GitTimeoutError: git was killed.
         GitOutputError: git wrote more than `out_max` bytes and was killed.
     """
+    import signal
+
     limit = TIMEOUT_SECONDS if timeout is None else timeout
+    if signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:  # the system forgets exit statuses then
+        raise StoreError(
+            f"Whether git {_name(args)} succeeds could not be known, because this process ignores SIGCHLD. Nothing was done.",
+            hint="Start it from a program that leaves SIGCHLD at its default.",
+            code="git-failed",
+        )
     variables = environment(env_extra, online=online)
     child = _start(common, args, variables, cwd, input=bool(input), errors=True, file_max=file_max)
     try:
         if meanwhile is not None:
             meanwhile()
-        code, out, err = child.communicate(input, limit, out_max)
-    except TimeoutError:
-        child.kill()
-        raise GitTimeoutError(
-            f"git {_name(args)} did not end within {limit:g} seconds and was stopped.",
-            hint="Try again; a repository on a slow or hanging disk or network may be the cause.",
-        ) from None
-    except OutputTooLargeError as found:
-        child.kill()
-        error = GitOutputError(
-            f"git {_name(args)} wrote more than {out_max:,} bytes and was stopped.",
-            hint="Compare smaller changes.",
-        )
-        error.out = found.out
-        raise error from None
-    except BaseException:  # also Ctrl-C: git has its own session and would continue
-        child.kill()
+        code, out, err = communicate(child, input, limit, out_max)
+    except BaseException as error:  # also Ctrl-C: git has its own session and would continue
+        kill(child)
+        if isinstance(error, TimeoutError):
+            raise GitTimeoutError(
+                f"git {_name(args)} did not end within {limit:g} seconds and was stopped.",
+                hint="Try again; a repository on a slow or hanging disk or network may be the cause.",
+            ) from None
+        if isinstance(error, OutputTooLargeError):
+            found = GitOutputError(
+                f"git {_name(args)} wrote more than {out_max:,} bytes and was stopped.",
+                hint="Compare smaller changes.",
+            )
+            (found.out,) = error.args
+            raise found from None
         raise
-    if code == LOST_STATUS:
-        raise StoreError(
-            f"Whether git {_name(args)} succeeded is not known, because this process ignores SIGCHLD.",
-            hint="Start it from a program that leaves SIGCHLD at its default.",
-            code="git-failed",
-        )
     result = Result(code, out, err.decode("utf-8", "replace"))
     if check and result.code != 0:
         raise failure(args, result)
     return result
 
 
-def failure(args: Sequence[str], result: Result, common: str = "") -> StoreError:
-    """Return the error for a failed git, with git's last line; for a git folder, who else owns what it could not write."""
-    from . import durable
-
-    denied = common and "Permission denied" in result.err
-    if denied and (found := durable.left_by_another(common, durable.KEPT)) is not None:
-        return found
+def failure(args: Sequence[str], result: Result) -> StoreError:
+    """Return the error for a failed git, with git's last line."""
     if "unknown repository extension" in result.err:
         what = " ".join(result.err.rpartition("extension")[2].split()).lstrip("s found:")
         return StoreError(
@@ -244,6 +244,89 @@ def summary_line(err: str) -> str:
     return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in line)
 
 
+def communicate(
+    child: subprocess.Popen[bytes], data: bytes, limit_seconds: float, out_max: int | None = None
+) -> tuple[int, bytes, bytes]:
+    """Send `data` to a process, read all of its output and wait for its end.
+
+    Returns:
+        Exit status, output, and the last `ERRORS_MAX` bytes of the errors.
+
+    Raises:
+        TimeoutError: the process still runs after the limit.
+        OutputTooLargeError: it wrote more than `out_max` bytes.
+    """
+    import selectors
+    import subprocess
+
+    deadline = time.monotonic() + limit_seconds
+    out, err, rest = bytearray(), bytearray(), memoryview(data)
+    assert child.stdout is not None and child.stderr is not None
+    with selectors.DefaultSelector() as pipes:
+        for read, sink in ((child.stdout, out), (child.stderr, err)):
+            pipes.register(read, selectors.EVENT_READ, (read, sink))
+        if child.stdin is not None:
+            os.set_blocking(child.stdin.fileno(), False)
+            pipes.register(child.stdin, selectors.EVENT_WRITE, (child.stdin, None))
+        while pipes.get_map():
+            if (remaining := deadline - time.monotonic()) <= 0:
+                raise TimeoutError
+            for key, _ in pipes.select(remaining):
+                pipe, sink = key.data
+                if sink is None:
+                    chunk = rest = rest[_write(key.fd, rest) :]
+                else:
+                    chunk = memoryview(os.read(key.fd, _CHUNK_BYTES))
+                    sink.extend(chunk)
+                if not chunk:
+                    pipes.unregister(pipe)
+                    pipe.close()
+            if out_max is not None and len(out) > out_max:
+                raise OutputTooLargeError(bytes(out))
+            del err[: -ERRORS_MAX if len(err) > 2 * ERRORS_MAX else 0]
+    try:
+        return child.wait(max(0.0, deadline - time.monotonic())), bytes(out), bytes(err[-ERRORS_MAX:])
+    except subprocess.TimeoutExpired:
+        raise TimeoutError from None
+
+
+def _write(handle: int, data: memoryview) -> int:
+    """Return how many bytes the pipe accepted; all of them if the reader has closed it."""
+    try:
+        return os.write(handle, data[:_CHUNK_BYTES])
+    except BlockingIOError:
+        return 0
+    except BrokenPipeError:
+        return len(data)
+
+
+def kill(child: subprocess.Popen[bytes]) -> None:
+    """Kill a process and those that it started; close our pipes even if one of them holds the other end."""
+    import signal
+    import subprocess
+
+    try:
+        if child.returncode is None:  # else its id may belong to another process by now
+            os.killpg(child.pid, signal.SIGKILL)
+    except OSError:
+        pass
+    close_pipes(child)
+    try:
+        child.wait(KILL_WAIT_SECONDS)
+    except subprocess.TimeoutExpired:
+        pass
+
+
+def close_pipes(child: subprocess.Popen[bytes]) -> None:
+    """Close our ends of the pipes: a child that reads gets end of file."""
+    for pipe in (child.stdin, child.stdout, child.stderr):
+        try:
+            if pipe is not None:
+                pipe.close()
+        except OSError:  # the child ended with unread input
+            pass
+
+
 def start(
     command: Sequence[str],
     variables: Mapping[str, str],
@@ -252,19 +335,30 @@ def start(
     input: bool,
     errors: bool,
     file_max: int | None = None,
-) -> ChildProcess:
-    """Start git in a folder, by the method that the system supports: see `child.spawn`, and `run` for `file_max`.
+) -> subprocess.Popen[bytes]:
+    """Start git in a folder and a session of its own.
+
+    Args:
+        command: The program, found on PATH, and its arguments.
+        input: Whether standard input is a pipe; else it is empty.
+        errors: Whether standard error is a pipe; else it is discarded.
+        file_max: See `run`.
 
     Raises:
         OSError: git cannot be started.
     """
-    # `-C` because posix_spawn has no portable way to change the folder, and a shell as it sets no limits.
+    import subprocess
+
+    # A shell sets the limit, as `preexec_fn` is not safe with threads; `-C` because this process' own folder may be gone.
     limit = () if file_max is None else ("sh", "-c", _LIMITED, "sh", f"{-(-file_max // 512)}")
-    whole = [*limit, command[0], "-C", cwd, *command[1:]]
-    try:
-        return children.spawn(whole, variables, input, errors)
-    except NotImplementedError:
-        return children.start_portably(whole, variables, input, errors)
+    return subprocess.Popen(
+        [*limit, command[0], "-C", cwd, *command[1:]],
+        env=variables,
+        stdin=subprocess.PIPE if input else subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE if errors else subprocess.DEVNULL,
+        start_new_session=True,
+    )
 
 
 def _start(
@@ -276,7 +370,7 @@ def _start(
     input: bool,
     errors: bool,
     file_max: int | None = None,
-) -> ChildProcess:
+) -> subprocess.Popen[bytes]:
     # No hooks, no file-system monitor. Not for `git config`, whose output would contain these settings.
     quiet = (
         () if args[0] == "config" else ("-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false")

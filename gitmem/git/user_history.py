@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from . import run
 from .objects import is_oid
 
@@ -22,7 +24,7 @@ _LOG = (
 )  # fmt: skip
 
 
-class UserCommit:
+class UserCommit(NamedTuple):
     """A commit.
 
     Attributes:
@@ -30,13 +32,12 @@ class UserCommit:
         tip: The commit from which it was reached first.
     """
 
-    def __init__(self, oid: str, seconds: int, tip: str, author: str, mail: str, subject: str) -> None:
-        self.oid = oid
-        self.seconds = seconds
-        self.tip = tip
-        self.author = author
-        self.mail = mail
-        self.subject = subject
+    oid: str
+    seconds: int
+    tip: str
+    author: str
+    mail: str
+    subject: str
 
 
 def newest(common: str, tips: Iterable[str], most: int, *, seconds: float = SECONDS) -> list[UserCommit]:

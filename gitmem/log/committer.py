@@ -10,7 +10,7 @@ import time
 
 from .. import state_files
 from ..errors import StoreError
-from . import ledger, ref, wal_files
+from . import ledger, lock, ref, wal_files
 from .entry import LogEntry, parse_row, split
 from .wal import READ_BYTES_MAX
 
@@ -77,12 +77,12 @@ def commit_waiting(
     """
     commit = None
     while log.waiting(deferred=deferred):
-        lock = log.lock()
-        if not log.make_state() or not lock.take():
+        held = log.lock()
+        if not log.make_state() or not held.take():
             return None
         taken: list[_LockedGeneration] = []
         try:
-            with lock:
+            with held:
                 done = _commit(log, taken, swaps, files_max)
             if done is None:
                 return None
@@ -189,7 +189,7 @@ def _read(wal: WriteAheadLog, file: WalFile, taken: list[_LockedGeneration]) -> 
 def _is_left(handle: int) -> bool:
     """Lock a file once all its writers have released it; False after a short timeout, as a writer may be stopped."""
     deadline = time.monotonic() + WRITER_SECONDS
-    while not wal_files.lock(handle, exclusive=True):
+    while not lock.lock_file(handle, exclusive=True):
         if time.monotonic() >= deadline:
             return False
         time.sleep(PAUSE_SECONDS)

@@ -6,17 +6,39 @@ locks, every process gets the lock.
 
 from __future__ import annotations
 
+import errno
 import os
 
 from .. import state_files
 from ..errors import StoreError
-from . import wal_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
 
     from filelock import FileLock
+
+NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
+
+
+def lock_file(handle: int, *, exclusive: bool) -> bool:
+    """Lock an open file until it is closed, without waiting; False if another process holds the lock.
+
+    On a file system without locks every process gets them: they save work; correctness depends on the order of steps.
+
+    Raises:
+        OSError: Locking failed for another reason.
+    """
+    import fcntl
+
+    try:
+        fcntl.flock(handle, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+            return False
+        if error.errno not in NO_LOCKS:
+            raise
+    return True
 
 
 class Lock:
@@ -55,7 +77,7 @@ class Lock:
         try:
             if self._is_background:
                 return self._take_filelock()
-            if wal_files.lock(fd, exclusive=True):
+            if lock_file(fd, exclusive=True):
                 self._fd, fd = fd, -1
         finally:
             if fd >= 0:
@@ -71,7 +93,7 @@ class Lock:
         except filelock.Timeout:
             return False
         except OSError as error:
-            if error.errno not in wal_files.NO_LOCKS:
+            if error.errno not in NO_LOCKS:
                 raise
         self._filelock = lock
         return True

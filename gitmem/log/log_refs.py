@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ..errors import StoreError
 from ..git import partial
 from ..git.fork_point import HistoryWalk
@@ -17,15 +19,14 @@ if TYPE_CHECKING:
     from .local_log import LocalLog
 
 
-class LogTip:
+class LogTip(NamedTuple):
     """The tip of a log: a commit with its tree, its `format`, and the projects that it belongs to."""
 
-    def __init__(self, name: str, oid: str, tree: str, form: ref.Format, projects: set[str]) -> None:
-        self.name = name
-        self.oid = oid
-        self.tree = tree
-        self.format = form
-        self.projects = projects
+    name: str
+    oid: str
+    tree: str
+    format: ref.Format
+    projects: set[str]
 
 
 class NotALog(Exception):  # noqa: N818  (a finding, not an error)

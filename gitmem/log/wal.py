@@ -14,7 +14,7 @@ import time
 
 from .. import state_files
 from ..errors import StoreError
-from . import wal_files, wal_record
+from . import lock, wal_files, wal_record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class WriteAheadLog:
             os.rename(path, path + wal_files.DAMAGED)
             return None
         try:
-            is_free = wal_files.lock(handle, exclusive=False)
+            is_free = lock.lock_file(handle, exclusive=False)
             if not self._is_newest(name, handle, deferred):
                 return None
             found = os.fstat(handle)
@@ -225,30 +225,28 @@ class WriteAheadLog:
         """
         if self.owner is None:
             return None
-        lock = self._take_lock()
+        held = self._take_lock()
         try:
             if not self.owner.matches(self.folder):
                 if any(file.size for file in wal_files.list_files(self.folder)):
                     raise PermissionError(1, "entries of another repository wait in it")
                 self.owner.mark(self.folder)
         except BaseException:
-            lock.release()
+            held.release()
             raise
-        return lock
+        return held
 
     def _take_lock(self) -> Lock:
-        from .lock import Lock
-
-        lock = Lock(os.path.join(self.folder, OWNER_LOCK))
+        found = lock.Lock(os.path.join(self.folder, OWNER_LOCK))
         deadline = time.monotonic() + OWNER_LOCK_SECONDS
         try:
-            while not lock.take():
+            while not found.take():
                 if time.monotonic() >= deadline:
                     raise BlockingIOError(11, "another process keeps its lock")
                 time.sleep(0.002)
         except StoreError as error:
             raise OSError(5, "its lock cannot be opened") from error
-        return lock
+        return found
 
     def is_ours(self) -> bool:
         """Return whether only this user can have put files here: own uid, mode 0700, no links."""

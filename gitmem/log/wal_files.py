@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import time
 
@@ -18,7 +17,6 @@ DAMAGED = ".damaged"
 COMMITTED = "committed"  # in the state folder: a commit, its parent, and the files that it was made of
 NAME_IS_SYNCED = 0  # mtime of an empty generation whose name survives a power loss
 _DIGITS = 17
-NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 
 
 class WalFile:
@@ -111,26 +109,6 @@ def modified_at(file: WalFile) -> float:
         return found.st_mtime or found.st_ctime  # mtime is 0 if it was written before its name was synced
     except OSError:
         return time.time()
-
-
-def lock(handle: int, *, exclusive: bool) -> bool:
-    """Lock an open file until it is closed, without waiting; False if another process holds the lock.
-
-    On a file system without locks every process gets them: they save work; correctness depends on the order of steps.
-
-    Raises:
-        OSError: Locking failed for another reason.
-    """
-    import fcntl
-
-    try:
-        fcntl.flock(handle, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
-            return False
-        if error.errno not in NO_LOCKS:
-            raise
-    return True
 
 
 def open_to_read(path: str) -> int | None:

@@ -141,7 +141,7 @@ def check(repo: Repo, wals: Callable[[], Iterable[str]], timeout: float) -> Last
     known = _load(repo)
     if known is None or loose_tip(repo.common, LOG_REF) not in (None, known.refs.get(LOG_REF)):
         return None
-    from ..git.local_remote_refs import ask
+    from ..git.queries import refs_of_folder
     from ..git.safe_directory import reject_untrusted
     from ..repo import reject_unsupported
 
@@ -150,7 +150,7 @@ def check(repo: Repo, wals: Callable[[], Iterable[str]], timeout: float) -> Last
 
     folders: list[str] = []
     prefixes = (_BRANCH, "refs/gitmem/")
-    there = ask(repo.common, known.url, prefixes, timeout, lambda: folders.extend(wals()))
+    there = refs_of_folder(repo.common, known.url, prefixes, timeout, lambda: folders.extend(wals()))
 
     def is_same() -> bool:
         waits = any(any(file.size for file in list_files(at)) or damaged(at) for at in folders)
@@ -167,10 +167,10 @@ def check(repo: Repo, wals: Callable[[], Iterable[str]], timeout: float) -> Last
         then.pop(known.prefix + ACCEPTED, None)
         known.unchanged = copies == then
         return known
-    from ..git.prefetched_network import PrefetchedNetwork
+    from ..git.network import GitNetwork
 
-    known.network = network = PrefetchedNetwork(repo.common, known.url, known.prefix, timeout)
-    known.unchanged = network.error is None and is_same()
+    known.network = GitNetwork(repo.common)
+    known.unchanged = known.network.fetch_ahead(known.url, known.prefix, timeout) and is_same()
     return known
 
 

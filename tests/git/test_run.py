@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -116,3 +119,76 @@ def test_a_hanging_git_is_killed_with_all_it_started(common: str) -> None:
             time.sleep(0.02)
         else:
             pytest.fail(f"process {pid} lives")
+
+
+def shell(common: str, script: str, data: bytes = b"", **options: int) -> run.Result:
+    return run.run(common, ["-c", f"alias.x=!{script}", "x"], input=data, **options)
+
+
+def test_much_in_and_much_out(common: str) -> None:
+    """Both sides have more to say than a pipe holds, at the same time; of errors without end the end is kept, and is no output."""
+    data = os.urandom(1 << 20)
+    done = shell(common, "tee /dev/stderr", data)
+    assert (done.out, done.err) == (data, data.decode("utf-8", "replace"))
+
+    done = shell(common, "yes | head -c 3000000 >&2; echo last >&2; echo done", out_max=10)
+    assert (done.out, len(done.err), done.err[-5:]) == (b"done\n", run.ERRORS_MAX, "last\n")
+    with pytest.raises(run.GitOutputError, match="wrote more than 10 bytes") as caught:
+        shell(common, "yes", out_max=10)
+    assert caught.value.out.startswith(b"y\ny\n")
+
+
+def test_a_child_that_does_not_read(common: str) -> None:
+    """Its end is the end; what it did not want is dropped. Without input there is nothing to read, not even the caller's."""
+    assert shell(common, "echo done", b"x" * (1 << 20)).out == b"done\n"
+    assert shell(common, "cat").out == b""
+
+
+def test_the_folder_and_a_session_of_its_own(
+    common: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Relative paths mean the folder, also where the caller's is gone; a Ctrl-C at the terminal does not reach git, and it gets the usual signals."""
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    script = "pwd -P; ps -o sid= -p $$; grep SigIgn /proc/$$/status || echo SigIgn: 0"
+    folder, session, ignored = shell(common, script).out.decode().splitlines()
+    assert folder == common and int(session) != os.getsid(0)
+    assert not int(ignored.split()[1], 16) & (1 << (signal.SIGPIPE - 1))
+
+
+def test_with_closed_standard_streams(repo: Path) -> None:
+    """As a harness may start a hook: our pipes then get the streams' numbers, and must not mix them up."""
+    code = (
+        "import os\nfor n in (0, 1, 2): os.close(n)\n"
+        "from gitmem.git import run\n"
+        f"done = run.run({str(repo / '.git')!r}, ['hash-object', '--stdin'], input=b'x')\n"
+        f"open({str(repo / 'said')!r}, 'wb').write(done.out)"
+    )
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, timeout=30, capture_output=True)
+
+    assert done.returncode == 0
+    assert (repo / "said").read_text() == "c1b0730e0133447badcfd47fd144e254807b06e1\n"
+
+
+def test_an_ignored_sigchld_is_an_error_and_no_success(common: str) -> None:
+    """The system forgets exit statuses then; nobody takes a failure for a success."""
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        with pytest.raises(StoreError, match="SIGCHLD") as caught:
+            run.run(common, ["rev-parse", "--git-dir"])
+        assert caught.value.code == "git-failed"
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+
+
+def test_who_was_waited_for_is_not_signalled(common: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system may have given its id to a stranger."""
+    child = run.start(["git", "version"], run.environment(), common, input=False, errors=True)
+    run.communicate(child, b"", 30)
+    killed: list[int] = []
+    monkeypatch.setattr(os, "killpg", lambda group, number: killed.append(group))
+
+    run.kill(child)
+    assert killed == []

@@ -58,7 +58,7 @@ OTHERS = {
 GITS = {  # modules that read git's and users' small files, following links as git does
     "cli/background.py", "gitmem/clients/hooks/checked_scripts.py",
     "gitmem/clients/hooks/git_hook.py", "gitmem/git/branch_changes.py", "gitmem/git/formats.py",
-    "gitmem/git/local_remote_refs.py", "gitmem/git/localize_objects.py", "gitmem/git/merged_paths.py", "gitmem/git/packfile.py",
+    "gitmem/git/localize_objects.py", "gitmem/git/merged_paths.py",
     "gitmem/git/packing.py", "gitmem/git/project.py", "gitmem/git/read_ref.py", "gitmem/git/repair.py",
     "gitmem/invocation/worktree_runs.py", "gitmem/claims/branches.py", "gitmem/repo.py",
     "gitmem/signals/change_watcher.py", "gitmem/state_files.py", "gitmem/sync/autosync.py",

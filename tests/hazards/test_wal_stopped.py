@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gitmem import commit_process
-from gitmem.log import committer, ref, start, wal_files
+from gitmem.log import committer, lock, ref, start, wal_files
 from tests.log.logs import without_locks
 
 from .faults import (
@@ -48,7 +48,7 @@ class Stopped:
         if self.pid == 0:
             try:
                 if not locks:
-                    wal_files.lock = lambda handle, exclusive: True  # type: ignore[assignment]
+                    lock.lock_file = lambda handle, exclusive: True  # type: ignore[assignment]
                 store = open_store(repo, commit_after=60.0)
                 store.db()
                 self._bend(stop)
@@ -84,7 +84,7 @@ class Stopped:
         elif stop == "opened":
             after(os, "open", is_generation)
         elif stop == "locked":
-            after(wal_files, "lock")
+            after(lock, "lock_file")
         elif stop == "looked":
             after(os.path, "samestat")
         elif stop == "written":

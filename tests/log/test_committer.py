@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.log import committer, ref, wal_files
+from gitmem.log import committer, lock, ref, wal_files
 from gitmem.log.local_log import LocalLog
 from gitmem.log.wal import WriteAheadLog
 
@@ -229,7 +229,7 @@ def test_a_file_that_is_being_written_is_committed_and_left(repo: Path) -> None:
     log.append(entry(log, "first"))
     (file,) = log.waiting()
     with open(file.path, "ab") as writer:
-        assert wal_files.lock(writer.fileno(), exclusive=False)
+        assert lock.lock_file(writer.fileno(), exclusive=False)
         committer.commit_waiting(log)
         assert len(all_lines(log)) == 1 and names(log) == [file.name]
         late = entry(log, "late")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.log import wal_files, wal_record
+from gitmem.log import lock, wal_files, wal_record
 from gitmem.log.entry import CommitMessage, LogEntry
 from gitmem.log.wal import FILE_BYTES_MAX, WriteAheadLog
 
@@ -280,7 +280,7 @@ def test_a_writer_that_was_stopped_while_its_generation_was_committed_writes_aga
                 if file.name == newest:
                     continue
                 with open(file.path, "rb") as opened:
-                    if locks and not wal_files.lock(opened.fileno(), exclusive=True):
+                    if locks and not lock.lock_file(opened.fileno(), exclusive=True):
                         continue  # a committer leaves a file that it can't lock
                     tail = wal.read(file)
                     taken.extend(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.git import local_remote_refs
+from gitmem.git import queries
 from gitmem.git.network import GitNetwork
 from gitmem.sync import autosync, noop_check, sync_remotes
 
@@ -30,13 +31,13 @@ def a(hub: Hub) -> Clone:
 def fetches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The urls that were fetched from."""
     found: list[str] = []
-    real = GitNetwork.fetch
+    real = GitNetwork._fetch_into
 
-    def fetch(self: GitNetwork, url: str, *rest: object) -> None:
+    def fetch(self: GitNetwork, into: Any, url: str, *rest: Any) -> dict[str, tuple[str, str]]:
         found.append(url)
-        real(self, url, *rest)  # type: ignore[arg-type]
+        return real(self, into, url, *rest)
 
-    monkeypatch.setattr(GitNetwork, "fetch", fetch)
+    monkeypatch.setattr(GitNetwork, "_fetch_into", fetch)
     return found
 
 
@@ -205,16 +206,21 @@ def test_a_repository_of_somebody_else_names_no_remote_to_ask(
     assert fetches == []
 
 
-@pytest.mark.parametrize("key", ["url./srv/.insteadOf", "remote.origin.uploadpack"])
-def test_where_git_would_go_elsewhere_the_folder_is_not_asked(a: Clone, fetches: list[str], key: str) -> None:
-    value = {"url./srv/.insteadOf": "/other/", "remote.origin.uploadpack": "git-upload-pack"}[key]
-    git("config", key, value, cwd=a.path)
-    sync_remotes.sync(a.store)
-    fetches.clear()
+def test_where_git_would_go_to_another_machine_it_is_left_to_a_fetch(
+    a: Clone, hub: Hub, fetches: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No question that needs no fetch goes over the network."""
+    variables = {
+        "COUNT": "1",
+        "KEY_0": "url.ssh://nowhere.invalid/.insteadOf",
+        "VALUE_0": f"{hub.path.parent}/",
+    }
+    for name, value in variables.items():
+        monkeypatch.setenv(f"GIT_CONFIG_{name}", value)
 
     looked = look(a)
     assert looked is not None
-    assert looked.unchanged
+    assert not looked.unchanged
     assert len(fetches) == 1
 
 
@@ -226,15 +232,16 @@ def test_a_proposal_that_is_written_while_the_remote_answers_stays_urgent(
     sync_remotes.sync(a.store)
     place, now = a.store.repo, time.time()
     assert autosync.wants(place, autosync.NOW, now - 60)
-    real = local_remote_refs._parse
+    real = queries.refs_of_folder
 
-    def answer(out: bytes) -> dict[str, str] | None:
+    def answer(*args: Any) -> dict[str, str] | None:
+        found = real(*args)
         assert not autosync.is_urgent(place)
         a.add("two")
         assert autosync.wants(place, autosync.NOW, now)
-        return real(out)
+        return found
 
-    monkeypatch.setattr(local_remote_refs, "_parse", answer)
+    monkeypatch.setattr(queries, "refs_of_folder", answer)
     assert look(a) is None
     autosync.record_success(place, now, 0, 0.0)
     assert autosync.is_urgent(place)

@@ -9,8 +9,8 @@ import pytest
 
 from gitmem.errors import RemoteError
 from gitmem.git import queries
+from gitmem.git.incoming import Incoming
 from gitmem.git.network import GitNetwork
-from gitmem.git.prefetched_network import PrefetchedNetwork
 
 Run = Callable[..., str]
 INTO = "refs/gitmem/remotes/origin/"
@@ -22,14 +22,14 @@ BRANCH = "refs/heads/gitmem"
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     """Every fetch that is really made: its url, and where it goes."""
     made: list[tuple[str, str]] = []
-    fetch = GitNetwork.fetch
+    fetch = GitNetwork._fetch_into
 
-    def counted(self: GitNetwork, url: str, into_prefix: str, timeout: float) -> None:
+    def counted(self: GitNetwork, into: Incoming, url: str, prefix: str, timeout: float) -> object:
         assert timeout == 30
-        made.append((url, into_prefix))
-        fetch(self, url, into_prefix, timeout)
+        made.append((url, prefix))
+        return fetch(self, into, url, prefix, timeout)
 
-    monkeypatch.setattr(GitNetwork, "fetch", counted)
+    monkeypatch.setattr(GitNetwork, "_fetch_into", counted)
     return made
 
 
@@ -38,8 +38,8 @@ def test_only_the_first_and_the_same_question_is_answered_by_it(
 ) -> None:
     """Whoever asks again wants to know what is there by then."""
     git("branch", "gitmem", "main", cwd=hub)
-    network = PrefetchedNetwork(common, str(hub), INTO, 30)
-    assert network.error is None
+    network = GitNetwork(common)
+    assert network.fetch_ahead(str(hub), INTO, 30)
     assert list(queries.refs_below(common, INTO)) == [INTO + "heads/gitmem"]
 
     network.fetch(str(hub), INTO, 30)
@@ -51,7 +51,8 @@ def test_only_the_first_and_the_same_question_is_answered_by_it(
 def test_another_question_is_asked(common: str, hub: Path, git: Run, asked: list[tuple[str, str]]) -> None:
     """Of another remote, or for another place; and what was fetched first is old then."""
     git("branch", "gitmem", "main", cwd=hub)
-    network = PrefetchedNetwork(common, str(hub), INTO, 30)
+    network = GitNetwork(common)
+    assert network.fetch_ahead(str(hub), INTO, 30)
     network.fetch(str(hub), OTHER, 30)
     assert list(queries.refs_below(common, OTHER)) == [OTHER + "heads/gitmem"]
     network.fetch(str(hub), INTO, 30)
@@ -63,11 +64,11 @@ def test_what_failed_is_told_to_who_asks_and_then_tried_again(
 ) -> None:
     """A remote that is back by then is reached."""
     away = tmp_path / "away.git"
-    network = PrefetchedNetwork(common, str(away), INTO, 30)
-    assert network.error is not None
-    with pytest.raises(RemoteError) as caught:
+    network = GitNetwork(common)
+    assert not network.fetch_ahead(str(away), INTO, 30)
+    with pytest.raises(RemoteError):
         network.fetch(str(away), INTO, 30)
-    assert caught.value is network.error
+    assert len(asked) == 1
 
     hub.rename(away)
     network.fetch(str(away), INTO, 30)
