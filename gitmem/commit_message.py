@@ -37,8 +37,16 @@ def of_signal(author: str, sender: str, to: Sequence[str], record: SignalRecord)
         "" if intent == "INFO" else intent + " "
     )
     trailers = [("Signal", record["signal_id"])]
-    trailers += pick(record, ("Task", "task_id"), ("Thread", "thread_id"), ("WU", "wu_id"), ("Role", "target_role"),
-                     ("Agent", "sender_identity"), ("Session", "sender_session"), ("Via", "via"))  # fmt: skip
+    trailers += pick(
+        record,
+        ("Task", "task_id"),
+        ("Thread", "thread_id"),
+        ("WU", "wu_id"),
+        ("Role", "target_role"),
+        ("Agent", "sender_identity"),
+        ("Session", "sender_session"),
+        ("Via", "via"),
+    )
     return CommitMessage(author, cut(head + first, SUBJECT_MAX), body(message), trailers)
 
 

@@ -68,7 +68,20 @@ def _remember(environment: dict[str, str], project: Path) -> None:
     """Write the nodes of `FOUND` and their relations."""
     ids: list[str] = []
     for name, tag, text, relations in FOUND:
-        made = _gitmem(environment, "mem", "create", text, "--tag", tag, "--wu", "WU-7", "--as", name, "-q", where=project)  # fmt: skip
+        made = _gitmem(
+            environment,
+            "mem",
+            "create",
+            text,
+            "--tag",
+            tag,
+            "--wu",
+            "WU-7",
+            "--as",
+            name,
+            "-q",
+            where=project,
+        )
         ids.append(made.split()[-1])
         for kind, to in relations:
             _gitmem(environment, "mem", "relate", ids[-1], kind, ids[to], "--as", name, where=project)
@@ -76,7 +89,13 @@ def _remember(environment: dict[str, str], project: Path) -> None:
 
 def _take(page: Path) -> None:
     with Chromium() as browser:
-        browser.call("Emulation.setDeviceMetricsOverride", width=WIDTH, height=HEIGHT, deviceScaleFactor=1, mobile=False)  # fmt: skip
+        browser.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=WIDTH,
+            height=HEIGHT,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
         browser.call("Emulation.setTimezoneOverride", timezoneId="Etc/UTC")
         browser.open(page.as_uri())
         browser.run("""(() => {

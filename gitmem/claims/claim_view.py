@@ -38,9 +38,16 @@ def add(db: sqlite3.Connection, rows: Rows) -> None:
             continue
         record = found.record
         values = (
-            claim_id, numbers[found.line], *found.owner, record["mode"], found.since, found.until,
-            int(found.released is not None), record.get("task_id"), unit_key(record.get("wu_id")),
-        )  # fmt: skip
+            claim_id,
+            numbers[found.line],
+            *found.owner,
+            record["mode"],
+            found.since,
+            found.until,
+            int(found.released is not None),
+            record.get("task_id"),
+            unit_key(record.get("wu_id")),
+        )
         db.execute("INSERT OR REPLACE INTO path_claim VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
 
 

@@ -99,6 +99,12 @@ def decided(root: Signal, signal_id: str, sender: str, intent: str, **fields: An
     """Return another program's decision on a proposal; its `after` is the root unless it is given."""
     given: dict[str, Any] = {"after": [root["signal_id"]], "origin": "elsewhere", **fields}
     return written(
-        signal_id, sender, [root["sender_identity"]], f"{intent} by {sender}", intent=intent,
-        thread_id=root.get("thread_id"), reply_to=root["signal_id"], **given,
-    )  # fmt: skip
+        signal_id,
+        sender,
+        [root["sender_identity"]],
+        f"{intent} by {sender}",
+        intent=intent,
+        thread_id=root.get("thread_id"),
+        reply_to=root["signal_id"],
+        **given,
+    )

@@ -104,8 +104,11 @@ class CommandLine:
         self, session: str, *, mark: bool = True, thread: str | None = None, intents: Sequence[str] = ()
     ) -> list[Signal]:
         """Return the signals that `inbox` shows to a session."""
-        words = [*([] if mark else ["--no-mark"]), *(["--thread", thread] if thread else []),
-                 *(["--intent", ",".join(intents)] if intents else [])]  # fmt: skip
+        words = [
+            *([] if mark else ["--no-mark"]),
+            *(["--thread", thread] if thread else []),
+            *(["--intent", ",".join(intents)] if intents else []),
+        ]
         return [as_signal(each) for each in self.ask("inbox", *words, session=session)["signals"]]
 
     def count(self, session: str) -> int:

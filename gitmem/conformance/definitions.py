@@ -191,9 +191,11 @@ def descriptor_of(text: str) -> Descriptor | None:
     if not text:
         return None
     return {
-        "lifecycle_role": lifecycle, "specialty_profile": specialty, "role_alias": text if alias else None,
+        "lifecycle_role": lifecycle,
+        "specialty_profile": specialty,
+        "role_alias": text if alias else None,
         "capabilities": [],
-    }  # fmt: skip
+    }
 
 
 def role_of(session: Mapping[str, Any]) -> str | None:

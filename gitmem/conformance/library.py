@@ -134,8 +134,11 @@ class Library:
         tasks = self._logs[session].tasks
         texts: dict[str, Callable[[str, str], object]] = {"ask": tasks.ask, "message": tasks.message}
         others: dict[str, Callable[[str], object]] = {
-            "take": tasks.take, "release": tasks.release, "cancel": tasks.cancel, "seal": tasks.seal,
-        }  # fmt: skip
+            "take": tasks.take,
+            "release": tasks.release,
+            "cancel": tasks.cancel,
+            "seal": tasks.seal,
+        }
         try:
             if event == "done":
                 tasks.report(task_id, "completed", text)

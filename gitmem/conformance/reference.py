@@ -40,9 +40,14 @@ class Reference(SignalReference):
         scope = {"responsibility_kinds": [*kinds], "paths": [*paths]}
         wanted = to.removeprefix("role:") if to.startswith("role:") else None
         task = self._record(
-            session, message, agent=None if wanted else self.address(to, False), wanted=wanted, role=asked,
-            scope=scope, handed=[],
-        )  # fmt: skip
+            session,
+            message,
+            agent=None if wanted else self.address(to, False),
+            wanted=wanted,
+            role=asked,
+            scope=scope,
+            handed=[],
+        )
         told = [each for each in self.records.sessions.values() if wanted and holds(each, wanted)]
         if told or not wanted:
             self.send(
@@ -55,8 +60,15 @@ class Reference(SignalReference):
         for id in task_ids:
             if self._holder(id) != session:
                 raise Refused(f"{id} is not yours.")
-        return self._record(session, "handoff", agent=self.address(to, False), wanted=None, role=None,
-                            scope={"responsibility_kinds": []}, handed=[*task_ids])  # fmt: skip
+        return self._record(
+            session,
+            "handoff",
+            agent=self.address(to, False),
+            wanted=None,
+            role=None,
+            scope={"responsibility_kinds": []},
+            handed=[*task_ids],
+        )
 
     def work(self, session: str, task_id: str, event: str, text: str = "") -> Task:
         """Record an event of a task, and of a taken handoff one of each task that it hands over."""
@@ -128,10 +140,13 @@ class Reference(SignalReference):
     def _shown(self, id: str) -> Claim:
         one = self.records.claims[id]
         contested = any(
-            other["owner"] != one["owner"] and self.overlap(other["paths"], one["paths"]) and id not in other["seen"]
-            and name not in one["seen"] and name not in self.records.unclaimed
+            other["owner"] != one["owner"]
+            and self.overlap(other["paths"], one["paths"])
+            and id not in other["seen"]
+            and name not in one["seen"]
+            and name not in self.records.unclaimed
             for name, other in self.records.claims.items()
-        )  # fmt: skip
+        )
         return {"claim_id": id, "owner": one["owner"], "paths": [*one["paths"]], "contested": contested}
 
     def _record(self, session: str, message: str, **fields: Any) -> Task:
@@ -169,9 +184,11 @@ class Reference(SignalReference):
         takes = [each for each in events if each["event"] == "take"]
         given_back = {each["session"]: each["seen"] for each in events if each["event"] == "release"}
         return [
-            each for each in takes if each["id"] not in given_back.get(each["session"], ())
+            each
+            for each in takes
+            if each["id"] not in given_back.get(each["session"], ())
             and not any(each["id"] in later["seen"] for later in takes)
-        ]  # fmt: skip
+        ]
 
     def _holder(self, task_id: str) -> str | None:
         held = self._held(task_id)

@@ -27,7 +27,7 @@ from .definitions import (
     text,
     thread_of,
     without_own,
-)  # fmt: skip
+)
 
 INTENTS = ("INFO", "PROPOSE", "COUNTER", "AGREE", "REJECT")
 MESSAGE_BYTES_MAX = 64 * 1024
@@ -161,8 +161,13 @@ class SignalReference:
 
     def seen(self, reader: str, signals: Mapping[str, Signal], answered: Signal | None) -> list[str]:
         """Return the `after` of a new signal: the ids that its writer knows, without those that the others imply."""
-        ids = {id for id, each in signals.items() if is_by(each, reader) or self.has_read([reader], id)
-               or (answered and id == answered["signal_id"])}  # fmt: skip
+        ids = {
+            id
+            for id, each in signals.items()
+            if is_by(each, reader)
+            or self.has_read([reader], id)
+            or (answered and id == answered["signal_id"])
+        }
         return sorted(ids - {id for each in ids for id in named_by(signals[each])})
 
     def take(self, record: Mapping[str, Any]) -> None:
@@ -198,8 +203,15 @@ class SignalReference:
             if (thread is None or thread_of(each) == thread) and (not intents or each["intent"] in intents)
         ]
         for each in shown if mark else ():
-            self.take({"kind": "receipt", "signal_id": each["signal_id"], "read_at": self._now(),
-                       "reader_identity": self.reader(session), "delivery_state": "delivered"})  # fmt: skip
+            self.take(
+                {
+                    "kind": "receipt",
+                    "signal_id": each["signal_id"],
+                    "read_at": self._now(),
+                    "reader_identity": self.reader(session),
+                    "delivery_state": "delivered",
+                }
+            )
         return shown
 
     def is_for(self, session: str, signal: Signal) -> bool:
@@ -370,8 +382,13 @@ class Agreement:
             for each in self.signals.values()
             if (each["intent"] in ("AGREE", "REJECT", "COUNTER") or each["signal_id"] in self.ids)
             and is_by(each, reader)
-            and id in (each.get("reply_to"), self._answered(each), self.ids & {each["signal_id"]} and each["signal_id"])
-        ]  # fmt: skip
+            and id
+            in (
+                each.get("reply_to"),
+                self._answered(each),
+                self.ids & {each["signal_id"]} and each["signal_id"],
+            )
+        ]
         return max(self.last(own), key=lambda each: (self._rank(each), each["signal_id"]), default=None)
 
     def convergence(self, ambiguous: Collection[str], asked: str) -> Convergence:

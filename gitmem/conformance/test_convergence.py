@@ -305,8 +305,11 @@ def test_nothing_is_in_force_when_all_is_withdrawn(bus: FullBus) -> None:
     for asked in (proposal.id, counter, proposal.thread):
         found = bus.converged(asked)
         assert (found["converged"], found["in_force"], found["pending"], found["rejected"]) == (
-            False, [], [], []
-        )  # fmt: skip
+            False,
+            [],
+            [],
+            [],
+        )
 
 
 def test_a_counter_to_a_counter_is_in_force(bus: FullBus) -> None:

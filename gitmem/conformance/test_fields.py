@@ -46,8 +46,16 @@ def test_a_sender_without_identity_is_its_session(bus: FullBus) -> None:
 def test_a_signal_keeps_its_work_unit_and_lane(bus: FullBus) -> None:
     """A2A.V1: “A signal keeps work unit, initiative, lane and `requires_ack` as given.”"""
     a, b = sessions(bus, A, B)
-    bus.send(a, "x", to=[B], wu_id="WU-123", initiative_id="INIT-7", lane="Core", artifact_path="docs/a.md",
-             requires_ack=True)  # fmt: skip
+    bus.send(
+        a,
+        "x",
+        to=[B],
+        wu_id="WU-123",
+        initiative_id="INIT-7",
+        lane="Core",
+        artifact_path="docs/a.md",
+        requires_ack=True,
+    )
     (got,) = bus.inbox(b)
 
     assert (got.get("wu_id"), got.get("initiative_id"), got.get("lane")) == ("WU-123", "INIT-7", "Core")

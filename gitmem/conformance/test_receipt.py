@@ -90,8 +90,17 @@ def test_a_receipt_of_another_program_keeps_its_fields(bus: FullBus) -> None:
     _, b = sessions(bus, A, B)
     sent = bus.send(b, "x", to=[A])
     at = moment(1)
-    bus.take({"kind": "receipt", "schema_version": "A2A.V1", "signal_id": sent["signal_id"], "reader_identity": A,
-              "read_at": at, "delivery_state": "delivered", "idempotency_key": "k-1"})  # fmt: skip
+    bus.take(
+        {
+            "kind": "receipt",
+            "schema_version": "A2A.V1",
+            "signal_id": sent["signal_id"],
+            "reader_identity": A,
+            "read_at": at,
+            "delivery_state": "delivered",
+            "idempotency_key": "k-1",
+        }
+    )
     (receipt,) = bus.receipts(sent["signal_id"])
 
     assert (receipt["read_at"], receipt.get("idempotency_key")) == (at, "k-1")
@@ -174,8 +183,16 @@ def test_the_later_decision_counts(bus: FullBus, first: str, last: str, state: s
 def test_a_decision_overrules_a_receipt_that_came_from_elsewhere(bus: FullBus) -> None:
     """gitmem: “An imported receipt may be acked or rejected; a decision overrides it.”"""
     proposal = Proposal(bus)
-    bus.take({"kind": "receipt", "schema_version": "A2A.V1", "signal_id": proposal.id, "reader_identity": B,
-              "read_at": proposal.root["created_at"], "delivery_state": "acked"})  # fmt: skip
+    bus.take(
+        {
+            "kind": "receipt",
+            "schema_version": "A2A.V1",
+            "signal_id": proposal.id,
+            "reader_identity": B,
+            "read_at": proposal.root["created_at"],
+            "delivery_state": "acked",
+        }
+    )
     assert states(bus, proposal.id) == {B: "acked"}
     proposal.answer(proposal.b, "REJECT")
 
@@ -207,8 +224,17 @@ def test_a_receipt_for_other_text_marks_nothing(bus: FullBus) -> None:
     """gitmem: “A receipt whose `answers_digest` matches no content of the signal leaves it unread.”"""
     a, b = sessions(bus, A, B)
     sent = bus.send(b, "x", to=[A])
-    bus.take({"kind": "receipt", "schema_version": "A2A.V1", "signal_id": sent["signal_id"], "reader_identity": A,
-              "read_at": sent["created_at"], "delivery_state": "delivered", "answers_digest": "0" * 64})  # fmt: skip
+    bus.take(
+        {
+            "kind": "receipt",
+            "schema_version": "A2A.V1",
+            "signal_id": sent["signal_id"],
+            "reader_identity": A,
+            "read_at": sent["created_at"],
+            "delivery_state": "delivered",
+            "answers_digest": "0" * 64,
+        }
+    )
 
     assert read(bus, a) == [["x"]]
 

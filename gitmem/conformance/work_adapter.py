@@ -130,9 +130,11 @@ def as_descriptor(found: Mapping[str, Any]) -> Descriptor | None:
     if not found.get("lifecycle_role"):
         return None
     return {
-        "lifecycle_role": found["lifecycle_role"], "specialty_profile": found["specialty_profile"],
-        "role_alias": found.get("role_alias"), "capabilities": list(found.get("capabilities") or ()),
-    }  # fmt: skip
+        "lifecycle_role": found["lifecycle_role"],
+        "specialty_profile": found["specialty_profile"],
+        "role_alias": found.get("role_alias"),
+        "capabilities": list(found.get("capabilities") or ()),
+    }
 
 
 def as_task(found: Mapping[str, Any]) -> Task:

@@ -142,8 +142,11 @@ def add_to(store: Store, found: Roster) -> Roster:
     """Add to each session of a roster sentences about the handoffs that it gives, or may accept; return the roster."""
     rows = _rows(store, "", {}, HANDOFF_MICROS, LISTED)
     for one in found.sessions:
-        given = [f"handed over to {sanitize(each.to)}, {WAITING}{gone_text(each)} ({each.task_id})" for each in rows
-                 if each.giver_session == one["session_id"]]  # fmt: skip
+        given = [
+            f"handed over to {sanitize(each.to)}, {WAITING}{gone_text(each)} ({each.task_id})"
+            for each in rows
+            if each.giver_session == one["session_id"]
+        ]
         offered = [
             f"offered by {sanitize(each.giver_name)}{gone_text(each)} ({each.task_id})"
             for each in rows

@@ -495,8 +495,13 @@ class Conflict:
     """
 
     def __init__(
-        self, names: Sequence[str], files: Sequence[str], sessions: Sequence[Presence], count: int = 0, digest: str = ""
-    ) -> None:  # fmt: skip
+        self,
+        names: Sequence[str],
+        files: Sequence[str],
+        sessions: Sequence[Presence],
+        count: int = 0,
+        digest: str = "",
+    ) -> None:
         self.names = sorted(names)
         self.files = sorted(files)
         self.sessions = list(sessions)

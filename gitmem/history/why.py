@@ -453,8 +453,14 @@ def story_of(
     db = store.db()
     found = Story(commit, facts, paths)
     makers = made_by.find(
-        db, commit, patch_id=patch_id, authored=facts.authored, committed=facts.committed, inferred=inferred, here=here,
-    )  # fmt: skip
+        db,
+        commit,
+        patch_id=patch_id,
+        authored=facts.authored,
+        committed=facts.committed,
+        inferred=inferred,
+        here=here,
+    )
     found.made_by = [MakerRow(db, each) for each in makers.made.values()]
     found.rewritten_by = [
         MakerRow(db, each) for session, each in makers.rewrote.items() if session not in makers.made

@@ -122,10 +122,16 @@ class SignalMarks:
             state["stands"] = list(stands.items())[:OF_SIGNAL_MAX]
             words = set(stands.values())
             state["state"] = (
-                "converged" if found.agreed_on is not None
-                else "rejected" if "reject" in words else "settled" if found.settled
-                else "countered" if "counter" in words else "open"
-            )  # fmt: skip
+                "converged"
+                if found.agreed_on is not None
+                else "rejected"
+                if "reject" in words
+                else "settled"
+                if found.settled
+                else "countered"
+                if "counter" in words
+                else "open"
+            )
         if list(found.in_force) != [root.id]:
             state["in_force"] = [self._proposal(each) for each in found.in_force.values()]
         return state

@@ -277,10 +277,12 @@ def _contest(first: StandingClaim, second: StandingClaim, lanes: Lanes, budget: 
     return {
         "sides": [_side(first, lanes), _side(second, lanes)],
         "overlaps": _overlaps(first, second, budget),
-        "why": "behind" if first in second.before
-        else "both" if first.claim.has_seen(second.claim)
+        "why": "behind"
+        if first in second.before
+        else "both"
+        if first.claim.has_seen(second.claim)
         else "unseen",
-    }  # fmt: skip
+    }
 
 
 def _side(one: StandingClaim, lanes: Lanes) -> ContestSide:

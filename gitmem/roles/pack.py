@@ -186,8 +186,11 @@ class _Reader:
 
     def _alias(self, name: str, value: object, known: Pack) -> Alias | None:
         if not _ALIAS.fullmatch(name) or is_reserved(name):
-            self._note(name, f"invalid alias {name}: a letter or digit, then letters, digits, dots, dashes or "
-                       "underscores, up to 100, and no reserved word")  # fmt: skip
+            self._note(
+                name,
+                f"invalid alias {name}: a letter or digit, then letters, digits, dots, dashes or "
+                "underscores, up to 100, and no reserved word",
+            )
             return None
         entry: dict[str, Any] = value if isinstance(value, dict) else {"role": value}
         for key in entry.keys() - set(ALIAS_KEYS):

@@ -92,8 +92,10 @@ def parse(text: str, *, comments: bool = False) -> JsonNode:
     try:
         json.loads(
             _LAST_COMMA.sub(_blank, plain) if comments else plain,
-            parse_int=str, parse_float=str, parse_constant=constants.append,
-        )  # fmt: skip
+            parse_int=str,
+            parse_float=str,
+            parse_constant=constants.append,
+        )
     except json.JSONDecodeError as error:
         is_comment = plain.startswith(("//", "/*"), error.pos)
         unclosed = "unterminated comment" if comments else "a comment, which this client does not support"

@@ -74,8 +74,12 @@ def task(first: Given, last: Given, *, allow_secret: bool = False) -> ConvertedL
         "purpose": "delegation",
         "sender_identity": SENDER,
     }
-    for name, given in (("wu_id", "targetWuId"), ("lane", "lane"), ("requested_role", "requested_role"),
-                        ("requested_ownership_scope", "requested_ownership_scope")):  # fmt: skip
+    for name, given in (
+        ("wu_id", "targetWuId"),
+        ("lane", "lane"),
+        ("requested_role", "requested_role"),
+        ("requested_ownership_scope", "requested_ownership_scope"),
+    ):
         _put(made, fields, kept, name, given, first.get(given))
     _put_brief(made, fields, kept, first.get("briefAttestation"))
     fields["message"] = f"{fields.get('wu_id') or id}: delegated in LumenFlow"

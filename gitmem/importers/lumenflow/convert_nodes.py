@@ -261,8 +261,11 @@ def relation(given: Given, times: Mapping[str, int], *, allow_secret: bool = Fal
         raise UsageError("It relates a node to itself. Nothing was written.", code="invalid-record")
     at = time_of(given, "created_at", max(times.get(relation_key[0], 0), times.get(relation_key[2], 0)))
     metadata = given.get("metadata")
-    rest = {name: value for name, value in given.items()
-            if name not in ("from_id", "type", "to_id", "created_at", "metadata")}  # fmt: skip
+    rest = {
+        name: value
+        for name, value in given.items()
+        if name not in ("from_id", "type", "to_id", "created_at", "metadata")
+    }
     if metadata is not None and not isinstance(metadata, dict):
         rest["metadata"] = metadata
     fields = {

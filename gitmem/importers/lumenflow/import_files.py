@@ -145,10 +145,11 @@ class _ImportRun:
                 self.found.counts["nodes"]["repeated"] += 1
                 if before[1].at != made.at:
                     self.found.remark(
-                        read_files.NAMES["nodes"], number,
+                        read_files.NAMES["nodes"],
+                        number,
                         f"{made.id} differs from the node of line {before[0]} and replaces it, "
                         "as it does in LumenFlow",
-                    )  # fmt: skip
+                    )
             every[made.id] = (number, made)
         self._settle("nodes", every, self._ids("SELECT id FROM node WHERE id IN ({marks})", every))
         return {id: made.at for id, (_, made) in every.items()}
@@ -168,9 +169,14 @@ class _ImportRun:
                 self.found.remark(
                     read_files.NAMES["relations"], number, f"{id} is missing here; the relation is kept"
                 )
-        known = {relation_key for relation_key in every if self.db.execute(
-            "SELECT 1 FROM relation_event WHERE from_id = ? AND type = ? AND to_id = ? LIMIT 1", relation_key.split("\n")
-        ).fetchone()}  # fmt: skip
+        known = {
+            relation_key
+            for relation_key in every
+            if self.db.execute(
+                "SELECT 1 FROM relation_event WHERE from_id = ? AND type = ? AND to_id = ? LIMIT 1",
+                relation_key.split("\n"),
+            ).fetchone()
+        }
         self._settle("relations", every, known)
 
     def import_signals(self) -> dict[str, ImportedSignal]:

@@ -120,8 +120,11 @@ def write(
         some = lines[start : start + lines_max]
         with OneStep(store, "recording lines", start, start + len(some), len(lines)):
             done = record.record(
-                store, caller, some, f"imports{part} {what} from LumenFlow",
+                store,
+                caller,
+                some,
+                f"imports{part} {what} from LumenFlow",
                 text="\n".join([*first, *others]),
-            )  # fmt: skip
+            )
         found.commit = done.commit
         found.recorded = True
