@@ -130,11 +130,24 @@ class StoreIndex(ABC):
         snapshot = self._snapshots.take()
         if snapshot is None:
             return None
-        is_enough = snapshot.is_complete or (snapshot.has_names and not exact)
-        if is_enough and sender_tables.is_checked(snapshot.db, self.keys.now()):
+        if not (snapshot.is_complete or (snapshot.has_names and not exact)):
+            snapshot.close()
+            snapshot = self._with_waiting()
+            if snapshot is None:
+                return None
+        if sender_tables.is_checked(snapshot.db, self.keys.now()):
             return snapshot
         snapshot.close()
         return None
+
+    def _with_waiting(self) -> Snapshot | None:
+        """Return a snapshot with what waits, which is in this process alone: nobody waits for the disk; None if that is impossible."""
+        from .index import catch_up
+
+        try:
+            return catch_up.preview(self.index, self.log)
+        except (sqlite3.Error, OSError):
+            return None
 
     @contextmanager
     def one_look(self) -> Iterator[None]:

@@ -12,6 +12,7 @@ from ..log.ref import LOG_REF
 from ..log.union import canonical
 from . import generations, index_file, insert
 from .generations import LostLineError as _LostLineError
+from .query import Snapshot
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,6 +60,32 @@ def catch_up(index: Index, log: LocalLog, *, progress: Progress | None = None) -
         if isinstance(error, KeyError):
             raise ref.missing_object(error, "nothing was changed") from error
         raise
+
+
+def preview(index: Index, log: LocalLog) -> Snapshot | None:
+    """Return a snapshot with the lines that wait in the write-ahead logs, by a transaction that is never committed.
+
+    Returns:
+        None if the index lacks more than these lines.
+
+    Raises:
+        sqlite3.DatabaseError: The index file is damaged, busy or not writable.
+    """
+    if not (index.writable and index.is_shaped()):
+        return None
+    index.db.execute("BEGIN IMMEDIATE")
+    try:
+        tails = generations.WalTails(index.db, log)
+        if log.git.tip(LOG_REF) == index.tip:
+            insert.lines_of_files(index, tails.apply())
+            return Snapshot(index.db)
+    except _LostLineError:
+        pass
+    except BaseException:
+        index.db.rollback()
+        raise
+    index.db.rollback()
+    return None
 
 
 def read_commit(

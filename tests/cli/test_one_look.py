@@ -103,6 +103,26 @@ def test_a_directed_signal_writes_nothing_to_the_index(scene: Scene) -> None:
     assert scene.run("inbox", "--count", session=scene.curie).out == "2\n"
 
 
+def test_a_sender_whose_index_is_behind_writes_nothing_to_it(scene: Scene) -> None:
+    """What waits counts for it all the same, read or unread; it waits for the disk for its record alone."""
+    scene.send("read before", "--to", "Planck", session=scene.curie)
+    scene.run("inbox", session=scene.planck)
+    asked = scene.send("Shall we?", "--to", "Planck", "--intent", "propose", session=scene.curie)
+    scene.send("read later", "--to", "Planck", session=scene.curie)
+    scene.behind(lambda: scene.start("Mach"))
+    before = scene.index.read_bytes(), scene.indexed
+
+    said = scene.send("hello", "--to", "Mach")
+    assert said.json["signal"]["recipients"] == ["test:worker:mach"]
+    assert (said.json["notice"]["unread"], said.json["notice"]["wants_answer"]) == (2, 1)
+    id = asked.json["signal"]["signal_id"]
+    answer = scene.run("reply", id, "--agree", "yes", "--json", session=scene.planck)
+    assert (answer.json["notice"]["unread"], answer.json["notice"]["wants_answer"]) == (1, 0)
+
+    assert (scene.index.read_bytes(), scene.indexed) == before
+    assert not any(path.stat().st_size for path in scene.state.glob("index-*.sqlite3-wal"))
+
+
 def test_an_advisory_signal_interrupts_nobody(scene: Scene) -> None:
     """Its flag is empty, as the queue has it."""
     scene.send("hello", "--to", "Curie", "--interrupt", "advisory")
