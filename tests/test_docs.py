@@ -37,6 +37,7 @@ from gitmem.text import sanitize
 
 ROOT = Path(__file__).resolve().parent.parent
 FORMAT = (ROOT / "docs/format.md").read_text(encoding="utf-8")
+RECORDS = (ROOT / "docs/records.md").read_text(encoding="utf-8")
 LOCAL_STATE = (ROOT / "docs/local-state.md").read_text(encoding="utf-8")
 ARCHITECTURE = (ROOT / "docs/ARCHITECTURE.md").read_text(encoding="utf-8")
 DECISIONS = sorted((ROOT / "docs/decisions").glob("[0-9]*.md"))
@@ -57,7 +58,7 @@ def example(name: str, page: str = FORMAT + LOCAL_STATE) -> str:
 
 def table(heading: str) -> dict[str, str]:
     """Field → form in the table below a heading."""
-    section = FORMAT.partition(f"\n### {heading} ")[2].partition("\n##")[0]
+    section = RECORDS.partition(f"\n### {heading} ")[2].partition("\n##")[0]
     rows = re.findall(r"^\| (`.*?`) \| (.*?) \|$", section, re.MULTILINE)
     return {name: form for names, form in rows for name in re.findall(r"`(\w+)`", names)}
 
@@ -366,7 +367,7 @@ def test_every_field_of_every_kind_is_in_its_table(kind: str) -> None:
     assert {name for name, form in told.items() if re.search(r"(?<!-)required", form)} == {
         name for name, field in fields.items() if field.is_required()
     }
-    assert f"\n### {kind} (stream `{records.STREAMS[kind]}`)" in FORMAT
+    assert f"\n### {kind} (stream `{records.STREAMS[kind]}`)" in RECORDS
 
 
 def test_the_lists_of_keyed_fields_agree() -> None:
