@@ -26,6 +26,7 @@ ORDER = (
     "gitmem.roles",
     "gitmem.git",
     "gitmem.log",
+    "gitmem.order",
     "gitmem.index",
     "gitmem.trust",
     "gitmem.commit_message",

@@ -173,13 +173,13 @@ def test_the_thread_is_read_as_the_example_says() -> None:
     for record in json.loads(example("thread")):
         line = json.dumps(record).encode()
         thread[record["signal_id"]] = ThreadSignal(record, [line])
-    edges = causality.earlier(thread)
-    standing = causality.decision("curie", thread, edges)
+    found = FoldedThread(thread)
+    standing = found.position("curie")
 
     assert causality.root(thread).id == "sig-0001"
     assert standing is not None
-    assert (standing.id, standing.intent) == ("sig-0004", "AGREE")
-    assert [said.id for said in causality.in_order(thread, edges)] == sorted(thread)
+    assert (standing.signal.id, standing.signal.intent) == ("sig-0004", "AGREE")
+    assert [said.id for said in found.order.shown()] == sorted(thread)
     before = {name: said for name, said in thread.items() if name != "sig-0004"}
     after = causality.ids_for_after("curie", before, set(), "sig-0003")
     assert after == thread["sig-0004"].record["after"]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from itertools import chain, islice
 
+from ..order.cycles import find_cycles
 from ..outcome import Outcome
-from ..signals.graph import find_cycles
 from ..text.shell_quote import command
 from . import load, superseded
 from .candidate_rows import SEEN

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import records
-from ..signals.bit_order import BitOrder
+from ..order.causal import CausalOrder
 from . import authors, node_fold
 from .versioned_node import PatchChange, VersionedNode
 
@@ -68,7 +68,7 @@ def batches(ids: Sequence[str]) -> Iterator[Sequence[str]]:
         yield ids[start : start + AT_ONCE]
 
 
-def order_of(patches: Mapping[str, Sequence[PatchChange]]) -> BitOrder | None:
+def order_of(patches: Mapping[str, Sequence[PatchChange]]) -> CausalOrder[PatchChange] | None:
     """Return the causal order of all patches if nodes share many; None if ordering them by node is cheaper."""
     pairs = sum(len(of) for of in patches.values() if len(of) > 1)
     if pairs < SHARED_LEAST:
@@ -76,7 +76,7 @@ def order_of(patches: Mapping[str, Sequence[PatchChange]]) -> BitOrder | None:
     every = {each.line: each for of in patches.values() for each in of}
     if pairs < SHARED_TIMES * len(every) or len(every) > ORDERED_MOST:
         return None
-    return BitOrder(list(every.values()))
+    return CausalOrder(every.values())
 
 
 def lines_of(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, list[tuple[NodeRecord, bytes]]]:

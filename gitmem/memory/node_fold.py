@@ -6,6 +6,7 @@ field; if both changed one field, the greater `(at, bytes)` counts.
 
 from __future__ import annotations
 
+from ..order.causal import by_id
 from . import authors
 from .versioned_node import FLAGS, LISTS, PatchChange, VersionedNode, WinningPatches
 
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
+    from ..order.causal import CausalOrder
     from ..records.record_types import NodeRecord, PatchRecord
-    from ..signals.bit_order import BitOrder
 
 KNOWN_MAX = 256  # sets of patches in the cache of one fold of many nodes
 
@@ -31,7 +32,7 @@ def of_changes(
     nodes: Iterable[tuple[NodeRecord, bytes]],
     patches: Iterable[PatchChange],
     known: dict[tuple[bytes, ...], WinningPatches],
-    order: BitOrder | None = None,
+    order: CausalOrder[PatchChange] | None = None,
     *,
     whole: bool = True,
 ) -> VersionedNode:
@@ -47,11 +48,9 @@ def of_changes(
     node = VersionedNode(base, line)
     if len(made) > 1 and len({content_digest_text(record) for record, _ in made}) > 1:
         node.conflicting = sorted({record["sender_identity"] for record, _ in made})
-    changes: dict[str, PatchChange] = {}
-    for each in sorted(patches, key=lambda each: each.line):
-        changes.setdefault(each.id, each)
+    changes = by_id(patches).values()
     if changes:
-        lines = tuple(each.line for each in changes.values())
+        lines = tuple(each.line for each in changes)
         if lines not in known:
             if len(known) >= KNOWN_MAX:
                 known.clear()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ..errors import check_limit
+from ..order.cycles import find_cycles
 from ..outcome import Outcome
 from ..records.ids import is_id, unit_key
-from ..signals.graph import find_cycles
 from ..text.shell_quote import command
 from . import load, node_fields, superseded
 from .listing import first_line

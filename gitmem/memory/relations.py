@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from .. import records
 from ..errors import UsageError
+from ..order.causal import CausalOrder, by_id
 from ..outcome import Outcome
 from ..records import ids
-from ..signals import causality
 from ..text.shell_quote import command
 from . import node_fields, private_nodes, resolve_node, superseded, write
 
@@ -38,7 +38,7 @@ class RelationResult(Outcome):
 
 
 class RelationEvent:
-    """A line about a relation, with the attributes that `causality` needs."""
+    """A line about a relation, with the attributes that `CausalOrder` needs."""
 
     def __init__(self, record: RelationRecord, line: bytes) -> None:
         self.id = record["id"]
@@ -112,14 +112,14 @@ def line(
         id: A common id for clones that write the same relation; a new one by default.
     """
     events = _events(store.db(), (from_id, to_id, type))
-    named = {name for names in causality.earlier(events).values() for name in names}
+    heads = CausalOrder(events).heads(events)
     fields: RelationFields = {
         "id": id or ids.new_id("rel", store.random),
         "from_id": from_id,
         "to_id": to_id,
         "type": type,
         "removed": removed,
-        "after": sorted(events.keys() - named),
+        "after": sorted(each.id for each in heads),
         "metadata": node_fields.metadata(dict(metadata or {})),
         "sender_identity": caller.reader,
         "sender_session": caller.session_id,
@@ -142,21 +142,18 @@ def exists(db: sqlite3.Connection, relation_key: tuple[str, str, str]) -> bool:
 def last_event(db: sqlite3.Connection, relation_key: tuple[str, str, str]) -> RelationEvent | None:
     """Return the causally last line of a relation, or None if there is none."""
     events = _events(db, relation_key)
-    return causality.latest(events.values(), causality.earlier(events))
+    return CausalOrder(events).latest(events)
 
 
-def _events(db: sqlite3.Connection, relation_key: tuple[str, str, str]) -> dict[str, RelationEvent]:
-    events: dict[str, RelationEvent] = {}
+def _events(db: sqlite3.Connection, relation_key: tuple[str, str, str]) -> list[RelationEvent]:
     bodies = db.execute(
         "SELECT l.body FROM relation_event e JOIN line l ON l.id = e.line"
-        " WHERE e.from_id = ? AND e.to_id = ? AND e.type = ? ORDER BY l.body",
+        " WHERE e.from_id = ? AND e.to_id = ? AND e.type = ?",
         relation_key,
     )
-    for (body,) in bodies:
-        record = records.read_kind("relation", body.encode())
-        if record is not None:
-            events.setdefault(record["id"], RelationEvent(record, body.encode()))
-    return events
+    lines = (body.encode() for (body,) in bodies)
+    found = ((records.read_kind("relation", line), line) for line in lines)
+    return list(by_id(RelationEvent(record, line) for record, line in found if record is not None).values())
 
 
 def relations_of(db: sqlite3.Connection, id: str, most: int = RELATIONS_MAX) -> list[tuple[str, str, str]]:

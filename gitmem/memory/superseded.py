@@ -82,14 +82,14 @@ def live_ends(edges: Sequence[Edge], created: Mapping[str, int]) -> dict[str, st
         edges: The relations of active nodes.
         created: The times of the superseding nodes. Of several ends the one created last counts.
     """
-    from ..signals import graph
+    from ..order.cycles import cyclic_components
 
     leads: dict[str, list[str]] = {}
     whole: dict[str, list[str]] = {old: [] for _, old in edges}
     for new, old in edges:
         leads.setdefault(new, []).append(old)
     whole.update(leads)
-    cycle_of = {id: at for at, cycle in enumerate(graph.cyclic_components(whole)) for id in cycle}
+    cycle_of = {id: at for at, cycle in enumerate(cyclic_components(whole)) for id in cycle}
     older = {
         new: [old for old in olds if new not in cycle_of or cycle_of.get(old) != cycle_of[new]]
         for new, olds in leads.items()

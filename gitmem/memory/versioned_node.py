@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from ..log.lines import format_at, parse_at
+from ..order.causal import CausalOrder
 from ..outcome import Outcome
-from ..signals import causality
-from ..signals.bit_order import BitOrder, OrderedSubset
 from . import bulk_values
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
     from typing import NotRequired, TypedDict
 
     from ..index.rows import Group
@@ -128,7 +129,7 @@ class VersionedNode(Outcome):
 
 
 class PatchChange:
-    """A patch with the attributes that `causality` needs. Its record lacks the fields that readers ignore."""
+    """A patch with the attributes that `CausalOrder` needs. Its record lacks the fields that readers ignore."""
 
     def __init__(self, record: PatchRecord, line: bytes) -> None:
         self.id = record["id"]
@@ -164,44 +165,32 @@ _REOPENING = frozenset(("metadata", "closed", "archived", "deleted"))
 class WinningPatches:
     """The patch that counts for each field, and for each entry of the metadata."""
 
-    def __init__(self, changes: Mapping[str, PatchChange], order: BitOrder | None = None) -> None:
-        self._find_keys: Callable[[], dict[str, PatchChange]]
-        every = list(changes.values())
+    def __init__(self, changes: Iterable[PatchChange], whole: CausalOrder[PatchChange] | None = None) -> None:
+        every = list(changes)
         fields: dict[str, list[PatchChange]] = {}
-        keys: dict[str, list[PatchChange]] = {}
+        self._keys: dict[str, list[PatchChange]] = {}
         for each in every:
             for field in each.touched:
                 fields.setdefault(field, []).append(each)
             for key in each.record.get("metadata", ()):
-                keys.setdefault(key, []).append(each)
-        clears = [each for each in every if "metadata" in each.clears]
-        self.clears_metadata = bool(clears)
-        if order is None:
-            edges = causality.earlier(changes)
-            self.by_field = causality.latest_of_each(fields, edges)
-            self._find_keys = lambda: causality.latest_of_each(keys, edges, clears)
-        else:
-            subset = OrderedSubset(order, every)
-            of = {order.number[each.line]: each for each in every}
-            also = subset.bits(clears)
-
-            def last(own: list[PatchChange]) -> PatchChange:
-                return own[0] if len(own) == 1 and not also else of[subset.latest(subset.bits(own) | also)]
-
-            self.by_field = {name: of[subset.latest(subset.bits(own))] for name, own in fields.items()}
-            self._find_keys = lambda: {key: last(own) for key, own in keys.items()}
+                self._keys.setdefault(key, []).append(each)
+        self._clears = [each for each in every if "metadata" in each.clears]
+        self._order = CausalOrder(every, whole)
+        self.by_field = self._order.latest_of_each(fields)
         latest = max(
             each.updated_at for each in every
         )  # times have one fixed form, so their texts sort by time
         self.updated = parse_at(latest) if latest else None
-        self._by_key: dict[str, PatchChange] | None = None
 
     @property
+    def clears_metadata(self) -> bool:
+        """Whether a patch clears the metadata."""
+        return bool(self._clears)
+
+    @cached_property
     def by_key(self) -> dict[str, PatchChange]:
-        """The patch that counts for each entry of the metadata; computed at first use."""
-        if self._by_key is None:
-            self._by_key = self._find_keys()
-        return self._by_key
+        """The patch that counts for each entry of the metadata."""
+        return self._order.latest_of_each(self._keys, self._clears)
 
 
 class NewNodes:

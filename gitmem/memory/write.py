@@ -5,23 +5,19 @@ from __future__ import annotations
 from ..agents import own_sessions
 from ..commit_message import SUBJECT_MAX, body, cut, sanitize
 from ..log.entry import CommitMessage
+from ..order.causal import CausalOrder, by_id
 from ..records import ids
-from ..signals import causality
-from ..signals.bit_order import OrderedSubset
 from . import bulk_values, load
-from .versioned_node import PatchChange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ..agents.caller import Caller
     from ..log.local_log import Appended as Written
     from ..records.record_types import PatchContent, PatchFields
-    from ..signals.bit_order import BitOrder
     from ..store import Store
-    from .versioned_node import PatchChange
 
     Lines = list[tuple[str, bytes]]
 
@@ -130,20 +126,9 @@ def _latest_patches(db: sqlite3.Connection, node_ids: Sequence[str]) -> dict[str
     found: dict[str, list[str]] = {}
     known: dict[tuple[bytes, ...], list[str]] = {}
     for id, of in patches.items():
-        changes: dict[str, PatchChange] = {}
-        for change in sorted(of, key=lambda each: each.line):
-            changes.setdefault(change.id, change)
-        lines = tuple(change.line for change in changes.values())
+        changes = by_id(of).values()
+        lines = tuple(change.line for change in changes)
         if lines not in known:
-            known[lines] = _latest_patches_of(changes, order)
+            known[lines] = sorted(change.id for change in CausalOrder(changes, order).heads(changes))
         found[id] = known[lines]
     return found
-
-
-def _latest_patches_of(changes: Mapping[str, PatchChange], order: BitOrder | None) -> list[str]:
-    """Return the patches of one node that no other patch of it follows."""
-    if order is not None:
-        heads = OrderedSubset(order, list(changes.values())).heads()
-        return sorted(id for id, change in changes.items() if order.number[change.line] in heads)
-    named = {name for names in causality.earlier(changes).values() for name in names}
-    return sorted(changes.keys() - named)

@@ -10,8 +10,9 @@ from functools import cached_property
 
 from .. import records
 from ..mailbox.content import content_of, digest_bytes
-from . import ASKS, DECISIONS, asks, graph
-from .causality import earlier, heads_of_each, root
+from ..order.causal import CausalOrder
+from . import ASKS, DECISIONS, asks
+from .causality import root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class FoldedThread:
 
     def __init__(self, signals: Mapping[str, ThreadSignal]) -> None:
         self.signals = signals
-        self.edges = earlier(signals)
+        self.order = CausalOrder(signals.values())
         self.root = root(signals) if signals else None
         self.parties: dict[str, None] = {}
         self.proposals: dict[str, ThreadSignal] = {}
@@ -112,7 +113,7 @@ class FoldedThread:
             if signal.id in self.proposals or (signal.intent in ANSWERS and signal.id in self.answered):
                 for name in signal.writers:
                     own.setdefault(name, []).append(signal)
-        return {name: self._position(heads) for name, heads in heads_of_each(own, self.edges).items()}
+        return {name: self._position(heads) for name, heads in self.order.heads_of_each(own).items()}
 
     def _position(self, heads: Collection[ThreadSignal]) -> Position:
         most = max(map(self._strength, heads))
@@ -140,7 +141,7 @@ class FoldedThread:
             for writer in signal.writers:
                 for id in filter(None, answered):
                     own.setdefault((writer, id), []).append(signal)
-        return {key: self._strongest(heads) for key, heads in heads_of_each(own, self.edges).items()}
+        return {key: self._strongest(heads) for key, heads in self.order.heads_of_each(own).items()}
 
     def _strongest(self, heads: Iterable[ThreadSignal]) -> ThreadSignal:
         return max(heads, key=lambda each: (self._strength(each), each.id))
@@ -174,8 +175,8 @@ class FoldedThread:
         if self.agreed_on is not None:
             return {self.agreed_on.id: self.agreed_on}
         left = {id: each for id, each in self.proposals.items() if not self._is_withdrawn(each)}
-        before = graph.before(list(left), self.edges)
-        return {id: each for id, each in left.items() if id not in before}
+        last = {each.id for each in self.order.heads(left.values())}
+        return {id: each for id, each in left.items() if id in last}
 
     def _is_withdrawn(self, proposal: ThreadSignal) -> bool:
         own = (self.answer(name, proposal.id) for name in proposal.writers)

@@ -13,7 +13,7 @@ from ..mailbox import mailbox_view, receipts
 from ..sync import whereabouts
 from ..text.sanitize import sanitize
 from ..text.shell_quote import command
-from . import causality, conflicts, next_steps
+from . import conflicts, next_steps
 from .agreement import FoldedThread as FoldedThread
 from .agreement import contents as contents
 from .agreement import is_conflicting as is_conflicting
@@ -110,7 +110,7 @@ def thread(store: Store, id: str, caller: Caller | None = None, *, limit: int | 
     owed = _owed(found, caller)
     marks, names = forgeries.SenderWarnings(store, own_person(store)), presence.names_by_session(db)
     tasks = TaskRecords(db)
-    every = list(causality.in_order(found.signals, found.edges))
+    every = found.order.shown()
     outcome.more = 0 if limit is None else max(0, len(every) - limit)
     for signal in (every[0], *every[outcome.more + 1 :]):
         fields = records.shown(signal.record)

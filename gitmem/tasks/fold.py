@@ -7,8 +7,8 @@ had seen and on the time in its own line.
 
 from __future__ import annotations
 
+from ..order.causal import CausalOrder, by_line
 from . import HANDOFF, SUBMITTED, TAKERS_MAX, TERMINAL, WAITING, WORKING, task_facts
-from .event_order import EventOrder, in_order
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,31 +51,39 @@ class FoldedTask:
         self.replaced_by = sorted(replaced_by)
         self.left_out = left_out
         self.events = task_facts.by_id(events)
-        self._order = EventOrder(self.events)
+        self._order = CausalOrder(self.events.values())
         self._by_kind: dict[str, list[TaskEvent]] = {}
         self._of_take: dict[tuple[str, str | None], list[TaskEvent]] = {}
         for each in self.events.values():
             self._by_kind.setdefault(each.event, []).append(each)
             self._of_take.setdefault((each.event, each.take), []).append(each)
-        self.cancels = in_order(filter(self._may_decide, self._kind("cancel")))
-        self.rejections = in_order(each for each in self._kind("status") if each.is_rejection)
+        self.cancels = by_line(filter(self._may_decide, self._kind("cancel")))
+        self.rejections = by_line(each for each in self._kind("status") if each.is_rejection)
         self.seal = self._order.first(self._seals())
         self.close = self._order.first(self._closes())
         self._ends = [each for each in self._kind("status") if each.is_terminal]
+        # Of those whose take is here: the bits of both.
+        self._reports = [
+            (each, self._order.bits([each, self.events[under]]))
+            for each in self._ends
+            if (under := each.take) in self.events
+        ]
         self._valid: dict[str, TaskEvent] = {}
         self.void: list[TaskEvent] = []
         self._judge_takes()
         if record["purpose"] == HANDOFF and self._valid:
             self.seal, self.close = map(self._after_acceptance, (self._seals(), self._closes()))
-        self.takes = in_order(self._valid.values())
+        self.takes = by_line(self._valid.values())
         self._seen_by_takes = self._order.seen_by(self.takes)
-        self._taken_by = self._order.bits_by_sender(self.takes)
+        self._taken_by: dict[task_facts.Sender, int] = {}
+        for take in self.takes:
+            self._taken_by[take.sender] = self._taken_by.get(take.sender, 0) | self._order.bits([take])
         self.held = [take for take in self._order.heads(self.takes) if not self.is_released(take)]
         self.holder = self.held[0] if self.held else None
         self.decided_by: str | None = None
         self.outcome: TaskEvent | None = None
         self.state = self._decide() or self._working_state()
-        self.late = in_order(self._late()) if self.is_finished else []
+        self.late = by_line(self._late()) if self.is_finished else []
 
     @property
     def caller(self) -> task_facts.Sender:
@@ -146,35 +154,35 @@ class FoldedTask:
     def _after_acceptance(self, decisions: Iterable[TaskEvent]) -> TaskEvent | None:
         """Return the first decision about a handoff whose writer had seen an acceptance: one beats a concurrent withdrawal."""
         taken = self._order.bits(self._valid.values())
-        return self._order.first([each for each in decisions if self._order.has_seen_any(each, taken)])
+        return self._order.first([each for each in decisions if self._order.seen(each) & taken])
 
     def _judge_takes(self) -> None:
         """Separate valid takes from void ones, those that others had seen first."""
         decided = self._order.bits([*self._seals(), *self._closes()])
         valid = 0
-        for take in self._order.events:
+        for take in self._order.facts:
             if take.event == "take":
                 if self._is_valid(take, (decided, valid)):
                     self._valid[take.id] = take
                     valid |= self._order.bits([take])
                 else:
                     self.void.append(take)
-        self.void = in_order(self.void)
+        self.void = by_line(self.void)
 
     def _is_valid(self, take: TaskEvent, bits: tuple[int, int]) -> bool:
         """Return whether a take is valid, by what its writer had seen: all of that is judged already."""
         decided, valid = bits
-
         given = None
         if take.replaces is not None:
             given = self._valid.get(take.replaces)
             if given is None or given.sender != take.giver or self._is_sealed_under(given):
                 return False
-        if self._order.has_seen_any(take, decided):
+        seen = self._order.seen(take)
+        if seen & decided:
             return False
-        if not self._order.has_seen_any(take, valid):
+        if not seen & valid:
             return True
-        reported = [each for each in self._order.reports_seen(take, self._ends) if self.counts(each)]
+        reported = [each for each, both in self._reports if not both & ~seen and self.counts(each)]
         if not all(each.is_retryable for each in reported):
             return False
         failed = {each.take for each in reported}
@@ -209,7 +217,7 @@ class FoldedTask:
         """
         if self.record.get("agent"):
             return all(self.is_released(take, rejection) for take in self._order.heads(self.takes))
-        return self._order.has_seen_all(rejection, self._taken_by.get(rejection.sender, 0))
+        return not self._taken_by.get(rejection.sender, 0) & ~self._order.seen(rejection)
 
     def refused_by(self) -> list[task_facts.Sender]:
         """Return the senders whose rejections of a task for a role stand: it is not offered to them any more."""
@@ -218,7 +226,7 @@ class FoldedTask:
 
     def takers(self) -> frozenset[str]:
         """Return the first agents that have taken it, if there are several; also by void takes, whose writers may be at work."""
-        found = dict.fromkeys(each.sender[0] for each in in_order([*self.takes, *self.void]))
+        found = dict.fromkeys(each.sender[0] for each in by_line([*self.takes, *self.void]))
         return frozenset(list(found)[:TAKERS_MAX]) if len(found) > 1 else frozenset()
 
     def gave_up(self) -> frozenset[str]:

@@ -6,9 +6,9 @@ A launch is an event of the task. Its id is the stable name of the attempt; its 
 
 from __future__ import annotations
 
+from ..order.causal import by_line
 from ..outcome import Outcome
 from ..roles import mismatch, scope
-from .event_order import in_order
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def receipts(db: sqlite3.Connection, task: FoldedTask) -> list[LaunchReceipt]:
 
 def of_task(task: FoldedTask) -> Sequence[TaskEvent]:
     """Return the launches of a task in their order."""
-    return in_order(each for each in task.events.values() if each.event == "launch")
+    return by_line(each for each in task.events.values() if each.event == "launch")
 
 
 def numbers(db: sqlite3.Connection, task: FoldedTask) -> dict[str, int]:
@@ -104,7 +104,7 @@ def numbers(db: sqlite3.Connection, task: FoldedTask) -> dict[str, int]:
 
 def last_role(task: FoldedTask, among: Iterable[TaskEvent]) -> Mapping[str, Any] | None:
     """Return the role of the last of these takes and launches whose role is known."""
-    found = [each for each in in_order(among) if each.record.get("actual_role")]
+    found = [each for each in by_line(among) if each.record.get("actual_role")]
     return found[-1].record["actual_role"] if found else None
 
 

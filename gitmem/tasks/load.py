@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .. import records
+from ..order.causal import by_line
 from . import ACCEPTANCES_MAX, HANDOFF, HANDOFFS_MAX, READ_MAX, TERMINAL
-from .event_order import in_order
 from .fold import FoldedTask
 from .task_facts import TaskEvent, sender_of
 
@@ -84,7 +84,7 @@ def load(
 
 def of_lines(record: TaskRecord, events: Iterable[TaskEvent], most: int = READ_MAX) -> FoldedTask:
     """Return the task of a record and all its events, of which it reads at most a number of each part."""
-    every = in_order(events)
+    every = by_line(events)
     read = choose(every, sender_of(record), record.get("agent"), most=most)
     return FoldedTask(record, read, left_out=len(every) - len(read))
 

@@ -8,13 +8,13 @@ from ..agents.serialize import sender_name_from
 from ..commit_message import sanitize
 from ..log.lines import format_at
 from ..mailbox import waiting_work
+from ..order.causal import by_line
 from ..outcome import Outcome
 from ..records.ids import unit_key
 from ..roles import mismatch
 from ..signals import may_contradict, task_records
 from ..text.shell_quote import command
 from . import brief, chains, collisions, find_task, launches, load, rules, task_roles
-from .event_order import in_order
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ class TaskDetail(Outcome):
         self.handoff: Any = None  # an outcome of a package above; so `received`
         self.received: Any = None
         first = {each.id for each in (found.outcome, *decisions, *found.held) if each is not None}
-        self.events, self.more_events = select_events(in_order(found.events.values()), first)
+        self.events, self.more_events = select_events(by_line(found.events.values()), first)
         self.contradicted_by: list[Contradiction] = []
         self.warnings: list[str] = []
         self.answered_by: str | None = None

@@ -24,7 +24,7 @@ from gitmem.index import index_file, insert
 from gitmem.index.index_file import Index
 from gitmem.mailbox import mailbox_view
 from gitmem.memory import contradictions, load, relations
-from gitmem.signals import causality, threads
+from gitmem.signals import threads
 from gitmem.signals.agreement import FoldedThread
 from gitmem.signals.thread_outcomes import Converged
 from gitmem.store import Store
@@ -97,7 +97,7 @@ def fold_thread(at: Store) -> None:
     if found.root is not None:
         Converged("thread-x", found, None, found.root)
         found.asks_about([ME.identity], found.root.id)
-        causality.in_order(found.signals, found.edges)
+        found.order.shown()
 
 
 def fold_names(at: Store) -> None:

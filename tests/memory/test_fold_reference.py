@@ -11,7 +11,7 @@ import pytest
 from gitmem.log.lines import format_at
 from gitmem.memory import node_fold
 from gitmem.memory.versioned_node import FIELDS, PatchChange
-from gitmem.signals.bit_order import BitOrder, OrderedSubset
+from gitmem.order.causal import CausalOrder, by_id
 from tests.signals import references
 
 START = 1_795_000_000_000_000
@@ -80,14 +80,12 @@ def _check(seed: int) -> None:
     assert found.metadata == wanted["metadata"], seed
     others = [PatchChange(each, _line(each)) for each in _random(seed + 1)[1]]
     own = [PatchChange(each, _line(each)) for each in patches]
-    changes: dict[str, Any] = {}
-    for each in sorted(own, key=lambda each: each.line):
-        changes.setdefault(each.id, each)
-    order = BitOrder(list({each.line: each for each in [*others, *own]}.values()))
+    changes = by_id(own)
+    order = CausalOrder({each.line: each for each in [*others, *own]}.values())
     shared = node_fold.of_changes([(node, _line(node))], own, {}, order)
-    heads = OrderedSubset(order, list(changes.values())).heads()
+    heads = CausalOrder(changes.values(), order).heads(changes.values())
     named = set().union(*references.earlier(changes).values())
-    assert {id for id, each in changes.items() if order.number[each.line] in heads} == changes.keys() - named
+    assert {each.id for each in heads} == changes.keys() - named
     assert shared.as_json() == found.as_json(), seed
 
 

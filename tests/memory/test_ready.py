@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gitmem.errors import UsageError
 from gitmem.memory import relations
 from gitmem.memory.ready import Ready, ready
-from gitmem.signals import graph
+from gitmem.order.cycles import find_cycles
 
 from ..sandbox import START
 from .desk import Desk, raw
@@ -191,7 +191,7 @@ def test_property_circles_are_ways_back_to_their_start(edges: set[tuple[str, str
     """Every id that can reach itself is in a knot that has a circle; every circle is a way along the edges."""
     leads = {start: {end for begin, end in edges if begin == start} for start, _ in edges}
 
-    found = graph.find_cycles(leads)
+    found = find_cycles(leads)
 
     def reached(start: str) -> set[str]:
         seen: set[str] = set()
@@ -219,10 +219,10 @@ def test_a_long_chain_does_not_exhaust_the_stack() -> None:
     names = [f"{number:06}" for number in range(20_000)]
     leads = {one: {other} for one, other in zip(names, [*names[1:], names[0]], strict=True)}
 
-    (circle,) = graph.find_cycles(leads)
+    (circle,) = find_cycles(leads)
 
     assert circle == names
-    assert graph.find_cycles({one: {other} for one, other in itertools.pairwise(names)}) == []
+    assert find_cycles({one: {other} for one, other in itertools.pairwise(names)}) == []
 
 
 def test_only_what_can_be_taken_up_is_listed_unless_a_type_is_named(desk: Desk) -> None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
+from gitmem.order.causal import Fact
 from gitmem.records.record_types import SignalRecord
-from gitmem.signals import DECISIONS
 from gitmem.signals.causality import ThreadSignal
 
+F = TypeVar("F", bound=Fact)
 Edges = Mapping[str, set[str]]
 
 
@@ -25,31 +27,22 @@ def reach(start: str, edges: Edges) -> set[str]:
     return found
 
 
-def named(thread: Mapping[str, ThreadSignal]) -> dict[str, set[str]]:
+def named(thread: Mapping[str, F]) -> dict[str, set[str]]:
     return {id: {name for name in said.named if name in thread} for id, said in thread.items()}
 
 
-def earlier(thread: Mapping[str, ThreadSignal]) -> dict[str, set[str]]:
+def earlier(thread: Mapping[str, F]) -> dict[str, set[str]]:
     edges = named(thread)
     return {id: {name for name in edges[id] if id not in reach(name, edges)} for id in edges}
 
 
-def cycles(thread: Mapping[str, ThreadSignal]) -> set[str]:
-    edges = named(thread)
-    return {id for id in edges if any(id in reach(name, edges) for name in edges[id])}
-
-
-def latest(candidates: Iterable[ThreadSignal], edges: Edges) -> ThreadSignal | None:
+def latest(candidates: Iterable[F], edges: Edges) -> F | None:
     said = list(candidates)
     free = [one for one in said if not any(one.id in reach(other.id, edges) - {other.id} for other in said)]
     return max(free, key=lambda one: one.line, default=None)
 
 
-def decision(reader: str, thread: Mapping[str, ThreadSignal], edges: Edges) -> ThreadSignal | None:
-    return latest((one for one in thread.values() if one.intent in DECISIONS and one.is_by(reader)), edges)
-
-
-def in_order(thread: Mapping[str, ThreadSignal], edges: Edges) -> list[str]:
+def in_order(thread: Mapping[str, F], edges: Edges) -> list[str]:
     shown: list[str] = []
     for one in sorted(thread.values(), key=lambda each: each.line):
         todo = [one.id]

@@ -11,6 +11,7 @@ import pytest
 from gitmem import records, views
 from gitmem.index import index_file, insert
 from gitmem.log.entry import CommitMessage
+from gitmem.order.causal import by_line
 from gitmem.store import Store
 from gitmem.tasks import (
     EVENTS_MAX,
@@ -23,7 +24,6 @@ from gitmem.tasks import (
     task_list,
     task_work,
 )
-from gitmem.tasks.event_order import in_order
 from gitmem.tasks.fold import FoldedTask
 from gitmem.tasks.task_facts import TaskEvent
 from tests.sandbox import Agent, Clock, carry, new_repo, open_store
@@ -225,7 +225,7 @@ def test_a_flood_that_decides_nothing_changes_no_state(seed: int) -> None:
         assert task is not None
         accepted = [each for each in task.events.values() if each.replaces is not None]
         own = [each for one in task.events.values() for each in one.versions if each.replaces is None]
-        every = in_order([*own, *hostile_to(task, draw, 700)])
+        every = by_line([*own, *hostile_to(task, draw, 700)])
         read = load.choose(every, task.caller, task.record.get("agent"), most=120)
         flooded = FoldedTask(task.record, [*read, *accepted], task.replaced_by)
         for name in ("state", "decided_by", "outcome", "seal", "holder", "held", "takes", "void"):

@@ -20,9 +20,9 @@ from ...log import lines as form
 from ...log.union import canonical
 from ...memory import bulk_values, load, relations
 from ...memory.node_fold import content_digest_text
+from ...order.cycles import find_cycles
 from ...records.bulk import read_groups, read_or_none
 from ...records.codec import explain_unreadable as record_problem
-from ...signals.graph import find_cycles
 from ...text.shell_quote import command
 from ..findings import Check, Examination, Finding, note, problem
 from . import log_commits, record_ids

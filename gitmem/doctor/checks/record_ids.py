@@ -9,7 +9,7 @@ from typing import Any
 from ... import records
 from ...log import ref
 from ...mailbox.content import content_of, digest_bytes, is_imported
-from ...signals import graph
+from ...order.cycles import cyclic_components
 from ...text.shell_quote import command
 from ..findings import Check, Examination, Finding, note, problem
 
@@ -90,7 +90,7 @@ class RecordIds(Check):
             if fault is not None:
                 yield from _tell(each, reference, fault)
         edges = {id: [name for name in named if name in self._named] for id, named in self._named.items()}
-        for id in sorted({id for component in graph.cyclic_components(edges) for id in component}):
+        for id in sorted({id for component in cyclic_components(edges) for id in component}):
             yield note(
                 "cycle",
                 f"{id} names itself, directly or through others, as seen before it.",
