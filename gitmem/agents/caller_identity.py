@@ -5,6 +5,8 @@ from __future__ import annotations
 from ..errors import UsageError
 from ..records.ids import role_of
 from ..text.sanitize import sanitize
+from ..trust import sender_tables
+from . import heartbeats, own_sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 SET_MAIL = "git config user.email you@example.org"
 WORKSPACE = "gitmem.workspace"  # setting: the workspace of new sessions, and of callers without a session
 NOBODY = "human:nobody"  # who makes a dry run
+KEEPALIVE_MICROS = 24 * 3600 * 1_000_000
 NAMED_MAX = 3  # workspaces in a sentence
 
 
@@ -102,6 +105,29 @@ class Caller:
     def role(self) -> str | None:
         """The role that its session states."""
         return role_of(self.record or {})
+
+    def addresses(self, store: Store, address: str | None) -> list[str]:
+        """Return its addresses, and this one if it is an ended session of its agent in this clone."""
+        if not address or not sender_tables.is_own(store.db(), address):
+            return self.ids
+        own = own_sessions.trusted(store, address)
+        is_same = own and own.ended is not None and self.identity and own.agent_identity == self.identity
+        return [*self.ids, address] if is_same else self.ids
+
+    def touch(self, store: Store) -> None:
+        """Record that the caller is here: touch a file, without a commit."""
+        if self.session_id is not None:
+            heartbeats.touch(store, self.session_id)
+
+    def keepalive(self, store: Store) -> list[tuple[str, bytes]]:
+        """Return the line that keeps a name held, for an acting session whose last record is a day old; else none."""
+        if self.record is None or self.session_id is None or store.now() - self.record_at < KEEPALIVE_MICROS:
+            return []
+        found = own_sessions.trusted(store, self.session_id)
+        if found is None or found.ended is not None:
+            return []
+        line = own_sessions.record(found, "change")
+        return [store.line("session", line, allow_secret=True)]  # it has no new text
 
     def trailers(self) -> list[tuple[str, str]]:
         """Return the trailers that identify the caller in a commit message."""

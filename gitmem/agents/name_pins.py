@@ -84,14 +84,12 @@ def find(store: Store, name: str, *, code: str = "ambiguous-recipient") -> tuple
     )
     if kept.is_current:
         state = f"is now called {kept.name}"
-    from . import suggestions
-
     raise UsageError(
         f"{shown} is ambiguous: in this clone it meant {kept.reader}, which {state}, and now {', '.join(others)} claims it. "
         "Nothing was written.",
         hint="Check who they are, then use the id of the one you mean.",
         code=code,
-        suggestions=[suggestions.describe(kept, kept.reader), *others],
+        suggestions=[presence.describe(kept, kept.reader), *others],
         next=["gitmem roster --all"],
     )
 
@@ -160,10 +158,8 @@ def _claimants(store: Store, name: str, kept: Presence) -> list[str]:
     found.pop(kept.session_id, None)
     if not found:
         return []
-    from . import suggestions
-
     return [
-        suggestions.describe(one, reader) if one is not None else f"the address {sanitize(reader)[:80]}"
+        presence.describe(one, reader) if one is not None else f"the address {sanitize(reader)[:80]}"
         for reader, one in list(found.items())[:3]
     ]
 

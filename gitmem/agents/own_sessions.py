@@ -18,10 +18,8 @@ if TYPE_CHECKING:
 
     from ..records.record_types import SessionFields
     from ..store import Store
-    from .caller_identity import Caller
     from .presence import Presence
 
-KEEPALIVE_MICROS = 24 * 3600 * 1_000_000
 # Sessions that ever had an identity: a peer can forge the record that takes it away.
 _OF_READER = (
     "FROM session s WHERE s.session_id IN"
@@ -173,36 +171,11 @@ def addresses(db: sqlite3.Connection, reader: str, session: str | None) -> list[
     return list(found)
 
 
-def addresses_for(store: Store, caller: Caller, address: str | None) -> list[str]:
-    """Return a caller's ids, with an address that is an ended session of its agent in this clone."""
-    own = trusted(store, address) if address and sender_tables.is_own(store.db(), address) else None
-    is_same = own and own.ended is not None and caller.identity and own.agent_identity == caller.identity
-    return [*caller.ids, str(address)] if is_same else caller.ids
-
-
 def _values(db: sqlite3.Connection, column: str, key: str, value: str) -> list[str]:
     rows = db.execute(
         f"SELECT DISTINCT e.{column} FROM session_event e WHERE e.{key} = ?{_NOT_FORGED}", (value,)
     )
     return [str(row[0]) for row in rows.fetchall() if row[0] is not None]
-
-
-def touch(store: Store, caller: Caller) -> None:
-    """Record that the caller is here: touch a file, without a commit."""
-    if caller.session_id is not None:
-        heartbeats.touch(store, caller.session_id)
-
-
-def keepalive(store: Store, caller: Caller) -> list[tuple[str, bytes]]:
-    """Return the line that keeps a name held, for an acting session whose last record is a day old; else none."""
-    if caller.record is None or caller.session_id is None:
-        return []
-    if store.now() - caller.record_at < KEEPALIVE_MICROS:
-        return []
-    found = trusted(store, caller.session_id)
-    if found is None or found.ended is not None:
-        return []
-    return [store.line("session", record(found, "change"), allow_secret=True)]  # it has no new text
 
 
 def record(found: Presence, event: str) -> SessionFields:

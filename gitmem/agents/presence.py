@@ -298,3 +298,15 @@ def format_age(micros: int) -> str:
         if seconds >= 2 * size:
             return f"{seconds // size} {word}s ago"
     return "a minute ago" if seconds >= 60 else "just now"
+
+
+def describe(one: Presence, typed: str) -> str:
+    """Return the text to type, followed by name, identity, worktree, work unit and when it was last seen."""
+    seen = f"{one.status}, seen {format_age(one.age)}"
+    about = [part for part in (one.name, one.agent_identity or one.session_id) if part != typed]
+    return f"{typed} ({', '.join([*about, *_location(one), seen])})"
+
+
+def _location(one: Presence) -> list[str]:
+    place = [f"in {one.worktree}"] if one.worktree else []
+    return place + ([f"on {one.wu_id}"] if one.wu_id else [])

@@ -10,7 +10,7 @@ from ..records.ids import unit_key
 from ..text.name_matching import fold
 from ..text.sanitize import within
 from . import presence
-from .presence import Presence, format_age
+from .presence import Presence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,28 +48,23 @@ def suggestions(store: Store, text: str, *, here: bool = False) -> list[str]:
     found: dict[str, tuple[float, str]] = {}
     before = presence.last_holder(store, folded)
     if before is not None and (before.here or not here):
-        found[before.reader] = (1.0, describe(before, before.reader))
+        found[before.reader] = (1.0, presence.describe(before, before.reader))
     for score, one in _ranked(store, text):
         if score >= SIMILARITY_MIN and (one.here or not here):
-            found.setdefault(one.reader, (score, describe(one, one.name if one.held else one.reader)))
+            found.setdefault(
+                one.reader, (score, presence.describe(one, one.name if one.held else one.reader))
+            )
     for score, identity in _identities(store, text):
         if score >= SIMILARITY_MIN and identity not in found:
             sessions = presence.of_identity(store, identity)
             if here and not any(one.here for one in sessions):
                 continue
-            found[identity] = (score, describe(sessions[0], identity) if sessions else identity)
+            found[identity] = (score, presence.describe(sessions[0], identity) if sessions else identity)
     for score, identity, name in [] if here else _people(store, text):
         if score >= PERSON_MIN:
             found[identity] = (score, f"{identity} ({name})")
     best = sorted(found.values(), key=lambda each: -each[0])
     return [words for _, words in best[:SUGGESTIONS_MAX]]
-
-
-def describe(one: Presence, typed: str) -> str:
-    """Return the text to type, followed by name, identity, worktree, work unit and when it was last seen."""
-    seen = f"{one.status}, seen {format_age(one.age)}"
-    about = [part for part in (one.name, one.agent_identity or one.session_id) if part != typed]
-    return f"{typed} ({', '.join([*about, *_location(one), seen])})"
 
 
 def clearly_nearest(store: Store, text: str) -> Presence | None:
@@ -151,11 +146,6 @@ def _people(store: Store, text: str) -> list[tuple[float, str, str]]:
         if name:
             found.append((Levenshtein.normalized_similarity(fold(text), fold(name)), str(sender), name))
     return found
-
-
-def _location(one: Presence) -> list[str]:
-    place = [f"in {one.worktree}"] if one.worktree else []
-    return place + ([f"on {one.wu_id}"] if one.wu_id else [])
 
 
 def _has_digit(text: str) -> bool:

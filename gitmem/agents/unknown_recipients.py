@@ -91,7 +91,7 @@ def ambiguous_id(text: str, found: Sequence[Presence]) -> UsageError:
         f"Ambiguous session id: {sanitize(text)} is the beginning of several. Nothing was written.",
         hint="Use a full id or a longer prefix.",
         code="ambiguous-recipient",
-        suggestions=[suggest.describe(one, one.session_id) for one in found[:3]],
+        suggestions=[presence.describe(one, one.session_id) for one in found[:3]],
         next=["gitmem roster --all"],
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import UsageError
 from ..text.shell_quote import command
-from . import caller_identity, own_sessions
+from . import caller_identity, own_sessions, presence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,8 +81,6 @@ def which_session_error(
     found: Sequence[Presence], what: str, next: list[str], person: str | None = None
 ) -> UsageError:
     """Return the error with the candidates. The commands in `next`, run unchanged, act as none of them."""
-    from . import suggestions
-
     latest = sorted(found, key=lambda one: (one.age, one.session_id))
     mine = "Select your session with `export GITMEM_SESSION=ID` or --as ID. " if latest else ""
     mine += (
@@ -96,6 +94,6 @@ def which_session_error(
         f"{what}. Nothing was written.",
         hint=(mine + typed + ending).strip(),
         code="which-session",
-        suggestions=[suggestions.describe(one, one.session_id) for one in latest[:CANDIDATES_MAX]],
+        suggestions=[presence.describe(one, one.session_id) for one in latest[:CANDIDATES_MAX]],
         next=next,
     )

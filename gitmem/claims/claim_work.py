@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..agents import audits, own_sessions
+from ..agents import audits
 from ..commit_message import SUBJECT_MAX, cut, sanitize
 from ..errors import GateError, UsageError
 from ..log.entry import CommitMessage
@@ -233,8 +233,8 @@ def _renewed(store: Store, caller: Caller, found: StandingClaim, until: str) -> 
     message = CommitMessage(
         caller.author, cut(f"{sanitize(found.who)} renews a claim", SUBJECT_MAX), "", caller.trailers()
     )
-    appended = store.record([renewal(store, found, until), *own_sessions.keepalive(store, caller)], message)
-    own_sessions.touch(store, caller)
+    appended = store.record([renewal(store, found, until), *caller.keepalive(store)], message)
+    caller.touch(store)
     change = ClaimChange(found.id, "renew", until, appended.commit)
     change.paths, change.task_id = list(found.claim.record["paths"]), found.claim.record.get("task_id")
     change.warnings = [f"{text_of(each)}: contested." for each in found.against]
@@ -280,8 +280,8 @@ def _record(
         sanitize(fields.get("reason") or text),
         [("Claim", fields["claim_id"]), *((key, sanitize(value)) for key, value in caller.trailers())],
     )
-    own_sessions.touch(store, caller)
-    lines = [line, *own_sessions.keepalive(store, caller)]
+    caller.touch(store)
+    lines = [line, *caller.keepalive(store)]
     if audit is not None:
         lines.append(audit.line)
         message = audit.message

@@ -19,7 +19,7 @@ from ..log.ref import LOG_REF
 from ..mailbox.delivery_lock import delivery_lock
 from ..records import ids
 from ..records.ids import is_id
-from ..sessions.session_fields import recordable_branch
+from ..sessions.work_units import recordable_branch
 from ..tasks import held_at
 from ..trust import sender_tables
 from . import commit_view

@@ -11,6 +11,7 @@ import os
 import time
 
 from .. import atomic_write, state_files
+from ..agents import heartbeats
 from ..agents.heartbeats import flag_names
 from ..digests import sha256
 from ..errors import GitmemError, StoreError
@@ -225,7 +226,7 @@ def clean_queues(store: Store, reader: str, session_id: str | None) -> None:
 
 def _clean_queue(store: Store, session: WaitingSession) -> None:
     state = store.repo.state
-    flags = [session_queue.flag(state, name) for name in session.names]
+    flags = [heartbeats.flag(state, name) for name in session.names]
     if not session_queue.events(state, session.session_id) and not any(map(os.path.lexists, flags)):
         return
     for path in flags:
@@ -242,4 +243,4 @@ def _clean_queue(store: Store, session: WaitingSession) -> None:
         session_queue.write_queue(store, session)  # the signals beyond the limit
     elif left:
         urgent = bool(left & session.unread(store, directed=True))
-        session_queue.raise_flags(state, session.names, urgent=urgent)
+        heartbeats.raise_flags(state, session.names, urgent=urgent)

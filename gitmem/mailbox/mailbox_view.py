@@ -7,6 +7,7 @@ it has read all of them. The number is this index's own order of arrival, so a b
 
 from __future__ import annotations
 
+from ..agents import heartbeats, own_sessions, presence
 from ..index.index_file import View
 from ..trust import sender_tables
 from . import broadcasts, receipts
@@ -17,7 +18,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
 
+    from ..agents.presence import Presence
     from ..index.rows import Rows
+    from ..store import Store
 
 ADVANCED, ADVANCED_ROWS = 8, 300_000  # cursors moved at once, and broadcasts read for that
 ADVANCE_ROWS = 100  # the cost of moving one cursor without any broadcast, in broadcasts read
@@ -128,6 +131,13 @@ _ENDED_SHARED = (
     f" (SELECT clone_id FROM session WHERE session_id = ?) AND {_LEFT}"
 )
 
+LEFT_MAX = 50
+_LEFT_BEHIND = (
+    "SELECT s.session_id FROM session s JOIN tenure t ON t.session_id = s.session_id AND t.last"
+    " WHERE s.session_id IN (SELECT name FROM own) AND (s.session_id IN (SELECT reader FROM mail)"
+    " OR s.agent_identity IN (SELECT reader FROM mail)) ORDER BY t.until DESC LIMIT ?"
+)
+
 
 def _own(
     db: sqlite3.Connection, reader: str, session: str | None, workspace: str | None, *, shared: bool = False
@@ -140,8 +150,6 @@ def _own(
     same = db.execute(_SESSIONS, (session or reader,)).fetchall()
     found = [reader, session or reader, *(each for row in same for each in row if each)]
     if not shared and sender_tables.is_forged(db, dict.fromkeys(found)):
-        from ..agents import own_sessions
-
         found = own_sessions.addresses(db, reader, session)
     ids = dict.fromkeys([*found, *_ended(db, reader, session, shared=shared)])
     if len(ids) > PLACEHOLDERS_MAX:
@@ -160,8 +168,6 @@ def _ended(db: sqlite3.Connection, reader: str, session: str | None, *, shared: 
     found = []
     for name, has_ended in db.execute(_ENDED, (reader,)).fetchall():
         if sender_tables.is_forged(db, (name,)):
-            from ..agents import own_sessions
-
             _, ended, fields, _ = own_sessions.fold(db, name)
             has_ended = ended is not None and fields.get("agent_identity") == reader
         found += [str(name)] * bool(has_ended)
@@ -308,6 +314,30 @@ def all_ids(
     read = receipts.DIRECTED.format(found="receipt", own=own) + f" AND {IN_WORKSPACE_OF_LINE}"
     every = f"{_directed(own, 'mail')} UNION {read} UNION {BROADCASTS.format(own=own)}"
     return db.execute(every, values).fetchall()
+
+
+def left_behind(store: Store) -> list[Presence]:
+    """Return the sessions of this clone that are not at work, that have unread directed signals, and whose signals nobody at work reads.
+
+    Last seen first, at most `LEFT_MAX`, none that was not seen for a month.
+    """
+    found: dict[str, Presence] = {}
+    for (session_id,) in store.db().execute(_LEFT_BEHIND, (LEFT_MAX,)).fetchall():
+        one = own_sessions.trusted(store, str(session_id))
+        if one is None or one.is_current or one.age > heartbeats.INACTIVE_MICROS:
+            continue
+        if one.agent_identity and any(
+            each.is_current for each in presence.of_identity(store, one.agent_identity)
+        ):
+            continue
+        if one.harness_session and presence.of_published_client(store, one.harness_session) is not None:
+            continue
+        waiting = directed_to(
+            store.db(), one.reader, one.session_id, one.record.get("workspace_id"), unread=True
+        )
+        if store.db().execute(*waiting).fetchone() is not None:
+            found.setdefault(one.reader, one)
+    return sorted(found.values(), key=lambda one: (-one.last_seen, one.session_id))
 
 
 # Stored contents depend on the keyed fields.

@@ -20,11 +20,7 @@ import time
 
 from .. import atomic_write, state_files
 from ..agents import heartbeats
-from ..agents.heartbeats import FED, QUEUE, is_safe
-from ..agents.heartbeats import FLAGS as FLAGS
-from ..agents.heartbeats import flag as flag
-from ..agents.heartbeats import flag_names as flag_names
-from ..agents.heartbeats import raise_flags as raise_flags
+from ..agents.heartbeats import FED, FLAGS, QUEUE, flag, flag_names, is_safe, raise_flags
 from ..agents.presence import HOLD_MICROS
 from .waiting_sessions import FORGED, NEW, WaitingSession, sessions
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..agents import own_sessions
 from ..log.entry import CommitMessage
 from ..outcome import Outcome
 from ..records import ids
@@ -72,8 +71,8 @@ def record(
         }
         lines.append(store.line("access", fields))
     if lines:
-        own_sessions.touch(store, caller)
-        lines += own_sessions.keepalive(store, caller)
+        caller.touch(store)
+        lines += caller.keepalive(store)
         count = f"{len(found)} node{'s' if len(found) > 1 else ''} of the memory"
         subject = f"{caller.name or caller.reader} read {count}"
         store.record(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..commit_message import cut, sanitize
 from ..errors import UsageError
 from ..outcome import Outcome
-from ..sessions.session_fields import recordable_branch
+from ..sessions.work_units import recordable_branch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..agents import own_sessions
 from ..commit_message import SUBJECT_MAX, body, cut, sanitize
 from ..log.entry import CommitMessage
 from ..order.causal import CausalOrder, by_id
@@ -53,8 +52,8 @@ def record(
         body(text),
         [*trailers, *([("WU", wu)] if wu else []), *who],
     )
-    every = [*lines, *own_sessions.keepalive(store, caller)]
-    own_sessions.touch(store, caller)
+    every = [*lines, *caller.keepalive(store)]
+    caller.touch(store)
     return store.record(every, message)
 
 

@@ -6,13 +6,14 @@ from .. import commit_process
 from ..agents import caller as callers
 from ..agents import commit_stamps, display_names, heartbeats, name_pins, own_sessions, presence
 from ..agents.caller_identity import CallerClaims, default_workspace
-from ..commit_message import SUBJECT_MAX, cut, sanitize
+from ..commit_message import SUBJECT_MAX, cut
 from ..errors import UsageError
 from ..log.entry import CommitMessage
 from ..mailbox import imported, session_queue
 from ..records.ids import new_id
+from ..text.sanitize import sanitize
 from ..text.shell_quote import command
-from . import session_fields, stated_role, unread_left
+from . import session_fields, stated_role, unread_left, work_units
 from .session_result import SessionChanged, SessionEnded, SessionStarted
 
 TYPE_CHECKING = False
@@ -59,7 +60,7 @@ def start(
         UsageError: `name-in-use`, `bad-name`, those of `stated_role.fields`, or a field that breaks the contract.
     """
     fields = session_fields.fields(agent_identity or who.identity, wu, initiative, lane, client, workspace)
-    fields["branch"] = session_fields.recordable_branch(store.branch()) or ""
+    fields["branch"] = work_units.recordable_branch(store.branch()) or ""
     who.client_session = callers.starting_client(store, who)
     if who.client_session is None:
         return _start_new(store, who, name, fields, allow_secret, role)
@@ -184,7 +185,7 @@ def change(
     fields = session_fields.fields(agent_identity, wu, initiative, lane, client, workspace)
     fields["activity"] = activity
     if heartbeats.works_here(store, found.session_id):
-        fields["branch"] = session_fields.recordable_branch(store.branch()) or ""
+        fields["branch"] = work_units.recordable_branch(store.branch()) or ""
     stated = stated_role.fields(store, found.record, role)
     fields.update(stated.fields)
     was = unread_left.at_new_identity(store, found, agent_identity)
@@ -199,7 +200,7 @@ def change(
 
 def come_here(store: Store, found: Presence, client_id: str) -> None:
     """Record that a session goes on in this worktree, under a client's own id."""
-    branch = session_fields.recordable_branch(store.branch()) or ""
+    branch = work_units.recordable_branch(store.branch()) or ""
     _change(store, found, None, {"worktree": heartbeats.label(store), "branch": branch}, (), False)
     _register(store, found.session_id, CallerClaims(client_session=("", client_id)))
 
@@ -221,7 +222,7 @@ def end(
     subject = f"{found.name} ends: {summary}" if summary else f"{found.name} ends"
     appended = store.record([line], _commit_message(found, subject))
     if store.collecting is None:  # a batch may fail; the file of an ended session does no harm
-        names_of_flags = session_queue.flag_names(found.session_id, heartbeats.end(store, found.session_id))
+        names_of_flags = heartbeats.flag_names(found.session_id, heartbeats.end(store, found.session_id))
         session_queue.remove(store.repo.state, found.session_id, names_of_flags)
         appended.commit = appended.commit or commit_process.try_commit_waiting(store, deferred=True)
     found = own_sessions.trusted(store, found.session_id) or found
@@ -249,7 +250,7 @@ def _register(store: Store, session_id: str, began: CallerClaims | None = None) 
     if began is None:
         heartbeats.touch(store, session_id)
     else:
-        names = session_queue.flag_names(session_id, heartbeats.client_of(store, session_id))
+        names = heartbeats.flag_names(session_id, heartbeats.client_of(store, session_id))
         session_queue.begin(store, session_id, began.client_session)
         session_queue.forget_names(store, session_id, names)
         session_queue.remove_old_queues(store)

@@ -13,7 +13,6 @@ from ..sync import autosync, whereabouts
 from ..text.name_matching import fold
 from ..text.shell_quote import command
 from ..trust.sender_tables import is_own
-from . import unread_left
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -133,7 +132,7 @@ def roster(
     db, now = store.db(), store.now()
     total = len(found) + left
     found = _first(db, found, limit, caller) if not query else found[:limit]
-    left_behind = [] if query else unread_left.sessions(store)
+    left_behind = [] if query else mailbox_view.left_behind(store)
     known = {one.session_id for one in found}
     found += [one for one in left_behind if one.session_id not in known]
     steps = StepLimit(db, steps_most)

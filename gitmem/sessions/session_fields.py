@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from .. import records, strict_json
+from .. import strict_json
 from ..agents import display_names, heartbeats, own_sessions, presence
 from ..commit_message import SUBJECT_MAX, cut
 from ..errors import UsageError
 from ..log.entry import CommitMessage
+from ..mailbox import mailbox_view
 from ..records.ids import role_id
 from ..text.sanitize import sanitize
 from ..text.shell_quote import command
@@ -66,15 +67,6 @@ def fields(
         "client": client,
         "workspace_id": workspace,
     }
-
-
-def recordable_branch(name: str | None) -> str | None:
-    """Return a branch's name if records can have it: an unusual name must not prevent that they are written."""
-    if name is None or not records.fits("session", "branch", name):
-        return None
-    from ..records.secrets import find_secret
-
-    return None if find_secret(name) else name
 
 
 def put(record: SessionFields, values: Mapping[str, str | None]) -> None:
@@ -167,7 +159,7 @@ def former_agent(store: Store, caller: Caller) -> Presence | None:
     if former is not None and former.status != "live":
         return former
     here = heartbeats.label(store)
-    return next((one for one in unread_left.sessions(store) if one.worktree == here), None)
+    return next((one for one in mailbox_view.left_behind(store) if one.worktree == here), None)
 
 
 def offer_identity(store: Store, former: Presence | None, remark: str | None, next: list[str]) -> str | None:

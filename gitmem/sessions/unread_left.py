@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..agents import heartbeats, own_recipients, own_sessions, presence
+from ..agents import own_recipients
 from ..errors import UsageError
 from ..mailbox import mailbox_view
 from ..text.sanitize import sanitize
@@ -12,13 +12,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..agents.presence import Presence
     from ..store import Store
-
-SESSIONS_MAX = 50
-_WAITING = (
-    "SELECT s.session_id FROM session s JOIN tenure t ON t.session_id = s.session_id AND t.last"
-    " WHERE s.session_id IN (SELECT name FROM own) AND (s.session_id IN (SELECT reader FROM mail)"
-    " OR s.agent_identity IN (SELECT reader FROM mail)) ORDER BY t.until DESC LIMIT ?"
-)
 
 
 def at_end(store: Store, found: Presence) -> str | None:
@@ -79,30 +72,6 @@ def _counts(store: Store, found: Presence) -> tuple[int, int]:
     who = (found.reader, found.session_id, found.record.get("workspace_id"))
     # Broadcasts since its end are not its own.
     return store.domain.unread_counts(store, *who, directed=found.ended is not None)
-
-
-def sessions(store: Store) -> list[Presence]:
-    """Return the sessions of this clone that are not at work, that have unread directed signals, and whose signals nobody at work reads.
-
-    Last seen first, at most `SESSIONS_MAX`, none that was not seen for a month.
-    """
-    found: dict[str, Presence] = {}
-    for (session_id,) in store.db().execute(_WAITING, (SESSIONS_MAX,)).fetchall():
-        one = own_sessions.trusted(store, str(session_id))
-        if one is None or one.is_current or one.age > heartbeats.INACTIVE_MICROS:
-            continue
-        if one.agent_identity and any(
-            each.is_current for each in presence.of_identity(store, one.agent_identity)
-        ):
-            continue
-        if one.harness_session and presence.of_published_client(store, one.harness_session) is not None:
-            continue
-        waiting = mailbox_view.directed_to(
-            store.db(), one.reader, one.session_id, one.record.get("workspace_id"), unread=True
-        )
-        if store.db().execute(*waiting).fetchone() is not None:
-            found.setdefault(one.reader, one)
-    return sorted(found.values(), key=lambda one: (-one.last_seen, one.session_id))
 
 
 def _number(unread: int, asked: int) -> str:

@@ -6,6 +6,7 @@ takes 75 ms of 100,000 each.
 
 from __future__ import annotations
 
+from .. import records
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..index.index_file import View
@@ -83,6 +84,15 @@ def of_checkout(store: Store, setting: str | None) -> list[str]:
     """Return the work units of the branch's name that the log knows; else the configured one or none."""
     known = [wu for wu in named_by(store.branch() or "") if is_known(store, wu)]
     return known or ([setting.strip()] if setting and setting.strip() else [])
+
+
+def recordable_branch(name: str | None) -> str | None:
+    """Return a branch's name if records can have it: an unusual name must not prevent that they are written."""
+    if name is None or not records.fits("session", "branch", name):
+        return None
+    from ..records.secrets import find_secret
+
+    return None if find_secret(name) else name
 
 
 def named_by(branch: str) -> list[str]:

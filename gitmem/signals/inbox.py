@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import moved_back
-from ..agents import heartbeats, own_sessions, presence
+from ..agents import heartbeats, presence
 from ..errors import StoreError, check_limit
 from ..log.lines import digest, format_at
 from ..mailbox import delivery_lock, imported, mailbox_view
@@ -250,7 +250,7 @@ def mark(store: Store, reading: InboxResult) -> int:
     whose = reading.target
     try:
         more = store.domain.cancellations(store, whose.caller, reading.signals)
-        more += _keepalive(store, whose.caller)
+        more += whose.caller.keepalive(store) if whose.caller is not None else []
         delivery_lock.record(store, whose.reader, whose.caller, reading.to_mark, more)
     except StoreError:
         delivery_lock.move_to_shown(
@@ -261,7 +261,3 @@ def mark(store: Store, reading: InboxResult) -> int:
         if reading.peek is None:
             delivery_lock.clean_queues(store, whose.reader, whose.session)
     return len(reading.to_mark)
-
-
-def _keepalive(store: Store, caller: Caller | None) -> list[tuple[str, bytes]]:
-    return own_sessions.keepalive(store, caller) if caller is not None else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import commit_message, records
-from ..agents import addressing, headline, heartbeats, own_sessions
+from ..agents import addressing, headline, heartbeats
 from ..errors import UsageError
 from ..log.lines import digest
 from ..outcome import Outcome
@@ -298,8 +298,8 @@ def record_signal(
     assert record is not None  # it was checked as it was made
     names = [each.display_name or each.address for each in resolved]
     entry_message = commit_message.of_signal(caller.author, caller.name or caller.reader, names, record)
-    lines = [(stream, line), *more, *own_sessions.keepalive(store, caller)]
-    own_sessions.touch(store, caller)
+    lines = [(stream, line), *more, *caller.keepalive(store)]
+    caller.touch(store)
     appended = store.record(lines, entry_message)
     announce(store, record, resolved)
     return record, appended

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..agents import own_sessions
 from ..commit_message import SUBJECT_MAX, body, cut, sanitize
 from ..log.entry import CommitMessage
 from ..outcome import Outcome
@@ -207,6 +206,6 @@ def record(
             for key, value in [*trailers, *([("WU", work_unit)] if work_unit else []), *who]
         ],
     )
-    every = [*lines, *own_sessions.keepalive(store, caller)]
-    own_sessions.touch(store, caller)
+    every = [*lines, *caller.keepalive(store)]
+    caller.touch(store)
     return store.record(every, message, deferred=deferred)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..agents import own_sessions
 from ..errors import GateError, UsageError
 from ..log.lines import format_at
 from ..mailbox.delivery_lock import delivery_lock
@@ -89,7 +88,7 @@ def take(
 def _refuse_taking(store: Store, caller: Caller, task: FoldedTask) -> None:
     """Raise GateError or UsageError if a task can't be taken; reject one whose chain nobody should go on with."""
     is_handoff = task.record["purpose"] == HANDOFF
-    addresses = own_sessions.addresses_for(store, caller, task.record.get("agent"))
+    addresses = caller.addresses(store, task.record.get("agent"))
     why = (rules.accept if is_handoff else rules.take)(task, sender_of(caller), addresses, store.now())
     why = why or chains.past_deadline(store, task) or append.too_many(store, caller, task, "take")
     refuse(task, why, (store, caller))
@@ -221,7 +220,7 @@ def reject(
     """
     task = find_task.require(store, task_id, writing=True)
     sender = sender_of(caller)
-    why = rules.refuse(task, sender, own_sessions.addresses_for(store, caller, task.record.get("agent")))
+    why = rules.refuse(task, sender, caller.addresses(store, task.record.get("agent")))
     refuse(task, why, (store, caller))
     mine, before = rules.own_take(task, sender), task.rejection_by(sender)
     if mine is None and before is not None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gitmem import records
-from gitmem.agents import addressing, caller, own_sessions, presence, suggestions
+from gitmem.agents import addressing, caller, presence, suggestions
 from gitmem.agents.addressing import Resolved
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import UsageError
@@ -232,7 +232,7 @@ def test_a_name_resolves_while_it_is_held(repo: Path) -> None:
     assert only(store, "Planck").asleep
     clock.forward(2 * HOUR)
     assert refused(store, "Planck").suggestions[0].startswith(one.session_id)
-    own_sessions.touch(store, acting(store, one))
+    acting(store, one).touch(store)
     assert only(store, "Planck").address == one.session_id
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from gitmem.agents import heartbeats
 from gitmem.agents.caller import CallerClaims
 from gitmem.clients.hooks.status import ClientStatus, HookStatus, ScopeStatus
 from gitmem.doctor import doctor
@@ -18,7 +19,6 @@ from gitmem.doctor.findings import Finding
 from gitmem.index import index_file
 from gitmem.log import ref
 from gitmem.log.local_log import LocalLog
-from gitmem.mailbox import session_queue
 from gitmem.sessions import lifecycle
 from tests.clones import Clone, Hub, git
 from tests.doctor.test_doctor import Driver, Installed, signal
@@ -89,7 +89,7 @@ def test_a_session_hears_again_of_what_waits_for_it(clone: Clone) -> None:
     session = lifecycle.start(clone.store, CallerClaims(identity="d:e:f"), name="Planck")
     signal(clone, "sig-bbbbbbbbbbbb", "for you", recipients=["d:e:f"])
     clone.store.db()
-    flag = Path(session_queue.flag(clone.store.repo.state, session.session_id))
+    flag = Path(heartbeats.flag(clone.store.repo.state, session.session_id))
     assert flag.exists() and not doctor.examine(clone.store).findings
     flag.unlink()
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from gitmem.agents import caller
+from gitmem.agents import caller, heartbeats
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.mailbox import delivery_lock, mailbox_view, session_queue
 from gitmem.repo import find
@@ -76,7 +76,7 @@ class Reader:
 
     @property
     def flag(self) -> Path:
-        return Path(session_queue.flag(self.state, HARNESS))
+        return Path(heartbeats.flag(self.state, HARNESS))
 
     @property
     def events(self) -> set[str]:
@@ -105,5 +105,5 @@ class Reader:
 
     def is_told(self) -> bool:
         """Whether the flags stand, under both names, just where something waits that was not shown."""
-        flags = {Path(session_queue.flag(self.state, name)).exists() for name in (HARNESS, self.session)}
+        flags = {Path(heartbeats.flag(self.state, name)).exists() for name in (HARNESS, self.session)}
         return flags == {bool(self.unread())} and self.events == self.unread()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gitmem.agents import heartbeats
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import GitmemError
 from gitmem.mailbox import session_queue
@@ -31,7 +32,7 @@ def test_after_delivery_a_thousand_checks_find_nothing(repo: Path) -> None:
             args = others[check // 100 % len(others)]
             assert child(command(repo, *args, session=reader.session)).answer["status"] == 0, args
         assert not reader.flag.exists() and not os.path.exists(
-            session_queue.flag(reader.state, reader.session)
+            heartbeats.flag(reader.state, reader.session)
         )
     reader.send("three", to=["Planck"])
     assert not reader.flag.exists()

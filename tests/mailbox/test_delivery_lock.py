@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from gitmem.agents import heartbeats
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import StoreError
 from gitmem.mailbox import delivery_lock, session_queue
@@ -195,7 +196,7 @@ class TestAfterwards:
                 if not late:
                     late.append("sig-late00000000")
                     (desk.state / "queue" / self.session_id / late[0]).write_text("a signal")
-                    session_queue.raise_flags(str(desk.state), self.names, urgent=True)
+                    heartbeats.raise_flags(str(desk.state), self.names, urgent=True)
                 return set()
 
         session.__class__ = Arriving

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.agents import caller, display_names, heartbeats, own_sessions, presence
+from gitmem.agents import caller, display_names, heartbeats, presence
 from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
 from gitmem.sessions import lifecycle, roster
@@ -293,9 +293,9 @@ def test_a_session_at_work_keeps_its_name_with_one_record_a_day(repo: Path) -> N
     store = open_store(repo, clock)
     started = lifecycle.start(store, CallerClaims(), name="Planck")
     clock.forward(DAY - 1)
-    assert own_sessions.keepalive(store, acting(store, started)) == []
+    assert acting(store, started).keepalive(store) == []
     clock.forward(DAY)
-    ((stream, line),) = own_sessions.keepalive(store, acting(store, started))
+    ((stream, line),) = acting(store, started).keepalive(store)
 
     assert (stream, b'"event":"change"' in line, b'"display_name":"Planck"' in line) == (
         "sessions",
@@ -318,7 +318,7 @@ def test_the_status_follows_the_heartbeat_here_and_the_records_elsewhere(tmp_pat
     assert states() == ("live", "live")
     clock.forward(16 * MINUTE)
     assert states() == ("idle", "idle")
-    own_sessions.touch(here, acting(here, started))
+    acting(here, started).touch(here)
     assert states() == ("live", "idle")
     clock.forward(25 * HOUR)
     assert states() == ("gone", "gone")

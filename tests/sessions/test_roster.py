@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.agents import caller, own_sessions
+from gitmem.agents import caller
 from gitmem.agents.caller import CallerClaims
 from gitmem.log.lines import format_at
 from gitmem.memory import live_pieces
@@ -125,7 +125,7 @@ def test_other_clones_see_the_time_of_the_last_record(tmp_path: Path, repo: Path
     one = lifecycle.start(here, CallerClaims())
     carry(here, there)
     clock.forward(HOUR)
-    own_sessions.touch(here, acting(here, one))
+    acting(here, one).touch(here)
     rows = [roster.roster(store).sessions[0] for store in (here, there)]
 
     assert [(row["here"], row["status"]) for row in rows] == [(True, "live"), (False, "idle")]

@@ -17,7 +17,6 @@ from ...agents import headline, heartbeats
 from ...errors import GitmemError
 from ...index import catch_up, engine
 from ...index.engine import sqlite3
-from ...mailbox import session_queue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ def has_waiting_entries(store: Store) -> bool:
 def remove_flag(store: Store, client_session: str) -> None:
     """Remove the flag of a client's session that has no session of ours: nobody would ever read the signals."""
     if heartbeats.is_safe(client_session):
-        atomic_write.remove_quietly(session_queue.flag(store.repo.state, client_session))
+        atomic_write.remove_quietly(heartbeats.flag(store.repo.state, client_session))
 
 
 def budget(store: Store) -> int | None:

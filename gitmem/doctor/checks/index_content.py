@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+from ...agents import heartbeats
 from ...errors import StoreError
 from ...index import catch_up, compare, index_file
 from ...index.engine import StepLimit, sqlite3
@@ -95,7 +96,7 @@ class Queues(Check):
             yield problem(
                 "queue",
                 f"{count} signal{'s wait' if count > 1 else ' waits'} for a session without a flag for its hooks.",
-                os.path.join(self.store.repo.state, session_queue.FLAGS, session_id),
+                os.path.join(self.store.repo.state, heartbeats.FLAGS, session_id),
                 "--fix fills the queue again from the log.",
             )
 
@@ -104,7 +105,7 @@ class Queues(Check):
         self.store.caught_up()
         for session_id in session_queue.missing_flags(self.store):
             session_queue.queue_all(self.store, session_id)
-            flag = os.path.join(self.store.repo.state, session_queue.FLAGS, session_id)
+            flag = os.path.join(self.store.repo.state, heartbeats.FLAGS, session_id)
             yield "queue", flag, "Its queue was filled again."
 
 
