@@ -6,13 +6,13 @@ from ..commit_message import SUBJECT_MAX, cut
 from ..errors import UsageError
 from ..log.entry import CommitMessage
 from ..outcome import Outcome
-from ..text.name_matching import fold, is_reserved, is_reserved_identity, is_within_edits, mixes_scripts
+from ..text.name_matching import fold, is_reserved, is_reserved_identity, mixes_scripts
 from ..text.sanitize import is_unsafe
 from ..text.shell_quote import command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Sequence
+    from collections.abc import Collection, Container, Iterator, Sequence
 
     from ..records.record_types import NameFields
     from ..store import Store
@@ -234,7 +234,7 @@ def pick(store: Store) -> str:
     for name in order:
         folded = fold(name)
         rivals = custom_names if folded in shipped else held.keys()
-        if folded not in held and not any(is_within_edits(folded, other, NEAR_EDITS) for other in rivals):
+        if folded not in held and not _is_near(folded, rivals):
             return name
     taken = [name for name in order if fold(name) in held] or order
     number = 2
@@ -243,6 +243,15 @@ def pick(store: Store) -> str:
             if fold(f"{name}-{number}") not in held:
                 return f"{name}-{number}"
         number += 1
+
+
+def _is_near(folded: str, others: Collection[str]) -> bool:
+    """Return whether a name differs from one of these by so few edits that a typo could give the other one."""
+    if not others:
+        return False
+    from rapidfuzz.distance import Levenshtein
+
+    return any(Levenshtein.distance(folded, other, score_cutoff=NEAR_EDITS) <= NEAR_EDITS for other in others)
 
 
 def _held(store: Store, now: int) -> dict[str, str]:

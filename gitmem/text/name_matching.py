@@ -103,22 +103,3 @@ def mixes_scripts(text: str) -> bool:
             script = name(char, "?").partition(" ")[0].partition("-")[0]
             scripts.add("EAST ASIAN" if script in _EAST_ASIAN else script)
     return len(scripts) > 1
-
-
-def is_within_edits(one: str, other: str, most: int) -> bool:
-    """Return whether the edit distance of two texts (insertions, deletions, replacements) is at most `most`.
-
-    Written by hand because importing rapidfuzz takes longer than a whole command.
-    """
-    if abs(len(one) - len(other)) > most:
-        return False
-    before = list(range(len(other) + 1))
-    for row, char in enumerate(one, 1):
-        current = [row]
-        for column, against in enumerate(other, 1):
-            cost = before[column - 1] + (char != against)
-            current.append(min(cost, before[column] + 1, current[-1] + 1))
-        if min(current) > most:
-            return False
-        before = current
-    return before[-1] <= most

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from rapidfuzz.distance import Levenshtein
 
 from gitmem import records, views
 from gitmem.agents import presence
 from gitmem.index import index_file, insert
 from gitmem.index.index_file import Index
-from gitmem.text.name_matching import fold, is_within_edits, mixes_scripts, strip_numbers
+from gitmem.text.name_matching import fold, mixes_scripts, strip_numbers
 
 START = 1_793_000_000_000_000
 HOUR = 3_600_000_000
@@ -198,12 +197,6 @@ def test_a_time_that_is_none_costs_only_that_line() -> None:
     insert.lines(index, 1, [odd, line])
 
     assert shown(index) == {IDS[0]: "Planck"}
-
-
-@given(st.text("ab-", max_size=7), st.text("ab-", max_size=7), st.integers(0, 3))
-def test_edits_are_counted_as_rapidfuzz_counts_them(one: str, other: str, most: int) -> None:
-    """The short way, without its import."""
-    assert is_within_edits(one, other, most) == (Levenshtein.distance(one, other) <= most)
 
 
 def test_scripts_mixed_in_a_word_are_found() -> None:
