@@ -14,7 +14,7 @@ import pytest
 from pydantic import StringConstraints
 
 from gitmem import commit_message, records
-from gitmem.agents import caller_identity, session_view
+from gitmem.agents import caller_identity, presence
 from gitmem.conformance import adapter, definitions
 from gitmem.digests import Mac
 from gitmem.git import remotes
@@ -351,7 +351,7 @@ def test_the_limits_are_those_of_the_code() -> None:
     }
     assert AHEAD_MAX_MICROS == 60 * 1_000_000
     assert broadcasts.BACKLOG_MICROS == 24 * 3600 * 1_000_000
-    assert session_view.HOLD_MICROS == 48 * 3600 * 1_000_000
+    assert presence.HOLD_MICROS == 48 * 3600 * 1_000_000
     assert caller_identity.KEEPALIVE_MICROS == 24 * 3600 * 1_000_000
 
 

@@ -95,25 +95,21 @@ def other_workspaces(store: Store, reader: str, workspace: str) -> list[str]:
 def fold(
     db: sqlite3.Connection, session_id: str
 ) -> tuple[int, int | None, dict[str, str], list[tuple[int, int, str]]]:
-    """Return the fold of one of this clone's sessions, as `session_view.fold_events`, from its genuine records.
+    """Return the fold of one of this clone's sessions, as `presence.fold_events`, from its genuine records.
 
     If all its records are forged, they count.
     """
-    from . import session_view
-
-    events = db.execute(session_view.EVENTS.format(but=_NOT_FORGED), (session_id,)).fetchall()
-    return session_view.fold_events(
-        events or db.execute(session_view.EVENTS.format(but=""), (session_id,)).fetchall()
+    events = db.execute(presence.EVENTS.format(but=_NOT_FORGED), (session_id,)).fetchall()
+    return presence.fold_events(
+        events or db.execute(presence.EVENTS.format(but=""), (session_id,)).fetchall()
     )
 
 
 def fields_at(db: sqlite3.Connection, session_id: str, at: int) -> dict[str, str]:
     """Return the fields of one of this clone's sessions as its genuine records had them at a time, in microseconds."""
-    from . import session_view
-
-    events = db.execute(session_view.EVENTS.format(but=_NOT_FORGED), (session_id,)).fetchall()
+    events = db.execute(presence.EVENTS.format(but=_NOT_FORGED), (session_id,)).fetchall()
     earlier = [event for event in events if event[1] <= at]
-    return session_view.fold_events(earlier)[2] if earlier else {}
+    return presence.fold_events(earlier)[2] if earlier else {}
 
 
 def of_client(store: Store, client_id: str, *, ended: bool = False) -> Presence | None:

@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Sequence
+    from typing import Any
 
     from ..store import Store
 
@@ -25,6 +26,10 @@ FIELDS = (
     "workspace_id", "harness_session", "activity", "summary", "name_chosen", "lifecycle_role", "specialty_profile",
     "role_alias", "role_pack", "capabilities", "actual_ownership_scope", "model", "branch", "task_id",
 )  # fmt: skip
+CLEARABLE = (
+    "wu_id", "initiative_id", "lane", "activity", "lifecycle_role", "specialty_profile", "role_alias", "role_pack",
+    "capabilities", "actual_ownership_scope", "model", "branch", "task_id",
+)  # fmt: skip
 _SELECT = (
     "SELECT s.session_id, s.started, s.ended,"
     f" (SELECT max(a.until) - {HOLD_MICROS} FROM alive a WHERE a.session_id = s.session_id), t.until, t.shown, "
@@ -36,6 +41,12 @@ _HELD = "WHERE s.ended IS NULL AND t.until > ?"
 _LATEST = " ORDER BY t.until DESC, s.session_id"
 _OWN_FIRST = " ORDER BY s.session_id NOT IN (SELECT name FROM own), t.until DESC, s.session_id"
 _OPEN_FIRST = _OWN_FIRST.replace("BY", "BY s.ended IS NOT NULL,")
+# The records of a session in their order; `{but}` excludes some.
+EVENTS = (
+    "SELECT e.line, e.at, e.event, e.clear, "
+    + ", ".join(f"e.{name}" for name in FIELDS)
+    + " FROM session_event e JOIN line l ON l.id = e.line WHERE e.session_id = ?{but} ORDER BY e.at, l.body"
+)
 
 
 class Presence:
@@ -272,6 +283,32 @@ def made_of(store: Store, row: Sequence[object]) -> Presence:
     if found.here and found.is_current and heartbeats.is_homeless(store, session_id):
         found.status, found.is_homeless = "gone", True
     return found
+
+
+def fold_events(
+    events: Sequence[Sequence[Any]],
+) -> tuple[int, int | None, dict[str, str], list[tuple[int, int, str]]]:
+    """Return the start, end, fields and claims of a session by its records, of which there is at least one.
+
+    A claim is (line, when, name).
+    """
+    started = next((at for _, at, event, *_ in events if event == "start"), events[0][1])
+    ended = None
+    fields: dict[str, str] = {}
+    claims: list[tuple[int, int, str]] = []  # line, when, name
+    for line, at, event, gone, *given in events:
+        for name in CLEARABLE:
+            if name in gone.split():
+                fields.pop(name, None)
+        fields.update({name: value for name, value in zip(FIELDS, given, strict=True) if value is not None})
+        name = fields["display_name"]
+        if not claims or (claims[-1][2] != name and event != "end"):
+            claims.append((line, at, name))
+        if event == "end":
+            ended = at
+            break
+    fields["display_name"] = claims[-1][2]
+    return started, ended, fields, claims
 
 
 def _latest_first(found: Iterable[Presence]) -> list[Presence]:

@@ -13,26 +13,19 @@ from ..index.index_file import View
 from ..log.lines import parse_at
 from ..records.codec import as_json
 from ..text.name_matching import fold, strip_numbers
-from .presence import FIELDS as FIELDS
-from .presence import HOLD_MICROS as HOLD_MICROS
+from .presence import EVENTS, FIELDS, HOLD_MICROS, fold_events
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Sequence
-    from typing import Any
 
     from ..index.rows import LineRow, Rows
     from ..records.record_types import SessionRecord
 
 _NEVER = 1 << 62
-CLEARABLE = (
-    "wu_id", "initiative_id", "lane", "activity", "lifecycle_role", "specialty_profile", "role_alias", "role_pack",
-    "capabilities", "actual_ownership_scope", "model", "branch", "task_id",
-)  # fmt: skip
 _JSON = tuple(FIELDS.index(name) for name in ("capabilities", "actual_ownership_scope"))
 _COLUMNS = ", ".join(f"{name} TEXT" for name in FIELDS)
-_EVENT_FIELDS = ", ".join(f"e.{name}" for name in FIELDS)
 
 DDL = (
     # Times are microseconds since the epoch.
@@ -144,39 +137,6 @@ def _event_values(line: int, at: int, record: SessionRecord) -> Sequence[object]
     for at_json in _JSON:
         values[at_json] = as_json(values[at_json]) if values[at_json] else None
     return line, record["session_id"], at, record["event"], gone, *values
-
-
-# The records of a session in their order; `{but}` excludes some.
-EVENTS = (
-    f"SELECT e.line, e.at, e.event, e.clear, {_EVENT_FIELDS} FROM session_event e JOIN line l ON l.id = e.line"
-    " WHERE e.session_id = ?{but} ORDER BY e.at, l.body"
-)
-
-
-def fold_events(
-    events: Sequence[Sequence[Any]],
-) -> tuple[int, int | None, dict[str, str], list[tuple[int, int, str]]]:
-    """Return the start, end, fields and claims of a session by its records, of which there is at least one.
-
-    A claim is (line, when, name).
-    """
-    started = next((at for _, at, event, *_ in events if event == "start"), events[0][1])
-    ended = None
-    fields: dict[str, str] = {}
-    claims: list[tuple[int, int, str]] = []  # line, when, name
-    for line, at, event, gone, *given in events:
-        for name in CLEARABLE:
-            if name in gone.split():
-                fields.pop(name, None)
-        fields.update({name: value for name, value in zip(FIELDS, given, strict=True) if value is not None})
-        name = fields["display_name"]
-        if not claims or (claims[-1][2] != name and event != "end"):
-            claims.append((line, at, name))
-        if event == "end":
-            ended = at
-            break
-    fields["display_name"] = claims[-1][2]
-    return started, ended, fields, claims
 
 
 def _fold_session(db: sqlite3.Connection, session_id: str, since: dict[str, int]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.agents import presence, session_view
+from gitmem.agents import presence
 from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
 from gitmem.log.entry import CommitMessage
@@ -129,7 +129,7 @@ def test_a_line_can_take_away_no_more_than_that(repo: Path) -> None:
 
 def test_the_lists_of_what_can_be_taken_away_are_one() -> None:
     """The contract, the view and the operation have it, each in its own form."""
-    assert CLEARABLE == session_view.CLEARABLE == tuple(session_fields.CLEARABLE)
+    assert CLEARABLE == presence.CLEARABLE == tuple(session_fields.CLEARABLE)
 
 
 def test_a_note_can_upset_no_reader_of_the_history(repo: Path, git: object) -> None:
