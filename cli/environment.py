@@ -251,7 +251,7 @@ class Environment:
             dry_run: Nothing is written, so nobody needs to be identified: return a caller without a name then.
         """
         if dry_run and self.caller_if_any() is None:
-            from gitmem.agents.caller_identity import NOBODY, Caller
+            from gitmem.agents.caller import NOBODY, Caller
 
             return Caller(NOBODY, "", "nobody")
         if self._caller is None:

@@ -150,12 +150,11 @@ def _served(
 
     from gitmem import state_files
     from gitmem.agents import caller as callers
-    from gitmem.agents import presence
+    from gitmem.agents import lifecycle, presence
     from gitmem.agents.caller import CallerClaims
     from gitmem.invocation import DEADLINE_SECONDS, SERVER, worker, worker_session
     from gitmem.invocation.runs import FunctionRun
     from gitmem.log.lock import Lock
-    from gitmem.sessions import lifecycle
 
     from .gateway import needs_sdk
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence  # noqa: TC003  (nothing that must start fast imports this module)
 from typing import Any
 
+from gitmem.agents import roster
 from gitmem.invocation.call_result import ALL, ANY
 from gitmem.memory import context, listing, node_fields, profile, ready, search
 from gitmem.memory.decay import DAY_MICROS, HALF_LIFE_MICROS
 from gitmem.memory.node_fields import ALIASES, DEFAULT_TYPE, LIFECYCLES, PRIORITIES, TYPES
-from gitmem.sessions import roster
 from gitmem.signals import INTENTS, inbox, receipt_list, threads
 from gitmem.tasks import task_list
 

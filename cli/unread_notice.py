@@ -1,12 +1,12 @@
 """The notice of unread signals: one line on standard error, or the field `notice` of an answer in JSON.
 
-Commands and tools import this module only while the flag of the session is raised (`mailbox.session_queue`).
+Commands and tools import this module only while the flag of the session is raised (`agents.delivery`).
 """
 
 from __future__ import annotations
 
+from gitmem.agents import delivery
 from gitmem.clients.hooks import hook_state
-from gitmem.mailbox import delivery_lock
 from gitmem.outcome import Outcome
 from gitmem.signals.unread_counts import unread_counts
 
@@ -68,7 +68,7 @@ def find(at: Environment, name: str) -> UnreadNotice | None:
         store = at.store()
         unread, asked = store.with_one_snapshot(lambda: _counts(store, caller), exact=True)
         if not unread:
-            delivery_lock.clean_queues(store, caller.reader, caller.session_id)
+            delivery.clean_queues(store, caller.reader, caller.session_id)
     except Exception:
         return None
     return UnreadNotice(unread, asked) if unread else None

@@ -198,7 +198,7 @@ def check_utf8(args: Sequence[str]) -> None:
 def named_unit(at: Environment, wu: str | None) -> str | None:
     """Return the work unit of `--wu`. Print a note if no record names it yet, because the answer may not show that."""
     if wu:
-        from gitmem.sessions import work_units
+        from gitmem.agents import work_units
 
         from .render import output
 
@@ -208,11 +208,11 @@ def named_unit(at: Environment, wu: str | None) -> str | None:
 
 def note_workspaces(at: Environment, names: Iterable[object]) -> None:
     """Print a note if the workspaces of displayed items are others than the caller's."""
-    from gitmem.agents import caller_identity
+    from gitmem.agents import caller
 
     from .render import output
 
-    output.note(list(filter(None, [caller_identity.other_workspaces(at.caller_if_any(), names)])))
+    output.note(list(filter(None, [caller.other_workspaces(at.caller_if_any(), names)])))
 
 
 def own_task() -> str | None:

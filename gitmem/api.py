@@ -7,13 +7,12 @@ import os
 from . import commit_process
 from . import repo as repo_module
 from .agents import caller as callers
+from .agents import delivery, roster
 from .argument_types import checked
 from .errors import GitmemError, UsageError
 from .invocation_api import Invocation
-from .mailbox import delivery_lock
 from .open_store import open_store
 from .session_api import Sessions, Signals
-from .sessions import roster
 from .signals import inbox, threads
 from .store import Store, serialized, wall_clock
 
@@ -152,7 +151,7 @@ class Log(Invocation):
         caller = self.caller
         if not mark:
             return self._read(caller, filters)
-        with delivery_lock.delivery_lock(self.store, caller.reader, wait_seconds=delivery_lock.WAIT_SECONDS):
+        with delivery.delivery_lock(self.store, caller.reader, wait_seconds=delivery.WAIT_SECONDS):
             found = self._read(caller, filters)
             inbox.mark(self.store, found)
         return found

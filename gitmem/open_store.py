@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from .agents import heartbeats
+from .agents import broadcasts, heartbeats
 from .git.open_git import open_port
-from .mailbox import broadcasts
 from .repo import reject_unsupported
 from .store import Store, wall_clock
 from .trust import sender_tables
@@ -45,9 +44,9 @@ class DomainPackages:
     def feed(self, store: Store) -> None:
         """Update the queues of this clone's sessions from the index."""
         if not heartbeats.is_queued(store.index.db, store.repo.state):
-            from .mailbox import session_queue
+            from .agents import delivery
 
-            session_queue.queue_new(store)
+            delivery.queue_new(store)
         if heartbeats.are_claims_due(store.index.db, store.now()):
             from .claims import local_state
 
@@ -55,10 +54,10 @@ class DomainPackages:
         db = store.index.db
         lines = _lines_with_collisions(db, store.now())
         if lines is not None:
-            from .agents import session_notices
+            from .agents import delivery
             from .tasks import collisions
 
-            if session_notices.tell_once(store, lambda: collisions.news(store, lines[0])):
+            if delivery.tell_once(store, lambda: collisions.news(store, lines[0])):
                 db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_TOLD_UP_TO, str(lines[1])))
 
     def last_checkpoint(self, db: sqlite3.Connection, session_id: str) -> str:
@@ -98,7 +97,7 @@ class DomainPackages:
 
     def waiting_work(self, store: Store, caller: Caller | None) -> PartOfAnswer | None:
         """Return what waits for a caller beside signals; None if nothing does."""
-        from .mailbox import waiting_work
+        from .agents import waiting_work
 
         if caller is None or not waiting_work.is_any(
             store.db(), waiting_work.values_for(caller, store.now())
@@ -118,7 +117,7 @@ class DomainPackages:
 
     def own_work(self, store: Store, caller: Caller) -> PartOfAnswer | None:
         """Return what a caller has taken and claimed, and what waits for it; None without any of these."""
-        from .mailbox import waiting_work
+        from .agents import waiting_work
 
         if not waiting_work.is_any_of(store.db(), waiting_work.values_for(caller, store.now())):
             return None
@@ -128,7 +127,7 @@ class DomainPackages:
 
     def open_work(self, store: Store, wu: str | None = None) -> PartOfAnswer | None:
         """Return who works on what, the open handoffs and the claims, or those on a work unit; None without any of these."""
-        from .mailbox import waiting_work
+        from .agents import waiting_work
 
         if not waiting_work.is_any_of_all(store.db(), store.now()):
             return None

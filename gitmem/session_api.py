@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .agents import caller as callers
-from .sessions import lifecycle
+from .agents import lifecycle
 from .signals import completion, signal_options
 from .signals import send as signals
 from .store import serialized
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol, Unpack
 
     from .agents.caller import Caller
-    from .sessions.session_result import SessionChanged, SessionEnded, SessionStarted
+    from .agents.lifecycle import SessionChanged, SessionEnded, SessionStarted
     from .signals.signal_options import SignalOptions
     from .store import Store
 

@@ -74,7 +74,7 @@ class StoreIndex(ABC):
     def __init__(self) -> None:
         self.views = LazyViews(self.domain, self.keys)
         self.collecting: Callable[[LogEntry], None] | None = None  # receives the entries of an open batch
-        self.fed: object = None  # the state that `session_queue.queue_new` has processed
+        self.fed: object = None  # the state that `delivery.queue_new` has processed
         self.feed_after = 0.0  # time of the next try after it could not write
         self.snapshot: Snapshot | None = None  # the snapshot of `with_one_snapshot`
         self._snapshots = query.Snapshots(self.repo, self.machine, SHAPE)

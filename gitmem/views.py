@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from .agents import session_view
+from .agents import mailbox, session_view, work_units
 from .claims import claim_view
 from .history import commit_view
 from .index.index_file import View
-from .mailbox import mailbox_view
 from .memory import node_tables
-from .sessions import work_units
 from .tasks import task_tables
 from .trust import sender_tables
 
@@ -49,7 +47,7 @@ TASKS = View(task_tables.KINDS, task_tables.DDL, _add_tasks, version=11)
 CLAIMS = claim_view.VIEW
 COMMITS = commit_view.VIEW
 SENDERS = sender_view(lambda: None)
-VIEWS = (mailbox_view.VIEW, session_view.VIEW, work_units.VIEW, NODES, TASKS, CLAIMS, COMMITS, SENDERS)
+VIEWS = (mailbox.VIEW, session_view.VIEW, work_units.VIEW, NODES, TASKS, CLAIMS, COMMITS, SENDERS)
 
 
 def checked(keys: CloneKeyReader) -> tuple[View, ...]:

@@ -10,14 +10,13 @@ import pytest
 
 from gitmem import records
 from gitmem import repo as place
-from gitmem.agents import caller, display_names
+from gitmem.agents import caller, display_names, lifecycle
 from gitmem.agents.caller import Caller, CallerClaims
+from gitmem.agents.lifecycle import SessionResult
 from gitmem.git.inprocess import DulwichGit
 from gitmem.log.entry import CommitMessage
 from gitmem.open_store import DOMAIN
 from gitmem.records.record_types import SignalFields
-from gitmem.sessions import lifecycle
-from gitmem.sessions.session_result import SessionResult
 from gitmem.store import Store
 
 from . import templates

@@ -14,7 +14,8 @@ import pytest
 from pydantic import StringConstraints
 
 from gitmem import commit_message, records
-from gitmem.agents import caller_identity, presence
+from gitmem.agents import broadcasts, caller, presence
+from gitmem.agents.mailbox import KEYED_FIELDS
 from gitmem.conformance import adapter, definitions
 from gitmem.digests import Mac
 from gitmem.git import remotes
@@ -22,8 +23,6 @@ from gitmem.log import check_budget, lines, ref, wal_record
 from gitmem.log.entry import LogEntry
 from gitmem.log.local_log import AHEAD_MAX_MICROS
 from gitmem.log.union import canonical, union
-from gitmem.mailbox import broadcasts
-from gitmem.mailbox.content import KEYED_FIELDS
 from gitmem.memory import bulk_values, decay, node_fold
 from gitmem.records import base, fast_validate, ids, models
 from gitmem.records.table import FIELDS
@@ -352,7 +351,7 @@ def test_the_limits_are_those_of_the_code() -> None:
     assert AHEAD_MAX_MICROS == 60 * 1_000_000
     assert broadcasts.BACKLOG_MICROS == 24 * 3600 * 1_000_000
     assert presence.HOLD_MICROS == 48 * 3600 * 1_000_000
-    assert caller_identity.KEEPALIVE_MICROS == 24 * 3600 * 1_000_000
+    assert caller.KEEPALIVE_MICROS == 24 * 3600 * 1_000_000
 
 
 @pytest.mark.parametrize("kind", records.KINDS)

@@ -392,7 +392,7 @@ def test_docstrings_name_what_exists(module: Module) -> None:
 @each_module
 def test_no_module_has_the_vocabulary_of_roles(module: Module) -> None:
     """R1: roles, profiles, responsibilities and aliases are data of a pack; code only carries them."""
-    pack = tomllib.loads((ROOT / "gitmem/roles/software-delivery.toml").read_text(encoding="utf-8"))
+    pack = tomllib.loads((ROOT / "gitmem/agents/software-delivery.toml").read_text(encoding="utf-8"))
     names = {*pack["lifecycle_roles"], *pack["alias"]}
     lists = (set(pack["specialty_profiles"]), set(pack["responsibility_kinds"]))
     docs = _docstrings(module)

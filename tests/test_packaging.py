@@ -112,10 +112,10 @@ def test_what_install_writes_is_in_the_package() -> None:
 
 def test_the_builtin_roles_are_in_the_package() -> None:
     """The only file with the vocabulary is data, which setuptools adds only if it is told to."""
-    (path,) = (ROOT / "gitmem" / "roles").glob("*.toml")
+    (path,) = (ROOT / "gitmem" / "agents").glob("*.toml")
 
     assert path.name == "software-delivery.toml"
-    assert PROJECT["tool"]["setuptools"]["package-data"]["gitmem.roles"] == ["*.toml"]
+    assert PROJECT["tool"]["setuptools"]["package-data"]["gitmem.agents"] == ["*.toml"]
 
 
 def test_windows_is_told_to_use_wsl() -> None:

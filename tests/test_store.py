@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 
 from gitmem import api, records, store_index, views
-from gitmem.agents import display_names, heartbeats
+from gitmem.agents import display_names, heartbeats, lifecycle, roster
 from gitmem.agents.caller import CallerClaims
 from gitmem.api import Log
 from gitmem.errors import UsageError
 from gitmem.index import index_file
-from gitmem.sessions import lifecycle, roster
 
 from .git_on_path import GitOnPath
 from .log.logs import entry

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import typer
 
-    from gitmem.sessions.work_units import GateUnchecked
+    from gitmem.agents.work_units import GateUnchecked
     from gitmem.signals.gate import Gate
 
     from .options import AllowSecret, Initiative, NewWu, Wu
@@ -100,8 +100,8 @@ def _before_push(at: Environment) -> int:
     Print nothing if the gate is open. A gate that the caller has passed with a reason counts as open. Report what could
     not be checked.
     """
+    from gitmem.agents import work_units
     from gitmem.agents.caller import pushing
-    from gitmem.sessions import work_units
     from gitmem.signals import gate as operation
 
     store = at.store()

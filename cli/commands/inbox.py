@@ -61,8 +61,7 @@ def inbox(
         return
     if is_plain and _is_empty(at, count=count, quiet=quiet and not at.json):
         return
-    from gitmem.mailbox import delivery_lock
-    from gitmem.sessions import work_units
+    from gitmem.agents import delivery, work_units
     from gitmem.signals import inbox as operation
     from gitmem.signals.inbox_owner import resolve_owner
 
@@ -81,8 +80,8 @@ def inbox(
         return
     whose = resolve_owner(store, caller, for_)
     marks = not (count or no_mark or whose.peek)
-    seconds = delivery_lock.WAIT_SECONDS if marks else None
-    with delivery_lock.delivery_lock(store, whose.reader, wait_seconds=seconds), store.one_look():
+    seconds = delivery.WAIT_SECONDS if marks else None
+    with delivery.delivery_lock(store, whose.reader, wait_seconds=seconds), store.one_look():
         reading = operation.read(
             store, caller, whose=whose, wu=wu, lane=lane, thread=thread, intent=intent or (), from_=from_,
             since=oldest, all=all, limit=most, max_bytes=bytes_most, via=output.program(),
@@ -186,7 +185,7 @@ def _inbox_command(typed: Mapping[str, str | bool | list[str] | None]) -> str:
 
 def note_unknown_sender(at: Environment, name: str | None) -> None:
     """Print a note if the name of --from is unknown, because the empty result does not show that."""
-    from gitmem.agents import suggestions
+    from gitmem.agents import unknown_names
 
-    if name and not suggestions.is_known(at.store(), name):
+    if name and not unknown_names.is_known(at.store(), name):
         output.note([f"Unknown sender: {name}. `gitmem roster --all` lists all agents."])

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def listing(at: Environment) -> None:
     """List the roles, who holds them, and the names that mean them."""
-    from gitmem.sessions import role_list
+    from gitmem.agents import role_list
 
     from ..render import sessions
 
@@ -24,7 +24,7 @@ def show(
     role: RoleName,
 ) -> None:
     """Show what a role or alias means, and who holds it."""
-    from gitmem.sessions import role_list
+    from gitmem.agents import role_list
 
     from ..render import sessions
 
@@ -33,7 +33,7 @@ def show(
 
 def check(at: Environment) -> int:
     """Check `.gitmem/roles.toml`, the agent files of clients, and the roles of sessions; exit with 1 for a finding."""
-    from gitmem.sessions import role_list
+    from gitmem.agents import role_list
 
     from ..render import sessions
 

@@ -53,8 +53,8 @@ def serve_agent(
     client: ServeClient = None,
 ) -> None:
     """Serve an agent: run its tasks, one at a time, until Ctrl-C."""
+    from gitmem.agents import lifecycle
     from gitmem.invocation import worker, worker_session
-    from gitmem.sessions import lifecycle
 
     from .. import autosync, task_programs
     from ..values import lease as leased

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     import typer
 
-    from gitmem.sessions.roster import Roster, SessionList
+    from gitmem.agents.roster import Roster, SessionList
 
     from .options import (
         ActualRole,
@@ -53,7 +53,7 @@ def start(
     allow_secret: AllowSecret = False,
 ) -> None:
     """Start a session in this worktree, with a display name that others can send to."""
-    from gitmem.sessions import lifecycle
+    from gitmem.agents import lifecycle
     from gitmem.sync import consent_messages
 
     started = lifecycle.start(
@@ -93,7 +93,7 @@ def change(
     allow_secret: AllowSecret = False,
 ) -> None:
     """Change the name, work unit, role or other fields of your session; an empty value of most options clears it."""
-    from gitmem.sessions import lifecycle
+    from gitmem.agents import lifecycle
 
     changed = lifecycle.change(
         at.store(), at.caller(), agent_identity=agent_identity, name=name, wu=wu, initiative=initiative,
@@ -156,7 +156,7 @@ def end(
 
 def listing(at: Environment, all: Everyone = False, limit: RosterLimit = None) -> None:
     """List the sessions of this repository."""
-    from gitmem.sessions import roster
+    from gitmem.agents import roster
 
     from ..values import number
 
@@ -174,8 +174,8 @@ def roster(
     limit: RosterLimit = None,
 ) -> None:
     """List active sessions with their work, worktree and last activity."""
+    from gitmem.agents import roster as operation
     from gitmem.handoffs import handoff_list
-    from gitmem.sessions import roster as operation
 
     from ..values import number
 
@@ -197,7 +197,7 @@ def _name_the_rest(found: Roster | SessionList, *words: str) -> None:
 
 def whoami(at: Environment) -> None:
     """Show your session, identity and display name."""
-    from gitmem.sessions import roster as operation
+    from gitmem.agents import roster as operation
 
     at.store().asks_once = True
     output.answer(at.json, operation.whoami(at.store(), at.caller()), sessions.whoami)

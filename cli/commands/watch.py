@@ -248,9 +248,9 @@ class WatchEnded:
 
 def _session_hint(store: Store, of: WatchOwner) -> str:
     """Return a hint on --session for a person in a worktree with an agent's session; otherwise ""."""
-    from gitmem.agents import own_sessions
+    from gitmem.agents import presence
 
-    meant = of.caller is not None and of.caller.is_person and own_sessions.of_worktree(store)
+    meant = of.caller is not None and of.caller.is_person and presence.of_worktree(store)
     return "; use `--session NAME` to watch for an agent" if meant else ""
 
 

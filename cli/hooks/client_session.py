@@ -7,12 +7,11 @@ import sys
 
 from gitmem import atomic_write, state_files
 from gitmem.agents import caller as callers
-from gitmem.agents import commit_stamps, edited_paths, heartbeats, own_sessions, presence
+from gitmem.agents import commit_stamps, edited_paths, heartbeats, lifecycle, presence
 from gitmem.agents.heartbeats import BEATS, PROMPTS
 from gitmem.clients import hook_paths
 from gitmem.clients.hooks import checked_scripts, events, hook_errors, hook_state
 from gitmem.errors import GitmemError, UsageError
-from gitmem.sessions import lifecycle
 from gitmem.sync import consent_messages
 
 from ..environment import variable
@@ -73,7 +72,7 @@ def start(at: Environment, call: HookInput, clock: HookTimer) -> None:
 def end(at: Environment, call: HookInput, clock: HookTimer) -> None:
     """End the session that this client's start has begun; one that the user has named, or whose context is cleared, continues."""
     store = at.store()
-    found = own_sessions.of_client(store, call.session) if call.session else None
+    found = presence.of_client(store, call.session) if call.session else None
     if found is None:
         adopted = hook_caller.named(store, at.session, call.client, call.session)
         if adopted is not None:
@@ -160,7 +159,7 @@ def _program() -> str | None:
 def _register(at: Environment, call: HookInput) -> Presence | None:
     """Return our session: the client's own, otherwise the one that the user has named, otherwise a new one."""
     store = at.store()
-    known = own_sessions.of_client(store, call.session) if call.session else None
+    known = presence.of_client(store, call.session) if call.session else None
     if known is None and call.source == CLEARED:
         known, over = cleared.take(store, call.client, variable(WINDOWS.get(call.client, "")))
         for each in over:
@@ -174,7 +173,7 @@ def _register(at: Environment, call: HookInput) -> Presence | None:
     named = events.SESSION_VARIABLES.get(call.client, call.client)
     identity = at.identity if call.client not in events.SHARED_ENVIRONMENT else None
     given = callers.CallerClaims(client_session=(named, call.session or ""), identity=identity)
-    before = known or (own_sessions.of_client(store, call.session, ended=True) if call.session else None)
+    before = known or (presence.of_client(store, call.session, ended=True) if call.session else None)
     wu = _work_unit(store) if before is None or not before.wu_id else None
     try:
         started = lifecycle.start(store, given, wu=wu, client=call.client, former=known)
@@ -192,7 +191,7 @@ def _work_unit(store: Store) -> str | None:
     """Return the work unit that the branch, or `gitmem.wu`, names."""
     import re
 
-    from gitmem.sessions import work_units
+    from gitmem.agents import work_units
 
     try:
         found = work_units.of_checkout(store, store.settings().get("gitmem.wu"))

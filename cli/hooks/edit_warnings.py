@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitmem.agents import edited_paths, session_notices
+from gitmem.agents import delivery, edited_paths
 from gitmem.claims import edit_overlaps, edit_warnings
 from gitmem.clients.hooks import hook_state
 from gitmem.clients.hooks.events import READS, REFUSES
@@ -46,7 +46,7 @@ def before_edit(at: Environment, call: HookInput, clock: HookTimer) -> None:
     elif call.kind in READS[call.client]:
         output.write(answer(call, found.text, {}) or "")
     else:
-        session_notices.tell(store, caller.session_id or "", found.text)
+        delivery.tell(store, caller.session_id or "", found.text)
 
 
 def after_edit(at: Environment, call: HookInput, store: Store, caller: Caller) -> str:

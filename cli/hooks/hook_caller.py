@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitmem.agents import caller as callers
-from gitmem.agents import heartbeats, own_sessions, presence
+from gitmem.agents import heartbeats, presence
 from gitmem.clients.hooks.events import SHARED_ENVIRONMENT
 from gitmem.errors import UsageError
 from gitmem.signals.message_frame import PROGRAM
@@ -37,7 +37,7 @@ def session(at: Environment, call: HookInput) -> Presence | None:
     An agent that starts another agent passes GITMEM_SESSION on. A session of one client must never be used by another,
     so the variable counts only if no client has started that session.
     """
-    found = own_sessions.of_client(at.store(), call.session) if call.session else None
+    found = presence.of_client(at.store(), call.session) if call.session else None
     return found or named(at.store(), at.session, call.client, call.session)
 
 
@@ -49,7 +49,7 @@ def named(store: Store, name: str | None, client: str, own: str | None) -> Prese
     """
     if not name or client in SHARED_ENVIRONMENT:
         return None
-    found = own_sessions.trusted(store, name)
+    found = presence.trusted(store, name)
     if found is None or found.ended is not None or found.harness_session is not None:
         return None
     return found if heartbeats.client_of(store, found.session_id) in ("", own) else None
@@ -74,15 +74,15 @@ def introduction(at: Environment, call: HookInput, caller: Caller, *, exported: 
 
 def offer_identity(store: Store, caller: Caller) -> str:
     """Return the line that offers an agent without an identity that of the last agent of this worktree, or ""."""
-    from gitmem.sessions import session_fields, unread_left
+    from gitmem.agents import lifecycle
 
-    former = session_fields.former_agent(store, caller)
+    former = lifecycle.former_agent(store, caller)
     if former is None:
         return ""
     name, where = (sanitize_for_model(each) for each in (former.name, former.worktree or ""))
-    take = sanitize_for_model(session_fields.take_identity(store, former))
+    take = sanitize_for_model(lifecycle.take_identity(store, former))
     ago = presence.format_age(former.age)
-    waits = unread_left.in_words(store, former)
+    waits = lifecycle.unread_in_words(store, former)
     gives = "gives you" if former.agent_identity else "shows"
     return f"{name} worked in {where}, {ago}{waits}. If you are {name}, `{take}` {gives} its messages."
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from gitmem import atomic_write, state_files
-from gitmem.agents import edited_paths, own_sessions
+from gitmem.agents import edited_paths, presence
 from gitmem.clients.hooks import events
 
 from . import edit_input, hook_caller, hook_input
@@ -44,7 +44,7 @@ def read(store: Store) -> None:
 
 def _note(store: Store, client: str, named: str, data: bytes) -> None:
     call = hook_input.HookInput(client, "", events.EDIT, beginning(data))
-    found = own_sessions.of_client(store, call.session) if call.session else None
+    found = presence.of_client(store, call.session) if call.session else None
     session = found or hook_caller.named(store, named, client, call.session)
     if session is not None:
         paths = edit_input.within(store.repo, call.cwd, call.edited)

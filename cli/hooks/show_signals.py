@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from gitmem.agents import session_notices
+from gitmem.agents import delivery, mailbox
 from gitmem.clients.hooks import hook_errors, hook_state
 from gitmem.clients.hooks.events import PROMPT, READS, START, STOP, TOOL
 from gitmem.log.lines import format_at
-from gitmem.mailbox import delivery_lock, receipts
 from gitmem.signals import inbox, message_frame
 
 from ..render import output
@@ -53,13 +52,13 @@ def show_unread(at: Environment, call: HookInput, clock: HookTimer) -> bool:
         if call.session:
             hook_state.remove_flag(store, call.session)
     elif call.kind != STOP or not call.again:
-        introduces = START not in READS[call.client] and not receipts.has_read(store.db(), caller.reader)
+        introduces = START not in READS[call.client] and not mailbox.has_read(store.db(), caller.reader)
         intro = hook_caller.introduction(at, call, caller) if introduces else ""
         offer = hook_caller.offer_identity(store, caller) if introduces else ""
         intro = "\n\n".join(filter(None, (intro, offer)))
         via = hook_caller.reply_program(at, call, caller)
         told = ""
-        if session_notices.has_news(store.repo.state, caller.session_id or "", store.now()):
+        if delivery.has_news(store.repo.state, caller.session_id or "", store.now()):
             from gitmem.claims import renewals
 
             told = output.sanitize("\n".join(renewals.at_command(store, caller)), keep="\n")
@@ -93,7 +92,7 @@ def deliver(
         intro: A text that comes first only with signals.
         variables: See `client_output.answer`.
     """
-    with delivery_lock.delivery_lock(store, caller.reader) as free:
+    with delivery.delivery_lock(store, caller.reader) as free:
         mine = free and call.kind in READS[call.client]
         if not mine and not before:
             return

@@ -102,14 +102,14 @@ def wait(
 
 def _deliver_unread(at: Environment, call: HookInput) -> bool:
     """Show the unread signals; return False if there are none, or another process delivers them."""
-    from gitmem.mailbox import delivery_lock
+    from gitmem.agents import delivery
 
     try:
         store = at.store()
         caller = hook_caller.caller(at, call)
         if caller is None:
             return False
-        with delivery_lock.delivery_lock(store, caller.reader) as mine:
+        with delivery.delivery_lock(store, caller.reader) as mine:
             if not mine:
                 return False
             via = hook_caller.reply_program(at, call, caller)

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gitmem.mailbox import delivery_lock
+from gitmem.agents import delivery
 from gitmem.signals import inbox
 
 from .. import failure
@@ -79,9 +79,9 @@ class SignalDelivery:
         try:
             at = shown.stack.enter_context(self._session.environment())
             caller = self._session.caller(at)
-            wait_seconds = delivery_lock.WAIT_SECONDS if marks else None
+            wait_seconds = delivery.WAIT_SECONDS if marks else None
             shown.stack.enter_context(
-                delivery_lock.delivery_lock(at.store(), caller.reader, wait_seconds=wait_seconds)
+                delivery.delivery_lock(at.store(), caller.reader, wait_seconds=wait_seconds)
             )
             reading, answer = show(at, caller)
             answer = tool_results.with_offer(answer, self._session.offer(at))

@@ -11,9 +11,8 @@ import json
 from typing import TYPE_CHECKING
 
 from gitmem.agents import caller as callers
-from gitmem.agents import own_sessions, presence
+from gitmem.agents import lifecycle, presence
 from gitmem.errors import GitmemError, UsageError
-from gitmem.sessions import lifecycle, session_fields, unread_left
 from gitmem.text.sanitize import sanitize_for_model
 
 from ..environment import Environment, run_in
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from gitmem.agents.caller import Caller, CallerClaims
-    from gitmem.sessions.session_result import SessionEnded
+    from gitmem.agents.lifecycle import SessionEnded
     from gitmem.store import Store
 
     Answer = TypeVar("Answer")
@@ -122,7 +121,7 @@ class McpSession:
             return True
         return (
             who.client_session is not None
-            and own_sessions.of_client(at.store(), who.client_session[1]) is not None
+            and presence.of_client(at.store(), who.client_session[1]) is not None
         )
 
     def _start(self, at: CallEnvironment) -> Caller:
@@ -152,14 +151,14 @@ class McpSession:
         self._offers = False
         store = at.store()
         caller = callers.find(store, at.who(), must=False)
-        former = session_fields.former_agent(store, caller) if caller is not None else None
+        former = lifecycle.former_agent(store, caller) if caller is not None else None
         if former is None:
             return ""
         name, where = (sanitize_for_model(each) for each in (former.name, former.worktree or ""))
-        worked = f"{name} worked in {where}, {presence.format_age(former.age)}{unread_left.in_words(store, former)}"
+        worked = f"{name} worked in {where}, {presence.format_age(former.age)}{lifecycle.unread_in_words(store, former)}"
         if former.agent_identity is None:
-            return f"{worked}. `{session_fields.take_identity(store, former)}` shows its messages."
-        taken = json.dumps(session_fields.former_fields(store, former), ensure_ascii=False)
+            return f"{worked}. `{lifecycle.take_identity(store, former)}` shows its messages."
+        taken = json.dumps(lifecycle.former_fields(store, former), ensure_ascii=False)
         return (
             f"{worked}. If you are {name}, call session with {sanitize_for_model(taken)}:"
             " then its messages are yours."

@@ -39,7 +39,7 @@ class SessionTools(ToolCalls):
         """Show your session as others see it. Arguments change it; set your work unit when you begin."""
 
         def job(at: CallEnvironment) -> CallToolResult:
-            from gitmem.sessions import roster
+            from gitmem.agents import roster
             from gitmem.signals import completion
 
             caller = self._session.caller(at)
@@ -67,7 +67,7 @@ class SessionTools(ToolCalls):
         """List roles, their holders and aliases; or show what `role` means. To reach all holders: signal, `to` role:NAME."""
 
         def job(at: CallEnvironment) -> CallToolResult:
-            from gitmem.sessions import role_list
+            from gitmem.agents import role_list
 
             if not role:
                 found = role_list.listing(at.store())

@@ -198,8 +198,8 @@ class Tools(ToolCalls):
         """List active agents: names to send to, work, worktree, last seen. `all` includes ended sessions."""
 
         def job(at: CallEnvironment) -> CallToolResult:
+            from gitmem.agents import roster
             from gitmem.handoffs import handoff_list
-            from gitmem.sessions import roster
 
             found = roster.roster(at.store(), all=all, caller=self._session.reader(at), limit=limit)
             handoff_list.add_to(at.store(), found)

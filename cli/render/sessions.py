@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitmem.agents.headline import beside_name
+from gitmem.agents.descriptions import beside_name
 from gitmem.text.sanitize import within
 
 from .output import paint, record_position, sanitize, with_options
@@ -12,12 +12,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from gitmem.agents.descriptions import SessionRow
     from gitmem.agents.display_names import NameChanged, NamePool
-    from gitmem.agents.serialize import SessionRow
-    from gitmem.roles.client_agents import ClientAgent
-    from gitmem.sessions.role_list import RoleCheck, RoleEntry, RoleList, RoleShown
-    from gitmem.sessions.roster import Roster, SessionList, WhoAmI
-    from gitmem.sessions.session_result import SessionEnded, SessionResult, SessionStarted
+    from gitmem.agents.lifecycle import SessionEnded, SessionResult, SessionStarted
+    from gitmem.agents.role_list import ClientAgent, RoleCheck, RoleEntry, RoleList, RoleShown
+    from gitmem.agents.roster import Roster, SessionList, WhoAmI
 
 
 NAMES_SHOWN = 30

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
+    from gitmem.agents.work_units import GateUnchecked
     from gitmem.records.shown_types import BlockingSignal, ShownSignal
-    from gitmem.sessions.work_units import GateUnchecked
     from gitmem.signals.gate import Gate
     from gitmem.signals.history import LogPage, RecordDetail
     from gitmem.signals.inbox import Count

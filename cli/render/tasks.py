@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitmem.roles import mismatch
+from gitmem.agents import descriptors
 
 from .output import paint, program, sanitize
 from .text import SEPARATOR, format_ago, minute, plain, plural, quote_lines, sender_text, span, table
@@ -51,8 +51,8 @@ def launched(found: Launched) -> list[str]:
         found.task_id, what, *numbered, found.wu_id, found.lane, found.claimed_mode, found.client, found.requested_model,
         found.handoff_path,
     ]  # fmt: skip
-    asked, last = mismatch.role_text(found.requested_role), mismatch.role_text(found.last_actual_role)
-    actual = mismatch.role_text(found.actual_role)
+    asked, last = descriptors.role_text(found.requested_role), descriptors.role_text(found.last_actual_role)
+    actual = descriptors.role_text(found.actual_role)
     roles = [
         f"asked for {asked}" if asked else None,
         f"starts as {actual}" if actual else None,
@@ -182,7 +182,7 @@ def change(found: TaskChange) -> list[str]:
 def delegated(found: NewTask) -> list[str]:
     """Return a new task: for whom, and who was told."""
     task = found.task
-    role = mismatch.role_text(task.get("requested_role"))
+    role = descriptors.role_text(task.get("requested_role"))
     told = [f"told {', '.join(found.signaled[:TOLD_SHOWN])}"] if found.signaled else []
     if found.signaled[TOLD_SHOWN:]:
         told[0] += f" and {len(found.signaled) - TOLD_SHOWN} more"
@@ -312,7 +312,9 @@ def row(each: TaskRow) -> tuple[str, ...]:
         "cancel asked for" if each.cancel_requested else "",
         "replaced" if each.replaced else "",
         f"waits for {len(each.blocked_by)}" if each.blocked_by else "",
-        mismatch.short(role=each.role_mismatch, scope=each.scope_mismatch, model=each.model_mismatch),
+        descriptors.short_mismatch(
+            role=each.role_mismatch, scope=each.scope_mismatch, model=each.model_mismatch
+        ),
     ]
     state = ", ".join(filter(None, [each.state_text, *notes]))
     held = f"{each.worker} has it" if each.until else each.whom

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from gitmem.agents import delivery
 from gitmem.errors import UsageError
-from gitmem.mailbox import delivery_lock
 from gitmem.signals import INTENTS, inbox, send
 from gitmem.signals import gate as gates
 from gitmem.signals import reply as reply_context
@@ -109,7 +109,7 @@ def mark_shown(store: Store, caller: Caller, shown: Mapping[str, Collection[str]
     whose = resolve_owner(store, caller, None)
     if whose.peek is not None:
         return 0
-    with delivery_lock.delivery_lock(store, whose.reader, wait_seconds=delivery_lock.WAIT_SECONDS):
+    with delivery.delivery_lock(store, whose.reader, wait_seconds=delivery.WAIT_SECONDS):
         reading = inbox.read(
             store, caller, whose=whose, only=shown, limit=max(1, len(shown)), max_bytes=MARK_BYTES
         )

@@ -5,9 +5,9 @@ Nothing here knows Textual. All cells are sanitized; they are shown as plain tex
 
 from __future__ import annotations
 
+from gitmem.agents import roster
 from gitmem.claims import claim_list
 from gitmem.claims.standing_claims import HELD
-from gitmem.sessions import roster
 from gitmem.signals import decisions_for_others, thread_list
 from gitmem.tasks import WAITING, stuck, task_list
 from gitmem.text.sanitize import SEPARATOR
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from gitmem.agents.caller import Caller
-    from gitmem.agents.serialize import SessionRow
+    from gitmem.agents.descriptions import SessionRow
+    from gitmem.agents.roster import Roster
     from gitmem.claims.claim_answers import ClaimRow
-    from gitmem.sessions.roster import Roster
     from gitmem.signals.thread_list import ThreadRow
     from gitmem.store import Store
     from gitmem.tasks.stuck import StuckTask

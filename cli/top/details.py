@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from gitmem.agents import mailbox
 from gitmem.handoffs import detail as task_details
 from gitmem.invocation import received
-from gitmem.mailbox import mailbox_view
 from gitmem.signals import message_frame, threads
 from gitmem.tasks import WAITING
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from gitmem.agents.caller import Caller
-    from gitmem.agents.serialize import SessionRow
+    from gitmem.agents.descriptions import SessionRow
     from gitmem.claims.claim_answers import ClaimRow
     from gitmem.records.shown_types import ShownSignal
     from gitmem.signals.gate import Gate
@@ -96,7 +96,7 @@ def thread(
         found = threads.thread(store, id, caller, limit=limit)
         _fit(found, bytes_most * max(1, limit // SIGNALS))
         who = (caller.reader, caller.session_id, caller.workspace)
-        unread = {each for _, each in mailbox_view.unread_ids(store.db(), *who, store.now())}
+        unread = {each for _, each in mailbox.unread_ids(store.db(), *who, store.now())}
     total = plural(len(found.signals) + found.more, "signal")
     blocks = [Block([f"{found.thread_id}: {total}", message_frame.PEERS])]
     for place, signal in enumerate(found.signals):

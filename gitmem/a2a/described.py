@@ -5,10 +5,9 @@ Both are content of a repository, and whoever reaches the gateway reads the card
 
 from __future__ import annotations
 
-from ..agents import presence, serialize
+from ..agents import descriptions, presence, role_list, vocabulary
 from ..commit_message import cut
 from ..records import secrets
-from ..roles import client_agents, lookup, roles_file
 from ..text.name_matching import fold
 from ..text.sanitize import sanitize_for_model
 
@@ -32,8 +31,8 @@ def describe(store: Store, name: str, address: str) -> tuple[str | None, list[st
     Returns:
         The description, None if nothing is known of the agent, and its role, responsibilities and capabilities.
     """
-    pack = roles_file.read(store.repo.worktree).pack
-    named = lookup.find(pack, name)
+    pack = vocabulary.read(store.repo.worktree).pack
+    named = vocabulary.find(pack, name)
     role, skills = (
         (named.role_id, list(named.capabilities)) if named is not None else _of_session(store, address)
     )
@@ -48,13 +47,13 @@ def describe(store: Store, name: str, address: str) -> tuple[str | None, list[st
 def _of_session(store: Store, address: str) -> tuple[str, list[str]]:
     """Return role and capabilities of the session of an agent that was last at work."""
     for each in presence.of_identity(store, address)[:1]:
-        return each.role or "", serialize.role_row(each.record, address)["capabilities"]
+        return each.role or "", descriptions.role_row(each.record, address)["capabilities"]
     return "", []
 
 
 def _of_file(store: Store, name: str) -> str:
     """Return the description of the first file that a client has of an agent; it ends with a full stop."""
-    found, _ = client_agents.read(store.repo.worktree)
+    found, _ = role_list.read_client_agents(store.repo.worktree)
     for each in found:
         if fold(each.name) == fold(name) and each.description:
             text = _safe(each.description, DESCRIPTION_MAX)

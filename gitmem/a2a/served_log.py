@@ -11,11 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 from a2a.utils.errors import InternalError, InvalidParamsError, UnsupportedOperationError
 
-from ..agents import addressing, own_recipients
+from ..agents import addressing, lifecycle, name_holders
 from ..agents import caller as callers
 from ..agents.caller import CallerClaims
 from ..errors import GitmemError, StoreError, UsageError
-from ..sessions import lifecycle
 from ..signals.change_watcher import ChangeWatcher
 from ..tasks import find_task, give_up, load, new_task, rules, task_decisions
 from ..tasks.task_work import sender_of
@@ -114,7 +113,7 @@ class ServedLog:
         identity = identity_of(name)
         known = [
             each
-            for each in own_recipients.of_identity(self.store, identity)
+            for each in name_holders.of_identity(self.store, identity)
             if each.ended is None and each.here
         ]
         if known:

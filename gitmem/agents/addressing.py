@@ -1,15 +1,21 @@
-"""Resolve names to recipients. A directed write goes to exactly these recipients, or nothing is written."""
+"""Resolve names and roles to recipients. A directed write goes to exactly these recipients, or nothing is written.
+
+A session holds a role if it states it and has a line of the last 24 hours. Which sessions these are is decided when a
+signal is sent; who takes the role later does not receive it. Roles are never matched by similarity.
+"""
 
 from __future__ import annotations
 
+from ..commit_message import sanitize
 from ..errors import UsageError
 from ..outcome import Outcome
 from ..text.name_matching import fold, is_client_id, is_identity, is_reserved, is_reserved_identity, is_word
 from ..text.sanitize import is_unsafe
+from ..text.shell_quote import command
 from ..trust import clone_key, sender_tables
-from . import name_pins, own_recipients, own_sessions, presence
+from . import name_holders, presence
 from .caller import is_own_person, own_person
-from .presence import Presence, format_age
+from .presence import IDLE_MICROS, Presence, format_age
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +23,8 @@ if TYPE_CHECKING:
 
     from ..store import Store
     from .caller import Caller
+    from .vocabulary import Role
+
 
 PREFIX_MIN = len("sess-") + 6
 
@@ -68,7 +76,7 @@ def resolve(
         fuzzy: Accept a misspelt name if exactly one name is clearly nearest and no digit is involved.
 
     Raises:
-        UsageError: `empty-recipient`, `unknown-recipient`, `ambiguous-recipient`, or those of `role_holders.find`.
+        UsageError: `empty-recipient`, `unknown-recipient`, `ambiguous-recipient`, or those of `named_role`.
     """
     found: dict[str, Resolved] = {}
     for part in [part.strip() for text in to for part in text.split(",")]:
@@ -88,9 +96,9 @@ def resolve(
             one.remark = f"{part} is not in this log yet: the signal is read when its first session starts."
             one.asleep = one.elsewhere = True
         if one is None:
-            from . import unknown_recipients
+            from . import unknown_names
 
-            raise unknown_recipients.error(store, part, "--to")
+            raise unknown_names.recipient_error(store, part, "--to")
         if caller is not None and one.address in (caller.reader, caller.session_id):
             one.remark = "You are one of the recipients: your own signals are never in your inbox."
         found.setdefault(one.address, one)
@@ -99,12 +107,10 @@ def resolve(
 
 def _holders(store: Store, text: str, caller: Caller | None) -> Iterator[Resolved]:
     """Yield the sessions that hold the role that a text names, by `role:` or an alias; none if it names none."""
-    from . import role_holders
-
-    for session, resolved_by, role in role_holders.named(store, text, caller):
+    for session, resolved_by, role in named_role(store, text, caller):
         one = _of_session(store, session, text, resolved_by)
         one.role = role
-        one.remark = one.remark or role_holders.remark(store, session)
+        one.remark = one.remark or role_remark(store, session)
         yield one
 
 
@@ -120,9 +126,9 @@ def reader_of(store: Store, text: str) -> Resolved:
     """
     found = _exact(store, text, None) if text else None
     if found is None:
-        from . import unknown_recipients
+        from . import unknown_names
 
-        raise unknown_recipients.error(store, text, "--for")
+        raise unknown_names.recipient_error(store, text, "--for")
     return found
 
 
@@ -166,7 +172,7 @@ def _exact(store: Store, text: str, caller: Caller | None) -> Resolved | None:  
         if is_word(text):
             return None
         holders = [] if is_reserved(text) else presence.of_name(store, fold(text))
-        session = own_recipients.of_published_client(store, text)
+        session = name_holders.of_published_client(store, text)
         if session is None and not holders and not is_identity(text):
             session = presence.of_published_client(store, text)
     if session is not None:
@@ -177,9 +183,9 @@ def _exact(store: Store, text: str, caller: Caller | None) -> Resolved | None:  
             return found
     if (not holders and presence.is_known_reader(store, text)) or is_own_person(store, text):
         return _of_identity(store, text, "exact")
-    own_recipients.refuse_mixed(text)
-    own_recipients.refuse_redirected(store, text, holders)
-    own = [] if holders or is_reserved(text) else own_recipients.named(store, text)
+    name_holders.refuse_mixed(text)
+    name_holders.refuse_redirected(store, text, holders)
+    own = [] if holders or is_reserved(text) else name_holders.own_named(store, text)
     if own:
         one = _only_one(text, own)
         shown = presence.get(store, one.session_id) or one
@@ -195,7 +201,7 @@ def _exact(store: Store, text: str, caller: Caller | None) -> Resolved | None:  
 
 
 def _by_id(store: Store, session: Presence, text: str, resolved_by: str = "exact") -> Resolved:
-    session, warning = own_recipients.corrected(store, session)
+    session, warning = name_holders.corrected(store, session)
     found = _of_session(store, session, text, resolved_by)
     found.remark = warning or found.remark  # a remark about a forged end would contradict the warning
     return found
@@ -205,7 +211,7 @@ def _by_client_id(store: Store, text: str) -> Resolved | None:
     """Return the recipient that a client's own session id names. The id is not published, not even as `query`."""
     if not is_client_id(text):
         return None
-    session = own_sessions.of_client(store, text)
+    session = presence.of_client(store, text)
     if session is not None:
         return _of_session(store, session, session.session_id, "exact")
     client = clone_key.hashed(store.keys.now(), text)
@@ -213,12 +219,12 @@ def _by_client_id(store: Store, text: str) -> Resolved | None:
 
 
 def _pinned(store: Store, text: str) -> Resolved | None:
-    pinned = name_pins.find(store, text)
+    pinned = name_holders.pinned(store, text)
     if pinned is None:
         return None
     session, warning = pinned
     found = _of_session(store, session, text, "exact" if text in (session.name, session.asked) else "folded")
-    forged = own_recipients.warning(store, session.session_id)
+    forged = name_holders.forgery_warning(store, session.session_id)
     found.remark = " ".join(filter(None, (warning, forged or found.remark))) or None
     return found
 
@@ -228,32 +234,32 @@ def pin_names(store: Store, resolved: Sequence[Resolved]) -> None:
     for each in resolved:
         name = each.display_name or ""
         if each.session_id and each.resolved_by in ("exact", "folded") and fold(each.query) == fold(name):
-            name_pins.note(store, name, each.session_id, each.address if ":" in each.address else None)
+            name_holders.note_pin(store, name, each.session_id, each.address if ":" in each.address else None)
 
 
 def _only_one(text: str, found: Sequence[Presence]) -> Presence:
     if len(found) == 1:
         return found[0]
-    from . import unknown_recipients
+    from . import unknown_names
 
-    raise unknown_recipients.ambiguous_id(text, found)
+    raise unknown_names.ambiguous_id(text, found)
 
 
 def _fuzzy(store: Store, text: str) -> Resolved | None:
-    from . import suggestions
+    from . import unknown_names
 
-    guess = suggestions.clearly_nearest(store, text)
+    guess = unknown_names.clearly_nearest(store, text)
     if guess is None or is_reserved(text) or is_reserved(guess.name):
         return None
-    own_recipients.refuse_redirected(store, guess.name, [guess])
-    pinned = name_pins.find(store, guess.name)
+    name_holders.refuse_redirected(store, guess.name, [guess])
+    pinned = name_holders.pinned(store, guess.name)
     found = _of_session(store, pinned[0] if pinned is not None else guess, text, "fuzzy")
     found.remark = " ".join(filter(None, (f"{text} was resolved to {guess.name}.", found.remark)))
     return found
 
 
 def _of_session(store: Store, session: Presence, query: str, resolved_by: str) -> Resolved:
-    changed = own_recipients.changed_identity(store, session)
+    changed = name_holders.changed_identity(store, session)
     if session.agent_identity is not None and changed is None:
         found = _of_identity(store, session.agent_identity, resolved_by)
         found.query = query
@@ -263,7 +269,7 @@ def _of_session(store: Store, session: Presence, query: str, resolved_by: str) -
         found = Resolved(query, session.session_id, resolved_by)
         _describe(store, found, session)
         if changed is not None and (
-            _is_pinned(store, session) or not own_recipients.took_first_identity(store, session)
+            _is_pinned(store, session) or not name_holders.took_first_identity(store, session)
         ):
             found.remark = changed
         elif session.ended is not None:
@@ -275,14 +281,14 @@ def _of_session(store: Store, session: Presence, query: str, resolved_by: str) -
 
 def _is_pinned(store: Store, session: Presence) -> bool:
     """Return whether somebody here has written to a session by its name."""
-    pin = name_pins.read(store, session.asked)
+    pin = name_holders.pin_of(store, session.asked)
     return pin is not None and pin.session_id == session.session_id
 
 
 def _ended_session(store: Store, session: Presence) -> str:
-    from . import unknown_recipients
+    from . import unknown_names
 
-    return unknown_recipients.ended_session(session, store.now())
+    return unknown_names.ended_session(session, store.now())
 
 
 def _of_identity(store: Store, identity: str, resolved_by: str) -> Resolved:
@@ -292,14 +298,14 @@ def _of_identity(store: Store, identity: str, resolved_by: str) -> Resolved:
         found.display_name = sessions[0].name
         _describe(store, found, sessions[0])
         if sessions[0].ended is not None:
-            from . import unknown_recipients
+            from . import unknown_names
 
-            found.remark = unknown_recipients.ended_identity(identity, sessions[0], store.now())
+            found.remark = unknown_names.ended_identity(identity, sessions[0], store.now())
     elif identity.startswith("human:"):
         found.display_name = identity.removeprefix("human:")
         found.elsewhere = identity != own_person(store)
     elif is_identity(identity):
-        from .unknown_recipients import unheld_identity
+        from .unknown_names import unheld_identity
 
         found.asleep, found.remark = True, unheld_identity(identity)
     return found
@@ -314,3 +320,99 @@ def _describe(store: Store, found: Resolved, session: Presence) -> None:
         found.remark = (
             f"{session.name} appears inactive: last seen {format_age(store.now() - session.last_seen)}."
         )
+
+
+ROLE_PREFIX = "role:"
+ROLE = "role"  # in `resolved_by`
+HOLDERS_MAX = 100
+
+
+def is_role(text: str) -> bool:
+    """Return whether a recipient names a role: `role:` and no further colon, which an agent identity has."""
+    return text[: len(ROLE_PREFIX)].lower() == ROLE_PREFIX and text.count(":") == 1
+
+
+def named_role(store: Store, text: str, caller: Caller | None) -> list[tuple[Presence, str, str]]:
+    """Return the holders of the role that a text names, without the caller, each with `role` or `alias`, and that role.
+
+    Without `role:`, only an alias names a role, and none that was ever the name of a session: a file of the repository
+    must not redirect what is meant for an agent.
+
+    Returns:
+        At least one, last seen first; none if the text names no role.
+
+    Raises:
+        UsageError: `no-role-holder` or `too-many-recipients`.
+    """
+    is_named = is_role(text)
+    if not is_named and (is_reserved(text) or presence.last_holder(store, fold(text)) is not None):
+        return []
+    from . import vocabulary
+
+    pack = vocabulary.read(store.repo.worktree).pack
+    typed = text[len(ROLE_PREFIX) :].strip() if is_named else text
+    role, similar = vocabulary.find(pack, typed), []
+    if not is_named and (role is None or role.resolved_by != vocabulary.ALIAS):
+        return []
+    if role is None:  # sessions may have roles that this work tree does not know
+        lifecycle, _, specialty = fold(typed).partition("/")
+        role, similar = (
+            vocabulary.Role(lifecycle, specialty or None, vocabulary.UNKNOWN),
+            vocabulary.similar_roles(pack, typed),
+        )
+    way = vocabulary.ALIAS if role.resolved_by == vocabulary.ALIAS else ROLE
+    return [(one, way, role.role_id) for one in _others(store, text, role, caller, similar)]
+
+
+def role_remark(store: Store, holder: Presence) -> str:
+    """Return what the sender should know of a holder."""
+    age = format_age(store.now() - holder.record_at)
+    return f"{holder.name} holds {holder.role}; its last record: {age}."
+
+
+def role_holders(store: Store, lifecycle_role: str, specialty_profile: str | None) -> list[Presence]:
+    """Return the sessions that hold a role; those of this clone by their own lines."""
+    found = name_holders.of_role(store, lifecycle_role, specialty_profile)
+    return [one for one in found if holds_role(one, store.now())]
+
+
+def holds_role(one: Presence, now: int) -> bool:
+    """Return whether an open session has a line of the last 24 hours and states a role."""
+    return one.role is not None and one.ended is None and now - one.record_at < IDLE_MICROS
+
+
+def _others(
+    store: Store, text: str, role: Role, caller: Caller | None, similar: Sequence[str]
+) -> list[Presence]:
+    """Return the holders of a role without the caller; raise an error without any."""
+    if store.snapshot is not None and not store.snapshot.is_complete:
+        # Who has just spoken counts, too: `with_one_snapshot` repeats this on everything.
+        raise UsageError("The index lacks the latest lines. Nothing was written.", code="behind")
+    every = role_holders(store, role.lifecycle_role, role.specialty_profile)
+    own = caller.ids if caller is not None else []
+    found = [one for one in every if one.session_id not in own and one.reader not in own]
+    shown = sanitize(text)[:80]
+    if len(found) > HOLDERS_MAX:
+        raise UsageError(
+            f"--to: more than {HOLDERS_MAX} sessions hold {shown}, and no more can be addressed. Nothing was written.",
+            hint="Name some of them, or use --broadcast.",
+            code="too-many-recipients",
+            next=["gitmem role list"],
+        )
+    if not found:
+        from . import vocabulary
+
+        alone = " but you" if every else ""
+        delegate = command(
+            "gitmem", "delegate", "what to do", "--to", f"{ROLE_PREFIX}{role.role_id}", "--wu", "WU-7"
+        )
+        raise UsageError(
+            f"--to: nobody{alone} holds {shown}: no open session with a record of the last 24 hours states this role. "
+            "Nothing was written.",
+            hint="`gitmem role list` shows who holds which role; `gitmem session set --role` states one. "
+            "A delegation waits for whoever takes the role.",
+            code="no-role-holder",
+            suggestions=[f"{ROLE_PREFIX}{each}" for each in similar],
+            next=[*([delegate] if role.resolved_by != vocabulary.UNKNOWN else []), "gitmem role list"],
+        )
+    return found

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..log.entry import CommitMessage
     from ..records.record_types import AuditFields, AuditRecord
     from ..store import Store
-    from .caller_identity import Caller
+    from .caller import Caller
 
 GATE, CHECKPOINT_GATE = "gate", "checkpoint-gate"  # the rules
 CLAIM, CLAIM_RELEASE = (

@@ -3,23 +3,293 @@
 from __future__ import annotations
 
 from ..errors import UsageError
-from ..records.ids import is_id
+from ..records.ids import is_id, role_of
 from ..text.name_matching import fold, is_client_id, is_reserved, is_word
 from ..text.sanitize import sanitize
-from ..trust import clone_key
-from . import own_recipients, own_sessions, presence
-from .caller_identity import Caller as Caller
-from .caller_identity import CallerClaims as CallerClaims
-from .caller_identity import default_workspace
-from .caller_identity import is_own_person as is_own_person
-from .caller_identity import of_session as of_session
-from .caller_identity import own_person as own_person
-from .caller_identity import person as person
+from ..text.shell_quote import command
+from ..trust import clone_key, sender_tables
+from . import heartbeats, name_holders, presence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from ..store import Store
     from .presence import Presence
+
+
+SET_MAIL = "git config user.email you@example.org"
+WORKSPACE = "gitmem.workspace"  # setting: the workspace of new sessions, and of callers without a session
+NOBODY = "human:nobody"  # who makes a dry run
+KEEPALIVE_MICROS = 24 * 3600 * 1_000_000
+NAMED_MAX = 3  # workspaces in a sentence
+
+
+class CallerClaims:
+    """The caller by the command line and the environment.
+
+    Args:
+        as_: The value of `--as`: an exact session id, an identity or a live name.
+        session: GITMEM_SESSION.
+        client_session: The client's variable with its session id, and that id.
+        other_clients: The same of further variables: one of these clients has started the other.
+        terminal: Whether standard input is a terminal.
+        identity: GITMEM_AGENT_IDENTITY, the default of `--agent-identity` when a session starts.
+        client: The client whose marker variable is set, "" for an unnamed one. The caller is then not a person,
+            even at a terminal.
+        is_program: Whether a program chose `as_` through the library.
+    """
+
+    def __init__(
+        self,
+        as_: str | None = None,
+        session: str | None = None,
+        client_session: tuple[str, str] | None = None,
+        terminal: bool = False,
+        identity: str | None = None,
+        client: str | None = None,
+        is_program: bool = False,
+        other_clients: Sequence[tuple[str, str]] = (),
+    ) -> None:
+        self.as_ = as_
+        self.session = session
+        self.client_session = client_session
+        self.terminal = terminal
+        self.identity = identity
+        self.client = client
+        self.is_program = is_program
+        self.other_clients = other_clients
+
+
+class Caller:
+    """The session, agent or person that runs a command.
+
+    Attributes:
+        reader: The identity that signals come from and receipts are for.
+        session_id: The session; None for people, and for an identity with no session or several in this clone.
+        identity: The agent identity.
+        is_person: Whether it is a person, `human:<mail>`.
+        raw: Whether `reader` represents a client's own session id under which no session was started.
+        client_id: That id, which is never published.
+        source: `as`, `session`, `client_session`, `raw`, `terminal`, `worktree` (the only session of this worktree in
+            24 hours), or `nobody`: nothing identified the caller, and the clone has no session.
+        remark: What the caller should know about its identification.
+        next: Commands that would identify it more clearly.
+        record: The folded session, by the contract's field names.
+        record_at: The time of its last record, in microseconds since the epoch.
+        who: The caller by its environment; `--as` may have named another.
+    """
+
+    def __init__(self, reader: str, author: str, source: str) -> None:
+        self.reader = reader
+        self.author = author
+        self.source = source
+        self.session_id: str | None = None
+        self.client_id: str | None = None
+        self.identity: str | None = None
+        self.name: str | None = None
+        self.asked: str | None = None
+        self.workspace: str | None = None
+        self.wu_id: str | None = None
+        self.is_person = False
+        self.raw = False
+        self.remark: str | None = None
+        self.next: list[str] = []
+        self.record: dict[str, str] | None = None
+        self.record_at = 0
+        self.who: CallerClaims | None = None
+
+    @property
+    def ids(self) -> list[str]:
+        """The addresses of its signals: its reader identity and its session."""
+        return [each for each in dict.fromkeys((self.reader, self.session_id)) if each]
+
+    @property
+    def role(self) -> str | None:
+        """The role that its session states."""
+        return role_of(self.record or {})
+
+    def addresses(self, store: Store, address: str | None) -> list[str]:
+        """Return its addresses, and this one if it is an ended session of its agent in this clone."""
+        if not address or not sender_tables.is_own(store.db(), address):
+            return self.ids
+        own = presence.trusted(store, address)
+        is_same = own and own.ended is not None and self.identity and own.agent_identity == self.identity
+        return [*self.ids, address] if is_same else self.ids
+
+    def touch(self, store: Store) -> None:
+        """Record that the caller is here: touch a file, without a commit."""
+        if self.session_id is not None:
+            heartbeats.touch(store, self.session_id)
+
+    def keepalive(self, store: Store) -> list[tuple[str, bytes]]:
+        """Return the line that keeps a name held, for an acting session whose last record is a day old; else none."""
+        if self.record is None or self.session_id is None or store.now() - self.record_at < KEEPALIVE_MICROS:
+            return []
+        found = presence.trusted(store, self.session_id)
+        if found is None or found.ended is not None:
+            return []
+        line = presence.record_fields(found, "change")
+        return [store.line("session", line, allow_secret=True)]  # it has no new text
+
+    def trailers(self) -> list[tuple[str, str]]:
+        """Return the trailers that identify the caller in a commit message."""
+        found = [("WU", self.wu_id), ("Agent", self.reader), ("Session", self.session_id)]
+        return [(key, value) for key, value in found if value]
+
+
+def of_session(found: Presence, source: str) -> Caller:
+    """Return a session as caller."""
+    name = f"{found.name} <{found.reader}@gitmem>"
+    caller = Caller(found.reader, name, source)
+    caller.session_id = found.session_id
+    caller.identity = found.agent_identity
+    caller.name = found.name
+    caller.asked = found.asked
+    caller.workspace = found.record.get("workspace_id")
+    caller.wu_id = found.wu_id
+    caller.record = found.record
+    caller.record_at = found.record_at
+    return caller
+
+
+def default_workspace(store: Store) -> str | None:
+    """Return the workspace that the user has configured for this clone, or None."""
+    return store.settings().get(WORKSPACE, "").strip() or None
+
+
+def other_workspaces(caller: Caller | None, names: Iterable[object]) -> str | None:
+    """Return a sentence about items of other workspaces than the caller's; None if there are none.
+
+    Args:
+        caller: The caller. To one without a workspace, no item is of another one.
+        names: The workspace of each displayed item; anything but a text for an item of all workspaces.
+    """
+    if caller is None or caller.workspace is None:
+        return None
+    every_name = list(names)
+    others = [name for name in every_name if isinstance(name, str) and name and name != caller.workspace]
+    if not others:
+        return None
+    every = sorted(set(others))
+    shown = ", ".join(sanitize(name)[:80] for name in every[:NAMED_MAX])
+    more = f" and {len(every) - NAMED_MAX} more" if len(every) > NAMED_MAX else ""
+    are = "1 of these is" if len(others) == 1 else f"{len(others)} of these are"
+    are = "This is" if len(every_name) == 1 else are
+    return f"{are} of another workspace: {shown}{more}; yours is {sanitize(caller.workspace)}."
+
+
+def own_person(store: Store) -> str | None:
+    """Return the reader identity of this clone's user, or None without `user.email`."""
+    mail = store.person()[1]
+    return f"human:{mail}" if mail else None
+
+
+def is_own_person(store: Store, text: str) -> bool:
+    """Return whether a text is the reader identity of this clone's user."""
+    return text.startswith("human:") and text == own_person(store)
+
+
+def person(store: Store, source: str) -> Caller:
+    """Return the user of this clone as caller.
+
+    Raises:
+        UsageError: `no-person` without a `user.email`.
+    """
+    name, mail = store.person()
+    if not mail:
+        raise UsageError(
+            "Cannot tell who you are: no session, and git's user.email is not set. Nothing was written.",
+            hint=f"As a person, run `{SET_MAIL}`; as an agent, `gitmem session start`.",
+            code="no-person",
+            next=[SET_MAIL, "gitmem session start"],
+        )
+    caller = Caller(f"human:{mail}", f"{name or mail.partition('@')[0]} <{mail}>", source)
+    caller.name = name or mail.partition("@")[0]
+    caller.is_person = True
+    caller.workspace = default_workspace(store)
+    return caller
+
+
+CANDIDATES_MAX = 10
+
+
+def choose_unnamed(store: Store, who: CallerClaims) -> Caller:
+    """Choose the caller by the sessions of this clone.
+
+    The only session of this worktree in 24 hours is chosen, if all of them are known: one that started while the git
+    folder was read-only, as in a sandbox, left no file there. If sessions are known and none can be chosen, this is an
+    error: a silent agent must not act as the person. Without any session it is the person, unless a client's marker
+    shows that an agent calls.
+
+    Raises:
+        UsageError: `which-session`, or `no-person` without a session and `user.email`.
+    """
+    here = [one for one in presence.of_worktree(store) if _may_be(one, who.client)]
+    unregistered = [one for one in presence.unregistered_here(store) if _may_be(one, who.client)]
+    if unregistered:
+        what = (
+            f"Cannot tell who you are: GITMEM_SESSION is not set, and {unregistered[0].session_id} of this worktree started"
+            " while the git folder was read-only"
+        )
+        raise which_session_error(
+            here + unregistered,
+            what,
+            ["gitmem roster", "gitmem session start"],
+            own_person(store),
+        )
+    if len(here) == 1:
+        caller = of_session(here[0], "worktree")
+        caller.remark = f"You act as {caller.name}, the only session of this worktree in the last 24 hours."
+        caller.next = [command("export", f"GITMEM_SESSION={caller.session_id}")]
+        return caller
+    if here:
+        what = f"Cannot tell who you are: {len(here)} sessions are active in this worktree, and GITMEM_SESSION is not set"
+        raise which_session_error(here, what, ["gitmem roster", "gitmem session start"], own_person(store))
+    known = presence.possible_callers(store)
+    if not known and who.client is None:
+        return person(store, "nobody")
+    what = (
+        "Cannot tell who you are: standard input is not a terminal, and this worktree has no active session"
+    )
+    if who.client is not None:
+        what = f"Cannot tell who you are: {who.client or 'an agent'} has no active session in this worktree"
+    raise which_session_error(known, what, ["gitmem session start", "gitmem roster"], own_person(store))
+
+
+def only_session(store: Store, who: CallerClaims) -> Caller | None:
+    """Return the only session of this worktree that the caller may be, or None if there is none or it is unclear."""
+    here = [one for one in presence.of_worktree(store) if _may_be(one, who.client)]
+    if len(here) != 1 or any(_may_be(one, who.client) for one in presence.unregistered_here(store)):
+        return None
+    return of_session(here[0], "worktree")
+
+
+def _may_be(one: Presence, client: str | None) -> bool:
+    """Return whether a session may belong to a client: its client is this one or unknown."""
+    return not client or one.record.get("client") in (None, client)
+
+
+def which_session_error(
+    found: Sequence[Presence], what: str, next: list[str], person: str | None = None
+) -> UsageError:
+    """Return the error with the candidates. The commands in `next`, run unchanged, act as none of them."""
+    latest = sorted(found, key=lambda one: (one.age, one.session_id))
+    mine = "Select your session with `export GITMEM_SESSION=ID` or --as ID. " if latest else ""
+    mine += (
+        "If none is yours, run `gitmem session start`. "
+        if latest
+        else "Start one with `gitmem session start`. "
+    )
+    ending = "End a finished session of yours with `gitmem session end --as ID`." if latest else ""
+    typed = f"As a person in a script, use `{command('--as', person)}`. " if person else ""
+    return UsageError(
+        f"{what}. Nothing was written.",
+        hint=(mine + typed + ending).strip(),
+        code="which-session",
+        suggestions=[presence.describe(one, one.session_id) for one in latest[:CANDIDATES_MAX]],
+        next=next,
+    )
 
 
 def find(store: Store, who: CallerClaims, *, must: bool = True) -> Caller | None:
@@ -45,9 +315,8 @@ def find(store: Store, who: CallerClaims, *, must: bool = True) -> Caller | None
             return _harness(store, _client(store, who) or who.client_session)
         if who.terminal and who.client is None:
             return person(store, "terminal")
-        from . import unnamed_caller
 
-        return unnamed_caller.choose(store, who)
+        return choose_unnamed(store, who)
     except UsageError:
         if must or who.as_ is not None:
             raise
@@ -67,7 +336,7 @@ def pushing(store: Store, who: CallerClaims) -> list[Caller]:
         except UsageError as error:
             if error.code != "which-session":
                 raise
-        here = [of_session(each, "worktree") for each in own_sessions.of_worktree(store)]
+        here = [of_session(each, "worktree") for each in presence.of_worktree(store)]
         return here or [person(store, "nobody")]
     except UsageError as error:
         if error.code != "no-person":
@@ -87,30 +356,26 @@ def _client(store: Store, who: CallerClaims, named: Presence | None = None) -> t
         UsageError: `which-session`: one of the clients has no session, and so nobody knows which of them runs this.
     """
     clients = [each for each in (who.client_session, *who.other_clients) if each is not None]
-    if named is not None and not own_sessions.has_client(store, named):
+    if named is not None and not presence.has_client(store, named):
         return None
-    others = [
-        each for each in clients if named is None or not own_sessions.is_client_of(store, named, each[1])
-    ]
+    others = [each for each in clients if named is None or not presence.is_client_of(store, named, each[1])]
     if len(clients) < 2 or not others:
         return others[0] if others else None
-    known = [one for each in clients if (one := own_sessions.of_client(store, each[1])) is not None]
+    known = [one for each in clients if (one := presence.of_client(store, each[1])) is not None]
     if len(known) < len(clients):
-        from . import unnamed_caller
-
-        raise unnamed_caller.which_session_error(
+        raise which_session_error(
             known,
             f"Cannot tell who you are: {' and '.join(name for name, _ in clients)} are set",
             ["gitmem session start"],
         )
     last = max(known, key=lambda one: (one.started, one.session_id))
-    return next((each for each in others if own_sessions.is_client_of(store, last, each[1])), None)
+    return next((each for each in others if presence.is_client_of(store, last, each[1])), None)
 
 
 def starting_client(store: Store, who: CallerClaims) -> tuple[str, str] | None:
     """Return the client's session that a session starts for: of several the one that has none yet, else as a caller."""
     clients = [each for each in (who.client_session, *who.other_clients) if each is not None]
-    new = [each for each in clients if own_sessions.of_client(store, each[1]) is None]
+    new = [each for each in clients if presence.of_client(store, each[1]) is None]
     return new[0] if len(new) == 1 else _client(store, who) or who.client_session
 
 
@@ -119,53 +384,53 @@ def _named(store: Store, text: str) -> Caller:
         return of_session(_session(store, text, "--as names"), "as")
     if is_own_person(store, text):
         return person(store, "as")
-    from . import name_pins
+    from . import name_holders
 
-    pin = name_pins.read(store, text)
+    pin = name_holders.pin_of(store, text)
     pinned = (
-        name_pins.find(store, text, code="which-session") if pin is not None and pin.name == text else None
+        name_holders.pinned(store, text, code="which-session")
+        if pin is not None and pin.name == text
+        else None
     )
     if pinned is not None:
         caller = of_session(pinned[0], "as")
-        caller.remark = pinned[1] or own_recipients.warning(store, caller.session_id)
+        caller.remark = pinned[1] or name_holders.forgery_warning(store, caller.session_id)
         return caller
-    named = [] if is_reserved(text) else own_recipients.named(store, text)
+    named = [] if is_reserved(text) else name_holders.own_named(store, text)
     if not named and not is_reserved(text):
         named = presence.of_name(store, fold(text))
     clients = [clone_key.hashed(store.keys.now(), text)] if is_client_id(text) else []
-    of_client = own_sessions.of_client(store, text) if clients and not named else None
+    of_client = presence.of_client(store, text) if clients and not named else None
     if of_client is not None:
         caller = of_session(of_client, "as")
-        caller.remark = own_recipients.warning(store, caller.session_id)
+        caller.remark = name_holders.forgery_warning(store, caller.session_id)
         return caller
     for name in (text, *clients):
         if not named and not is_word(text) and presence.is_known_reader(store, name):
             return _identity(store, name)
-    named = own_recipients.trusted_only(store, named)
+    named = name_holders.trusted_only(store, named)
     holders = [one for one in named if one.name == text and one.is_current]
     if len(holders) == 1:
-        name_pins.note(store, text, holders[0].session_id, holders[0].agent_identity)
+        name_holders.note_pin(store, text, holders[0].session_id, holders[0].agent_identity)
         caller = of_session(holders[0], "as")
-        caller.remark = own_recipients.warning(store, caller.session_id)
+        caller.remark = name_holders.forgery_warning(store, caller.session_id)
         return caller
     if holders:
-        from . import unnamed_caller
-
-        raise unnamed_caller.which_session_error(
+        raise which_session_error(
             holders, f"--as {text} is ambiguous: {len(holders)} sessions have this name", ["gitmem roster"]
         )
-    from . import unknown_recipients
+    from . import unknown_names
 
-    raise unknown_recipients.caller_error(store, text)
+    raise unknown_names.caller_error(store, text)
 
 
 def _identity(store: Store, identity: str) -> Caller:
     """Return an identity that the log has seen, in its open session of this clone if there is exactly one."""
-    known = own_recipients.of_identity(store, identity)
+    known = name_holders.of_identity(store, identity)
     open_here = [one for one in known if one.ended is None and one.here]
     if len(open_here) == 1:
         caller = of_session(open_here[0], "as")
-        caller.remark = own_recipients.warning(store, caller.session_id)
+        caller.remark = name_holders.forgery_warning(store, caller.session_id)
         return caller
     caller = Caller(identity, f"{identity} <{identity.removeprefix('human:')}@gitmem>", "as")
     caller.workspace = default_workspace(store)
@@ -181,7 +446,7 @@ def _identity(store: Store, identity: str) -> Caller:
 
 
 def _session(store: Store, session_id: str, where: str) -> Presence:
-    found = own_sessions.trusted(store, session_id) if is_id("sess", session_id) else None
+    found = presence.trusted(store, session_id) if is_id("sess", session_id) else None
     if found is None:
         from .. import moved_back
 
@@ -206,7 +471,7 @@ def _session(store: Store, session_id: str, where: str) -> Presence:
 
 def _harness(store: Store, client_session: tuple[str, str]) -> Caller:
     variable, value = client_session
-    found = own_sessions.of_client(store, value)
+    found = presence.of_client(store, value)
     if found is not None:
         return of_session(found, "harness")
     name = store.keys.hashed(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ..agents import audits, session_notices
+from ..agents import audits, delivery
 from ..commit_message import cut, sanitize
 from ..errors import UsageError
 from ..log.lines import format_at
@@ -127,7 +127,7 @@ def check(
     if blocks and anyway is not None:
         guard.audit_id = _pass(store, callers[0], blocks, anyway)
         guard.open = True
-        session_notices.tell_once(store, lambda: owner_notices.news(store))
+        delivery.tell_once(store, lambda: owner_notices.news(store))
     if blocks and not guard.open:
         guard.next = [
             command("gitmem", "signal", "May I commit?", "--to", blocks[0].claim.owner[0]),

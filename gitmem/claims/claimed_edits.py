@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ..agents import edited_paths, presence, session_notices
+from ..agents import delivery, edited_paths, presence
 from ..log.lines import format_at
 from ..text.sanitize import sanitize_for_model
 from ..text.shell_quote import command
@@ -25,7 +25,7 @@ FILES_MAX = 200  # changed files of one claim whose sessions are looked up
 def news(
     store: Store, claim: StandingClaim, changed: Sequence[tuple[str, str]]
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield what sessions of this clone should be told once: see `session_notices.tell_once`.
+    """Yield what sessions of this clone should be told once: see `delivery.tell_once`.
 
     Args:
         store: The store.
@@ -59,7 +59,7 @@ def news(
 def of_answer(store: Store, caller: Caller, claim_id: str) -> list[str]:
     """Return the sentence for the answer to whoever made a claim, who is not told again then."""
     store.db()  # as lines arrive, this clone sees the claim for the first time
-    return session_notices.drop(store.repo.state, caller.session_id or "", _to_claimer(claim_id))
+    return delivery.drop_notices(store.repo.state, caller.session_id or "", _to_claimer(claim_id))
 
 
 def _by(files: Sequence[str], name: str, folder: str) -> str:

@@ -6,7 +6,7 @@ import os
 
 from .. import atomic_write, state_files
 from ..agents import caller as callers
-from ..agents import edited_paths, presence, session_notices
+from ..agents import delivery, edited_paths, presence
 from ..digests import sha256
 from ..errors import GitmemError
 from ..git import branch_changes
@@ -77,7 +77,7 @@ def _tell_both(store: Store, one: EditedPaths, two: EditedPaths, paths: Sequence
     ours, theirs = _editors(store, one, new), _editors(store, two, new)
     for sessions, where, others in ((ours, two, theirs), (theirs, one, ours)):
         for session in sessions:
-            session_notices.tell(store, session, _text(store, new, where, others))
+            delivery.tell(store, session, _text(store, new, where, others))
     return len(ours) + len(theirs)
 
 

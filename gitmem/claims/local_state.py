@@ -18,7 +18,7 @@ import time
 from functools import partial
 
 from .. import atomic_write, state_files
-from ..agents import heartbeats, session_notices
+from ..agents import delivery, heartbeats
 from ..agents.heartbeats import ONLY_OWN
 from ..repo import is_gone
 from . import branches, claimed_edits, owner_notices, path_patterns, standing_claims
@@ -35,7 +35,7 @@ FOLDER, CLAIMED, SEEN, DUE, WARNED = (
     "claims",
     "claimed",
     "seen",
-    os.path.basename(session_notices.DUE),
+    os.path.basename(delivery.DUE),
     "warned",
 )
 CHANGES_SECONDS = 1.0  # for git to list the uncommitted files of all worktrees
@@ -78,8 +78,8 @@ def _update(store: Store) -> None:
                 atomic_write.remove_quietly(path(state, WARNED, name))
         _keep(os.path.join(state, ONLY_OWN), set(_only_own(store, exclusive)), create=True)
         _tell(store, [each for each in found if each.is_here])
-        session_notices.forget_others(store)
-        session_notices.tell_once(store, lambda: owner_notices.news(store))
+        delivery.forget_others(store)
+        delivery.tell_once(store, lambda: owner_notices.news(store))
     ends = [each.claim.until + (standing_claims.GRACE_MICROS if each.is_over else 0) for each in found]
     again = min([now + AGAIN_MICROS, *ends]) if found else ""
     if newest is None:
@@ -98,7 +98,7 @@ def _see(store: Store, new: Collection[StandingClaim]) -> None:
     budget = path_patterns.Budget(CHANGES_STEPS)
     for claim in sorted(new, key=lambda each: each.weight):
         rows = [(folder, file) for folder, files in given for file in claim.touched(files, budget)]
-        session_notices.tell_once(store, partial(claimed_edits.news, store, claim, rows))
+        delivery.tell_once(store, partial(claimed_edits.news, store, claim, rows))
         content = os.fsencode("".join(f"{folder}\0{file}\0" for folder, file in rows))
         atomic_write.replace(
             path(store.repo.state, SEEN, claim.id), content if len(content) <= CHANGES_BYTES_MAX else b""
@@ -127,13 +127,13 @@ def _tell(store: Store, own: Collection[StandingClaim]) -> None:
         session = each.claim.owner[1] or ""
         half = (each.claim.renewed + each.claim.until) // 2
         due[session] = min(half, due.get(session, half))
-        told = session_notices.told(state, session)
+        told = delivery.told(state, session)
         new = [other for other in each.against if f"{each.id}/{other.id}" not in told]
         if not new:
             continue
         line = f"contested: {contest_text(each, new[0])}. Agree with {new[0].who}."
-        session_notices.tell(store, session, line)
-        session_notices.note_told(state, session, [f"{each.id}/{other.id}" for other in new])
+        delivery.tell(store, session, line)
+        delivery.note_told(state, session, [f"{each.id}/{other.id}" for other in new])
     names = {name: at for session, at in due.items() for name in _names(store, session)}
     _keep(path(state, DUE), names)
     for name, at in names.items():

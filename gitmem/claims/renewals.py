@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..agents import session_notices
+from ..agents import delivery
 from ..log.entry import CommitMessage
 from ..log.lines import format_at
 from . import claim_fold, claim_work, local_state, standing_claims
@@ -43,10 +43,10 @@ def at_command(store: Store, caller: Caller) -> list[str]:
     """Do at a session's command or hook what is due: renew its claims, and return what it has to be told. Never raises."""
     state, session = store.repo.state, caller.session_id or ""
     try:
-        if session_notices.renews(state, session, store.now()):
+        if delivery.renews(state, session, store.now()):
             local_state.postpone(store, session)
             renew_due(store, caller)
             local_state.update(store)
-        return session_notices.take(state, session)
+        return delivery.take_notices(state, session)
     except Exception:
         return []

@@ -8,7 +8,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from ..roles import roles_file
+from ..agents import vocabulary
 from .adapter import Receipt, Signal
 from .work_adapter import Descriptor
 
@@ -184,7 +184,7 @@ def receipts_of(
 
 def descriptor_of(text: str) -> Descriptor | None:
     """Return the role that a text names: two parts, or an alias of the contract; None for an empty text."""
-    alias = roles_file.builtin().aliases.get(text)
+    alias = vocabulary.builtin().aliases.get(text)
     lifecycle, _, specialty = text.partition("/")
     if alias is not None:
         lifecycle, specialty = alias.lifecycle_role, alias.specialty_profile

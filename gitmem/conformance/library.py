@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from .. import api
+from ..agents import mailbox
 from ..errors import GateError, UsageError
 from ..log.entry import CommitMessage
 from ..log.lines import digest
-from ..mailbox import mailbox_view
 from ..signals import send
 from .adapter import Convergence, Options, Receipt, Refused, Session, Signal
 from .clones import another, connect, new_repository
@@ -105,7 +105,7 @@ class Library:
         head = {"at": fields.pop("created_at", None) or fields.pop("read_at"), "kind": fields.pop("kind")}
         store = self.log().store
         if head["kind"] == "receipt":
-            fields.setdefault("answers_digest", digest(mailbox_view.line_of(store.db(), fields["signal_id"])))
+            fields.setdefault("answers_digest", digest(mailbox.line_of(store.db(), fields["signal_id"])))
         line = json.dumps({**head, **fields}, ensure_ascii=False, separators=(",", ":")).encode()
         store.record(
             [(f"{head['kind']}s", line)],

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from ..roles import roles_file
+from ..agents import vocabulary
 from .adapter import Refused
 from .definitions import descriptor_of, holds
 from .reference_signals import SignalReference
@@ -32,11 +32,11 @@ class Reference(SignalReference):
         asked = (
             descriptor_of(role)
             if role
-            else next(filter(None, stated), descriptor_of(roles_file.builtin().default_lifecycle))
+            else next(filter(None, stated), descriptor_of(vocabulary.builtin().default_lifecycle))
         )
         if asked is None:
             raise Refused("A delegation names a role.")
-        kinds = roles_file.builtin().lifecycle_roles.get(asked["lifecycle_role"], ())
+        kinds = vocabulary.builtin().lifecycle_roles.get(asked["lifecycle_role"], ())
         scope = {"responsibility_kinds": [*kinds], "paths": [*paths]}
         wanted = to.removeprefix("role:") if to.startswith("role:") else None
         task = self._record(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from ..roles import roles_file
+from ..agents import vocabulary
 from .adapter import FullBus, Refused
 from .case_setup import A, B, C, D, read, sessions
 from .contract import needs
 
-PACK = roles_file.builtin()
+PACK = vocabulary.builtin()
 FIRST, SECOND, *_ = PACK.lifecycle_roles
 PROFILE, OTHER, *_ = PACK.specialty_profiles
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from ..roles import roles_file
+from ..agents import vocabulary
 from .adapter import FullBus, Refused
 from .case_setup import A, B, C, read, sessions
 from .contract import needs
 from .work_adapter import Task
 
-PACK = roles_file.builtin()
+PACK = vocabulary.builtin()
 FIRST, SECOND, *_ = PACK.lifecycle_roles
 PROFILE, OTHER, *_ = PACK.specialty_profiles
 ROLE, PATHS = f"{FIRST}/{PROFILE}", ["src/tax"]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from ..agents.delivery import delivery_lock
 from ..claims import claim_work, moved_claims
 from ..commit_message import sanitize
 from ..errors import UsageError
-from ..mailbox.delivery_lock import delivery_lock
 from ..tasks import HANDOFF, append, find_task, load, task_work
 from ..text.shell_quote import command
 from . import detail

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import records
-from ..agents.serialize import sender_name
+from ..agents.descriptions import sender_name
 from ..claims import moved_claims
 from ..commit_message import cut, sanitize
 from ..log.lines import format_at

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from .. import records
-from ..agents import presence
+from ..agents import mailbox, presence, vocabulary
 from ..claims import standing_claims
 from ..commit_message import cut, sanitize
 from ..errors import UsageError
-from ..mailbox import mailbox_view
 from ..memory import open_threads, session_checkpoints
 from ..outcome import Outcome
 from ..records.ids import role_id, unit_key
-from ..roles import roles_file
 from ..signals import next_steps, send
 from ..signals.agreement import FoldedThread
 from ..signals.thread_lines import ThreadLines
@@ -120,7 +118,7 @@ def hand_over(
         )
     assert to is not None
     send.check_message(message or "")
-    found = delegate.addressees(store, caller, to, roles_file.read(store.repo.worktree), allow_unseen=False)
+    found = delegate.addressees(store, caller, to, vocabulary.read(store.repo.worktree), allow_unseen=False)
     warnings = _check(store, caller, to, found)
     bundled = collect(store, caller, wu)
     warnings += [CLAIMS_END] if bundled.claims and caller.session_id else []
@@ -354,7 +352,7 @@ def _add_threads(
     db = store.db()
     both: dict[str, SignalRecord] = {}
     for asked in open_threads.find(store, caller)[:LOOKED_AT_MAX]:
-        record = records.read_kind("signal", mailbox_view.line_of(db, asked.signal_id))
+        record = records.read_kind("signal", mailbox.line_of(db, asked.signal_id))
         if record is not None:
             both[asked.thread_id] = record
     both.update((each.get("thread_id") or "", each) for each in _unanswered(store, caller))

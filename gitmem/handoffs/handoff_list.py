@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from .. import records
-from ..agents import presence
+from ..agents import presence, waiting_work
 from ..commit_message import sanitize
 from ..log.lines import format_at
-from ..mailbox import waiting_work
 from ..outcome import Outcome
 from ..tasks import HANDOFF_MICROS, load, task_roles
 from ..tasks.task_facts import sender_of
@@ -20,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..agents.caller import Caller
-    from ..agents.serialize import SessionRow
+    from ..agents.descriptions import SessionRow
+    from ..agents.roster import Roster
     from ..records.record_types import TaskRecord
-    from ..sessions.roster import Roster
     from ..store import Store
 
 WAITING, RETURNED = "waiting", "returned"

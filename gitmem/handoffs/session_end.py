@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from ..agents import mailbox
 from ..claims import standing_claims
-from ..mailbox import mailbox_view
 from ..memory import checkpoint_gate, open_threads
 from . import handoff_list
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..agents.caller import Caller
-    from ..sessions.session_result import SessionEnded
+    from ..agents.lifecycle import SessionEnded
     from ..store import Store
 
 _HELD = "SELECT count(*) FROM task WHERE holder = ? AND holder_session IS ? AND decided_by IS NULL"
@@ -43,7 +43,7 @@ def _left(store: Store, caller: Caller) -> str | None:
     db, own = store.db(), (caller.reader, caller.session_id)
     (tasks,) = db.execute(_HELD, own).fetchone()
     claims = sum(each.claim.owner == own for each in standing_claims.standing(store, forged=False))
-    unread = {id for _, id in db.execute(*mailbox_view.directed_to(db, *own, caller.workspace, unread=True))}
+    unread = {id for _, id in db.execute(*mailbox.directed_to(db, *own, caller.workspace, unread=True))}
     read = [each for each in open_threads.find(store, caller) if each.signal_id not in unread]
     asked = sum(not each.record.get("task_id") for each in read)  # else the task says it
     left = (("Left open", tasks, "task"), ("Unanswered", asked, "signal"), ("Ended with it", claims, "claim"))

@@ -8,7 +8,9 @@ import time
 
 from .. import atomic_write, state_files
 from ..agents import caller as callers
-from ..agents import commit_stamps, heartbeats, own_sessions
+from ..agents import commit_stamps, heartbeats, presence
+from ..agents.delivery import delivery_lock
+from ..agents.work_units import recordable_branch
 from ..errors import GitmemError
 from ..git import commit_facts, reflog
 from ..git.objects import is_oid
@@ -16,10 +18,8 @@ from ..git.reflog import POST_COMMIT, read_tail
 from ..log.entry import CommitMessage
 from ..log.lines import format_at
 from ..log.ref import LOG_REF
-from ..mailbox.delivery_lock import delivery_lock
 from ..records import ids
 from ..records.ids import is_id
-from ..sessions.work_units import recordable_branch
 from ..tasks import held_at
 from ..trust import sender_tables
 from . import commit_view
@@ -151,11 +151,11 @@ class NamedSessions:
     def _own(self, session_id: str) -> Presence | None:
         if not is_id("sess", session_id) or not sender_tables.is_own(self._store.db(), session_id):
             return None
-        return own_sessions.trusted(self._store, session_id)
+        return presence.trusted(self._store, session_id)
 
     def _of_client(self, client_id: str) -> Presence | None:
-        found = own_sessions.of_client(self._store, client_id)
-        return found or own_sessions.of_client(self._store, client_id, ended=True)
+        found = presence.of_client(self._store, client_id)
+        return found or presence.of_client(self._store, client_id, ended=True)
 
 
 def was_open(one: Presence, seconds: int) -> bool:
@@ -403,12 +403,12 @@ class _Look:
 
 def callers_session(store: Store, caller: Caller | None) -> Presence | None:
     """Return the session of a caller, if it was started in this clone."""
-    from ..agents import own_sessions
+    from ..agents import presence
 
     session = caller.session_id if caller is not None else None
     if session is None or not ids.is_id("sess", session) or not heartbeats.is_here(store, session):
         return None
-    return own_sessions.trusted(store, session)
+    return presence.trusted(store, session)
 
 
 def try_note(store: Store, clues: Clues, *, seconds: float = SECONDS) -> None:
@@ -578,7 +578,7 @@ class WorkThen:
 
     def _work(self, reader: str, session: str, first: int, last: int) -> tuple[str | None, str | None]:
         db = self._store.db()
-        before, after = (own_sessions.fields_at(db, session, at) for at in (first, last))
+        before, after = (presence.fields_at(db, session, at) for at in (first, last))
         same = {name: value for name, value in before.items() if after.get(name) == value}
         task = same.get("task_id")
         if task is None and "task_id" not in {*before, *after}:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from ..agents import waiting_work
+from ..agents.descriptors import role_text
+from ..agents.waiting_work import ASKING, GRACE_MICROS, OFFERED
 from ..claims import path_patterns, standing_claims
 from ..claims.claim_answers import ClaimRow, contest_text, paths_text
 from ..claims.standing_claims import CONTESTED
 from ..handoffs import handoff_list
-from ..mailbox import waiting_work
-from ..mailbox.waiting_work import ASKING, GRACE_MICROS, OFFERED
 from ..outcome import Outcome, PartOfAnswer
 from ..records.ids import unit_key
-from ..roles.mismatch import role_text
 from ..tasks import WAITING, task_list
 from ..text.sanitize import SEPARATOR
 from ..text.shell_quote import command
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from ..agents.caller import Caller
+    from ..agents.descriptors import OwnershipScope
     from ..claims.standing_claims import StandingClaim
     from ..handoffs.handoff_list import HandoffRow
-    from ..roles.scope import OwnershipScope
     from ..store import Store
     from ..tasks.task_list import TaskRow
 
@@ -305,8 +305,8 @@ def _step(task: TaskRow, via: str = "gitmem") -> str:
 
 def _paths(caller: Caller) -> list[str]:
     """Return the paths of the scope that the caller's session states."""
-    from ..agents import serialize
+    from ..agents import descriptions
 
     stored = (caller.record or {}).get("actual_ownership_scope")
-    scope: OwnershipScope | None = serialize.scope_of(stored) if stored else None
+    scope: OwnershipScope | None = descriptions.scope_of(stored) if stored else None
     return scope.paths if scope is not None else []

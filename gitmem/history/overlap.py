@@ -10,6 +10,7 @@ import time
 
 from .. import atomic_write, records, state_files
 from ..agents.addressing import Resolved
+from ..agents.mailbox import ANNOUNCER, OVERLAP, is_notice
 from ..claims import branches
 from ..digests import sha256
 from ..errors import GitmemError, StoreError, UsageError
@@ -18,7 +19,6 @@ from ..git.branch_changes import CONFLICT, SLOW, UNKNOWN, Merge, Tip
 from ..git.objects import is_oid
 from ..git.scratch import ScratchRepository, make_parent
 from ..log.lines import format_at
-from ..mailbox.content import ANNOUNCER, OVERLAP, is_notice
 from ..outcome import Outcome
 from ..records.codec import as_json
 from ..records.ids import keyed_id

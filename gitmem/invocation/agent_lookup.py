@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from ..agents import addressing, presence, role_holders
+from ..agents import addressing, presence, vocabulary
 from ..commit_message import sanitize
 from ..errors import UsageError
-from ..roles import lookup, roles_file
 from ..text.name_matching import fold
 from . import AGENTS_MAX
 
@@ -42,14 +41,16 @@ class Callee:
         self.query = query
         self.address = one.address if one is not None else None
         self.role = role
-        self.name = (one.display_name or one.address) if one is not None else f"{role_holders.PREFIX}{role}"
-        self.resolved_by = signaled[0].resolved_by if signaled else role_holders.ROLE
+        self.name = (
+            (one.display_name or one.address) if one is not None else f"{addressing.ROLE_PREFIX}{role}"
+        )
+        self.resolved_by = signaled[0].resolved_by if signaled else addressing.ROLE
         self.signaled = signaled
 
     @property
     def key(self) -> str:
         """What differs from that of every other callee."""
-        return self.address or f"{role_holders.PREFIX}{self.role}"
+        return self.address or f"{addressing.ROLE_PREFIX}{self.role}"
 
 
 def typed(agents: Sequence[str]) -> list[str]:
@@ -107,8 +108,8 @@ def _find(store: Store, caller: Caller, text: str, *, waits: bool) -> Callee:
 
 def _known_role(store: Store, text: str) -> str | None:
     """Return the role that a text names, if this work tree knows it."""
-    typed = text[len(role_holders.PREFIX) :].strip() if role_holders.is_role(text) else text
-    found = lookup.find(roles_file.read(store.repo.worktree).pack, typed)
+    typed = text[len(addressing.ROLE_PREFIX) :].strip() if addressing.is_role(text) else text
+    found = vocabulary.find(vocabulary.read(store.repo.worktree).pack, typed)
     return found.role_id if found is not None else None
 
 

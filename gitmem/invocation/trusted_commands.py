@@ -10,10 +10,10 @@ import json
 import os
 
 from .. import atomic_write, state_files
+from ..agents import vocabulary
 from ..digests import sha256
 from ..errors import UsageError
 from ..log.lines import format_at
-from ..roles import roles_file
 from ..text.name_matching import fold
 from ..text.sanitize import sanitize
 from ..text.shell_quote import command
@@ -36,10 +36,10 @@ def find(store: Store, name: str, *, trust: bool = False) -> str:
         UsageError: `no-command` or `not-trusted`. Nothing was written.
         StoreError: `read-only`: the trust can't be recorded.
     """
-    alias = roles_file.read(store.repo.worktree).pack.aliases.get(fold(name))
+    alias = vocabulary.read(store.repo.worktree).pack.aliases.get(fold(name))
     if alias is None or alias.exec is None:
         raise UsageError(
-            f"No command for {sanitize(name)}: {roles_file.FILE} names none. Nothing was written.",
+            f"No command for {sanitize(name)}: {vocabulary.FILE} names none. Nothing was written.",
             hint="Give one with --exec CMD or --callable MODULE:FUNCTION.",
             code="no-command",
         )
@@ -48,7 +48,7 @@ def find(store: Store, name: str, *, trust: bool = False) -> str:
         _record(store, path, alias.name, alias.exec)
     if not _is_trusted(path, alias.name, alias.exec):
         raise UsageError(
-            f"The command for {alias.name} in {roles_file.FILE} is not trusted on this machine: {sanitize(alias.exec)}. Nothing was written.",
+            f"The command for {alias.name} in {vocabulary.FILE} is not trusted on this machine: {sanitize(alias.exec)}. Nothing was written.",
             hint="Whoever can push can change that file. Only your user may decide to run it.",
             code="not-trusted",
             next=[command("gitmem", "serve-agent", name, "--trust")],

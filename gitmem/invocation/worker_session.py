@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from ..agents import presence
+from ..agents import lifecycle, presence
 from ..agents.caller import CallerClaims
 from ..errors import UsageError
-from ..sessions import lifecycle
 from ..text.name_matching import fold
 from ..text.shell_quote import command
 from . import WORKER, agent_lookup
@@ -14,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..sessions.session_result import SessionStarted
+    from ..agents.lifecycle import SessionStarted
     from ..store import Store
 
 

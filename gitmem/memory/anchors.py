@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from ..agents.work_units import recordable_branch
 from ..commit_message import cut, sanitize
 from ..errors import UsageError
 from ..outcome import Outcome
-from ..sessions.work_units import recordable_branch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

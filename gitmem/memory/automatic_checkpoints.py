@@ -6,9 +6,9 @@ it, and git's diff stat. The newest supersedes the session's earlier ones, and n
 
 from __future__ import annotations
 
+from ..agents.delivery import delivery_lock
 from ..digests import sha256
 from ..errors import StoreError
-from ..mailbox.delivery_lock import delivery_lock
 from . import checkpoints, edit, load, open_threads
 from .session_checkpoints import AUTOMATIC, PREFIX, automatic_ids, last_checkpoint, notes_changed
 

@@ -6,9 +6,8 @@ checkpoint of the work unit opens it, also one of another agent, or one that a h
 
 from __future__ import annotations
 
-from ..agents import audits
+from ..agents import audits, lifecycle
 from ..errors import GateError, UsageError
-from ..sessions import lifecycle
 from ..signals import completion
 from ..text.sanitize import is_blank, sanitize
 from ..text.shell_quote import command
@@ -17,7 +16,7 @@ from . import session_checkpoints
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..agents.caller import Caller
-    from ..sessions.session_result import SessionEnded
+    from ..agents.lifecycle import SessionEnded
     from ..store import Store
 
 SETTING = "gitmem.checkpointGate"

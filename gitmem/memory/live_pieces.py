@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..agents import headline, presence, serialize
+from ..agents import descriptions, presence
 from ..commit_message import cut
 from ..index.engine import StepLimit
 from ..text.sanitize import sanitize_for_model
@@ -56,8 +56,8 @@ def live_pieces(
     others = [one for one in presence.shown(store).values() if one.is_current and one.reader not in own]
     db = store.db()
     steps = StepLimit(db, ROSTER_STEPS)
-    for place, one in enumerate(serialize.by_role(others)):
-        about = cut(sanitize_for_model(headline.description(store, db, one, steps)), ROSTER_LINE_MAX)
+    for place, one in enumerate(descriptions.by_role(others)):
+        about = cut(sanitize_for_model(descriptions.description(store, db, one, steps)), ROSTER_LINE_MAX)
         line = quote_lines(f"- {about}, {one.status}", "")
         found.append(Section(ROSTER, (rank, place, one.session_id), one.session_id, line))
     return found

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from .. import records
-from ..agents.serialize import sender_name
+from ..agents import mailbox
+from ..agents.descriptions import sender_name
 from ..commit_message import cut, sanitize
-from ..mailbox import mailbox_view
 from ..signals import ASKS, conflicts, next_steps
 from ..signals.agreement import FoldedThread
 from ..signals.thread_lines import ThreadLines
@@ -48,9 +48,7 @@ _ASKED = (
 def find(store: Store, reader: Caller) -> list[OpenThread]:
     """Return the threads that wait for a reader, newest first."""
     db = store.db()
-    mine, values = mailbox_view.directed_to(
-        db, reader.reader, reader.session_id, reader.workspace, unread=False
-    )
+    mine, values = mailbox.directed_to(db, reader.reader, reader.session_id, reader.workspace, unread=False)
     asked: dict[str, list[str]] = {}
     for signal_id, thread_id in db.execute(_ASKED.format(mine=mine), values):
         asked.setdefault(thread_id, []).append(signal_id)
@@ -58,7 +56,7 @@ def find(store: Store, reader: Caller) -> list[OpenThread]:
     found = []
     for thread_id, every in asked.items():
         ids = every
-        if not mailbox_view.is_only_signal(db, thread_id, every[0]):
+        if not mailbox.is_only_signal(db, thread_id, every[0]):
             fold = FoldedThread(lines.load(thread_id) or {})
             ids = [id for id in every if fold.owes(reader.ids, id)]
         newest = max(filter(None, (known.waiting(thread_id, id) for id in ids)), key=_order, default=None)
@@ -80,7 +78,7 @@ class _SignalCache:
 
     def waiting(self, thread_id: str, signal_id: str) -> OpenThread | None:
         if signal_id not in self._records:
-            line = mailbox_view.line_of(self._store.db(), signal_id)
+            line = mailbox.line_of(self._store.db(), signal_id)
             self._records[signal_id] = records.read_kind("signal", line)
         record = self._records[signal_id]
         if record is None:
@@ -94,9 +92,7 @@ class _SignalCache:
 def unread(store: Store, reader: Caller) -> int:
     """Count the unread messages addressed to this reader."""
     db = store.db()
-    mine, values = mailbox_view.directed_to(
-        db, reader.reader, reader.session_id, reader.workspace, unread=True
-    )
+    mine, values = mailbox.directed_to(db, reader.reader, reader.session_id, reader.workspace, unread=True)
     (count,) = db.execute(f"SELECT count(DISTINCT signal_id) FROM ({mine})", values).fetchone()
     return int(count)
 

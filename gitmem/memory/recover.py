@@ -7,7 +7,7 @@ work unit.
 from __future__ import annotations
 
 from ..agents import caller as callers
-from ..agents import own_sessions, presence
+from ..agents import presence
 from ..commit_message import cut
 from ..errors import UsageError
 from ..outcome import Outcome
@@ -154,7 +154,7 @@ def _next(store: Store, outcome: Recovered, identity: Sequence[str]) -> list[str
     found = next_commands(outcome.left_out, shown, outcome.wu_id)
     if identity:
         return [command("export", f"GITMEM_SESSION={outcome.session_id}"), *found]
-    known = own_sessions.of_worktree(store)
+    known = presence.of_worktree(store)
     here = [command("gitmem", "mem", "recover", "--session", one.session_id) for one in known]
     return [*(here[:2] or ["gitmem session start"]), *found]
 
@@ -183,7 +183,7 @@ def _identity(store: Store, reader: Caller | None) -> list[str]:
 
 def _summary(store: Store, session_id: str | None) -> list[Section]:
     """Return what an ended session said at its end, as a piece."""
-    found = own_sessions.trusted(store, session_id) if session_id else None
+    found = presence.trusted(store, session_id) if session_id else None
     said = found.record.get("summary") if found is not None and found.ended is not None else None
     if found is None or said is None:
         return []

@@ -112,10 +112,10 @@ def earlier_checkpoint(
         unit: Its work unit: a checkpoint of another one counts only in the same conversation.
         asked: As in `last_checkpoint`.
     """
-    from ..agents import own_sessions
+    from ..agents import presence
 
     db = store.db()
-    own = own_sessions.trusted(store, session)
+    own = presence.trusted(store, session)
     if own is None:
         return None
     rows = db.execute(
@@ -126,7 +126,7 @@ def earlier_checkpoint(
     )
     found = None
     for (id,) in rows.fetchall():
-        earlier = own_sessions.trusted(store, id)
+        earlier = presence.trusted(store, id)
         if earlier is None:
             continue
         resumed = own.harness_session is not None and earlier.harness_session == own.harness_session

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import records
-from ..agents.serialize import sender_name
+from ..agents.descriptions import sender_name
 from ..outcome import Outcome
 from ..signals import history
 from ..signals.task_records import TaskRecords

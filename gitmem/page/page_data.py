@@ -6,8 +6,8 @@ import os
 import time
 
 from .. import __version__
-from ..agents import audits
-from ..agents.caller_identity import of_session
+from ..agents import audits, mailbox
+from ..agents.caller import of_session
 from ..claims.branches import Refs
 from ..errors import GitmemError
 from ..git import user_history
@@ -17,7 +17,6 @@ from ..history.overlap import decoded
 from ..index.engine import StepLimit
 from ..index.insert import WithoutCollector
 from ..log import ref
-from ..mailbox import mailbox_view
 from ..memory import anchors, decay, load, superseded
 from ..memory.node_tables import DELETED
 from ..memory.relations import SUPERSEDES
@@ -440,7 +439,7 @@ def _unread(
 
 def _unread_ids(db: sqlite3.Connection, one: Presence, now: int) -> set[str]:
     workspace = one.record.get("workspace_id")
-    rows = mailbox_view.unread_ids(db, one.reader, one.session_id, workspace, now, shared=True)
+    rows = mailbox.unread_ids(db, one.reader, one.session_id, workspace, now, shared=True)
     return {id for _, id in rows}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..mailbox import receipts
+from ..agents import mailbox
 from ..signals import threads as thread_answers
 from .texts import millis_of, put, title
 
@@ -40,7 +40,7 @@ class SignalMarks:
         self._lanes = lanes
         self._texts = texts
         self._receipts_left = RECEIPTS_MAX
-        self._recorded = receipts.of_signals(db, [id for id, _ in threads.ids])
+        self._recorded = mailbox.receipts_of(db, [id for id, _ in threads.ids])
         found = [self._mark(id, thread, threads) for id, thread in threads.ids]
         self.marks: list[SignalMark] = [each for each in reversed(found) if each is not None]
         self.omitted = threads.more + len(found) - len(self.marks)

@@ -628,7 +628,7 @@ class Commit(Record):
 
 
 # They contain no vocabulary: its words belong to packs, and readers accept others. What is not a text or a list of texts
-# is ignored on read (`gitmem.roles.scope.read`), so these models check nothing.
+# is ignored on read (`gitmem.agents.descriptors.read`), so these models check nothing.
 
 
 class AgentRoleDescriptor(BaseModel):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from .. import records
-from ..mailbox.content import content_of, digest_bytes
+from ..agents.mailbox import content_of, digest_bytes
 from ..order.causal import CausalOrder
 from . import ASKS, DECISIONS, asks
 from .causality import root

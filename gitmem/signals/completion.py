@@ -9,11 +9,10 @@ it. Two clones that announce the same completion before they sync make one signa
 from __future__ import annotations
 
 from ..agents import caller as callers
-from ..agents import own_sessions
+from ..agents import lifecycle, presence
 from ..errors import GitmemError, UsageError
 from ..outcome import Outcome
 from ..records.ids import unit_key
-from ..sessions import lifecycle
 from . import notices, send
 
 TYPE_CHECKING = False
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..agents.caller import Caller
-    from ..sessions.session_result import SessionChanged, SessionEnded
+    from ..agents.lifecycle import SessionChanged, SessionEnded
     from ..store import Store
     from .signal_options import SignalOptions
 
@@ -136,7 +135,7 @@ def change_session(
         return lifecycle.change(store, caller, **fields)
     note = " ".join(activity.split())
     is_allowed = _sends(store, milestone=milestone)
-    before = own_sessions.trusted(store, caller.session_id) if caller.session_id else None
+    before = presence.trusted(store, caller.session_id) if caller.session_id else None
     is_new = before is None or before.record.get("activity") != note
     changed = lifecycle.change(store, caller, activity=note, **fields)
     told = None
@@ -154,7 +153,7 @@ def _send_note(store: Store, changed: SessionChanged, note: str, *, allow_secret
     """Broadcast the note of a session; return the result, also of a failure, in one sentence."""
     options: SignalOptions = {"broadcast": True, "wu": changed.wu_id, "allow_secret": allow_secret}
     try:
-        found = own_sessions.trusted(store, changed.session_id)
+        found = presence.trusted(store, changed.session_id)
         assert found is not None
         sent = send.send(store, callers.of_session(found, "session"), note, **options)
     except GitmemError as error:

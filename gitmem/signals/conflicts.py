@@ -6,8 +6,7 @@ the reader sees the differences and the senders before a decision.
 
 from __future__ import annotations
 
-from ..mailbox.content import KEYED_FIELDS
-from ..mailbox.receipts import is_for
+from ..agents.mailbox import KEYED_FIELDS, is_receipt_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ def unread(db: sqlite3.Connection, addresses: Sequence[str], signal_id: str) -> 
         rows = db.execute(
             "SELECT content FROM mail WHERE reader = :reader AND signal_id = :id UNION"
             " SELECT content FROM broadcast b WHERE signal_id = :id AND NOT EXISTS (SELECT 1 FROM receipt r"
-            f" WHERE r.signal_id = :id AND r.reader = :reader AND {is_for('b.content')})",
+            f" WHERE r.signal_id = :id AND r.reader = :reader AND {is_receipt_for('b.content')})",
             values,
         )
         found.update((address, content) for (content,) in rows)

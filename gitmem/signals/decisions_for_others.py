@@ -70,9 +70,7 @@ def _session(store: Store, caller: Caller, who: CallerClaims) -> Caller | None:
         return callers.find(store, claims, must=False)
     if who.is_program or caller.is_person or (who.terminal and who.client is None):
         return None
-    from ..agents import unnamed_caller
-
-    return unnamed_caller.only_session(store, who)
+    return callers.only_session(store, who)
 
 
 def _described(found: Caller | None, own: str) -> str:

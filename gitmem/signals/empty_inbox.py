@@ -83,9 +83,9 @@ def _query_index(
 ) -> Known | None:
     """Query the index as it is; return None unless it is certain that nothing is unread."""
     from .. import store_index
+    from ..agents import mailbox, waiting_work
     from ..index import query
     from ..log import ledger
-    from ..mailbox import mailbox_view, waiting_work
 
     snapshots = query.Snapshots(repo, machine, store_index.SHAPE, elsewhere)
     snapshot = snapshots.take()
@@ -99,7 +99,7 @@ def _query_index(
             return None
         session_id, identity, workspace, held, lifecycle, specialty = found
         reader = identity or session_id
-        if mailbox_view.unread_ids(db, reader, session_id, workspace, now):
+        if mailbox.unread_ids(db, reader, session_id, workspace, now):
             return None
         if waiting_work.is_any(db, waiting_work.values_of(reader, session_id, lifecycle, specialty, now)):
             return None

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from .. import moved_back, records
-from ..agents import audits
-from ..agents.serialize import sender_name
+from ..agents import audits, mailbox, work_units
+from ..agents.descriptions import sender_name
 from ..errors import UsageError
-from ..mailbox import mailbox_view
 from ..outcome import Outcome
 from ..records.ids import unit_key, unit_key_sql
-from ..sessions import work_units
 from ..text.sanitize import is_blank
 from ..text.shell_quote import command
 from . import next_steps, threads
@@ -122,8 +120,8 @@ def _fill(
     """Fill in the blocking signals, or those that were passed if no others block; return the ids of all that block."""
     db = store.db()
     who = (caller.reader, caller.session_id, caller.workspace)
-    unread = _by_id(db.execute(*mailbox_view.directed_to(db, *who, unread=True)))
-    every, values = mailbox_view.directed_to(db, *who, unread=False)
+    unread = _by_id(db.execute(*mailbox.directed_to(db, *who, unread=True)))
+    every, values = mailbox.directed_to(db, *who, unread=False)
     asked = _by_id(
         db.execute(
             f"SELECT m.reader, m.signal_id FROM ({every}) m"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from .. import records
 from ..agents import audits, presence
-from ..agents.serialize import sender_name_from
+from ..agents.descriptions import sender_name_from
+from ..agents.mailbox import keyed_content
 from ..errors import UsageError, check_limit
 from ..index import resolve_id
 from ..log.lines import format_at
 from ..log.ref import LOG_REF, lookup
-from ..mailbox.content import keyed_content
 from ..outcome import Outcome
 from ..records.ids import is_id, unit_key, unit_key_sql
 from ..text.name_matching import fold

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from .. import moved_back
-from ..agents import heartbeats, presence
+from ..agents import delivery, heartbeats, mailbox, presence
 from ..errors import StoreError, check_limit
 from ..log.lines import digest, format_at
-from ..mailbox import delivery_lock, imported, mailbox_view
 from ..outcome import Outcome
 from ..records.ids import unit_key
 from ..sync import whereabouts
@@ -51,9 +50,9 @@ def _unread(
 ) -> dict[str, list[str]]:
     """Return, for each unread signal id, the reader's addresses to which it was sent."""
     if whose.is_imported:
-        return {signal_id: [] for signal_id in imported.signal_ids(db, whose.reader)}
+        return {signal_id: [] for signal_id in mailbox.imported_ids(db, whose.reader)}
     found: dict[str, list[str]] = {}
-    for address, signal_id in mailbox_view.unread_ids(
+    for address, signal_id in mailbox.unread_ids(
         db, whose.reader, whose.session, whose.workspace, store.now(), directed=directed
     ):
         found.setdefault(signal_id, []).append(address)
@@ -109,10 +108,10 @@ def read(
     outcome = InboxResult(whose, len(unread))
     ids = set(unread)
     if all and whose.is_imported:
-        ids |= imported.signal_ids(db, whose.reader, all=True)
+        ids |= mailbox.imported_ids(db, whose.reader, all=True)
     elif all:
-        ids |= {id for _, id in mailbox_view.all_ids(db, whose.reader, whose.session, whose.workspace)}
-    shown = () if again else delivery_lock.was_shown(store, whose.reader, whose.session)
+        ids |= {id for _, id in mailbox.all_ids(db, whose.reader, whose.session, whose.workspace)}
+    shown = () if again else delivery.was_shown(store, whose.reader, whose.session)
     ids.difference_update(without, shown, () if only is None else ids.difference(only))
     wanted = _filtered(db, ids, wu, lane, thread, intent, from_, since)
     page = PageContext(db, whose, store.now(), via, fold_most)
@@ -251,13 +250,13 @@ def mark(store: Store, reading: InboxResult) -> int:
     try:
         more = store.domain.cancellations(store, whose.caller, reading.signals)
         more += whose.caller.keepalive(store) if whose.caller is not None else []
-        delivery_lock.record(store, whose.reader, whose.caller, reading.to_mark, more)
+        delivery.record_receipts(store, whose.reader, whose.caller, reading.to_mark, more)
     except StoreError:
-        delivery_lock.move_to_shown(
+        delivery.move_to_shown(
             store, whose.reader, whose.session, {signal_id for _, signal_id, _ in reading.to_mark}
         )
         raise
     finally:
         if reading.peek is None:
-            delivery_lock.clean_queues(store, whose.reader, whose.session)
+            delivery.clean_queues(store, whose.reader, whose.session)
     return len(reading.to_mark)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..agents import session_notices
+from ..agents import delivery
 from ..outcome import Outcome, PartOfAnswer
 
 TYPE_CHECKING = False
@@ -41,7 +41,7 @@ class Inbox(Outcome):
         if self.work is None or caller is None:
             return
         if any(line.startswith(CONTESTED) for line in self.work.lines()):
-            session_notices.drop(store.repo.state, caller.session_id or "", CONTESTED)
+            delivery.drop_notices(store.repo.state, caller.session_id or "", CONTESTED)
         if not self.signals:
             self.next = [*self.work.steps, *self.next]
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ..agents import presence
+from ..agents import mailbox, presence
 from ..errors import UsageError
-from ..mailbox import imported
 from ..text.sanitize import sanitize
 
 TYPE_CHECKING = False
@@ -55,7 +54,7 @@ def resolve_owner(store: Store, caller: Caller | None, for_: str | None) -> Inbo
             found.peek = decisions_for_others.peek_reason(store, caller)
         found.caller = caller if found.peek is None else None
         return found
-    address = imported.address_in(for_)
+    address = mailbox.imported_address(for_)
     if address is not None:
         return _imported_owner(store, address)
     resolved = _reader(store, for_)
@@ -69,7 +68,7 @@ def resolve_owner(store: Store, caller: Caller | None, for_: str | None) -> Inbo
 
 
 def _imported_owner(store: Store, address: str) -> InboxOwner:
-    if not imported.signal_ids(store.db(), address, all=True):
+    if not mailbox.imported_ids(store.db(), address, all=True):
         raise UsageError(
             f"--for: no imported signals to {sanitize(address)[:80] or '(empty)'}. Nothing was written.",
             hint="`gitmem log` shows the recipients of imported signals.",
@@ -89,7 +88,7 @@ def _reader(store: Store, for_: str) -> Resolved:
     try:
         return addressing.reader_of(store, for_)
     except UsageError as error:
-        if error.code == "unknown-recipient" and imported.signal_ids(store.db(), for_, all=True):
+        if error.code == "unknown-recipient" and mailbox.imported_ids(store.db(), for_, all=True):
             error.hint = "Signals to this address were imported."
-            error.next = [imported.inbox_command(for_), *error.next]
+            error.next = [mailbox.imported_inbox(for_), *error.next]
         raise

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from .. import records
-from ..agents import presence
-from ..agents.serialize import sender_name_from
-from ..mailbox import mailbox_view, receipts
+from ..agents import mailbox, presence
+from ..agents.descriptions import sender_name_from
 from . import asks, conflicts, may_contradict, message_frame
 
 TYPE_CHECKING = False
@@ -86,11 +85,11 @@ class PageContext:
         if record is None:
             return None
         fields = records.shown(record)
-        if asks(record) and (why := mailbox_view.settled(self._db, record.get("task_id"))):
+        if asks(record) and (why := mailbox.settled(self._db, record.get("task_id"))):
             fields["settled"] = why
-        if mailbox_view.is_overdue(self._db, record.get("task_id"), self._now):
+        if mailbox.is_overdue(self._db, record.get("task_id"), self._now):
             fields["overdue"] = True
-        recorded = receipts.states(self._db, signal_id, content).get(self._reader)
+        recorded = mailbox.delivery_states(self._db, signal_id, content).get(self._reader)
         fields["delivery_state"] = recorded
         if content is None:
             self._put_answers(fields, record, addresses)
@@ -112,7 +111,7 @@ class PageContext:
         """Set the reader's receipt state, and whether it owes an answer; flag a thread that is not folded."""
         signal_id = record["signal_id"]
         thread_id = record.get("thread_id") or signal_id
-        if mailbox_view.is_only_signal(self._db, thread_id, signal_id):
+        if mailbox.is_only_signal(self._db, thread_id, signal_id):
             if record["recipients"] and asks(record):
                 fields["owed"] = True
             return

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from ..agents import presence, suggestions
+from ..agents import mailbox, presence, unknown_names
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..log.lines import format_at
-from ..mailbox import mailbox_view
 from ..records.ids import unit_key
 from .thread_lines import ThreadCache
 
@@ -135,12 +134,12 @@ def _readers(store: Store, agent: str) -> set[str]:
     found = {agent, *presence.readers_named(db, agent)}
     one = presence.get(store, agent)
     found.update([one.reader] if one is not None else [])
-    if not suggestions.is_known(store, agent):
+    if not unknown_names.is_known(store, agent):
         raise UsageError(
             f"Unknown agent: {sanitize(agent)}. Nothing was written.",
             hint="Use a name, an agent identity, a session id or a person of this log.",
             code="unknown-agent",
-            suggestions=suggestions.suggestions(store, agent),
+            suggestions=unknown_names.suggested(store, agent),
             next=["gitmem roster --all"],
         )
     for each in tuple(found):
@@ -160,7 +159,7 @@ def owed(db: sqlite3.Connection, threads: ManyThreads) -> list[tuple[str, Thread
     wanted = ",".join(f'"{id}"' for id in of)  # ids are letters, digits and dashes
     rows = db.execute(
         "SELECT DISTINCT reader, signal_id FROM asked WHERE signal_id IN (SELECT value FROM json_each(?))"
-        + mailbox_view.OWED,
+        + mailbox.OWED,
         (f"[{wanted}]",),
     ).fetchall()
     readers: dict[str, list[str]] = {}

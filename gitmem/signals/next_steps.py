@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..agents import own_sessions
+from ..agents import presence
 from ..errors import UsageError
 from ..text.sanitize import sanitize
 from ..text.shell_quote import command
@@ -74,7 +74,7 @@ def not_counted(
 def refuse_other_workspaces(store: Store, workspace: str, resolved: Sequence[Resolved]) -> None:
     """Raise UsageError for recipients whose inbox never shows signals of this workspace."""
     for each in resolved:
-        if theirs := own_sessions.other_workspaces(store, each.address, workspace):
+        if theirs := presence.other_workspaces(store, each.address, workspace):
             name = sanitize(each.display_name or each.address)
             others = ", ".join(map(sanitize, theirs))
             raise UsageError(
@@ -135,9 +135,9 @@ def compare(signal_id: str) -> list[str]:
 
 def decide_now(store: Store, signal: SignalRecord) -> list[str]:
     """Return the commands of `decide`, of a task whose deadline is over without the one that takes it."""
-    from ..mailbox import mailbox_view
+    from ..agents import mailbox
 
-    is_over = mailbox_view.is_overdue(store.db(), signal.get("task_id"), store.now())
+    is_over = mailbox.is_overdue(store.db(), signal.get("task_id"), store.now())
     return decide(signal, is_over=is_over)
 
 

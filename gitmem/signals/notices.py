@@ -6,8 +6,8 @@ Their id, text and fields are functions of a key, so two clones that send one be
 from __future__ import annotations
 
 from .. import records
-from ..agents import headline
-from ..mailbox.content import ANNOUNCER, keyed_content, notice_text
+from ..agents import descriptions
+from ..agents.mailbox import ANNOUNCER, keyed_content, notice_text
 from ..records.ids import keyed_id
 from . import INTENTS, send
 
@@ -71,6 +71,6 @@ def record(store: Store, caller: Caller, fields: SignalFields, resolved: Sequenc
         UsageError: Its key is invalid, or looks like a secret. Nothing was written.
         StoreError: The signal can't be recorded.
     """
-    fields["sender_headline"] = headline.of_caller(store, store.db(), caller)
+    fields["sender_headline"] = descriptions.headline_of_caller(store, store.db(), caller)
     stream, line = store.line("signal", fields)
     send.record_signal(store, caller, stream, line, resolved)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from .. import records
-from ..agents import presence, suggestions
+from ..agents import mailbox, presence, unknown_names
 from ..errors import UsageError, check_limit
 from ..index import resolve_id
 from ..log.lines import digest, format_at
-from ..mailbox import receipts
 from ..outcome import Outcome
 from ..text.sanitize import sanitize
 from ..text.shell_quote import command
@@ -34,7 +33,7 @@ _ANSWERED = (
     " ELSE r.reader IN (SELECT value FROM json_each(coalesce(json_extract(l.body, '$.recipients'),"
     " json_array(json_extract(l.body, '$.target_agent'))))) END)"
 )
-_COUNTS = f"{receipts.HAS_LINE} AND (r.state <> 'replied' OR {_ANSWERED})"
+_COUNTS = f"{mailbox.RECEIPT_HAS_LINE} AND (r.state <> 'replied' OR {_ANSWERED})"
 # The first line of each signal and reader that counts: its time, which has 27 characters, and the digest in it.
 _FIRST = (
     "SELECT * FROM (SELECT r.signal_id AS id, r.reader AS reader, min(r.at || lower(hex(r.digest))) AS first"
@@ -165,7 +164,7 @@ def _recipients(db: sqlite3.Connection, signal_id: str) -> list[str]:
 
 def _unknown(store: Store, reader: str | None) -> list[str]:
     """Return a sentence if the name of the reader is unknown, because an empty list does not show that."""
-    if not reader or suggestions.is_known(store, reader):
+    if not reader or unknown_names.is_known(store, reader):
         return []
     return [f"Unknown reader: {sanitize(reader)}. `gitmem roster --all` lists all agents."]
 
@@ -204,7 +203,7 @@ def _set_states(db: sqlite3.Connection, found: Sequence[EffectiveReceipt], cache
     """Set the states; return the ids of the threads that are too large."""
     large: dict[str, None] = {}
     for each in found:
-        recorded = receipts.state(db, each.signal_id, each.reader_identity)
+        recorded = mailbox.delivery_state(db, each.signal_id, each.reader_identity)
         thread_id, folded = _thread_of(db, each.signal_id, cache)
         said = folded.signals.get(each.signal_id) if folded else None
         state: str | None = recorded
@@ -228,7 +227,7 @@ def _implied(db: sqlite3.Connection, signal_id: str, cache: ThreadCache) -> list
         if (
             standing is None
             or standing is said
-            or receipts.state(db, signal_id, reader, counts=_COUNTS) is not None
+            or mailbox.delivery_state(db, signal_id, reader, counts=_COUNTS) is not None
         ):
             continue
         one = EffectiveReceipt(signal_id, reader, standing.line[7:34].decode(), digest(said.line))

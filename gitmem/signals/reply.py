@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from ..agents import addressing
+from ..agents import addressing, mailbox
 from ..errors import ELSEWHERE, UsageError
 from ..index import resolve_id
 from ..log.lines import format_at
-from ..mailbox import receipts
 from ..records.ids import unit_key
 from ..text.sanitize import sanitize, sanitize_for_model
 from ..text.shell_quote import command
@@ -165,9 +164,7 @@ class ReplyContext:
         """Return the ids for `after`: the signals that the writer had seen."""
         if not self.signals:
             return []
-        has_receipt = (
-            f"SELECT 1 FROM receipt r WHERE r.reader = ? AND r.signal_id = ? AND {receipts.HAS_LINE} LIMIT 1"
-        )
+        has_receipt = f"SELECT 1 FROM receipt r WHERE r.reader = ? AND r.signal_id = ? AND {mailbox.RECEIPT_HAS_LINE} LIMIT 1"
         db, ids = self._db, caller.ids
         read = {
             id for id in self.signals if any(db.execute(has_receipt, (each, id)).fetchone() for each in ids)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import commit_message, records
-from ..agents import addressing, headline, heartbeats
+from ..agents import addressing, descriptions, heartbeats
 from ..errors import UsageError
 from ..log.lines import digest
 from ..outcome import Outcome
@@ -88,7 +88,7 @@ def send(store: Store, caller: Caller, message: str, **options: Unpack[SignalOpt
     loop_warning = context.apply_loop_limit(store, caller, fields) if context else None
     if context:
         context.answer_task(store, caller, fields)
-    fields["sender_headline"] = headline.of_caller(store, db, caller)
+    fields["sender_headline"] = descriptions.headline_of_caller(store, db, caller)
     unit_remark = _unit_remark(store, caller, options.get("wu"))
     stream, line = store.line("signal", fields, allow_secret=bool(options.get("allow_secret")))
     changed = context.task.lines if context else ()
@@ -201,7 +201,7 @@ def _unit_remark(store: Store, caller: Caller, wu: str | None) -> str | None:
     """Return a sentence if no record names the work unit yet: it may be a typing error."""
     if not wu or ids.unit_key(wu) == ids.unit_key(caller.wu_id):
         return None
-    from ..sessions import work_units
+    from ..agents import work_units
 
     return work_units.remark(store, wu)
 

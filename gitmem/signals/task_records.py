@@ -7,12 +7,11 @@ Only fields are compared, never texts, and only those that mean the same on both
 from __future__ import annotations
 
 from .. import strict_json
-from ..agents import presence
+from ..agents import descriptors, presence
+from ..agents.descriptors import listed, role_text
+from ..agents.mailbox import is_notice
 from ..commit_message import sanitize
-from ..mailbox.content import is_notice
 from ..records.ids import is_id, unit_key
-from ..roles import scope
-from ..roles.mismatch import listed, role_text
 from ..text.name_matching import fold
 from ..text.sanitize import sanitize_for_model
 from ..text.shell_quote import quote
@@ -58,7 +57,7 @@ class TaskRecord:
         ) = row  # fmt: skip
         self.thread_id, lane, self.target_role, self.requested, covered = strict_json.read(body)
         self.actual: Mapping[str, Any] = strict_json.read(actual) if actual else {}
-        area = scope.read(covered) or scope.OwnershipScope()
+        area = descriptors.read_scope(covered) or descriptors.OwnershipScope()
         self.units = [each for each in (unit, *area.wu_ids) if each]
         self.initiatives = [each for each in (initiative, area.initiative_id) if each]
         self.lanes = [each for each in (lane, area.lane) if each]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .. import records
-from ..mailbox import mailbox_view
-from ..mailbox.content import counts, digests_of
+from ..agents import mailbox
+from ..agents.mailbox import answers_a_line, digests_of
 from . import asks
 from .agreement import FoldedThread
 from .causality import ThreadSignal
@@ -105,11 +105,13 @@ class ThreadLines:
         digests = digests_of(self._db, answered) if answered else {}
         self._said.update(dict.fromkeys(named))
         tasks = {each.get("task_id") for each in first.values() if asks(each)}
-        settled = {task: mailbox_view.settled(self._db, task) for task in tasks}
+        settled = {task: mailbox.settled(self._db, task) for task in tasks}
         for id, record in first.items():
             answer = (record.get("reply_to"), record.get("answers_digest"), record["origin"])
             why = settled[record.get("task_id")] if asks(record) else None
-            self._said[id] = ThreadSignal(record, lines[id], counts=counts(*answer, digests), settled=why)
+            self._said[id] = ThreadSignal(
+                record, lines[id], counts=answers_a_line(*answer, digests), settled=why
+            )
 
 
 class ThreadCache:

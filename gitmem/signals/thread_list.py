@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from .. import records
-from ..agents import presence
-from ..agents.serialize import sender_name_from
+from ..agents import mailbox, presence
+from ..agents.descriptions import sender_name_from
 from ..errors import check_limit
-from ..mailbox import mailbox_view, receipts
 from ..outcome import Outcome
 from ..text.shell_quote import command
 from . import threads
@@ -117,9 +116,9 @@ def _count(store: Store, page: ThreadPage, caller: Caller, cache: ThreadCache) -
     """Fill in what the reader has not read, and what it has not answered."""
     db = store.db()
     who = (caller.reader, caller.session_id, caller.workspace)
-    unread = {id for _, id in mailbox_view.unread_ids(db, *who, store.now())}
+    unread = {id for _, id in mailbox.unread_ids(db, *who, store.now())}
     asked: dict[str, list[str]] = {}
-    for address, signal_id in db.execute(*mailbox_view.directed_to(db, *who, unread=False)):
+    for address, signal_id in db.execute(*mailbox.directed_to(db, *who, unread=False)):
         asked.setdefault(signal_id, []).append(address)
     found = {row.thread_id: row for row in page.threads}
     for thread_id, _ in _threads_of(db, unread):
@@ -146,6 +145,6 @@ def _owes(
     """Return whether a reader owes an answer to a signal, under any of its names."""
     fold = cache.of(thread_id)
     if fold is None:
-        recorded = receipts.states(db, signal_id)
+        recorded = mailbox.delivery_states(db, signal_id)
         return not any(recorded.get(each) in threads.STATES.values() for each in readers)
     return signal_id in fold.signals and signal_id not in fold.ambiguous and fold.owes(readers, signal_id)

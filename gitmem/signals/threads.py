@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from .. import moved_back, records
-from ..agents import addressing, forgeries, own_sessions, presence
-from ..agents.caller import own_person
-from ..agents.caller_identity import other_workspaces
-from ..agents.serialize import sender_name_from
+from ..agents import addressing, forgeries, mailbox, presence
+from ..agents.caller import other_workspaces, own_person
+from ..agents.descriptions import sender_name_from
 from ..errors import UsageError, check_limit
 from ..index.resolve_id import resolve, thread_of
-from ..mailbox import mailbox_view, receipts
 from ..sync import whereabouts
 from ..text.sanitize import sanitize
 from ..text.shell_quote import command
@@ -57,7 +55,7 @@ def unmatched(db: sqlite3.Connection, thread: Mapping[str, ThreadSignal]) -> lis
     for id in thread:
         rows = db.execute(
             "SELECT DISTINCT reader FROM receipt r WHERE signal_id = ? AND state <> 'replied'"
-            f" AND NOT {receipts.HAS_LINE} ORDER BY reader LIMIT 4",
+            f" AND NOT {mailbox.RECEIPT_HAS_LINE} ORDER BY reader LIMIT 4",
             (id,),
         ).fetchall()
         if rows:
@@ -117,10 +115,10 @@ def thread(store: Store, id: str, caller: Caller | None = None, *, limit: int | 
         fields["sender_name"] = sender_name_from(names, signal.record)
         put_settled(fields, found)
         tasks.put(fields, signal.record)
-        if mailbox_view.is_overdue(db, signal.record.get("task_id"), store.now()):
+        if mailbox.is_overdue(db, signal.record.get("task_id"), store.now()):
             fields["overdue"] = True
         marks.put(fields, signal.line)
-        recorded = receipts.states(db, signal.id)
+        recorded = mailbox.delivery_states(db, signal.id)
         states = {
             reader: delivery_state(reader, signal, found, recorded.get(reader))
             for reader in signal.record["recipients"]
@@ -144,7 +142,7 @@ def put_settled(fields: ShownSignal, found: FoldedThread) -> None:
 
 
 def _put_delivery(db: sqlite3.Connection, outcome: Standing, found: FoldedThread, root: ThreadSignal) -> None:
-    recorded = receipts.states(db, root.id)
+    recorded = mailbox.delivery_states(db, root.id)
     for each in outcome.recipients:
         each.delivery_state = delivery_state(each.identity, root, found, recorded.get(each.identity))
 
@@ -159,7 +157,7 @@ def _versions(db: sqlite3.Connection, names: ShownNames, fields: ShownSignal) ->
         if record is not None:
             one = records.shown(record)
             one["sender_name"] = sender_name_from(names, record)
-            one["delivery"] = receipts.states(db, id, each.content)
+            one["delivery"] = mailbox.delivery_states(db, id, each.content)
             if "counts" in fields:
                 one["counts"] = False
             found.append(one)
@@ -226,7 +224,7 @@ def converged(store: Store, id: str, *, caller: Caller | None = None) -> Converg
 
 def _has_ended(store: Store, party: str) -> bool:
     """Return whether a party is a session, not an agent, and has ended."""
-    found = own_sessions.trusted(store, party) if party.startswith("sess-") else None
+    found = presence.trusted(store, party) if party.startswith("sess-") else None
     return found is not None and found.ended is not None
 
 
@@ -246,7 +244,7 @@ def away(store: Store, signal_id: str, readers: Sequence[str], about: str | None
         about: The record that the sentence names instead, such as its task, which was written with it.
     """
     db = store.db()
-    seen = receipts.states(db, signal_id)
+    seen = mailbox.delivery_states(db, signal_id)
     unseen = [each for each in readers if each not in seen][:LOOKED_UP_MAX]
     theirs = [each.address for each in addressing.from_addresses(store, unseen) if each.elsewhere]
     names = presence.names_by_reader(db)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..mailbox import mailbox_view
+from ..agents import mailbox
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,23 +31,21 @@ def unread_counts(
         directed: Only signals that were sent to it in particular.
     """
     if directed:
-        rows = db.execute(*mailbox_view.directed_to(db, reader, session, workspace, unread=True)).fetchall()
+        rows = db.execute(*mailbox.directed_to(db, reader, session, workspace, unread=True)).fetchall()
     else:
-        rows = mailbox_view.unread_ids(db, reader, session, workspace, now)
+        rows = mailbox.unread_ids(db, reader, session, workspace, now)
     unread: dict[str, list[str]] = {}
     for address, id in rows:
         unread.setdefault(id, []).append(address)
     if not unread:
         return 0, 0
-    asked = {
-        id for _, id in db.execute(*mailbox_view.directed_to(db, reader, session, workspace, unread=False))
-    }
+    asked = {id for _, id in db.execute(*mailbox.directed_to(db, reader, session, workspace, unread=False))}
     among = "[" + ",".join(f'"{id}"' for id in unread) + "]"  # ids need no escapes
     cache, count = None, 0
     for id, thread, contents, rejects in db.execute(_CANDIDATES, (among,)).fetchall():
         if contents > 1 or not (rejects or id in asked):
             continue
-        if mailbox_view.is_only_signal(db, thread, id):
+        if mailbox.is_only_signal(db, thread, id):
             count += id in asked
             continue
         if cache is None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 
 from ..agents import caller as callers
-from ..agents import own_sessions
+from ..agents import delivery, mailbox, presence
 from ..agents.caller import CallerClaims
 from ..errors import GitmemError, StoreError, UsageError
 from ..index.engine import sqlite3
-from ..mailbox import delivery_lock, mailbox_view
 from ..text.shell_quote import command
 from . import conflicts, has_conflict, inbox, next_steps
 from .change_watcher import ChangeWatcher, NeverSet
@@ -131,7 +130,7 @@ class Watch:
         one_by_one: bool = False,
         report: Callable[[str], object] = lambda sentence: None,
         again_seconds: float = AGAIN_SECONDS,
-        lock_seconds: float = delivery_lock.WAIT_SECONDS,
+        lock_seconds: float = delivery.WAIT_SECONDS,
     ) -> None:
         self.store = store
         self.of = of
@@ -168,7 +167,7 @@ class Watch:
                 self._renew()
             waits = None if self.of.peek else self.lock_seconds
             while not self.stop.is_set() and self._new():
-                with delivery_lock.delivery_lock(self.store, self.of.reader, wait_seconds=waits):
+                with delivery.delivery_lock(self.store, self.of.reader, wait_seconds=waits):
                     with lock:
                         reading = self._read()
                         if not reading.signals:
@@ -213,9 +212,7 @@ class Watch:
     def _renew(self) -> None:
         """Refresh the watched session: its name or identity may have changed, or it may have ended."""
         found = (
-            own_sessions.trusted(self.store, self.of.session)
-            if self.of.session and not self.of.peek
-            else None
+            presence.trusted(self.store, self.of.session) if self.of.session and not self.of.peek else None
         )
         if found is None:
             return
@@ -228,7 +225,7 @@ class Watch:
         """Return whether there are signals that this watch has not displayed."""
         found = self._target
         with self.store.lock:
-            ids = mailbox_view.unread_ids(
+            ids = mailbox.unread_ids(
                 self.store.db(), found.reader, found.session, found.workspace, self.store.now()
             )
             self._forget_changed({signal_id for _, signal_id in ids})

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from ..agents import descriptors
 from ..commit_message import SUBJECT_MAX, body, cut, sanitize
 from ..log.entry import CommitMessage
 from ..outcome import Outcome
 from ..records import ids
-from ..roles import mismatch
 from . import EVENTS_MAX, TERMINAL, load
 
 TYPE_CHECKING = False
@@ -88,7 +88,7 @@ class TaskChange(Outcome):
         self.state = state
         self.reported: str | None = None
         self.until: str | None = None
-        mismatch.set_fields(self, compared)
+        descriptors.set_fields(self, compared)
         self.asked: str | None = None
         self.brief: str | None = None
         self.told: list[str] = []

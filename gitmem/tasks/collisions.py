@@ -6,7 +6,7 @@ or the brief, or the idempotency key, and neither names the other.
 
 from __future__ import annotations
 
-from ..agents import heartbeats, session_notices
+from ..agents import delivery, heartbeats
 from ..commit_message import sanitize
 from ..records.codec import as_json
 from ..text.shell_quote import command
@@ -91,7 +91,7 @@ def of_answer(store: Store, caller: Caller | None, task_id: str) -> list[str]:
     viewer = (caller.reader, caller.session_id) if caller is not None else None
     found = sentences(store.db(), task_id, viewer)
     if found and caller is not None and caller.session_id is not None:
-        session_notices.drop(store.repo.state, caller.session_id, f"{TWICE}: {task_id}: ")
+        delivery.drop_notices(store.repo.state, caller.session_id, f"{TWICE}: {task_id}: ")
     return found
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from ..agents import addressing, headline, presence, role_holders, serialize
+from ..agents import addressing, descriptions, descriptors, presence, vocabulary
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..records.ids import role_id
-from ..roles import lookup, roles_file, scope
 from ..signals import next_steps, send
 from ..text.shell_quote import command
 from . import DELEGATION, collisions, escalate, new_task, task_roles, task_signals
@@ -18,8 +17,8 @@ if TYPE_CHECKING:
 
     from ..agents.addressing import Resolved
     from ..agents.caller import Caller
+    from ..agents.vocabulary import Roles
     from ..records.record_types import SignalFields
-    from ..roles.roles_file import Roles
     from ..store import Store
     from .new_task import NewTask
     from .task_options import TaskOptions
@@ -66,19 +65,19 @@ def delegate(
         UsageError: `no-addressee`, `no-role` in a vocabulary without a default, or another invalid input (also RecordError, SecretError). Nothing was written.
         StoreError: It can't be recorded.
     """
-    roles = roles_file.read(store.repo.worktree)
-    stated = lookup.resolve(roles, role, policy=lookup.policy_of(store.settings())) if role else None
+    roles = vocabulary.read(store.repo.worktree)
+    stated = vocabulary.resolve(roles, role, policy=vocabulary.policy_of(store.settings())) if role else None
     if (same := new_task.of_key(store, caller, message, _as_said(options, stated, scopes))) is not None:
         return same
     if options.get("to") is None and not options.get("target_role"):
         raise _nobody_named(store, caller, message)
     new_task.check(store, options)
-    to = options.pop("to", None) or f"{role_holders.PREFIX}{options.get('target_role')}"
+    to = options.pop("to", None) or f"{addressing.ROLE_PREFIX}{options.get('target_role')}"
     found = addressees(store, caller, to, roles, allow_unseen=bool(options.get("allow_unseen")))
     remarks = [each.remark for each in found.signaled]
-    asked = found.role or dict(options.get("requested_role") or ()) or serialize.actual_role(found.session)
+    asked = found.role or dict(options.get("requested_role") or ()) or descriptions.actual_role(found.session)
     if stated is not None:
-        asked, remark = task_roles.parts(stated), lookup.warning(roles, stated, role or "")
+        asked, remark = task_roles.parts(stated), vocabulary.warning(roles, stated, role or "")
         remarks.append(remark)
     if not asked:
         asked = task_roles.parts(_default_role(roles, to, message))
@@ -115,13 +114,13 @@ def delegate(
     return made
 
 
-def _as_said(options: TaskOptions, role: lookup.Role | None, scopes: Sequence[str]) -> TaskOptions:
+def _as_said(options: TaskOptions, role: vocabulary.Role | None, scopes: Sequence[str]) -> TaskOptions:
     """Return the options with the parts of role and scope that the caller names, without those that follow of other facts."""
     said: TaskOptions = {**options}
     if role is not None:
         said["requested_role"] = task_roles.parts(role)
     if scopes:
-        parts = scope.parse(scopes).as_json()
+        parts = descriptors.parse_scope(scopes).as_json()
         said["requested_ownership_scope"] = {name: value for name, value in parts.items() if value}
     return said
 
@@ -130,7 +129,7 @@ def addressees(store: Store, caller: Caller, to: str, roles: Roles, *, allow_uns
     """Return whom a text names: one agent, or a role, which nobody needs to hold.
 
     Raises:
-        UsageError: See `addressing.resolve` and `lookup.resolve`.
+        UsageError: See `addressing.resolve` and `vocabulary.resolve`.
     """
     found = Addressees()
     try:
@@ -139,8 +138,10 @@ def addressees(store: Store, caller: Caller, to: str, roles: Roles, *, allow_uns
         if error.code != _NOBODY:
             raise
         typed = to.strip()
-        typed = typed[len(role_holders.PREFIX) :].strip() if role_holders.is_role(typed) else typed
-        known = lookup.find(roles.pack, typed) or lookup.resolve(roles, typed, policy=lookup.KNOWN)
+        typed = typed[len(addressing.ROLE_PREFIX) :].strip() if addressing.is_role(typed) else typed
+        known = vocabulary.find(roles.pack, typed) or vocabulary.resolve(
+            roles, typed, policy=vocabulary.KNOWN
+        )
         found.role = task_roles.parts(known)
         return found
     named = {each.role for each in found.signaled}
@@ -173,20 +174,22 @@ def _scope(
     texts = [*scopes, *([f"wu={wu}"] if wu else [])]
     if not texts and (theirs := task_roles.scope_of(found.session)):
         return theirs, None
-    whole = scope.with_default_kinds(scope.parse(texts), asked["lifecycle_role"], roles.pack)
+    whole = descriptors.with_default_kinds(
+        descriptors.parse_scope(texts), asked["lifecycle_role"], roles.pack
+    )
     shown = whole.text or "any"
     said = f"No scope is stated: {shown} is requested. --scope or --wu names another."
     return whole.as_json(), None if texts else said
 
 
-def _default_role(roles: Roles, to: str, message: str) -> lookup.Role:
+def _default_role(roles: Roles, to: str, message: str) -> vocabulary.Role:
     """Return the role that is requested where nobody states one.
 
     Raises:
         UsageError: `no-role` if the vocabulary of the repository has no default.
     """
     if roles.pack.default_lifecycle:
-        return lookup.resolve(roles, roles.pack.default_lifecycle, policy=lookup.KNOWN)
+        return vocabulary.resolve(roles, roles.pack.default_lifecycle, policy=vocabulary.KNOWN)
     raise UsageError(
         f"No role is asked for: {sanitize(to)} states none, and this repository has no default_lifecycle. Nothing was written.",
         hint="Name the role with --role.",
@@ -227,6 +230,6 @@ def signal_about(
         "interrupt_class": "priority",
     }
     send.set_recorder(store, caller, fields, insist=False)
-    fields["sender_headline"] = headline.of_caller(store, store.db(), caller)
+    fields["sender_headline"] = descriptions.headline_of_caller(store, store.db(), caller)
     found: SignalFields = fields
     return found

@@ -7,9 +7,9 @@ the notice (`signals.notices`) are the same in all clones.
 from __future__ import annotations
 
 from ..agents.addressing import Resolved
+from ..agents.delivery import delivery_lock
+from ..agents.mailbox import ANNOUNCER, ESCALATION
 from ..errors import GitmemError, UsageError
-from ..mailbox.content import ANNOUNCER, ESCALATION
-from ..mailbox.delivery_lock import delivery_lock
 from ..records.codec import as_json
 from ..records.ids import keyed_id
 from ..signals import notices, send

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..agents import own_sessions
+from ..agents import presence
 from ..index.resolve_id import choose
 from ..records.ids import is_id
 from . import load, rules
@@ -64,5 +64,5 @@ def unit_of(db: sqlite3.Connection, task_id: str | None) -> str | None:
 def is_left(store: Store, caller: Caller, task: FoldedTask) -> bool:
     """Return whether a session of the caller's identity that is over has a task; one that is live or unknown may be at work."""
     left = rules.left_take(task, (caller.reader, caller.session_id))
-    session = own_sessions.trusted(store, left.sender[1] or "") if left is not None else None
+    session = presence.trusted(store, left.sender[1] or "") if left is not None else None
     return session is not None and not session.is_current

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..agents.role_holders import PREFIX
+from ..agents.addressing import ROLE_PREFIX
 from ..errors import UsageError
 from ..records import ids
 from ..records.table import FILLED, KEYED
@@ -55,8 +55,8 @@ def find(store: Store, caller: Caller, fields: Mapping[str, Any], options: TaskO
             {**before, name: {part: had.get(part) for part in asked}}, fields, [name] if asked else ()
         )
     role, agent = before.get("target_role"), before.get("agent")
-    known = {before.get("requested_to") or agent, agent, f"{PREFIX}{role}" if role else None} - {None}
-    asked_of = (options.get("to") or f"{PREFIX}{options.get('target_role')}").strip()
+    known = {before.get("requested_to") or agent, agent, f"{ROLE_PREFIX}{role}" if role else None} - {None}
+    asked_of = (options.get("to") or f"{ROLE_PREFIX}{options.get('target_role')}").strip()
     return before if asked_of in known else None
 
 

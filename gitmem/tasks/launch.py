@@ -5,12 +5,11 @@ gitmem starts no program. Whoever does records it here before the worker takes t
 
 from __future__ import annotations
 
-from ..agents import presence
+from ..agents import descriptors, presence, vocabulary
+from ..agents.delivery import delivery_lock
 from ..commit_message import sanitize
 from ..errors import GateError, UsageError
 from ..log.lines import format_at
-from ..mailbox.delivery_lock import delivery_lock
-from ..roles import lookup, roles_file, scope
 from ..text.sanitize import is_blank
 from ..text.shell_quote import command
 from . import append, brief, find_task, launches, load, rules, task_roles, task_work
@@ -171,17 +170,17 @@ def _fields(store: Store, task: FoldedTask, options: LaunchOptions) -> tuple[Eve
         raise TypeError(f"A launch has no option {', '.join(sorted(unknown))}.")
     fields: Any = {name: value for name, value in options.items() if name in known and value}
     role, scopes, remark = options.get("role"), options.get("scopes"), None
-    roles = roles_file.read(store.repo.worktree)
+    roles = vocabulary.read(store.repo.worktree)
     stated: Mapping[str, Any] = task.record.get("requested_role") or {}
     if role:
-        found = lookup.resolve(roles, role)
+        found = vocabulary.resolve(roles, role)
         fields["actual_role"] = stated = task_roles.parts(found)
-        remark = lookup.warning(roles, found, role)
+        remark = vocabulary.warning(roles, found, role)
     if scopes:
-        covered = scope.parse(scopes)
+        covered = descriptors.parse_scope(scopes)
         lifecycle = stated.get("lifecycle_role")
         if isinstance(lifecycle, str):
-            covered = scope.with_default_kinds(covered, lifecycle, roles.pack)
+            covered = descriptors.with_default_kinds(covered, lifecycle, roles.pack)
         fields["actual_ownership_scope"] = covered.as_json()
     return fields, remark
 

@@ -6,9 +6,9 @@ A launch is an event of the task. Its id is the stable name of the attempt; its 
 
 from __future__ import annotations
 
+from ..agents import descriptors
 from ..order.causal import by_line
 from ..outcome import Outcome
-from ..roles import mismatch, scope
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,11 +64,11 @@ class LaunchReceipt(Outcome):
         self.actual_ownership_scope = (
             came.get("actual_ownership_scope") or said.get("actual_ownership_scope") or None
         )
-        compared = mismatch.compare(
+        compared = descriptors.compare(
             self.requested_role,
             self.actual_role,
-            scope.read(self.requested_ownership_scope),
-            scope.read(self.actual_ownership_scope),
+            descriptors.read_scope(self.requested_ownership_scope),
+            descriptors.read_scope(self.actual_ownership_scope),
         )
         self.role_mismatch = compared.role_mismatch
         self.scope_mismatch = compared.scope_mismatch

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ..agents.delivery import delivery_lock
 from ..commit_message import sanitize
 from ..errors import UsageError
-from ..mailbox.delivery_lock import delivery_lock
 from .chains import QUOTA
 from .task_facts import micros
 

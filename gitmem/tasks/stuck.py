@@ -5,10 +5,9 @@ Handoffs are not among them: one without an answer is returned to its giver, and
 
 from __future__ import annotations
 
-from ..agents import presence
+from ..agents import presence, waiting_work
 from ..commit_message import sanitize
 from ..log.lines import format_at
-from ..mailbox import waiting_work
 from ..outcome import Outcome
 from ..records.ids import unit_key
 from ..text.shell_quote import command

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from .. import records, strict_json
-from ..agents import presence
-from ..agents.serialize import sender_name_from
+from ..agents import descriptors, presence, waiting_work
+from ..agents.descriptions import sender_name_from
 from ..commit_message import sanitize
 from ..log.lines import format_at
-from ..mailbox import waiting_work
 from ..order.causal import by_line
 from ..outcome import Outcome
 from ..records.ids import unit_key
-from ..roles import mismatch
 from ..signals import may_contradict, task_records
 from ..text.shell_quote import command
 from . import brief, chains, collisions, find_task, launches, load, rules, task_roles
@@ -42,14 +40,14 @@ OF_CALLER = (
     "(t.caller = :reader OR t.holder = :reader OR t.agent IN (:reader, :session)"
     f" OR t.task_id IN ({waiting_work.OFFERED}))"
 )
-_ASKED = (*mismatch.REQUESTED, "target_role", "deadline")
+_ASKED = (*descriptors.REQUESTED, "target_role", "deadline")
 _COLUMNS = (
     "task_id", "title", "state", "decided_by", "purpose", "priority", "agent", "target_role", "unit", "initiative_id", "caller",
     "holder", "until", "conflict", "cancels", "late", "replaced", "created", "touched", "holder_session", "actual", "deadline",
 )  # fmt: skip
 _ORDER = "t.decided_by IS NOT NULL, coalesce(t.priority, 'P2'), t.created DESC, t.task_id"
 _REQUESTED = (
-    f"json_extract(l.body, {', '.join(f'{chr(39)}$.{name}{chr(39)}' for name in mismatch.REQUESTED)})"
+    f"json_extract(l.body, {', '.join(f'{chr(39)}$.{name}{chr(39)}' for name in descriptors.REQUESTED)})"
 )
 
 READ_MAX = 100  # the latest signals of a thread, which are compared
@@ -86,7 +84,7 @@ class TaskRow(Outcome):
 
     __slots__ = (
         "task_id", "title", "state", "state_text", "confirmed", "purpose", "priority", "agent", "target_role", "wu_id", "initiative_id",
-        "caller", "holder", "holder_session", "until", "conflict", "cancel_requested", "late", "replaced", "blocked_by", "agent_name", "caller_name", "holder_name", *mismatch.COMPARED, "mismatch", "deadline", "created_at", "touched_at",
+        "caller", "holder", "holder_session", "until", "conflict", "cancel_requested", "late", "replaced", "blocked_by", "agent_name", "caller_name", "holder_name", *descriptors.COMPARED, "mismatch", "deadline", "created_at", "touched_at",
     )  # fmt: skip
     actual_role: Mapping[str, Any] | None
     role_mismatch: bool | None
@@ -101,9 +99,9 @@ class TaskRow(Outcome):
             self.wu_id, self.initiative_id, self.caller, self.holder, until, conflict, cancels, self.late, replaced, created, touched,
             self.holder_session, actual, deadline,
         ) = values  # fmt: skip
-        asked = dict(zip(mismatch.REQUESTED, strict_json.read(requested), strict=True))
-        compared = mismatch.fields_of(asked, strict_json.read(str(actual)) if actual else {})
-        mismatch.set_fields(self, compared)
+        asked = dict(zip(descriptors.REQUESTED, strict_json.read(requested), strict=True))
+        compared = descriptors.fields_of(asked, strict_json.read(str(actual)) if actual else {})
+        descriptors.set_fields(self, compared)
         session, holder = self.holder_session, self.holder
         self.agent_name = names.get(str(self.agent)) if self.agent else None
         self.caller_name = names.get(str(self.caller)) or str(self.caller)
@@ -112,7 +110,7 @@ class TaskRow(Outcome):
         )
         worker = str(self.holder_name or self.whom or "it")
         is_other = holder and self.agent and self.agent not in (holder, session) and self.whom != worker
-        self.mismatch = mismatch.sentence(worker, compared, self.whom if is_other else None)
+        self.mismatch = descriptors.mismatch_sentence(worker, compared, self.whom if is_other else None)
         self.state_text = rules.text_of(str(self.purpose), str(self.state), str(decided_by))
         self.deadline = format_at(int(deadline)) if deadline else None
         self.confirmed = decided_by == "seal"

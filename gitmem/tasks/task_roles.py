@@ -5,10 +5,9 @@ Requested and actual values stay apart in the records; the difference is compute
 
 from __future__ import annotations
 
-from ..agents import serialize
+from ..agents import descriptions, descriptors
 from ..outcome import Outcome
 from ..records.ids import role_id
-from ..roles import mismatch, scope
 from ..text.name_matching import is_identity
 from ..text.sanitize import SEPARATOR
 from . import brief
@@ -18,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from ..agents import vocabulary
     from ..agents.caller import Caller
     from ..records.record_types import TaskRecord
-    from ..roles import lookup
     from .append import TakeFacts
     from .fold import FoldedTask
     from .task_facts import TaskEvent
@@ -41,10 +40,10 @@ class TakeMismatch(Outcome):
     def __init__(self, take: str, text: str, values: Mapping[str, Any]) -> None:
         self.take = take
         self.text = text
-        mismatch.set_fields(self, values)
+        descriptors.set_fields(self, values)
 
 
-def parts(role: lookup.Role) -> dict[str, Any]:
+def parts(role: vocabulary.Role) -> dict[str, Any]:
     """Return a role that was looked up, in parts."""
     values = {
         "lifecycle_role": role.lifecycle_role,
@@ -64,7 +63,7 @@ def of_text(text: str) -> dict[str, Any]:
 
 def scope_of(record: Mapping[str, str]) -> dict[str, Any]:
     """Return the scope that a folded session states; empty if it states none."""
-    found = serialize.scope_of(record.get("actual_ownership_scope") or "{}")
+    found = descriptions.scope_of(record.get("actual_ownership_scope") or "{}")
     return dict(found.as_json()) if found is not None else {}
 
 
@@ -72,7 +71,7 @@ def facts_of(caller: Caller) -> TakeFacts:
     """Return what the caller's session says of itself, for its take."""
     record = caller.record or {}
     facts: Any = {name: record[name] for name in _TEXTS if record.get(name)}
-    if role := serialize.actual_role(record):
+    if role := descriptions.actual_role(record):
         facts["actual_role"] = role
     if covered := scope_of(record):
         facts["actual_ownership_scope"] = covered
@@ -93,12 +92,12 @@ def asked(values: Mapping[str, Any]) -> str | None:
     Args:
         values: Its record, or its row in a list.
     """
-    covered = scope.read(values.get("requested_ownership_scope"))
+    covered = descriptors.read_scope(values.get("requested_ownership_scope"))
     where = covered and (covered.paths or covered.wu_ids or covered.lane or covered.initiative_id)
-    role = mismatch.role_text(values.get("requested_role")) or values.get("target_role")
+    role = descriptors.role_text(values.get("requested_role")) or values.get("target_role")
     until = values.get("deadline")
     found = [
-        *(mismatch.listed(each) for each in (role, values.get("requested_model"), where) if each),
+        *(descriptors.listed(each) for each in (role, values.get("requested_model"), where) if each),
         *([f"until {until[:10]} {until[11:16]} UTC"] if until else []),
     ]
     return SEPARATOR.join(found) or None
@@ -110,7 +109,7 @@ def brief_text(top: str | None, task: TaskRecord) -> str | None:
     if found is None:
         return None
     status = "as attested" if found.status == brief.MATCHES else found.status
-    return f"{mismatch.listed(found.path)} ({status})"
+    return f"{descriptors.listed(found.path)} ({status})"
 
 
 def mismatches(task: FoldedTask) -> list[TakeMismatch]:
@@ -126,9 +125,9 @@ def worker_take(task: FoldedTask) -> TaskEvent | None:
 
 
 def fields_of(task: FoldedTask, take_id: str | None = None) -> dict[str, Any]:
-    """Return the fields `mismatch.COMPARED` of a task and a take of it; of whoever works on it if that take is none."""
+    """Return the fields `descriptors.COMPARED` of a task and a take of it; of whoever works on it if that take is none."""
     take = next((each for each in task.takes if each.id == take_id), None) or worker_take(task)
-    return mismatch.fields_of(task.record, take.record if take is not None else {})
+    return descriptors.fields_of(task.record, take.record if take is not None else {})
 
 
 def _asked(task: FoldedTask, take: TaskEvent) -> str | None:
@@ -142,6 +141,8 @@ def _asked(task: FoldedTask, take: TaskEvent) -> str | None:
 
 
 def _mismatch(task: FoldedTask, take: TaskEvent) -> TakeMismatch | None:
-    values = mismatch.fields_of(task.record, take.record)
-    text = mismatch.sentence(take.record.get("sender_name") or take.sender[0], values, _asked(task, take))
+    values = descriptors.fields_of(task.record, take.record)
+    text = descriptors.mismatch_sentence(
+        take.record.get("sender_name") or take.sender[0], values, _asked(task, take)
+    )
     return TakeMismatch(take.id, text, values) if text else None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ..agents.descriptors import ACTUAL, compare_fields, role_text
 from ..records.codec import as_json
 from ..records.ids import unit_key
-from ..roles.mismatch import ACTUAL, compare_fields, role_text
 from . import DELEGATION, ONCE, WAITING, load, task_roles
 from .task_facts import TaskEvent, micros
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import records
-from ..agents import addressing, headline
+from ..agents import addressing, descriptions
 from ..commit_message import cut, sanitize
 from ..errors import UsageError
 from ..signals import reply, send, threads
@@ -114,7 +114,7 @@ def about(
     if context is not None:
         fields["after"] = context.seen_by(caller)
     send.set_recorder(store, caller, fields, insist=False)
-    fields["sender_headline"] = headline.of_caller(store, store.db(), caller)
+    fields["sender_headline"] = descriptions.headline_of_caller(store, store.db(), caller)
     found.lines.append(store.line("signal", fields, allow_secret=allow_secret))
     return found
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ..agents.delivery import delivery_lock
 from ..errors import GateError, UsageError
 from ..log.lines import format_at
-from ..mailbox.delivery_lock import delivery_lock
 from ..text.shell_quote import command
 from . import HANDOFF, append, chains, collisions, escalate, find_task, load, rules, task_roles, task_signals
 from .append import TaskChange

@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from gitmem import records
-from gitmem.agents import addressing, caller, presence, suggestions
+from gitmem.agents import addressing, caller, lifecycle, presence, unknown_names
 from gitmem.agents.addressing import Resolved
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import UsageError
 from gitmem.log.entry import CommitMessage
-from gitmem.sessions import lifecycle
 from gitmem.signals import send
 from gitmem.store import Store
 from gitmem.text.shell_quote import quote
@@ -399,7 +398,7 @@ def test_no_number_of_sessions_is_compared_with_a_name_without_a_limit(repo: Pat
     asked: list[str] = []
     store.db().set_trace_callback(asked.append)
     assert refused(store, "plank", fuzzy=True).suggestions[0].startswith("Planck")
-    assert suggestions.suggestions(store, "x:y:z") == []
+    assert unknown_names.suggested(store, "x:y:z") == []
     assert len(presence.shown(store, most=presence.READ_MAX)) == presence.READ_MAX
     rows = [
         each

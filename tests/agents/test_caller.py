@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from gitmem.agents import caller
+from gitmem.agents import caller, lifecycle
 from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
-from gitmem.sessions import lifecycle
 from gitmem.store import Store
 
 from ..sandbox import HOUR, MINUTE, Clock, acting, open_store, say, worktree

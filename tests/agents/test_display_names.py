@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.agents import caller, display_names
+from gitmem.agents import caller, display_names, lifecycle
 from gitmem.agents.caller import CallerClaims
+from gitmem.agents.lifecycle import SessionStarted
 from gitmem.errors import UsageError
 from gitmem.log.entry import CommitMessage
-from gitmem.sessions import lifecycle
-from gitmem.sessions.session_result import SessionStarted
 from gitmem.store import Store
 from gitmem.text import name_matching
 from tests.hazards.test_trust_names import PLAIN, RESERVED

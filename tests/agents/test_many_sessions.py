@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterable, Iterator
 import pytest
 
 from gitmem import records
-from gitmem.agents import addressing, presence
+from gitmem.agents import addressing, lifecycle, presence, role_list
 from gitmem.agents.caller import CallerClaims, of_session
 from gitmem.claims import branches
 from gitmem.errors import UsageError
 from gitmem.log.entry import CommitMessage
 from gitmem.memory import cleanup, live_pieces
 from gitmem.memory.budgeted_text import Section
-from gitmem.sessions import lifecycle, role_list
 from gitmem.store import Store
 
 from ..sandbox import HOUR, Clock, new_repo, open_store

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import pytest
 
 from gitmem.agents import presence, session_view
-from gitmem.agents.held_names import HeldNames
+from gitmem.agents.session_view import HeldNames
 from gitmem.index.engine import sqlite3
 from gitmem.index.rows import LineRow, Rows
 from gitmem.log.lines import format_at

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.agents import addressing, caller, name_pins
+from gitmem.agents import addressing, caller, lifecycle, name_holders, roster
 from gitmem.agents.caller import Caller, CallerClaims
+from gitmem.agents.lifecycle import SessionResult
 from gitmem.doctor import doctor
 from gitmem.errors import UsageError
-from gitmem.sessions import lifecycle, roster
-from gitmem.sessions.session_result import SessionResult
 from gitmem.signals import inbox
 from gitmem.signals import send as signals
 from gitmem.store import Store
@@ -208,7 +207,7 @@ def test_pins_change_nothing_that_others_see(desk: Desk) -> None:
     desk.send()
     other = desk.claim()
     before = roster.roster(desk.here).as_json()
-    for file in (Path(desk.here.repo.state) / name_pins.FOLDER).iterdir():
+    for file in (Path(desk.here.repo.state) / name_holders.PINS).iterdir():
         file.unlink()
     assert roster.roster(desk.here).as_json() == before
     assert recipients(desk.send()) == [other.session_id]
@@ -244,11 +243,11 @@ def test_doctor_moves_a_pin_that_cannot_be_read_aside(desk: Desk) -> None:
 def test_pins_are_bounded(repo: Path) -> None:
     """The oldest go."""
     store: Store = open_store(repo, Clock())
-    last = name_pins.PINS_MAX + 2
+    last = name_holders.PINS_MAX + 2
     for number in range(last + 1):
-        name_pins.note(store, f"Name-{number}", "sess-1", None)
-    assert len(list((Path(store.repo.state) / "pins").iterdir())) == name_pins.PINS_MAX
-    assert name_pins.read(store, f"name-{last}") is not None
+        name_holders.note_pin(store, f"Name-{number}", "sess-1", None)
+    assert len(list((Path(store.repo.state) / "pins").iterdir())) == name_holders.PINS_MAX
+    assert name_holders.pin_of(store, f"name-{last}") is not None
 
 
 def test_a_folder_that_cannot_be_written_stops_no_signal(desk: Desk) -> None:
@@ -265,6 +264,6 @@ def test_a_folder_that_cannot_be_written_stops_no_signal(desk: Desk) -> None:
 def test_a_pin_of_a_session_that_the_log_lacks_says_nothing(desk: Desk) -> None:
     """After a batch that came to nothing, or a log that was rewound."""
     planck = desk.planck()
-    name_pins.note(desk.here, "Planck", "sess-unknown0000", None)
+    name_holders.note_pin(desk.here, "Planck", "sess-unknown0000", None)
     assert addressing.resolve(desk.here, ["Planck"])[0].address == planck.session_id
     assert desk.clock.value - START < DAY

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.agents import addressing, role_holders
+from gitmem.agents import addressing, lifecycle
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import UsageError
 from gitmem.log.entry import CommitMessage
-from gitmem.sessions import lifecycle
 from gitmem.signals import send
 from gitmem.store import Store
 
@@ -171,7 +170,7 @@ def test_more_holders_than_a_signal_should_have_are_refused(
 ) -> None:
     """Peers can write any number of sessions."""
     lines = []
-    for number in range(role_holders.HOLDERS_MAX + 1):
+    for number in range(addressing.HOLDERS_MAX + 1):
         record = {"session_id": f"sess-many{number:04}", "event": "start", "display_name": f"N{number}", "clone_id": "x",
                   "lifecycle_role": "reviewer", "specialty_profile": "docs"}  # fmt: skip
         lines.append(store.line("session", record))  # type: ignore[arg-type]

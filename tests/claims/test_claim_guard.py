@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gitmem import records
-from gitmem.agents import audits, session_notices
+from gitmem.agents import audits, delivery
 from gitmem.claims import claim_guard, claim_work, edit_warnings, local_state, renewals, standing_claims
 from gitmem.errors import UsageError
 from gitmem.log.entry import CommitMessage
@@ -136,12 +136,12 @@ def test_what_sessions_were_told_is_noted_within_limits_and_for_those_of_this_cl
     bohr = Agent(store, BOHR).caller
     session = bohr.session_id or ""
     claim_work.claim(store, bohr, ["src"])
-    told = Path(store.repo.state, session_notices.TOLD)
-    words = [f"about/{number}" for number in range(session_notices.TOLD_MAX + 3)]
-    session_notices.tell_once(store, lambda: [(session, word, "news") for word in words[:3]])
+    told = Path(store.repo.state, delivery.TOLD)
+    words = [f"about/{number}" for number in range(delivery.TOLD_MAX + 3)]
+    delivery.tell_once(store, lambda: [(session, word, "news") for word in words[:3]])
     (told / session).write_text(" ".join(words[:-1]))
     (told / "sess-of-nobody").write_text("x")
-    session_notices.tell_once(store, lambda: [(session, words[-1], "news")])
+    delivery.tell_once(store, lambda: [(session, words[-1], "news")])
     assert (told / session).read_text().split() == words[3:]
     clock.forward(2 * MINUTE)
     store.db()
@@ -225,7 +225,7 @@ def test_what_was_uncommitted_when_the_claim_arrived_only_warns_in_its_worktree(
 def told(agent: Agent) -> list[str]:
     """What a session is told at its next command."""
     agent.store.db()
-    return session_notices.take(agent.store.repo.state, agent.caller.session_id or "")
+    return delivery.take_notices(agent.store.repo.state, agent.caller.session_id or "")
 
 
 def test_owners_are_told_once_who_passed_or_released_their_claim_and_why(

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.agents import edited_paths, session_notices
+from gitmem.agents import delivery, edited_paths, lifecycle, roster
 from gitmem.claims import claim_list, claim_work, edit_overlaps, local_state, renewals, standing_claims
-from gitmem.sessions import lifecycle, roster
 from gitmem.store import Store
 from tests.sandbox import MINUTE, Agent, Clock, carry, open_store, worktree
 
@@ -319,7 +318,7 @@ def test_a_session_id_is_no_path(store: Store, clock: Clock) -> None:
     where.mkdir(parents=True)
     (where.parent / "elsewhere").touch()
     os.utime(where.parent / "elsewhere", (0, 0))
-    assert not session_notices.renews(state, "../elsewhere", clock())
+    assert not delivery.renews(state, "../elsewhere", clock())
 
 
 def test_a_repository_without_a_work_tree_claims_and_edits_nothing_of_its_own(

@@ -10,7 +10,7 @@ import pytest
 
 from cli.render import claims as claim_render
 from gitmem import records
-from gitmem.agents import audits
+from gitmem.agents import audits, lifecycle
 from gitmem.claims import (
     claim_guard,
     claim_list,
@@ -23,7 +23,6 @@ from gitmem.claims import (
 from gitmem.errors import GateError, UsageError
 from gitmem.log.entry import CommitMessage
 from gitmem.log.lines import format_at
-from gitmem.sessions import lifecycle
 from gitmem.store import Store
 from gitmem.tasks import new_task, task_decisions, task_work
 from tests.git_on_path import GitOnPath

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.roles.mismatch import COMPARED
+from gitmem.agents.descriptors import COMPARED
 
 from .conftest import Run
 

@@ -27,7 +27,7 @@ WAIT_MAX_SECONDS = 120.0
 PROGRAM = (
     f"import sys; sys.path.insert(0, {str(ROOT)!r});"
     # Under load a turn may take long: here no watch ever goes on without.
-    "import gitmem.mailbox.delivery_lock as d; d.WAIT_SECONDS = 100.0;"
+    "import gitmem.agents.delivery as d; d.WAIT_SECONDS = 100.0;"
     "{before} from cli.main import main; sys.exit(main())"
 )
 

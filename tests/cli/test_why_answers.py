@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from gitmem.agents import commit_stamps
+from gitmem.agents.delivery import delivery_lock
 from gitmem.git import commit_facts
 from gitmem.history.commits import LOCK
 from gitmem.log.lines import format_at
-from gitmem.mailbox.delivery_lock import delivery_lock
 
 from ..commits.people import git, store_at
 from .conftest import Run

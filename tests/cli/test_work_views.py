@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gitmem.roles.mismatch import COMPARED
+from gitmem.agents.descriptors import COMPARED
 
 from .conftest import Run, Said
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 
 from gitmem import repo as place
-from gitmem.agents import commit_stamps
+from gitmem.agents import commit_stamps, lifecycle
 from gitmem.agents.caller import CallerClaims
 from gitmem.clients.hooks import git_hook
 from gitmem.git import commit_facts
@@ -19,7 +19,6 @@ from gitmem.git.inprocess import DulwichGit
 from gitmem.history import commits, made_by
 from gitmem.history.commits import Clues
 from gitmem.open_store import DOMAIN
-from gitmem.sessions import lifecycle
 from gitmem.store import Store, wall_clock
 from tests.sandbox import acting
 

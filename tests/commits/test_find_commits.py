@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.agents import commit_stamps, heartbeats
+from gitmem.agents import commit_stamps, heartbeats, lifecycle
 from gitmem.git import formats
 from gitmem.history import commits
 from gitmem.history.commits import Clues
-from gitmem.sessions import lifecycle
 from tests.sandbox import acting
 
 from .people import Somebody, git, install_hook, store_at

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from gitmem.agents import lifecycle
 from gitmem.agents.caller import Caller
-from gitmem.sessions import lifecycle
 from gitmem.store import Store
 from gitmem.tasks import new_task, task_work
 from tests.sandbox import acting

@@ -11,8 +11,8 @@ import pytest
 
 import gitmem
 from gitmem import UsageError
+from gitmem.agents import lifecycle
 from gitmem.log.entry import CommitMessage
-from gitmem.sessions import lifecycle
 from tests.sandbox import bodies
 
 A, B, C = "claude:planner:one", "codex:builder:two", "gemini:tester:three"
@@ -157,7 +157,7 @@ def test_a_session_that_was_addressed_and_then_gets_an_identity_still_answers(wo
     """Its mail stays its own, and its AGREE counts for the session that was asked."""
     a, late = world.agent(A), world.agent(name="Late")
     root = str(a.signals.send("x", to=["Late"], intent="PROPOSE").signal["signal_id"])
-    from gitmem.sessions import lifecycle
+    from gitmem.agents import lifecycle
 
     lifecycle.change(late.store, late.caller, agent_identity=B)
 
@@ -191,7 +191,7 @@ def test_a_word_in_a_thread_answers_its_root(world: World) -> None:
 
 def test_an_own_broadcast_stays_ones_own_with_a_new_identity(world: World) -> None:
     """It was said by this session, whatever it is called now."""
-    from gitmem.sessions import lifecycle
+    from gitmem.agents import lifecycle
 
     late = world.agent()
     late.signals.send("mine")
@@ -204,7 +204,7 @@ def test_a_second_word_on_ones_own_letter_is_no_broadcast(world: World) -> None:
     """Where only oneself is in a conversation, the word stays there."""
     late, b = world.agent(name="Late"), world.agent(B)
     note = late.signals.send("note to self", to=["Late"])
-    from gitmem.sessions import lifecycle
+    from gitmem.agents import lifecycle
 
     lifecycle.change(late.store, late.caller, agent_identity=A)
     late.signals.reply(str(note.signal["signal_id"]), "private follow-up")
@@ -226,8 +226,8 @@ def test_everything_shows_what_was_sent_here_and_no_receipt_that_is_not(world: W
 def test_one_key_from_two_sessions_counts_the_same_in_every_order(world: World) -> None:
     """Also where one of them has a workspace and the other has none."""
     from gitmem import records, views
+    from gitmem.agents import mailbox
     from gitmem.index import index_file, insert
-    from gitmem.mailbox import mailbox_view
 
     a, b = world.agent(A), world.agent(A, workspace="red")
     reader = world.agent(B, workspace="blue")
@@ -246,7 +246,7 @@ def test_one_key_from_two_sessions_counts_the_same_in_every_order(world: World) 
         index.reshape()
         for line in order:
             insert.lines(index, 1, [line])
-        counts.append(sorted(mailbox_view.unread_ids(index.db, B, None, "blue", world.now())))
+        counts.append(sorted(mailbox.unread_ids(index.db, B, None, "blue", world.now())))
 
     assert counts[0] == counts[1] == [(B, "sig-same")]
 

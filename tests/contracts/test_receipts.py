@@ -11,11 +11,10 @@ import pytest
 
 import gitmem
 from gitmem import UsageError
+from gitmem.agents import mailbox, roster
 from gitmem.log.entry import CommitMessage
 from gitmem.log.lines import digest
-from gitmem.mailbox import mailbox_view
 from gitmem.memory import triage
-from gitmem.sessions import roster
 from gitmem.signals import history, receipt_list, threads
 from tests.conftest import Git
 from tests.in_process import gitmem as program
@@ -55,7 +54,7 @@ class Agents:
         self.logs[0].store.record(lines, CommitMessage("elsewhere <elsewhere@gitmem>", "from elsewhere"))
 
     def digest(self, signal_id: str) -> str:
-        return digest(mailbox_view.line_of(self.logs[0].store.db(), signal_id))
+        return digest(mailbox.line_of(self.logs[0].store.db(), signal_id))
 
 
 @pytest.fixture

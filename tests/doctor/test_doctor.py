@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from gitmem import commit_process
+from gitmem.agents import lifecycle, mailbox
 from gitmem.agents.caller import CallerClaims
 from gitmem.clients.hooks.status import HookStatus
 from gitmem.doctor import checks, doctor
@@ -27,8 +28,6 @@ from gitmem.index.rows import LineRow
 from gitmem.log import ref
 from gitmem.log.entry import CommitMessage
 from gitmem.log.lines import digest, format_at
-from gitmem.mailbox import mailbox_view
-from gitmem.sessions import lifecycle
 from gitmem.sync import autosync, fences
 from tests import file_faults
 from tests.clones import BEGINNING, Clone, Hub, git
@@ -478,14 +477,14 @@ def test_the_order_of_arrival_is_no_difference(clone: Clone) -> None:
 
 def test_lines_that_a_view_cannot_take_are_counted(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
     """They cost nobody else an answer, and somebody should know."""
-    real = mailbox_view.VIEW.add
+    real = mailbox.VIEW.add
 
     def add(db: sqlite3.Connection, rows: Sequence[LineRow]) -> None:
         if any(row.record.get("message") == "odd one" for row in rows):
             raise KeyError("odd")
         real(db, rows)
 
-    monkeypatch.setattr(mailbox_view.VIEW, "add", add)
+    monkeypatch.setattr(mailbox.VIEW, "add", add)
     signal(clone, "sig-bbbbbbbbbbbb", "odd one")
     found = doctor.examine(clone.store)
 

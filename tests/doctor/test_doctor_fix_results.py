@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.agents import heartbeats
+from gitmem.agents import heartbeats, lifecycle
 from gitmem.agents.caller import CallerClaims
 from gitmem.clients.hooks.status import ClientStatus, HookStatus, ScopeStatus
 from gitmem.doctor import doctor
@@ -19,7 +19,6 @@ from gitmem.doctor.findings import Finding
 from gitmem.index import index_file
 from gitmem.log import ref
 from gitmem.log.local_log import LocalLog
-from gitmem.sessions import lifecycle
 from tests.clones import Clone, Hub, git
 from tests.doctor.test_doctor import Driver, Installed, signal
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from gitmem.agents import lifecycle
 from gitmem.agents.caller import CallerClaims
 from gitmem.doctor import doctor
-from gitmem.sessions import lifecycle
 
 from ..sandbox import Clock, open_store
 

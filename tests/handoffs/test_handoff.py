@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from gitmem.agents import lifecycle, roster, waiting_work
 from gitmem.claims import claim_work, standing_claims
 from gitmem.errors import GateError, UsageError
 from gitmem.handoffs import accept, content, detail, give, handoff_list, session_end
 from gitmem.history import open_work
-from gitmem.mailbox import waiting_work
 from gitmem.memory import checkpoints
-from gitmem.sessions import lifecycle, roster
 from gitmem.signals import inbox, send
 from gitmem.store import Store
 from gitmem.tasks import find_task, new_task, rules, stuck, task_decisions, task_list, task_work

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from gitmem.agents import roster
 from gitmem.handoffs import handoff_list
 from gitmem.log.entry import CommitMessage
-from gitmem.sessions import roster
 from gitmem.store import Store
 from gitmem.tasks import new_task, task_decisions, task_work
 from tests.sandbox import DAY, HOUR, MINUTE, Agent, Clock

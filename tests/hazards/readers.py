@@ -6,11 +6,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from gitmem.agents import caller, heartbeats
+from gitmem.agents import caller, delivery, heartbeats, lifecycle, mailbox
 from gitmem.agents.caller import Caller, CallerClaims
-from gitmem.mailbox import delivery_lock, mailbox_view, session_queue
 from gitmem.repo import find
-from gitmem.sessions import lifecycle
 from gitmem.signals import inbox
 from gitmem.signals import send as signals
 from gitmem.store import Store
@@ -58,7 +56,7 @@ class Reader:
         own = store or open_store(self.repo)
         try:
             who = self.caller(own, session)
-            with delivery_lock.delivery_lock(own, who.reader) as mine:
+            with delivery.delivery_lock(own, who.reader) as mine:
                 if not mine:
                     return []
                 reading = inbox.read(own, who, again=False, limit=1000, max_bytes=1_000_000)
@@ -80,12 +78,12 @@ class Reader:
 
     @property
     def events(self) -> set[str]:
-        return session_queue.events(self.state, self.session)
+        return delivery.queued_ids(self.state, self.session)
 
     def unread(self) -> set[str]:
         """What the log says."""
         store = open_store(self.repo)
-        found = {id for _, id in mailbox_view.unread_ids(store.db(), CURIE, self.session, None, store.now())}
+        found = {id for _, id in mailbox.unread_ids(store.db(), CURIE, self.session, None, store.now())}
         store.close()
         return found
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from gitmem.agents import lifecycle
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.doctor import doctor
 from gitmem.log import lines
-from gitmem.sessions import lifecycle
 from gitmem.signals import inbox, threads
 from gitmem.signals import send as signals
 from gitmem.store import Store

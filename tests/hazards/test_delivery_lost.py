@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from gitmem.agents import delivery, lifecycle
 from gitmem.agents.caller import CallerClaims
 from gitmem.index import index_file
-from gitmem.mailbox import delivery_lock
-from gitmem.sessions import lifecycle
 from tests.clones import git
 from tests.file_faults import at, die
 
@@ -113,7 +112,7 @@ def test_killed_between_the_print_and_the_receipt(repo: Path, monkeypatch: pytes
     assert reader.printed() == ["seen, perhaps"]
     assert reader.is_told()
     store = open_store(repo)
-    with delivery_lock.delivery_lock(store, reader.caller(store).reader) as mine:
+    with delivery.delivery_lock(store, reader.caller(store).reader) as mine:
         assert mine
     assert reader.drain(store) == ["seen, perhaps"]
     assert reader.drain(store) == []
@@ -267,7 +266,7 @@ def test_a_turn_that_somebody_holds_for_ever_loses_nothing(
 
     monkeypatch.setattr(time, "sleep", skip)
     monkeypatch.setattr(time, "monotonic", lambda: monotonic() + sum(skipped))
-    with delivery_lock.delivery_lock(store, reader.caller(store).reader) as mine:
+    with delivery.delivery_lock(store, reader.caller(store).reader) as mine:
         assert mine
         assert reader.drain() == [] and reader.is_told() and reader.flag.exists()
         said = child(command(repo, "inbox", session=reader.session)).answer

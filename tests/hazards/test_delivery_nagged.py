@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.agents import heartbeats
+from gitmem.agents import delivery, heartbeats, lifecycle
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import GitmemError
-from gitmem.mailbox import session_queue
-from gitmem.sessions import lifecycle
 from gitmem.signals import send
 
 from .faults import STEPS_MAX, WRITES, SystemCall, age_locks, child, command, open_store
@@ -31,9 +29,7 @@ def test_after_delivery_a_thousand_checks_find_nothing(repo: Path) -> None:
         if check % 100 == 0:
             args = others[check // 100 % len(others)]
             assert child(command(repo, *args, session=reader.session)).answer["status"] == 0, args
-        assert not reader.flag.exists() and not os.path.exists(
-            heartbeats.flag(reader.state, reader.session)
-        )
+        assert not reader.flag.exists() and not os.path.exists(heartbeats.flag(reader.state, reader.session))
     reader.send("three", to=["Planck"])
     assert not reader.flag.exists()
     assert reader.drain() == []
@@ -62,7 +58,7 @@ def test_an_event_that_cannot_be_shown_does_not_keep_the_flag(repo: Path) -> Non
     send.send(store, planck, "of another workspace", to=[CURIE])
     assert reader.flag.exists()
     lifecycle.change(store, reader.caller(store), workspace="here")
-    where = Path(session_queue.folder(reader.state, reader.session))
+    where = Path(delivery.queue_folder(reader.state, reader.session))
     (where / "sig-000000000000").write_bytes(b"{}")
     (where / "not a signal").write_bytes(b"")
     (where / "folder").mkdir()
@@ -83,10 +79,10 @@ def test_a_session_that_ended_elsewhere_is_not_called(repo: Path) -> None:
     reader.flag.write_bytes(b"urgent\n")  # of a feed that was under way
     raw = Caller(HARNESS, f"{HARNESS} <{HARNESS}@gitmem>", "raw")
     raw.session_id, raw.raw = HARNESS, True
-    from gitmem.mailbox import delivery_lock
+    from gitmem.agents import delivery
     from gitmem.signals import inbox
 
-    with delivery_lock.delivery_lock(store, raw.reader) as mine:
+    with delivery.delivery_lock(store, raw.reader) as mine:
         assert mine
         inbox.mark(store, inbox.read(store, raw, again=False))
     assert not reader.flag.exists()

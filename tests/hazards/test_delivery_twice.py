@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from gitmem.agents import delivery, lifecycle
 from gitmem.agents.caller import CallerClaims
-from gitmem.mailbox import delivery_lock
-from gitmem.sessions import lifecycle
 from gitmem.signals import inbox
 from tests.clones import git
 from tests.file_faults import at
@@ -61,7 +60,7 @@ def test_thirty_processes_show_each_signal_once(
     repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Hooks and commands of two sessions of one reader, while half of the signals are still being sent."""
-    monkeypatch.setattr(delivery_lock, "WAIT_SECONDS", 120.0)  # nobody here gives up waiting for a turn
+    monkeypatch.setattr(delivery, "WAIT_SECONDS", 120.0)  # nobody here gives up waiting for a turn
     reader = Reader(repo)
     store = open_store(repo)
     twin = lifecycle.start(store, CallerClaims(), name="Marie", agent_identity=CURIE).session_id
@@ -115,7 +114,7 @@ def test_what_the_library_was_given_no_hook_shows(repo: Path, monkeypatch: pytes
             assert [fields["message"] for fields in log.inbox().signals] == ["two"]
             assert len(asked) == 1
         reader.send("three")
-        held = delivery_lock.delivery_lock(log.store, log.caller.reader)
+        held = delivery.delivery_lock(log.store, log.caller.reader)
         with held:
             assert [fields["message"] for fields in log.inbox(mark=False).signals] == ["three"]
         assert reader.is_told() and reader.flag.exists()
@@ -151,14 +150,14 @@ def test_a_peek_waits_for_nobody_and_takes_nothing(repo: Path, monkeypatch: pyte
     sleep = time.sleep
 
     def pause(seconds: float) -> None:
-        assert seconds != delivery_lock.PAUSE_SECONDS, "it waits for its turn"
+        assert seconds != delivery.PAUSE_SECONDS, "it waits for its turn"
         sleep(seconds)
 
     monkeypatch.setattr(time, "sleep", pause)
     reader = Reader(repo)
     reader.send("hello")
     store = open_store(repo)
-    with delivery_lock.delivery_lock(store, reader.caller(store).reader):
+    with delivery.delivery_lock(store, reader.caller(store).reader):
         for args, session in ((("--no-mark",), reader.session), (("--count",), reader.session),
                               (("--for", "Curie"), reader.planck)):  # fmt: skip
             assert child(command(repo, "inbox", *args, session=session)).answer["status"] == 0

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from gitmem.agents import delivery
 from gitmem.clients.hooks import events, hook_state
-from gitmem.mailbox import delivery_lock
 from gitmem.signals import inbox, message_frame
 
 from ..file_faults import at, full
@@ -67,7 +67,7 @@ def test_every_exception_is_silence_and_a_note(
 
     for owner, name in (
         (hook_state, "catch_up"),
-        (delivery_lock, "delivery_lock"),
+        (delivery, "delivery_lock"),
         (inbox, "read"),
         (message_frame, "injection"),
     ):

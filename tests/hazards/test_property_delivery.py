@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from gitmem.agents import lifecycle
 from gitmem.agents.caller import CallerClaims
 from gitmem.index import index_file
-from gitmem.sessions import lifecycle
 from tests.clones import git
 from tests.profiles import PROFILE_EXAMPLES
 

@@ -46,7 +46,7 @@ OTHERS = {
     "gitmem/log/wal_files.py:sync_folder": "a folder",
     "gitmem/page/page_file.py:_read": "this package",
     "gitmem/repo.py:read_small": "git's own files",
-    "gitmem/roles/roles_file.py:builtin": "this package",
+    "gitmem/agents/vocabulary.py:builtin": "this package",
     "gitmem/state_files.py:open_file": "the files of the state folder",
     "gitmem/history/why.py:_beginning": "the work tree",
     "gitmem/work_tree_files.py:read_text": "the work tree",

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from gitmem import records, views
+from gitmem.agents import broadcasts, mailbox
 from gitmem.index import index_file, insert
 from gitmem.index import rows as rows_of
-from gitmem.mailbox import broadcasts, mailbox_view
 
 from .forging import Hub, changed, line
 
@@ -110,7 +110,7 @@ def test_no_list_of_names_makes_the_index_slow(shape: str) -> None:
         })
         for number in range(readers)
     ]  # fmt: skip
-    index = index_file.in_memory([mailbox_view.VIEW, *views.VIEWS[1:]], records.read_groups)
+    index = index_file.in_memory([mailbox.VIEW, *views.VIEWS[1:]], records.read_groups)
     index.reshape()
     rows = [rows_of.LineRow(number, each, records.read(each) or {}) for number, each in enumerate(lines, 1)]
     index.db.executemany(
@@ -118,9 +118,9 @@ def test_no_list_of_names_makes_the_index_slow(shape: str) -> None:
         [(row.id, str(row.id), row.at, row.record["kind"], row.line.decode()) for row in rows],
     )
     begun = time.process_time()
-    mailbox_view.add(index.db, rows_of.Rows.of_rows(rows))
+    mailbox.add(index.db, rows_of.Rows.of_rows(rows))
     for number in (0, 1, readers - 1):
-        mailbox_view.unread_ids(index.db, f"sess-{number:04}", None, None, START)
+        mailbox.unread_ids(index.db, f"sess-{number:04}", None, None, START)
     assert time.process_time() - begun < CPU_SECONDS
 
 
@@ -143,4 +143,4 @@ def test_an_inbox_with_nothing_new_looks_at_nothing_old() -> None:
     })  # fmt: skip
     insert.lines(index, 1, [first])
     assert broadcasts.BroadcastStart(index.db, "sess-0001", None).cursor == 500
-    assert mailbox_view.unread_ids(index.db, "sess-0001", None, None, START) == []
+    assert mailbox.unread_ids(index.db, "sess-0001", None, None, START) == []

@@ -18,11 +18,10 @@ import pytest
 
 from gitmem import open_store, records, views
 from gitmem import repo as place
-from gitmem.agents import forgeries, presence
+from gitmem.agents import forgeries, mailbox, presence
 from gitmem.digests import Mac
 from gitmem.index import index_file, insert
 from gitmem.index.index_file import Index
-from gitmem.mailbox import mailbox_view
 from gitmem.memory import contradictions, load, relations
 from gitmem.signals import threads
 from gitmem.signals.agreement import FoldedThread
@@ -130,11 +129,11 @@ def find_contradictions(at: Store) -> None:
 
 def fold_unread(at: Store) -> None:
     for reader, session in ((ME.identity, ME.session), ("sess-zzzz", "sess-zzzz"), ("nobody:a:b", None)):
-        mailbox_view.unread_ids(at.db(), reader, session, None, NOW)
+        mailbox.unread_ids(at.db(), reader, session, None, NOW)
 
 
 def fold_interrupts(at: Store) -> None:
-    mailbox_view.unread_ids(at.db(), ME.identity, ME.session, None, NOW, directed=True)
+    mailbox.unread_ids(at.db(), ME.identity, ME.session, None, NOW, directed=True)
 
 
 def fold_marks(at: Store) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from gitmem import records
+from gitmem.agents import lifecycle
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import UsageError
 from gitmem.log.entry import CommitMessage
-from gitmem.sessions import lifecycle
 from gitmem.signals import send
 from gitmem.store import Store
 from tests.sandbox import DAY, MINUTE, Clock, acting, carry, new_repo, open_store

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gitmem import records
-from gitmem.agents import caller
+from gitmem.agents import caller, lifecycle
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import UsageError
 from gitmem.importers.lumenflow import import_files as room
@@ -21,7 +21,6 @@ from gitmem.importers.lumenflow import read_files
 from gitmem.importers.lumenflow.import_result import SHOWN, Imported
 from gitmem.log.entry import CommitMessage
 from gitmem.memory import decay, edit, load, ready, superseded
-from gitmem.sessions import lifecycle
 from gitmem.signals import history, inbox, receipt_list, send, threads
 from gitmem.signals.signal_options import SignalOptions
 from gitmem.store import Store

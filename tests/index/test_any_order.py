@@ -8,11 +8,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gitmem import records, views
+from gitmem.agents import mailbox
 from gitmem.digests import Mac
 from gitmem.doctor.checks import index_content
 from gitmem.index import compare, index_file, insert
 from gitmem.index.index_file import Index
-from gitmem.mailbox import mailbox_view
 from gitmem.trust.clone_key import CloneKey
 from tests import hostile_logs
 from tests.hostile_logs import FAMILIES, Victim
@@ -77,7 +77,7 @@ def test_any_order_gives_the_same_rows(families: list[str], cuts: list[int], see
     assert anew.skipped() == 0
     for reader, session in ((ME.identity, ME.session), ("a:b:two", None)):
         answers = [
-            (sorted(mailbox_view.unread_ids(index.db, reader, session, None, NOW)), sorted(mailbox_view.all_ids(index.db, reader, session, None)))
+            (sorted(mailbox.unread_ids(index.db, reader, session, None, NOW)), sorted(mailbox.all_ids(index.db, reader, session, None)))
             for index in (anew, other)
         ]  # fmt: skip
         assert answers[0] == answers[1]

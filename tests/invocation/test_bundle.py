@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gitmem.agents import lifecycle
 from gitmem.errors import SecretError, UsageError
 from gitmem.invocation import bundle, bundle_encoding, received
 from gitmem.invocation.bundle_content import STAGES, Bundle
 from gitmem.memory import edit, relations
-from gitmem.sessions import lifecycle
 from gitmem.signals import send
 
 from ..memory.desk import Desk, raw

@@ -10,13 +10,11 @@ from typing import Any
 
 import pytest
 
-from gitmem.agents import heartbeats
+from gitmem.agents import delivery, heartbeats, lifecycle
 from gitmem.agents.caller import Caller, CallerClaims
+from gitmem.agents.delivery import WaitingSession
 from gitmem.errors import StoreError
-from gitmem.mailbox import delivery_lock, session_queue
-from gitmem.mailbox.waiting_sessions import WaitingSession
 from gitmem.open_store import DOMAIN
-from gitmem.sessions import lifecycle
 from gitmem.signals import inbox, message_frame
 from gitmem.signals import send as signals
 from gitmem.signals.inbox_answer import InboxResult
@@ -62,7 +60,7 @@ class Desk:
     def drain(self, of: Caller | None = None, **options: object) -> list[str]:
         """What a hook would show, and does."""
         reader = of or self.curie
-        with delivery_lock.delivery_lock(self.store, reader.reader) as mine:
+        with delivery.delivery_lock(self.store, reader.reader) as mine:
             if not mine:
                 return []
             reading = self.read(reader, again=False, **options)
@@ -70,7 +68,7 @@ class Desk:
         return ids(reading)
 
     def events(self, of: Caller | None = None) -> set[str]:
-        return session_queue.events(str(self.state), str((of or self.curie).session_id))
+        return delivery.queued_ids(str(self.state), str((of or self.curie).session_id))
 
     def flags(self) -> set[str]:
         folder = self.state / "flags"
@@ -98,20 +96,20 @@ class TestTurn:
 
     def test_two_do_not_have_it_at_once(self, desk: Desk) -> None:
         """The second one is told at once; another reader is not concerned; afterwards it is free."""
-        with delivery_lock.delivery_lock(desk.store, "a:b:c") as mine:
+        with delivery.delivery_lock(desk.store, "a:b:c") as mine:
             assert mine
-            with delivery_lock.delivery_lock(desk.again(), "a:b:c") as second:
+            with delivery.delivery_lock(desk.again(), "a:b:c") as second:
                 assert not second
-            with delivery_lock.delivery_lock(desk.again(), "a:b:d") as other:
+            with delivery.delivery_lock(desk.again(), "a:b:d") as other:
                 assert other
-        with delivery_lock.delivery_lock(desk.again(), "a:b:c") as free:
+        with delivery.delivery_lock(desk.again(), "a:b:c") as free:
             assert free
 
     def test_who_was_asked_waits_a_while(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
         """It ends as soon as the other's turn does, and else with the time that was given."""
         slept: list[float] = []
         with ExitStack() as turn:
-            assert turn.enter_context(delivery_lock.delivery_lock(desk.store, "a:b:c"))
+            assert turn.enter_context(delivery.delivery_lock(desk.store, "a:b:c"))
 
             def sleep(seconds: float) -> None:
                 slept.append(seconds)
@@ -119,16 +117,16 @@ class TestTurn:
                     turn.close()
 
             monkeypatch.setattr(time, "sleep", sleep)
-            with delivery_lock.delivery_lock(desk.again(), "a:b:c", wait_seconds=60) as mine:
+            with delivery.delivery_lock(desk.again(), "a:b:c", wait_seconds=60) as mine:
                 assert mine and len(slept) == 2
-                with delivery_lock.delivery_lock(desk.again(), "a:b:c", wait_seconds=0.001) as late:
+                with delivery.delivery_lock(desk.again(), "a:b:c", wait_seconds=0.001) as late:
                     assert not late
 
     def test_who_marks_nothing_takes_none(self, desk: Desk) -> None:
         """A peek disturbs nobody, and nobody disturbs it."""
         with (
-            delivery_lock.delivery_lock(desk.store, "a:b:c"),
-            delivery_lock.delivery_lock(desk.again(), "a:b:c", wait_seconds=None) as mine,
+            delivery.delivery_lock(desk.store, "a:b:c"),
+            delivery.delivery_lock(desk.again(), "a:b:c", wait_seconds=None) as mine,
         ):
             assert mine
 
@@ -137,25 +135,25 @@ class TestTurn:
         shutil.rmtree(desk.state / "deliver", ignore_errors=True)
         (desk.state / "deliver").write_text("A file where the folder should be.\n")
         with (
-            delivery_lock.delivery_lock(desk.store, "a:b:c") as mine,
-            delivery_lock.delivery_lock(desk.again(), "a:b:c") as second,
+            delivery.delivery_lock(desk.store, "a:b:c") as mine,
+            delivery.delivery_lock(desk.again(), "a:b:c") as second,
         ):
             assert mine and second
 
     def test_an_error_inside_ends_it(self, desk: Desk) -> None:
         """The next one is not kept waiting by what went wrong."""
-        with pytest.raises(ValueError, match="oh"), delivery_lock.delivery_lock(desk.store, "a:b:c"):
+        with pytest.raises(ValueError, match="oh"), delivery.delivery_lock(desk.store, "a:b:c"):
             raise ValueError("oh")
-        with delivery_lock.delivery_lock(desk.again(), "a:b:c") as mine:
+        with delivery.delivery_lock(desk.again(), "a:b:c") as mine:
             assert mine
 
     def test_an_error_on_the_way_in_ends_it_too(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
         """A watch goes on after it: with its own lock left behind it would shut out itself and every hook for good."""
         with monkeypatch.context() as patch:
             patch.setattr(desk.store, "db", lambda: 1 / 0)
-            with pytest.raises(ZeroDivisionError), delivery_lock.delivery_lock(desk.store, "a:b:c"):
+            with pytest.raises(ZeroDivisionError), delivery.delivery_lock(desk.store, "a:b:c"):
                 pass
-        with delivery_lock.delivery_lock(desk.again(), "a:b:c") as mine:
+        with delivery.delivery_lock(desk.again(), "a:b:c") as mine:
             assert mine
 
 
@@ -185,7 +183,7 @@ class TestAfterwards:
     def test_what_arrives_while_the_rest_is_removed_keeps_its_flag(self, desk: Desk) -> None:
         """Flags go before the queue is listed: else that of a signal queued in between would go, and no hook would show it."""
         desk.send("one")
-        (session,) = session_queue.of_reader(desk.store, desk.curie.reader, desk.curie.session_id)
+        (session,) = delivery.queues_of(desk.store, desk.curie.reader, desk.curie.session_id)
         flags, late = desk.flags(), []
         assert flags
 
@@ -200,7 +198,7 @@ class TestAfterwards:
                 return set()
 
         session.__class__ = Arriving
-        delivery_lock._clean_queue(desk.store, session)
+        delivery._clean_queue(desk.store, session)
         assert (desk.events(), desk.flags()) == ({"sig-late00000000"}, flags)
 
     def test_what_is_left_says_whether_it_may_interrupt(self, desk: Desk) -> None:
@@ -248,7 +246,7 @@ class TestAfterwards:
         raw = Caller("../kept", "../kept <x@gitmem>", "raw")
         raw.session_id, raw.raw = "../kept", True
         inbox.mark(desk.store, inbox.read(desk.store, raw))
-        session_queue.remove(str(desk.state), "../kept", ["x"])
+        delivery.remove_queue(str(desk.state), "../kept", ["x"])
         assert (kept / "file").exists()
 
 
@@ -276,7 +274,7 @@ class TestSetAside:
         later = desk.send("later")
         assert desk.drain() == [later]
         assert desk.receipts() == sorted([(IDENTITY, later), (IDENTITY, signal)])
-        assert session_queue.shown(str(desk.state), str(desk.curie.session_id)) == set()
+        assert delivery.shown_ids(str(desk.state), str(desk.curie.session_id)) == set()
 
     def test_the_queue_that_is_made_again_leaves_it_aside(
         self, desk: Desk, monkeypatch: pytest.MonkeyPatch
@@ -302,7 +300,7 @@ class TestSetAside:
         inbox.mark(desk.store, desk.read())
         assert desk.drain() == []
         assert desk.receipts() == [(IDENTITY, signal)]
-        assert session_queue.shown(str(desk.state), str(desk.curie.session_id)) == set()
+        assert delivery.shown_ids(str(desk.state), str(desk.curie.session_id)) == set()
 
 
 class TestResumed:

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitmem import records, views
+from gitmem.agents import broadcasts, mailbox
 from gitmem.index import index_file, insert
 from gitmem.index.index_file import Index
 from gitmem.log.lines import digest
-from gitmem.mailbox import broadcasts, content, mailbox_view
 from gitmem.records import ids
 
 DAY = broadcasts.BACKLOG_MICROS
@@ -54,7 +54,7 @@ def index_of(*batches: list[bytes]) -> Index:
 
 
 def unread(db: sqlite3.Connection, reader: str, now: int = START) -> set[str]:
-    return {id for _, id in mailbox_view.unread_ids(db, reader, None, None, now)}
+    return {id for _, id in mailbox.unread_ids(db, reader, None, None, now)}
 
 
 def plainly_unread(lines: list[bytes], reader: str, now: int) -> set[str]:
@@ -86,7 +86,7 @@ def plain_news(lines: list[bytes], reader: str, now: int) -> set[bytes]:
     first = next((record for record in found.values()
                   if reader in (record.get("sender_identity"), record.get("reader_identity"))), None)  # fmt: skip
     if first is None:
-        since = mailbox_view.broadcasts.format_at(now - DAY)
+        since = mailbox.broadcasts.format_at(now - DAY)
         return {line for line, record in said.items() if record["at"] >= since} | set(sorted(said)[-50:])
     reached: set[str] = set()
     todo = list((first.get("seen") or [])[:16])
@@ -300,7 +300,7 @@ def test_many_lines_of_one_id_cost_no_square() -> None:
             return 0
 
         db.set_progress_handler(step, 10)
-        found = mailbox_view.unread_ids(db, READERS[0], None, None, START, directed=True)
+        found = mailbox.unread_ids(db, READERS[0], None, None, START, directed=True)
         db.set_progress_handler(None, 0)
         assert found == [(READERS[0], "sig-0001")]
         return done
@@ -310,7 +310,7 @@ def test_many_lines_of_one_id_cost_no_square() -> None:
 
 def test_receipts_that_are_indexed_before_their_broadcasts_leave_no_reader_behind() -> None:
     """A large log comes in portions, receipts first: else each look would read all broadcasts again."""
-    lines = [signal(number, number, "a:b:else", []) for number in range(mailbox_view.ADVANCE_ROWS)]
+    lines = [signal(number, number, "a:b:else", []) for number in range(mailbox.ADVANCE_ROWS)]
     receipts = [receipt(line, 1_000, READERS[0]) for line in lines]
     index = index_of(receipts, lines)
 
@@ -323,8 +323,8 @@ def test_receipts_that_are_indexed_before_their_broadcasts_leave_no_reader_behin
 
 def test_readers_of_other_clones_keep_no_cursor_of_this_clone_from_moving() -> None:
     """Whoever may push can write receipts with the latest times, as many as are moved at once."""
-    most = mailbox_view.ADVANCED_ROWS // (2 * mailbox_view.ADVANCE_ROWS)
-    lines = [signal(number, number, "a:b:else", []) for number in range(mailbox_view.ADVANCE_ROWS)]
+    most = mailbox.ADVANCED_ROWS // (2 * mailbox.ADVANCE_ROWS)
+    lines = [signal(number, number, "a:b:else", []) for number in range(mailbox.ADVANCE_ROWS)]
     index = index_of()
     index.db.execute("INSERT INTO own VALUES (?)", (READERS[0],))
     peers = [f"z:b:{number}" for number in range(most + 9)]
@@ -340,12 +340,12 @@ def test_readers_of_other_clones_keep_no_cursor_of_this_clone_from_moving() -> N
 def test_an_index_with_other_contents_is_not_used() -> None:
     """Stored contents depend on the keyed fields, which are part of the view's version, and on this computation.
 
-    If the second assertion fails, raise the number in the version of `mailbox_view.VIEW`: otherwise an old index
+    If the second assertion fails, raise the number in the version of `mailbox.VIEW`: otherwise an old index
     compares contents of two kinds.
     """
-    assert content.KEYED_FIELDS in mailbox_view.VIEW.version  # type: ignore[operator]
+    assert mailbox.KEYED_FIELDS in mailbox.VIEW.version  # type: ignore[operator]
     key = {"idempotency_key": "deploy-1", "signal_id": ids.keyed_id("sig", "a:b:one", "deploy-1")}
     record = records.read_kind("signal", signal(1, 0, "a:b:one", ["a:b:two"], **key))
     assert record is not None
-    assert content.is_keyed(record)
-    assert content.content_of(record, b"").hex()[:16] == "3f8ae7bd0371b706"
+    assert mailbox.is_keyed(record)
+    assert mailbox.content_of(record, b"").hex()[:16] == "3f8ae7bd0371b706"

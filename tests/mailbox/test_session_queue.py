@@ -9,16 +9,14 @@ import pytest
 
 from gitmem import atomic_write
 from gitmem.agents import caller as callers
-from gitmem.agents import heartbeats, presence
+from gitmem.agents import delivery, heartbeats, lifecycle, mailbox, presence
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.clients import hook_paths
 from gitmem.errors import UsageError
 from gitmem.log.entry import CommitMessage
 from gitmem.log.lines import format_at
-from gitmem.mailbox import mailbox_view, session_queue
 from gitmem.open_store import DOMAIN
 from gitmem.records.record_types import SignalFields
-from gitmem.sessions import lifecycle
 from gitmem.signals import inbox
 from gitmem.signals import send as signals
 from gitmem.store import Store
@@ -58,7 +56,7 @@ class Desk:
 
     def events(self, of: Caller) -> set[str]:
         assert of.session_id
-        return session_queue.events(str(self.state), of.session_id)
+        return delivery.queued_ids(str(self.state), of.session_id)
 
     def flags(self) -> dict[str, bool]:
         """Each flag, and whether it says that something may interrupt."""
@@ -80,7 +78,7 @@ def test_a_signal_waits_as_its_line_and_both_names_have_a_flag(desk: Desk) -> No
     """The event file is the line, byte for byte; the flag says that it may interrupt; its writer gets nothing."""
     assert desk.flags() == {}
     signal = desk.send(to=["Curie"])
-    path = Path(session_queue.folder(str(desk.state), str(desk.curie.session_id))) / signal
+    path = Path(delivery.queue_folder(str(desk.state), str(desk.curie.session_id))) / signal
     (body,) = desk.store.db().execute("SELECT body FROM line WHERE kind = 'signal'").fetchone()
 
     assert path.read_bytes() == body.encode()
@@ -164,7 +162,7 @@ def test_a_name_that_is_none_for_a_file_gets_no_flag(desk: Desk, client_session:
     bohr = desk.start("Bohr", CallerClaims(client_session=("CODEX_THREAD_ID", client_session)))
     desk.send(to=["Bohr"])
     assert set(desk.flags()) == {bohr.session_id}
-    session_queue.remove(str(desk.state), client_session, heartbeats.flag_names(client_session, None))
+    delivery.remove_queue(str(desk.state), client_session, heartbeats.flag_names(client_session, None))
     lifecycle.end(desk.store, bohr)
     assert desk.flags() == {}
 
@@ -177,7 +175,7 @@ def test_the_end_of_a_session_takes_its_queue_away(desk: Desk) -> None:
     broadcast = signals.send(desk.store, desk.curie, "all", broadcast=True).signal["signal_id"]
     lifecycle.end(desk.store, desk.curie)
 
-    assert not Path(session_queue.folder(str(desk.state), str(desk.curie.session_id))).exists()
+    assert not Path(delivery.queue_folder(str(desk.state), str(desk.curie.session_id))).exists()
     assert set(desk.flags()) == names_of(desk.planck)
     assert os.listdir(desk.state / "beats") == []
     assert desk.events(desk.planck) == {broadcast}
@@ -199,7 +197,7 @@ def test_a_session_begins_with_what_is_unread(desk: Desk) -> None:
 def test_a_second_start_under_the_same_harness_makes_the_queue_again(desk: Desk) -> None:
     """Whatever became of it: a start is when hooks begin to look."""
     signal = desk.send(to=["Curie"])
-    (Path(session_queue.folder(str(desk.state), str(desk.curie.session_id))) / signal).unlink()
+    (Path(delivery.queue_folder(str(desk.state), str(desk.curie.session_id))) / signal).unlink()
     for name in names_of(desk.curie, HARNESS):
         (desk.state / "flags" / name).unlink()
     desk.start("Curie", CallerClaims(client_session=("CLAUDE_CODE_SESSION_ID", HARNESS)))
@@ -232,7 +230,7 @@ def test_a_start_that_is_killed_at_any_step_leaves_no_session_without_its_flags(
         end = faults.child(start, faults.SystemCall(step, ("replace", "link", "unlink", "utime"), kills=True))
         store = desk.again()
         store.caught_up()
-        assert session_queue.missing_flags(store) == {}, f"killed at step {step}"
+        assert delivery.missing_flags(store) == {}, f"killed at step {step}"
         store.close()
         if not end.died:
             break
@@ -301,7 +299,7 @@ def test_what_sessions_left_goes_with_the_next_start(desk: Desk, repo: Path, tmp
         path.write_bytes(content)  # as a process leaves them that is killed at its end
     desk.start("Hertz")
     assert set(desk.flags()) == kept
-    assert not Path(session_queue.folder(str(desk.state), str(bohr.session_id))).exists()
+    assert not Path(delivery.queue_folder(str(desk.state), str(bohr.session_id))).exists()
     said = desk.state / heartbeats.PROMPTS / "harness-of-one-that-died"
     said.parent.mkdir()
     said.touch()
@@ -365,7 +363,7 @@ def test_what_is_nobodys_here_costs_a_look_and_seldom_a_write(desk: Desk) -> Non
     (before,) = desk.store.db().execute(mark).fetchone()
     desk.send(to=["human:person@example.org"], allow_unseen=True)
     assert desk.store.db().execute(mark).fetchone() == (before,)
-    for _ in range(session_queue.LAG_MAX + 1):
+    for _ in range(delivery.LAG_MAX + 1):
         desk.send(to=["human:person@example.org"], allow_unseen=True)
     (after,) = desk.store.db().execute(mark).fetchone()
     assert int(after) > int(before)
@@ -393,7 +391,7 @@ def test_only_what_is_new_is_asked_for(desk: Desk) -> None:
     (line,) = db.execute("SELECT max(line) FROM signal").fetchone()
     second, fourth = desk.send(to=["Curie"]), desk.send(broadcast=True)
     for after, expected in ((0, {first, second, third, fourth}), (line, {second, fourth})):
-        found = mailbox_view.unread_ids(db, IDENTITY, desk.curie.session_id, None, desk.clock(), after=after)
+        found = mailbox.unread_ids(db, IDENTITY, desk.curie.session_id, None, desk.clock(), after=after)
         assert {signal for _, signal in found} == expected
 
 
@@ -498,7 +496,7 @@ class TestPointers:
 def test_a_line_says_when_in_the_form_that_it_is_read_in(desk: Desk) -> None:
     """The event is the line: its time is there to be read without an index."""
     signal = desk.send(to=["Curie"])
-    content = (Path(session_queue.folder(str(desk.state), str(desk.curie.session_id))) / signal).read_bytes()
+    content = (Path(delivery.queue_folder(str(desk.state), str(desk.curie.session_id))) / signal).read_bytes()
     assert content.startswith(b'{"at":"' + format_at(desk.clock.value)[:10].encode())
     assert callers.find(desk.store, CallerClaims(session=desk.curie.session_id)) is not None
 
@@ -517,7 +515,7 @@ def test_a_signal_that_waits_for_its_commit_has_its_flag(desk: Desk) -> None:
 
 def test_the_files_of_a_session_are_bounded_and_what_had_no_room_is_not_forgotten(desk: Desk) -> None:
     """A flood makes no flood of files; each look makes room, and the flag stays until all is read."""
-    most = session_queue.EVENTS_MAX
+    most = delivery.EVENTS_MAX
     flood = []
     for number in range(2 * most + 10):
         fields: SignalFields = {

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gitmem import records, views
+from gitmem.agents import lifecycle
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.index import index_file, insert
 from gitmem.log.entry import CommitMessage
@@ -16,7 +17,6 @@ from gitmem.log.local_log import Appended
 from gitmem.memory import edit, load
 from gitmem.memory.versioned_node import VersionedNode
 from gitmem.repo import Repo
-from gitmem.sessions import lifecycle
 from gitmem.store import Store
 
 from ..sandbox import START, Clock, acting, open_store

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import gitmem
+from gitmem.agents import lifecycle
 from gitmem.agents.caller import CallerClaims
 from gitmem.errors import GateError, UsageError
 from gitmem.memory import automatic_checkpoints, checkpoint_gate, checkpoints
-from gitmem.sessions import lifecycle
 from gitmem.store import Store
 
 from ..conftest import Git

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from gitmem import records
+from gitmem.agents import lifecycle
+from gitmem.agents.delivery import delivery_lock
 from gitmem.errors import UsageError
 from gitmem.git.run import GitTimeoutError
-from gitmem.mailbox.delivery_lock import delivery_lock
 from gitmem.memory import automatic_checkpoints, edit, recover, session_checkpoints
 from gitmem.memory.checkpoints import checkpoint
 from gitmem.records import SecretError
-from gitmem.sessions import lifecycle
 
 from ..conftest import Git
 from ..git_on_path import GitOnPath

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from gitmem.agents import lifecycle
 from gitmem.errors import UsageError
 from gitmem.memory import cleanup, listing, load
-from gitmem.sessions import lifecycle
 
 from ..sandbox import DAY, HOUR, Clock, bodies, carry, new_repo
 from .desk import Desk, raw

@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gitmem import records
+from gitmem.agents import lifecycle
 from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
 from gitmem.memory import (
@@ -27,7 +28,6 @@ from gitmem.memory import (
     sources,
 )
 from gitmem.memory.context import Context
-from gitmem.sessions import lifecycle
 from gitmem.signals import inbox, send
 from tests.profiles import up_to
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gitmem.agents import lifecycle
 from gitmem.agents.caller import CallerClaims
 from gitmem.doctor import doctor
 from gitmem.errors import StoreError, UsageError
@@ -15,7 +16,6 @@ from gitmem.log import wal_record
 from gitmem.log.entry import CommitMessage, LogEntry
 from gitmem.log.wal import WriteAheadLog
 from gitmem.memory import archive, delete, edit, export, listing, private_store, relations, search, show_node
-from gitmem.sessions import lifecycle
 
 from ..sandbox import DAY, acting, bodies, carry, new_repo, open_store
 from .desk import Desk

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gitmem.agents import lifecycle
 from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
 from gitmem.memory import edit, recover, relations, session_checkpoints
 from gitmem.memory.recover import Recovered
-from gitmem.sessions import lifecycle
 from gitmem.signals import send
 from tests.profiles import up_to
 

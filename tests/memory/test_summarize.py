@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gitmem.agents import lifecycle
 from gitmem.agents.caller import Caller, CallerClaims, find
 from gitmem.errors import UsageError
 from gitmem.memory import cleanup, context, edit, load, ready, relations, summarize
 from gitmem.memory.versioned_node import VersionedNode
-from gitmem.sessions import lifecycle
 from gitmem.store import Store
 from tests.profiles import up_to
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from gitmem.agents import lifecycle
 from gitmem.agents.caller import Caller, CallerClaims, find
 from gitmem.errors import UsageError
 from gitmem.memory import edit, load, promote, relations, summarize, superseded, triage
-from gitmem.sessions import lifecycle
 from gitmem.store import Store
 
 from ..sandbox import MINUTE, Clock, acting, bodies, carry, new_repo, open_store

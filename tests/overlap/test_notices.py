@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from gitmem.agents import lifecycle
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.history import overlap
-from gitmem.sessions import lifecycle
 from gitmem.signals import inbox, threads
 from gitmem.store import Store
 

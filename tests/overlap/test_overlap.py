@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import gitmem
+from gitmem.agents import lifecycle
 from gitmem.agents.caller import CallerClaims
 from gitmem.claims import branches
 from gitmem.errors import UsageError
 from gitmem.history import overlap
-from gitmem.sessions import lifecycle
 from gitmem.store import Store
 
 from ..conftest import Git

@@ -10,6 +10,7 @@ from pathlib import Path
 import gitmem
 from benchmarks import workbench
 from gitmem import records
+from gitmem.agents import roster
 from gitmem.api import Log
 from gitmem.errors import UsageError
 from gitmem.memory import decay, load
@@ -18,7 +19,6 @@ from gitmem.page.contract import PageData
 from gitmem.page.lanes import Lanes
 from gitmem.page.signal_marks import SignalMarks
 from gitmem.page.texts import TextBudget
-from gitmem.sessions import roster
 from gitmem.signals import threads
 from gitmem.signals.many_threads import ManyThreads, Selection
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from gitmem import records
-from gitmem.roles import mismatch, roles_file, scope
+from gitmem.agents import descriptors, vocabulary
 
 
 def test_a_descriptor_and_a_scope_have_the_fields_of_the_contract() -> None:
@@ -18,14 +18,14 @@ def test_a_descriptor_and_a_scope_have_the_fields_of_the_contract() -> None:
     assert set(role["properties"]) - set(role["required"]) == {"role_alias"}
     assert owned["required"] == ["responsibility_kinds"]
     assert set(owned["properties"]) - set(owned["required"]) == {"initiative_id", "wu_ids", "lane", "paths"}
-    assert set(scope.KEYS.values()) == set(owned["properties"])
+    assert set(descriptors.KEYS.values()) == set(owned["properties"])
 
 
 def test_the_schemas_have_no_vocabulary() -> None:
     """R1: a pack has it."""
     text = json.dumps([records.schema(name) for name in records.OBJECTS])
 
-    assert not any(f'"{word}"' in text for word in roles_file.builtin().lifecycle_roles)
+    assert not any(f'"{word}"' in text for word in vocabulary.builtin().lifecycle_roles)
     with pytest.raises(records.RecordError):
         records.schema("role")
 
@@ -37,8 +37,11 @@ def test_r8_a_role_id_is_rendered_and_never_stored() -> None:
     asked = {"lifecycle_role": "implementer", "specialty_profile": "test", "role_id": "reviewer/docs"}
     actual = {"lifecycle_role": "reviewer", "specialty_profile": "docs", "role_id": "reviewer/docs"}
 
-    assert (mismatch.role_text(asked), mismatch.role_text(actual)) == ("implementer/test", "reviewer/docs")
-    assert mismatch.compare(asked, actual).role_mismatch is True
+    assert (descriptors.role_text(asked), descriptors.role_text(actual)) == (
+        "implementer/test",
+        "reviewer/docs",
+    )
+    assert descriptors.compare(asked, actual).role_mismatch is True
 
 
 @pytest.mark.parametrize("kind", ["signal", "task"])

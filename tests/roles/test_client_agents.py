@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.roles import client_agents
-from gitmem.roles.client_agents import ClientAgent
+from gitmem.agents import role_list
+from gitmem.agents.role_list import ClientAgent
 
 MARKDOWN = """---
 name: test-engineer
@@ -40,7 +40,7 @@ def put(top: Path, path: str, content: str | bytes) -> None:
 
 
 def only(top: Path) -> ClientAgent:
-    found, problems = client_agents.read(str(top))
+    found, problems = role_list.read_client_agents(str(top))
     assert problems == []
     (agent,) = found
     return agent
@@ -99,7 +99,7 @@ def test_an_odd_head_gives_what_can_be_read(
 def test_a_file_without_a_whole_head_has_the_name_of_the_file(tmp_path: Path, content: str) -> None:
     """At worst it is reported."""
     put(tmp_path, ".gemini/agents/plain.md", content)
-    found, problems = client_agents.read(str(tmp_path))
+    found, problems = role_list.read_client_agents(str(tmp_path))
 
     assert [each.name for each in found] == ([] if problems else ["plain"])
     assert [each.reason for each in problems] in ([], ["the head that begins with --- has no end"])
@@ -110,10 +110,10 @@ def test_files_that_cannot_be_read_are_reported_and_the_others_are_read(tmp_path
     put(tmp_path, ".claude/agents/ok.md", MARKDOWN)
     put(tmp_path, ".claude/agents/binary.md", b"---\n\0\n---")
     put(tmp_path, ".claude/agents/latin.md", b"---\nname: \xe9\n---")
-    put(tmp_path, ".claude/agents/large.md", b"x" * (client_agents.FILE_BYTES_MAX + 1))
+    put(tmp_path, ".claude/agents/large.md", b"x" * (role_list.FILE_BYTES_MAX + 1))
     put(tmp_path, ".codex/agents/bad.toml", 'name = "a"\nname = "b"\n')
     put(tmp_path, ".codex/agents/odd.toml", "name = 7\nmodel = ['x']\ntools = {a = 1}\n")
-    found, problems = client_agents.read(str(tmp_path))
+    found, problems = role_list.read_client_agents(str(tmp_path))
 
     assert [(each.name, each.model) for each in found] == [("test-engineer", "opus"), ("odd", None)]
     assert {each.path.rpartition("/")[2]: each.line for each in problems} == {
@@ -136,7 +136,7 @@ def test_links_out_of_the_work_tree_are_not_followed(tmp_path: Path) -> None:
     (agents / "inner.md").symlink_to(top / "shared" / "agent.md")
     (top / ".gemini").mkdir()
     (top / ".gemini" / "agents").symlink_to(outside)
-    found, problems = client_agents.read(str(top))
+    found, problems = role_list.read_client_agents(str(top))
 
     assert [each.name for each in found] == ["shared"]
     assert sorted((each.path, each.reason) for each in problems) == [
@@ -148,15 +148,15 @@ def test_links_out_of_the_work_tree_are_not_followed(tmp_path: Path) -> None:
 
 def test_many_files_deep_folders_and_time_have_limits(tmp_path: Path) -> None:
     """The rest is reported as not read."""
-    for number in range(client_agents.FILES_MAX + 5):
+    for number in range(role_list.FILES_MAX + 5):
         put(tmp_path, f".claude/agents/a{number}.md", "")
     put(tmp_path, ".claude/agents/1/2/3/4/deep.md", "")
     put(tmp_path, ".claude/agents/1/2/3/4/5/deeper.md", "")
-    found, problems = client_agents.read(str(tmp_path))
+    found, problems = role_list.read_client_agents(str(tmp_path))
     ticks = iter(range(10**6))
-    slow, late = client_agents.read(str(tmp_path), clock=lambda: float(next(ticks)))
+    slow, late = role_list.read_client_agents(str(tmp_path), clock=lambda: float(next(ticks)))
 
-    assert len(found) == client_agents.FILES_MAX
+    assert len(found) == role_list.FILES_MAX
     assert [each.reason for each in problems] == ["there are more than 200 agent files; the rest is not read"]
     assert "deep" in {each.name for each in found} and "deeper" not in {each.name for each in found}
     assert slow == [] and [each.reason for each in late] == ["reading takes too long; the rest is not read"]
@@ -166,8 +166,8 @@ def test_many_files_deep_folders_and_time_have_limits(tmp_path: Path) -> None:
                                   "a: |\n" + "\n" * 60_000, "\n".join(f"k{n}: v" for n in range(7_000))])  # fmt: skip
 def test_a_hostile_head_takes_no_time(tmp_path: Path, head: str) -> None:
     """In the size of the file it is linear."""
-    put(tmp_path, ".claude/agents/a.md", f"---\n{head}\n---\n"[: client_agents.FILE_BYTES_MAX])
+    put(tmp_path, ".claude/agents/a.md", f"---\n{head}\n---\n"[: role_list.FILE_BYTES_MAX])
     began = time.process_time()
-    client_agents.read(str(tmp_path))
+    role_list.read_client_agents(str(tmp_path))
 
     assert time.process_time() - began < 1

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.roles import lookup, pack, roles_file
+from gitmem.agents import vocabulary
 
 LIFECYCLE_ROLES = ["orchestrator", "implementer", "reviewer", "finisher", "recovery"]
 SPECIALTY_PROFILES = ["general", "delivery", "docs", "test", "triage", "compliance"]
@@ -22,14 +22,14 @@ def write(top: Path, text: str) -> None:
     (folder / "roles.toml").write_text(text)
 
 
-def read(top: Path, text: str) -> roles_file.Roles:
+def read(top: Path, text: str) -> vocabulary.Roles:
     write(top, text)
-    return roles_file.read(str(top))
+    return vocabulary.read(str(top))
 
 
 def test_the_builtin_pack_has_the_vocabulary_of_the_contract(tmp_path: Path) -> None:
     """R2, R3, R4: it counts where a repository has no file, and in a bare repository."""
-    for found in (roles_file.read(str(tmp_path)), roles_file.read(None)):
+    for found in (vocabulary.read(str(tmp_path)), vocabulary.read(None)):
         assert found.pack.name == "software-delivery"
         assert list(found.pack.lifecycle_roles) == LIFECYCLE_ROLES
         assert list(found.pack.specialty_profiles) == SPECIALTY_PROFILES
@@ -39,7 +39,7 @@ def test_the_builtin_pack_has_the_vocabulary_of_the_contract(tmp_path: Path) -> 
 
 def test_each_lifecycle_role_has_responsibilities_of_its_own() -> None:
     """M10: a scope that states none has those of the role."""
-    roles = roles_file.builtin().lifecycle_roles
+    roles = vocabulary.builtin().lifecycle_roles
 
     assert all(roles.values())
     assert set().union(*roles.values()) <= set(RESPONSIBILITY_KINDS)
@@ -57,12 +57,12 @@ def test_a_file_adds_to_the_builtin_pack_without_a_change_of_code(tmp_path: Path
     assert (found.problems, found.pack.name) == ([], "shop")
     assert found.pack.lifecycle_roles["auditor"] == ("audit", "verify")
     assert [*found.pack.lifecycle_roles][:5] == LIFECYCLE_ROLES
-    alias = lookup.resolve(found, "Tax_Auditor")
+    alias = vocabulary.resolve(found, "Tax_Auditor")
     assert alias.as_json() == {
         "lifecycle_role": "auditor", "specialty_profile": "tax", "role_alias": "tax-auditor",
         "capabilities": ["read ledgers"], "resolved_by": "alias",
     }  # fmt: skip
-    assert lookup.resolve(found, "code-reviewer").role_id == "reviewer/general"
+    assert vocabulary.resolve(found, "code-reviewer").role_id == "reviewer/general"
 
 
 def test_a_file_may_replace_the_builtin_pack(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_a_file_may_replace_the_builtin_pack(tmp_path: Path) -> None:
     assert found.problems == []
     assert list(found.pack.lifecycle_roles) == ["author", "editor"]
     assert not found.pack.aliases
-    assert lookup.resolve(found, "editor").role_id == "editor/any"
+    assert vocabulary.resolve(found, "editor").role_id == "editor/any"
 
 
 @pytest.mark.parametrize(
@@ -108,8 +108,8 @@ def test_a_wrong_entry_is_named_with_its_line_and_everything_else_counts(
     assert (problem.path, problem.line) == (".gitmem/roles.toml", line)
     assert words in problem.reason
     assert found.warning is not None and f".gitmem/roles.toml:{line}: " in found.warning
-    assert lookup.resolve(found, "ours").role_id == "implementer/general"
-    assert lookup.resolve(found, "code-reviewer").role_id == "reviewer/general"
+    assert vocabulary.resolve(found, "ours").role_id == "implementer/general"
+    assert vocabulary.resolve(found, "code-reviewer").role_id == "reviewer/general"
 
 
 @pytest.mark.parametrize("text", ["alias = [\n", "a = 1\na = 2\n", "x = " + "[" * 3_000])
@@ -119,7 +119,7 @@ def test_a_file_that_is_not_toml_leaves_the_builtin_roles(tmp_path: Path, text: 
 
     assert not found.is_whole
     assert found.warning is not None and "Only the built-in roles count" in found.warning
-    assert lookup.resolve(found, "code-reviewer").role_id == "reviewer/general"
+    assert vocabulary.resolve(found, "code-reviewer").role_id == "reviewer/general"
 
 
 def test_a_link_out_of_the_work_tree_is_not_followed(tmp_path: Path) -> None:
@@ -129,11 +129,11 @@ def test_a_link_out_of_the_work_tree_is_not_followed(tmp_path: Path) -> None:
     (outside / "roles.toml").write_text('[alias]\nsecret = "implementer"\n')
     (top / ".gitmem").mkdir(parents=True)
     (top / ".gitmem" / "roles.toml").symlink_to(outside / "roles.toml")
-    by_file = roles_file.read(str(top))
+    by_file = vocabulary.read(str(top))
     (top / ".gitmem" / "roles.toml").unlink()
     (top / ".gitmem").rmdir()
     (top / ".gitmem").symlink_to(outside)
-    by_folder = roles_file.read(str(top))
+    by_folder = vocabulary.read(str(top))
 
     for found in (by_file, by_folder):
         assert [each.reason for each in found.problems] == ["it points outside of the worktree"]
@@ -146,14 +146,14 @@ def test_what_is_no_text_of_moderate_size_is_not_read(tmp_path: Path) -> None:
     path.parent.mkdir()
     reasons = []
     os.mkfifo(path)
-    reasons.append(roles_file.read(str(tmp_path)).problems[0].reason)
+    reasons.append(vocabulary.read(str(tmp_path)).problems[0].reason)
     path.unlink()
     path.mkdir()
-    reasons.append(roles_file.read(str(tmp_path)).problems[0].reason)
+    reasons.append(vocabulary.read(str(tmp_path)).problems[0].reason)
     path.rmdir()
-    for content in (b"\0", b"\xff\xfe", b"#" * (roles_file.FILE_BYTES_MAX + 1)):
+    for content in (b"\0", b"\xff\xfe", b"#" * (vocabulary.FILE_BYTES_MAX + 1)):
         path.write_bytes(content)
-        reasons.append(roles_file.read(str(tmp_path)).problems[0].reason)
+        reasons.append(vocabulary.read(str(tmp_path)).problems[0].reason)
 
     assert reasons[0] == "it is not a file"
     assert reasons[2:] == ["it is binary", "it is not UTF-8 (byte 0)", "it is larger than 64 KiB"]
@@ -176,13 +176,13 @@ def test_a_hostile_file_takes_no_time_and_reports_little(tmp_path: Path, text: s
     found = read(tmp_path, text)
 
     assert time.process_time() - began < 3
-    assert len(found.problems) <= pack.PROBLEMS_MAX
-    assert lookup.resolve(found, "code-reviewer").role_id == "reviewer/general"
+    assert len(found.problems) <= vocabulary.PROBLEMS_MAX
+    assert vocabulary.resolve(found, "code-reviewer").role_id == "reviewer/general"
 
 
 def test_the_builtin_file_is_toml_of_the_same_form_as_anybodys(tmp_path: Path) -> None:
     """So that it can be copied as the beginning of a pack of one's own."""
-    text = (Path(roles_file.__file__).parent / roles_file.BUILTIN).read_text()
+    text = (Path(vocabulary.__file__).parent / vocabulary.BUILTIN).read_text()
     found = read(tmp_path, text)
 
     assert found.problems == []

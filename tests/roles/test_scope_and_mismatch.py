@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from gitmem.agents import descriptors, vocabulary
+from gitmem.agents.descriptors import OwnershipScope
 from gitmem.errors import UsageError
-from gitmem.roles import mismatch, roles_file, scope
-from gitmem.roles.scope import OwnershipScope
 
 
 def role(lifecycle: str, specialty: str | None = "general", alias: str | None = None) -> dict[str, object]:
@@ -16,16 +16,16 @@ def role(lifecycle: str, specialty: str | None = "general", alias: str | None = 
 
 
 def of_task(asked: dict[str, object], actual: dict[str, object]) -> dict[str, object]:
-    return mismatch.fields_of({"requested_role": asked}, {"actual_role": actual})
+    return descriptors.fields_of({"requested_role": asked}, {"actual_role": actual})
 
 
 def test_a_reviewer_session_picking_up_implementer_work_is_a_mismatch() -> None:
     """R27: the first example of the contract."""
     asked, actual = role("implementer"), role("reviewer")
-    found = mismatch.compare(asked, actual)
+    found = descriptors.compare(asked, actual)
 
     assert found.role_mismatch is True and found.is_any
-    assert mismatch.sentence("Curie", of_task(asked, actual)) == (
+    assert descriptors.mismatch_sentence("Curie", of_task(asked, actual)) == (
         "Curie was asked as implementer/general and works as reviewer/general"
     )
 
@@ -33,10 +33,10 @@ def test_a_reviewer_session_picking_up_implementer_work_is_a_mismatch() -> None:
 def test_a_recovery_actor_reusing_a_stale_implementer_alias_is_a_mismatch() -> None:
     """R27: the second example. The alias made it an implementer."""
     asked, actual = role("recovery"), role("implementer", "test", "test-engineer")
-    found = mismatch.compare(asked, actual)
+    found = descriptors.compare(asked, actual)
 
     assert found.role_mismatch is True
-    assert mismatch.sentence("Bohr", of_task(asked, actual)) == (
+    assert descriptors.mismatch_sentence("Bohr", of_task(asked, actual)) == (
         "Bohr was asked as recovery/general and works as implementer/test (as test-engineer)"
     )
 
@@ -44,20 +44,22 @@ def test_a_recovery_actor_reusing_a_stale_implementer_alias_is_a_mismatch() -> N
 def test_whoever_took_a_task_over_was_not_asked() -> None:
     """The role is asked for by the task; the agent that it was asked of is named."""
     asked, actual = role("implementer", "delivery"), role("implementer")
-    assert mismatch.sentence("Gauss", of_task(asked, actual), "Curie") == (
+    assert descriptors.mismatch_sentence("Gauss", of_task(asked, actual), "Curie") == (
         "The task asks for implementer/delivery; Gauss, who took it over from Curie, works as implementer/general"
     )
-    of_model = mismatch.fields_of({"requested_model": "opus"}, {"model": "haiku"})
-    assert mismatch.sentence("Gauss", of_model, "Curie") == (
+    of_model = descriptors.fields_of({"requested_model": "opus"}, {"model": "haiku"})
+    assert descriptors.mismatch_sentence("Gauss", of_model, "Curie") == (
         "Gauss, who took it over from Curie, runs haiku instead of opus"
     )
 
 
 def test_the_alias_and_what_one_could_do_are_no_part_of_the_role() -> None:
     """R26: only the split fields count. R9: capabilities are not a substitute."""
-    assert mismatch.compare(role("reviewer"), role("reviewer", alias="code-reviewer")).role_mismatch is False
+    assert (
+        descriptors.compare(role("reviewer"), role("reviewer", alias="code-reviewer")).role_mismatch is False
+    )
     able = {"capabilities": ["review"], "role_alias": "code-reviewer"}
-    assert mismatch.compare(role("reviewer"), able).role_mismatch is None
+    assert descriptors.compare(role("reviewer"), able).role_mismatch is None
 
 
 @pytest.mark.parametrize(
@@ -76,7 +78,7 @@ def test_what_one_side_does_not_say_is_no_mismatch(
     asked: object, actual: object, expected: bool | None
 ) -> None:
     """And what is no text was not said: records are anybody's."""
-    assert mismatch.compare(asked, actual).role_mismatch is expected
+    assert descriptors.compare(asked, actual).role_mismatch is expected
 
 
 @pytest.mark.parametrize(
@@ -98,10 +100,10 @@ def test_a_scope_differs_where_the_worker_lacks_something_of_it(
     asked: list[str], actual: list[str], fields: list[str]
 ) -> None:
     """R26, also for scope."""
-    found = mismatch.compare(None, None, scope.parse(asked), scope.parse(actual))
+    found = descriptors.compare(None, None, descriptors.parse_scope(asked), descriptors.parse_scope(actual))
 
     assert (found.scope_fields, found.scope_mismatch) == (fields, bool(fields))
-    assert mismatch.compare(None, None, scope.parse(asked), None).scope_mismatch is None
+    assert descriptors.compare(None, None, descriptors.parse_scope(asked), None).scope_mismatch is None
 
 
 @pytest.mark.parametrize(
@@ -115,12 +117,14 @@ def test_a_scope_differs_where_the_worker_lacks_something_of_it(
 )
 def test_a_model_may_be_named_by_its_family(asked: str, actual: str | None, expected: bool | None) -> None:
     """Whole words of it."""
-    assert mismatch.compare(None, None, requested_model=asked, actual_model=actual).model_mismatch is expected
+    assert (
+        descriptors.compare(None, None, requested_model=asked, actual_model=actual).model_mismatch is expected
+    )
 
 
 def test_a_scope_names_paths_units_lane_initiative_and_kinds() -> None:
     """R7, M10."""
-    found = scope.parse(
+    found = descriptors.parse_scope(
         ["docs/**,README.md", "wu=WU-7,#12", "lane=docs", "initiative=INIT-1", "kinds=verify", "paths=a=b/"]
     )
 
@@ -129,35 +133,38 @@ def test_a_scope_names_paths_units_lane_initiative_and_kinds() -> None:
         "paths": ["docs/**", "README.md", "a=b"],
     }  # fmt: skip
     assert found.text == "paths=docs/**,README.md,a=b wu=WU-7,#12 initiative=INIT-1 lane=docs kinds=verify"
-    assert scope.read(found.as_json()).as_json() == found.as_json()
+    assert descriptors.read_scope(found.as_json()).as_json() == found.as_json()
 
 
 def test_the_kinds_of_responsibility_come_from_the_role_unless_stated() -> None:
     """M10, R7: the field is always there."""
-    pack = roles_file.builtin()
+    pack = vocabulary.builtin()
 
-    assert scope.with_default_kinds(scope.parse(["docs"]), "reviewer", pack).responsibility_kinds == [
-        "verify"
-    ]
-    assert scope.with_default_kinds(scope.parse(["kinds=plan"]), "reviewer", pack).responsibility_kinds == [
-        "plan"
-    ]
-    assert scope.with_default_kinds(scope.parse(["docs"]), None, pack).as_json() == {
+    assert descriptors.with_default_kinds(
+        descriptors.parse_scope(["docs"]), "reviewer", pack
+    ).responsibility_kinds == ["verify"]
+    assert descriptors.with_default_kinds(
+        descriptors.parse_scope(["kinds=plan"]), "reviewer", pack
+    ).responsibility_kinds == ["plan"]
+    assert descriptors.with_default_kinds(descriptors.parse_scope(["docs"]), None, pack).as_json() == {
         "responsibility_kinds": [], "paths": ["docs"],
     }  # fmt: skip
-    assert scope.unknown_kinds(scope.parse(["kinds=plan,judge"]), pack) == ["judge"]
-    assert scope.parse(["paths=a=b", "./c=d/e"]).paths == ["a=b", "c=d/e"]
+    assert descriptors.unknown_kinds(descriptors.parse_scope(["kinds=plan,judge"]), pack) == ["judge"]
+    assert descriptors.parse_scope(["paths=a=b", "./c=d/e"]).paths == ["a=b", "c=d/e"]
 
 
 @pytest.mark.parametrize("between", [" ", ",", ", ", "  "])
 def test_a_scope_that_was_printed_is_read_as_it_was(between: str) -> None:
     """In one text, as `session start` prints it, or in several; spaces within a value stay."""
     texts = ["paths=docs/my notes,src/**", "wu=WU-1,WU-2", "initiative=X", "lane=Core UI", "kinds=plan"]
-    one = scope.parse(texts)
+    one = descriptors.parse_scope(texts)
 
-    assert scope.parse([between.join(texts)]).as_json() == one.as_json()
-    assert scope.parse([one.text]).as_json() == one.as_json()
-    assert scope.parse(["src/** wu=WU-1"]).as_json() == scope.parse(["src/**", "wu=WU-1"]).as_json()
+    assert descriptors.parse_scope([between.join(texts)]).as_json() == one.as_json()
+    assert descriptors.parse_scope([one.text]).as_json() == one.as_json()
+    assert (
+        descriptors.parse_scope(["src/** wu=WU-1"]).as_json()
+        == descriptors.parse_scope(["src/**", "wu=WU-1"]).as_json()
+    )
 
 
 @pytest.mark.parametrize(
@@ -168,7 +175,7 @@ def test_a_scope_that_was_printed_is_read_as_it_was(between: str) -> None:
 def test_a_scope_that_means_nothing_here_is_refused(text: str) -> None:
     """Paths out of the work tree, and signs that act on a terminal."""
     with pytest.raises(UsageError) as caught:
-        scope.parse([text])
+        descriptors.parse_scope([text])
 
     assert caught.value.code == "bad-scope"
     assert "\x1b" not in caught.value.message
@@ -177,10 +184,13 @@ def test_a_scope_that_means_nothing_here_is_refused(text: str) -> None:
 def test_a_recorded_scope_of_any_form_is_read() -> None:
     """Records are untrusted."""
     for value in (None, [], "x", 7, {}):
-        assert scope.read(value) is None
-    odd = scope.read(
+        assert descriptors.read_scope(value) is None
+    odd = descriptors.read_scope(
         {"paths": "a", "lane": ["b"], "wu_ids": [1, "WU-1", None], "responsibility_kinds": {"a": 1}}
     )
     assert isinstance(odd, OwnershipScope)
     assert odd.as_json() == {"responsibility_kinds": [], "wu_ids": ["WU-1"]}
-    assert len(scope.read({"paths": [str(n) for n in range(10_000)]}).paths) == scope.VALUES_MAX
+    assert (
+        len(descriptors.read_scope({"paths": [str(n) for n in range(10_000)]}).paths)
+        == descriptors.VALUES_MAX
+    )

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from gitmem import records
+from gitmem.agents import lifecycle, role_list, roster
 from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
 from gitmem.log.entry import CommitMessage
-from gitmem.sessions import lifecycle, role_list, roster
 from gitmem.signals import send
 from gitmem.store import Store
 

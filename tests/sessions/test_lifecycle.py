@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.agents import caller, display_names, heartbeats, presence
+from gitmem.agents import caller, display_names, heartbeats, lifecycle, presence, roster
 from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
-from gitmem.sessions import lifecycle, roster
 from gitmem.signals import completion, inbox, send
 
 from ..sandbox import (

@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from gitmem import records
-from gitmem.agents import heartbeats
+from gitmem.agents import heartbeats, lifecycle
 from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
 from gitmem.log.entry import CommitMessage
-from gitmem.sessions import lifecycle
 from gitmem.signals import inbox, send
 from tests.sandbox import Clock, acting, carry, new_repo, open_store, worktree
 

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.agents import caller
+from gitmem.agents import caller, lifecycle, roster
 from gitmem.agents.caller import CallerClaims
 from gitmem.log.lines import format_at
 from gitmem.memory import live_pieces
-from gitmem.sessions import lifecycle, roster
 from gitmem.store import Store
 
 from ..sandbox import HOUR, START, Clock, acting, carry, new_repo, no_role, open_store, say

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.agents import presence
+from gitmem.agents import lifecycle, presence
 from gitmem.agents.caller import CallerClaims
-from gitmem.sessions import lifecycle
 from gitmem.store import Store
 
 from ..conftest import Git

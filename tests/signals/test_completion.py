@@ -11,12 +11,12 @@ import pytest
 
 import gitmem
 from gitmem import records
+from gitmem.agents import lifecycle
 from gitmem.agents.caller import CallerClaims
 from gitmem.errors import StoreError, UsageError
 from gitmem.log.entry import CommitMessage
 from gitmem.memory import checkpoints
 from gitmem.records.ids import keyed_id
-from gitmem.sessions import lifecycle
 from gitmem.signals import completion, inbox
 from gitmem.store import Store
 from tests.conftest import Git

@@ -14,11 +14,11 @@ import pytest
 
 from gitmem import commit_message, records
 from gitmem.agents import caller as callers
+from gitmem.agents import lifecycle, work_units
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import UsageError
 from gitmem.log.entry import CommitMessage
 from gitmem.log.lines import digest
-from gitmem.sessions import lifecycle, work_units
 from gitmem.signals import gate, history, inbox, send
 from gitmem.signals.gate import Gate
 from gitmem.store import Store

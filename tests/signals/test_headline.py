@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.agents import display_names, headline
+from gitmem.agents import descriptions, display_names, lifecycle
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.memory.checkpoints import checkpoint
-from gitmem.sessions import lifecycle
 from gitmem.signals import send
 from gitmem.store import Store
 
@@ -100,7 +99,7 @@ def test_a_name_that_the_pool_gave_is_none_that_was_chosen(desk: Desk) -> None:
     named = acting(desk.store, lifecycle.start(desk.store, CallerClaims(), name=pooled))
 
     assert given == [desk.plain, "Maria", "Maria"]
-    assert headline.of_caller(desk.store, desk.store.db(), named) == pooled
+    assert descriptions.headline_of_caller(desk.store, desk.store.db(), named) == pooled
 
 
 def test_a_session_that_asks_for_the_name_that_the_pool_gave_has_chosen_it(desk: Desk) -> None:

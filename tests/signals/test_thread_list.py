@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from gitmem.agents import lifecycle
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import UsageError
-from gitmem.sessions import lifecycle
 from gitmem.signals import inbox, send, thread_list
 from gitmem.store import Store
 from tests.sandbox import SECOND, Clock, acting, open_store

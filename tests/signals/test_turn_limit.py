@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.agents import caller
+from gitmem.agents import caller, lifecycle
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import UsageError
-from gitmem.sessions import lifecycle
 from gitmem.signals import send, threads
 from gitmem.signals.reply import TURNS_MAX
 from gitmem.signals.send import Sent

@@ -10,14 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.agents import presence
+from gitmem.agents import delivery, lifecycle, presence
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.api import Log
 from gitmem.errors import StoreError, UsageError
 from gitmem.index import index_file
 from gitmem.log.wal_owner import Owner
-from gitmem.mailbox import delivery_lock
-from gitmem.sessions import lifecycle
 from gitmem.signals import inbox, send
 from gitmem.signals import watch as watching
 from gitmem.signals.change_watcher import ChangeWatcher
@@ -392,7 +390,7 @@ def test_somebody_elses_turn_is_waited_for_and_then_not(desk: Desk) -> None:
     """An inbox that shows them now is let finish; one that hangs keeps nobody from being shown anything."""
     said = desk.say("one", "Curie")
     seen = desk.watch(lock_seconds=0.05)
-    with delivery_lock.delivery_lock(desk.writer, desk.curie.reader) as mine:
+    with delivery.delivery_lock(desk.writer, desk.curie.reader) as mine:
         assert mine
         assert shown(seen) == [said]
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from gitmem import records, views
+from gitmem.agents import lifecycle, roster
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import UsageError
 from gitmem.index import index_file, insert
@@ -22,7 +23,6 @@ from gitmem.memory import (
     triage,
 )
 from gitmem.records import ids
-from gitmem.sessions import lifecycle, roster
 from gitmem.signals import gate, history, inbox, send
 from gitmem.store import Store
 from tests.sandbox import Clock, acting, open_store

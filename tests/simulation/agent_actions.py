@@ -6,11 +6,9 @@ import time
 from random import Random
 
 from gitmem import commit_process
-from gitmem.agents import caller
+from gitmem.agents import caller, delivery, lifecycle
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import GitmemError
-from gitmem.mailbox import delivery_lock
-from gitmem.sessions import lifecycle
 from gitmem.signals import inbox, send
 from gitmem.sync import exchange
 from tests.clones import agreed
@@ -125,7 +123,7 @@ class AgentActions:
 
     def read(self, store: WatchedStore) -> str:
         who = self._caller(store)
-        with delivery_lock.delivery_lock(store, who.reader, wait_seconds=delivery_lock.WAIT_SECONDS):
+        with delivery.delivery_lock(store, who.reader, wait_seconds=delivery.WAIT_SECONDS):
             found = inbox.read(store, who)
             inbox.mark(store, found)
         return " ".join(str(each["signal_id"]) for each in found.signals)

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from gitmem import records, views
-from gitmem.agents import presence
+from gitmem.agents import mailbox, presence
 from gitmem.agents.caller import Caller
 from gitmem.errors import UsageError
 from gitmem.git.plumbing import Git
 from gitmem.git.port import Draft
 from gitmem.index import catch_up, index_file
 from gitmem.log import ref
-from gitmem.mailbox import mailbox_view
 from gitmem.open_store import DOMAIN
 from gitmem.signals import inbox, threads
 from gitmem.store import Store
@@ -194,7 +193,7 @@ def _answers(world: World, store: Store, asked: Sequence[str]) -> dict[str, obje
     """
     found: dict[str, object] = {}
     for agent in [agent for clone in world.clones for agent in agents(clone)]:
-        unread = mailbox_view.unread_ids(store.db(), agent, None, None, store.now(), shared=True)
+        unread = mailbox.unread_ids(store.db(), agent, None, None, store.now(), shared=True)
         found[f"unread by {agent}"] = sorted(unread)
     for agent in asked:
         reader = Caller(agent, agent, "as")

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from gitmem import records
-from gitmem.agents import caller
+from gitmem.agents import broadcasts, caller, mailbox
 from gitmem.agents.caller import CallerClaims
 from gitmem.doctor.checks import index_content
 from gitmem.errors import UsageError
 from gitmem.index import catch_up, compare, index_file
-from gitmem.mailbox import broadcasts, mailbox_view
 from gitmem.signals import inbox
 from gitmem.store import Store
 from gitmem.trust import clone_key, sender_tables
@@ -42,7 +41,7 @@ def differs_anew(world: World, clone: Clone, store: Store) -> list[str]:
     ]
     for agent in [agent for each in world.clones for agent in agents(each)]:
         ours, anew = (
-            sorted(mailbox_view.unread_ids(db, agent, None, None, store.now()))
+            sorted(mailbox.unread_ids(db, agent, None, None, store.now()))
             for db in (store.index.db, fresh.db)
         )
         if ours != anew:

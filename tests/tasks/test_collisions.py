@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from gitmem import records
-from gitmem.agents import caller_identity, session_notices
+from gitmem.agents import caller, delivery
 from gitmem.errors import GateError
 from gitmem.log.entry import CommitMessage
 from gitmem.store import Store
@@ -33,7 +33,7 @@ def ask(agent: Agent, text: str = "Write the tests", **options: object) -> str:
 def told(agent: Agent) -> list[str]:
     """What a session is told at its next command."""
     agent.store.db()
-    return session_notices.take(agent.store.repo.state, agent.caller.session_id or "")
+    return delivery.take_notices(agent.store.repo.state, agent.caller.session_id or "")
 
 
 def exchange(*clones: Clone) -> None:
@@ -124,7 +124,7 @@ def test_r17_what_task_show_says_leaves_one_task_too(two: tuple[Clone, Clone]) -
     ids = [ask(planck), ask(curie)]
     exchange(*two)
     git("config", "user.email", "person@example.org", cwd=two[0].path)
-    person = caller_identity.person(two[0].store, "nobody")
+    person = caller.person(two[0].store, "nobody")
     bohr = Agent(two[0].store, BOHR)
     for who, where, commands in (
         (planck.caller, two[0], 0),
@@ -179,7 +179,7 @@ def test_r17_who_is_told_in_an_answer_gets_no_notice_of_it_too(two: tuple[Clone,
     store = two[0].store
     planck, curie, bohr = (Agent(store, name) for name in (PLANCK, CURIE, BOHR))
     first = ask(planck)
-    session_notices.tell(store, curie.caller.session_id or "", "contested: a claim")
+    delivery.tell(store, curie.caller.session_id or "", "contested: a claim")
     made = delegate.delegate(store, curie.caller, "x", to="role:implementer/test", wu="WU-7")
     assert len(made.warnings) == 2 and "Cancel this one" in made.warnings[-1], made.warnings
     assert told(curie) == ["contested: a claim"]

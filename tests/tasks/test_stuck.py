@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gitmem import records
+from gitmem.agents import lifecycle
 from gitmem.log.entry import CommitMessage
-from gitmem.sessions import lifecycle
 from gitmem.signals import inbox
 from gitmem.store import Store
 from gitmem.tasks import escalate, find_task, launch, new_task, stuck, task_decisions, task_work

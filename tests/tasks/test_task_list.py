@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 import gitmem
+from gitmem.agents import waiting_work, work_units
 from gitmem.agents.caller import Caller
 from gitmem.history import open_work
-from gitmem.mailbox import waiting_work
-from gitmem.sessions import work_units
 from gitmem.store import Store
 from gitmem.tasks import new_task, stuck, task_decisions, task_list, task_work
 from tests.sandbox import HOUR, Agent, Clock, open_store

@@ -12,12 +12,11 @@ from typing import Any
 
 import pytest
 
-from gitmem.agents import addressing
+from gitmem.agents import addressing, lifecycle
 from gitmem.agents.caller import Caller
 from gitmem.errors import GateError, UsageError
 from gitmem.records import RecordError, SecretError
 from gitmem.records.record_types import SignalFields
-from gitmem.sessions import lifecycle
 from gitmem.store import Store
 from gitmem.tasks import EVENTS_MAX, append, delegate, find_task, launch, new_task, task_decisions, task_work
 from gitmem.tasks.fold import FoldedTask

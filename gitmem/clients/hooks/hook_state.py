@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 
 from ... import atomic_write, state_files
-from ...agents import headline, heartbeats
+from ...agents import descriptions, heartbeats
 from ...errors import GitmemError
 from ...index import catch_up, engine
 from ...index.engine import sqlite3
@@ -100,7 +100,7 @@ def _cache_number(store: Store, name: str, number: int | None) -> None:
 def _keep_prompts(store: Store) -> None:
     """Allow the hook script to store prompts if headlines may show them; otherwise remove stored prompts."""
     allowed = os.path.join(store.repo.state, KEEP_PROMPTS)
-    if headline.shows_prompts(store):
+    if descriptions.shows_prompts(store):
         try:
             os.close(state_files.open_file(allowed, os.O_WRONLY | os.O_CREAT))
             return

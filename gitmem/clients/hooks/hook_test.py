@@ -12,13 +12,12 @@ import subprocess
 import tempfile
 import time
 
-from ...agents import caller
+from ...agents import caller, lifecycle
 from ...agents.caller import CallerClaims
 from ...errors import GitmemError, UsageError
 from ...open_store import open_store
 from ...outcome import Outcome
 from ...repo import find
-from ...sessions import lifecycle
 from ...signals import send
 from ...text.shell_quote import quote
 from .. import hook_paths

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ... import atomic_write, state_files
 from ... import repo as repo_module
 from ...a2a import push_file, tokens
-from ...agents import name_pins
+from ...agents import name_holders
 from ...errors import StoreError
 from ...log import auto_pack, wal_files
 from ...log.lines import format_at
@@ -62,7 +62,7 @@ class NamePins(Check):
     codes = fixes = ("name-pin",)
 
     def check(self) -> Iterator[Finding]:
-        for path in name_pins.unreadable(self.store):
+        for path in name_holders.unreadable_pins(self.store):
             yield note(
                 "name-pin",
                 "Unreadable name pin: the name means whichever session the log shows.",
@@ -72,7 +72,7 @@ class NamePins(Check):
 
     def fix(self) -> Iterator[Fixed]:
         """Move them aside."""
-        for path in name_pins.unreadable(self.store):
+        for path in name_holders.unreadable_pins(self.store):
             yield "name-pin", path, f"Moved to {move_aside(self.store, path)}."
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from ...agents import heartbeats
+from ...agents import delivery, heartbeats, mailbox
 from ...errors import StoreError
 from ...index import catch_up, compare, index_file
 from ...index.engine import StepLimit, sqlite3
 from ...index.index_file import Index
-from ...mailbox import mailbox_view, session_queue
 from ...store import Store
 from ..findings import Check, Finding, Fixed, problem
 from .clone_files import move_aside
@@ -89,7 +88,7 @@ class Queues(Check):
 
     def check(self) -> Iterator[Finding]:
         try:
-            silent = session_queue.missing_flags(self.store)
+            silent = delivery.missing_flags(self.store)
         except (sqlite3.Error, StoreError):  # reported by `IndexContent`
             return
         for session_id, count in silent.items():
@@ -103,8 +102,8 @@ class Queues(Check):
     def fix(self) -> Iterator[Fixed]:
         """Write the missing event files and flags."""
         self.store.caught_up()
-        for session_id in session_queue.missing_flags(self.store):
-            session_queue.queue_all(self.store, session_id)
+        for session_id in delivery.missing_flags(self.store):
+            delivery.queue_all(self.store, session_id)
             flag = os.path.join(self.store.repo.state, heartbeats.FLAGS, session_id)
             yield "queue", flag, "Its queue was filled again."
 
@@ -125,9 +124,7 @@ def _differing(ours: Index, theirs: Index, store: Store) -> list[str]:
     ).fetchall()
     steps = StepLimit(ours.db, UNREAD_STEPS)
     return (
-        ["unread"]
-        if any(steps.ask(mailbox_view.skips_unread, ours.db, reader) for (reader,) in readers)
-        else []
+        ["unread"] if any(steps.ask(mailbox.skips_unread, ours.db, reader) for (reader,) in readers) else []
     )
 
 

@@ -6,11 +6,10 @@ import os
 from collections.abc import Iterator
 
 from ... import records
-from ...agents import forgeries, heartbeats
+from ...agents import forgeries, heartbeats, roster
 from ...digests import is_signed
 from ...errors import StoreError
 from ...log import ledger
-from ...sessions import roster
 from ...signals import history
 from ...text.sanitize import sanitize
 from ...trust import clone_key

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ...agents import role_list, vocabulary
 from ...errors import UsageError
 from ...log import log_refs, ref, tree_union
-from ...roles import roles_file
-from ...sessions import role_list
 from ...sync import autosync, consent_messages, remote, whereabouts
 from ...text.shell_quote import command
 from ..findings import SYNC, Check, Finding, note, problem
@@ -138,8 +137,8 @@ class UnknownRoles(Check):
             yield note(
                 UNKNOWN,
                 _first(found),
-                roles_file.FILE,
-                f"It is kept and shown. If it is meant, add it to {roles_file.FILE}.",
+                vocabulary.FILE,
+                f"It is kept and shown. If it is meant, add it to {vocabulary.FILE}.",
                 COMMAND,
             )
 

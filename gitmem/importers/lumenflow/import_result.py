@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...mailbox import imported
+from ...agents import mailbox
 from ...memory import write as record
 from ...outcome import OneStep, Outcome
 from ...text.name_matching import is_identity
@@ -70,7 +70,7 @@ class Imported(Outcome):
         more = f" and {len(self.unread) - len(named)} more" if len(self.unread) > len(named) else ""
         return (
             f"Unread signals to addresses that no session here has: {', '.join(named)}{more}. "
-            f"Read them with --for {imported.PREFIX}ADDRESS."
+            f"Read them with --for {mailbox.IMPORTED_PREFIX}ADDRESS."
         )
 
     def problem(self, file: str, line: int, reason: str) -> None:
@@ -100,7 +100,7 @@ def next_commands(found: Imported, folder: str) -> list[str]:
         return [again]
     if not any(each["imported"] for each in found.counts.values()):
         return ["gitmem mem list"]
-    others = [imported.inbox_command(address) for address in list(found.unread)[:1]]
+    others = [mailbox.imported_inbox(address) for address in list(found.unread)[:1]]
     return ["gitmem mem list", *others, "gitmem sync"]
 
 

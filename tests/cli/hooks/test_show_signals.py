@@ -196,14 +196,14 @@ def test_the_budget_is_the_users(hook: Hook, run: Run, start: Start, setting: st
 
 def test_another_reader_of_the_same_mail_keeps_hooks_silent(hook: Hook, run: Run, start: Start) -> None:
     """Whoever has the turn shows it: the hook says nothing, and the flag stays for the next call."""
-    from gitmem.mailbox import delivery_lock
+    from gitmem.agents import delivery
     from gitmem.repo import find
 
     ours = hook.start("codex")
     run("signal", "The parser drops tabs", "--to", ours, session=start("Planck"))
     store = open_store.open_store(find(str(hook.repo)), machine="test", long_lived=False)
 
-    with delivery_lock.delivery_lock(store, ours) as mine:
+    with delivery.delivery_lock(store, ours) as mine:
         assert mine
         assert hook("codex", "PostToolUse").out == ""
         assert ours in hook.flags()

@@ -14,8 +14,8 @@ import pytest
 
 from cli import main as front
 from gitmem import repo
+from gitmem.agents import delivery as deliveries
 from gitmem.git.inprocess import DulwichGit
-from gitmem.mailbox import delivery_lock
 from gitmem.open_store import DOMAIN
 from gitmem.store import Store
 from tests.conftest import Git
@@ -194,7 +194,7 @@ def test_what_was_cancelled_was_not_shown(raw: Start, gitmem: Gitmem, shop: Path
     reader = mail_for(agent, gitmem, 2)
     other = open_store(shop)
 
-    with delivery_lock.delivery_lock(other, reader) as mine:
+    with deliveries.delivery_lock(other, reader) as mine:
         assert mine is True
         agent.call("inbox", 2)
         agent.tell("notifications/cancelled", requestId=2, reason="Escape")
@@ -203,7 +203,7 @@ def test_what_was_cancelled_was_not_shown(raw: Start, gitmem: Gitmem, shop: Path
     agent.call("roster", 4)
     assert agent.read()["id"] == 4
 
-    with delivery_lock.delivery_lock(other, reader, wait_seconds=delivery_lock.WAIT_SECONDS) as mine:
+    with deliveries.delivery_lock(other, reader, wait_seconds=deliveries.WAIT_SECONDS) as mine:
         assert mine is True
     assert unread(gitmem, reader) == 2
 
@@ -248,11 +248,11 @@ def test_until_it_is_marked_the_turn_is_ours(shop: Path, gitmem: Gitmem) -> None
         for id, good, left in ((3, False, 1), (4, True, 0)):
             read = await tools.inbox(Request(id))  # type: ignore[arg-type]
             assert len(read.structured_content["signals"]) == 1
-            with delivery_lock.delivery_lock(other, reader) as mine:
+            with deliveries.delivery_lock(other, reader) as mine:
                 assert mine is False
             delivery.written(id, good)
             await delivery.wait_until_marked()
-            with delivery_lock.delivery_lock(other, reader) as mine:
+            with deliveries.delivery_lock(other, reader) as mine:
                 assert mine is True
             after = await tools.inbox(Request(9), keep_unread=True)  # type: ignore[arg-type]
             delivery.written(9, True)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from cli.top import actions, board, details, lines
+from gitmem.agents import lifecycle
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.claims import claim_work
 from gitmem.errors import UsageError
-from gitmem.sessions import lifecycle
 from gitmem.signals import inbox, send
 from gitmem.store import Store
 from gitmem.tasks import delegate, task_work

@@ -22,8 +22,8 @@ from cli.top import actions
 from cli.top.app import TopApp
 from cli.top.dialogs import Help, WriteDialog
 from cli.top.list_pane import ListPane
+from gitmem.agents import lifecycle
 from gitmem.agents.caller import CallerClaims
-from gitmem.sessions import lifecycle
 from gitmem.signals import inbox, send
 from gitmem.tasks import delegate, task_work
 from tests.cli import pseudo_terminal

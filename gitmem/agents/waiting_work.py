@@ -10,9 +10,10 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Mapping
 
-    from ..agents.caller import Caller
+    from .caller import Caller
 
     Values = Mapping[str, str | int | None]
+
 
 WEEK_MICROS = 7 * 24 * 3600 * 1_000_000  # for how long a giver is told that nobody has answered a handoff
 DAY_MICROS = 24 * 3600 * 1_000_000

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..index.rows import Rows
     from ..store import Store
 
+
 SETTING = "gitmem.wu"
 SUGGESTIONS_MAX = 3
 SIMILARITY_MIN = 0.6

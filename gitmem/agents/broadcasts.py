@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..index.rows import LineRow, NewLines, Rows
     from ..records.record_types import AnyFields, SignalRecord
 
+
 BACKLOG_MICROS = 24 * 3600 * 1_000_000
 NEWEST = 50  # broadcasts for a reader unknown to the log, however old they are
 SEEN_MAX = 16  # ids in `seen`; more are neither written nor read

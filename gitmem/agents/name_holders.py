@@ -1,25 +1,30 @@
-"""Whom `--to` and `--as` mean if lines of the log disagree about a session.
+"""Whom a name means in this clone, if lines of the log disagree about a session, or several sessions claim the name.
 
-What others see of a session is shared: every line counts. A new signal is written here. If forged lines contradict
-the own lines of a session of this clone, the signal goes to the recipient by the own lines, or is not written. For
-sessions of other clones this clone can't tell which line is genuine: anybody who may push can write a line that gives
-such a session another identity. Signals to it then go to its id, which the session itself reads.
+A peer can push a session that claims any name since any time, and the log then shows the name for that session. This
+clone therefore notes each name that it wrote to, acted as or started a session under, in a file of its own. Pins are
+local: a pin decides whom a typed name means here, or makes a command refuse; it never changes what the log shows.
+Deleting the files is safe.
 """
 
 from __future__ import annotations
 
+import os
+
+from .. import atomic_write, state_files
+from ..digests import sha256
 from ..errors import UsageError
-from ..text.name_matching import fold, mixes_scripts
+from ..text.name_matching import fold, is_reserved, mixes_scripts, strip_numbers
 from ..text.sanitize import sanitize
 from ..trust import sender_tables
-from . import own_sessions, presence
+from . import presence
+from .presence import HOLD_MICROS, Presence, format_age
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ..store import Store
-    from .presence import Presence
+
 
 _IDENTITIES = (
     "SELECT DISTINCT coalesce(agent_identity, '') FROM session_event"
@@ -32,7 +37,7 @@ def corrected(store: Store, found: Presence) -> tuple[Presence, str | None]:
     """Return a session named by its id as its own lines show it, and a warning if forged lines differ."""
     if not sender_tables.is_forged(store.db(), (found.session_id,)):
         return found, None
-    own = own_sessions.trusted(store, found.session_id) or found
+    own = presence.trusted(store, found.session_id) or found
     if own.reader == found.reader:
         return own, _difference(found, own)
     return own, (
@@ -41,7 +46,7 @@ def corrected(store: Store, found: Presence) -> tuple[Presence, str | None]:
     )
 
 
-def named(store: Store, name: str) -> list[Presence]:
+def own_named(store: Store, name: str) -> list[Presence]:
     """Return this clone's open sessions with forged lines that have this name by their own lines."""
     return [own for _, own in _forged_sessions(store) if own.ended is None and _has_name(own, name)]
 
@@ -66,7 +71,7 @@ def of_role(store: Store, lifecycle_role: str, specialty_profile: str | None) ->
     return found
 
 
-def warning(store: Store, session_id: str | None = None) -> str | None:
+def forgery_warning(store: Store, session_id: str | None = None) -> str | None:
     """Return what forged lines change about open sessions of this clone, or None.
 
     Args:
@@ -133,7 +138,7 @@ def of_published_client(store: Store, value: str) -> Presence | None:
         for (session_id,) in rows.fetchall()
         if sender_tables.is_own(store.db(), str(session_id))
     ]
-    every = [own_sessions.trusted(store, session_id) for session_id in ids]
+    every = [presence.trusted(store, session_id) for session_id in ids]
     own = [one for one in every if one is not None and one.ended is None and one.harness_session == value]
     return max(own, key=lambda one: (one.started, one.session_id), default=None)
 
@@ -142,7 +147,7 @@ def _forged_sessions(store: Store) -> Iterator[tuple[Presence, Presence]]:
     """Yield each session of this clone with forged lines: as the log shows it, and by its own lines."""
     for (name,) in store.db().execute(_FORGED).fetchall():
         shown = presence.get(store, str(name)) if sender_tables.is_own(store.db(), str(name)) else None
-        own = own_sessions.trusted(store, shown.session_id) if shown is not None else None
+        own = presence.trusted(store, shown.session_id) if shown is not None else None
         if shown is not None and own is not None:
             yield shown, own
 
@@ -164,13 +169,13 @@ def _refusal(text: str, shared: str, own: Presence) -> UsageError:
 
 
 def trusted_only(store: Store, found: Sequence[Presence]) -> list[Presence]:
-    """Return sessions as `own_sessions.trusted` does, without those whose identity or name is forged."""
+    """Return sessions as `presence.trusted` does, without those whose identity or name is forged."""
     kept = []
     for one in found:
         if not sender_tables.is_forged(store.db(), (one.session_id,)):
             kept.append(one)
             continue
-        own = own_sessions.trusted(store, one.session_id)
+        own = presence.trusted(store, one.session_id)
         if (
             own is not None
             and own.ended is None
@@ -247,3 +252,198 @@ def refuse_mixed(text: str) -> None:
         code="unknown-recipient",
         next=["gitmem roster"],
     )
+
+
+PINS = "pins"
+PINS_MAX = 1000
+PIN_MAX_BYTES = 4096
+
+
+class NamePin:
+    """A name, and whom it meant at its first use here.
+
+    Attributes:
+        name: The name as displayed then.
+        session_id: The session that had it.
+        identity: The agent identity of that session, or "".
+    """
+
+    def __init__(self, name: str, session_id: str, identity: str) -> None:
+        self.name = name
+        self.session_id = session_id
+        self.identity = identity
+
+
+def pin_of(store: Store, name: str) -> NamePin | None:
+    """Return the pin of a name in any spelling, or None if there is no readable one."""
+    return _parse_pin(_pin_content(_pin_path(store, name)), fold(name))
+
+
+def pinned(
+    store: Store, name: str, *, code: str = "ambiguous-recipient"
+) -> tuple[Presence, str | None] | None:
+    """Return whom a pinned name means here, and a warning if others claim it.
+
+    Args:
+        name: The name as typed.
+        code: The code of the error.
+
+    Returns:
+        None if the name is not pinned or the pin no longer applies. The log then decides.
+
+    Raises:
+        UsageError: The holder is gone or has another name, and another session claims this one; or the holder has
+            another identity.
+    """
+    pin = None if is_reserved(name) else pin_of(store, name)  # identities and ids are exact
+    kept = _holder(store, pin) if pin is not None else None
+    if pin is None or kept is None or (not kept.is_current and store.now() >= kept.record_at + HOLD_MICROS):
+        return None
+    refuse_changed_identity(store, name, pin.identity, kept, code)
+    others = _claimants(store, name, kept)
+    shown = sanitize(name)[:80]
+    if kept.is_current and _asks_for(kept, name):
+        warning = (
+            f"{', '.join(others)} also claims the name {shown}. In this clone it still means {kept.reader}."
+        )
+        return kept, warning if others else None
+    if not others:
+        return None
+    state = (
+        f"ended {format_age(store.now() - kept.ended)}"
+        if kept.ended is not None
+        else f"was last seen {format_age(kept.age)}"
+    )
+    if kept.is_current:
+        state = f"is now called {kept.name}"
+    raise UsageError(
+        f"{shown} is ambiguous: in this clone it meant {kept.reader}, which {state}, and now {', '.join(others)} claims it. "
+        "Nothing was written.",
+        hint="Check who they are, then use the id of the one you mean.",
+        code=code,
+        suggestions=[presence.describe(kept, kept.reader), *others],
+        next=["gitmem roster --all"],
+    )
+
+
+def meant_instead(store: Store, shown: Presence) -> str | None:
+    """Return a sentence about whom the displayed name of a session means here, if that is another one; else None."""
+    pin = None if is_reserved(shown.name) else pin_of(store, shown.name)
+    kept = _holder(store, pin) if pin is not None else None
+    if kept is None or kept.reader == shown.reader or not (kept.is_current and _asks_for(kept, shown.name)):
+        return None
+    return (
+        f"In this clone the name {sanitize(shown.name)} means {sanitize(kept.reader)}, which had it here first and is shown as "
+        f"{sanitize(kept.name)}; send to the other one with --to {sanitize(shown.reader)}."
+    )
+
+
+def note_pin(store: Store, name: str, session_id: str, identity: str | None) -> None:
+    """Pin a displayed name to its present holder. A state folder that can't be written is not an error.
+
+    Args:
+        session_id: The session that has the name.
+        identity: Its agent identity.
+    """
+    path = _pin_path(store, name)
+    content = "\n".join((name, session_id, identity or "", "")).encode("utf-8", "replace")
+    before = _pin_content(path)
+    known = _parse_pin(before, fold(name))
+    if before == content or (known is not None and identity and known.identity == identity):
+        return
+    try:
+        if before is None:
+            _evict_oldest(os.path.dirname(path))
+        atomic_write.replace(path, content)
+    except OSError:
+        return
+
+
+def repin(store: Store, one: Presence, *former: str) -> None:
+    """Pin the name that a session of this clone has taken, and remove the pins of the names that it gave up."""
+    for name in former:
+        pin = pin_of(store, name)
+        if pin is not None and pin.session_id == one.session_id:
+            atomic_write.remove_quietly(_pin_path(store, name))
+    note_pin(store, one.name, one.session_id, one.agent_identity)
+
+
+def unreadable_pins(store: Store) -> Iterator[str]:
+    """Yield the paths of pins that can't be read, for doctor. Their names are not pinned."""
+    folder = os.path.join(store.repo.state, PINS)
+    for entry in atomic_write.names_in(folder):
+        path = os.path.join(folder, entry)
+        pin = _parse_pin(_pin_content(path), None)
+        if (pin is None or path != _pin_path(store, pin.name)) and not entry.startswith(
+            atomic_write.TEMPORARY
+        ):
+            yield path
+
+
+def _claimants(store: Store, name: str, kept: Presence) -> list[str]:
+    """Return descriptions of others that the log has for a name: by name, as a client's id, or as an address."""
+    found: dict[str, Presence | None] = {one.reader: one for one in presence.of_name(store, fold(name))}
+    by_client = presence.of_published_client(store, name)
+    if by_client is not None:
+        found.setdefault(by_client.reader, by_client)
+    if presence.is_known_reader(store, name):
+        found.setdefault(name, None)
+    found.pop(kept.reader, None)
+    found.pop(kept.session_id, None)
+    if not found:
+        return []
+    return [
+        presence.describe(one, reader) if one is not None else f"the address {sanitize(reader)[:80]}"
+        for reader, one in list(found.items())[:3]
+    ]
+
+
+def _holder(store: Store, pin: NamePin) -> Presence | None:
+    """Return the session of a pin; if its identity has several, one that is at work and asks for the name."""
+    sessions = of_identity(store, pin.identity) if pin.identity else []
+    if not sessions:
+        return presence.trusted(store, pin.session_id)
+    return max(sessions, key=lambda one: (one.is_current, _asks_for(one, pin.name), one.record_at))
+
+
+def _asks_for(one: Presence, name: str) -> bool:
+    """Return whether a session shows under a name, or would if no other session claimed it."""
+    return fold(one.name) == fold(name) or strip_numbers(fold(one.asked)) == strip_numbers(fold(name))
+
+
+def _pin_path(store: Store, name: str) -> str:
+    return os.path.join(
+        store.repo.state, PINS, sha256(fold(name).encode("utf-8", "replace")).hexdigest()[:32]
+    )
+
+
+def _pin_content(path: str) -> bytes | None:
+    return state_files.read(path, PIN_MAX_BYTES) or None
+
+
+def _parse_pin(content: bytes | None, folded: str | None) -> NamePin | None:
+    """Return the pin in a file; None for another name's pin, a torn file or a foreign one."""
+    try:
+        name, session_id, identity, rest = (content or b"").decode().split("\n")
+    except ValueError:
+        return None
+    if not (name and session_id) or rest or folded not in (None, fold(name)):
+        return None
+    return NamePin(name, session_id, identity)
+
+
+def _evict_oldest(folder: str) -> None:
+    """Create the folder, and keep it below its limit by removing the oldest pins."""
+    state_files.make_dirs(folder)
+    names = atomic_write.names_in(folder)
+    if len(names) >= PINS_MAX:
+        aged = sorted(names, key=lambda each: _modified(os.path.join(folder, each)))
+        for each in aged[: len(names) - PINS_MAX + 1]:
+            atomic_write.remove_quietly(os.path.join(folder, each))
+
+
+def _modified(path: str) -> float:
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0.0

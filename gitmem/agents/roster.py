@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from ..agents import headline, heartbeats, name_pins, own_recipients, own_sessions, presence
-from ..agents.caller_identity import other_workspaces
-from ..agents.serialize import by_role, row, set_role_fields
 from ..errors import check_limit
 from ..index.engine import StepLimit
-from ..mailbox import mailbox_view
 from ..outcome import Outcome
 from ..sync import autosync, whereabouts
 from ..text.name_matching import fold
 from ..text.shell_quote import command
 from ..trust.sender_tables import is_own
+from . import descriptions, heartbeats, mailbox, name_holders, presence
+from .caller import other_workspaces
+from .descriptions import by_role, row, set_role_fields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Sequence
 
-    from ..agents.caller import Caller
-    from ..agents.presence import Presence
-    from ..agents.serialize import SessionRow
     from ..outcome import PartOfAnswer
-    from ..roles.scope import OwnershipScope
     from ..store import Store
+    from .caller import Caller
+    from .descriptions import SessionRow
+    from .descriptors import OwnershipScope
+    from .presence import Presence
+
 
 _UNPROVEN = (
     "SELECT session_id FROM session WHERE clone_id = ? AND ended IS NULL"
@@ -116,14 +116,14 @@ def roster(
     Raises:
         UsageError: The limit is below 1.
     """
-    from ..agents import edited_paths
+    from . import edited_paths
 
     check_limit(limit)
     left = unread = 0
     if query:
-        from ..agents import suggestions
+        from . import unknown_names
 
-        found = suggestions.matching(store, query, all=all, most=read_most)
+        found = unknown_names.matching(store, query, all=all, most=read_most)
         unread = _left(store, read_most, all=all)
     else:
         every, left = _shown(store, limit, read_most, all=all)
@@ -132,7 +132,7 @@ def roster(
     db, now = store.db(), store.now()
     total = len(found) + left
     found = _first(db, found, limit, caller) if not query else found[:limit]
-    left_behind = [] if query else mailbox_view.left_behind(store)
+    left_behind = [] if query else mailbox.left_behind(store)
     known = {one.session_id for one in found}
     found += [one for one in left_behind if one.session_id not in known]
     steps = StepLimit(db, steps_most)
@@ -157,7 +157,7 @@ def roster(
     if unread:
         not_shown = " ".join(filter(None, (not_shown, f"{unread} sessions were not searched.")))
     elsewhere = other_workspaces(caller, (one["workspace_id"] for one in rows))
-    away = (_not_at_work(found, left_behind), _unproven_warning(store), own_recipients.warning(store))
+    away = (_not_at_work(found, left_behind), _unproven_warning(store), name_holders.forgery_warning(store))
     notes = (outcome.remark, not_shown, elsewhere, *away, whereabouts.unread(store))
     outcome.remark = " ".join(filter(None, notes)) or None
     return outcome
@@ -215,10 +215,10 @@ def listing(
 
 def whoami(store: Store, caller: Caller) -> WhoAmI:
     """Return the caller as others see it, and how much it has not read."""
-    found = own_sessions.trusted(store, caller.session_id) if caller.session_id else None
+    found = presence.trusted(store, caller.session_id) if caller.session_id else None
     db = store.db()
-    unread = mailbox_view.unread_ids(db, caller.reader, caller.session_id, caller.workspace, store.now())
-    shown = headline.of_caller(store, db, caller)
+    unread = mailbox.unread_ids(db, caller.reader, caller.session_id, caller.workspace, store.now())
+    shown = descriptions.headline_of_caller(store, db, caller)
     outcome = WhoAmI(caller, found, shown, len({id for _, id in unread}))
     outcome.work = store.domain.own_work(store, caller)
     outcome.next += ["gitmem inbox", "gitmem roster"] if unread else ["gitmem roster"]
@@ -232,11 +232,11 @@ def whoami(store: Store, caller: Caller) -> WhoAmI:
 
 def session_row(store: Store, db: sqlite3.Connection, steps: StepLimit, one: Presence) -> SessionRow:
     """Return a session as answers show it, with its headline."""
-    return row(one, headline.of_session(store, db, one, steps))
+    return row(one, descriptions.headline_of(store, db, one, steps))
 
 
 def _unread(db: sqlite3.Connection, one: Presence, now: int) -> int:
-    rows = mailbox_view.unread_ids(
+    rows = mailbox.unread_ids(
         db, one.reader, one.session_id, one.record.get("workspace_id"), now, shared=True
     )
     return len({id for _, id in rows})
@@ -270,7 +270,7 @@ def _follow_pins(store: Store, outcome: Roster, found: Sequence[Presence]) -> No
     asked = {fold(one.asked) for one in found if one.asked != one.name}
     contested = [one for one in found if fold(one.name) in asked][:CONTESTED_MAX]
     for one in contested:
-        meant = name_pins.meant_instead(store, one)
+        meant = name_holders.meant_instead(store, one)
         if meant is not None:
             outcome.remark = " ".join(filter(None, (outcome.remark, meant)))
 

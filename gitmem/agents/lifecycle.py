@@ -1,0 +1,781 @@
+"""The life of a session, one run of an agent in one worktree: start, change and end, with the fields that it states and what it leaves unread."""
+
+from __future__ import annotations
+
+from .. import commit_process, strict_json
+from ..commit_message import SUBJECT_MAX, cut
+from ..errors import UsageError
+from ..log.entry import CommitMessage
+from ..outcome import Outcome
+from ..records.codec import as_json
+from ..records.ids import new_id, role_id
+from ..text.sanitize import sanitize
+from ..text.shell_quote import command
+from . import caller as callers
+from . import (
+    commit_stamps,
+    delivery,
+    descriptions,
+    display_names,
+    heartbeats,
+    mailbox,
+    name_holders,
+    presence,
+    work_units,
+)
+from .caller import CallerClaims, default_workspace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import NotRequired, TypedDict, TypeVar, Unpack
+
+    from ..records.record_types import SessionFields
+    from ..store import Store
+    from .caller import Caller
+    from .descriptors import OwnershipScope
+    from .presence import Presence
+    from .vocabulary import Roles
+
+    Told = TypeVar("Told", bound="SessionResult")
+
+    class RoleOptions(TypedDict):
+        """What a session says of itself. One that is missing or None stays as it is; an empty one is removed.
+
+        Attributes:
+            role: `LIFECYCLE/PROFILE`, an alias, or the beginning of one.
+            scope: Paths, or `KEY=VALUE`; see `roles.scope.parse`.
+            model: The model that runs it.
+            capabilities: What it can do; they give no role.
+        """
+
+        role: NotRequired[str | None]
+        scope: NotRequired[Sequence[str] | None]
+        model: NotRequired[str | None]
+        capabilities: NotRequired[Sequence[str] | None]
+
+
+class SessionResult(Outcome):
+    """The present state of a session.
+
+    `worktree` is its folder's name, `summary` what an ended one did; `commit` is None if nothing was committed.
+    `role_resolved_by` is the step that found the role that was just given.
+    """
+
+    role: str | None
+    role_alias: str | None
+    capabilities: list[str]
+    actual_ownership_scope: OwnershipScope | None
+    model: str | None
+
+    def __init__(self, found: Presence, commit: str | None, recorded: bool, next: Sequence[str]) -> None:
+        self.session_id = found.session_id
+        self.agent_identity = found.agent_identity
+        self.display_name = found.name
+        self.reader_identity = found.reader
+        self.worktree = found.worktree
+        self.wu_id = found.wu_id
+        self.lane = found.record.get("lane")
+        self.initiative_id = found.record.get("initiative_id")
+        self.activity = found.record.get("activity")
+        self.summary = found.record.get("summary")
+        descriptions.set_role_fields(self, found.record, found.agent_identity)
+        self.role_resolved_by: str | None = None
+        self.commit = commit
+        self.recorded = recorded
+        self.remark: str | None = None
+        if found.asked != found.name:
+            self.remark = (
+                f"The name {found.asked} belongs to an earlier session; your display name is {found.name}."
+            )
+        self.next = list(next)
+
+    def add_remark(self, sentence: str | None) -> None:
+        """Add a sentence to the remark."""
+        self.remark = " ".join(filter(None, (self.remark, sentence))) or None
+
+
+class SessionStarted(SessionResult):
+    """A session that started, or the existing one of the same client session."""
+
+
+class SessionChanged(SessionResult):
+    """A session after a change."""
+
+
+class SessionEnded(SessionResult):
+    """A session that ended and released its name."""
+
+
+def unread_at_end(store: Store, found: Presence) -> str | None:
+    """Return a sentence about what a session has not read as it ends, and who reads it; None if all is read."""
+    unread, asked = _counts(store, found)
+    if not unread:
+        return None
+    if found.agent_identity is not None:
+        later = f"The next session of {sanitize(found.agent_identity)} reads {_them(unread)}."
+    elif found.harness_session is not None:
+        later = f"Its client's conversation reads {_them(unread)} if it is resumed."
+    else:
+        later = (
+            f"No later session reads {_them(unread)}: {command('gitmem', 'inbox', '--for', found.session_id)}"
+        )
+    return f"{_number(unread, asked)}. {later}"
+
+
+def unread_in_words(store: Store, found: Presence) -> str:
+    """Return how much a session has not read, for the end of a clause; "" if it has read all."""
+    unread, asked = _counts(store, found)
+    return f", and has {_number(unread, asked)}" if unread else ""
+
+
+def note_new_identity(store: Store, found: Presence, identity: str | None) -> str | None:
+    """Return a sentence about the agent that a session was before a change; None if it stays the same agent.
+
+    Args:
+        store: The open store.
+        found: The session before the change.
+        identity: Its new agent identity; None for the present one.
+
+    Raises:
+        UsageError: `unread-mail`: only this session would have shown signals to its present identity.
+    """
+    own = found.agent_identity
+    if not identity or own is None or identity == own:
+        return None
+    was = f"{sanitize(found.name)} ({sanitize(own)})"
+    others = [one for one in name_holders.of_identity(store, own) if one.session_id != found.session_id]
+    waiting = mailbox.unread_ids(
+        store.db(), own, found.session_id, found.record.get("workspace_id"), store.now(), directed=True
+    )
+    unread = len({signal_id for address, signal_id in waiting if address == own})
+    if unread and all(one.ended is not None for one in others):
+        raise UsageError(
+            f"This session is {was} and has {_number(unread, 0)}: as {sanitize(identity)} it would not show {_them(unread)}. "
+            "Nothing was written.",
+            hint=f"Read {_them(unread)} first. A subagent works in the session as it is, under its identity.",
+            code="unread-mail",
+            next=["gitmem inbox"],
+        )
+    back = command("gitmem", "session", "set", "--agent-identity", own, "--name", found.asked)
+    return f"This session was {was}. If that is a mistake: {back}"
+
+
+def _counts(store: Store, found: Presence) -> tuple[int, int]:
+    who = (found.reader, found.session_id, found.record.get("workspace_id"))
+    # Broadcasts since its end are not its own.
+    return store.domain.unread_counts(store, *who, directed=found.ended is not None)
+
+
+def _number(unread: int, asked: int) -> str:
+    wants = f" ({asked} {'wants' if asked == 1 else 'want'} an answer)" if asked else ""
+    return f"{unread} unread{wants}"
+
+
+def _them(unread: int) -> str:
+    return "it" if unread == 1 else "them"
+
+
+_OPTIONS = {"agent_identity": "--agent-identity", "wu_id": "--wu", "initiative_id": "--initiative",
+            "lane": "--lane", "client": "--client", "workspace_id": "--workspace"}  # fmt: skip
+_PREPOSITIONS = {"wu_id": "on ", "initiative_id": "on initiative ", "lane": "in lane ", "client": "run by ",
+         "workspace_id": "in workspace ", "activity": "doing: ", "lifecycle_role": "in the role ", "model": "running ",
+         "branch": "on branch ", "worktree": "in "}  # fmt: skip
+# Fields that the sentence about another one says, or that say too much for a sentence.
+_UNSAID = (
+    "harness_session",
+    "specialty_profile",
+    "role_alias",
+    "role_pack",
+    "capabilities",
+    "actual_ownership_scope",
+)
+CLEARABLE = {
+    "wu_id": "on no work unit", "initiative_id": "on no initiative", "lane": "in no lane",
+    "activity": "without an activity note", "lifecycle_role": "in no role", "specialty_profile": "", "role_alias": "",
+    "role_pack": "", "capabilities": "without capabilities", "actual_ownership_scope": "without a scope",
+    "model": "running no known model", "branch": "on no branch", "task_id": "on no task",
+}  # fmt: skip
+
+
+def given_fields(
+    identity: str | None,
+    wu: str | None,
+    initiative: str | None,
+    lane: str | None,
+    client: str | None,
+    workspace: str | None,
+) -> dict[str, str | None]:
+    """Return the values by the contract's names.
+
+    Raises:
+        UsageError: `bad-identity` for an identity that looks like another one.
+    """
+    display_names.check_identity(identity)
+    return {
+        "agent_identity": identity,
+        "wu_id": wu,
+        "initiative_id": initiative,
+        "lane": lane,
+        "client": client,
+        "workspace_id": workspace,
+    }
+
+
+def put_fields(record: SessionFields, values: Mapping[str, str | None]) -> None:
+    """Set the values in a record."""
+    record["agent_identity"] = values.get("agent_identity")
+    record["wu_id"] = values.get("wu_id")
+    record["initiative_id"] = values.get("initiative_id")
+    record["lane"] = values.get("lane")
+    record["client"] = values.get("client")
+    record["workspace_id"] = values.get("workspace_id")
+    record["harness_session"] = values.get("harness_session")
+    record["activity"] = values.get("activity")
+    record["lifecycle_role"] = values.get("lifecycle_role")
+    record["specialty_profile"] = values.get("specialty_profile")
+    record["role_alias"] = values.get("role_alias")
+    record["role_pack"] = values.get("role_pack")
+    record["model"] = values.get("model")
+    record["branch"] = values.get("branch") or None
+    if values.get("worktree"):
+        record["worktree"] = values["worktree"]
+    for name in ("capabilities", "actual_ownership_scope"):
+        text = values.get(name)
+        if text:
+            record[name] = strict_json.read(text)  # their values are JSON here
+
+
+def inherit(given: Mapping[str, str | None], former: Mapping[str, str]) -> dict[str, str | None]:
+    """Return the fields of a session that resumes an ended one: values that are not given (None) are kept.
+
+    The activity of the ended session is not kept, because it is out of date.
+    """
+    return {name: former.get(name) if value is None else value for name, value in given.items()}
+
+
+def cleared_fields(given: Mapping[str, str | None], known: Mapping[str, str]) -> list[str]:
+    """Return the fields that are given as empty and have a value."""
+    return [name for name in CLEARABLE if given.get(name) == "" and known.get(name)]
+
+
+def describe_changes(differs: Mapping[str, str | None], gone: Sequence[str]) -> list[str]:
+    """Return the description of a change for a commit subject, after "is now"."""
+    changed = {name: value for name, value in differs.items() if name not in _UNSAID}
+    if "lifecycle_role" in changed:
+        changed["lifecycle_role"] = role_id(differs["lifecycle_role"], differs.get("specialty_profile"))
+    return [f"{_PREPOSITIONS.get(name, '')}{value}" for name, value in changed.items()] + [
+        CLEARABLE[name] for name in gone if CLEARABLE[name]
+    ]
+
+
+def retry_command(event: str, given: Mapping[str, str | None], role: RoleOptions) -> list[str]:
+    """Return the command that gave these fields and this role; an empty value clears what it names."""
+    typed: list[tuple[str, str | None]] = [
+        (_OPTIONS[name], value) for name, value in given.items() if name in _OPTIONS
+    ]
+    typed += [("--role", role.get("role"))]
+    typed += [("--scope", each) for each in role.get("scope") or ()]
+    typed += [("--model", role.get("model"))]
+    typed += [("--capabilities", each) for each in role.get("capabilities") or ()]
+    words = [word for option, value in typed if value is not None for word in (option, value)]
+    return ["gitmem", "session", event, *words]
+
+
+def take_identity(store: Store, former: Presence) -> str:
+    """Return the command by which a session becomes the agent of an earlier one; of one without an identity, which shows its signals."""
+    if former.agent_identity is None:
+        return command("gitmem", "inbox", "--for", former.session_id)
+    taken = former_fields(store, former)
+    name = ["--name", taken["name"]] if "name" in taken else []
+    return command("gitmem", "session", "set", "--agent-identity", taken["agent_identity"], *name)
+
+
+def former_fields(store: Store, former: Presence) -> dict[str, str]:
+    """Return the fields by which a session becomes the agent of an earlier one: its identity, and its name if that is free."""
+    taken = {"agent_identity": str(former.agent_identity)}
+    try:
+        display_names.claim(store, former.name)
+    except UsageError:  # a session that has not ended holds its name for two days
+        return taken
+    return {**taken, "name": former.name}
+
+
+def former_agent(store: Store, caller: Caller) -> Presence | None:
+    """Return the last agent of this worktree, to offer its identity to a caller that has none; else one that has left signals unread.
+
+    An agent that is at work may be another one beside the caller: None.
+    """
+    if caller.identity is not None:
+        return None
+    former = presence.last_agent_here(store)
+    if former is not None and former.status != "live":
+        return former
+    here = heartbeats.label(store)
+    return next((one for one in mailbox.left_behind(store) if one.worktree == here), None)
+
+
+def offer_identity(store: Store, former: Presence | None, remark: str | None, next: list[str]) -> str | None:
+    """Return the remark on a new session without an identity, with how it becomes the agent that worked here before.
+
+    Nothing is taken over by itself: another agent may have come to the worktree.
+
+    Args:
+        store: The open store.
+        former: The last session of that agent.
+        remark: What else there is to say.
+        next: The next commands; gets the one that takes the identity.
+    """
+    if former is None:
+        return remark
+    who, ago = (
+        f"{sanitize(former.name)} ({sanitize(str(former.agent_identity))})",
+        presence.format_age(former.age),
+    )
+    waits, where = unread_in_words(store, former), sanitize(former.worktree or "")
+    if former.status == "live":  # perhaps beside the caller: no command that would take its messages
+        session = command("export", f"GITMEM_SESSION={former.session_id}")
+        offer = (
+            f"{who} was at work in {where}, {ago}{waits}. If that was you, go on as that session: {session}"
+        )
+    else:
+        next.insert(1, take_identity(store, former))
+        how = (
+            "take its identity: then its messages are yours"
+            if former.agent_identity
+            else "its messages are shown by that"
+        )
+        offer = f"{who} worked in {where}, {ago}{waits}. If you are that agent, {how}."
+    return " ".join(filter(None, (remark, offer)))
+
+
+def start_commit_message(record: SessionFields) -> CommitMessage:
+    """Return the commit message of a new session."""
+    identity, unit = record.get("agent_identity"), record.get("wu_id")
+    role = role_id(record.get("lifecycle_role"), record.get("specialty_profile"))
+    subject = f"{record['display_name']} starts"
+    if identity:
+        subject += f" ({identity})"
+    subject += f" as {role}" if role else ""
+    subject += f" in {record['worktree']}"
+    if unit:
+        subject += f" on {unit}"
+    reader = identity or record["session_id"]
+    trailers = [("WU", unit), ("Role", role), ("Agent", reader), ("Session", record["session_id"])]
+    author = f"{record['display_name']} <{reader}@gitmem>"
+    subject = cut(sanitize(subject), SUBJECT_MAX)
+    return CommitMessage(author, subject, "", [(key, value) for key, value in trailers if value])
+
+
+ROLE = ("lifecycle_role", "specialty_profile", "role_alias", "role_pack")
+OPTIONS = ("role", "scope", "model", "capabilities")
+FIELDS = (*ROLE, "capabilities", "actual_ownership_scope", "model")
+
+
+class StatedRole:
+    """What options change: fields, None for those that stay and "" for those that are removed; and what to say."""
+
+    def __init__(self) -> None:
+        self.fields: dict[str, str | None] = dict.fromkeys(FIELDS)
+        self.resolved_by: str | None = None
+        self.remarks: list[str | None] = []
+
+    def told(self, result: Told) -> Told:
+        """Add what there is to say to an answer, and return it."""
+        result.role_resolved_by = self.resolved_by
+        result.remark = " ".join(filter(None, (result.remark, *self.remarks))) or None
+        return result
+
+
+def stated_fields(store: Store, known: Mapping[str, str], options: RoleOptions) -> StatedRole:
+    """Return what options say of a session.
+
+    Args:
+        known: The fields of the session so far.
+
+    Raises:
+        TypeError: An option is not one of `RoleOptions`.
+        UsageError: `unknown-role`, `ambiguous-role`, `bad-role`, `bad-scope`, `bad-capability` or `bad-setting`.
+    """
+    unknown = options.keys() - set(OPTIONS)
+    if unknown:
+        raise TypeError(f"A session has no option {', '.join(sorted(unknown))}.")
+    found = StatedRole()
+    found.fields["model"] = options.get("model")
+    role, scope, capabilities = options.get("role"), options.get("scope"), options.get("capabilities")
+    if capabilities is not None:
+        found.fields["capabilities"] = _capabilities(capabilities)
+    if role is None and scope is None:
+        return found
+    if role == "":
+        found.fields.update(dict.fromkeys(ROLE, ""))
+    if scope is not None and not any(scope):
+        found.fields["actual_ownership_scope"] = ""
+    if role or (scope is not None and any(scope)) or (role == "" and known.get("actual_ownership_scope")):
+        from . import vocabulary
+
+        roles = vocabulary.read(store.repo.worktree)
+        found.remarks.append(roles.warning)
+        policy = vocabulary.policy_of(store.settings())
+        if role:
+            _set_role(found, roles, role, policy)
+        _set_scope(found, roles, known, [each for each in scope or () if each], policy)
+    return found
+
+
+def _set_role(found: StatedRole, roles: Roles, text: str, policy: str) -> None:
+    from . import vocabulary
+
+    role = vocabulary.resolve(roles, text, policy=policy)
+    found.resolved_by = role.resolved_by
+    found.remarks.append(vocabulary.warning(roles, role, text))
+    found.fields["lifecycle_role"] = role.lifecycle_role
+    found.fields["specialty_profile"] = role.specialty_profile or ""
+    found.fields["role_alias"] = role.role_alias or ""
+    found.fields["role_pack"] = roles.pack.name
+    if role.capabilities:
+        found.fields["capabilities"] = found.fields["capabilities"] or as_json(role.capabilities)
+
+
+def _set_scope(
+    found: StatedRole, roles: Roles, known: Mapping[str, str], texts: Sequence[str], policy: str
+) -> None:
+    """Set the scope that the texts name; without any, adapt the known one to a new role.
+
+    Raises:
+        UsageError: `unknown-responsibility`, if the setting refuses unknown ones.
+    """
+    from . import descriptors, vocabulary
+
+    before = known.get("lifecycle_role")
+    role = before if found.fields["lifecycle_role"] is None else found.fields["lifecycle_role"]
+    if texts:
+        given = descriptors.parse_scope(texts)
+    else:
+        stored = known.get("actual_ownership_scope")
+        kept = descriptors.read_scope(strict_json.read(stored)) if stored else None
+        usual = list(roles.pack.lifecycle_roles.get(before or "", ()))
+        if kept is None or found.fields["actual_ownership_scope"] == "" or kept.responsibility_kinds != usual:
+            return
+        given, given.responsibility_kinds = kept, []
+    descriptors.with_default_kinds(given, role, roles.pack)
+    unknown = descriptors.unknown_kinds(given, roles.pack) if texts else []
+    if unknown and policy == vocabulary.REFUSE:
+        raise UsageError(
+            f"Unknown responsibility: {unknown[0]}. Nothing was written.",
+            hint=f"Known are {', '.join(roles.pack.responsibility_kinds)}.",
+            code="unknown-responsibility",
+            next=["gitmem role list"],
+        )
+    if unknown:
+        found.remarks.append(f"Unknown responsibility: {', '.join(unknown)}. It is recorded as it is.")
+    found.fields["actual_ownership_scope"] = as_json(given.as_json())
+
+
+def _capabilities(given: Sequence[str]) -> str:
+    """Return capabilities as they are folded; "" for none.
+
+    Raises:
+        UsageError: `bad-capability`.
+    """
+    from . import vocabulary
+
+    words = [word.strip() for text in given for word in text.split(",")]
+    if words in ([], [""]):
+        return ""
+    wrong = next((word for word in words if not vocabulary.is_capability(word)), None)
+    if wrong is not None or len(words) > vocabulary.VALUES_MAX:
+        raise UsageError(
+            f"Invalid capabilities: each is one line of up to 200 characters, and there are at most {vocabulary.VALUES_MAX}. "
+            "Nothing was written.",
+            code="bad-capability",
+        )
+    return as_json(list(dict.fromkeys(words)))
+
+
+START_SECONDS = 5.0
+
+
+def start(
+    store: Store,
+    who: CallerClaims,
+    *,
+    agent_identity: str | None = None,
+    name: str | None = None,
+    wu: str | None = None,
+    initiative: str | None = None,
+    lane: str | None = None,
+    client: str | None = None,
+    workspace: str | None = None,
+    allow_secret: bool = False,
+    former: Presence | None = None,
+    **role: Unpack[RoleOptions],
+) -> SessionStarted:
+    """Start a session of an agent in this worktree.
+
+    If the client's session id has an open session, return that one, now in this worktree, with the given fields changed. If it has an ended
+    one, the new session takes over its name and fields, except those given.
+
+    Args:
+        agent_identity: `owner:role:purpose`; the default is `who.identity`.
+        name: A chosen display name; the default is one from the pool.
+        former: The open session that goes on under the client's session id, which is new to it.
+        role: Its actual role, scope, model and capabilities; see `RoleOptions`.
+
+    Raises:
+        UsageError: `name-in-use`, `bad-name`, those of `lifecycle.stated_fields`, or a field that breaks the contract.
+    """
+    fields = given_fields(agent_identity or who.identity, wu, initiative, lane, client, workspace)
+    fields["branch"] = work_units.recordable_branch(store.branch()) or ""
+    who.client_session = callers.starting_client(store, who)
+    if who.client_session is None:
+        return _start_new(store, who, name, fields, allow_secret, role)
+    from . import delivery
+
+    # A client may run the hooks of several scopes at once: the second one must find the session of the first.
+    with delivery.delivery_lock(store, f"start {who.client_session[1]}", wait_seconds=START_SECONDS):
+        known = presence.of_client(store, who.client_session[1]) or former
+        if known is None:
+            return _start_new(store, who, name, fields, allow_secret, role)
+        stated = stated_fields(store, known.record, role)
+        fields.update(stated.fields)
+        given = {key: value or None for key, value in fields.items()}  # a new start clears nothing
+        given["branch"] = fields["branch"]  # but HEAD may be on none
+        given["worktree"] = heartbeats.label(store)
+        was = note_new_identity(store, known, given["agent_identity"])
+        given["harness_session"] = store.keys.hashed(who.client_session[1])
+        changed = _change(store, known, name, given, retry_command("start", given, role), allow_secret)
+        _register(store, known.session_id, who)
+        started = SessionStarted(changed[0], *changed[1:], _first_steps(store, changed[0]))
+        started.add_remark(was)
+        return stated.told(started)
+
+
+def _start_new(
+    store: Store,
+    who: CallerClaims,
+    name: str | None,
+    fields: dict[str, str | None],
+    allow_secret: bool,
+    role: RoleOptions,
+) -> SessionStarted:
+    former = presence.of_client(store, who.client_session[1], ended=True) if who.client_session else None
+    stated = stated_fields(store, former.record if former is not None else {}, role)
+    fields.update(stated.fields)
+    again = retry_command("start", fields, role)
+    if former is not None:
+        fields = inherit(fields, former.record)
+    if fields["workspace_id"] is None:
+        fields["workspace_id"] = default_workspace(store)
+    if name is None:
+        name, chosen = (former and _former_name(store, former)) or (display_names.pick(store), False)
+    else:
+        display_names.claim(store, name, again=again)
+        chosen = True
+    session_id = new_id("sess", store.random)
+    store.log.make_state()
+    record: SessionFields = {
+        "session_id": session_id,
+        "event": "start",
+        "display_name": name,
+        "name_chosen": chosen,
+        "clone_id": store.log.clone_id(),
+        "worktree": heartbeats.label(store),
+    }
+    put_fields(
+        record,
+        {
+            **fields,
+            "harness_session": store.keys.hashed(who.client_session[1]) if who.client_session else None,
+        },
+    )
+    message = start_commit_message(record)
+    appended = store.record([store.line("session", record, allow_secret=allow_secret)], message)
+    _register(store, session_id, who)
+    found = presence.get(store, session_id)
+    if found is None:
+        raise UsageError(
+            f"{session_id} is recorded, but the index does not have it yet.",
+            hint="`gitmem doctor` compares the index with the log.",
+            code="index",
+            next=[command("export", f"GITMEM_SESSION={session_id}"), "gitmem doctor"],
+        )
+    name_holders.repin(store, found)
+    started = SessionStarted(found, appended.commit, True, _first_steps(store, found))
+    if chosen and mailbox.imported_ids(store.db(), name):
+        notice = f"Signals to {found.asked} were imported; no session gets them."
+        started.remark = " ".join(filter(None, (started.remark, notice)))
+        started.next.insert(1, mailbox.imported_inbox(name))
+    if found.agent_identity is None and who.client_session is None:
+        former = presence.last_agent_here(store) or former_agent(store, callers.of_session(found, "session"))
+        started.remark = offer_identity(store, former, started.remark, started.next)
+    return stated.told(started)
+
+
+def _former_name(store: Store, former: Presence) -> tuple[str, bool] | None:
+    """Return the name of a resumed session, if it is free, and whether the session had chosen it."""
+    try:
+        display_names.claim(store, former.asked)
+    except UsageError:
+        return None
+    return former.asked, bool(former.record.get("name_chosen"))
+
+
+def change(
+    store: Store,
+    caller: Caller,
+    *,
+    agent_identity: str | None = None,
+    name: str | None = None,
+    wu: str | None = None,
+    initiative: str | None = None,
+    lane: str | None = None,
+    client: str | None = None,
+    workspace: str | None = None,
+    activity: str | None = None,
+    allow_secret: bool = False,
+    **role: Unpack[RoleOptions],
+) -> SessionChanged:
+    """Change the public fields of the caller's session. If nothing differs, nothing is recorded.
+
+    An empty work unit, initiative, lane, activity, role, scope, model or list of capabilities clears the present one.
+
+    Raises:
+        UsageError: As in `start`, and `no-session` for a caller without a session.
+    """
+    found = _own_session(store, caller)
+    fields = given_fields(agent_identity, wu, initiative, lane, client, workspace)
+    fields["activity"] = activity
+    if heartbeats.works_here(store, found.session_id):
+        fields["branch"] = work_units.recordable_branch(store.branch()) or ""
+    stated = stated_fields(store, found.record, role)
+    fields.update(stated.fields)
+    was = note_new_identity(store, found, agent_identity)
+    again = retry_command("set", fields, role)
+    changed = _change(store, found, name, fields, again, allow_secret)
+    _register(store, found.session_id)  # with a new identity it has that identity's messages
+    steps = _first_steps(store, changed[0])[2:] if agent_identity else ["gitmem roster"]
+    after = SessionChanged(*changed, steps)
+    after.add_remark(was)
+    return stated.told(after)
+
+
+def come_here(store: Store, found: Presence, client_id: str) -> None:
+    """Record that a session goes on in this worktree, under a client's own id."""
+    branch = work_units.recordable_branch(store.branch()) or ""
+    _change(store, found, None, {"worktree": heartbeats.label(store), "branch": branch}, (), False)
+    _register(store, found.session_id, CallerClaims(client_session=("", client_id)))
+
+
+def end(
+    store: Store, caller: Caller, *, summary: str | None = None, allow_secret: bool = False
+) -> SessionEnded:
+    """End the caller's session. Its name is free again; its id and identity stay addressable.
+
+    Args:
+        summary: What the session did, for others; put on one line.
+        allow_secret: Accept a summary that looks like a secret.
+
+    Raises:
+        UsageError: As `end_line`.
+    """
+    found, line, summary = end_line(store, caller, summary, allow_secret=allow_secret)
+    left = unread_at_end(store, found)
+    subject = f"{found.name} ends: {summary}" if summary else f"{found.name} ends"
+    appended = store.record([line], _commit_message(found, subject))
+    if store.collecting is None:  # a batch may fail; the file of an ended session does no harm
+        names_of_flags = heartbeats.flag_names(found.session_id, heartbeats.end(store, found.session_id))
+        delivery.remove_queue(store.repo.state, found.session_id, names_of_flags)
+        appended.commit = appended.commit or commit_process.try_commit_waiting(store, deferred=True)
+    found = presence.trusted(store, found.session_id) or found
+    ended = SessionEnded(found, appended.commit, True, ["unset GITMEM_SESSION", "gitmem session start"])
+    ended.add_remark(left)
+    return ended
+
+
+def end_line(
+    store: Store, caller: Caller, summary: str | None, *, allow_secret: bool = False
+) -> tuple[Presence, tuple[str, bytes], str]:
+    """Return the caller's session, the line that ends it and its summary on one line. Record nothing.
+
+    Raises:
+        UsageError: `no-session` for a caller without a session; the summary is invalid (RecordError, SecretError).
+    """
+    found = _own_session(store, caller)
+    record = presence.record_fields(found, "end")
+    record["summary"] = said = " ".join((summary or "").split())
+    return found, store.line("session", record, allow_secret=allow_secret or not said), said
+
+
+def _register(store: Store, session_id: str, began: CallerClaims | None = None) -> None:
+    """Record that a session is here (or begins, or comes to this worktree), and queue what it has not read, for later hooks."""
+    if began is None:
+        heartbeats.touch(store, session_id)
+    else:
+        names = heartbeats.flag_names(session_id, heartbeats.client_of(store, session_id))
+        delivery.begin_queue(store, session_id, began.client_session)
+        delivery.forget_names(store, session_id, names)
+        delivery.remove_old_queues(store)
+    commit_stamps.update(store)
+    if store.collecting is None:
+        delivery.queue_all(store, session_id)
+
+
+def _change(
+    store: Store,
+    found: Presence,
+    name: str | None,
+    fields: dict[str, str | None],
+    again: Sequence[str],
+    allow_secret: bool,
+) -> tuple[Presence, str | None, bool]:
+    """Record what differs; return the session after that, the commit, and whether it was recorded."""
+    differs = {key: value for key, value in fields.items() if value and value != found.record.get(key)}
+    if not differs.keys().isdisjoint(ROLE):  # concurrent changes must not mix two roles
+        differs.update({name: value for name in ROLE if (value := fields.get(name))})
+    cleared = cleared_fields(fields, found.record)
+    record = presence.record_fields(found, "change")
+    record["clear"] = cleared
+    put_fields(record, differs)
+    news = describe_changes(differs, cleared)
+    subject = f"{found.name} is now {', '.join(news)}" if news else f"{found.name} continues"
+    if name is not None and name != found.name:
+        display_names.claim(store, name, session_id=found.session_id, again=again)
+        record["display_name"] = differs["display_name"] = name
+        subject = f"{found.name} is now called {name}" + (f", {', '.join(news)}" if news else "")
+    is_choice = name is not None and ("display_name" in differs or not found.record.get("name_chosen"))
+    if is_choice:  # also of a name that the pool gave
+        record["name_chosen"] = True
+    if not differs and not cleared and not is_choice:
+        return found, None, False
+    message = _commit_message(found, subject, differs.get("wu_id"))
+    appended = store.record([store.line("session", record, allow_secret=allow_secret)], message)
+    after = presence.trusted(store, found.session_id) or found
+    if "display_name" in differs:
+        name_holders.repin(store, after, found.name, found.asked)
+    return after, appended.commit, True
+
+
+def _own_session(store: Store, caller: Caller) -> Presence:
+    found = presence.trusted(store, caller.session_id) if caller.session_id else None
+    if found is None:
+        raise UsageError(
+            f"{caller.name or caller.reader} has no session. Nothing was recorded.",
+            hint="Start a session first.",
+            code="no-session",
+            next=["gitmem session start", "gitmem roster"],
+        )
+    return found
+
+
+def _commit_message(found: Presence, subject: str, wu: str | None = None) -> CommitMessage:
+    caller = callers.of_session(found, "session")
+    caller.wu_id = wu or caller.wu_id
+    return CommitMessage(caller.author, cut(sanitize(subject), SUBJECT_MAX), "", caller.trailers())
+
+
+def _first_steps(store: Store, found: Presence) -> list[str]:
+    """Return the commands to begin with; who goes on as an agent that has had other sessions also sees what those left."""
+    goes_on = found.agent_identity and len(presence.of_identity(store, found.agent_identity)) > 1
+    own = command("export", f"GITMEM_SESSION={found.session_id}")
+    return [own, "gitmem inbox", *(["gitmem mem recover"] if goes_on else []), "gitmem roster"]

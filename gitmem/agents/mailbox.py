@@ -1,0 +1,742 @@
+"""The mailbox: which signals are unread by whom, by the tables of signals and receipts.
+
+`mail` has a row for each directed signal that a recipient has no receipt for, `asked` one for each that may want an answer
+from it, read or not, also for its author: `FoldedThread.owes` decides. A receipt or a reply counts once the log has a line
+with its `answers_digest`. Until then its row has no effect.
+
+Broadcasts are not copied to every reader: a reader has a cursor, the sequence number up to which it has read all of them.
+The number is this index's own order of arrival, so a broadcast that arrives late is still new.
+
+Signals that an importer brought for addresses of another tool, such as `agent-1`, are history: `lumenflow:agent-1` names
+their inbox, which everybody may read and nothing marks as read (decision 108). The names of sessions never contain a
+colon, and identities have three parts, so the origin before the address makes it another name than theirs.
+"""
+
+from __future__ import annotations
+
+from ..digests import hash_function_for, sha256
+from ..index.index_file import View
+from ..log.lines import content_without_time
+from ..records.ids import unit_key
+from ..records.table import KEYED
+from ..text.name_matching import is_identity
+from ..text.shell_quote import command
+from ..trust import sender_tables
+from ..trust.sender_tables import IMPORTED_ORIGIN
+from . import broadcasts, heartbeats, presence
+from .broadcasts import BroadcastStart
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from ..index.rows import LineRow, NewLines, Rows
+    from ..records.record_types import SignalFields, SignalRecord
+    from ..store import Store
+    from .presence import Presence
+
+    # Signal, reader, digest, state, time.
+    Receipt = tuple[str, str, bytes, str, str]
+
+
+LOCAL = "local"  # the origin of signals that no importer wrote
+# Two clones may create one signal from one idempotency key; these fields must then be equal.
+KEYED_FIELDS = KEYED["signal"]
+
+# Texts of notices, which depend on nothing but their key. `idempotency_key` is the kind, a space and the key.
+OVERLAP, ESCALATION = (
+    "overlap",
+    "escalation",
+)  # their keys begin with a digest and a space, which the texts leave out
+NOTICES = {
+    "completion": "{} is done.",
+    OVERLAP: "The branches {}. Agree on who changes what before you merge; `gitmem overlap` shows more.",
+    ESCALATION: "The task {}. `gitmem task list --stuck` shows why, and how to go on.",
+}
+ANNOUNCER = "gitmem"  # in the place of the sender in the key of a notice's id
+OF_SENDER = ("sender_identity", "via")  # of a notice they may differ: whoever sends it, it is the same
+
+
+def notice_text(kind: str, key: str) -> str:
+    """Return the text of a notice."""
+    return NOTICES[kind].format(key.partition(" ")[2] if kind in (OVERLAP, ESCALATION) else key)
+
+
+def is_notice(record: SignalRecord | SignalFields) -> bool:
+    """Return whether a signal is a notice: its text and its id are functions of its key alone."""
+    kind, _, key = (record.get("idempotency_key") or "").partition(" ")
+    if kind not in NOTICES or record["message"] != notice_text(kind, key):
+        return False
+    from ..records.ids import keyed_id
+
+    return record["signal_id"] == keyed_id("sig", ANNOUNCER, kind, key)
+
+
+def keyed_content(record: SignalRecord | SignalFields) -> tuple[str, ...]:
+    """Return the values that must be equal in two signals with one idempotency key; see `Record.MAY_DIFFER`."""
+    # Without a thread id, the signal's id names the thread.
+    missing = {"thread_id": record["signal_id"], "origin": LOCAL}
+    left_out = OF_SENDER if is_notice(record) else ()
+    return tuple(
+        str(record.get(field) or missing.get(field) or "") for field in KEYED_FIELDS if field not in left_out
+    )
+
+
+def is_keyed(record: SignalRecord) -> bool:
+    """Return whether a signal's id comes from an idempotency key. Only then may different lines be one signal."""
+    key = record.get("idempotency_key")
+    if not key:
+        return False
+    from ..records.ids import keyed_id
+
+    return record["signal_id"] == keyed_id("sig", record["sender_identity"], key)
+
+
+def content_of(record: SignalRecord | None, line_digest: bytes) -> bytes:
+    """Return a key of a line's content. Lines of one id with different keys conflict.
+
+    The index stores it: after any other change here than of `KEYED_FIELDS`, raise the version of `mailbox.VIEW`.
+
+    Args:
+        record: The signal; None if this version can't read it.
+        line_digest: The digest of its line, 32 bytes.
+    """
+    if record is None or not (is_keyed(record) or is_notice(record)):
+        return line_digest
+    return sha256(
+        repr((record["idempotency_key"], keyed_content(record))).encode("utf-8", "surrogatepass")
+    ).digest()
+
+
+def digest_bytes(line: bytes) -> bytes:
+    """Return the digest of a line as 32 bytes."""
+    return hash_function_for(1)(content_without_time(line)).digest()
+
+
+def is_imported(record: SignalRecord) -> bool:
+    """Return whether an importer wrote the record. Such a reply may lack a digest."""
+    return record["origin"] != LOCAL
+
+
+def answers_a_line(
+    answered: str | None, given: str | None, origin: str | None, digests: Mapping[str, Collection[bytes]]
+) -> bool:
+    """Return whether a signal answers nothing, or a line that exists.
+
+    Args:
+        answered: The id that it answers.
+        given: The digest of the answered line.
+        origin: Where the signal was written; None for here.
+        digests: The digests of the lines of each answered id.
+    """
+    if not answered:
+        return True
+    if not given:
+        return origin not in (None, LOCAL)
+    return bytes.fromhex(given) in digests.get(answered, ())
+
+
+def digests_of(db: sqlite3.Connection, ids: Iterable[str]) -> dict[str, set[bytes]]:
+    """Return the digests of every line of these signals. Ids that the log lacks have none."""
+    wanted = ",".join(f'"{id}"' for id in sorted(set(ids)))  # ids are letters, digits and dashes
+    found: dict[str, set[bytes]] = {}
+    rows = db.execute(
+        "SELECT signal_id, digest FROM signal WHERE signal_id IN (SELECT value FROM json_each(?))",
+        (f"[{wanted}]",),
+    )
+    for signal_id, line_digest in rows:
+        found.setdefault(signal_id, set()).add(line_digest)
+    return found
+
+
+RECEIPT_DDL = (
+    # The author of a reply has read the signal that it answers: such a row has the state `replied`. An empty `digest`
+    # matches any line: in an imported reply without a digest.
+    "CREATE TABLE receipt (signal_id TEXT, reader TEXT, digest BLOB, state TEXT, at TEXT,"
+    " PRIMARY KEY (signal_id, reader, digest, state)) WITHOUT ROWID",
+)
+# The condition that the log has the line of a receipt `r`.
+RECEIPT_HAS_LINE = "(r.digest = x'' OR EXISTS (SELECT 1 FROM signal k WHERE k.signal_id = r.signal_id AND k.digest = r.digest))"
+
+# (address, signal id) of the signals sent to addresses in particular, among rows that name a reader and a signal.
+DIRECTED = (
+    "SELECT DISTINCT f.reader, f.signal_id FROM {found} f JOIN signal s ON s.signal_id = f.signal_id"
+    " JOIN line l ON l.id = s.line WHERE f.reader IN {own} AND NOT s.broadcast"
+    " AND f.reader NOT IN (s.sender, coalesce(s.sender_session, ''))"
+    " AND EXISTS (SELECT 1 FROM json_each(coalesce(json_extract(l.body, '$.recipients'),"
+    " json_array(json_extract(l.body, '$.target_agent')))) j WHERE j.value = f.reader)"
+)
+
+
+def is_receipt_for(content: str) -> str:
+    """Return the SQL condition that a receipt `r` is for a line with a content; see `content_of`."""
+    return (
+        f"(r.digest IN ({content}, x'') OR EXISTS (SELECT 1 FROM signal k WHERE k.signal_id = r.signal_id"
+        f" AND k.digest = r.digest AND k.content = {content}))"
+    )
+
+
+def receipts_in(rows: Rows) -> list[Receipt]:
+    """Return the receipts in lines of receipts and replies."""
+    found: list[Receipt] = []
+    given = rows.of("receipt")
+    if given:
+        names = ("signal_id", "reader_identity", "answers_digest", "delivery_state", "at")
+        ids, readers, digests, states, times = map(given.column, names)
+        read = [bytes.fromhex(digest) for digest in digests]
+        found += zip(ids, readers, read, [each or "delivered" for each in states], times, strict=True)
+    signals = rows.of("signal")
+    if any(signals.column("reply_to")):
+        found += [
+            receipt
+            for row in signals
+            if (to := row.record.get("reply_to"))
+            for receipt in _receipts_of_reply(row, to)
+        ]
+    return found
+
+
+def _receipts_of_reply(row: LineRow, answered: str) -> list[Receipt]:
+    record: SignalRecord = row.record
+    given = record.get("answers_digest")
+    if record.get("via"):
+        return []  # another session wrote it in the sender's name; the sender may not have read the answered signal
+    if not (given or is_imported(record)):
+        return []
+    digest = bytes.fromhex(given) if given else b""
+    writers = {record["sender_identity"], record.get("sender_session")}
+    return [(answered, writer, digest, "replied", row.at) for writer in sorted(filter(None, writers))]
+
+
+def add_receipts(db: sqlite3.Connection, receipts: list[Receipt]) -> None:
+    """Add receipts, and remove their signals from the unread rows."""
+    values = [(id, reader, bytearray(digest), state, at) for id, reader, digest, state, at in receipts]
+    db.executemany(
+        "INSERT INTO receipt VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT DO UPDATE SET at = excluded.at WHERE excluded.at < receipt.at",
+        values,
+    )
+    has_mail = "SELECT 1 FROM mail WHERE reader = ? LIMIT 1"
+    behind = {reader for reader in {row[1] for row in values} if db.execute(has_mail, (reader,)).fetchone()}
+    db.executemany(
+        "DELETE FROM mail WHERE signal_id = ?1 AND reader = ?2 AND (content = ?3 OR ?3 = x'' OR content IN"
+        " (SELECT content FROM signal WHERE signal_id = ?1 AND digest = ?3))",
+        [row[:3] for row in values if row[1] in behind],
+    )
+
+
+def delivery_states(db: sqlite3.Connection, signal_id: str, content: bytes | None = None) -> dict[str, str]:
+    """Return the recorded delivery state of a signal by reader: that of the latest receipt.
+
+    Args:
+        content: Count only receipts for lines with this content.
+    """
+    found: dict[str, str] = {}
+    rows = db.execute(
+        f"SELECT reader, state FROM receipt r WHERE signal_id = ?1 AND"
+        f" CASE WHEN ?2 IS NULL THEN {RECEIPT_HAS_LINE} ELSE {is_receipt_for('?2')} END ORDER BY at, state",
+        (signal_id, content),
+    )
+    for reader, state in rows:
+        found[reader] = "delivered" if state == "replied" else state
+    return found
+
+
+def receipts_of(db: sqlite3.Connection, ids: Iterable[str]) -> dict[str, dict[str, tuple[str, str]]]:
+    """Return the receipts of many signals: by signal and reader the time of the first and the state of the latest."""
+    found: dict[str, dict[str, tuple[str, str]]] = {}
+    wanted = ",".join(f'"{id}"' for id in ids)  # ids are letters, digits and dashes
+    rows = db.execute(
+        "SELECT r.signal_id, r.reader, r.state, r.at FROM json_each(?) j CROSS JOIN receipt r ON r.signal_id = j.value"
+        f" WHERE {RECEIPT_HAS_LINE} ORDER BY r.at, r.state",
+        (f"[{wanted}]",),
+    )
+    for signal_id, reader, last, at in rows:
+        of = found.setdefault(signal_id, {})
+        first = of[reader][0] if reader in of else at
+        of[reader] = first, "delivered" if last == "replied" else last
+    return found
+
+
+def delivery_state(
+    db: sqlite3.Connection, signal_id: str, reader: str, *, counts: str = RECEIPT_HAS_LINE
+) -> str | None:
+    """Return the recorded delivery state of a signal for one reader, or None.
+
+    Args:
+        counts: The condition that a receipt `r` counts.
+    """
+    row = db.execute(
+        f"SELECT state FROM receipt r WHERE signal_id = ? AND reader = ? AND {counts} ORDER BY at DESC, state DESC LIMIT 1",
+        (signal_id, reader),
+    ).fetchone()
+    if row is None:
+        return None
+    return "delivered" if row[0] == "replied" else str(row[0])
+
+
+def has_read(db: sqlite3.Connection, reader: str) -> bool:
+    """Return whether a reader has a receipt for anything."""
+    return db.execute("SELECT 1 FROM receipt WHERE reader = ? LIMIT 1", (reader,)).fetchone() is not None
+
+
+_NEW = (
+    # An empty text is bound four times as fast as None.
+    "INSERT INTO signal VALUES (?, ?, ?, ?, nullif(?, ''), ?, nullif(?, ''), nullif(?, ''), nullif(?, ''), ?, ?, ?)"
+)
+_UNREAD = (
+    "INSERT OR IGNORE INTO mail SELECT ?1, ?2, ?3, ?4 WHERE NOT EXISTS (SELECT 1 FROM receipt r"
+    f" WHERE r.signal_id = ?2 AND r.reader = ?1 AND {is_receipt_for('?4')})"
+)
+# A line with the content of another line, read before it arrived.
+_SAME = (
+    # A content has one workspace, which precedes it in the key.
+    "DELETE FROM mail WHERE reader = ?1 AND signal_id = ?2 AND workspace = ?3 AND content = ?4 AND EXISTS (SELECT 1 FROM receipt r"
+    f" WHERE r.signal_id = ?2 AND r.reader = ?1 AND {is_receipt_for('?4')})"
+)
+_WANTS = ("PROPOSE", "COUNTER")  # these intents ask for a decision
+
+
+def add_rows(db: sqlite3.Connection, rows: Rows) -> set[str]:
+    """Add signals, receipts and the first lines of readers, in any order of arrival.
+
+    Returns:
+        The readers that may have read more broadcasts now.
+    """
+    signals = rows.of("signal")
+    hashed = hash_function_for(len(signals))
+    digests = [hashed(content_without_time(line)).digest() for line in signals.lines]
+    contents = digests
+    if any(signals.column("idempotency_key")):
+        contents = [content_of(record, of) for record, of in zip(signals.records, digests, strict=True)]
+    _add_signals(db, signals, digests, contents)
+    behind = broadcasts.add_readers(db, rows)
+    given = receipts_in(rows)
+    add_receipts(db, given)
+    _add_mail(db, signals, digests, contents, {receipt[:3] for receipt in given})
+    behind.update(reader for _, reader, *_ in given)
+    return behind
+
+
+def _add_signals(
+    db: sqlite3.Connection, signals: NewLines, digests: Sequence[bytes], contents: Sequence[bytes]
+) -> None:
+    ids = signals.column("signal_id")
+    empty = ("sender_session", "interrupt_class", "wu_id", "lane")
+    sessions, interrupts, work_units, lanes = (
+        [each or "" for each in signals.column(name)] for name in empty
+    )
+    values = zip(
+        signals.ids,
+        ids,
+        [thread or id for thread, id in zip(signals.column("thread_id"), ids, strict=True)],
+        signals.column("sender_identity"),
+        sessions,
+        [intent or "INFO" for intent in signals.column("intent")],
+        interrupts,
+        map(unit_key, work_units),
+        lanes,
+        [0 if to else 1 for to in signals.column("recipients")],
+        map(bytearray, digests),
+        map(bytearray, contents),
+        strict=True,
+    )
+    db.executemany(_NEW, values)
+
+
+def _add_mail(
+    db: sqlite3.Connection,
+    signals: NewLines,
+    digests: Sequence[bytes],
+    contents: Sequence[bytes],
+    read: Collection[tuple[str, str, bytes]],
+) -> None:
+    """Add unread rows for the recipients of signals, or broadcasts for everybody.
+
+    Args:
+        read: Signal, reader and digest of what is known to be read.
+    """
+    mail, keyed, asked, to_all = [], [], set(), []
+    for row, digest, content in zip(signals, digests, contents, strict=True):
+        record: SignalRecord = row.record
+        id, recipients = record["signal_id"], record["recipients"]
+        if not recipients:
+            to_all.append((row, content))
+            continue
+        own = (record["sender_identity"], record.get("sender_session"))
+        workspace = record.get("workspace_id") or ""
+        asks = record.get("requires_ack") or record["intent"] in _WANTS
+        if asks and not all(to in own for to in recipients):
+            asked.add((own[0], id, workspace, record.get("task_id") or ""))
+        for to in recipients:
+            if to in own:
+                continue
+            if asks:
+                asked.add((to, id, workspace, record.get("task_id") or ""))
+            if content is not digest:
+                keyed.append((to, id, workspace, content))
+            if (id, to, digest) not in read:
+                mail.append((to, id, workspace, bytearray(content)))
+    db.executemany(_UNREAD, mail)
+    db.executemany(_SAME, keyed)
+    db.executemany("INSERT OR IGNORE INTO asked VALUES (?, ?, ?, ?)", sorted(asked))
+    broadcasts.add(db, to_all)
+
+
+ADVANCED, ADVANCED_ROWS = 8, 300_000  # cursors moved at once, and broadcasts read for that
+ADVANCE_ROWS = 100  # the cost of moving one cursor without any broadcast, in broadcasts read
+PLACEHOLDERS_MAX = 500  # addresses of one reader with a placeholder each
+
+DDL = (
+    # `digest` is the line's, `content` a key of its content, see `mailbox.content`: 32 bytes each.
+    "CREATE TABLE signal (line INTEGER PRIMARY KEY, signal_id TEXT, thread TEXT, sender TEXT, sender_session TEXT,"
+    " intent TEXT, interrupt TEXT, wu_id TEXT, lane TEXT, broadcast INTEGER, digest BLOB, content BLOB)",
+    "CREATE INDEX signal_id ON signal (signal_id, digest)",
+    "CREATE INDEX signal_thread ON signal (thread)",
+    # For `gitmem why`: what was proposed on a work unit.
+    "CREATE INDEX signal_proposed ON signal (wu_id) WHERE intent = 'PROPOSE' AND wu_id <> ''",
+    # Every line of an id counts, so the rows do not depend on the order of arrival.
+    "CREATE TABLE mail (reader TEXT, signal_id TEXT, workspace TEXT, content BLOB,"
+    " PRIMARY KEY (reader, signal_id, workspace, content)) WITHOUT ROWID",
+    "CREATE TABLE asked (reader TEXT, signal_id TEXT, workspace TEXT, task TEXT,"
+    " PRIMARY KEY (reader, signal_id, workspace, task)) WITHOUT ROWID",
+    *broadcasts.DDL,
+    *RECEIPT_DDL,
+)
+
+
+def add(db: sqlite3.Connection, rows: Rows) -> None:
+    """Add signals, receipts and the first lines of readers, in any order of arrival."""
+    behind = add_rows(db, rows)
+    if sum(not to for to in rows.of("signal").column("recipients")) >= ADVANCE_ROWS:
+        # The receipts of these broadcasts may have come before them: a large log is indexed in several portions.
+        last = "(SELECT max(line) FROM broadcast)"
+        behind.update(reader for (reader,) in db.execute(f"SELECT reader FROM reader WHERE cursor < {last}"))
+    for reader in _cursors_to_move(db, behind, rows):
+        _advance(db, reader)
+
+
+def _cursors_to_move(db: sqlite3.Connection, behind: set[str], rows: Rows) -> list[str]:
+    """Return the readers whose cursor moves now: of many, this clone's own, then those that these lines name last.
+
+    A cursor only saves work, so it may lag: thousands of new readers must not cost the product of their number and the
+    number of broadcasts. Peers may choose names and times, but only this clone's readers look into inboxes here.
+    """
+    if len(behind) <= ADVANCED:
+        return sorted(behind)
+    (count,) = db.execute("SELECT count(*) FROM broadcast").fetchone()
+    last: dict[str, str] = {}
+    for lines, names in broadcasts.readers_in(rows):
+        for name, at in zip(names, lines.column("at"), strict=True):
+            if name and last.get(name, "") < at:
+                last[name] = at
+
+    def rank(reader: str) -> tuple[bool, str, str]:
+        return sender_tables.is_ours(db, reader), last.get(reader, ""), reader
+
+    latest = sorted(behind, key=rank, reverse=True)
+    return latest[: max(ADVANCED, ADVANCED_ROWS // (count + ADVANCE_ROWS))]
+
+
+# `{own}` are the placeholders of a reader's addresses, see `_own`.
+IN_WORKSPACE = "(:workspace IS NULL OR workspace IN ('', :workspace))"
+# Evaluated once for each id, not for each of its lines: a peer can write thousands of lines under one id.
+URGENT = (
+    "SELECT reader, signal_id FROM ({found}) m WHERE NOT EXISTS"
+    " (SELECT 1 FROM signal s WHERE s.signal_id = m.signal_id AND s.interrupt = 'advisory')"
+)
+IN_WORKSPACE_OF_LINE = IN_WORKSPACE.replace(
+    "workspace IN", "coalesce(json_extract(l.body, '$.workspace_id'), '') IN"
+)
+# Of a task that somebody has taken, or that has ended, nobody owes an answer any more.
+_SETTLED = "(t.taken OR t.decided_by IS NOT NULL OR t.replaced = 1)"
+# Its author may owe an answer to its own proposal once it has decided on another one.
+OWED = (
+    " AND (NOT EXISTS (SELECT 1 FROM signal s WHERE s.signal_id = asked.signal_id AND s.sender = asked.reader)"
+    " OR EXISTS (SELECT 1 FROM signal s WHERE s.thread IN (SELECT thread FROM signal o WHERE o.signal_id = asked.signal_id)"
+    " AND s.sender = asked.reader AND s.signal_id <> asked.signal_id))"
+    f" AND (asked.task = '' OR NOT EXISTS (SELECT 1 FROM task t WHERE t.task_id = asked.task AND {_SETTLED}))"
+)
+LATER = " AND signal_id IN (SELECT signal_id FROM signal WHERE line > :after)"
+BROADCASTS = (
+    f"SELECT DISTINCT :o0, b.signal_id FROM broadcast b WHERE b.sender NOT IN {{own}} AND {IN_WORKSPACE}"
+    " AND (b.sender_session IS NULL OR b.sender_session NOT IN {own})"
+)
+UNREAD_BROADCAST = (
+    " AND b.line > :cursor AND {news}"
+    " AND NOT EXISTS (SELECT 1 FROM receipt r WHERE r.signal_id = b.signal_id AND r.reader IN {own}"
+    f" AND {is_receipt_for('b.content')})"
+)
+# A broadcast that a reader of this clone has not read although a forged line says so: see `trust.line_checks`.
+DOUBTED_BROADCAST = (
+    " AND EXISTS (SELECT 1 FROM doubt d WHERE d.reader IN {own} AND d.signal_id = b.signal_id)"
+    " AND NOT EXISTS (SELECT 1 FROM receipt r WHERE r.reader IN {own} AND r.signal_id = b.signal_id AND NOT EXISTS"
+    " (SELECT 1 FROM doubt d WHERE d.reader = r.reader AND d.signal_id = r.signal_id))"
+)
+# A session has several client ids if its context was cleared. Who resumes an earlier one is another agent.
+_SESSIONS = (
+    "SELECT f.session_id, e.harness_session FROM session_event e LEFT JOIN session f ON f.harness_session ="
+    " e.harness_session AND f.harness_session = (SELECT harness_session FROM session WHERE session_id = e.session_id) WHERE e.session_id = ? AND e.harness_session IS NOT NULL"
+)
+
+# Messages to another clone's session go to its id until that clone trusts its identity: the next session of the agent reads them.
+_LEFT = "(EXISTS (SELECT 1 FROM mail m WHERE m.reader = s.session_id) OR EXISTS (SELECT 1 FROM doubt d WHERE d.reader = s.session_id))"
+_ENDED = (
+    "SELECT s.session_id, s.ended IS NOT NULL AND s.agent_identity = b.identity FROM bearer b JOIN session s USING (session_id)"
+    f" WHERE b.identity = ? AND b.session_id IN (SELECT name FROM own) AND {_LEFT}"
+)
+_ENDED_SHARED = (
+    "SELECT s.session_id FROM session s WHERE s.agent_identity = ? AND s.ended IS NOT NULL AND s.clone_id ="
+    f" (SELECT clone_id FROM session WHERE session_id = ?) AND {_LEFT}"
+)
+
+LEFT_MAX = 50
+_LEFT_BEHIND = (
+    "SELECT s.session_id FROM session s JOIN tenure t ON t.session_id = s.session_id AND t.last"
+    " WHERE s.session_id IN (SELECT name FROM own) AND (s.session_id IN (SELECT reader FROM mail)"
+    " OR s.agent_identity IN (SELECT reader FROM mail)) ORDER BY t.until DESC LIMIT ?"
+)
+
+
+def _own(
+    db: sqlite3.Connection, reader: str, session: str | None, workspace: str | None, *, shared: bool = False
+) -> tuple[str, dict[str, str | int | None]]:
+    """Return a reader's addresses, itself first: placeholders for SQL, and the values of its queries.
+
+    These are the reader, its session, the ids that its client has had, and the other sessions of its present one: a resumed
+    conversation is the same agent. So are the ended sessions of its agent identity in its clone, if they have left signals unread.
+    """
+    same = db.execute(_SESSIONS, (session or reader,)).fetchall()
+    found = [reader, session or reader, *(each for row in same for each in row if each)]
+    if not shared and sender_tables.is_forged(db, dict.fromkeys(found)):
+        found = presence.addresses(db, reader, session)
+    ids = dict.fromkeys([*found, *_ended(db, reader, session, shared=shared)])
+    if len(ids) > PLACEHOLDERS_MAX:
+        listed = "[" + ",".join(f'"{_escaped(each)}"' for each in ids) + "]"
+        return "(SELECT value FROM json_each(:own))", {"o0": reader, "own": listed, "workspace": workspace}
+    values: dict[str, str | int | None] = {f"o{number}": each for number, each in enumerate(ids)}
+    return f"({', '.join(f':{name}' for name in values)})", {**values, "workspace": workspace}
+
+
+def _ended(db: sqlite3.Connection, reader: str, session: str | None, *, shared: bool) -> list[str]:
+    """Return the ended sessions of an agent in its clone that have left signals unread; of ours by their genuine records alone."""
+    if ":" not in reader:
+        return []
+    if shared:
+        return [str(row[0]) for row in db.execute(_ENDED_SHARED, (reader, session)).fetchall()]
+    found = []
+    for name, has_ended in db.execute(_ENDED, (reader,)).fetchall():
+        if sender_tables.is_forged(db, (name,)):
+            _, ended, fields, _ = presence.fold_unforged(db, name)
+            has_ended = ended is not None and fields.get("agent_identity") == reader
+        found += [str(name)] * bool(has_ended)
+    return found
+
+
+def _escaped(text: str) -> str:
+    """Return a text escaped for a JSON string. Addresses have no control characters."""
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _directed(own: str, table: str) -> str:
+    return f"SELECT DISTINCT reader, signal_id FROM {table} WHERE reader IN {own} AND {IN_WORKSPACE}"
+
+
+def _advance(db: sqlite3.Connection, reader: str) -> None:
+    """Move a reader's cursor over the broadcasts that it has read, to skip them in later queries."""
+    since = BroadcastStart(db, reader, None)
+    if since.line is None:
+        return
+    (last,) = db.execute("SELECT coalesce(max(line), 0) FROM broadcast").fetchone()
+    unread = _first_unread(db, reader, since, since.cursor)
+    db.execute("UPDATE reader SET cursor = ? WHERE reader = ?", (unread - 1 if unread else last, reader))
+
+
+def skips_unread(db: sqlite3.Connection, reader: str) -> bool:
+    """Return whether a reader's cursor is beyond a broadcast that it has not read."""
+    since = BroadcastStart(db, reader, None)
+    return 0 < _first_unread(db, reader, since, 0) <= since.cursor
+
+
+def _first_unread(db: sqlite3.Connection, reader: str, since: BroadcastStart, cursor: int) -> int:
+    """Return the line of the first broadcast after a line that a reader has not read, or 0."""
+    first = f"SELECT b.line FROM broadcast b WHERE b.sender NOT IN {{own}}{UNREAD_BROADCAST} ORDER BY b.line LIMIT 1"
+    values = {**since.values, "o0": reader, "cursor": cursor}
+    found = db.execute(first.format(own="(:o0)", news=since.condition), values).fetchone()
+    return int(found[0]) if found else 0
+
+
+def unread_ids(
+    db: sqlite3.Connection,
+    reader: str,
+    session: str | None,
+    workspace: str | None,
+    now: int,
+    *,
+    directed: bool = False,
+    after: int = 0,
+    shared: bool = False,
+) -> list[tuple[str, str]]:
+    """Return (address, signal id) of everything that a reader has not read, unordered.
+
+    Excluded are signals to other addresses, those of another workspace, those with a receipt of the reader, broadcasts
+    that it sent itself, and broadcasts from before its start (`BroadcastStart`).
+
+    Args:
+        reader: The reader identity.
+        session: Its session id. Signals to it, to the client's id that it was started under, or to another session
+            of that id are its own too, even if it got an agent identity later.
+        workspace: Exclude signals of other workspaces; None includes all.
+        now: Microseconds. A reader unknown to the log gets the last day's broadcasts, and the newest.
+        directed: Only signals that may interrupt the reader: no broadcasts and no `advisory` ones.
+        after: Only signals with a line that was indexed after this one.
+        shared: The view of every clone: forged lines count, as in the roster.
+    """
+    own, values = _own(db, reader, session, workspace, shared=shared)
+    later, chosen = LATER if after else "", URGENT if directed else "{found}"
+    mine = chosen.format(found=_directed(own, "mail") + later)
+    values["after"] = after
+    in_doubt = not shared and sender_tables.has_doubts(db)
+    again: set[tuple[str, str]] = set()
+    if in_doubt:
+        doubted = f"{DIRECTED.format(found='doubt', own=own)} AND {IN_WORKSPACE_OF_LINE}"
+        doubted = f"SELECT reader, signal_id FROM ({doubted}) WHERE true{later}"
+        again.update(db.execute(chosen.format(found=doubted), values).fetchall())
+    if directed:
+        return [*{*db.execute(mine, values).fetchall(), *again}]
+    since = BroadcastStart(db, reader, now, None if shared else sender_tables.first_line(db, reader))
+    values |= {**since.values, "cursor": max(since.cursor, after)}
+    others = (BROADCASTS + UNREAD_BROADCAST).format(own=own, news=since.condition)
+    every = db.execute(f"{mine} UNION {others}", values).fetchall()
+    if not in_doubt:
+        return every
+    only = " AND " + since.condition + (" AND b.line > :after" if after else "")
+    doubted = (BROADCASTS + DOUBTED_BROADCAST).format(own=own) + only
+    return [*{*every, *again, *db.execute(doubted, values).fetchall()}]
+
+
+def directed_to(
+    db: sqlite3.Connection, reader: str, session: str | None, workspace: str | None, *, unread: bool
+) -> tuple[str, dict[str, str | int | None]]:
+    """Return the query for (address, signal id) of the signals sent to a reader in particular, and its values.
+
+    Args:
+        unread: Select the signals that it has not read; else those that want an answer, read or not.
+    """
+    own, values = _own(db, reader, session, workspace)
+    return _directed(own, "mail") if unread else _directed(own, "asked") + OWED, values
+
+
+def settled(db: sqlite3.Connection, task_id: str | None) -> str | None:
+    """Return why nobody owes an answer to the signal of a task, in words; None while somebody does, and for an unknown task."""
+    if not task_id:
+        return None
+    query = (
+        f"SELECT decided_by IS NOT NULL, state, replaced, holder FROM task t WHERE task_id = ? AND {_SETTLED}"
+    )
+    row = db.execute(query, (task_id,)).fetchone()
+    if row is None:
+        return None
+    is_finished, state, replaced, holder = row
+    if is_finished or replaced == 1:
+        return str(state) if is_finished else "replaced"
+    return f"taken by {holder}" if holder else "taken before"
+
+
+def is_overdue(db: sqlite3.Connection, task_id: str | None, now: int) -> bool:
+    """Return whether nobody has taken a task, and the deadline before which it had to begin is over."""
+    query = f"SELECT 1 FROM task t WHERE task_id = ? AND deadline <= ? AND NOT {_SETTLED}"
+    return bool(task_id) and db.execute(query, (task_id, now)).fetchone() is not None
+
+
+def line_of(db: sqlite3.Connection, signal_id: str) -> bytes:
+    """Return the line of a signal that is displayed: the lowest if its id has several."""
+    (body,) = db.execute(
+        "SELECT min(l.body) FROM signal s JOIN line l ON l.id = s.line WHERE s.signal_id = ?", (signal_id,)
+    ).fetchone()
+    return str(body).encode()
+
+
+def is_only_signal(db: sqlite3.Connection, thread_id: str, signal_id: str) -> bool:
+    """Return whether a thread has no other signal."""
+    others = db.execute(
+        "SELECT 1 FROM signal WHERE thread = ? AND signal_id <> ? LIMIT 1", (thread_id, signal_id)
+    )
+    return others.fetchone() is None
+
+
+def all_ids(
+    db: sqlite3.Connection, reader: str, session: str | None, workspace: str | None
+) -> list[tuple[str, str]]:
+    """Return (address, signal id) of every signal that was ever for a reader, read or not."""
+    own, values = _own(db, reader, session, workspace)
+    read = DIRECTED.format(found="receipt", own=own) + f" AND {IN_WORKSPACE_OF_LINE}"
+    every = f"{_directed(own, 'mail')} UNION {read} UNION {BROADCASTS.format(own=own)}"
+    return db.execute(every, values).fetchall()
+
+
+def left_behind(store: Store) -> list[Presence]:
+    """Return the sessions of this clone that are not at work, that have unread directed signals, and whose signals nobody at work reads.
+
+    Last seen first, at most `LEFT_MAX`, none that was not seen for a month.
+    """
+    found: dict[str, Presence] = {}
+    for (session_id,) in store.db().execute(_LEFT_BEHIND, (LEFT_MAX,)).fetchall():
+        one = presence.trusted(store, str(session_id))
+        if one is None or one.is_current or one.age > heartbeats.INACTIVE_MICROS:
+            continue
+        if one.agent_identity and any(
+            each.is_current for each in presence.of_identity(store, one.agent_identity)
+        ):
+            continue
+        if one.harness_session and presence.of_published_client(store, one.harness_session) is not None:
+            continue
+        waiting = directed_to(
+            store.db(), one.reader, one.session_id, one.record.get("workspace_id"), unread=True
+        )
+        if store.db().execute(*waiting).fetchone() is not None:
+            found.setdefault(one.reader, one)
+    return sorted(found.values(), key=lambda one: (-one.last_seen, one.session_id))
+
+
+# Stored contents depend on the keyed fields.
+VIEW = View(("signal", "receipt", "session"), DDL, add, version=(13, KEYED_FIELDS))
+
+IMPORTED_PREFIX = f"{IMPORTED_ORIGIN}:"
+_ALL_IMPORTED = (
+    "SELECT DISTINCT s.signal_id FROM signal s JOIN line l ON l.id = s.line WHERE NOT s.broadcast"
+    " AND json_extract(l.body, '$.origin') = :origin AND EXISTS"
+    " (SELECT 1 FROM json_each(json_extract(l.body, '$.recipients')) j WHERE j.value = :address)"
+)
+_UNREAD_IMPORTED = (
+    "SELECT DISTINCT m.signal_id FROM mail m JOIN signal s ON s.signal_id = m.signal_id JOIN line l ON l.id = s.line"
+    " WHERE m.reader = :address AND json_extract(l.body, '$.origin') = :origin"
+)
+
+
+def imported_address(text: str) -> str | None:
+    """Return the imported address that a text names, or None."""
+    return (
+        text.removeprefix(IMPORTED_PREFIX)
+        if text.startswith(IMPORTED_PREFIX) and not is_identity(text)
+        else None
+    )
+
+
+def imported_ids(db: sqlite3.Connection, address: str, *, all: bool = False) -> set[str]:
+    """Return the ids of the imported signals that were sent to an address.
+
+    Args:
+        all: Include those with a receipt of that address.
+    """
+    values = {"address": address, "origin": IMPORTED_ORIGIN}
+    found = db.execute(_UNREAD_IMPORTED, values).fetchall()
+    if all:
+        found += db.execute(_ALL_IMPORTED, values).fetchall()
+    return {str(signal_id) for (signal_id,) in found}
+
+
+def imported_inbox(address: str) -> str:
+    """Return the command that shows the imported signals to an address."""
+    return command("gitmem", "inbox", "--for", IMPORTED_PREFIX + address)
