@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import time
 
+from gitmem.commit_process import IF_DUE
 from gitmem.sync import autosync
-from gitmem.sync.autosync import IF_DUE as IF_DUE
 
 from . import background
 

@@ -113,9 +113,11 @@ class Environment:
 
             background.start_committer(self)
         if (self.reads_signals or (store is not None and store.wrote)) and self._may_sync():
+            from gitmem import commit_process
+
             from . import autosync
 
-            autosync.start(self, store.wrote if store is not None else autosync.IF_DUE)
+            autosync.start(self, store.wrote if store is not None else commit_process.IF_DUE)
 
     def _may_sync(self) -> bool:
         """Return whether the config mentions autosync. Most don't, and then nothing is imported for it."""

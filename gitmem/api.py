@@ -13,7 +13,7 @@ from .errors import GitmemError, UsageError
 from .invocation_api import Invocation
 from .open_store import open_store
 from .session_api import Sessions, Signals
-from .signals import inbox, threads
+from .signals import inbox, thread_outcomes, threads
 from .store import Store, serialized, wall_clock
 
 TYPE_CHECKING = False
@@ -162,11 +162,11 @@ class Log(Invocation):
             found.add_work(self.store, caller)
         return found
 
-    def thread(self, id: str, *, limit: int | None = None) -> threads.Thread:
+    def thread(self, id: str, *, limit: int | None = None) -> thread_outcomes.Thread:
         """Return a thread, by its id or the id of a signal in it; with a limit its first and last signals."""
         return threads.thread(self.store, id, limit=limit)
 
-    def converged(self, id: str) -> threads.Converged:
+    def converged(self, id: str) -> thread_outcomes.Converged:
         """Return whether the latest decision of every recipient of the thread's root is AGREE."""
         caller = callers.find(self.store, self.who, must=False)
         return threads.converged(self.store, id, caller=caller)

@@ -251,9 +251,9 @@ class Memory(Constants):
     @staticmethod
     def default_sources() -> Sequence[Source]:
         """Return the files that `index` reads by default."""
-        from .memory import sources
+        from .memory import source_files
 
-        return sources.default_sources()
+        return source_files.default_sources()
 
     def search(self, query: str, *, track_access: bool = False, **options: Any) -> SearchResult:
         """Search nodes by text; see `search.recall` for the options."""

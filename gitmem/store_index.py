@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from . import records
 from .errors import GitmemError, UsageError
+from .git import read_ref
 from .index import engine, index_file, query
 from .index.engine import sqlite3
 from .trust import sender_tables
@@ -223,7 +224,7 @@ class StoreIndex(ABC):
         if not self._looked:
             self._looked = True
             try:
-                if self.git.tip(query.LOG_REF) is None:
+                if self.git.tip(read_ref.LOG_REF) is None:
                     from .log import start
 
                     start.create_ref_from_fetched(self.log)

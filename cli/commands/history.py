@@ -115,6 +115,7 @@ def converged(
         raise UsageError("Expected one thread or signal id.", next=["gitmem converged --help"])
     import time
 
+    from gitmem import commit_process
     from gitmem.signals import change_watcher, threads
 
     from .. import autosync
@@ -129,7 +130,7 @@ def converged(
             if sync:
                 failures, _, _ = sync_after_command(at)
             else:
-                autosync.start(at, autosync.IF_DUE)
+                autosync.start(at, commit_process.IF_DUE)
             sync_at = time.monotonic() + SYNC_EVERY_SECONDS
         seen = waker.stamp()  # before the read: a signal that arrives during it counts as a change
         with at.store().one_look():

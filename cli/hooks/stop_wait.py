@@ -11,7 +11,7 @@ import os
 import sys
 import time
 
-from gitmem import atomic_write, state_files
+from gitmem import atomic_write, commit_process, state_files
 from gitmem.agents.heartbeats import PROMPTS, WAKES
 from gitmem.signals import inbox
 
@@ -89,7 +89,7 @@ def wait(
     deadline = time.monotonic() + seconds
     try:
         while not sleep.is_over():
-            autosync.start(at, autosync.IF_DUE)  # an idle agent starts no other command
+            autosync.start(at, commit_process.IF_DUE)  # an idle agent starts no other command
             if sleep.is_called() and _deliver_unread(at, call):
                 return EXIT_WAKE
             if time.monotonic() >= deadline:

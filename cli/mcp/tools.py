@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from gitmem.agents.caller import Caller
     from gitmem.signals.inbox_answer import InboxResult
-    from gitmem.signals.threads import Converged
+    from gitmem.signals.thread_outcomes import Converged
 
     from ..worker import Worker
     from .calls import Ctx

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gitmem.claims.claim_answers import ClaimRow
     from gitmem.records.shown_types import ShownSignal
     from gitmem.signals.gate import Gate
-    from gitmem.signals.threads import Thread
+    from gitmem.signals.thread_outcomes import Thread
     from gitmem.store import Store
     from gitmem.tasks.task_list import TaskDetail
 

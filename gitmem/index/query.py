@@ -10,8 +10,7 @@ from __future__ import annotations
 import os
 
 from .. import state_files
-from ..git.read_ref import LOG_REF as LOG_REF
-from ..git.read_ref import plain_tip
+from ..git.read_ref import LOG_REF, plain_tip
 from ..log import wal_files, wal_record
 from ..log.lines import HEAD_BYTES
 from . import engine, index_file

@@ -15,8 +15,7 @@ from ..records import SecretError
 from ..records.ids import keyed_id
 from ..text.shell_quote import command
 from . import anchors, load, source_files, write
-from .source_files import Source, SourceContent
-from .source_files import default_sources as default_sources
+from .source_files import Source, SourceContent, default_sources
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from ..outcome import Outcome
 from ..records.ids import unit_key, unit_key_sql
 from ..text.sanitize import is_blank
 from ..text.shell_quote import command
-from . import next_steps, threads
+from . import agreement, next_steps
 from .thread_lines import ThreadLines
 
 TYPE_CHECKING = False
@@ -137,7 +137,7 @@ def _fill(
     lines = ThreadLines(db, forged=False)
     for thread_id, ids in by_thread.items():
         known = threads_of.of(thread_id) if threads_of is not None else None
-        fold = known or threads.FoldedThread(lines.load(thread_id) or {})
+        fold = known or agreement.FoldedThread(lines.load(thread_id) or {})
         for signal_id, readers in ids.items():
             signal = fold.signals.get(signal_id)
             if signal is None or not _is_on(signal, fold.root, found):
@@ -186,7 +186,7 @@ def _shown(store: Store, signal: ThreadSignal, why: str) -> BlockingSignal:
     """Return a signal as it is shown."""
     record = signal.record
     read = command("gitmem", "inbox", "--thread", record.get("thread_id") or signal.id)
-    is_conflicting = threads.is_conflicting(signal)
+    is_conflicting = agreement.is_conflicting(signal)
     settles = next_steps.compare(signal.id) if is_conflicting else next_steps.decide_now(store, record)
     return {
         "signal_id": signal.id,

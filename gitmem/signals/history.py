@@ -14,7 +14,7 @@ from ..outcome import Outcome
 from ..records.ids import is_id, unit_key, unit_key_sql
 from ..text.name_matching import fold
 from ..text.shell_quote import command
-from . import conflicts, threads
+from . import agreement, conflicts, threads
 from .task_records import TaskRecords
 
 TYPE_CHECKING = False
@@ -207,10 +207,10 @@ def show(store: Store, id: str) -> RecordDetail:
     signal = records.shown(thread_signal.record)
     TaskRecords(db).put(signal, thread_signal.record)
     one = RecordDetail("signal", signal, commit_of(store, thread_signal.line))
-    one.ambiguous = threads.is_conflicting(thread_signal)
+    one.ambiguous = agreement.is_conflicting(thread_signal)
     one.next = [command("gitmem", "thread", thread_signal.id), *(["gitmem doctor"] if one.ambiguous else [])]
     if one.ambiguous:
-        conflicts.mark(db, [signal], len(threads.contents(thread_signal)))
+        conflicts.mark(db, [signal], len(agreement.contents(thread_signal)))
     return one
 
 

@@ -14,7 +14,7 @@ from ..log.lines import format_at
 from ..records.ids import unit_key
 from ..text.sanitize import sanitize, sanitize_for_model
 from ..text.shell_quote import command
-from . import ASKS, DECISIONS, causality, next_steps, threads
+from . import ASKS, DECISIONS, agreement, causality, next_steps, threads
 from .agreement import FoldedThread
 
 TYPE_CHECKING = False
@@ -150,7 +150,7 @@ class ReplyContext:
                 code="other-thread",
                 next=[command("gitmem", "thread", self.parent.id)],
             )
-        if not threads.is_conflicting(self.parent):
+        if not agreement.is_conflicting(self.parent):
             return
         raise UsageError(
             f"{self.parent.id} is ambiguous: the log has more than one signal with this id, so an {intent} has no clear target. "

@@ -12,13 +12,10 @@ from ..sync import whereabouts
 from ..text.sanitize import sanitize
 from ..text.shell_quote import command
 from . import conflicts, next_steps
-from .agreement import FoldedThread as FoldedThread
-from .agreement import contents as contents
-from .agreement import is_conflicting as is_conflicting
+from .agreement import FoldedThread
 from .task_records import TaskRecords
 from .thread_lines import ThreadLines
-from .thread_outcomes import Converged as Converged
-from .thread_outcomes import Thread as Thread
+from .thread_outcomes import Converged, Thread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,9 +16,7 @@ from __future__ import annotations
 import os
 
 from .. import atomic_write, state_files
-from ..commit_process import IF_DUE as IF_DUE
-from ..commit_process import LATER as LATER
-from ..commit_process import NOW as NOW
+from ..commit_process import IF_DUE, NOW
 from ..errors import StoreError, UsageError
 from ..outcome import Outcome
 from ..repo import read_config, read_small

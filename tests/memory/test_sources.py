@@ -75,7 +75,7 @@ def test_each_source_is_one_project_summary_with_its_provenance(
 
 
 def test_seed_names_its_sources_and_tags() -> None:
-    tags = {source.path: source.tags for source in sources.default_sources()}
+    tags = {source.path: source.tags for source in source_files.default_sources()}
 
     assert tags["README.md"] == ["index:architecture"]
     assert tags["LUMENFLOW.md"] == ["index:conventions"]

@@ -22,7 +22,7 @@ from gitmem.log.entry import CommitMessage
 from gitmem.log.lines import digest
 from gitmem.memory import open_threads
 from gitmem.page import page_data
-from gitmem.signals import ASKS, gate, inbox, receipt_list, thread_list, threads
+from gitmem.signals import ASKS, gate, inbox, receipt_list, thread_list, thread_outcomes, threads
 from gitmem.signals.many_threads import ManyThreads, Selection, owed
 from gitmem.signals.unread_counts import unread_counts
 from gitmem.store import Store
@@ -131,7 +131,7 @@ class Places:
             self.check_owed(thread, who, said, found)
 
     def check_texts(
-        self, thread: str, found: threads.Converged, on: str | None, force: set[str], root: str
+        self, thread: str, found: thread_outcomes.Converged, on: str | None, force: set[str], root: str
     ) -> None:
         shown = threads.thread(self.store, thread)
         assert (
@@ -158,7 +158,7 @@ class Places:
         assert {each["signal"] for each in mark.get("in_force", [{"signal": root}])} == force  # type: ignore[typeddict-item]
         assert self.on_page[thread] == stands or mark["state"] == "notice"
 
-    def check_why(self, thread: str, said: list[dict[str, Any]], found: threads.Converged) -> None:
+    def check_why(self, thread: str, said: list[dict[str, Any]], found: thread_outcomes.Converged) -> None:
         told = [
             each
             for each in why.threads_of(self.store.db(), None, said[0]["wu_id"], NOW)
@@ -177,7 +177,9 @@ class Places:
                 if found.recipients and name != "agreed":
                     assert {*listed} - names == {*getattr(found, name)} - names
 
-    def check_owed(self, thread: str, who: str, said: list[dict[str, Any]], found: threads.Converged) -> None:
+    def check_owed(
+        self, thread: str, who: str, said: list[dict[str, Any]], found: thread_outcomes.Converged
+    ) -> None:
         caller = self.callers[who]
         mine = {
             each["signal_id"] for each in said if who in each["recipients"] and each["sender_identity"] != who

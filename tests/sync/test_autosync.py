@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from gitmem import commit_process
+from gitmem.commit_process import IF_DUE, LATER, NOW
 from gitmem.errors import RemoteError, UsageError
 from gitmem.repo import Repo
 from gitmem.sync import autosync, autosync_process
-from gitmem.sync.autosync import IF_DUE, LATER, NOW
 from gitmem.sync.sync_result import SyncResult
 
 START = 1_795_000_000.0

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from gitmem import commit_process
 from gitmem.errors import StoreError
 from gitmem.git import queries
 from gitmem.git.network import GitNetwork
@@ -231,14 +232,14 @@ def test_a_proposal_that_is_written_while_the_remote_answers_stays_urgent(
     git("config", "gitmem.autosync", "30s", cwd=a.path)
     sync_remotes.sync(a.store)
     place, now = a.store.repo, time.time()
-    assert autosync.wants(place, autosync.NOW, now - 60)
+    assert autosync.wants(place, commit_process.NOW, now - 60)
     real = queries.refs_of_folder
 
     def answer(*args: Any) -> dict[str, str] | None:
         found = real(*args)
         assert not autosync.is_urgent(place)
         a.add("two")
-        assert autosync.wants(place, autosync.NOW, now)
+        assert autosync.wants(place, commit_process.NOW, now)
         return found
 
     monkeypatch.setattr(queries, "refs_of_folder", answer)
