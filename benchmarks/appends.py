@@ -10,7 +10,7 @@ import sys
 from functools import partial
 
 from gitmem import repo
-from gitmem.records.shown_types import ShownSignal
+from gitmem.records.record_types import ShownSignal
 
 from . import workbench as workbenches
 from .background_processes import AdoptedProcesses

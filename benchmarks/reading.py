@@ -82,7 +82,7 @@ def catching_up(workbench: Workbench) -> list[Figure]:
         while opened:
             opened.pop().close()
         shutil.copy(before, trial)
-        opened.append(index_file.Index(index_file.connect(trial), views.VIEWS, records.read_groups))
+        opened.append(index_file.Index(index_file.connect(trial), views.VIEWS, records.read))
 
     def catch() -> None:
         catch_up.catch_up(opened[0], store.log)

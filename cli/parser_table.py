@@ -21,7 +21,7 @@ COMMANDS = {
     'role list': 'role:listing',
     'role show': 'role:show role',
     'role check': 'role:check',
-    'signal': 'signal:signal message --to=* --broadcast --wu= --initiative= --lane= --intent= --requires-ack --reply-to= --thread= --interrupt= --target-role= --delegation-id= --artifact= --idempotency-key= --allow-unseen --fuzzy --allow-secret --insist --sync -q:quiet --quiet',
+    'signal': 'signal:signal message --to=* --broadcast --reply-to= --thread= --intent= --interrupt= --requires-ack --idempotency-key= --wu= --initiative= --lane= --target-role= --delegation-id= --artifact= --allow-unseen --fuzzy --allow-secret --insist --sync -q:quiet --quiet',
     'reply': 'signal:reply id message --agree --reject --counter --to=* --requires-ack --idempotency-key= --allow-secret --insist --sync -q:quiet --quiet',
     'inbox': 'inbox:inbox --for=:for_ --wu= --lane= --thread= --intent=* --from=:from_ --since= --all --no-mark -q:quiet --quiet --watch --count --limit= --max-bytes=',
     'watch': 'watch:watch --session= --sync= --exec=:exec_ --exec-limit= --write=',

@@ -14,6 +14,7 @@ from gitmem.invocation.call_result import ALL, ANY
 from gitmem.memory import context, listing, node_fields, profile, ready, search
 from gitmem.memory.decay import DAY_MICROS, HALF_LIFE_MICROS
 from gitmem.memory.node_fields import ALIASES, DEFAULT_TYPE, LIFECYCLES, PRIORITIES, TYPES
+from gitmem.records.table import OPTIONS
 from gitmem.signals import INTENTS, inbox, receipt_list, threads
 from gitmem.tasks import task_list
 
@@ -50,32 +51,25 @@ def _listed(values: Sequence[str], word: str = "or") -> str:
     return f"{', '.join(values[:-1])} {word} {values[-1]}"
 
 
-WU = Option("Work unit: WU-123, #123 or fix-login.", metavar="ID")
-INITIATIVE = Option("Initiative.", metavar="ID")
-LANE = Option("Lane.", metavar="LANE")
 ANY_ID = Option("An id or a unique prefix.")
-THREAD = Option("A thread id, or the id of a signal in it.", metavar="ID")
-INTENT = Option(f"{_listed(INTENTS)}.", metavar="INTENT", default=INTENTS[0], values=INTENTS)
 ALLOW_SECRET = Option("Record text even if it looks like a secret; a person must decide this.")
 MILESTONE = Option("Also tell everybody, unless `gitmem.progress` is `silent`.")
-# The options of `SignalOptions`, in the order of help: `gitmem signal` has all of them, the tool those below.
+_VALUES = {"intent": INTENTS}
+# The options of `SignalOptions`, in the order of help; those of fields are declared in `records/kinds.py`.
 SIGNAL_OPTIONS = {
     "to": Option("Recipients: names, identities, session ids or role:ROLE.", metavar="A,B"),
     "broadcast": Option("Send to everybody, also in a thread."),
-    "wu": WU,
-    "initiative": INITIATIVE,
-    "lane": LANE,
-    "intent": INTENT,
-    "requires_ack": Option("Ask for AGREE or REJECT."),
     "reply_to": Option("Id of the signal to answer.", metavar="ID"),
-    "thread": THREAD,
-    "interrupt": Option("Urgency: advisory or priority.", metavar="CLASS"),
-    "target_role": Option("Role that the signal is meant for; selects no recipients.", metavar="ROLE"),
-    "delegation_id": Option("Delegation that the signal belongs to.", metavar="ID"),
-    "artifact": Option("File that the signal refers to.", metavar="PATH"),
-    "idempotency_key": Option(
-        "Repeating a signal with the same key and content records nothing new.", metavar="K"
-    ),
+    "thread": Option("A thread id, or the id of a signal in it.", metavar="ID"),
+    **{
+        name: Option(
+            help,
+            metavar=metavar or None,
+            values=_VALUES.get(name, ()),
+            default=_VALUES.get(name, (None,))[0],
+        )
+        for name, (_, help, metavar, _) in OPTIONS.items()
+    },
     "allow_unseen": Option("Accept an agent identity that is not in the log yet."),
     "fuzzy": Option("Accept the nearest name if it is unambiguous."),
     "allow_secret": ALLOW_SECRET,
@@ -83,9 +77,11 @@ SIGNAL_OPTIONS = {
 }
 # Models get neither the options that only a person may choose nor those that they rarely need.
 TOOL_SIGNAL_OPTIONS = (
-    "to", "broadcast", "intent", "reply_to", "thread", "wu", "requires_ack", "idempotency_key",
-    "target_role", "delegation_id", "initiative", "artifact",
+    "to", "broadcast", "reply_to", "thread", *(name for name, (*_, for_tools) in OPTIONS.items() if for_tools),
 )  # fmt: skip
+WU, INITIATIVE, LANE, INTENT, THREAD = (
+    SIGNAL_OPTIONS[name] for name in ("wu", "initiative", "lane", "intent", "thread")
+)
 ALREADY_READ = Option("Include signals delivered before.")
 INBOX_LIMIT = Option(f"Maximum number of signals (default: {inbox.LIMIT}).", default=inbox.LIMIT)
 INBOX_BYTES = Option(

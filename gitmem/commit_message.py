@@ -114,7 +114,7 @@ def describe(entry: Mapping[str, Any]) -> str:
     sender = (
         entry.get("sender_name") or entry.get("sender_identity") or entry.get("reader_identity") or "somebody"
     )
-    said, keeps = DESCRIBED[entry["kind"]](entry), False
+    said, keeps = DESCRIBED.get(entry["kind"], _other)(entry), False
     if entry["kind"] == "session":
         sender, keeps = entry["display_name"], not entry.get("summary")
     text = f"{sender} {said.strip()}".replace("\n", " ")
@@ -178,6 +178,10 @@ DESCRIBED: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "access": lambda entry: f"read {several(entry.get('node_ids', ()))}",
     "commit": lambda entry: f"made commit {entry['commit'][:12]}",
 }  # fmt: skip
+
+
+def _other(entry: Mapping[str, Any]) -> str:
+    return f"records a {entry['kind'].replace('_', ' ')}"
 
 
 def _verb(action: str) -> str:

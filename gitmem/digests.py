@@ -10,7 +10,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from hashlib import _Hash as HASH
     from hashlib import sha256 as sha256
 else:
@@ -52,7 +52,6 @@ class Mac:
         hashed = hash_function_for(1)
         self._inner = hashed(bytes(byte ^ 0x36 for byte in block))
         self._outer = hashed(bytes(byte ^ 0x5C for byte in block))
-        self._known: frozenset[bytes] = frozenset()
 
     def of(self, content: bytes) -> str:
         """Return the MAC of some bytes."""
@@ -68,24 +67,8 @@ class Mac:
         """Return a line without LF, with its MAC appended as the last field."""
         return b'%b%b%b"}' % (line[:-1], _FIELD, self.of(line).encode())
 
-    def sign_all(self, lines: Sequence[bytes]) -> tuple[list[bytes], list[str]]:
-        """Return lines signed as by `signed`, and their MACs. They count as valid until `forget`."""
-        _fill_pairs()
-        codes = list(map(self.of, lines))
-        signed = [
-            b'%b%b%b"}' % (line[:-1], _FIELD, code.encode()) for line, code in zip(lines, codes, strict=True)
-        ]
-        self._known = frozenset(signed)
-        return signed, codes
-
-    def forget(self) -> None:
-        """Forget the lines that `sign_all` has signed."""
-        self._known = frozenset()
-
     def is_valid(self, line: bytes) -> bool:
         """Return whether a line without LF ends with its valid MAC under this key."""
-        if self._known and line in self._known:
-            return True
         if line[-TAIL_BYTES : -TAIL_BYTES + len(_FIELD)] != _FIELD or line[-2:] != b'"}':
             return False
         _fill_pairs()

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from .agents.caller import Caller
     from .index.index_file import View
     from .outcome import PartOfAnswer, Progress
-    from .records.record_types import AnyFields, SignalFields, SignalRecord
-    from .records.shown_types import ShownSignal
+    from .records.record_types import AnyFields, ShownSignal, SignalFields, SignalRecord
     from .repo import Repo
     from .signals.reply import TaskAnswer
     from .trust.clone_key import CloneKeyReader

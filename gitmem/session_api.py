@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .agents import caller as callers
 from .agents import lifecycle
-from .signals import completion, signal_options
+from .signals import completion
 from .signals import send as signals
 from .store import serialized
 
@@ -38,6 +38,8 @@ class Signals:
 
     def send(self, message: str, **options: Unpack[SignalOptions]) -> signals.Sent:
         """Record a signal; see `SignalOptions` for the options and `signals.send.send` for the errors."""
+        from .signals import signal_options
+
         signal_options.reject_unknown(options)
         return signals.send_with_one_snapshot(self._log.store, lambda: self._log.caller, message, **options)
 

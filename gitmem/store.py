@@ -127,8 +127,13 @@ class Store(StoreIndex):
         """Return whether entries that need a commit are waiting."""
         return bool(self.log.waiting())
 
-    def line(self, kind: str, fields: AnyFields, *, allow_secret: bool = False) -> tuple[str, bytes]:
-        """Return a new line of a kind, with its stream, at the next tick of this clone's clock.
+    def line(
+        self, kind: str, fields: AnyFields, *, allow_secret: bool = False, at: int | None = None
+    ) -> tuple[str, bytes]:
+        """Return a new line of a kind, with its stream.
+
+        Args:
+            at: Its time, if the caller has reserved it; by default the next tick of this clone's clock.
 
         Raises:
             RecordError: the record is invalid.
@@ -138,7 +143,7 @@ class Store(StoreIndex):
         whole: Mapping[str, object] = fields
         if kind in self.domain.completed_kinds:
             whole = self.domain.complete(self._last_look(), kind, fields)
-        mac, at = self.keys.for_writing(), self.log.clock.tick()
+        mac, at = self.keys.for_writing(), self.log.clock.tick() if at is None else at
         return records.STREAMS[kind], records.line(kind, at, whole, allow_secret=allow_secret, mac=mac)
 
     def _last_look(self) -> sqlite3.Connection:

@@ -15,13 +15,12 @@ from .trust import sender_tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
     from typing import TypeVar
 
     from .git.open_git import Git
     from .index.index_file import Index, View
     from .index.query import Snapshot
-    from .index.rows import Group
     from .log.entry import LogEntry
     from .log.local_log import LocalLog
     from .outcome import Progress
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     Answer = TypeVar("Answer")
 
 
-# `Index.shape` of `views.VIEWS`, a constant because that import costs more than a query. A test reports the new value.
+# `Index.shape` of `views.VIEWS`, a constant because that import costs more than a query. Written by `tools/compile_shape.py`.
 SHAPE = (1454074082, 276835693793804)
 
 
@@ -78,7 +77,7 @@ class StoreIndex(ABC):
         self.fed: object = None  # the state that `delivery.queue_new` has processed
         self.feed_after = 0.0  # time of the next try after it could not write
         self.snapshot: Snapshot | None = None  # the snapshot of `with_one_snapshot`
-        self._snapshots = query.Snapshots(self.repo, self.machine, SHAPE)
+        self._snapshots = query.Snapshots(self.repo, self.machine, SHAPE, nameless=records.NAMELESS)
         self.asks_once = False  # whether to catch up only once in this process; later entries are not seen
         self.has_asked = False
         self._ahead: Index | None = None
@@ -92,7 +91,7 @@ class StoreIndex(ABC):
         """The index, opened on first use and perhaps behind the log; `db` catches up."""
         if self._index is None:
             self._homeless = not os.path.isdir(self.repo.state)
-            self._index = index_file.open_index(self.repo, self.machine, self.views, records.read_groups)
+            self._index = index_file.open_index(self.repo, self.machine, self.views, records.read)
         return self._index
 
     def with_one_snapshot(self, work: Callable[[], Answer], *, exact: bool) -> Answer:
@@ -209,14 +208,14 @@ class StoreIndex(ABC):
         self.index.close()
         self.fed = None
         if catch_up.rebuild_damaged(index_file.path(self.repo, self.machine), error):
-            self._index = index_file.open_index(self.repo, self.machine, self.views, records.read_groups)
+            self._index = index_file.open_index(self.repo, self.machine, self.views, records.read)
         else:
-            self._index = index_file.open_copy(self.repo, self.machine, self.views, records.read_groups)
+            self._index = index_file.open_copy(self.repo, self.machine, self.views, records.read)
         try:
             catch_up.catch_up(self._index, self.log, progress=self.progress)
         except sqlite3.DatabaseError:
             self._index.close()
-            self._index = index_file.in_memory(self.views, records.read_groups)
+            self._index = index_file.in_memory(self.views, records.read)
             catch_up.catch_up(self._index, self.log, progress=self.progress)
 
     def adopt(self) -> None:
@@ -251,15 +250,6 @@ class StoreIndex(ABC):
             self.leave_index()
             damaged_index.remove_if_damaged(index_file.path(self.repo, self.machine), error)
 
-    def preload_lines(self, lines: Sequence[bytes], group: Group) -> None:
-        """Give the index lines that are about to be recorded, to save parsing them; see `discard_preloaded`."""
-        self.index.preloaded = (lines, group)
-
-    def discard_preloaded(self) -> None:
-        """Forget the lines given to `preload_lines`: they were recorded, or never will be."""
-        self.index.preloaded = None
-        self.keys.forget_signed()
-
     def leave_index(self) -> None:
         """Open a new index at the next query."""
         if self._index is not None:
@@ -278,7 +268,7 @@ class StoreIndex(ABC):
         """Apply an entry of an open batch to a copy of the index in memory, for this process alone."""
         if self._ahead is None:
             self.db()
-            ahead = index_file.in_memory(self.views, records.read_groups)
+            ahead = index_file.in_memory(self.views, records.read)
             self.index.db.backup(ahead.db)
             self._ahead = ahead
         from .index import insert

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from . import records
 from .agents import mailbox, session_view, work_units
 from .claims import claim_view
 from .history import commit_view
@@ -39,7 +40,7 @@ def sender_view(key: Callable[[], CloneKey | None]) -> View:
 
         line_checks.add(db, rows, key())
 
-    return View(sender_tables.KINDS, sender_tables.DDL, add, version=5)
+    return View(records.KINDS, sender_tables.DDL, add, version=5)
 
 
 NODES = View(("node", "patch", "relation", "access"), node_tables.DDL, _add_nodes, version=5)

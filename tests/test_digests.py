@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from gitmem import records
 from gitmem.digests import Mac, is_signed
-from gitmem.trust import sender_tables
 
 KEY = bytes(range(32))
 FIELDS = {"signal_id": "sig-0001", "reader_identity": "a:b:c", "answers_digest": "0" * 64}
@@ -79,8 +78,3 @@ def test_a_code_of_another_form_costs_nothing() -> None:
 
     assert records.read(odd) is not None
     assert not Mac(KEY).is_valid(odd)
-
-
-def test_every_kind_is_checked() -> None:
-    """A kind that the view does not know would be taken at its word."""
-    assert sender_tables.KINDS == records.KINDS

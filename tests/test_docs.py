@@ -11,12 +11,9 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from pydantic import StringConstraints
 
 from gitmem import commit_message, records
 from gitmem.agents import broadcasts, caller, presence
-from gitmem.agents.mailbox import KEYED_FIELDS
-from gitmem.conformance import adapter, definitions
 from gitmem.digests import Mac
 from gitmem.git import remotes
 from gitmem.log import check_budget, lines, ref, wal_record
@@ -24,8 +21,8 @@ from gitmem.log.entry import LogEntry
 from gitmem.log.local_log import AHEAD_MAX_MICROS
 from gitmem.log.union import canonical, union
 from gitmem.memory import bulk_values, decay, node_fold
-from gitmem.records import base, fast_validate, ids, models
-from gitmem.records.table import FIELDS
+from gitmem.records import ids, kinds
+from gitmem.records import lines as record_lines
 from gitmem.signals import causality, message_frame, own_decisions, reply
 from gitmem.signals.agreement import FoldedThread
 from gitmem.signals.causality import ThreadSignal
@@ -46,20 +43,12 @@ PAGES = [
     *sorted((ROOT / "docs/decisions").glob("*.md")),
     *sorted(ROOT.glob("*.md")),
 ]
-LINE_KEYS = ("at", "kind", "schema_version", "mac")  # every record has them
 
 
 def example(name: str, page: str = FORMAT + LOCAL_STATE) -> str:
     """The content of the code block that is headed by its language and this name."""
     (found,) = re.findall(rf"^```\w+ {name}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     return str(found)
-
-
-def table(heading: str) -> dict[str, str]:
-    """Field → form in the table below a heading."""
-    section = RECORDS.partition(f"\n### {heading} ")[2].partition("\n##")[0]
-    rows = re.findall(r"^\| (`.*?`) \| (.*?) \|$", section, re.MULTILINE)
-    return {name: form for names, form in rows for name in re.findall(r"`(\w+)`", names)}
 
 
 LINE = example("line").removesuffix("\n").encode()
@@ -324,7 +313,7 @@ def test_the_limits_are_those_of_the_code() -> None:
     assert limits == {
         "line, without LF": str(lines.LINE_MAX_BYTES),
         "message, in UTF-8": str(64 * 1024),
-        "levels of lists and objects in a field": str(fast_validate.DEPTH),
+        "levels of lists and objects in a field": str(record_lines.DEPTH),
         "size at which a segment is closed": str(ref.SEGMENT_MAX_BYTES),
         "size at which appends to a segment end": str(ref.SEGMENT_BYTES_MAX),
         "segment made by a union": str(ref.UNION_BYTES_MAX),
@@ -354,30 +343,6 @@ def test_the_limits_are_those_of_the_code() -> None:
     assert caller.KEEPALIVE_MICROS == 24 * 3600 * 1_000_000
 
 
-@pytest.mark.parametrize("kind", records.KINDS)
-def test_every_field_of_every_kind_is_in_its_table(kind: str) -> None:
-    """In the order in which they are written, and with what is required."""
-    model = models.model(kind)
-    fields = {name: field for name, field in model.model_fields.items() if name not in LINE_KEYS}
-
-    told = table(kind)
-
-    assert list(told) == list(fields)
-    assert {name for name, form in told.items() if re.search(r"(?<!-)required", form)} == {
-        name for name, field in fields.items() if field.is_required()
-    }
-    assert f"\n### {kind} (stream `{records.STREAMS[kind]}`)" in RECORDS
-
-
-def test_the_lists_of_keyed_fields_agree() -> None:
-    """Clones with other lists disagree on conflicts."""
-    content = " ".join(FORMAT.partition("\n### Content\n")[2].partition("\n##")[0].split())
-    (told,) = re.findall(r"a missing one as its default: (.*?)\. A signal id", content)
-
-    assert re.findall(r"`(\w+)`", re.sub(r", else\s`\w+`", "", told)) == list(KEYED_FIELDS)
-    assert set(definitions.KEYED) == set(KEYED_FIELDS) & set(adapter.Signal.__annotations__)
-
-
 def limits_of_forms() -> dict[str, int]:
     """Form → greatest length, as section 7 defines it in the list above the tables."""
     section = FORMAT.partition("\n## 7. Records\n")[2].partition("\n*Invisible*")[0]
@@ -391,29 +356,15 @@ def limits_of_forms() -> dict[str, int]:
 
 def test_the_forms_have_the_limits_of_the_models() -> None:
     """A length that is changed in one place only makes lines that readers of the page refuse."""
-    types = {"address": base.Address, "line": base.Line, "short line": base.ShortLine, "name": base.DisplayName,
-             "tag": base.Tag, "path": base.Path}  # fmt: skip
+    types = (kinds.Address, kinds.Line, kinds.ShortLine, kinds.DisplayName, kinds.Tag, kinds.Path)
+    forms = [each for of in types for each in get_args(of) if isinstance(each, kinds.Form)]
     limits = limits_of_forms()
 
     assert (limits.pop("commit id"), limits.pop("work unit")) == (64, 100)
-    assert limits == {
-        name: next(each.max_length for each in get_args(of) if isinstance(each, StringConstraints))
-        for name, of in types.items()
-    }
+    assert limits == {each.name: each.most for each in forms}
     assert f"1 to {limits['name']} characters" in (ROOT / "cli/commands/options.py").read_text(
         encoding="utf-8"
     )
-
-
-@pytest.mark.parametrize("kind", records.KINDS)
-def test_every_field_has_the_limit_of_its_form(kind: str) -> None:
-    """Where the page calls a field a short line, the model takes no longer one."""
-    limits = limits_of_forms()
-    for name, told in table(kind).items():
-        form = re.match(r"(short line|line|address|name|tag|path|work unit)(?:e?s)?(?!\w| of)", told)
-        if form:
-            spec = FIELDS[kind][name]
-            assert (spec[2] if spec[0] == "list" else spec)[3] == limits[form[1]], name
 
 
 def test_the_picture_shows_folders_that_exist() -> None:

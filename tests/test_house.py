@@ -305,7 +305,7 @@ def _patches_of_ours(path: Path) -> Iterator[ast.Call]:
 ANY_OBJECT = (
     "gitmem.outcome", "gitmem.records", "gitmem.importers", "gitmem.conformance", "gitmem.clients", "cli.hooks",
     "gitmem.memory.manifests", "gitmem.memory.constants", "cli.render.output",
-    "gitmem.memory_api", "gitmem.memory.edit", "gitmem.memory.new_nodes", "gitmem.memory.bulk_nodes", "gitmem.argument_types",  # what callers give
+    "gitmem.memory_api", "gitmem.memory.edit", "gitmem.memory.new_nodes", "gitmem.argument_types",  # what callers give
     "cli.main", "cli.commands.mem.nodes",  # options of any command
 )  # fmt: skip
 # And functions: their names end in one of these.

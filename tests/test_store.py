@@ -178,8 +178,8 @@ def test_git_is_asked_once_for_the_person_and_the_settings(
 
 
 def test_the_shape_of_the_index_is_known_without_its_views() -> None:
-    """A view that changes its tables or its version changes this number: write it into `store_index.SHAPE`."""
-    assert index_file.in_memory(views.VIEWS, records.read_groups).shape() == store_index.SHAPE
+    """A view that changes its tables or its version changes this number: `python tools/compile_shape.py` writes it."""
+    assert index_file.in_memory(views.VIEWS, records.read).shape() == store_index.SHAPE
 
 
 def test_an_index_in_memory_serves_other_threads_too(repo: Path) -> None:

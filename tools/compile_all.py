@@ -12,19 +12,25 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 WRITTEN = {
-    "compile_table.py": "gitmem/records/table.py",
-    "compile_types.py": "gitmem/records/record_types.py",
-    "compile_parser.py": "cli/parser_table.py",
-    "compile_man.py": "docs/man/gitmem.1",
+    "compile_kinds.py": (
+        "gitmem/records/table.py",
+        "gitmem/records/record_types.py",
+        "gitmem/records/option_types.py",
+        "docs/records.md",
+    ),
+    "compile_shape.py": ("gitmem/store_index.py",),
+    "compile_parser.py": ("cli/parser_table.py",),
+    "compile_man.py": ("docs/man/gitmem.1",),
 }
 
 
 def main() -> int:
     """Run the tools in their order and print what changed."""
-    for tool, module in WRITTEN.items():
-        before = (ROOT / module).read_bytes()
+    for tool, files in WRITTEN.items():
+        before = [(ROOT / file).read_bytes() for file in files]
         subprocess.run([sys.executable, ROOT / "tools" / tool], check=True)
-        print(f"{module}: {'unchanged' if (ROOT / module).read_bytes() == before else 'changed'}")
+        for file, old in zip(files, before, strict=True):
+            print(f"{file}: {'unchanged' if (ROOT / file).read_bytes() == old else 'changed'}")
     return 0
 
 

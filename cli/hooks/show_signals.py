@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from gitmem.agents.caller import Caller
-    from gitmem.records.shown_types import ShownSignal
+    from gitmem.records.record_types import ShownSignal
     from gitmem.signals.inbox_answer import InboxResult
     from gitmem.store import Store
 

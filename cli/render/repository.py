@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gitmem.records import NOUNS
+
 from .output import paint, record_position, sanitize, with_options
 from .text import SEPARATOR, format_ago, plain, plural, span, sync_error_line, table
 
@@ -24,11 +26,6 @@ if TYPE_CHECKING:
 
 
 RECORDS_SHOWN = 10
-KIND_NAMES = {
-    "signal": "signal", "node": "memory node", "patch": "memory change", "relation": "memory relation",
-    "task": "task", "task_event": "task event", "claim": "claim", "audit": "gate record", "session": "session record", "name": "name record", "receipt": "receipt",
-    "access": "access record", "unreadable": "unreadable line",
-}  # fmt: skip
 
 
 def sync(found: SyncResult) -> list[str]:
@@ -58,7 +55,7 @@ def _with_records(each: RemoteResult) -> list[str]:
 
 
 def _count(kind: str, count: int) -> str:
-    one = KIND_NAMES.get(kind)
+    one = {**NOUNS, "unreadable": "unreadable line"}.get(kind)
     return plural(count, one) if one else f"{count} {sanitize(kind)}"
 
 

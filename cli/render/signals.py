@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gitmem.agents.work_units import GateUnchecked
-    from gitmem.records.shown_types import BlockingSignal, ShownSignal
-    from gitmem.signals.gate import Gate
+    from gitmem.records.record_types import ShownSignal
+    from gitmem.signals.gate import BlockingSignal, Gate
     from gitmem.signals.history import LogPage, RecordDetail
     from gitmem.signals.inbox import Count
     from gitmem.signals.inbox_answer import Inbox, InboxResult

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gitmem.invocation.call_result import AgentResult, CallResult
     from gitmem.invocation.preview import CallPreview, PreviewedAgent
     from gitmem.invocation.received import Received
-    from gitmem.records.shown_types import ShownTaskEvent
+    from gitmem.records.record_types import ShownTaskEvent
     from gitmem.tasks.append import TaskChange
     from gitmem.tasks.brief import BriefCheck
     from gitmem.tasks.launch import Launched

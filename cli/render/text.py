@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from gitmem.outcome import PartOfAnswer
-    from gitmem.records.shown_types import ShownSignal
+    from gitmem.records.record_types import ShownSignal
     from gitmem.sync.autosync import FailedSync
 
 WORK_LINES_MAX, WORK_COLUMNS = 60, 240

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from textual.app import App
 
     from gitmem.agents.caller import Caller
-    from gitmem.records.shown_types import ShownSignal
+    from gitmem.records.record_types import ShownSignal
     from gitmem.signals.gate import Gate
     from gitmem.store import Store
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from textual.strip import Strip
     from textual.timer import Timer
 
-    from gitmem.records.shown_types import ShownSignal
+    from gitmem.records.record_types import ShownSignal
 
     from .details import Block, Detail
 

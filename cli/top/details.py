@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gitmem.agents.caller import Caller
     from gitmem.agents.descriptions import SessionRow
     from gitmem.claims.claim_answers import ClaimRow
-    from gitmem.records.shown_types import ShownSignal
+    from gitmem.records.record_types import ShownSignal
     from gitmem.signals.gate import Gate
     from gitmem.signals.thread_outcomes import Thread
     from gitmem.store import Store

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Collection, Iterable
 
-    from ..records.shown_types import ShownSignal
+    from ..records.record_types import ShownSignal
     from ..store import Store
 
 ELSEWHERE = "from another clone"

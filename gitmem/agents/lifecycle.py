@@ -7,8 +7,9 @@ from ..commit_message import SUBJECT_MAX, cut
 from ..errors import UsageError
 from ..log.entry import CommitMessage
 from ..outcome import Outcome
-from ..records.codec import as_json
+from ..records import CLEARABLE
 from ..records.ids import new_id, role_id
+from ..records.lines import as_json
 from ..text.sanitize import sanitize
 from ..text.shell_quote import command
 from . import caller as callers
@@ -190,7 +191,7 @@ _UNSAID = (
     "capabilities",
     "actual_ownership_scope",
 )
-CLEARABLE = {
+_GONE = {  # how a cleared field is said
     "wu_id": "on no work unit", "initiative_id": "on no initiative", "lane": "in no lane",
     "activity": "without an activity note", "lifecycle_role": "in no role", "specialty_profile": "", "role_alias": "",
     "role_pack": "", "capabilities": "without capabilities", "actual_ownership_scope": "without a scope",
@@ -256,7 +257,7 @@ def inherit(given: Mapping[str, str | None], former: Mapping[str, str]) -> dict[
 
 def cleared_fields(given: Mapping[str, str | None], known: Mapping[str, str]) -> list[str]:
     """Return the fields that are given as empty and have a value."""
-    return [name for name in CLEARABLE if given.get(name) == "" and known.get(name)]
+    return [name for name in CLEARABLE["session"] if given.get(name) == "" and known.get(name)]
 
 
 def describe_changes(differs: Mapping[str, str | None], gone: Sequence[str]) -> list[str]:
@@ -265,7 +266,7 @@ def describe_changes(differs: Mapping[str, str | None], gone: Sequence[str]) -> 
     if "lifecycle_role" in changed:
         changed["lifecycle_role"] = role_id(differs["lifecycle_role"], differs.get("specialty_profile"))
     return [f"{_PREPOSITIONS.get(name, '')}{value}" for name, value in changed.items()] + [
-        CLEARABLE[name] for name in gone if CLEARABLE[name]
+        words for name in gone if (words := _GONE.get(name, f"without {name.replace('_', ' ')}"))
     ]
 
 

@@ -17,8 +17,8 @@ from __future__ import annotations
 from ..digests import hash_function_for, sha256
 from ..index.index_file import View
 from ..log.lines import content_without_time
+from ..records import KEYED
 from ..records.ids import unit_key
-from ..records.table import KEYED
 from ..text.name_matching import is_identity
 from ..text.shell_quote import command
 from ..trust import sender_tables
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
 
 LOCAL = "local"  # the origin of signals that no importer wrote
-# Two clones may create one signal from one idempotency key; these fields must then be equal.
-KEYED_FIELDS = KEYED["signal"]
 
 # Texts of notices, which depend on nothing but their key. `idempotency_key` is the kind, a space and the key.
 OVERLAP, ESCALATION = (
@@ -74,12 +72,14 @@ def is_notice(record: SignalRecord | SignalFields) -> bool:
 
 
 def keyed_content(record: SignalRecord | SignalFields) -> tuple[str, ...]:
-    """Return the values that must be equal in two signals with one idempotency key; see `Record.MAY_DIFFER`."""
+    """Return the values that must be equal in two signals with one idempotency key; see `kinds.Known`."""
     # Without a thread id, the signal's id names the thread.
     missing = {"thread_id": record["signal_id"], "origin": LOCAL}
     left_out = OF_SENDER if is_notice(record) else ()
     return tuple(
-        str(record.get(field) or missing.get(field) or "") for field in KEYED_FIELDS if field not in left_out
+        str(record.get(field) or missing.get(field) or "")
+        for field in KEYED["signal"]
+        if field not in left_out
     )
 
 
@@ -96,7 +96,7 @@ def is_keyed(record: SignalRecord) -> bool:
 def content_of(record: SignalRecord | None, line_digest: bytes) -> bytes:
     """Return a key of a line's content. Lines of one id with different keys conflict.
 
-    The index stores it: after any other change here than of `KEYED_FIELDS`, raise the version of `mailbox.VIEW`.
+    The index stores it: after any other change here than of the keyed fields, raise the version of `mailbox.VIEW`.
 
     Args:
         record: The signal; None if this version can't read it.
@@ -701,7 +701,7 @@ def left_behind(store: Store) -> list[Presence]:
 
 
 # Stored contents depend on the keyed fields.
-VIEW = View(("signal", "receipt", "session"), DDL, add, version=(13, KEYED_FIELDS))
+VIEW = View(("signal", "receipt", "session"), DDL, add, version=(13, KEYED["signal"]))
 
 IMPORTED_PREFIX = f"{IMPORTED_ORIGIN}:"
 _ALL_IMPORTED = (

@@ -10,6 +10,7 @@ import os
 
 from ..errors import UsageError
 from ..log.local_log import read_word
+from ..records import CLEARABLE
 from ..records.ids import role_id
 from ..text.name_matching import fold
 from ..trust import clone_key, sender_tables
@@ -35,10 +36,6 @@ FIELDS = (
     "agent_identity", "display_name", "clone_id", "worktree", "wu_id", "initiative_id", "lane", "client",
     "workspace_id", "harness_session", "activity", "summary", "name_chosen", "lifecycle_role", "specialty_profile",
     "role_alias", "role_pack", "capabilities", "actual_ownership_scope", "model", "branch", "task_id",
-)  # fmt: skip
-CLEARABLE = (
-    "wu_id", "initiative_id", "lane", "activity", "lifecycle_role", "specialty_profile", "role_alias", "role_pack",
-    "capabilities", "actual_ownership_scope", "model", "branch", "task_id",
 )  # fmt: skip
 _SELECT = (
     "SELECT s.session_id, s.started, s.ended,"
@@ -307,7 +304,7 @@ def fold_events(
     fields: dict[str, str] = {}
     claims: list[tuple[int, int, str]] = []  # line, when, name
     for line, at, event, gone, *given in events:
-        for name in CLEARABLE:
+        for name in CLEARABLE["session"]:
             if name in gone.split():
                 fields.pop(name, None)
         fields.update({name: value for name, value in zip(FIELDS, given, strict=True) if value is not None})

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from ..index.index_file import View
 from ..log.lines import parse_at
-from ..records.codec import as_json
+from ..records.lines import as_json
 from ..text.name_matching import fold, strip_numbers
 from .presence import EVENTS, FIELDS, HOLD_MICROS, fold_events
 

@@ -8,6 +8,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from .. import records
 from ..agents import vocabulary
 from .adapter import Receipt, Signal
 from .work_adapter import Descriptor
@@ -16,26 +17,8 @@ Called = Mapping[str, Collection[str]]  # a session's id → its other names
 
 STATES = {"AGREE": "acked", "REJECT": "rejected"}
 DECISIONS = ("AGREE", "REJECT", "COUNTER")
-# Two signals with one key, perhaps sent in two clones, are the same if these fields are equal. They are
-# gitmem's keyed fields.
-KEYED = (
-    "sender_identity",
-    "thread_id",
-    "message",
-    "recipients",
-    "intent",
-    "reply_to",
-    "wu_id",
-    "initiative_id",
-    "lane",
-    "target_role",
-    "delegation_id",
-    "artifact_path",
-    "requires_ack",
-    "workspace_id",
-    "via",
-    "origin",
-)
+# Two signals with one key, perhaps sent in two clones, are the same if these fields are equal.
+KEYED = records.KEYED["signal"]
 
 
 class PlaceRecords:

@@ -13,12 +13,12 @@ from ..agents import mailbox
 from ..errors import GateError, UsageError
 from ..log.entry import CommitMessage
 from ..log.lines import digest
-from ..signals import send
+from ..records.table import OPTIONS
 from .adapter import Convergence, Options, Receipt, Refused, Session, Signal
 from .clones import another, connect, new_repository
 from .work_adapter import Claim, Descriptor, Task, as_claim, as_descriptor, as_task
 
-NAMES = {field: option for option, field in send.FIELD_NAMES.items()} | {"thread_id": "thread"}
+NAMES = {field: option for option, (field, *_) in OPTIONS.items()} | {"thread_id": "thread"}
 DEFAULTS: dict[str, Any] = {"recipients": [], "requires_ack": False}
 RECORDS_MAX = 1_000  # in a case, which has about a dozen
 RECEIPT = ("signal_id", "reader_identity", "read_at", "delivery_state", "answers_digest", "idempotency_key")

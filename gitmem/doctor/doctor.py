@@ -50,7 +50,7 @@ class LogContent(Check):
         yield from tip.check()
         if not tip.is_readable:
             return
-        self.run.rebuilt = fill.open_temporary(self.store.views, records.read_groups)
+        self.run.rebuilt = fill.open_temporary(self.store.views, records.read)
         try:
             for each in self.OF_LINES:
                 yield from each(self.run).check()

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..memory.versioned_node import VersionedNode
-    from ..records.record_types import SignalFields, SignalRecord
-    from ..records.shown_types import ShownTask
+    from ..records.record_types import ShownTask, SignalFields, SignalRecord
     from ..store import Store
     from ..tasks.delegate import Addressees
     from ..tasks.new_task import NewTask

@@ -20,8 +20,8 @@ from ..git.objects import is_oid
 from ..git.scratch import ScratchRepository, make_parent
 from ..log.lines import format_at
 from ..outcome import Outcome
-from ..records.codec import as_json
 from ..records.ids import keyed_id
+from ..records.lines import as_json
 from ..signals import notices
 from ..text.sanitize import sanitize
 from ..text.shell_quote import command

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from .index_file import Reader, View
-    from .rows import Group
+    from .rows import Record
 
 CACHE_KILOBYTES = 16 * 1024
 
@@ -59,9 +59,9 @@ class IndexFill:
         )
         return int(cursor.lastrowid or 0)
 
-    def add(self, found: Sequence[tuple[int, bytes]], groups: Sequence[Group] | None = None) -> None:
-        """Add lines, each with the number of its segment; `groups` as for `insert.lines_of_files`."""
-        insert.lines_of_files(self.index, found, groups)
+    def add(self, found: Sequence[tuple[int, bytes]], records: Sequence[Record | None] | None = None) -> None:
+        """Add lines, each with the number of its segment; `records` as for `insert.lines_of_files`."""
+        insert.lines_of_files(self.index, found, records)
 
     def end(self, commit: str | None) -> None:
         """Commit the added lines.

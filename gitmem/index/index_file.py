@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from ..repo import Repo
-    from .rows import Group, Rows
+    from .rows import Record, Rows
 
-    Reader = Callable[[Sequence[bytes]], Sequence[Group]]
+    Reader = Callable[[bytes], Record | None]
 
 BUSY_MILLISECONDS = engine.READER_MILLISECONDS
 CORE_VERSION = 2
@@ -68,7 +68,7 @@ class Index:
 
     Args:
         views: The views to keep. If they have an attribute `shape`, it is used without asking them.
-        read: Returns the records of lines, in groups without the lines that are not records.
+        read: Returns the record of a line, None if it is not one.
         writable: Whether this process may write the file.
     """
 
@@ -85,9 +85,6 @@ class Index:
         self.read = read
         self.writable = writable
         self._shape: tuple[int, int] | None = getattr(views, "shape", None)
-        self.preloaded: tuple[Sequence[bytes], Group] | None = (
-            None  # expected lines, with the result of `read`
-        )
 
     @property
     def tip(self) -> str | None:

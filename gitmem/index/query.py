@@ -26,22 +26,6 @@ if TYPE_CHECKING:
     Row = tuple[str, str]
 
 TAIL_BYTES_MAX = 1024 * 1024  # limit for one file; a committer runs long before
-# The start, after the time, of lines that do not affect names. All other lines may affect them, in any spelling.
-_NAMELESS = tuple(
-    f'"kind":"{kind}",'.encode()
-    for kind in (
-        "signal",
-        "receipt",
-        "access",
-        "node",
-        "patch",
-        "relation",
-        "audit",
-        "task",
-        "task_event",
-        "claim",
-    )
-)
 
 
 class Snapshot:
@@ -70,14 +54,22 @@ class Snapshots:
         machine: The machine, as for `index_file.path`.
         shape: The `Index.shape` for the views that the caller reads.
         elsewhere: Folders of write-ahead logs outside the repository.
+        nameless: The kinds whose lines do not affect names. All other lines may affect them, in any spelling.
     """
 
     def __init__(
-        self, repo: Repo, machine: str, shape: tuple[int, int], elsewhere: Sequence[str] = ()
+        self,
+        repo: Repo,
+        machine: str,
+        shape: tuple[int, int],
+        elsewhere: Sequence[str] = (),
+        nameless: Sequence[str] = (),
     ) -> None:
         self._repo = repo
         self._where = index_file.path(repo, machine)
         self._shape = shape
+        # Such a line starts so after its time.
+        self._starts = tuple(f'"kind":"{kind}",'.encode() for kind in nameless)
         self._folders = [os.path.join(repo.state, "wal"), *elsewhere]
         self._db: sqlite3.Connection | None = None
         self._opened: tuple[int, int] | None = None  # the file that the connection reads; None for a copy
@@ -175,7 +167,7 @@ class Snapshots:
             found.is_complete = False
         for payload, _ in tail.entries:
             rows = payload.split(b"\n")[1:-1]
-            if not all(row.partition(b"\t")[2].startswith(_NAMELESS, HEAD_BYTES) for row in rows):
+            if not all(row.partition(b"\t")[2].startswith(self._starts, HEAD_BYTES) for row in rows):
                 found.has_names = False
         if found.has_names:
             self._nameless[file.path] = (end, tail.end)

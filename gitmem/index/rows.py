@@ -1,4 +1,4 @@
-"""Lines that are new to the index, as passed to views: single lines, or the columns of all lines of a kind."""
+"""Lines that are new to the index, as passed to views: by kind, one by one or as columns."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ from itertools import chain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator
     from typing import Any
 
     # The index does not know records. Views declare the type of those of their kinds, see `records.record_types`.
     Record = Any
-    Columns = Mapping[str, Sequence[Any]]
-    # Lines of one kind: kind, numbers, records, and the columns if all records have the same fields.
-    Group = tuple[str, Sequence[int], Sequence[Record], Columns | None]
 
 
 class LineRow:
@@ -40,7 +37,6 @@ class NewLines:
         self.ids: list[int] = []
         self.lines: list[bytes] = []
         self.records: list[Record] = []
-        self._parts: list[tuple[Sequence[Record], Columns | None]] = []
         self._columns: dict[str, list[Any]] = {}
 
     def __len__(self) -> int:
@@ -49,57 +45,30 @@ class NewLines:
     def __iter__(self) -> Iterator[LineRow]:
         return map(LineRow, self.ids, self.lines, self.records)
 
-    def add(
-        self, ids: Sequence[int], lines: Sequence[bytes], records: Sequence[Record], columns: Columns | None
-    ) -> None:
-        """Add lines.
-
-        Args:
-            columns: The values of each field, if all records have the same fields.
-        """
-        self.ids += ids
-        self.lines += lines
-        self.records += records
-        self._parts.append((records, columns))
-
     def column(self, name: str) -> list[Any]:
         """Return a field of each line, None if a line lacks it. Views share the list."""
         if name not in self._columns:
-            found = self._columns[name] = []
-            for records, columns in self._parts:
-                if columns is None:
-                    found += [record.get(name) for record in records]
-                else:
-                    found += columns[name] if name in columns else [None] * len(records)
+            self._columns[name] = [record.get(name) for record in self.records]
         return self._columns[name]
 
 
 class Rows:
     """New lines, grouped by kind."""
 
-    def __init__(self, by_kind: dict[str, NewLines]) -> None:
-        self.by_kind = by_kind
-
-    @classmethod
-    def of_rows(cls, rows: Iterable[LineRow]) -> Rows:
-        """Group lines of any kinds."""
-        found = cls({})
+    def __init__(self, rows: Iterable[LineRow] = ()) -> None:
+        self.by_kind: dict[str, NewLines] = {}
         for row in rows:
-            found.add(row.record["kind"], [row.id], [row.line], [row.record], None)
-        return found
+            self.add(row)
 
-    def add(
-        self,
-        kind: str,
-        ids: Sequence[int],
-        lines: Sequence[bytes],
-        records: Sequence[Record],
-        columns: Columns | None,
-    ) -> None:
-        """Add lines of a kind; see `Lines.add`."""
+    def add(self, row: LineRow) -> None:
+        """Add a line."""
+        kind = row.record["kind"]
         if kind not in self.by_kind:
             self.by_kind[kind] = NewLines()
-        self.by_kind[kind].add(ids, lines, records, columns)
+        lines = self.by_kind[kind]
+        lines.ids.append(row.id)
+        lines.lines.append(row.line)
+        lines.records.append(row.record)
 
     def __len__(self) -> int:
         return sum(map(len, self.by_kind.values()))
@@ -110,3 +79,9 @@ class Rows:
     def of(self, kind: str) -> NewLines:
         """Return the lines of a kind."""
         return self.by_kind.get(kind) or NewLines()
+
+    def of_kinds(self, kinds: Collection[str]) -> Rows:
+        """Return the lines of some kinds, with the same columns."""
+        found = Rows()
+        found.by_kind = {kind: of for kind, of in self.by_kind.items() if kind in kinds}
+        return found

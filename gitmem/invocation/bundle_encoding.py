@@ -10,7 +10,7 @@ import json
 from ..commit_message import cut, sanitize
 from ..digests import sha256
 from ..errors import UsageError
-from ..records.fast_validate import DEPTH, is_json_safe
+from ..records.lines import DEPTH, is_json_safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -55,7 +55,7 @@ class StoreAsOf(Store):
         )  # fmt: skip
         self._head = head
         until = None if all_of_it else format_at(at).encode()
-        opened = index_file.in_memory(store.domain.views(), records.read_groups)
+        opened = index_file.in_memory(store.domain.views(), records.read)
         try:
             catch_up.read_commit(opened, self.log, commit, until=until, progress=store.progress)
         except BaseException:
@@ -75,7 +75,9 @@ class StoreAsOf(Store):
         """Return the project's commit that `--as-of` named, or None; and no branch."""
         return self._head, None
 
-    def line(self, kind: str, fields: AnyFields, *, allow_secret: bool = False) -> tuple[str, bytes]:
+    def line(
+        self, kind: str, fields: AnyFields, *, allow_secret: bool = False, at: int | None = None
+    ) -> tuple[str, bytes]:
         """Reject the write: this store is read-only."""
         _refuse()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .. import records
 from ..commit_message import cut, sanitize
 from ..errors import UsageError
 from ..outcome import OneStep, Outcome
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 SHOWN = 100  # nodes whose paths are checked
 LISTED_MAX = 40  # nodes listed in the body of a commit
 MANY = 20_000  # nodes in one call
-CLEARABLE = ("priority", "tags", "wu_id", "session_id", "lane", "paths", "sensitive", "closed", "archived", "deleted",
-             "reason", "summarized_into", "metadata")  # fmt: skip
 
 
 class Created(Outcome):
@@ -131,12 +130,7 @@ def append(
         store = private_store.open_for(store, caller)
     with OneStep(store, "recording nodes", 0, len(given), len(given)):
         made = new_nodes.make_nodes(store, caller, given, allow_secret=allow_secret)
-        try:
-            if made.group is not None:
-                store.preload_lines([line for _, line in made.lines], made.group)
-            done = _record(store, caller, made.lines, made.nodes)
-        finally:
-            store.discard_preloaded()
+        done = _record(store, caller, made.lines, made.nodes)
     appended = NodesCreated(made.nodes, done.commit)
     if private:
         private_nodes.mark(made.nodes)
@@ -199,7 +193,9 @@ def change(
     fields = _changes(options)
     if verified or "paths" in fields or "content" in fields:
         fields["head"], fields["branch"] = anchors.head(store)
-    empty = [node_fields.one_of("field that can be cleared", name, CLEARABLE) for name in clear]
+    empty = [
+        node_fields.one_of("field that can be cleared", name, records.CLEARABLE["patch"]) for name in clear
+    ]
     if not found or not (any(fields.values()) or empty):
         raise UsageError(
             "Missing node ids or changes. Nothing was written.",

@@ -14,10 +14,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..agents.caller import Caller
-    from ..records.record_types import NodeFields
+    from ..records.record_types import NodeFields, NodeRecord
     from ..store import Store
 
-MANY = 16  # number of nodes from which on `bulk_nodes` makes them
 OPTIONS = ("type", "lifecycle", "wu", "session", "lane", "priority", "tags", "paths", "metadata", "sensitive",
            "discovered_from", "supersedes")  # fmt: skip
 _NAMES = {"wu_id": "wu", "session_id": "session"}  # field names of an exported node
@@ -33,32 +32,24 @@ def make_nodes(
         StoreError: The store could not be read or written.
     """
     head = anchors.head(store)
-    if len(given) >= MANY:
-        from . import bulk_nodes
-
-        found = bulk_nodes.make_nodes(store, caller, given, head, allow_secret=allow_secret)
-        if found is not None:
-            return found
+    first = store.log.clock.tick(len(given))
     lines: list[tuple[str, bytes]] = []
     nodes: list[VersionedNode] = []
     remarks: dict[str, None] = {}
-    for number, each in enumerate(given, 1):
+    for at, each in enumerate(given, first):
         try:
             fields = _fields(each, caller, ids.new_id("mem", store.random))
             fields["head"], fields["branch"] = head
-            lines.append(store.line("node", fields, allow_secret=allow_secret))
+            lines.append(store.line("node", fields, allow_secret=allow_secret, at=at))
             line = lines[-1][1]
-            nodes.append(
-                VersionedNode(
-                    {**fields, "at": line[7:34].decode(), "kind": "node", "mac": None}, line
-                ).settle()
-            )
+            record: NodeRecord = {**fields, "at": line[7:34].decode(), "kind": "node", "mac": None}
+            nodes.append(VersionedNode(record, line, at).settle())
             more, told = _relations(store, caller, nodes[-1].id, each)
             lines += more
             remarks |= dict.fromkeys(told)
         except UsageError as error:
             if len(given) > 1:
-                error.message = f"Node {number} of {len(given)}: {error.message}"
+                error.message = f"Node {at - first + 1} of {len(given)}: {error.message}"
                 error.args = (error.message,)  # str() uses it
             raise
     return NewNodes(lines, nodes, list(remarks))

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from ..agents.caller import Caller
-    from ..index.rows import Group
     from ..log import wal_files
     from ..log.entry import CommitMessage
     from ..repo import Repo
@@ -55,7 +54,7 @@ class PrivateStore(Store):
         self.wal = WriteAheadLog(folder, shared.now, check_owner=True)
         self._ahead = self.snapshot = None
         self.after_record = None
-        self._index = index_file.in_memory(shared.domain.views(shared.keys), records.read_groups)
+        self._index = index_file.in_memory(shared.domain.views(shared.keys), records.read)
         self._index.reshape()
         self.damaged = 0
         self._fill()
@@ -109,9 +108,6 @@ class PrivateStore(Store):
     def db(self) -> sqlite3.Connection:
         """Return the index of the private lines."""
         return self.index.db
-
-    def preload_lines(self, lines: Sequence[bytes], group: Group) -> None:
-        """Do nothing: these lines are few."""
 
     def replace_index(self, error: sqlite3.DatabaseError) -> None:
         """Raise the error: there is nothing else to read."""

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import sqlite3
     from typing import TypedDict
 
+    from ..records.kinds import TaskDifference
     from ..records.record_types import PatchRecord
-    from ..records.shown_types import TaskDifference
     from ..store import Store
     from .private_nodes import FindCaller
     from .versioned_node import VersionedNode

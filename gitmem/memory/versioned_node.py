@@ -7,6 +7,7 @@ from functools import cached_property
 from ..log.lines import format_at, parse_at
 from ..order.causal import CausalOrder
 from ..outcome import Outcome
+from ..records import CLEARABLE
 from . import bulk_values
 
 TYPE_CHECKING = False
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import NotRequired, TypedDict
 
-    from ..index.rows import Group
     from ..records.record_types import NodeRecord, PatchRecord
 
     class Changer(TypedDict):
@@ -128,6 +128,9 @@ class VersionedNode(Outcome):
         return {name: value for name, value in found.items() if value not in (None, [], {}, False)}
 
 
+_CLEARABLE = frozenset(CLEARABLE["patch"])
+
+
 class PatchChange:
     """A patch with the attributes that `CausalOrder` needs. Its record lacks the fields that readers ignore."""
 
@@ -136,7 +139,7 @@ class PatchChange:
         self.line = line
         self.record = record = bulk_values.without_ignored(record)
         self.named = frozenset(record.get("after", ()))
-        self.clears = frozenset(record.get("clear", ()))
+        self.clears = _CLEARABLE.intersection(record.get("clear", ()))
         self.touched = frozenset(field for field in FIELDS if record.get(field) or field in self.clears)
         self.updated_at = "" if self.only_marks else record["at"]  # "" or time of an update
 
@@ -199,7 +202,6 @@ class NewNodes:
     Attributes:
         lines: Stream and line of each node and of its relations.
         remarks: Warnings for the writer.
-        group: The columns that the index would read of the lines, if known.
     """
 
     def __init__(
@@ -207,9 +209,7 @@ class NewNodes:
         lines: Sequence[tuple[str, bytes]],
         nodes: Sequence[VersionedNode],
         remarks: Sequence[str] = (),
-        group: Group | None = None,
     ) -> None:
         self.lines = lines
         self.nodes = nodes
         self.remarks = remarks
-        self.group = group

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ..memory.load import Parsed
     from ..memory.versioned_node import PatchChange, VersionedNode
     from ..records.record_types import AuditRecord
-    from ..records.shown_types import BlockingSignal
+    from ..signals.gate import BlockingSignal
     from ..store import Store
     from ..tasks.task_list import TaskRow
     from .board_contract import Board, BranchOverlap, ClosedGate, GateBlocker, PassedRule, UnreadSignals

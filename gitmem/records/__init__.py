@@ -6,16 +6,14 @@
 from __future__ import annotations
 
 from ..errors import RecordError, SecretError
-from .codec import LINE_MAX_BYTES, explain_unreadable, line, read
-from .fast_validate import fits
-from .table import FILLED, MODELS, REQUIRED, STREAMS
+from .lines import LINE_MAX_BYTES, explain_unreadable, fits, line, read
+from .table import CLEARABLE, FILLED, KEYED, MODELS, NAMELESS, NOT_SHOWN, NOUNS, REQUIRED, STREAMS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from typing import Any
 
-    from .bulk import Group
     from .kinds import (
         Access,
         Audit,
@@ -31,16 +29,19 @@ if TYPE_CHECKING:
         Task,
         TaskEvent,
     )
-    from .record_types import ReadKind
-    from .shown_types import Show
+    from .record_types import ReadKind, Show
 
 KINDS = tuple(MODELS)
 ID_FIELDS = {kind: fields[0] for kind, fields in REQUIRED.items()}  # the id is each model's first field
 
 __all__ = [
+    "CLEARABLE",
     "ID_FIELDS",
+    "KEYED",
     "KINDS",
     "LINE_MAX_BYTES",
+    "NAMELESS",
+    "NOUNS",
     "STREAMS",
     "Access",
     "Audit",
@@ -61,18 +62,10 @@ __all__ = [
     "fits",
     "line",
     "read",
-    "read_groups",
     "read_kind",
     "schema",
     "shown",
 ]
-
-
-def read_groups(lines: Sequence[bytes]) -> list[Group]:
-    """Return the records of many lines: see `groups.read_groups`."""
-    from . import bulk
-
-    return bulk.read_groups(lines)
 
 
 def _read_kind(kind: str, line: bytes) -> Any:
@@ -84,11 +77,7 @@ def _read_kind(kind: str, line: bytes) -> Any:
 read_kind: ReadKind = _read_kind
 
 OBJECTS = ("AgentRoleDescriptor", "OwnershipScope")  # in fields of records, with a schema of their own
-# Fields of the line format, and names that answers use for properties of a record: a peer must not set those.
-_LEFT_OUT = frozenset((
-    "at", "kind", "mac", "seen", "unverified", "conflict", "counts", "decides", "delivery", "message_cut",
-    "asks_about", "overdue", "owed", "recipient_names", "reply_line", "settled", "thread_too_large",
-))  # fmt: skip
+_NOT_SHOWN = {kind: frozenset(names) for kind, names in NOT_SHOWN.items()}
 
 
 def _shown(record: Mapping[str, object], *, kind: bool = False) -> Any:
@@ -98,18 +87,17 @@ def _shown(record: Mapping[str, object], *, kind: bool = False) -> Any:
         kind: Whether to name its kind, too.
     """
     kind_of = str(record["kind"])
+    left_out = _NOT_SHOWN[kind_of]
     fields: dict[str, object] = {"kind": kind_of} if kind else {}
     fields["created_at"] = record["at"]
     fields.update(
         (key, value)
         for key, value in record.items()
-        if key not in _LEFT_OUT
+        if key not in left_out
         and value is not None
         and value != ""
         and (value != [] or key in FILLED[kind_of])
     )
-    if record["kind"] == "signal":
-        fields.pop("delivery_state", None)  # only receipts have one
     return fields
 
 
@@ -125,9 +113,9 @@ def schema(kind: str) -> dict[str, Any]:
     if kind not in MODELS and kind not in OBJECTS:
         named = ", ".join((*KINDS, *OBJECTS))
         raise RecordError(f"{kind!a} is not a kind of record or an object in one; valid are {named}")
-    from . import models
+    from . import kinds
 
-    return models.schema(kind)
+    return kinds.schema(kind)
 
 
 def __getattr__(name: str) -> Any:

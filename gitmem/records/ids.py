@@ -27,20 +27,6 @@ def new_id(prefix: str, random: Callable[[int], bytes] = os.urandom) -> str:
     return f"{prefix}-{_crockford(random(8))}"
 
 
-def new_ids(prefix: str, count: int, random: Callable[[int], bytes] = os.urandom) -> list[str]:
-    """Return `count` new ids, from one call for random bytes."""
-    data = random(8 * count)
-    pairs = [high + low for high in _ALPHABET for low in _ALPHABET]
-    found = []
-    for start in range(0, 8 * count, 8):
-        bits = int.from_bytes(data[start : start + 8], "big")
-        found.append(
-            f"{prefix}-{pairs[bits >> 54]}{pairs[bits >> 44 & 1023]}{pairs[bits >> 34 & 1023]}"
-            f"{pairs[bits >> 24 & 1023]}{pairs[bits >> 14 & 1023]}{pairs[bits >> 4 & 1023]}"
-        )
-    return found
-
-
 def keyed_id(prefix: str, *parts: str) -> str:
     """Return the id that is always the same for the same parts: from the SHA-256 of the parts joined by LF."""
     from ..digests import sha256

@@ -1,46 +1,335 @@
-"""The kinds of record, each with its pydantic model: the only definition of its fields, and the objects of roles in them."""
+"""The kinds of record: their pydantic models are the only definition of what is recorded.
+
+A kind is a subclass of `Record` here. Its fields say all that is known of them: form, meaning, and how they are compared, cleared,
+shown and set. `tools/compile_kinds.py` derives from them `table.py`, by which everyday records are validated without importing
+pydantic, the types in `record_types.py`, and the tables in `docs/records.md`.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NotRequired, TypedDict, TypeVar, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo
+from pydantic_core import PydanticCustomError, core_schema
 
-from .base import (
-    AccessId,
-    Address,
-    AgentIdentity,
-    At,
-    AuditId,
-    ClaimId,
-    CommitId,
-    Digest,
-    DisplayName,
-    EventId,
-    Line,
-    LinkId,
-    Message,
-    NodeId,
-    PatchId,
-    Path,
-    Record,
-    RelationId,
-    SessionId,
-    ShortLine,
-    SignalId,
-    Tag,
-    TaskId,
-    TextRule,
-    ThreadId,
-    WorkUnit,
-)
+from .ids import NO_UNIT, UNIT_FORM, unit_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pydantic.fields import FieldInfo
+    from pydantic_core import CoreSchema, ErrorDetails
+
+MESSAGE_MAX_BYTES = 64 * 1024
+_SHOWN = 60  # characters of a rejected value in an error message
+
+# Character classes, in escapes that both Rust's and JSON Schema's regexes support.
+_CONTROL = r"\u0000-\u001f\u007f-\u009f"
+_BIDI = r"\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"  # with the line and paragraph separators
+_UNSEEN = r"\u00ad\u180e\u200b-\u200f\u2060-\u206f\ufeff\ufff9-\ufffb"
+_SPACE = r"\u0020\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
+_PART = rf"[^{_CONTROL}{_BIDI}{_UNSEEN}{_SPACE}:,]+"
+
+
+class TextRule:
+    """Rules for a text that a pattern can't express; the compiled table supports each of them.
+
+    Args:
+        max_bytes: Greatest size in UTF-8; 0 for no limit.
+        not_prefix: A prefix that is not allowed.
+        trimmed: Whether white space at either end is not allowed.
+        written: The only values that may be written; when reading, any value that matches the pattern is valid.
+        not_written: The work unit that may not be written, in no spelling.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_bytes: int = 0,
+        not_prefix: str = "",
+        trimmed: bool = False,
+        written: tuple[str, ...] = (),
+        not_written: str = "",
+    ) -> None:
+        self.max_bytes = max_bytes
+        self.not_prefix = not_prefix
+        self.trimmed = trimmed
+        self.written = written
+        self.not_written = not_written
+
+    def __call__(self, value: str, info: ValidationInfo) -> str:
+        """Return the value unchanged.
+
+        Raises:
+            PydanticCustomError: The value breaks one of the rules.
+        """
+        size = len(value.encode())
+        wrong = ""
+        if self.max_bytes and size > self.max_bytes:
+            wrong = f"is {size} bytes, and at most {self.max_bytes} are allowed"
+        elif self.not_prefix and value.startswith(self.not_prefix):
+            wrong = f"must not start with {self.not_prefix}"
+        elif self.trimmed and value != value.strip():
+            wrong = "must not start or end with white space"
+        elif self.written and info.context == "writing" and value not in self.written:
+            wrong = f"must be {' or '.join(self.written)}"
+        elif self.not_written and info.context == "writing" and unit_key(value) == self.not_written:
+            wrong = f"must be {UNIT_FORM}, other than {self.not_written}"
+        if wrong:
+            raise PydanticCustomError("text_rule", "{wrong}", {"wrong": wrong})
+        return value
+
+
+class Form:
+    """A form of text. It holds on read, too: a narrower one makes recorded lines unreadable.
+
+    Args:
+        name: What the page of the kinds calls it.
+        pattern: A regex of the whole text, if it has one.
+        words: The pattern, described for error messages.
+        least, most: Numbers of characters, if limited.
+        rule: What a pattern can't express.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        pattern: str = "",
+        words: str = "",
+        *,
+        least: int = 0,
+        most: int = 0,
+        rule: TextRule | None = None,
+    ) -> None:
+        self.name = name
+        self.least, self.most = least, most
+        self.rule = rule
+        self._schema = core_schema.str_schema(
+            pattern=pattern or None, min_length=least or None, max_length=most or None
+        )
+        if pattern:
+            WORDS[pattern] = words
+
+    def __get_pydantic_core_schema__(self, _source: object, _handler: object) -> CoreSchema:
+        """Return the schema by which pydantic validates."""
+        if self.rule is None:
+            return self._schema
+        return core_schema.with_info_after_validator_function(self.rule, self._schema)
+
+
+WORDS: dict[str, str] = {}  # the patterns of all forms, described for error messages
+
+
+def id_form(name: str, prefix: str) -> Form:
+    """Return the form of an id."""
+    return Form(
+        f"{name} id", rf"^{prefix}-[a-z0-9]{{4,32}}$", f"{prefix}- and 4 to 32 lower-case letters or digits"
+    )
+
+
+def written(values: tuple[str, ...]) -> AfterValidator:
+    """Return the rule that writers give one of these values, and readers accept others."""
+    return AfterValidator(TextRule(written=values))
+
+
+T = TypeVar("T")
+Many = Annotated[tuple[T, ...], Field(strict=False)]
+At = Annotated[
+    str,
+    Form(
+        "time",
+        r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z$",
+        "a UTC time such as 2026-11-21T20:00:00.123456Z",
+    ),
+]
+SignalId = Annotated[str, id_form("signal", "sig")]
+SessionId = Annotated[str, id_form("session", "sess")]
+NodeId = Annotated[str, id_form("node", "mem")]
+PatchId = Annotated[str, id_form("patch", "patch")]
+RelationId = Annotated[str, id_form("relation", "rel")]
+AccessId = Annotated[str, id_form("access", "access")]
+AuditId = Annotated[str, id_form("audit", "audit")]
+TaskId = Annotated[str, id_form("task", "task")]
+EventId = Annotated[str, id_form("event", "tev")]
+ClaimId = Annotated[str, id_form("claim", "claim")]
+LinkId = Annotated[str, id_form("link", "link")]
+ThreadId = Annotated[
+    str,
+    Form(
+        "thread id",
+        r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$",
+        "1 to 128 letters, digits, dots, colons, dashes or underscores, a letter or digit first",
+    ),
+]
+WorkUnit = Annotated[
+    str, Form("work unit", r"^[A-Za-z0-9._/#-]{1,100}$", UNIT_FORM, rule=TextRule(not_written=NO_UNIT))
+]
+Digest = Annotated[str, Form("SHA-256", r"^[0-9a-f]{64}$", "64 hexadecimal digits")]
+CommitId = Annotated[str, Form("commit id", r"^[0-9a-f]{40,64}$", "a whole commit id")]
+AgentIdentity = Annotated[
+    str,
+    # "human:" marks a person: an agent with that prefix could impersonate one.
+    Form(
+        "agent identity",
+        rf"^{_PART}:{_PART}:{_PART}$",
+        "owner:role:purpose, three parts without spaces or commas",
+        most=256,
+        rule=TextRule(not_prefix="human:"),
+    ),
+]
+Address = Annotated[
+    str,
+    Form(
+        "address",
+        rf"^[^{_CONTROL}{_BIDI}{_UNSEEN}{_SPACE},]+$",
+        "an agent identity, a session id or human:<mail>, without spaces or commas",
+        most=256,
+    ),
+]
+_NAME = rf"^[^{_CONTROL}{_BIDI}{_UNSEEN},]+$"
+_NAME_WORDS = "one line without commas, control, bidi or invisible characters"
+DisplayName = Annotated[str, Form("name", _NAME, _NAME_WORDS, most=64, rule=TextRule(trimmed=True))]
+Tag = Annotated[str, Form("tag", _NAME, _NAME_WORDS, most=100, rule=TextRule(trimmed=True))]
+_LINE = rf"^[^{_CONTROL}{_BIDI}]+$"
+_LINE_WORDS = "one line without control or bidi characters"
+ShortLine = Annotated[str, Form("short line", _LINE, _LINE_WORDS, most=200)]
+Line = Annotated[str, Form("line", _LINE, _LINE_WORDS, most=1024)]
+Path = Annotated[str, Form("path", r"^[^\u0000]+$", "text without NUL", most=4096)]
+Message = Annotated[str, Form("text", least=1, rule=TextRule(max_bytes=MESSAGE_MAX_BYTES))]
+
+
+class Option:
+    """The option by which a signal gets a field: of `gitmem signal`, of the library, and of the tool if models may set it.
+
+    Args:
+        help: Its sentence.
+        name: Its name, if not that of the field.
+        metavar: What help shows for its value; "" for a flag.
+        tool: Whether the MCP server's tool has it.
+        reply: Whether `gitmem reply` has it, too.
+    """
+
+    def __init__(
+        self,
+        help: str,
+        *,
+        name: str = "",
+        metavar: str = "",
+        tool: bool = True,
+        reply: bool = False,
+    ) -> None:
+        self.help = help
+        self.name = name
+        self.metavar = metavar
+        self.tool = tool
+        self.reply = reply
+
+
+class Known:
+    """What is known of a field beside its form and meaning.
+
+    Attributes:
+        may_differ: Whether it may differ in two records of one idempotency key: it says where and when a record was written,
+            and what was known there. All others must be equal.
+        clearable: Whether the record's field `clear` may name it.
+        kept: Whether its default is written although it is empty.
+        first_of: Of a deprecated field: the list whose first entry it equals.
+        shown: Whether answers have it.
+        head: How the head of a displayed signal says it, such as `delegation {}`; "" if it does not.
+        option: The option that sets it.
+    """
+
+    def __init__(
+        self,
+        *,
+        may_differ: bool = False,
+        clearable: bool = False,
+        kept: bool = False,
+        first_of: str = "",
+        shown: bool = True,
+        head: str = "",
+        option: Option | None = None,
+    ) -> None:
+        self.may_differ = may_differ
+        self.clearable = clearable
+        self.kept = kept
+        self.first_of = first_of
+        self.shown = shown
+        self.head = head
+        self.option = option
+
+
+def required(meaning: str, **known: Any) -> Any:
+    """Return a field that every record of the kind has; see `Known`."""
+    return _field(Field(description=meaning), known)
+
+
+def optional(meaning: str, default: object = None, **known: Any) -> Any:
+    """Return a field that a record may lack; see `Known`."""
+    return _field(
+        Field(default=default, description=meaning, deprecated=bool(known.get("first_of")) or None), known
+    )
+
+
+def _field(found: Any, known: Mapping[str, Any]) -> FieldInfo:
+    found.metadata.append(Known(**known))
+    field: FieldInfo = found
+    return field
+
+
+def known_of(field: FieldInfo) -> Known:
+    """Return what is known of a field."""
+    return next((each for each in field.metadata if isinstance(each, Known)), Known())
+
+
+class Record(BaseModel):
+    """One line of the log. Each kind is a subclass; its fields are in the order of its lines, its id first.
+
+    Attributes:
+        KIND: Its name.
+        STREAM: The folder of the log for its lines.
+        NOUN: What people call it, if not by its name.
+        ANSWER: The properties that answers add to it. They are no fields, and a peer can't set them.
+        NAMES: Whether its lines change who is here under which name.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow", strict=True, defer_build=True)
+
+    KIND: ClassVar[str]
+    STREAM: ClassVar[str]
+    NOUN: ClassVar[str] = ""
+    ANSWER: ClassVar[type] = dict
+    NAMES: ClassVar[bool] = False
+
+    at: At = required("The time of writing by the writer's clock, in UTC with microseconds.")
+    kind: str = optional("The kind of record: the name of this schema.", default="")
+    schema_version: Literal["A2A.V1"] = optional(
+        "The version of the contract; records of other versions are kept but not read.", default="A2A.V1"
+    )
+    mac: ShortLine | None = optional(
+        "Message authentication code with the writer's clone key; always the last field of a line.",
+        shown=False,
+    )
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: object) -> None:
+        """Name the kind, and let `clear` name the fields that can be cleared."""
+        cls.model_fields["kind"].default = cls.KIND
+        clearable = tuple(name for name, field in cls.model_fields.items() if known_of(field).clearable)
+        for rule in parts_of(cls.model_fields["clear"].annotation) if clearable else ():
+            if isinstance(rule, AfterValidator) and isinstance(rule.func, TextRule):
+                rule.func.written = clearable
+
+
+def parts_of(annotation: object) -> Iterator[object]:
+    """Yield the parts of an annotation, also those inside others."""
+    for each in get_args(annotation):
+        yield each
+        yield from parts_of(each)
+
 
 INTERRUPTS = ("priority", "advisory")
 RESOLUTIONS = ("exact", "folded", "alias", "role", "prefix", "fuzzy")
-CLEARABLE = (
-    "wu_id", "initiative_id", "lane", "activity", "lifecycle_role", "specialty_profile", "role_alias", "role_pack",
-    "capabilities", "actual_ownership_scope", "model", "branch", "task_id",
-)  # fmt: skip
 PURPOSES = ("call", "delegation", "handoff")
 SEMANTICS = ("at-least-once", "at-most-once")
 PRIORITIES = ("P0", "P1", "P2", "P3")
@@ -53,578 +342,581 @@ ACTIONS = ("commit", "amend", "merge", "revert", "cherry-pick", "rebase", "squas
 EVIDENCE = ("environment", "output", "alone", "none")
 
 
+class Conflict(TypedDict):
+    """One of several lines of a signal id: its number, how many there are, and what differs."""
+
+    number: int
+    shown: int
+    versions: int
+    differs: Sequence[str]
+    clone: NotRequired[str]
+
+
+class TaskDifference(TypedDict):
+    """What a signal or node says of a task, and what the record of the task says instead, which counts.
+
+    Attributes:
+        field: `wu_id`, `initiative_id`, `lane`, `target_role`, `sender_role`, `holder` or `state`.
+        recorded: None for the holder of a task that nobody has.
+    """
+
+    task_id: str
+    field: str
+    said: str
+    recorded: str | None
+
+
+class SignalAnswer(TypedDict, total=False):
+    """What answers add to a signal.
+
+    Attributes:
+        recipient_names: In the log: the present names of the recipients.
+        delivery_state: In an inbox: the reader's receipt state, if any.
+        delivery: In a thread: the receipt state of each recipient.
+        reply_line: The command that answers it.
+        message_cut: Whether the message is only a beginning.
+        thread_too_large: The id of its thread, if that was not folded.
+        unverified: Why its sender is doubtful.
+        conflict: Set if other lines with this id differ.
+        counts: False if it answers a line that the log lacks.
+        decides: False if its decision is void.
+        owed: In an inbox: set if the reader owes an answer, AGREE or REJECT.
+        asks_about: The proposal that it owes this answer to, if that is not the signal: a withdrawal brings one back.
+        settled: Why nobody owes an answer any more: who has taken its task, or what replaced the proposal.
+        contradicts: How it differs from the records of the tasks that it is about.
+        overdue: Set if its task had to begin before a deadline that is over, and nobody has taken it.
+    """
+
+    recipient_names: Sequence[str]
+    delivery_state: str | None
+    delivery: Mapping[str, str]
+    reply_line: str
+    message_cut: bool
+    thread_too_large: str
+    unverified: str
+    conflict: Conflict
+    counts: bool
+    decides: bool
+    owed: bool
+    asks_about: str
+    settled: str
+    contradicts: Sequence[TaskDifference]
+    overdue: bool
+
+
+class WriterAnswer(TypedDict, total=False):
+    """What answers add to a record whose writer has no `sender_name` in it: the present name."""
+
+    sender_name: str | None
+
+
+class AuditAnswer(TypedDict, total=False):
+    """What answers add to a passed gate: what was passed, in the past."""
+
+    past: str
+
+
 class Signal(Record):
     """A message with its sender, recipients and subject."""
 
-    KIND: ClassVar[str] = "signal"
-    STREAM: ClassVar[str] = "signals"
-    KEPT: ClassVar[tuple[str, ...]] = ("recipients",)
-    FIRST_OF: ClassVar[dict[str, str]] = {"target_agent": "recipients"}
-    MAY_DIFFER: ClassVar[tuple[str, ...]] = (
-        "sender_session", "sender_name", "sender_headline", "sender_role", "target_agent", "requested_to", "resolved_by", "after",
-        "answers_digest", "seen", "interrupt_class",  # the turn limit of one clone may lower it
-    )  # fmt: skip
+    KIND = "signal"
+    STREAM = "signals"
+    ANSWER = SignalAnswer
 
-    kind: Literal["signal"] = Field(default="signal", description="Always `signal`.")
-    signal_id: SignalId = Field(description="The id of this signal, for replies and receipts.")
-    sender_identity: Address = Field(
-        description="The sender: an agent identity, else a session id, else `human:<mail>`."
+    signal_id: SignalId = required("The id of this signal, for replies and receipts.")
+    sender_identity: Address = required(
+        "The sender: an agent identity, else a session id, else `human:<mail>`."
     )
-    sender_session: Address | None = Field(default=None, description="The session that sent it.")
-    sender_name: Line | None = Field(default=None, description="The sender's display name when it was sent.")
-    sender_headline: Line | None = Field(default=None, description="The sender's headline when it was sent.")
-    via: Address | None = Field(
-        default=None, description="The session that recorded this in the sender's name."
+    sender_session: Address | None = optional("The session that sent it.", may_differ=True)
+    sender_name: Line | None = optional("The sender's display name when it was sent.", may_differ=True)
+    sender_headline: Line | None = optional("The sender's headline when it was sent.", may_differ=True)
+    via: Address | None = optional("The session that recorded this in the sender's name (section 8).")
+    recipients: Many[Address] = optional(
+        "The recipients: agent identities, session ids, people; empty for a broadcast.", default=(), kept=True
     )
-    recipients: Annotated[tuple[Address, ...], Field(strict=False)] = Field(
+    target_agent: Address | None = optional(
+        "Deprecated alias of the first recipient; used if `recipients` is missing.",
+        first_of="recipients",
+        may_differ=True,
+    )
+    requested_to: Many[Line] = optional(
+        "The recipients as the sender typed them.", default=(), may_differ=True
+    )
+    resolved_by: Many[Annotated[Line, written(RESOLUTIONS)]] = optional(
+        "How each recipient was resolved.", default=(), may_differ=True
+    )
+    workspace_id: ShortLine | None = optional("Routing key of a hosted transport (section 9).")
+    thread_id: ThreadId | None = optional(
+        "The conversation that it belongs to; if missing, `signal_id` names it."
+    )
+    reply_to: SignalId | None = optional("Id of the signal to answer.")
+    after: Many[SignalId] = optional(
+        "The latest signals of the thread that its writer had seen (section 8).",
         default=(),
-        description="The recipients: agent identities, session ids, people; empty for a broadcast.",
+        may_differ=True,
     )
-    target_agent: Address | None = Field(
-        default=None,
-        description="Deprecated alias of the first recipient; used if `recipients` is missing.",
-        deprecated=True,
+    answers_digest: Digest | None = optional(
+        "Digest of the answered line, so that its text cannot be replaced.", may_differ=True
     )
-    requested_to: Annotated[tuple[Line, ...], Field(strict=False)] = Field(
-        default=(), description="The recipients as the sender typed them."
+    intent: Literal["INFO", "PROPOSE", "COUNTER", "AGREE", "REJECT"] = optional(
+        "The role of the signal in its thread.",
+        default="INFO",
+        option=Option("INFO, PROPOSE, COUNTER, AGREE or REJECT.", metavar="INTENT"),
     )
-    resolved_by: Annotated[
-        tuple[Annotated[Line, AfterValidator(TextRule(written=RESOLUTIONS))], ...], Field(strict=False)
-    ] = Field(
-        default=(),
-        description="How each recipient was resolved: exact, folded, alias, role, prefix or fuzzy.",
-    )
-    workspace_id: ShortLine | None = Field(default=None, description="Routing key of a hosted transport.")
-    thread_id: ThreadId | None = Field(default=None, description="The conversation that it belongs to.")
-    reply_to: SignalId | None = Field(default=None, description="Id of the signal to answer.")
-    after: Annotated[tuple[SignalId, ...], Field(strict=False)] = Field(
-        default=(), description="The latest signals of the thread that its writer had seen."
-    )
-    answers_digest: Digest | None = Field(
-        default=None, description="Digest of the answered line, so that its text cannot be replaced."
-    )
-    intent: Literal["INFO", "PROPOSE", "COUNTER", "AGREE", "REJECT"] = Field(
-        default="INFO", description="The role of the signal in its thread."
-    )
-    interrupt_class: Annotated[ShortLine, AfterValidator(TextRule(written=INTERRUPTS))] = Field(
+    interrupt_class: Annotated[ShortLine, written(INTERRUPTS)] = optional(
+        "How urgent it is.",
         default="advisory",
-        description="`priority` or `advisory`; other values are accepted on read.",
-        examples=list(INTERRUPTS),
+        may_differ=True,
+        option=Option("Urgency: advisory or priority.", name="interrupt", metavar="CLASS", tool=False),
     )
-    requires_ack: bool = Field(default=False, description="Whether the sender waits for AGREE or REJECT.")
-    message: Message = Field(description="The text, unchanged: 1 byte to 64 KiB of UTF-8.")
-    idempotency_key: Line | None = Field(
-        default=None, description="Signals of one sender with one key are the same signal."
+    requires_ack: bool = optional(
+        "Whether the sender waits for AGREE or REJECT.",
+        default=False,
+        option=Option("Ask for AGREE or REJECT.", reply=True),
     )
-    origin: ShortLine = Field(
-        default="local", description="`local`, or the name of the adapter that imported it."
+    message: Message = required("The text, unchanged.")
+    idempotency_key: Line | None = optional(
+        "Signals of one sender with one key are the same signal (section 6).",
+        option=Option(
+            "Repeating a signal with the same key and content records nothing new.", metavar="K", reply=True
+        ),
     )
-    wu_id: WorkUnit | None = Field(default=None, description="The work unit.")
-    initiative_id: ShortLine | None = Field(default=None, description="The initiative.")
-    lane: ShortLine | None = Field(default=None, description="The lane.")
-    sender_role: ShortLine | None = Field(default=None, description="The role of the sender.")
-    target_role: ShortLine | None = Field(default=None, description="The role of the recipient.")
-    delegation_id: ShortLine | None = Field(default=None, description="The delegation that it belongs to.")
-    task_id: TaskId | None = Field(default=None, description="The task that it is about.")
-    artifact_path: Path | None = Field(default=None, description="A file that it points to.")
-    seen: Annotated[tuple[SignalId, ...], Field(strict=False)] | None = Field(
-        default=None,
-        description="The broadcasts that its writer had, and that no other broadcast names; written even if empty.",
+    origin: ShortLine = optional("`local`, or the name of the adapter that imported it.", default="local")
+    wu_id: WorkUnit | None = optional(
+        "The work unit.",
+        head="{}",
+        option=Option("Work unit: WU-123, #123 or fix-login.", name="wu", metavar="ID"),
+    )
+    initiative_id: ShortLine | None = optional(
+        "The initiative.", option=Option("Initiative.", name="initiative", metavar="ID")
+    )
+    lane: ShortLine | None = optional(
+        "The lane.", head="{}", option=Option("Lane.", metavar="LANE", tool=False)
+    )
+    sender_role: ShortLine | None = optional(
+        "The role that the sender's session states, `a/b`; missing if it states none.", may_differ=True
+    )
+    target_role: ShortLine | None = optional(
+        "The role of the recipient.",
+        head="for role {}",
+        option=Option("Role that the signal is meant for; selects no recipients.", metavar="ROLE"),
+    )
+    delegation_id: ShortLine | None = optional(
+        "The delegation that it belongs to.",
+        head="delegation {}",
+        option=Option("Delegation that the signal belongs to.", metavar="ID"),
+    )
+    task_id: TaskId | None = optional("The task that it is about.")
+    artifact_path: Path | None = optional(
+        "A file that it points to.",
+        head="file {}",
+        option=Option("File that the signal refers to.", name="artifact", metavar="PATH"),
+    )
+    seen: Many[SignalId] | None = optional(
+        "The broadcasts that its writer had, and that no other broadcast names, at most 16; written even if empty (section 9).",
+        may_differ=True,
+        shown=False,
     )
 
 
 class Receipt(Record):
     """One reader has received one signal. The reader's decision is computed from signals, not from receipts."""
 
-    KIND: ClassVar[str] = "receipt"
-    STREAM: ClassVar[str] = "receipts"
-    MAY_DIFFER: ClassVar[tuple[str, ...]] = ("reader_session", "seen")
+    KIND = "receipt"
+    STREAM = "receipts"
+    ANSWER = WriterAnswer
 
-    kind: Literal["receipt"] = Field(default="receipt", description="Always `receipt`.")
-    signal_id: SignalId = Field(description="The signal that was read.")
-    reader_identity: Address = Field(
-        description="The reader: an agent identity, else a session id, else `human:<mail>`."
+    signal_id: SignalId = required("The signal that was read.")
+    reader_identity: Address = required(
+        "The address that the signal was sent to; of a broadcast the reader identity."
     )
-    reader_session: Address | None = Field(default=None, description="The session of the reader.")
-    delivery_state: Literal["delivered", "acked", "rejected"] = Field(
+    reader_session: Address | None = optional("The session of the reader.", may_differ=True)
+    delivery_state: Literal["delivered", "acked", "rejected"] = optional(
+        "`acked` and `rejected` are those of importers; decisions override them (section 9).",
         default="delivered",
-        description="`acked` and `rejected` are those of importers; decisions override them.",
     )
-    answers_digest: Digest = Field(description="Digest of the line that was read.")
-    idempotency_key: Line | None = Field(default=None, description="The key of an importing adapter.")
-    seen: Annotated[tuple[SignalId, ...], Field(strict=False)] | None = Field(
-        default=None,
-        description="The broadcasts that its writer had, and that no other broadcast names; written even if empty.",
+    answers_digest: Digest = required("Digest of the displayed line.")
+    idempotency_key: Line | None = optional("The key of an importing adapter.")
+    seen: Many[SignalId] | None = optional(
+        "The broadcasts that its writer had, and that no other broadcast names, at most 16; written even if empty (section 9).",
+        may_differ=True,
+        shown=False,
     )
 
 
 class Session(Record):
     """A session starts, changes or ends; with its fields at that moment."""
 
-    KIND: ClassVar[str] = "session"
-    STREAM: ClassVar[str] = "sessions"
+    KIND = "session"
+    STREAM = "sessions"
+    NOUN = "session record"
+    ANSWER = WriterAnswer
+    NAMES = True
 
-    kind: Literal["session"] = Field(default="session", description="Always `session`.")
-    session_id: SessionId = Field(description="The id of this session.")
-    event: Literal["start", "change", "end"] = Field(description="The event.")
-    agent_identity: AgentIdentity | None = Field(
-        default=None, description="`owner:role:purpose`: who the agent is, beyond this session."
+    session_id: SessionId = required("The id of this session.")
+    event: Literal["start", "change", "end"] = required("The event.")
+    agent_identity: AgentIdentity | None = optional(
+        "`owner:role:purpose`: who the agent is, beyond this session."
     )
-    display_name: DisplayName = Field(description="The display name: 1 to 64 characters.")
-    name_chosen: bool = Field(
-        default=False, description="Whether the name was requested, not assigned from the pool."
+    display_name: DisplayName = required("The requested name.")
+    name_chosen: bool = optional("Whether the name was requested, not assigned from the pool.", default=False)
+    clone_id: ShortLine = required("The clone of the session.")
+    worktree: Path | None = optional(
+        "The folder's name of the session's worktree; none in a bare repository."
     )
-    clone_id: ShortLine = Field(description="The clone of the session.")
-    worktree: Path | None = Field(
-        default=None, description="The worktree of the session; none in a bare repository."
+    wu_id: WorkUnit | None = optional("The work unit of the session.", clearable=True)
+    initiative_id: ShortLine | None = optional("The initiative of the session.", clearable=True)
+    lane: ShortLine | None = optional("The lane of the session.", clearable=True)
+    client: ShortLine | None = optional("The client that runs it, such as `claude-code`.")
+    workspace_id: ShortLine | None = optional("Routing key of a hosted transport (section 9).")
+    harness_session: Address | None = optional("The client's session, as `h-…`.")
+    activity: ShortLine | None = optional("The current work, in its own words.", clearable=True)
+    summary: Line | None = optional("What it did; writers give it with `end`.")
+    lifecycle_role: ShortLine | None = optional(
+        "The part that it plays in the work, such as `reviewer`; any value is read.", clearable=True
     )
-    wu_id: WorkUnit | None = Field(default=None, description="The work unit of the session.")
-    initiative_id: ShortLine | None = Field(default=None, description="The initiative of the session.")
-    lane: ShortLine | None = Field(default=None, description="The lane of the session.")
-    client: ShortLine | None = Field(
-        default=None, description="The client that runs it, such as `claude-code`."
+    specialty_profile: ShortLine | None = optional(
+        "What it is good at, such as `docs`; any value is read.", clearable=True
     )
-    workspace_id: ShortLine | None = Field(default=None, description="Routing key of a hosted transport.")
-    harness_session: Address | None = Field(
-        default=None, description="The digest of the client's session id."
+    role_alias: ShortLine | None = optional("The alias that its role was given by.", clearable=True)
+    role_pack: ShortLine | None = optional(
+        "The name of the vocabulary that its role was looked up in.", clearable=True
     )
-    activity: ShortLine | None = Field(default=None, description="The current work, in its own words.")
-    summary: Line | None = Field(default=None, description="What it did, said at its end.")
-    lifecycle_role: ShortLine | None = Field(
-        default=None, description="The part that it plays in the work, such as `reviewer`; any value is read."
+    capabilities: Many[ShortLine] = optional(
+        "What it can do; capabilities give no role.", default=(), clearable=True
     )
-    specialty_profile: ShortLine | None = Field(
-        default=None, description="What it is good at, such as `docs`; any value is read."
+    actual_ownership_scope: dict[str, Any] = optional(
+        "What it works on: a *scope* object.", default={}, clearable=True
     )
-    role_alias: ShortLine | None = Field(default=None, description="The alias that its role was given by.")
-    role_pack: ShortLine | None = Field(
-        default=None, description="The name of the vocabulary that its role was looked up in."
+    model: ShortLine | None = optional("The model that runs it.", clearable=True)
+    branch: Line | None = optional("The branch of its worktree.", clearable=True)
+    task_id: TaskId | None = optional("The task that it works on.", clearable=True)
+    clear: Many[Annotated[ShortLine, AfterValidator(TextRule())]] = optional(
+        "Fields that become empty; a missing field is unchanged.", default=()
     )
-    capabilities: Annotated[tuple[ShortLine, ...], Field(strict=False)] = Field(
-        default=(), description="What it can do; capabilities give no role."
-    )
-    actual_ownership_scope: dict[str, Any] = Field(
-        default={},
-        description="What it works on: `responsibility_kinds`, `initiative_id`, `wu_ids`, `lane`, `paths`.",
-    )
-    model: ShortLine | None = Field(default=None, description="The model that runs it.")
-    branch: Line | None = Field(default=None, description="The branch of its worktree.")
-    task_id: TaskId | None = Field(default=None, description="The task that it works on.")
-    clear: Annotated[
-        tuple[Annotated[ShortLine, AfterValidator(TextRule(written=CLEARABLE))], ...], Field(strict=False)
-    ] = Field(
-        default=(),
-        description="Fields that are removed; a missing field is unchanged.",
-    )
-    seen: Annotated[tuple[SignalId, ...], Field(strict=False)] | None = Field(
-        default=None,
-        description="The broadcasts that its writer had, and that no other broadcast names; written even if empty.",
+    seen: Many[SignalId] | None = optional(
+        "The broadcasts that its writer had, and that no other broadcast names, at most 16; written even if empty (section 9).",
+        shown=False,
     )
 
 
 class Name(Record):
     """A name is added to the pool or removed from it."""
 
-    KIND: ClassVar[str] = "name"
-    STREAM: ClassVar[str] = "names"
+    KIND = "name"
+    STREAM = "names"
+    NOUN = "name record"
+    NAMES = True
 
-    kind: Literal["name"] = Field(default="name", description="Always `name`.")
-    name: DisplayName = Field(description="The name: 1 to 64 characters.")
-    event: Literal["add", "remove"] = Field(description="Whether the pool gains or loses it.")
-    sender_identity: Address | None = Field(
-        default=None, description="The agent or person that changed the pool."
-    )
-    sender_session: Address | None = Field(default=None, description="The session that changed it.")
-    sender_name: Line | None = Field(default=None, description="The display name of that session.")
+    name: DisplayName = required("The name.")
+    event: Literal["add", "remove"] = required("Whether the pool gains or loses it.")
+    sender_identity: Address | None = optional("The agent or person that changed the pool.")
+    sender_session: Address | None = optional("The session that changed it.")
+    sender_name: Line | None = optional("The display name of that session.")
 
 
 class Node(Record):
     """A node as it was written. Its present state is computed from the patches that name it."""
 
-    KIND: ClassVar[str] = "node"
-    STREAM: ClassVar[str] = "memory"
+    KIND = "node"
+    STREAM = "memory"
+    NOUN = "memory node"
 
-    kind: Literal["node"] = Field(default="node", description="Always `node`.")
-    id: NodeId = Field(description="The id of this node.")
-    type: Literal["session", "discovery", "checkpoint", "note", "summary"] = Field(
-        description="The type of its content."
+    id: NodeId = required("The id of this node.")
+    type: Literal["session", "discovery", "checkpoint", "note", "summary"] = required(
+        "The type of its content."
     )
-    lifecycle: Literal["ephemeral", "session", "wu", "project"] = Field(
-        description="The lifetime; decay does not archive `project` nodes."
+    lifecycle: Literal["ephemeral", "session", "wu", "project"] = required(
+        "The lifetime; decay does not archive `project` nodes."
     )
-    content: Message = Field(description="The text: 1 byte to 64 KiB in UTF-8.")
-    priority: Literal["P0", "P1", "P2", "P3"] | None = Field(
-        default=None, description="The priority; P0 is the highest."
+    content: Message = required("The text.")
+    priority: Literal["P0", "P1", "P2", "P3"] | None = optional("The priority; P0 is the highest.")
+    tags: Many[Tag] = optional("Tags to find it by.", default=())
+    wu_id: WorkUnit | None = optional("The work unit that it belongs to.")
+    session_id: Address | None = optional("The session that it belongs to.")
+    lane: ShortLine | None = optional("The lane for which it is relevant; without one, every lane.")
+    paths: Many[Path] = optional(
+        "Its files and folders, from the root of the work tree, `/` between.", default=()
     )
-    tags: Annotated[tuple[Tag, ...], Field(strict=False)] = Field(
-        default=(), description="Tags to find it by."
-    )
-    wu_id: WorkUnit | None = Field(default=None, description="The work unit that it belongs to.")
-    session_id: Address | None = Field(default=None, description="The session that it belongs to.")
-    lane: ShortLine | None = Field(
-        default=None, description="The lane for which it is relevant; without one, every lane."
-    )
-    paths: Annotated[tuple[Path, ...], Field(strict=False)] = Field(
-        default=(), description="Its files and folders, relative to the root of the work tree."
-    )
-    head: CommitId | None = Field(
-        default=None, description="The commit of HEAD when its content was last known to be correct."
-    )
-    branch: Line | None = Field(default=None, description="The branch of HEAD at that time.")
-    sensitive: bool = Field(default=False, description="Whether cleanup keeps it.")
-    closed: bool = Field(default=False, description="Whether it is closed; a closed node blocks nothing.")
-    archived: bool = Field(default=False, description="Whether it is archived: shown only on request.")
-    deleted: bool = Field(default=False, description="Whether it is deleted; only its records remain.")
-    reason: Line | None = Field(default=None, description="Why it was closed, archived or deleted.")
-    summarized_into: NodeId | None = Field(default=None, description="The summary that contains it.")
-    updated_at: At | None = Field(default=None, description="The last change of an imported node.")
-    metadata: dict[str, Any] = Field(default={}, description="Further data.")
-    sender_identity: Address = Field(description="The writer.")
-    sender_session: Address | None = Field(default=None, description="The session that wrote it.")
-    sender_name: Line | None = Field(default=None, description="The display name of that session.")
+    head: CommitId | None = optional("The commit of HEAD when its content was last known to be correct.")
+    branch: Line | None = optional("The branch of `head`.")
+    sensitive: bool = optional("Whether cleanup keeps it.", default=False)
+    closed: bool = optional("Whether it is closed; a closed node blocks nothing (section 11).", default=False)
+    archived: bool = optional("Whether it is archived: shown only on request.", default=False)
+    deleted: bool = optional("Whether it is deleted; only its records remain.", default=False)
+    reason: Line | None = optional("Why it was closed, archived or deleted.")
+    summarized_into: NodeId | None = optional("The summary that contains it.")
+    updated_at: At | None = optional("The last change of an imported node.")
+    metadata: dict[str, Any] = optional("Further data.", default={})
+    sender_identity: Address = required("The writer.")
+    sender_session: Address | None = optional("The session that wrote it.")
+    sender_name: Line | None = optional("The display name of that session.")
 
 
 class Patch(Record):
     """A change of some fields of one or more nodes. For each field the causally last change counts."""
 
-    KIND: ClassVar[str] = "patch"
-    STREAM: ClassVar[str] = "memory"
+    KIND = "patch"
+    STREAM = "memory"
+    NOUN = "memory change"
 
-    kind: Literal["patch"] = Field(default="patch", description="Always `patch`.")
-    id: PatchId = Field(description="The id of this patch.")
-    node_ids: Annotated[tuple[NodeId, ...], Field(strict=False)] = Field(
-        description="The nodes that it changes."
+    id: PatchId = required("The id of this patch.")
+    node_ids: Many[NodeId] = required("The nodes that it changes.")
+    after: Many[PatchId] = optional("The latest patches of these nodes that its writer had seen.", default=())
+    clear: Many[Annotated[ShortLine, AfterValidator(TextRule())]] = optional(
+        "Fields that become empty.", default=()
     )
-    after: Annotated[tuple[PatchId, ...], Field(strict=False)] = Field(
-        default=(),
-        description="The latest patches of these nodes that its writer had seen.",
+    type: Literal["session", "discovery", "checkpoint", "note", "summary"] | None = optional(
+        "The type of its content."
     )
-    clear: Annotated[
-        tuple[Literal[
-            "priority", "tags", "wu_id", "session_id", "lane", "paths", "sensitive", "closed", "archived",
-            "deleted", "reason", "summarized_into", "metadata",
-        ], ...],
-        Field(strict=False),
-    ] = Field(default=(), description="Fields that become empty.")  # fmt: skip
-    type: Literal["session", "discovery", "checkpoint", "note", "summary"] | None = Field(
-        default=None, description="The type of its content."
+    lifecycle: Literal["ephemeral", "session", "wu", "project"] | None = optional("The lifetime.")
+    content: Message | None = optional("The text.")
+    priority: Literal["P0", "P1", "P2", "P3"] | None = optional("The priority.", clearable=True)
+    tags: Many[Tag] = optional("All its tags.", default=(), clearable=True)
+    wu_id: WorkUnit | None = optional("The work unit that it belongs to.", clearable=True)
+    session_id: Address | None = optional("The session that it belongs to.", clearable=True)
+    lane: ShortLine | None = optional("The lane for which it is relevant.", clearable=True)
+    paths: Many[Path] = optional("All its files and folders.", default=(), clearable=True)
+    head: CommitId | None = optional("The commit of HEAD when the node was last known to be correct.")
+    branch: Line | None = optional("The branch of `head`.")
+    sensitive: bool = optional("Whether cleanup keeps it.", default=False, clearable=True)
+    closed: bool = optional("Whether it is closed.", default=False, clearable=True)
+    archived: bool = optional("Whether it is archived.", default=False, clearable=True)
+    deleted: bool = optional("Whether it is deleted.", default=False, clearable=True)
+    reason: Line | None = optional("Why it was closed, archived or deleted.", clearable=True)
+    summarized_into: NodeId | None = optional("The summary that contains it.", clearable=True)
+    metadata: dict[str, Any] = optional(
+        "Entries to change one by one; null removes an entry.", default={}, clearable=True
     )
-    lifecycle: Literal["ephemeral", "session", "wu", "project"] | None = Field(
-        default=None, description="The lifetime."
-    )
-    content: Message | None = Field(default=None, description="The text.")
-    priority: Literal["P0", "P1", "P2", "P3"] | None = Field(default=None, description="The priority.")
-    tags: Annotated[tuple[Tag, ...], Field(strict=False)] = Field(default=(), description="All its tags.")
-    wu_id: WorkUnit | None = Field(default=None, description="The work unit that it belongs to.")
-    session_id: Address | None = Field(default=None, description="The session that it belongs to.")
-    lane: ShortLine | None = Field(default=None, description="The lane for which it is relevant.")
-    paths: Annotated[tuple[Path, ...], Field(strict=False)] = Field(
-        default=(), description="All its files and folders."
-    )
-    head: CommitId | None = Field(
-        default=None, description="The commit of HEAD when the node was last known to be correct."
-    )
-    branch: Line | None = Field(default=None, description="The branch of HEAD at that time.")
-    sensitive: bool = Field(default=False, description="Whether cleanup keeps it.")
-    closed: bool = Field(default=False, description="Whether it is closed.")
-    archived: bool = Field(default=False, description="Whether it is archived.")
-    deleted: bool = Field(default=False, description="Whether it is deleted.")
-    reason: Line | None = Field(default=None, description="Why it was closed, archived or deleted.")
-    summarized_into: NodeId | None = Field(default=None, description="The summary that contains it.")
-    metadata: dict[str, Any] = Field(
-        default={}, description="Entries to change one by one; null removes an entry."
-    )
-    sender_identity: Address = Field(description="The agent or person that changed it.")
-    sender_session: Address | None = Field(default=None, description="The session that changed it.")
-    sender_name: Line | None = Field(default=None, description="The display name of that session.")
+    sender_identity: Address = required("The agent or person that changed it.")
+    sender_session: Address | None = optional("The session that changed it.")
+    sender_name: Line | None = optional("The display name of that session.")
 
 
 class Relation(Record):
     """One node gets or loses a relation to another. The causally last record counts."""
 
-    KIND: ClassVar[str] = "relation"
-    STREAM: ClassVar[str] = "memory"
+    KIND = "relation"
+    STREAM = "memory"
+    NOUN = "memory relation"
 
-    kind: Literal["relation"] = Field(default="relation", description="Always `relation`.")
-    id: RelationId = Field(description="The id of this record.")
-    from_id: NodeId = Field(description="The node at its start: the blocker, the parent, the newer node.")
-    to_id: NodeId = Field(
-        description="The node at its end: the blocked one, the child, the source or the older node."
+    id: RelationId = required("The id of this record.")
+    from_id: NodeId = required("The node at its start: the blocker, the parent, the newer node.")
+    to_id: NodeId = required("The node at its end: the blocked one, the child, the source or the older node.")
+    type: Literal["blocks", "parent_child", "related", "discovered_from", "supersedes"] = required(
+        "The type of the relation."
     )
-    type: Literal["blocks", "parent_child", "related", "discovered_from", "supersedes"] = Field(
-        description="The type of the relation."
+    removed: bool = optional("Whether the relation ends.", default=False)
+    after: Many[RelationId] = optional(
+        "The earlier records of the same relation that its writer had seen.", default=()
     )
-    removed: bool = Field(default=False, description="Whether the relation ends.")
-    after: Annotated[tuple[RelationId, ...], Field(strict=False)] = Field(
-        default=(), description="The earlier records of the same relation that its writer had seen."
-    )
-    metadata: dict[str, Any] = Field(default={}, description="Further data.")
-    sender_identity: Address = Field(description="The writer.")
-    sender_session: Address | None = Field(default=None, description="The session that wrote it.")
-    sender_name: Line | None = Field(default=None, description="The display name of that session.")
+    metadata: dict[str, Any] = optional("Further data.", default={})
+    sender_identity: Address = required("The writer.")
+    sender_session: Address | None = optional("The session that wrote it.")
+    sender_name: Line | None = optional("The display name of that session.")
 
 
 class Access(Record):
     """One reading, with the nodes that it showed. Nodes that are read often decay more slowly."""
 
-    KIND: ClassVar[str] = "access"
-    STREAM: ClassVar[str] = "memory"
+    KIND = "access"
+    STREAM = "memory"
+    NOUN = "access record"
 
-    kind: Literal["access"] = Field(default="access", description="Always `access`.")
-    id: AccessId = Field(description="The id of this access.")
-    node_ids: Annotated[tuple[NodeId, ...], Field(strict=False)] = Field(
-        description="The nodes that were shown."
-    )
-    reader_identity: Address = Field(description="The reader.")
-    reader_session: Address | None = Field(default=None, description="The session of the reader.")
+    id: AccessId = required("The id of this access.")
+    node_ids: Many[NodeId] = required("The nodes that were shown.")
+    reader_identity: Address = required("The reader.")
+    reader_session: Address | None = optional("The session of the reader.")
 
 
 class Audit(Record):
     """One exception to a rule, with its reason. It changes no state."""
 
-    KIND: ClassVar[str] = "audit"
-    STREAM: ClassVar[str] = "audits"
+    KIND = "audit"
+    STREAM = "audits"
+    NOUN = "gate record"
+    ANSWER = AuditAnswer
 
-    kind: Literal["audit"] = Field(default="audit", description="Always `audit`.")
-    audit_id: AuditId = Field(description="The id of this record.")
-    action: ShortLine = Field(description="The rule that was bypassed: `gate` or `checkpoint-gate`.")
-    reason: Message = Field(description="The reason, in the sender's words.")
-    reader_identity: Address = Field(description="The reader whose signals blocked it.")
-    signal_ids: Annotated[tuple[SignalId, ...], Field(strict=False)] = Field(
-        default=(), description="The signals that blocked."
+    audit_id: AuditId = required("The id of this record.")
+    action: ShortLine = required(
+        "The rule that was bypassed: `gate`; without `signal_ids` also `checkpoint-gate`, `claim` (the guard of claims) and `claim-release`."
     )
-    wu_id: WorkUnit | None = Field(default=None, description="The work unit.")
-    initiative_id: ShortLine | None = Field(default=None, description="The initiative.")
-    sender_identity: Address = Field(description="The agent or person that did it.")
-    sender_session: Address | None = Field(default=None, description="The session that did it.")
-    sender_name: Line | None = Field(default=None, description="The display name of that session.")
+    reason: Message = required(
+        "The reason, in the sender's words; of the guard of claims and of a release it ends with the ids of the claims, as ` (claim-…, claim-…)`."
+    )
+    reader_identity: Address = required("The reader whose signals blocked it.")
+    signal_ids: Many[SignalId] = optional(
+        "The signals that blocked the gate, oldest first, at most 1,000.", default=()
+    )
+    wu_id: WorkUnit | None = optional("The work unit.")
+    initiative_id: ShortLine | None = optional("The initiative.")
+    sender_identity: Address = required("The agent or person that did it.")
+    sender_session: Address | None = optional("The session that did it.")
+    sender_name: Line | None = optional("The display name of that session.")
 
 
 class Task(Record):
     """A task as its caller wrote it. Its state is computed from the task events that name it."""
 
-    KIND: ClassVar[str] = "task"
-    STREAM: ClassVar[str] = "tasks"
-    MAY_DIFFER: ClassVar[tuple[str, ...]] = (
-        "sender_session", "sender_name", "requested_to", "resolved_by", "deadline", "chain", "context",  # what is given of it counts
-    )  # fmt: skip
+    KIND = "task"
+    STREAM = "tasks"
 
-    kind: Literal["task"] = Field(default="task", description="Always `task`.")
-    task_id: TaskId = Field(description="The id of this task.")
-    thread_id: ThreadId = Field(description="The conversation that it belongs to.")
-    message: Message = Field(description="What is to be done: 1 byte to 64 KiB of UTF-8.")
-    purpose: Annotated[ShortLine, AfterValidator(TextRule(written=PURPOSES))] = Field(
-        default="call", description="`call`, `delegation` or `handoff`; other values are accepted on read."
-    )
-    agent: Address | None = Field(
-        default=None, description="Whom it is for; without it, anybody with `target_role` may take it."
-    )
-    requested_to: Line | None = Field(default=None, description="The addressee as the caller typed it.")
-    resolved_by: Line | None = Field(
-        default=None, description="How the addressee was resolved, as in a signal."
-    )
-    target_role: ShortLine | None = Field(
-        default=None, description="The role that it is for, such as `reviewer/docs`."
-    )
-    requested_role: dict[str, Any] = Field(
+    task_id: TaskId = required("The id of this task.")
+    thread_id: ThreadId = required("The conversation that it belongs to.")
+    message: Message = required("What is to be done.")
+    purpose: Annotated[ShortLine, written(PURPOSES)] = optional("What it is.", default="call")
+    agent: Address | None = optional("Whom it is for; without it, anybody with `target_role` may take it.")
+    requested_to: Line | None = optional("The addressee as the caller typed it.", may_differ=True)
+    resolved_by: Line | None = optional("How the addressee was resolved, as in a signal.", may_differ=True)
+    target_role: ShortLine | None = optional("The role that it is for, such as `reviewer/docs`.")
+    requested_role: dict[str, Any] = optional("The role in parts, which count: a *role* object.", default={})
+    requested_ownership_scope: dict[str, Any] = optional("What it covers: a *scope* object.", default={})
+    requested_model: ShortLine | None = optional("The model that it is for.")
+    priority: Annotated[ShortLine, written(PRIORITIES)] | None = optional("The priority; P0 is the highest.")
+    blocked_by: Many[TaskId] = optional("The tasks that must be finished before it.", default=())
+    payload: dict[str, Any] = optional(
+        "Content beyond the text. With a brief `brief`: an object with its `length` in bytes and the `client` of the session that attests it; `again` true: an agent may be in its chain twice; `tell` true, of a call: its result is told its caller by a signal, as that of a delegation; of A2A: section 15.",
         default={},
-        description="The role in parts, which count: `lifecycle_role`, `specialty_profile`, `role_alias`, `capabilities`.",
     )
-    requested_ownership_scope: dict[str, Any] = Field(
-        default={},
-        description="What it covers: `responsibility_kinds`, `initiative_id`, `wu_ids`, `lane`, `paths`.",
+    context: dict[str, Any] = optional(
+        "The working memory that the caller hands over (section 15).", default={}, may_differ=True
     )
-    requested_model: ShortLine | None = Field(default=None, description="The model that it is for.")
-    priority: Annotated[ShortLine, AfterValidator(TextRule(written=PRIORITIES))] | None = Field(
-        default=None, description="P0 to P3, P0 is the highest; other values are accepted on read."
+    brief_digest: Digest | None = optional("SHA-256 of the brief that the caller attests.")
+    artifact_path: Path | None = optional("The file of the brief.")
+    semantics: Annotated[ShortLine, written(SEMANTICS)] = optional(
+        "How often it may begin, over all clones.", default="at-least-once"
     )
-    blocked_by: Annotated[tuple[TaskId, ...], Field(strict=False)] = Field(
-        default=(), description="The tasks that must be finished before it."
+    deadline: At | None = optional("The time after which nobody begins it.", may_differ=True)
+    chain: Many[TaskId] = optional(
+        "The tasks within which it was written, outermost first.", default=(), may_differ=True
     )
-    payload: dict[str, Any] = Field(
-        default={}, description="Content beyond the text: A2A parts and metadata."
+    references: Many[TaskId] = optional("Other tasks that it refers to.", default=())
+    supersedes: Many[TaskId] = optional("Earlier tasks of its caller that it replaces.", default=())
+    handoff_takes: Many[EventId] = optional(
+        "Of a handoff: the giver's takes of the tasks that it hands over.", default=()
     )
-    context: dict[str, Any] = Field(default={}, description="The working memory that the caller hands over.")
-    brief_digest: Digest | None = Field(
-        default=None, description="SHA-256 of the brief that the caller attests."
+    handoff_tasks: Many[TaskId] = optional("Of a handoff: the task of each of these takes.", default=())
+    handoff_claims: Many[ClaimId] = optional("Of a handoff: the claims that it hands over.", default=())
+    handoff_threads: Many[ThreadId] = optional("Of a handoff: the open threads.", default=())
+    checkpoint: NodeId | None = optional("Of a handoff: the giver's last checkpoint.")
+    idempotency_key: Line | None = optional("Tasks of one caller with one key are the same task (section 6).")
+    wu_id: WorkUnit | None = optional("The work unit.")
+    initiative_id: ShortLine | None = optional("The initiative.")
+    lane: ShortLine | None = optional("The lane.")
+    workspace_id: ShortLine | None = optional("Routing key of a hosted transport (section 9).")
+    sender_identity: Address = required("The caller: an agent identity, a session id or a person.")
+    sender_session: Address | None = optional(
+        "The session that wrote it, which alone may seal it.", may_differ=True
     )
-    artifact_path: Path | None = Field(default=None, description="The file of the brief.")
-    semantics: Annotated[ShortLine, AfterValidator(TextRule(written=SEMANTICS))] = Field(
-        default="at-least-once",
-        description="How often it may begin, over all clones; other values are accepted on read.",
-    )
-    deadline: At | None = Field(default=None, description="The time after which nobody begins it.")
-    chain: Annotated[tuple[TaskId, ...], Field(strict=False)] = Field(
-        default=(), description="The tasks within which it was written, outermost first."
-    )
-    references: Annotated[tuple[TaskId, ...], Field(strict=False)] = Field(
-        default=(), description="Other tasks that it refers to."
-    )
-    supersedes: Annotated[tuple[TaskId, ...], Field(strict=False)] = Field(
-        default=(), description="Earlier tasks of its caller that it replaces."
-    )
-    handoff_takes: Annotated[tuple[EventId, ...], Field(strict=False)] = Field(
-        default=(), description="Of a handoff: the giver's takes of the tasks that it hands over."
-    )
-    handoff_tasks: Annotated[tuple[TaskId, ...], Field(strict=False)] = Field(
-        default=(), description="Of a handoff: the task of each of these takes."
-    )
-    handoff_claims: Annotated[tuple[ClaimId, ...], Field(strict=False)] = Field(
-        default=(), description="Of a handoff: the claims that it hands over."
-    )
-    handoff_threads: Annotated[tuple[ThreadId, ...], Field(strict=False)] = Field(
-        default=(), description="Of a handoff: the open threads."
-    )
-    checkpoint: NodeId | None = Field(default=None, description="Of a handoff: the giver's last checkpoint.")
-    idempotency_key: Line | None = Field(
-        default=None, description="Tasks of one caller with one key are the same task."
-    )
-    wu_id: WorkUnit | None = Field(default=None, description="The work unit.")
-    initiative_id: ShortLine | None = Field(default=None, description="The initiative.")
-    lane: ShortLine | None = Field(default=None, description="The lane.")
-    workspace_id: ShortLine | None = Field(default=None, description="Routing key of a hosted transport.")
-    sender_identity: Address = Field(description="The caller: an agent identity, a session id or a person.")
-    sender_session: Address | None = Field(
-        default=None, description="The session that wrote it, which alone may seal it."
-    )
-    sender_name: Line | None = Field(default=None, description="The display name of that session.")
+    sender_name: Line | None = optional("The display name of that session.", may_differ=True)
 
 
 class TaskEvent(Record):
     """Somebody takes a task, works on it, answers, or decides its outcome."""
 
-    KIND: ClassVar[str] = "task_event"
-    STREAM: ClassVar[str] = "tasks"
+    KIND = "task_event"
+    STREAM = "tasks"
 
-    kind: Literal["task_event"] = Field(default="task_event", description="Always `task_event`.")
-    event_id: EventId = Field(description="The id of this event.")
-    task_id: TaskId = Field(description="The task.")
-    event: Annotated[ShortLine, AfterValidator(TextRule(written=EVENTS))] = Field(
-        description="What happened; other values than those of format.md are accepted on read and ignored."
+    event_id: EventId = required("The id of this event.")
+    task_id: TaskId = required("The task.")
+    event: Annotated[ShortLine, written(EVENTS)] = required("What happened; other values are ignored.")
+    after: Many[EventId] = optional("The latest events of the task that its writer had seen.", default=())
+    take: EventId | None = optional("The take under which it is written.")
+    until: At | None = optional("The end of the lease that a take or a renewal gives.")
+    state: Annotated[ShortLine, written(STATES)] | None = optional(
+        "The state that a status reports, or that a seal or close decides."
     )
-    after: Annotated[tuple[EventId, ...], Field(strict=False)] = Field(
-        default=(), description="The latest events of the task that its writer had seen."
+    outcome: EventId | None = optional("The event whose result a seal or close makes the outcome.")
+    answers_digest: Digest | None = optional(
+        "Digest of the line of that event, so that its text cannot be replaced."
     )
-    take: EventId | None = Field(default=None, description="The take under which its writer works.")
-    until: At | None = Field(default=None, description="The end of the lease that a take or a renewal gives.")
-    state: Annotated[ShortLine, AfterValidator(TextRule(written=STATES))] | None = Field(
-        default=None, description="The state that a status reports, or that a seal or close decides."
+    message: Message | None = optional("The text, unchanged.")
+    payload: dict[str, Any] = optional(
+        "Content beyond the text: `error`, `artifact`, `commit`, `branch` (section 15).", default={}
     )
-    outcome: EventId | None = Field(
-        default=None, description="The event whose result a seal or close makes the outcome."
+    append: bool = optional("Whether an artifact continues the one before.", default=False)
+    last_chunk: bool = optional("Whether an artifact is complete.", default=False)
+    reason: Line | None = optional("Why.")
+    level: Annotated[ShortLine, written(LEVELS)] | None = optional("Of an escalation.")
+    actual_role: dict[str, Any] = optional(
+        "Of a take or launch: the role of the worker, in parts as in a task.", default={}
     )
-    answers_digest: Digest | None = Field(
-        default=None, description="Digest of the line of that event, so that its text cannot be replaced."
+    actual_ownership_scope: dict[str, Any] = optional(
+        "Of a take or launch: what the worker covers, as in a task.", default={}
     )
-    message: Message | None = Field(default=None, description="The text, unchanged.")
-    payload: dict[str, Any] = Field(
-        default={}, description="Content beyond the text: `error`, `artifact`, `commit`, `branch`."
-    )
-    append: bool = Field(default=False, description="Whether an artifact continues the one before.")
-    last_chunk: bool = Field(default=False, description="Whether an artifact is complete.")
-    reason: Line | None = Field(default=None, description="Why.")
-    level: Annotated[ShortLine, AfterValidator(TextRule(written=LEVELS))] | None = Field(
-        default=None, description="Of an escalation: warning, error or critical."
-    )
-    actual_role: dict[str, Any] = Field(
-        default={}, description="Of a take or launch: the role of the worker, in parts as in a task."
-    )
-    actual_ownership_scope: dict[str, Any] = Field(
-        default={}, description="Of a take or launch: what the worker covers, as in a task."
-    )
-    requested_model: ShortLine | None = Field(
-        default=None, description="Of a launch: the model that was asked for."
-    )
-    model: ShortLine | None = Field(default=None, description="The model of the worker.")
-    client: ShortLine | None = Field(default=None, description="The client of the worker.")
-    worktree: Path | None = Field(default=None, description="The folder's name of the worker's worktree.")
-    branch: Line | None = Field(default=None, description="The branch of the worker's worktree.")
-    launch: EventId | None = Field(default=None, description="Of a take: the launch that led to it.")
-    relaunch_of: EventId | None = Field(default=None, description="Of a launch: the launch that it repeats.")
-    attempt: ShortLine | None = Field(default=None, description="Of a launch: the label of this attempt.")
-    wave: ShortLine | None = Field(default=None, description="Of a launch: its wave.")
-    lane: ShortLine | None = Field(default=None, description="Of a launch: its lane.")
-    claimed_mode: ShortLine | None = Field(
-        default=None, description="Of a launch: how the work unit was claimed."
-    )
-    handoff_path: Path | None = Field(default=None, description="Of a launch: the file with the brief.")
-    sender_identity: Address = Field(description="The writer.")
-    sender_session: Address | None = Field(default=None, description="The session that wrote it.")
-    sender_name: Line | None = Field(default=None, description="The display name of that session.")
+    requested_model: ShortLine | None = optional("Of a launch: the model that was asked for.")
+    model: ShortLine | None = optional("The model of the worker.")
+    client: ShortLine | None = optional("The client of the worker.")
+    worktree: Path | None = optional("The folder's name of the worker's worktree.")
+    branch: Line | None = optional("The branch of the worker's worktree.")
+    launch: EventId | None = optional("Of a take: the launch that led to it.")
+    relaunch_of: EventId | None = optional("Of a launch: the launch that it repeats.")
+    attempt: ShortLine | None = optional("Of a launch: the label of this attempt.")
+    wave: ShortLine | None = optional("Of a launch: its wave.")
+    lane: ShortLine | None = optional("Of a launch: its lane.")
+    claimed_mode: ShortLine | None = optional("Of a launch: how the work unit was claimed.")
+    handoff_path: Path | None = optional("Of a launch: the file with the brief.")
+    sender_identity: Address = required("The writer.")
+    sender_session: Address | None = optional("The session that wrote it.")
+    sender_name: Line | None = optional("The display name of that session.")
 
 
 class Claim(Record):
     """A claim on paths begins, gets more time, or ends. Claims are advice and always expire."""
 
-    KIND: ClassVar[str] = "claim"
-    STREAM: ClassVar[str] = "claims"
+    KIND = "claim"
+    STREAM = "claims"
 
-    kind: Literal["claim"] = Field(default="claim", description="Always `claim`.")
-    claim_id: ClaimId = Field(description="The id of the claim, the same in all its records.")
-    event: Annotated[ShortLine, AfterValidator(TextRule(written=CLAIM_EVENTS))] = Field(
-        description="claim, renew or release; other values are accepted on read and ignored."
+    claim_id: ClaimId = required("The id of the claim, the same in all its records.")
+    event: Annotated[ShortLine, written(CLAIM_EVENTS)] = required(
+        "What happens to it; other values are ignored."
     )
-    paths: Annotated[tuple[Path, ...], Field(strict=False)] = Field(
-        description="Paths from the root of the work tree, with `*`, `?` and `**`; a folder covers its content."
+    paths: Many[Path] = required(
+        "Paths from the root of the work tree, with `*`, `?` and `**`; a folder covers its content."
     )
-    mode: Annotated[ShortLine, AfterValidator(TextRule(written=MODES))] = Field(
-        default="exclusive", description="`exclusive` or `shared`; other values are accepted on read."
+    mode: Annotated[ShortLine, written(MODES)] = optional(
+        "Whether others may claim the paths, too.", default="exclusive"
     )
-    until: At | None = Field(default=None, description="Its end; missing in a release.")
-    reason: Line | None = Field(default=None, description="Why, in the sender's words.")
-    task_id: TaskId | None = Field(default=None, description="The task that it belongs to; it ends with it.")
-    wu_id: WorkUnit | None = Field(default=None, description="The work unit.")
-    workspace_id: ShortLine | None = Field(default=None, description="Routing key of a hosted transport.")
-    after: Annotated[tuple[ClaimId, ...], Field(strict=False)] = Field(
-        default=(), description="The claims on the same paths that its writer had seen."
-    )
-    sender_identity: Address = Field(description="The writer.")
-    sender_session: Address | None = Field(default=None, description="The session that wrote it.")
-    sender_name: Line | None = Field(default=None, description="The display name of that session.")
+    until: At | None = optional("Its end; missing in a release.")
+    reason: Line | None = optional("Why, in the sender's words.")
+    task_id: TaskId | None = optional("The task that it belongs to; it ends with it.")
+    wu_id: WorkUnit | None = optional("The work unit.")
+    workspace_id: ShortLine | None = optional("Routing key of a hosted transport (section 9).")
+    after: Many[ClaimId] = optional("The claims on the same paths that its writer had seen.", default=())
+    sender_identity: Address = required("The writer.")
+    sender_session: Address | None = optional("The session that wrote it.")
+    sender_name: Line | None = optional("The display name of that session.")
 
 
 class Commit(Record):
     """A commit was made in a worktree with a session. Nothing of its content is in the record."""
 
-    KIND: ClassVar[str] = "commit"
-    STREAM: ClassVar[str] = "commits"
+    KIND = "commit"
+    STREAM = "commits"
 
-    kind: Literal["commit"] = Field(default="commit", description="Always `commit`.")
-    link_id: LinkId = Field(description="The id of this record: the same for one commit and one session.")
-    commit: CommitId = Field(description="The commit.")
-    patch_id: CommitId | None = Field(
-        default=None, description="What `git patch-id --stable` says of its changes; missing of a merge."
+    link_id: LinkId = required(
+        "`link-` and the first 60 bits of the SHA-256 of `commit LF sender_session`: the same for one commit and one session."
     )
-    authored_at: At | None = Field(
-        default=None, description="The author's time, to the second: it stays when a commit is repeated."
+    commit: CommitId = required("The commit.")
+    patch_id: CommitId | None = optional(
+        "What `git patch-id --stable` says of its changes; missing of a merge."
     )
-    action: Annotated[ShortLine, AfterValidator(TextRule(written=ACTIONS))] = Field(
-        description="What made it: commit, amend, merge, revert, cherry-pick, rebase, squash, apply or rewrite;"
-        " other values are accepted on read."
+    authored_at: At | None = optional("The author's time, to the second: it stays when a commit is repeated.")
+    action: Annotated[ShortLine, written(ACTIONS)] = required(
+        "What made it; `apply`: a patch, `rewrite`: one of the others, unknown which."
     )
-    evidence: Annotated[ShortLine, AfterValidator(TextRule(written=EVIDENCE))] = Field(
-        description="Why the session is named: `environment` of git's hook, `output` of the agent's command, `alone` in the worktree"
-        " (inferred), `none`: nobody knows who made it; other values are accepted on read."
+    evidence: Annotated[ShortLine, written(EVIDENCE)] = required(
+        "Why the session is named: `environment` of git's hook, `output` of the agent's command, `alone` in the worktree (inferred), `none`: nobody knows who made it."
     )
-    sources: Annotated[tuple[CommitId, ...], Field(strict=False)] = Field(
-        default=(), description="The commits that it replaces or repeats."
-    )
-    parts: Annotated[tuple[CommitId, ...], Field(strict=False)] = Field(
-        default=(), description="The patch ids of the changes that it combines."
-    )
-    branch: Line | None = Field(default=None, description="The branch of its worktree when it was found.")
-    task_id: TaskId | None = Field(
-        default=None, description="The task that its session had when it was made."
-    )
-    wu_id: WorkUnit | None = Field(
-        default=None, description="The work unit that its session had when it was made."
-    )
-    workspace_id: ShortLine | None = Field(default=None, description="Routing key of a hosted transport.")
-    sender_identity: Address = Field(description="Who made it; with the evidence `none` only who found it.")
-    sender_session: Address | None = Field(
-        default=None, description="The session that made it, or that found it."
-    )
-    sender_name: Line | None = Field(default=None, description="The display name of that session.")
+    sources: Many[CommitId] = optional("The commits that it replaces or repeats.", default=())
+    parts: Many[CommitId] = optional("The patch ids of the changes that it combines.", default=())
+    branch: Line | None = optional("The branch of its worktree when it was found.")
+    task_id: TaskId | None = optional("The task that its session had when it was made.")
+    wu_id: WorkUnit | None = optional("The work unit that its session had when it was made.")
+    workspace_id: ShortLine | None = optional("Routing key of a hosted transport (section 9).")
+    sender_identity: Address = required("Who made it; with the evidence `none` only who found it.")
+    sender_session: Address | None = optional("The session that made it, or that found it.")
+    sender_name: Line | None = optional("The display name of that session.")
 
 
 # They contain no vocabulary: its words belong to packs, and readers accept others. What is not a text or a list of texts
@@ -652,3 +944,60 @@ class OwnershipScope(BaseModel):
     wu_ids: list[str] = Field(default=[], description="The work units.")
     lane: str | None = Field(default=None, description="The lane.")
     paths: list[str] = Field(default=[], description="Paths from the top of the work tree; `*` and `**`.")
+
+
+def models() -> list[type[Record]]:
+    """Return the models of all kinds."""
+    return [each for each in Record.__subclasses__() if each.__module__ == __name__]
+
+
+def model(kind: str) -> type[BaseModel]:
+    """Return the model of a known kind, or of an object in records by its name."""
+    found: type[BaseModel] = next((each for each in models() if kind == each.KIND), None) or globals()[kind]
+    return found
+
+
+def first_error(record: Mapping[str, object], *, writing: bool) -> str | None:
+    """Return the first error of a whole record of a known kind, as a sentence, or None if it is valid."""
+    kind = str(record["kind"])
+    try:
+        model(kind).model_validate(record, context="writing" if writing else "reading")
+    except ValidationError as error:
+        return _sentence(kind, error.errors(include_url=False)[0])
+    return None
+
+
+def schema(kind: str) -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of the lines of a known kind, or of an object in them."""
+    found = model(kind).model_json_schema()
+    if "kind" in found["properties"]:
+        found["properties"]["kind"]["const"] = kind
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}
+
+
+def _sentence(kind: str, error: ErrorDetails) -> str:
+    field, *inside = error["loc"] or ("record",)
+    where = f"{field}[{inside[0]}]" if inside and isinstance(inside[0], int) else str(field)
+    given, context = error["input"], error.get("ctx", {})
+    shown = ascii(given if not isinstance(given, str) else given[:_SHOWN])[: _SHOWN + 2]
+    what = f"The {kind}'s {where}"
+    match error["type"]:
+        case "missing":
+            return f"{what} is missing"
+        case "string_pattern_mismatch" if given == "":
+            return f"{what} is empty"
+        case "string_pattern_mismatch":
+            return f"{what} must be {WORDS[context['pattern']]}, not {shown}"
+        case "string_too_short":
+            return f"{what} is empty"
+        case "string_too_long":
+            return f"{what} is {len(given)} characters, and at most {context['max_length']} are allowed"
+        case "string_unicode":
+            return f"{what} has half of a surrogate pair, which UTF-8 can't carry"
+        case "literal_error":
+            return f"{what} must be {context['expected']}, not {shown}"
+        case "text_rule":
+            named = f", not {shown}" if error["msg"].startswith("must be ") else ""
+            return f"{what} {error['msg']}{named}"
+        case _:
+            return f"{what} is not right: {error['msg']}, not {shown}"

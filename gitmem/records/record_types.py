@@ -1,17 +1,19 @@
-"""The records as they are read from lines, for type checkers alone. Written by `tools/compile_types.py`: don't edit.
+"""The records as they are read from lines, and in the form of answers. Written by `tools/compile_kinds.py`: don't edit.
 
-Import it under `TYPE_CHECKING`. A record has every required field of its kind, and the other ones where its line has them.
-`Fields` are what a writer passes to `Store.line`, where other fields may be missing.
+For type checkers: everyday commands must not import it. A record has every required field of its kind, and the other ones where its
+line has them. `Fields` are what a writer passes to `Store.line`, where other fields may be missing.
 """
 
 # One field, one line:
 # fmt: off
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NotRequired, Protocol, TypedDict, overload
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, Protocol, TypedDict, final, overload
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    from .kinds import Conflict, TaskDifference
 
 
 class SignalContent(TypedDict):
@@ -63,6 +65,32 @@ class SignalRecord(SignalContent):
     origin: str
 
 
+@final
+class ShownSignal(SignalContent):
+    """A `signal` as an answer shows it."""
+    created_at: str
+    kind: NotRequired[Literal["signal"]]
+    recipients: Sequence[str]
+    intent: str
+    interrupt_class: str
+    origin: str
+    recipient_names: NotRequired[Sequence[str]]
+    delivery_state: NotRequired[str | None]
+    delivery: NotRequired[Mapping[str, str]]
+    reply_line: NotRequired[str]
+    message_cut: NotRequired[bool]
+    thread_too_large: NotRequired[str]
+    unverified: NotRequired[str]
+    conflict: NotRequired[Conflict]
+    counts: NotRequired[bool]
+    decides: NotRequired[bool]
+    owed: NotRequired[bool]
+    asks_about: NotRequired[str]
+    settled: NotRequired[str]
+    contradicts: NotRequired[Sequence[TaskDifference]]
+    overdue: NotRequired[bool]
+
+
 class ReceiptContent(TypedDict):
     """The content of a `receipt`, without delivery_state."""
     signal_id: str
@@ -84,6 +112,15 @@ class ReceiptRecord(ReceiptContent):
     mac: NotRequired[str | None]
     seen: NotRequired[Sequence[str] | None]
     delivery_state: Literal["delivered", "acked", "rejected"]
+
+
+@final
+class ShownReceipt(ReceiptContent):
+    """A `receipt` as an answer shows it."""
+    created_at: str
+    kind: NotRequired[Literal["receipt"]]
+    delivery_state: str
+    sender_name: NotRequired[str | None]
 
 
 class SessionFields(TypedDict):
@@ -123,6 +160,14 @@ class SessionRecord(SessionFields):
     seen: NotRequired[Sequence[str] | None]
 
 
+@final
+class ShownSession(SessionFields):
+    """A `session` as an answer shows it."""
+    created_at: str
+    kind: NotRequired[Literal["session"]]
+    sender_name: NotRequired[str | None]
+
+
 class NameFields(TypedDict):
     """The fields of a new `name`."""
     name: str
@@ -137,6 +182,13 @@ class NameRecord(NameFields):
     at: str
     kind: Literal["name"]
     mac: NotRequired[str | None]
+
+
+@final
+class ShownName(NameFields):
+    """A `name` as an answer shows it."""
+    created_at: str
+    kind: NotRequired[Literal["name"]]
 
 
 class NodeFields(TypedDict):
@@ -171,6 +223,13 @@ class NodeRecord(NodeFields):
     at: str
     kind: Literal["node"]
     mac: NotRequired[str | None]
+
+
+@final
+class ShownNode(NodeFields):
+    """A `node` as an answer shows it."""
+    created_at: str
+    kind: NotRequired[Literal["node"]]
 
 
 class PatchContent(TypedDict):
@@ -213,6 +272,13 @@ class PatchRecord(PatchFields):
     mac: NotRequired[str | None]
 
 
+@final
+class ShownPatch(PatchFields):
+    """A `patch` as an answer shows it."""
+    created_at: str
+    kind: NotRequired[Literal["patch"]]
+
+
 class RelationFields(TypedDict):
     """The fields of a new `relation`."""
     id: str
@@ -234,6 +300,13 @@ class RelationRecord(RelationFields):
     mac: NotRequired[str | None]
 
 
+@final
+class ShownRelation(RelationFields):
+    """A `relation` as an answer shows it."""
+    created_at: str
+    kind: NotRequired[Literal["relation"]]
+
+
 class AccessFields(TypedDict):
     """The fields of a new `access`."""
     id: str
@@ -247,6 +320,13 @@ class AccessRecord(AccessFields):
     at: str
     kind: Literal["access"]
     mac: NotRequired[str | None]
+
+
+@final
+class ShownAccess(AccessFields):
+    """A `access` as an answer shows it."""
+    created_at: str
+    kind: NotRequired[Literal["access"]]
 
 
 class AuditFields(TypedDict):
@@ -268,6 +348,14 @@ class AuditRecord(AuditFields):
     at: str
     kind: Literal["audit"]
     mac: NotRequired[str | None]
+
+
+@final
+class ShownAudit(AuditFields):
+    """A `audit` as an answer shows it."""
+    created_at: str
+    kind: NotRequired[Literal["audit"]]
+    past: NotRequired[str]
 
 
 class TaskContent(TypedDict):
@@ -322,6 +410,15 @@ class TaskRecord(TaskContent):
     semantics: str
 
 
+@final
+class ShownTask(TaskContent):
+    """A `task` as an answer shows it."""
+    created_at: str
+    kind: NotRequired[Literal["task"]]
+    purpose: str
+    semantics: str
+
+
 class TaskEventFields(TypedDict):
     """The fields of a new `task_event`."""
     event_id: str
@@ -365,6 +462,13 @@ class TaskEventRecord(TaskEventFields):
     mac: NotRequired[str | None]
 
 
+@final
+class ShownTaskEvent(TaskEventFields):
+    """A `task_event` as an answer shows it."""
+    created_at: str
+    kind: NotRequired[Literal["task_event"]]
+
+
 class ClaimContent(TypedDict):
     """The content of a `claim`, without mode."""
     claim_id: str
@@ -394,6 +498,14 @@ class ClaimRecord(ClaimContent):
     mode: str
 
 
+@final
+class ShownClaim(ClaimContent):
+    """A `claim` as an answer shows it."""
+    created_at: str
+    kind: NotRequired[Literal["claim"]]
+    mode: str
+
+
 class CommitFields(TypedDict):
     """The fields of a new `commit`."""
     link_id: str
@@ -418,6 +530,13 @@ class CommitRecord(CommitFields):
     at: str
     kind: Literal["commit"]
     mac: NotRequired[str | None]
+
+
+@final
+class ShownCommit(CommitFields):
+    """A `commit` as an answer shows it."""
+    created_at: str
+    kind: NotRequired[Literal["commit"]]
 
 
 AnyFields = SignalFields | ReceiptFields | SessionFields | NameFields | NodeFields | PatchFields | RelationFields | AccessFields | AuditFields | TaskFields | TaskEventFields | ClaimFields | CommitFields
@@ -453,3 +572,35 @@ class ReadKind(Protocol):
     def __call__(self, kind: Literal["claim"], line: bytes) -> ClaimRecord | None: ...
     @overload
     def __call__(self, kind: Literal["commit"], line: bytes) -> CommitRecord | None: ...
+
+
+class Show(Protocol):
+    """The type of `records.shown`."""
+    @overload
+    def __call__(self, record: SignalRecord, *, kind: bool = False) -> ShownSignal: ...
+    @overload
+    def __call__(self, record: ReceiptRecord, *, kind: bool = False) -> ShownReceipt: ...
+    @overload
+    def __call__(self, record: SessionRecord, *, kind: bool = False) -> ShownSession: ...
+    @overload
+    def __call__(self, record: NameRecord, *, kind: bool = False) -> ShownName: ...
+    @overload
+    def __call__(self, record: NodeRecord, *, kind: bool = False) -> ShownNode: ...
+    @overload
+    def __call__(self, record: PatchRecord, *, kind: bool = False) -> ShownPatch: ...
+    @overload
+    def __call__(self, record: RelationRecord, *, kind: bool = False) -> ShownRelation: ...
+    @overload
+    def __call__(self, record: AccessRecord, *, kind: bool = False) -> ShownAccess: ...
+    @overload
+    def __call__(self, record: AuditRecord, *, kind: bool = False) -> ShownAudit: ...
+    @overload
+    def __call__(self, record: TaskRecord, *, kind: bool = False) -> ShownTask: ...
+    @overload
+    def __call__(self, record: TaskEventRecord, *, kind: bool = False) -> ShownTaskEvent: ...
+    @overload
+    def __call__(self, record: ClaimRecord, *, kind: bool = False) -> ShownClaim: ...
+    @overload
+    def __call__(self, record: CommitRecord, *, kind: bool = False) -> ShownCommit: ...
+    @overload
+    def __call__(self, record: Mapping[str, object], *, kind: bool = False) -> Mapping[str, Any]: ...

@@ -1,11 +1,13 @@
-"""The rules of the record models as plain literals. Written by `tools/compile_table.py`: don't edit.
+"""The rules of the record models as plain literals. Written by `tools/compile_kinds.py`: don't edit.
 
 A field's form is (form, may be null, …):
-("flag", null) · ("object", null) · ("choice", null, values, values when written) · ("list", null, form of an entry) ·
+("flag", null) · ("object", null) · ("choice", null, values) · ("list", null, form of an entry) ·
 ("line", null, least, most, refused characters, text rule): printable text ·
 ("word", null, least, most, (start, its length, characters of the rest), text rule) ·
 ("form", null, least, most, (start, runs of (characters, least, most)), text rule) · ("text", null, least, most, "", text rule);
-text rule = (most bytes, refused prefix, no white space at the ends, values when written).
+text rule = (most bytes, refused prefix, no white space at the ends, values when written, work unit that is not written).
+NOT_SHOWN: what a line may have and answers must not take from it. HEAD: how the head of a signal says a field.
+OPTIONS of signals by name: field, sentence, metavar, whether the tool has it.
 """
 
 # One field, one line:
@@ -45,6 +47,21 @@ STREAMS: dict[str, str] = {
     'task_event': 'tasks',
     'claim': 'claims',
     'commit': 'commits',
+}
+NOUNS: dict[str, str] = {
+    'signal': 'signal',
+    'receipt': 'receipt',
+    'session': 'session record',
+    'name': 'name record',
+    'node': 'memory node',
+    'patch': 'memory change',
+    'relation': 'memory relation',
+    'access': 'access record',
+    'audit': 'gate record',
+    'task': 'task',
+    'task_event': 'task event',
+    'claim': 'claim',
+    'commit': 'commit',
 }
 FIRST_OF: dict[str, dict[str, str]] = {
     'signal': {
@@ -132,9 +149,47 @@ KEYED: dict[str, tuple[str, ...]] = {
     'receipt': ('signal_id', 'reader_identity', 'delivery_state', 'answers_digest'),
     'task': ('thread_id', 'message', 'purpose', 'agent', 'target_role', 'requested_role', 'requested_ownership_scope', 'requested_model', 'priority', 'blocked_by', 'payload', 'brief_digest', 'artifact_path', 'semantics', 'references', 'supersedes', 'handoff_takes', 'handoff_tasks', 'handoff_claims', 'handoff_threads', 'checkpoint', 'wu_id', 'initiative_id', 'lane', 'workspace_id', 'sender_identity'),
 }
+CLEARABLE: dict[str, tuple[str, ...]] = {
+    'session': ('wu_id', 'initiative_id', 'lane', 'activity', 'lifecycle_role', 'specialty_profile', 'role_alias', 'role_pack', 'capabilities', 'actual_ownership_scope', 'model', 'branch', 'task_id'),
+    'patch': ('priority', 'tags', 'wu_id', 'session_id', 'lane', 'paths', 'sensitive', 'closed', 'archived', 'deleted', 'reason', 'summarized_into', 'metadata'),
+}
+NOT_SHOWN: dict[str, tuple[str, ...]] = {
+    'signal': ('at', 'kind', 'mac', 'seen', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
+    'receipt': ('at', 'kind', 'mac', 'seen', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'sender_name', 'settled', 'thread_too_large', 'unverified'),
+    'session': ('at', 'kind', 'mac', 'seen', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'sender_name', 'settled', 'thread_too_large', 'unverified'),
+    'name': ('at', 'kind', 'mac', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
+    'node': ('at', 'kind', 'mac', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
+    'patch': ('at', 'kind', 'mac', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
+    'relation': ('at', 'kind', 'mac', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
+    'access': ('at', 'kind', 'mac', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'sender_name', 'settled', 'thread_too_large', 'unverified'),
+    'audit': ('at', 'kind', 'mac', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
+    'task': ('at', 'kind', 'mac', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
+    'task_event': ('at', 'kind', 'mac', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
+    'claim': ('at', 'kind', 'mac', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
+    'commit': ('at', 'kind', 'mac', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
+}
+HEAD: dict[str, str] = {
+    'wu_id': '{}',
+    'lane': '{}',
+    'target_role': 'for role {}',
+    'delegation_id': 'delegation {}',
+    'artifact_path': 'file {}',
+}
+OPTIONS: dict[str, tuple[str, str, str, bool]] = {
+    'intent': ('intent', 'INFO, PROPOSE, COUNTER, AGREE or REJECT.', 'INTENT', True),
+    'interrupt': ('interrupt_class', 'Urgency: advisory or priority.', 'CLASS', False),
+    'requires_ack': ('requires_ack', 'Ask for AGREE or REJECT.', '', True),
+    'idempotency_key': ('idempotency_key', 'Repeating a signal with the same key and content records nothing new.', 'K', True),
+    'wu': ('wu_id', 'Work unit: WU-123, #123 or fix-login.', 'ID', True),
+    'initiative': ('initiative_id', 'Initiative.', 'ID', True),
+    'lane': ('lane', 'Lane.', 'LANE', False),
+    'target_role': ('target_role', 'Role that the signal is meant for; selects no recipients.', 'ROLE', True),
+    'delegation_id': ('delegation_id', 'Delegation that the signal belongs to.', 'ID', True),
+    'artifact': ('artifact_path', 'File that the signal refers to.', 'PATH', True),
+}
 FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
     'signal': {
-        'schema_version': ('choice', False, ('A2A.V1',), ()),
+        'schema_version': ('choice', False, ('A2A.V1',)),
         'mac': ('line', True, 1, 200, '', ()),
         'signal_id': ('word', False, 8, 36, ('sig-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'sender_identity': ('line', False, 1, 256, ' ,', ()),
@@ -151,7 +206,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'reply_to': ('word', True, 8, 36, ('sig-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'after': ('list', False, ('word', False, 8, 36, ('sig-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ())),
         'answers_digest': ('word', True, 64, 64, ('', 0, '0123456789abcdef'), ()),
-        'intent': ('choice', False, ('INFO', 'PROPOSE', 'COUNTER', 'AGREE', 'REJECT'), ()),
+        'intent': ('choice', False, ('INFO', 'PROPOSE', 'COUNTER', 'AGREE', 'REJECT')),
         'interrupt_class': ('line', False, 1, 200, '', (0, '', False, ('priority', 'advisory'), '')),
         'requires_ack': ('flag', False),
         'message': ('text', False, 1, 262144, '', (65536, '', False, (), '')),
@@ -168,21 +223,21 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'seen': ('list', True, ('word', False, 8, 36, ('sig-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ())),
     },
     'receipt': {
-        'schema_version': ('choice', False, ('A2A.V1',), ()),
+        'schema_version': ('choice', False, ('A2A.V1',)),
         'mac': ('line', True, 1, 200, '', ()),
         'signal_id': ('word', False, 8, 36, ('sig-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'reader_identity': ('line', False, 1, 256, ' ,', ()),
         'reader_session': ('line', True, 1, 256, ' ,', ()),
-        'delivery_state': ('choice', False, ('delivered', 'acked', 'rejected'), ()),
+        'delivery_state': ('choice', False, ('delivered', 'acked', 'rejected')),
         'answers_digest': ('word', False, 64, 64, ('', 0, '0123456789abcdef'), ()),
         'idempotency_key': ('line', True, 1, 1024, '', ()),
         'seen': ('list', True, ('word', False, 8, 36, ('sig-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ())),
     },
     'session': {
-        'schema_version': ('choice', False, ('A2A.V1',), ()),
+        'schema_version': ('choice', False, ('A2A.V1',)),
         'mac': ('line', True, 1, 200, '', ()),
         'session_id': ('word', False, 9, 37, ('sess-', 5, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
-        'event': ('choice', False, ('start', 'change', 'end'), ()),
+        'event': ('choice', False, ('start', 'change', 'end')),
         'agent_identity': ('form', True, 0, 256, ('', (('!"#$%&\'()*+-./0123456789;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~', 1, 262144), (':', 1, 1), ('!"#$%&\'()*+-./0123456789;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~', 1, 262144), (':', 1, 1), ('!"#$%&\'()*+-./0123456789;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~', 1, 262144))), (0, 'human:', False, (), '')),
         'display_name': ('line', False, 1, 64, ',', (0, '', True, (), '')),
         'name_chosen': ('flag', False),
@@ -209,22 +264,22 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'seen': ('list', True, ('word', False, 8, 36, ('sig-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ())),
     },
     'name': {
-        'schema_version': ('choice', False, ('A2A.V1',), ()),
+        'schema_version': ('choice', False, ('A2A.V1',)),
         'mac': ('line', True, 1, 200, '', ()),
         'name': ('line', False, 1, 64, ',', (0, '', True, (), '')),
-        'event': ('choice', False, ('add', 'remove'), ()),
+        'event': ('choice', False, ('add', 'remove')),
         'sender_identity': ('line', True, 1, 256, ' ,', ()),
         'sender_session': ('line', True, 1, 256, ' ,', ()),
         'sender_name': ('line', True, 1, 1024, '', ()),
     },
     'node': {
-        'schema_version': ('choice', False, ('A2A.V1',), ()),
+        'schema_version': ('choice', False, ('A2A.V1',)),
         'mac': ('line', True, 1, 200, '', ()),
         'id': ('word', False, 8, 36, ('mem-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
-        'type': ('choice', False, ('session', 'discovery', 'checkpoint', 'note', 'summary'), ()),
-        'lifecycle': ('choice', False, ('ephemeral', 'session', 'wu', 'project'), ()),
+        'type': ('choice', False, ('session', 'discovery', 'checkpoint', 'note', 'summary')),
+        'lifecycle': ('choice', False, ('ephemeral', 'session', 'wu', 'project')),
         'content': ('text', False, 1, 262144, '', (65536, '', False, (), '')),
-        'priority': ('choice', True, ('P0', 'P1', 'P2', 'P3'), ()),
+        'priority': ('choice', True, ('P0', 'P1', 'P2', 'P3')),
         'tags': ('list', False, ('line', False, 1, 100, ',', (0, '', True, (), ''))),
         'wu_id': ('word', True, 1, 100, ('', 0, '#-./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz'), (0, '', False, (), 'unlinked')),
         'session_id': ('line', True, 1, 256, ' ,', ()),
@@ -245,16 +300,16 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'sender_name': ('line', True, 1, 1024, '', ()),
     },
     'patch': {
-        'schema_version': ('choice', False, ('A2A.V1',), ()),
+        'schema_version': ('choice', False, ('A2A.V1',)),
         'mac': ('line', True, 1, 200, '', ()),
         'id': ('word', False, 10, 38, ('patch-', 6, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'node_ids': ('list', False, ('word', False, 8, 36, ('mem-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ())),
         'after': ('list', False, ('word', False, 10, 38, ('patch-', 6, '0123456789abcdefghijklmnopqrstuvwxyz'), ())),
-        'clear': ('list', False, ('choice', False, ('priority', 'tags', 'wu_id', 'session_id', 'lane', 'paths', 'sensitive', 'closed', 'archived', 'deleted', 'reason', 'summarized_into', 'metadata'), ())),
-        'type': ('choice', True, ('session', 'discovery', 'checkpoint', 'note', 'summary'), ()),
-        'lifecycle': ('choice', True, ('ephemeral', 'session', 'wu', 'project'), ()),
+        'clear': ('list', False, ('line', False, 1, 200, '', (0, '', False, ('priority', 'tags', 'wu_id', 'session_id', 'lane', 'paths', 'sensitive', 'closed', 'archived', 'deleted', 'reason', 'summarized_into', 'metadata'), ''))),
+        'type': ('choice', True, ('session', 'discovery', 'checkpoint', 'note', 'summary')),
+        'lifecycle': ('choice', True, ('ephemeral', 'session', 'wu', 'project')),
         'content': ('text', True, 1, 262144, '', (65536, '', False, (), '')),
-        'priority': ('choice', True, ('P0', 'P1', 'P2', 'P3'), ()),
+        'priority': ('choice', True, ('P0', 'P1', 'P2', 'P3')),
         'tags': ('list', False, ('line', False, 1, 100, ',', (0, '', True, (), ''))),
         'wu_id': ('word', True, 1, 100, ('', 0, '#-./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz'), (0, '', False, (), 'unlinked')),
         'session_id': ('line', True, 1, 256, ' ,', ()),
@@ -274,12 +329,12 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'sender_name': ('line', True, 1, 1024, '', ()),
     },
     'relation': {
-        'schema_version': ('choice', False, ('A2A.V1',), ()),
+        'schema_version': ('choice', False, ('A2A.V1',)),
         'mac': ('line', True, 1, 200, '', ()),
         'id': ('word', False, 8, 36, ('rel-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'from_id': ('word', False, 8, 36, ('mem-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'to_id': ('word', False, 8, 36, ('mem-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
-        'type': ('choice', False, ('blocks', 'parent_child', 'related', 'discovered_from', 'supersedes'), ()),
+        'type': ('choice', False, ('blocks', 'parent_child', 'related', 'discovered_from', 'supersedes')),
         'removed': ('flag', False),
         'after': ('list', False, ('word', False, 8, 36, ('rel-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ())),
         'metadata': ('object', False),
@@ -288,7 +343,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'sender_name': ('line', True, 1, 1024, '', ()),
     },
     'access': {
-        'schema_version': ('choice', False, ('A2A.V1',), ()),
+        'schema_version': ('choice', False, ('A2A.V1',)),
         'mac': ('line', True, 1, 200, '', ()),
         'id': ('word', False, 11, 39, ('access-', 7, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'node_ids': ('list', False, ('word', False, 8, 36, ('mem-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ())),
@@ -296,7 +351,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'reader_session': ('line', True, 1, 256, ' ,', ()),
     },
     'audit': {
-        'schema_version': ('choice', False, ('A2A.V1',), ()),
+        'schema_version': ('choice', False, ('A2A.V1',)),
         'mac': ('line', True, 1, 200, '', ()),
         'audit_id': ('word', False, 10, 38, ('audit-', 6, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'action': ('line', False, 1, 200, '', ()),
@@ -310,7 +365,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'sender_name': ('line', True, 1, 1024, '', ()),
     },
     'task': {
-        'schema_version': ('choice', False, ('A2A.V1',), ()),
+        'schema_version': ('choice', False, ('A2A.V1',)),
         'mac': ('line', True, 1, 200, '', ()),
         'task_id': ('word', False, 9, 37, ('task-', 5, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'thread_id': ('form', False, 0, 262144, ('', (('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz', 1, 1), ('-.0123456789:ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz', 0, 127))), ()),
@@ -349,7 +404,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'sender_name': ('line', True, 1, 1024, '', ()),
     },
     'task_event': {
-        'schema_version': ('choice', False, ('A2A.V1',), ()),
+        'schema_version': ('choice', False, ('A2A.V1',)),
         'mac': ('line', True, 1, 200, '', ()),
         'event_id': ('word', False, 8, 36, ('tev-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'task_id': ('word', False, 9, 37, ('task-', 5, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
@@ -385,7 +440,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'sender_name': ('line', True, 1, 1024, '', ()),
     },
     'claim': {
-        'schema_version': ('choice', False, ('A2A.V1',), ()),
+        'schema_version': ('choice', False, ('A2A.V1',)),
         'mac': ('line', True, 1, 200, '', ()),
         'claim_id': ('word', False, 10, 38, ('claim-', 6, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'event': ('line', False, 1, 200, '', (0, '', False, ('claim', 'renew', 'release'), '')),
@@ -402,7 +457,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'sender_name': ('line', True, 1, 1024, '', ()),
     },
     'commit': {
-        'schema_version': ('choice', False, ('A2A.V1',), ()),
+        'schema_version': ('choice', False, ('A2A.V1',)),
         'mac': ('line', True, 1, 200, '', ()),
         'link_id': ('word', False, 9, 37, ('link-', 5, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'commit': ('word', False, 40, 64, ('', 0, '0123456789abcdef'), ()),
@@ -421,3 +476,4 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'sender_name': ('line', True, 1, 1024, '', ()),
     },
 }
+NAMELESS: tuple[str, ...] = ('signal', 'receipt', 'node', 'patch', 'relation', 'access', 'audit', 'task', 'task_event', 'claim', 'commit')  # kinds whose lines do not change who is here under which name

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..records.record_types import SignalRecord
-    from ..records.shown_types import ShownSignal
+    from ..records.record_types import ShownSignal, SignalRecord
 
 # The kinds of signal in a thread; the first is the default.
 INTENTS = ("INFO", "PROPOSE", "COUNTER", "AGREE", "REJECT")

@@ -6,19 +6,21 @@ the reader sees the differences and the senders before a decision.
 
 from __future__ import annotations
 
-from ..agents.mailbox import KEYED_FIELDS, is_receipt_for
+from ..agents.mailbox import is_receipt_for
+from ..records import KEYED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Collection, Sequence
 
-    from ..records.shown_types import Conflict, ShownSignal
+    from ..records.kinds import Conflict
+    from ..records.record_types import ShownSignal
 
 SHOWN_MAX = 4  # lines of one id in one answer
 CLONE = "clone"  # may differ, too: that of the session that the line names
 OTHER = "other fields"  # if no compared field differs
-_BESIDE = ("sender_session", "sender_name", "created_at")  # compared fields beside `KEYED_FIELDS`
+_BESIDE = ("sender_session", "sender_name", "created_at")  # compared fields beside the keyed ones
 # The names in answers of fields that may differ, where those are not the fields' own.
 WORDS = {
     "sender_identity": "sender", "sender_session": "session", "sender_name": "name", "via": "recording session",
@@ -91,7 +93,7 @@ def mark(db: sqlite3.Connection, fields: Sequence[ShownSignal], total: int) -> N
         clones.append(row[0] if row else None)
     differs = [
         WORDS.get(field, field.removesuffix("_id").replace("_", " "))
-        for field in (*_BESIDE, *KEYED_FIELDS)
+        for field in (*_BESIDE, *KEYED["signal"])
         if any(each.get(field) != fields[0].get(field) for each in fields)
     ]
     differs += [CLONE] if len(set(clones)) > 1 else []

@@ -17,12 +17,28 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Mapping, Sequence
+    from typing import TypedDict
 
     from ..agents.caller import Caller
-    from ..records.shown_types import BlockingSignal
     from ..store import Store
     from .causality import ThreadSignal
     from .thread_lines import ThreadCache
+
+    class BlockingSignal(TypedDict):
+        """A signal that closes a gate: its metadata and the commands that settle it, not its text."""
+
+        signal_id: str
+        created_at: str
+        sender_identity: str
+        sender_name: str | None
+        intent: str
+        requires_ack: bool
+        thread_id: str | None
+        wu_id: str | None
+        initiative_id: str | None
+        why: str
+        commands: list[str]
+
 
 SHOWN_MAX = 50  # signals listed in an answer
 NAMED_MAX = 1_000  # signals named in an audit: the length of a line is limited

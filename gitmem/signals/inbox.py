@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from ..agents.caller import Caller
-    from ..records.shown_types import ShownSignal
+    from ..records.record_types import ShownSignal
     from ..store import Store
     from .inbox_page import PageLine
 

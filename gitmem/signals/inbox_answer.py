@@ -8,7 +8,7 @@ from ..outcome import Outcome, PartOfAnswer
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..agents.caller import Caller
-    from ..records.shown_types import ShownSignal
+    from ..records.record_types import ShownSignal
     from ..store import Store
     from .inbox_owner import InboxOwner
 

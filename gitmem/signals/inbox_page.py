@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Sequence
 
-    from ..records.record_types import SignalRecord
-    from ..records.shown_types import ShownSignal
+    from ..records.record_types import ShownSignal, SignalRecord
     from .inbox_owner import InboxOwner
     from .task_records import TaskRecords
     from .thread_lines import ThreadCache

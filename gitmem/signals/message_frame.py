@@ -5,14 +5,16 @@ Every way of delivery uses the same frame. It is never stored: it is made for on
 
 from __future__ import annotations
 
+from ..records.table import HEAD
 from ..text.sanitize import SEPARATOR, sanitize_for_model, title, within
 from . import has_conflict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from typing import Any
 
-    from ..records.shown_types import ShownSignal
+    from ..records.record_types import ShownSignal
 
 PROGRAM = "gitmem"
 BAR = "| "
@@ -39,9 +41,7 @@ def head(fields: ShownSignal, *, age: str | None = None, note: str = "", line: s
     identity = fields["sender_identity"]
     name = within(fields.get("sender_name") or "", NAME_MAX)
     sender = sender_text("", identity) if line else f"from {sender_text(name, identity)}"
-    path = within(fields.get("artifact_path") or "", PART_MAX)
-    for_role = within(fields.get("target_role") or "", PART_MAX)
-    delegation = within(fields.get("delegation_id") or "", PART_MAX)
+    said: Mapping[str, Any] = fields
     settled = fields.get("settled")
     is_owed = _is_asked(fields)
     asks = (is_owed or fields.get("requires_ack")) and not settled and not (line and is_owed)
@@ -51,14 +51,10 @@ def head(fields: ShownSignal, *, age: str | None = None, note: str = "", line: s
         "" if line and fields["intent"] == "INFO" else fields["intent"],
         "priority" if fields["interrupt_class"] == "priority" and not line else "",
         sender + (f", {role}" if role and role not in identity.split(":") else ""),
-        f"for role {for_role}" if for_role else "",
-        fields.get("wu_id"),
-        fields.get("lane"),
-        f"delegation {delegation}" if delegation else "",
+        *(words.format(within(str(said[name]), PART_MAX)) for name, words in HEAD.items() if said.get(name)),
         "" if line else fields.get("thread_id"),
         f"answers {fields['reply_to']}" if fields.get("reply_to") else "",
         age,
-        f"file {path}" if path else "",
         "needs AGREE or REJECT" if asks else "",
         settled,
         fields.get("unverified"),

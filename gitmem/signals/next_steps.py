@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..agents.addressing import Resolved
-    from ..records.record_types import SignalRecord
-    from ..records.shown_types import ShownSignal
+    from ..records.record_types import ShownSignal, SignalRecord
     from ..store import Store
     from .agreement import FoldedThread
 

@@ -8,6 +8,7 @@ from ..errors import UsageError
 from ..log.lines import digest
 from ..outcome import Outcome
 from ..records import ids
+from ..records.table import OPTIONS
 from . import INTENTS, check_intent, next_steps
 
 TYPE_CHECKING = False
@@ -19,19 +20,12 @@ if TYPE_CHECKING:
     from ..agents.addressing import Resolved
     from ..agents.caller import Caller
     from ..log.local_log import Appended
-    from ..records.record_types import SignalFields, SignalRecord
-    from ..records.shown_types import ShownSignal
+    from ..records.record_types import ShownSignal, SignalFields, SignalRecord
     from ..store import Store
     from .causality import ThreadSignal
     from .reply import ReplyContext
     from .signal_options import SignalOptions
 
-# These decide where a signal goes, or whether it is recorded. All other options are fields of the record.
-NOT_FIELDS = ("to", "broadcast", "reply_to", "thread", "allow_unseen", "fuzzy", "allow_secret", "insist")
-# The names of options in the record where they differ.
-FIELD_NAMES = {
-    "wu": "wu_id", "initiative": "initiative_id", "interrupt": "interrupt_class", "artifact": "artifact_path",
-}  # fmt: skip
 # What an answer takes over from the answered signal, unless its writer says something else.
 INHERITED = ("wu_id", "initiative_id", "lane")
 # Options that need the latest signals: those of answers, and a guess, which a new sender of that name refutes.
@@ -158,8 +152,8 @@ def _set_fields(fields: SignalFields, options: SignalOptions, answered: SignalRe
     """
     record: Any = fields
     for name, value in options.items():
-        if name not in NOT_FIELDS and value:
-            record[FIELD_NAMES.get(name, name)] = value
+        if name in OPTIONS and value:
+            record[OPTIONS[name][0]] = value
     record["intent"] = _intent_of(options)
     if answered is not None:
         inherited: Any = answered

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from ..records.record_types import SignalRecord
-    from ..records.shown_types import ShownSignal, TaskDifference
+    from ..records.kinds import TaskDifference
+    from ..records.record_types import ShownSignal, SignalRecord
 
 DONE_MAX = 3  # open tasks that are named beside a signal that says that their work unit is done
 STATES = (

@@ -93,17 +93,14 @@ class ThreadLines:
         )
         for signal_id, body in rows:
             lines.setdefault(signal_id, []).append(body.encode())
-        named = list(lines)
-        groups = records.read_groups([min(bodies) for bodies in lines.values()])
         first: dict[str, SignalRecord] = {
-            named[number]: record
-            for kind, numbers, found, _ in groups
-            if kind == "signal"
-            for number, record in zip(numbers, found, strict=True)
+            id: record
+            for id, bodies in lines.items()
+            if (record := records.read_kind("signal", min(bodies))) is not None
         }
         answered = {to for record in first.values() if (to := record.get("reply_to"))}
         digests = digests_of(self._db, answered) if answered else {}
-        self._said.update(dict.fromkeys(named))
+        self._said.update(dict.fromkeys(lines))
         tasks = {each.get("task_id") for each in first.values() if asks(each)}
         settled = {task: mailbox.settled(self._db, task) for task in tasks}
         for id, record in first.items():

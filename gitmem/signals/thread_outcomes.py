@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..agents.presence import ShownNames
-    from ..records.shown_types import ShownSignal
+    from ..records.record_types import ShownSignal
     from .agreement import FoldedThread
     from .causality import ThreadSignal
 

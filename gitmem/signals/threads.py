@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..agents.presence import ShownNames
-    from ..records.record_types import SignalRecord
-    from ..records.shown_types import ShownSignal
+    from ..records.record_types import ShownSignal, SignalRecord
     from ..store import Store
     from .causality import ThreadSignal
     from .thread_outcomes import Standing

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from ..agents.caller import Caller
-    from ..records.shown_types import ShownSignal
+    from ..records.record_types import ShownSignal
     from ..store import Store
     from .change_watcher import StopWatching
     from .inbox_answer import InboxResult

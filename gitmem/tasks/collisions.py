@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..agents import delivery, heartbeats
 from ..commit_message import sanitize
-from ..records.codec import as_json
+from ..records.lines import as_json
 from ..text.shell_quote import command
 from . import load
 

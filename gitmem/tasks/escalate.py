@@ -10,8 +10,8 @@ from ..agents.addressing import Resolved
 from ..agents.delivery import delivery_lock
 from ..agents.mailbox import ANNOUNCER, ESCALATION
 from ..errors import GitmemError, UsageError
-from ..records.codec import as_json
 from ..records.ids import keyed_id
+from ..records.lines import as_json
 from ..signals import notices, send
 from . import append, find_task, stuck
 

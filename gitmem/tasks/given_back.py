@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ..agents.caller import Caller
-    from ..records.shown_types import ShownSignal
+    from ..records.record_types import ShownSignal
     from ..store import Store
     from .append import EventContent
     from .fold import FoldedTask

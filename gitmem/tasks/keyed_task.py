@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..agents.addressing import ROLE_PREFIX
 from ..errors import UsageError
-from ..records import ids
-from ..records.table import FILLED, KEYED
+from ..records import KEYED, ids
+from ..records.table import FILLED
 from ..text.shell_quote import command
 from . import chains, find_task, task_signals
 

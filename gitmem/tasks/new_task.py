@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
     from ..agents.addressing import Resolved
     from ..agents.caller import Caller
-    from ..records.record_types import SignalFields, TaskRecord
-    from ..records.shown_types import ShownTask
+    from ..records.record_types import ShownTask, SignalFields, TaskRecord
     from ..store import Store
     from .task_options import TaskOptions
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..agents.presence import ShownNames
-    from ..records.record_types import SignalRecord, TaskRecord
-    from ..records.shown_types import ShownTask, ShownTaskEvent, TaskDifference
+    from ..records.kinds import TaskDifference
+    from ..records.record_types import ShownTask, ShownTaskEvent, SignalRecord, TaskRecord
     from ..store import Store
     from .fold import FoldedTask
     from .launches import LaunchReceipt

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..agents.descriptors import ACTUAL, compare_fields, role_text
-from ..records.codec import as_json
 from ..records.ids import unit_key
+from ..records.lines import as_json
 from . import DELEGATION, ONCE, WAITING, load, task_roles
 from .task_facts import TaskEvent, micros
 

@@ -99,11 +99,6 @@ class CloneKeyReader:
                 found = self._key = make(self._state, self._random)
         return found.mac
 
-    def forget_signed(self) -> None:
-        """Clear the cache of lines that were signed together: their codes are computed again when they are checked."""
-        if self._key is not None and self._key.mac is not None:
-            self._key.mac.forget()
-
     def forget(self) -> None:
         """Read the file again at the next use."""
         self._key = None

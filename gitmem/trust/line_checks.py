@@ -251,7 +251,7 @@ def check_pending(index: Index, key: CloneKey) -> bool:
         found = [(line, body.encode()) for line, body in rows]
         every = [(line, body, records.read(body)) for line, body in found]
         read = [LineRow(line, body, record) for line, body, record in every if record is not None]
-        add(index.db, Rows.of_rows(read), key)
+        add(index.db, Rows(read), key)
         index.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (KEY, key.fingerprint))
         index.db.execute("COMMIT")
     except BaseException:

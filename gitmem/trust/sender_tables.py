@@ -10,11 +10,6 @@ if TYPE_CHECKING:
 
     from .clone_key import CloneKey
 
-# Every kind, as in `records.KINDS`; importing that would cost more than reading an empty inbox.
-KINDS = (
-    "signal", "receipt", "session", "name", "node", "patch", "relation", "access", "audit", "task", "task_event", "claim",
-    "commit",
-)  # fmt: skip
 PREFIXES = ("sess-", "h-")
 READER_KINDS = ("signal", "receipt", "session")  # the kinds of a reader's first line
 # The origin of imported records: their broadcasts are not news for anybody, and their readers were not present.

@@ -84,7 +84,7 @@ class _Table:
             body = repr((at, session, event, name))
             self.db.execute("INSERT INTO line VALUES (?, ?)", (self.lines, body))
             rows.append(LineRow(self.lines, body.encode(), record))
-        session_view.add(self.db, Rows.of_rows(rows))
+        session_view.add(self.db, Rows(rows))
 
     def shown(self) -> Shown:
         return set(self.db.execute("SELECT session_id, claimed, until, shown FROM tenure"))

@@ -32,7 +32,7 @@ def signal(id: str, at: int, number: int) -> bytes:
 
 def index_of(*batches: list[bytes]) -> Index:
     """An index that these lines arrived in, batch by batch."""
-    index = index_file.in_memory(views.VIEWS, records.read_groups)
+    index = index_file.in_memory(views.VIEWS, records.read)
     index.reshape()
     for batch in batches:
         insert.lines(index, 1, batch)
@@ -192,7 +192,7 @@ def test_a_time_that_is_none_costs_only_that_line() -> None:
     """The thirtieth of February passes for a time by its form."""
     line = session(IDS[0], 0, "start", "Planck")
     odd = line.replace(line[7:17], b"2026-02-30").replace(IDS[0].encode(), IDS[1].encode())
-    index = index_file.in_memory(views.VIEWS, records.read_groups)
+    index = index_file.in_memory(views.VIEWS, records.read)
     index.reshape()
     insert.lines(index, 1, [odd, line])
 

@@ -73,7 +73,7 @@ def test_who_came_first_is_what_writers_had_seen() -> None:
 
 
 def rows(*portions: list[bytes]) -> list[tuple[object, ...]]:
-    index: Index = index_file.in_memory([views.CLAIMS, views.SENDERS], records.read_groups)
+    index: Index = index_file.in_memory([views.CLAIMS, views.SENDERS], records.read)
     index.reshape()
     for portion in portions:
         insert.lines(index, 1, portion)

@@ -242,7 +242,7 @@ def test_one_key_from_two_sessions_counts_the_same_in_every_order(world: World) 
     lines = [body.encode() for (body,) in reader.store.db().execute("SELECT body FROM line ORDER BY id")]
     counts = []
     for order in (lines, lines[::-1]):
-        index = index_file.in_memory(views.VIEWS, records.read_groups)
+        index = index_file.in_memory(views.VIEWS, records.read)
         index.reshape()
         for line in order:
             insert.lines(index, 1, [line])

@@ -302,7 +302,7 @@ def dump(index: index_file.Index) -> dict[str, list[tuple[object, ...]]]:
 def check_index(store: Store) -> None:
     """The index answers as one that is built from nothing."""
     store.db()
-    fresh = index_file.in_memory(views.VIEWS, records.read_groups)
+    fresh = index_file.in_memory(views.VIEWS, records.read)
     catch_up.catch_up(fresh, store.log)
     assert dump(store.index) == dump(fresh)
     fresh.close()

@@ -139,7 +139,7 @@ def test_each_index_is_used_by_a_query_of_the_program(desk: Desk, monkeypatch: p
     assert why.threads_of(where.db(), None, "WU-1", Clock()()) == []
     where.close()
 
-    index = index_file.in_memory(views.VIEWS, records.read_groups)
+    index = index_file.in_memory(views.VIEWS, records.read)
     index.reshape()
     every = index.db.execute("SELECT name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL")
     used = set().union(*(explained(index.db, statement) for statement in statements))
@@ -173,7 +173,7 @@ def test_no_everyday_command_reads_a_whole_table_that_grows(
         said = desk(*line.split(), session=planck)
         assert said.status in (0, 1), (line, said)
 
-    index = index_file.in_memory(views.VIEWS, records.read_groups)
+    index = index_file.in_memory(views.VIEWS, records.read)
     index.reshape()
     found = {(table, each) for each in statements for table in scanned(index.db, each) if table in GROWING}
     assert found == set()

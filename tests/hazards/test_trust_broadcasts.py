@@ -110,7 +110,7 @@ def test_no_list_of_names_makes_the_index_slow(shape: str) -> None:
         })
         for number in range(readers)
     ]  # fmt: skip
-    index = index_file.in_memory([mailbox.VIEW, *views.VIEWS[1:]], records.read_groups)
+    index = index_file.in_memory([mailbox.VIEW, *views.VIEWS[1:]], records.read)
     index.reshape()
     rows = [rows_of.LineRow(number, each, records.read(each) or {}) for number, each in enumerate(lines, 1)]
     index.db.executemany(
@@ -118,7 +118,7 @@ def test_no_list_of_names_makes_the_index_slow(shape: str) -> None:
         [(row.id, str(row.id), row.at, row.record["kind"], row.line.decode()) for row in rows],
     )
     begun = time.process_time()
-    mailbox.add(index.db, rows_of.Rows.of_rows(rows))
+    mailbox.add(index.db, rows_of.Rows(rows))
     for number in (0, 1, readers - 1):
         mailbox.unread_ids(index.db, f"sess-{number:04}", None, None, START)
     assert time.process_time() - begun < CPU_SECONDS
@@ -133,7 +133,7 @@ def test_an_inbox_with_nothing_new_looks_at_nothing_old() -> None:
         })
         for number in range(500)
     ]  # fmt: skip
-    index = index_file.in_memory(views.VIEWS, records.read_groups)
+    index = index_file.in_memory(views.VIEWS, records.read)
     index.reshape()
     insert.lines(index, 1, lines)
     assert broadcasts.latest_broadcasts(index.db) == ["sig-0499"]

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from gitmem import records
-from gitmem.records import models
+from gitmem.records import kinds
 from gitmem.records.kinds import EVENTS
 
 from .forging import NOW, PROGRAM, Hub, hours_later, line
@@ -51,7 +51,7 @@ LOOKALIKES = str.maketrans("\u0455\u0443\u0435", "sye")
 def hostile(kind: str, **given: object) -> bytes:
     """Return a line with the worst valid value in each field that is not given."""
     found = {"at": given.pop("at", NOW)}
-    for field, rule in models.schema(kind)["properties"].items():
+    for field, rule in kinds.schema(kind)["properties"].items():
         value = given[field] if field in given else worst(field, rule)
         if value is not None and field not in ("kind", "at", "schema_version", "mac"):
             found[field] = value
@@ -82,7 +82,7 @@ def structure(field: str) -> dict[str, Any]:
     """Return an object whose keys are those that readers know, and one that they don't know."""
     found: dict[str, Any] = {TEXT: f"{field}.odd={TEXT}{LINES}"}
     kind = {"role": "AgentRoleDescriptor", "scope": "OwnershipScope"}.get(field.rpartition("_")[2])
-    for key, rule in models.schema(kind)["properties"].items() if kind else ():
+    for key, rule in kinds.schema(kind)["properties"].items() if kind else ():
         text = f"{field}.{key}={TEXT}{LINES}"
         found[key] = [text] if rule.get("type") == "array" else text
     return found | {

@@ -80,7 +80,7 @@ def empty() -> Index:
     """Return the index of a clone in which the victim's session was started, and nothing else was said."""
     key = CloneKey("")
     key.mac = Mac(bytes(range(32)))
-    index = index_file.in_memory((*views.VIEWS[:-1], views.sender_view(lambda: key)), records.read_groups)
+    index = index_file.in_memory((*views.VIEWS[:-1], views.sender_view(lambda: key)), records.read)
     index.reshape()
     begun = Writer(ME, 1_000, start=NOW - 1_000_000)
     begun.session(ME.session, agent_identity=ME.identity, clone_id=ME.clone, display_name="Curie")

@@ -91,7 +91,7 @@ def one(store: Store, id: str = "mem-a1b2") -> Any:
 
 
 def at(micros: int) -> str:
-    return records.codec.format_time(micros)
+    return records.lines.format_time(micros)
 
 
 def test_every_field_finds_its_place(store: Store, project: Project) -> None:

@@ -28,7 +28,7 @@ MAC = Mac(bytes(range(32)))
 def empty() -> Index:
     key = CloneKey("")
     key.mac = MAC
-    index = index_file.in_memory((*views.VIEWS[:-1], views.sender_view(lambda: key)), records.read_groups)
+    index = index_file.in_memory((*views.VIEWS[:-1], views.sender_view(lambda: key)), records.read)
     index.reshape()
     return index
 

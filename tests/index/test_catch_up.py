@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -38,13 +37,8 @@ def _read(line: bytes) -> dict[str, object] | None:
     return record if isinstance(record, dict) and "kind" in record else None
 
 
-def _read_all(lines: Sequence[bytes]) -> list[tuple[str, list[int], list[dict[str, object]], None]]:
-    found = [(number, record) for number, line in enumerate(lines) if (record := _read(line))]
-    return [(str(record["kind"]), [number], [record], None) for number, record in found]
-
-
 def _open(log: LocalLog) -> Index:
-    return index_file.open_index(log.repo, "test", [NOTES], _read_all)
+    return index_file.open_index(log.repo, "test", [NOTES], _read)
 
 
 def _notes(index: Index) -> list[str]:
@@ -60,7 +54,7 @@ def _caught_up(log: LocalLog) -> list[str]:
 
 
 def _rebuilt(log: LocalLog) -> list[str]:
-    index = index_file.in_memory([NOTES], _read_all)
+    index = index_file.in_memory([NOTES], _read)
     catch_up.catch_up(index, log)
     return _notes(index)
 
@@ -211,7 +205,7 @@ class Picky:
     def open(self) -> Index:
         return index_file.in_memory(
             [View(["note"], ["CREATE TABLE note (text TEXT)"], self.add), View(["note"], [], _nothing)],
-            _read_all,
+            _read,
         )
 
 
@@ -257,7 +251,7 @@ def test_an_index_that_cannot_be_written_is_no_bad_line(repo: Path) -> None:
 
     log = open_log(repo)
     record(log, entry(log, "a"))
-    index = index_file.in_memory([View(["note"], [], full)], _read_all)
+    index = index_file.in_memory([View(["note"], [], full)], _read)
 
     with pytest.raises(sqlite3.OperationalError):
         catch_up.catch_up(index, log)
@@ -328,7 +322,7 @@ def test_a_view_that_means_something_else_is_filled_anew(repo: Path) -> None:
         db.executemany("INSERT INTO note VALUES (?)", [(str(row.record["text"]).upper(),) for row in rows])
 
     loud = View(["note"], NOTES.ddl, shout, version=2)
-    index = index_file.open_index(log.repo, "test", [loud], _read_all)
+    index = index_file.open_index(log.repo, "test", [loud], _read)
     catch_up.catch_up(index, log)
     assert _notes(index) == ["A"]
     index.close()
@@ -357,7 +351,7 @@ def test_many_lines_at_once_do_not_wait_for_the_file_of_the_index(
 ) -> None:
     """They stay in SQLite's own log, and whoever closes the index brings them to the file."""
     path = tmp_path / "index.sqlite3"
-    index = Index(index_file.connect(str(path)), [NOTES], _read_all)
+    index = Index(index_file.connect(str(path)), [NOTES], _read)
     index.db.execute("BEGIN")
     index.reshape()
     insert.lines(index, 1, [b'{"at":"","kind":"note","text":"%04000d"}' % number for number in range(count)])

@@ -13,7 +13,7 @@ CLAIMED = "CREATE TABLE packed_claim (name TEXT, first INTEGER, lines TEXT, PRIM
 def index(order: list[int], *rows: tuple[str, str]) -> Index:
     """An index with lines in an order, and rows of names and of the lines that name them."""
     view = View(("x",), [CLAIMED], lambda db, rows: None)
-    found = index_file.in_memory([view], lambda lines: [])
+    found = index_file.in_memory([view], lambda line: None)
     found.reshape()
     for number in order:
         found.db.execute(

@@ -45,7 +45,7 @@ def log(repo: Path) -> LocalLog:
 
 def filled(log: LocalLog, tip: str | None) -> IndexFill:
     """An index of all lines, each passed once."""
-    found = IndexFill(fill.open_temporary(views.VIEWS, records.read_groups))
+    found = IndexFill(fill.open_temporary(views.VIEWS, records.read))
     seen: set[bytes] = set()
     for path, entry, content in dropped_lines.walk(log.git, log.git.tip(ref.LOG_REF) or ""):
         if entry.is_tree:
@@ -63,7 +63,7 @@ def test_it_is_the_one_that_catching_up_makes(log: LocalLog) -> None:
     """Its tables, and its notes of the files that it has read: there is nothing left to catch up with."""
     tip = log.git.tip(ref.LOG_REF)
     made = filled(log, tip).index
-    built = index_file.in_memory(views.VIEWS, records.read_groups)
+    built = index_file.in_memory(views.VIEWS, records.read)
     catch_up.catch_up(built, log)
 
     assert compare.differing(made, built, but=("cursor",)) == []
@@ -119,7 +119,7 @@ def test_where_no_file_can_be_made_it_is_in_memory(log: LocalLog, monkeypatch: p
         return real(where, **options) if where else Full()  # type: ignore[call-overload]
 
     monkeypatch.setattr(_sqlite3, "connect", connect)
-    index = fill.open_temporary(views.VIEWS, records.read_groups)
+    index = fill.open_temporary(views.VIEWS, records.read)
 
     catch_up.catch_up(index, log)
     assert opened == ["", ":memory:", ":memory:"]  # the trial, the index, and what its tables look like

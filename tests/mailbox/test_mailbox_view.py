@@ -46,7 +46,7 @@ def receipt(line: bytes, at: int, reader: str, **more: object) -> bytes:
 
 def index_of(*batches: list[bytes]) -> Index:
     """An index that these lines arrived in, batch by batch."""
-    index = index_file.in_memory(views.VIEWS, records.read_groups)
+    index = index_file.in_memory(views.VIEWS, records.read)
     index.reshape()
     for batch in batches:
         insert.lines(index, 1, batch)
@@ -343,7 +343,7 @@ def test_an_index_with_other_contents_is_not_used() -> None:
     If the second assertion fails, raise the number in the version of `mailbox.VIEW`: otherwise an old index
     compares contents of two kinds.
     """
-    assert mailbox.KEYED_FIELDS in mailbox.VIEW.version  # type: ignore[operator]
+    assert records.KEYED["signal"] in mailbox.VIEW.version  # type: ignore[operator]
     key = {"idempotency_key": "deploy-1", "signal_id": ids.keyed_id("sig", "a:b:one", "deploy-1")}
     record = records.read_kind("signal", signal(1, 0, "a:b:one", ["a:b:two"], **key))
     assert record is not None

@@ -28,7 +28,7 @@ BY = {"sender_identity": "test:worker:one"}
 
 def index_of(lines: Sequence[bytes], portions: Sequence[int] = ()) -> Index:
     """An index in memory that got these lines, in portions of these sizes."""
-    index = index_file.in_memory([views.NODES, views.SENDERS], records.read_groups)
+    index = index_file.in_memory([views.NODES, views.SENDERS], records.read)
     index.reshape()
     rest = list(lines)
     for size in portions:

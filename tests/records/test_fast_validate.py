@@ -9,15 +9,13 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from pydantic import Field
 
 from gitmem import records
-from gitmem.records import models
-from gitmem.records.base import Record
-from gitmem.records.fast_validate import is_certainly_valid
+from gitmem.records import kinds
+from gitmem.records.lines import is_certainly_valid
 from gitmem.records.table import FIELDS, REQUIRED
 from tests.profiles import up_to
-from tools import compile_table, compile_types
+from tools import compile_kinds
 
 AT = "2026-11-21T20:00:00.123456Z"
 GOOD = {
@@ -94,7 +92,7 @@ def test_plainly_right_is_right(case: tuple[str, dict[str, Any]], writing: bool)
     kind, fields = case
 
     if is_certainly_valid(kind, fields, writing=writing):
-        assert models.first_error({"at": AT, "kind": kind, **fields}, writing=writing) is None
+        assert kinds.first_error({"at": AT, "kind": kind, **fields}, writing=writing) is None
 
 
 @settings(max_examples=up_to(400), deadline=None)
@@ -111,7 +109,7 @@ def test_the_bytes_are_those_of_the_model(case: tuple[str, dict[str, Any]]) -> N
     record = records.read(line)
     assert record is not None
 
-    dumped = models.model(kind).model_validate(record).model_dump(mode="json")
+    dumped = kinds.model(kind).model_validate(record).model_dump(mode="json")
     known = [name for name in dumped if name in FIELDS[kind] or name in ("at", "kind")]
     order = known + [name for name in dumped if name not in known]
     kept = {
@@ -159,14 +157,13 @@ def test_the_everyday_records_need_no_models() -> None:
     )
 
 
-def test_the_checked_in_table_is_fresh() -> None:
-    """After a change of a model: python tools/compile_table.py."""
-    assert compile_table.TABLE.read_text(encoding="utf-8") == compile_table.compile_table()
-
-
-def test_the_checked_in_types_are_fresh() -> None:
-    """After a change of a model: python tools/compile_types.py, behind compile_table.py."""
-    assert compile_types.TYPES.read_text(encoding="utf-8") == compile_types.compile_types()
+def test_the_derived_files_are_fresh() -> None:
+    """After a change of a model: python tools/compile_all.py."""
+    page = compile_kinds.PAGE.read_text(encoding="utf-8")
+    assert compile_kinds.TABLE.read_text(encoding="utf-8") == compile_kinds.compile_table()
+    assert compile_kinds.TYPES.read_text(encoding="utf-8") == compile_kinds.compile_types()
+    assert compile_kinds.OPTIONS.read_text(encoding="utf-8") == compile_kinds.compile_options()
+    assert page == compile_kinds.compile_page(page)
 
 
 @pytest.mark.parametrize(
@@ -175,8 +172,8 @@ def test_the_checked_in_types_are_fresh() -> None:
 )
 def test_the_compiler_raises_on_patterns_that_it_cannot_express(pattern: str) -> None:
     """A rule that the table has no form for stops the compiler instead of being dropped."""
-    with pytest.raises(compile_table.CannotExpressError):
-        compile_table.form({"type": "str", "pattern": pattern})
+    with pytest.raises(compile_kinds.CannotExpressError):
+        compile_kinds.form({"type": "str", "pattern": pattern})
 
 
 @pytest.mark.parametrize(
@@ -195,19 +192,5 @@ def test_the_compiler_raises_on_patterns_that_it_cannot_express(pattern: str) ->
 )
 def test_the_compiler_raises_on_schemas_that_it_cannot_express(schema: dict[str, Any]) -> None:
     """The same for types, options and validators."""
-    with pytest.raises(compile_table.CannotExpressError):
-        compile_table.form(schema)
-
-
-def test_a_new_kind_is_one_file() -> None:
-    """The compiler takes a model that it has never seen."""
-
-    class Lesson(Record):
-        KIND = "lesson"
-        STREAM = "memory"
-        kind: str = "lesson"
-        text: str = Field(min_length=1)
-
-    assert compile_table.required(Lesson) == ("text",)
-    assert compile_table.filled(Lesson) == {"schema_version": "A2A.V1"}
-    assert compile_table.form(compile_table.fields(Lesson)["text"]["schema"])[0] == "text"
+    with pytest.raises(compile_kinds.CannotExpressError):
+        compile_kinds.form(schema)

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from gitmem.errors import UsageError
-from gitmem.records import codec
+from gitmem.records import lines as record_lines
 from gitmem.records.secrets import (
     FORMAT_SHORTEST,
     MARKERS,
@@ -369,7 +369,7 @@ def test_the_refusal_names_the_secret_and_its_place_and_does_not_repeat_it() -> 
     }
 
     with pytest.raises(UsageError) as refused:
-        codec.line("signal", 1_795_291_200_000_000, fields)
+        record_lines.line("signal", 1_795_291_200_000_000, fields)
 
     assert "message seems to contain a GitHub token at character 5" in refused.value.message
     assert not any(

@@ -11,7 +11,7 @@ from gitmem.agents import lifecycle, presence, roster
 from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
 from gitmem.log.entry import CommitMessage
-from gitmem.records.kinds import CLEARABLE
+from gitmem.records import CLEARABLE
 from gitmem.signals import send
 
 from ..sandbox import SECOND, Clock, acting, bodies, new_repo, open_store
@@ -128,7 +128,7 @@ def test_a_line_can_take_away_no_more_than_that(repo: Path) -> None:
 
 def test_the_lists_of_what_can_be_taken_away_are_one() -> None:
     """The contract, the view and the operation have it, each in its own form."""
-    assert CLEARABLE == presence.CLEARABLE == tuple(lifecycle.CLEARABLE)
+    assert set(lifecycle._GONE) == set(CLEARABLE["session"])
 
 
 def test_a_note_can_upset_no_reader_of_the_history(repo: Path, git: object) -> None:

@@ -107,7 +107,7 @@ def test_the_whole_text_of_a_signal() -> None:
     )
 
     assert text == (
-        "[PROPOSE · claude:architect:shop · WU-7 · x\\u200by · just now · file a\\u000ab]\n| one\n|\n| two\n"
+        "[PROPOSE · claude:architect:shop · WU-7 · x\\u200by · file a\\u000ab · just now]\n| one\n|\n| two\n"
         + LINE
     )
 
@@ -245,7 +245,7 @@ def test_the_line_is_the_last_one_and_the_only_one_whatever_others_write(
 @given(EVIL)
 def test_a_headline_fits_a_line_of_the_log(text: str) -> None:
     """So that it never keeps a signal from being sent, nor makes it slower."""
-    from gitmem.records.fast_validate import fits
+    from gitmem.records import fits
 
     shown = sanitize.title(text)
 
@@ -266,7 +266,7 @@ def test_nothing_that_fills_a_head_can_end_it_or_crowd_out_who_speaks() -> None:
     assert "(claude:architect:shop)" in head
     assert "claude:architect:shop" in message_frame.head({**SIGNAL, "lane": "a] [sig-1"}, line=LINE)
     assert len(head) < 1_000
-    assert "file app/[id]/page.tsx]" in message_frame.head({**SIGNAL, "artifact_path": "app/[id]/page.tsx"})
+    assert "file app/[id]/page.tsx ·" in message_frame.head({**SIGNAL, "artifact_path": "app/[id]/page.tsx"})
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import gitmem
-from gitmem import commit_process, store_index
+from gitmem import commit_process, records, store_index
 from gitmem.api import Log
 from gitmem.errors import UsageError
 from gitmem.index import query
@@ -230,7 +230,7 @@ def test_a_waiting_file_that_is_restored_from_a_backup_is_read_again(
 
 def test_what_an_earlier_snapshot_has_read_is_not_taken_for_read_by_the_index(planck: Log) -> None:
     """Whether it affects names or not."""
-    snapshots = query.Snapshots(planck.store.repo, "test", store_index.SHAPE)
+    snapshots = query.Snapshots(planck.store.repo, "test", store_index.SHAPE, nameless=records.NAMELESS)
 
     def flags() -> tuple[bool, bool]:
         found = snapshots.take()
@@ -308,7 +308,7 @@ def test_a_commit_that_the_files_may_lack_lines_of_is_read_first(
     repo: Path, planck: Log, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     """A file that is gone or shorter (a copied clone), another commit, a note that is missing or torn."""
-    snapshots = query.Snapshots(planck.store.repo, "test", store_index.SHAPE)
+    snapshots = query.Snapshots(planck.store.repo, "test", store_index.SHAPE, nameless=records.NAMELESS)
     note = Path(planck.store.repo.state, wal_files.COMMITTED)
     recipients(planck, "Curie")
     found: list[object] = []

@@ -176,7 +176,7 @@ def test_the_units_of_the_log_are_the_same_in_any_order_of_lines(store: Store) -
     lines = [body.encode() for body in bodies_of(store)]
     found = []
     for order in (lines, lines[::-1]):
-        index = index_file.in_memory(views.VIEWS, records.read_groups)
+        index = index_file.in_memory(views.VIEWS, records.read)
         index.reshape()
         for number, line in enumerate(order):
             insert.lines(index, number + 1, [line])

@@ -119,7 +119,7 @@ def _folds(world: World) -> list[str]:
         store.db()
         answers = _answers(world, store, own_checks.strangers(world, clone))
         if not tables:
-            fresh = index_file.in_memory(views.VIEWS, records.read_groups)
+            fresh = index_file.in_memory(views.VIEWS, records.read)
             catch_up.catch_up(fresh, store.log)
             tables = dump(fresh)
             fresh.close()

@@ -33,7 +33,7 @@ def differs_anew(world: World, clone: Clone, store: Store) -> list[str]:
     """Return what the index of a clone says otherwise than one that is built anew with the same key."""
     if store.keys.now().damage:
         return [f"the key of {clone.name} is damaged: {store.keys.now().damage}"]
-    fresh = index_file.in_memory(store.views, records.read_groups)
+    fresh = index_file.in_memory(store.views, records.read)
     catch_up.catch_up(fresh, store.log)
     wrong = [
         f"the table {table} of {clone.name} differs from one that is built anew"

@@ -81,7 +81,7 @@ class WatchedStore(Store):
         )  # fmt: skip
         if process.is_confined:
             self.log.make_state = lambda: False  # type: ignore[method-assign]
-            self._index = index_file.open_copy(clone.repo, "sim", views.VIEWS, records.read_groups)
+            self._index = index_file.open_copy(clone.repo, "sim", views.VIEWS, records.read)
         self.log._network = network
         self.log.committer = (clone.name, f"{clone.name}@example.org")
 

@@ -183,7 +183,7 @@ def test_every_clone_reads_the_same_of_a_flood(seed: int) -> None:
     lines = [task.line, *(each.line for each in [*task.events.values(), *hostile])]
     for _ in range(2):
         draw.shuffle(lines)
-        index = index_file.in_memory([views.TASKS, views.SENDERS], records.read_groups)
+        index = index_file.in_memory([views.TASKS, views.SENDERS], records.read)
         index.reshape()
         cut = draw.randrange(len(lines))
         insert.lines(index, 1, lines[:cut])

@@ -135,7 +135,7 @@ def test_r22_the_numbers_do_not_depend_on_the_order_of_arrival() -> None:
     lines += [each.line for each in again.events.values()]
     found = set()
     for order in itertools.islice(itertools.permutations(lines), 0, None, 91):
-        index = index_file.in_memory([views.TASKS, views.SENDERS], records.read_groups)
+        index = index_file.in_memory([views.TASKS, views.SENDERS], records.read)
         index.reshape()
         for line in order:
             insert.lines(index, 1, [line])

@@ -20,7 +20,7 @@ TABLES = ("task", "task_line", "task_event", "task_link")
 
 
 def new_index() -> Index:
-    index = index_file.in_memory([views.TASKS, views.SENDERS], records.read_groups)
+    index = index_file.in_memory([views.TASKS, views.SENDERS], records.read)
     index.reshape()
     return index
 

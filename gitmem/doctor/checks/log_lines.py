@@ -21,8 +21,8 @@ from ...log.union import canonical
 from ...memory import bulk_values, load, relations
 from ...memory.node_fold import content_digest_text
 from ...order.cycles import find_cycles
-from ...records.bulk import read_groups, read_or_none
-from ...records.codec import explain_unreadable as record_problem
+from ...records.lines import explain_unreadable as record_problem
+from ...records.lines import read
 from ...text.shell_quote import command
 from ..findings import Check, Examination, Finding, note, problem
 from . import log_commits, record_ids
@@ -30,6 +30,8 @@ from .record_ids import LogLine
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from ...records.record_types import PatchRecord
 
 T = TypeVar("T")
@@ -169,30 +171,31 @@ class LogLines(Check):
 
     def _check_waiting(self) -> Iterator[Finding]:
         waiting, self._waiting, self._size = self._waiting, [], 0
-        groups = read_groups([each.line for each in waiting])
-        known: set[LogLine] = set()
-        for kind, numbers, records, _ in groups:
-            read = [
-                (waiting[number], record)
-                for number, record in zip(numbers, records, strict=True)
-                if _has_head(waiting[number].line)
-            ]
-            known.update([each for each, _ in read])
-            for each in [each for each, record in read if record["at"] > self._limit]:
+        records = [read(each.line) for each in waiting]
+        by_kind: dict[str, list[tuple[LogLine, Any]]] = {}
+        unread = []
+        for each, record in zip(waiting, records, strict=True):
+            if record is None or not _has_head(each.line):
+                unread.append(each)
+                continue
+            by_kind.setdefault(record["kind"], []).append((each, record))
+            if record["at"] > self._limit:
                 self._ahead += 1
                 if self._last_ahead is None or each.line > self._last_ahead.line:
                     self._last_ahead = each
-            if kind in ("signal", "receipt"):
-                self._ids.add(kind, [each for each in read if each[0].file is not None])
-            elif kind == "patch":
-                for each, record in read:
-                    yield from self._nodes.check_patch(each, record)
-        if len(known) < len(waiting):
-            for each in waiting:
-                if each not in known:
-                    yield from self._check_unread(each)
-        filled = [(each.file, each.line) for each in waiting if each.file is not None]
-        self._filling(partial(self._fill.add, filled, groups if len(filled) == len(waiting) else None))
+        for kind in ("signal", "receipt"):
+            self._ids.add(kind, [found for found in by_kind.get(kind, ()) if found[0].file is not None])
+        for each, patch in by_kind.get("patch", ()):
+            yield from self._nodes.check_patch(each, patch)
+        for each in unread:
+            yield from self._check_unread(each)
+        filled = [
+            (each.file, each.line, record)
+            for each, record in zip(waiting, records, strict=True)
+            if each.file is not None
+        ]
+        lines = [(file, line) for file, line, _ in filled]
+        self._filling(partial(self._fill.add, lines, [record for *_, record in filled]))
 
     def _check_unread(self, each: LogLine) -> Iterator[Finding]:
         """Report why a line is not a record of this version."""
@@ -284,11 +287,11 @@ def _unreadable(each: LogLine) -> Finding:
 
 
 def _is_record(line: bytes) -> bool:
-    return read_or_none(line) is not None and _has_head(line)
+    return read(line) is not None and _has_head(line)
 
 
 def _has_head(line: bytes) -> bool:
-    """Return whether the time of a record ends as `form.problem` requires; `read_or_none` checks the rest."""
+    """Return whether the time of a record ends as `form.problem` requires; `read` checks the rest."""
     return line[form.HEAD_BYTES - 2 : form.HEAD_BYTES] == b'",'
 
 

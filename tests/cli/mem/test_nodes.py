@@ -11,7 +11,8 @@ from collections.abc import Callable
 import pytest
 
 from cli.app import build
-from gitmem.memory import edit, new_nodes
+from gitmem.memory import new_nodes
+from gitmem.records import CLEARABLE
 
 from ..conftest import Run
 
@@ -56,7 +57,7 @@ def test_the_help_names_what_can_be_given(run: Run) -> None:
 
     for name in ("content", *new_nodes.OPTIONS):
         assert re.search(rf"\b{name}\b", option("create", "--jsonl")), name
-    for name in edit.CLEARABLE:
+    for name in CLEARABLE["patch"]:
         assert re.search(rf"\b{name.removesuffix('_id')}\b", option("update", "--clear")), name
     assert "bug" in option("create", "--type")
     assert "bug" not in option("update", "--type")

@@ -1,8 +1,11 @@
 """The one-line form: a record to bytes, and bytes to a record.
 
 `{"at":"2026-11-21T20:00:00.123456Z","kind":"signal",…}`: fields in the order of the model, without empty ones,
-then unknown fields unchanged. Everyday records are validated by the compiled table. If that can't accept a record, the
-pydantic models decide; only they reject records.
+then unknown fields unchanged.
+
+Records are validated by the table that is generated from the models. It says "certainly valid" or "ask the models", never
+"invalid": importing pydantic takes seven times as long as starting an empty Python. So it may accept less than the models
+do, but nothing that they reject, and only they reject records.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ import time
 
 from ..errors import RecordError, SecretError
 from ..strict_json import read as read_json
-from .fast_validate import is_certainly_valid, is_json_safe
+from .ids import unit_key
 from .secrets import find_in, may_hold_secret
 from .table import FIELDS, FILLED, FIRST_OF, MODELS, REQUIRED
 
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
 LINE_MAX_BYTES = 256 * 1024
 VERSION = "A2A.V1"
 _DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-_EVEN_EMPTY = ("seen",)  # an empty list differs from a missing field
+DEPTH = 32  # of lists and objects in unknown fields
 _OWN = ("at", "kind", "created_at", "read_at", "mac")  # callers must not pass these
 
 
@@ -66,7 +69,7 @@ def line(
         _check_by_models(kind, stamp, record)
     parts = [f'{{"at":"{stamp}","kind":"{kind}"']
     for name, value in record.items():
-        parts.append(f",{_quote(name)}:{as_json(value)}")
+        parts.append(f",{_quote(name)}:{_quote(value) if type(value) is str else as_json(value)}")
     parts.append("}")
     if not allow_secret and (not accepted_by_table or may_hold_secret(record.values())):
         _refuse_secrets(kind, record)
@@ -84,17 +87,21 @@ def read(line: bytes) -> AnyRecord | None:
     """Return the record in a line of the log, or None if this version can't read it.
 
     Defaults are filled in, and a deprecated field replaces its missing successor. Reading is more lenient than writing,
-    as the contract specifies. The log has validated the outer form; it is not validated again.
+    as the contract specifies. The log has validated the outer form; it is not validated again. No line raises an error: a
+    bad one must not affect others.
     """
-    record = _parsed(line)
-    if record is None:
-        return None
-    kind = record["kind"]
-    if record.get("schema_version", VERSION) != VERSION or kind not in MODELS:
-        return None
-    _fill(kind, record)
-    if is_certainly_valid(kind, record, writing=False) or not _model_error(record):
-        return record  # type: ignore[return-value]  # what was just checked
+    try:
+        record = _parsed(line)
+        if record is None:
+            return None
+        kind = record["kind"]
+        if record.get("schema_version", VERSION) != VERSION or kind not in MODELS:
+            return None
+        _fill(kind, record)
+        if is_certainly_valid(kind, record, writing=False) or not _model_error(record):
+            return record  # type: ignore[return-value]  # what was just checked
+    except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError):
+        pass
     return None
 
 
@@ -126,7 +133,7 @@ def _prepared(kind: str, fields: Mapping[str, object]) -> dict[str, object]:  # 
         if (
             value
             or not (value is None or isinstance(value, (str, bool, list, tuple, dict)))
-            or (value is not None and name in _EVEN_EMPTY)
+            or (value is not None and specs[name][0] == "list" and specs[name][1])
         ):
             record[name] = value
         elif name in required:
@@ -158,7 +165,7 @@ def _with_old_name(kind: str, fields: Mapping[str, object], old: str, new: str) 
 
 def _check_by_models(kind: str, stamp: str, record: Mapping[str, object]) -> None:
     """Raise `RecordError` if the models reject the record, or JSON can't represent it."""
-    from .models import first_error
+    from .kinds import first_error
 
     for name, value in record.items():
         if not (is_json_safe(name) and is_json_safe(value)):
@@ -170,7 +177,7 @@ def _check_by_models(kind: str, stamp: str, record: Mapping[str, object]) -> Non
 
 def _model_error(record: Mapping[str, object]) -> str | None:
     """Return the error that the models find in a record that was read, or None if it is valid."""
-    from .models import first_error
+    from .kinds import first_error
 
     for name, value in record.items():
         if not (is_json_safe(name) and is_json_safe(value)):
@@ -265,3 +272,133 @@ def _fill(kind: str, record: dict[str, Any]) -> None:
     for name, value in FILLED[kind].items():
         if name not in record:
             record[name] = list(value) if isinstance(value, tuple) else value
+
+
+# When reading and when writing: kind → field → its last text that was accepted. Most records repeat texts of the one before.
+_last_accepted: tuple[dict[str, dict[str, str]], dict[str, dict[str, str]]] = ({}, {})
+
+
+def is_certainly_valid(kind: str, fields: Mapping[str, object], *, writing: bool) -> bool:  # noqa: C901  (one pass over the fields)
+    """Return whether these fields of a known kind are certainly valid; if False, the models must decide.
+
+    Fields that the contract does not define are kept. When writing, the models decide about them.
+    """
+    specs = FIELDS[kind]
+    for name in REQUIRED[kind]:
+        if name not in fields:
+            return False
+    last = _last_accepted[writing].setdefault(kind, {})
+    for name, value in fields.items():
+        if type(value) is str and last.get(name) == value:
+            continue
+        spec = specs.get(name)
+        if spec is None:
+            if writing or not is_json_safe(value):
+                return False
+        elif value is None:
+            if not spec[1]:
+                return False
+        elif not is_valid_value(spec, value, writing):
+            return False
+        elif type(value) is str:
+            last[name] = value
+    return True
+
+
+def fits(kind: str, name: str, value: object) -> bool:
+    """Return whether a value is certainly valid for a field of a known kind."""
+    return is_valid_value(FIELDS[kind][name], value, writing=True)
+
+
+def is_json_safe(value: object, depth: int = 1) -> bool:
+    """Return whether JSON in UTF-8 can represent the value, so that every reader gets the same value."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return False
+        return True
+    if isinstance(value, float):
+        return value - value == 0  # False for infinities and NaN
+    if isinstance(value, int):
+        return value.bit_length() <= 1024
+    if depth > DEPTH:
+        return False
+    if isinstance(value, (list, tuple)):
+        return all(is_json_safe(item, depth + 1) for item in value)
+    if isinstance(value, dict):
+        return all(
+            type(key) is str and is_json_safe(key) and is_json_safe(value[key], depth + 1) for key in value
+        )
+    return value is None
+
+
+def is_valid_value(spec: tuple[Any, ...], value: object, writing: bool) -> bool:  # noqa: C901  (one branch for each form of a field)
+    """Validate one value by (form, may be null, …), as `tools/compile_kinds.py` writes it."""
+    form = spec[0]
+    if form == "list":
+        if type(value) is not list and type(value) is not tuple:
+            return False
+        item_spec = spec[2]
+        for item in value:  # noqa: SIM110  (a generator costs more than the check)
+            if not is_valid_value(item_spec, item, writing):
+                return False
+        return True
+    if form == "flag":
+        return type(value) is bool
+    if form == "object":
+        return type(value) is dict and is_json_safe(value)
+    if type(value) is not str:
+        return False
+    if form == "choice":
+        return value in spec[2]
+    _, _, least, most, shape, text_rule = spec
+    if not least <= len(value) <= most:
+        return False
+    if form == "line":
+        if not value.isprintable():
+            return False
+        for refused in shape:
+            if refused in value:
+                return False
+    elif form == "word":
+        start, length, characters = shape
+        if not value.startswith(start) or value[length:].lstrip(characters):
+            return False
+    elif form == "form":
+        if not matches(shape, value):
+            return False
+    elif not is_json_safe(value):
+        return False
+    return not text_rule or _fits_text_rule(text_rule, value, writing)
+
+
+def matches(shape: tuple[str, tuple[tuple[str, int, int], ...]], value: str) -> bool:
+    """Return whether a text is the start and then these runs of characters, each matched greedily."""
+    start, runs = shape
+    if start:
+        if not value.startswith(start):
+            return False
+        value = value[len(start) :]
+    for characters, least, most in runs:
+        rest = value.lstrip(characters)
+        run = len(value) - len(rest)
+        if run < least:
+            return False
+        value = rest if run <= most else value[most:]
+    return not value
+
+
+def _fits_text_rule(
+    text_rule: tuple[int, str, bool, tuple[str, ...], str], value: str, writing: bool
+) -> bool:
+    max_bytes, not_prefix, trimmed, written, not_written = text_rule
+    if max_bytes and len(value) * 4 > max_bytes and len(value.encode()) > max_bytes:
+        return False
+    if not_prefix and value.startswith(not_prefix):
+        return False
+    if trimmed and value != value.strip():
+        return False
+    if writing and not_written and unit_key(value) == not_written:
+        return False
+    return not written or not writing or value in written

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gitmem import records
 from gitmem.errors import UsageError
 from gitmem.log import lines
-from gitmem.records import codec
+from gitmem.records import lines as record_lines
 from tests.profiles import up_to
 
 AT = 1_795_291_200_123_456
@@ -120,7 +120,7 @@ def test_the_time_is_the_logs_own() -> None:
     for at in (-1, 253_402_300_800_000_000):
         with pytest.raises(records.RecordError, match="1970"):
             records.line("name", at, NAME)
-    assert codec.LINE_MAX_BYTES == lines.LINE_MAX_BYTES
+    assert record_lines.LINE_MAX_BYTES == lines.LINE_MAX_BYTES
 
 
 @pytest.mark.parametrize(
@@ -273,7 +273,7 @@ def test_a_usual_write_imports_neither_json_nor_pydantic() -> None:
 @given(
     message=st.text(min_size=1),
     extra=st.dictionaries(
-        st.text(min_size=1).filter(lambda name: name not in codec._OWN),
+        st.text(min_size=1).filter(lambda name: name not in record_lines._OWN),
         st.recursive(
             st.none()
             | st.booleans()
