@@ -201,6 +201,8 @@ def shown(found: NodeDetail) -> list[str]:
     lines += task_records.lines(found.contradicts, program())
     lines += [_relation(node.id, each) for each in found.relations]
     lines += [_change(node, each) for each in found.history]
+    if found.left_out:
+        lines.append(f"{found.left_out:,} patches of those who wrote most do not count: there are too many")
     last = f", last {format_ago(node.last_accessed_at)}" if node.last_accessed_at else ""
     return [
         *lines,

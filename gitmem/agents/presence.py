@@ -10,6 +10,7 @@ import os
 
 from ..errors import UsageError
 from ..log.local_log import read_word
+from ..order.shares import LINES_MAX, fair_share
 from ..records import CLEARABLE
 from ..records.ids import role_id
 from ..text.name_matching import fold
@@ -48,12 +49,13 @@ _HELD = "WHERE s.ended IS NULL AND t.until > ?"
 _LATEST = " ORDER BY t.until DESC, s.session_id"
 _OWN_FIRST = " ORDER BY s.session_id NOT IN (SELECT name FROM own), t.until DESC, s.session_id"
 _OPEN_FIRST = _OWN_FIRST.replace("BY", "BY s.ended IS NOT NULL,")
-# The records of a session in their order; `{but}` excludes some.
-EVENTS = (
+# `{but}` excludes some records.
+_EVENTS = (
     "SELECT e.line, e.at, e.event, e.clear, "
     + ", ".join(f"e.{name}" for name in FIELDS)
     + " FROM session_event e JOIN line l ON l.id = e.line WHERE e.session_id = ?{but} ORDER BY e.at, l.body"
 )
+_CLONE_ID = 4 + FIELDS.index("clone_id")
 
 
 class Presence:
@@ -292,6 +294,17 @@ def made_of(store: Store, row: Sequence[object]) -> Presence:
     return found
 
 
+def events_of(db: sqlite3.Connection, session_id: str, but: str = "") -> Sequence[Sequence[Any]]:
+    """Return the records of a session that are read, by `(at, bytes)`: of too many a fair share of each clone.
+
+    Args:
+        but: Further conditions on a row `e` of `session_event`, with AND before them.
+    """
+    rows = db.execute(_EVENTS.format(but=but), (session_id,)).fetchall()
+    chosen = fair_share(range(len(rows)), LINES_MAX, lambda number: (rows[number][_CLONE_ID], None))
+    return [rows[number] for number in sorted(chosen)] if len(chosen) < len(rows) else rows
+
+
 def fold_events(
     events: Sequence[Sequence[Any]],
 ) -> tuple[int, int | None, dict[str, str], list[tuple[int, int, str]]]:
@@ -435,14 +448,12 @@ def fold_unforged(
 
     If all its records are forged, they count.
     """
-    events = db.execute(EVENTS.format(but=_NOT_FORGED), (session_id,)).fetchall()
-    return fold_events(events or db.execute(EVENTS.format(but=""), (session_id,)).fetchall())
+    return fold_events(events_of(db, session_id, _NOT_FORGED) or events_of(db, session_id))
 
 
 def fields_at(db: sqlite3.Connection, session_id: str, at: int) -> dict[str, str]:
     """Return the fields of one of this clone's sessions as its genuine records had them at a time, in microseconds."""
-    events = db.execute(EVENTS.format(but=_NOT_FORGED), (session_id,)).fetchall()
-    earlier = [event for event in events if event[1] <= at]
+    earlier = [event for event in events_of(db, session_id, _NOT_FORGED) if event[1] <= at]
     return fold_events(earlier)[2] if earlier else {}
 
 

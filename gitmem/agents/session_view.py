@@ -13,7 +13,7 @@ from ..index.index_file import View
 from ..log.lines import parse_at
 from ..records.lines import as_json
 from ..text.name_matching import fold, strip_numbers
-from .presence import EVENTS, FIELDS, HOLD_MICROS, fold_events
+from .presence import FIELDS, HOLD_MICROS, events_of, fold_events
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def _event_values(line: int, at: int, record: SessionRecord) -> Sequence[object]
 
 
 def _fold_session(db: sqlite3.Connection, session_id: str, since: dict[str, int]) -> None:
-    events = db.execute(EVENTS.format(but=""), (session_id,)).fetchall()
+    events = events_of(db, session_id)
     if not events:
         return  # signals came before their session, or were written under a client's raw id
     started, ended, fields, claims = fold_events(events)

@@ -31,6 +31,7 @@ class FoldedClaim:
         since: When it began, or began again: a renewal after the end is a new claim.
         released: The record that released it, or None.
         after: The ids of the claims that its writer had seen when it began.
+        left_out: The number of lines that are not read, because there are too many.
     """
 
     def __init__(self, record: ClaimRecord, line: bytes) -> None:
@@ -41,6 +42,7 @@ class FoldedClaim:
         self.until = end_of(record)
         self.released: ClaimRecord | None = None
         self.after = frozenset(record.get("after") or ())
+        self.left_out = 0
 
     def has_seen(self, other: FoldedClaim) -> bool:
         """Return whether its writer knew of another claim when it began."""

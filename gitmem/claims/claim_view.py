@@ -22,7 +22,8 @@ DDL = (
     "CREATE TABLE path_claim_event (claim_id TEXT, line INTEGER, PRIMARY KEY (claim_id, line)) WITHOUT ROWID",
     "CREATE INDEX path_claim_event_line ON path_claim_event (line)",
 )
-_LINES = "SELECT l.id, l.body FROM path_claim_event e JOIN line l ON l.id = e.line WHERE e.claim_id = ? ORDER BY l.body LIMIT ?"
+_LINES = "SELECT e.line FROM path_claim_event e WHERE e.claim_id = ?"
+_NOT_FORGED = " AND e.line NOT IN (SELECT line FROM forged)"
 
 
 def add(db: sqlite3.Connection, rows: Rows) -> None:
@@ -51,25 +52,32 @@ def add(db: sqlite3.Connection, rows: Rows) -> None:
         db.execute("INSERT OR REPLACE INTO path_claim VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
 
 
-def folded(db: sqlite3.Connection, claim_id: str) -> FoldedClaim | None:
-    """Return a claim, folded from its lines; None if none of them begins it."""
-    return _fold(db, claim_id)[0]
+def folded(
+    db: sqlite3.Connection, claim_id: str, ahead: int | None = None, *, forged: bool = True
+) -> FoldedClaim | None:
+    """Return a claim, folded from its lines; None if none of them begins it.
+
+    Args:
+        ahead: The time after which lines do not count yet.
+        forged: Whether lines count that claim to be from this clone and are not.
+    """
+    return _fold(db, claim_id, ahead, "" if forged else _NOT_FORGED)[0]
 
 
-def _fold(db: sqlite3.Connection, claim_id: str) -> tuple[FoldedClaim | None, dict[bytes, int]]:
+def _fold(
+    db: sqlite3.Connection, claim_id: str, ahead: int | None = None, but: str = ""
+) -> tuple[FoldedClaim | None, dict[bytes, int]]:
     """Return a claim, and the number of each of its lines."""
     from .. import records
+    from ..index import entity_lines
     from . import claim_fold
 
-    numbers: dict[bytes, int] = {}
-    lines = []
-    for number, body in db.execute(_LINES, (claim_id, claim_fold.READ_MAX)).fetchall():
-        line = body.encode()
-        record = records.read_kind("claim", line)
-        if record is not None:
-            numbers[line] = number
-            lines.append((record, line))
-    return claim_fold.fold(lines), numbers
+    lines, left_out = entity_lines.read(db, _LINES + but, claim_id, claim_fold.READ_MAX)
+    read = [(records.read_kind("claim", line), line) for _, line in lines]
+    found = claim_fold.fold(((record, line) for record, line in read if record is not None), ahead)
+    if found is not None:
+        found.left_out = left_out
+    return found, {line: number for number, line in lines}
 
 
 VIEW = View(("claim",), DDL, add)

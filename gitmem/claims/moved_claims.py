@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..log.lines import format_at
 from ..records import ids
-from . import claim_fold, standing_claims
+from . import claim_fold, claim_view, standing_claims
 from .claim_answers import text_of
 from .standing_claims import BEHIND, PERHAPS_RENEWED, StandingClaim
 
@@ -52,7 +52,7 @@ def move(
     found = MovedClaims()
     known = standing_claims.standing(store, forged=False)
     for claim_id in claim_ids:
-        claim = standing_claims.load(store.db(), claim_id, forged=False)
+        claim = claim_view.folded(store.db(), claim_id, forged=False)
         if claim is None:
             found.kept.append((claim_id, "is not in this log"))
         elif why := why_not(

@@ -7,7 +7,7 @@ from ..agents import audits, heartbeats
 from ..commit_message import cut, sanitize
 from ..digests import sha256
 from ..log.lines import format_at
-from . import claim_fold, standing_claims
+from . import claim_fold, claim_view, standing_claims
 from .claim_answers import paths_text
 
 TYPE_CHECKING = False
@@ -37,7 +37,7 @@ def news(store: Store) -> Iterator[tuple[str, str, str]]:
     db, now = store.index.db, store.now()
     here = heartbeats.known_sessions(store).keys()
     for (claim_id,) in db.execute(_RELEASED, (now, LOOKED_MAX)).fetchall():
-        claim = standing_claims.load(db, claim_id, forged=False)
+        claim = claim_view.folded(db, claim_id, forged=False)
         record = claim.released if claim is not None else None
         if claim is None or record is None or record["sender_identity"] == claim.owner[0]:
             continue
@@ -53,7 +53,7 @@ def news(store: Store) -> Iterator[tuple[str, str, str]]:
     for (body,) in db.execute(_AUDITS, (since, until, audits.CLAIM, LOOKED_MAX)).fetchall():
         audit = records.read_kind("audit", body.encode())
         for claim_id in audits.claim_ids(audit)[:OF_AUDIT_MAX] if audit is not None else ():
-            claim = standing_claims.load(db, claim_id, forged=False)
+            claim = claim_view.folded(db, claim_id, forged=False)
             if claim is None or audit is None or audit["sender_identity"] == claim.owner[0]:
                 continue
             if (session := claim.owner[1] or "") in here:

@@ -12,12 +12,12 @@ from __future__ import annotations
 import json
 import os
 
-from .. import atomic_write, records
+from .. import atomic_write
 from ..agents import heartbeats
 from ..log.lines import format_at
 from ..sync import noop_check
 from ..tasks import load as load_task
-from . import claim_fold, path_patterns
+from . import claim_fold, claim_view, path_patterns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,10 +60,8 @@ _STANDING = (
     f" WHERE e.claim_id = turns.claim_id) FROM turns LEFT JOIN met ON met.name = writer"
     f" ORDER BY NOT ours, (turn - 1) / {TURN}, met.id, NOT seen, line LIMIT :most"
 )
-_LINES = "SELECT l.body FROM path_claim_event e JOIN line l ON l.id = e.line WHERE e.claim_id = ?{but} ORDER BY l.body LIMIT ?"
 _TAKERS = "SELECT takers FROM task WHERE task_id = ? AND takers IS NOT NULL"
 _ANY_FORGED = "SELECT 1 FROM forged LIMIT 1"
-_NOT_FORGED = " AND e.line NOT IN (SELECT line FROM forged)"
 
 
 class StandingClaim:
@@ -170,7 +168,7 @@ def standing(
         if not ours and size * PORTION > left:
             continue
         left -= size
-        claim = load(db, claim_id, ahead, forged=forged or not has_forged)
+        claim = claim_view.folded(db, claim_id, ahead, forged=forged or not has_forged)
         if claim is None or claim.released is not None:
             continue
         is_here = _is_here(store, claim)
@@ -233,24 +231,6 @@ def _add_takers(
             takers = task.takers() if task is not None else takers
         for each in claims:
             each.takers = takers
-
-
-def load(
-    db: sqlite3.Connection, claim_id: str, ahead: int | None = None, *, forged: bool = True
-) -> FoldedClaim | None:
-    """Return one claim, folded from its lines; None if nothing begins it.
-
-    Args:
-        ahead: The time after which lines do not count yet.
-    """
-    rows = db.execute(_LINES.format(but="" if forged else _NOT_FORGED), (claim_id, claim_fold.READ_MAX))
-    lines = []
-    for (body,) in rows.fetchall():
-        line = body.encode()
-        record = records.read_kind("claim", line)
-        if record is not None:
-            lines.append((record, line))
-    return claim_fold.fold(lines, ahead)
 
 
 def compare(found: Sequence[StandingClaim], steps: int = COMPARE_STEPS_MAX) -> None:

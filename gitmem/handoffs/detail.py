@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..claims import moved_claims, standing_claims
+from ..claims import claim_view, moved_claims
 from ..tasks import HANDOFF, find_task, give_up, load, task_list
 from . import content
 
@@ -76,7 +76,7 @@ def _keep_moved(store: Store, handoff: FoldedTask, found: content.HandoffContent
     reason = moved_claims.reason_of(handoff.record["task_id"])
     kept = []
     for each in found.claims:
-        claim = standing_claims.load(store.db(), each.claim_id)
+        claim = claim_view.folded(store.db(), each.claim_id)
         if claim is not None and claim.released is not None and claim.released.get("reason") == reason:
             kept.append(each)
         else:

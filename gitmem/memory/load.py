@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from .. import records
+from ..index import entity_lines
 from ..order.causal import CausalOrder
+from ..order.shares import LINES_MAX
 from . import authors, node_fold
 from .versioned_node import PatchChange, VersionedNode
 
@@ -125,6 +127,8 @@ def changes(db: sqlite3.Connection, ids: Sequence[str], parsed: Parsed) -> dict[
     """
     marks = ", ".join("?" * len(ids))
     pairs = db.execute(f"SELECT id, line FROM patch_of WHERE id IN ({marks})", list(ids)).fetchall()
+    if len(pairs) > LINES_MAX:
+        pairs = _without_floods(db, pairs)
     for line, body in _lines(db, sorted({line for _, line in pairs} - parsed.keys())):
         record = records.read_kind("patch", body)
         parsed[line] = PatchChange(record, body) if record is not None else None
@@ -134,6 +138,23 @@ def changes(db: sqlite3.Connection, ids: Sequence[str], parsed: Parsed) -> dict[
         if change is not None:
             found.setdefault(id, []).append(change)
     return found
+
+
+def _without_floods(db: sqlite3.Connection, pairs: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Return pairs of a node and a line of a patch: of a node with too many patches a fair share of each sender."""
+    lines: dict[str, list[int]] = {}
+    for id, line in pairs:
+        lines.setdefault(id, []).append(line)
+    for id, of in lines.items():
+        if len(of) > LINES_MAX:
+            lines[id], _ = entity_lines.numbers(db, "SELECT line FROM patch_of WHERE id = ?", id, LINES_MAX)
+    return [(id, line) for id, of in lines.items() for line in of]
+
+
+def left_out(db: sqlite3.Connection, id: str) -> int:
+    """Return how many patches of a node are not read, because there are too many."""
+    (count,) = db.execute("SELECT count(*) FROM patch_of WHERE id = ?", (id,)).fetchone()
+    return max(0, int(count) - LINES_MAX)
 
 
 def node_of_line(line: bytes) -> VersionedNode:

@@ -58,6 +58,7 @@ class NodeDetail(Outcome):
         relations: In both directions: from_id, to_id, type, and the first line of the other node (None if unknown); at
             most `relations.RELATIONS_MAX`.
         history: Its patches, oldest first.
+        left_out: The number of patches that do not count, because there are too many.
         contradicts: How it differs from the records of the tasks that its metadata names.
         ambiguous: Whether lines of its id have different content; the lowest line counts.
         commit: The commit of its line; None until it is committed.
@@ -70,6 +71,7 @@ class NodeDetail(Outcome):
         self.superseded_by: str | None = None
         self.relations: list[Relative] = []
         self.history: list[NodeChange] = []
+        self.left_out = 0
         self.contradicts: list[TaskDifference] = []
         self.ambiguous = False
         self.commit = commit
@@ -109,6 +111,7 @@ def show(
         NodeChange(record, sender_name(store, record) or record["sender_identity"])
         for record in _patches(db, node.id)
     ]
+    found.left_out = load.left_out(db, node.id)
     found.contradicts = TaskRecords(shared).of_node(node.wu_id, node.lane, node.metadata)
     found.ambiguous = _is_ambiguous(db, node.id)
     found.next = _next(found)

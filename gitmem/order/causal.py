@@ -9,35 +9,40 @@ ordered by `(at, bytes)`: lines begin with the time.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Generic, Protocol, TypeVar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+    from typing import Generic, Protocol, TypeVar
 
+    class Fact(Protocol):
+        """What is ordered."""
+
+        @property
+        def id(self) -> str:
+            """Its id."""
+            ...
+
+        @property
+        def line(self) -> bytes:
+            """The line that it was read from."""
+            ...
+
+        @property
+        def named(self) -> Collection[str]:
+            """The ids that its writer had seen."""
+            ...
+
+    F = TypeVar("F", bound=Fact)
     K = TypeVar("K", bound=Hashable)
+else:
+    F = None
 
+    class Generic:
+        """Stands for `typing.Generic`: everyday commands do not import `typing`."""
 
-class Fact(Protocol):
-    """What is ordered."""
-
-    @property
-    def id(self) -> str:
-        """Its id."""
-        ...
-
-    @property
-    def line(self) -> bytes:
-        """The line that it was read from."""
-        ...
-
-    @property
-    def named(self) -> Collection[str]:
-        """The ids that its writer had seen."""
-        ...
-
-
-F = TypeVar("F", bound=Fact)
+        def __class_getitem__(cls, item: object) -> type:
+            return cls
 
 
 def by_line(facts: Iterable[F]) -> list[F]:

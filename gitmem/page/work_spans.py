@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import records
-from ..claims import path_patterns, standing_claims
+from ..claims import claim_view, path_patterns, standing_claims
 from ..tasks import HANDOFF, HANDOFFS_MAX, TERMINAL, load, task_list
 from .texts import millis, millis_of, put, short
 
@@ -204,7 +204,7 @@ class ClaimSpans:
         left = CLAIM_BYTES_MAX
         for id, _, session_ended, task_ended, size in rows:
             left -= size
-            claim = standing_claims.load(db, id) if left >= 0 else None
+            claim = claim_view.folded(db, id) if left >= 0 else None
             if claim is not None:
                 self.spans.append(self._span(id, claim, session_ended, task_ended))
         self.omitted = total - len(self.spans)

@@ -58,10 +58,12 @@ class FoldedThread:
     Attributes:
         parties: The addresses of the root's sender, first, and of its other recipients; empty if nobody was asked.
         proposals: The root, and each PROPOSE and COUNTER of a party, by id.
+        left_out: The number of its signals that were not read, because there are too many.
     """
 
-    def __init__(self, signals: Mapping[str, ThreadSignal]) -> None:
+    def __init__(self, signals: Mapping[str, ThreadSignal], left_out: int = 0) -> None:
         self.signals = signals
+        self.left_out = left_out
         self.order = CausalOrder(signals.values())
         self.root = root(signals) if signals else None
         self.parties: dict[str, None] = {}

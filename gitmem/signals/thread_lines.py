@@ -5,6 +5,7 @@ from __future__ import annotations
 from .. import records
 from ..agents import mailbox
 from ..agents.mailbox import answers_a_line, digests_of
+from ..order.shares import LINES_MAX, fair_share
 from . import asks
 from .agreement import FoldedThread
 from .causality import ThreadSignal
@@ -29,6 +30,9 @@ class ThreadLines:
         most: Maximum bytes of lines to read in all; a line counts at least `LINE_LEAST`. None for no limit. The limit
             is bytes and not time, because the same log must give the same answers.
         forged: Whether to include forged lines: in the name of a session of this clone, but not written here.
+
+    Attributes:
+        left_out: The number of signals of a thread that were not read, because there are too many.
     """
 
     def __init__(self, db: sqlite3.Connection, most: int | None = None, *, forged: bool = True) -> None:
@@ -37,11 +41,11 @@ class ThreadLines:
         self._but = "" if forged else " AND s.line NOT IN (SELECT line FROM forged)"
         self._said: dict[str, ThreadSignal | None] = {}
         self._names = SessionNames(db)
+        self.left_out: dict[str, int] = {}
 
     def load(self, thread_id: str) -> dict[str, ThreadSignal] | None:
         """Return all signals of a thread with the lines of each id, or None if the budget is exceeded."""
-        rows = self._db.execute("SELECT DISTINCT signal_id FROM signal WHERE thread = ?", (thread_id,))
-        ids = [str(id) for (id,) in rows]
+        ids = self._ids(thread_id)
         new = [id for id in ids if id not in self._said]
         if not self._may_read(len(ids), new):
             return None
@@ -51,6 +55,31 @@ class ThreadLines:
         return void_own_decisions(
             {id: signal for id, signal in found.items() if signal is not None}, self._names
         )
+
+    def _ids(self, thread_id: str) -> list[str]:
+        """Return the signals of a thread that are read: of too many a fair share of each sender, those of the parties first."""
+        query = "SELECT DISTINCT signal_id FROM signal s WHERE thread = ?" + self._but
+        ids = [str(id) for (id,) in self._db.execute(f"{query} LIMIT {LINES_MAX + 1}", (thread_id,))]
+        if len(ids) <= LINES_MAX:
+            return ids
+        rows = self._db.execute(
+            "SELECT s.signal_id, s.sender, s.sender_session, l.id, json_extract(l.body, '$.reply_to')"
+            f" FROM signal s JOIN line l ON l.id = s.line WHERE s.thread = ?{self._but} ORDER BY l.body",
+            (thread_id,),
+        )
+        lowest: dict[str, tuple[str, str, str | None, int, str | None]] = {}
+        for row in rows:
+            lowest.setdefault(row[0], row)
+        every = list(lowest.values())
+        root = next((row for row in every if row[4] not in lowest), every[0])
+        (body,) = self._db.execute("SELECT body FROM line WHERE id = ?", (root[3],)).fetchone()
+        record = records.read_kind("signal", body.encode())
+        parties = {root[1], root[2], *(record["recipients"] if record is not None else ())} - {None}
+        chosen = fair_share(
+            every, LINES_MAX, lambda row: (row[1], row[2]), lambda row: row[1] in parties or row[2] in parties
+        )
+        self.left_out[thread_id] = len(every) - len(chosen)
+        return [row[0] for row in chosen]
 
     def read_ahead(self, ids: Sequence[str]) -> None:
         """Read signals that threads to be loaded have, in one query, as far as the budget allows."""

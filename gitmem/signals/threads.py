@@ -41,6 +41,16 @@ def load(db: sqlite3.Connection, thread_id: str) -> dict[str, ThreadSignal]:
     return ThreadLines(db).load(thread_id) or {}
 
 
+def _warnings(db: sqlite3.Connection, found: FoldedThread) -> list[str]:
+    """Return sentences about what does not count."""
+    left_out = (
+        [f"This thread has too many signals: {found.left_out:,} of those who wrote most are not read."]
+        if found.left_out
+        else []
+    )
+    return [*left_out, *forgeries.in_thread(db, found.signals), *unmatched(db, found.signals)]
+
+
 def unmatched(db: sqlite3.Connection, thread: Mapping[str, ThreadSignal]) -> list[str]:
     """Return sentences about answers and receipts for lines that are not in this log."""
     found = [
@@ -75,7 +85,8 @@ def delivery_state(
 def _open(store: Store, id: str) -> tuple[sqlite3.Connection, str, FoldedThread, ThreadSignal]:
     db = store.db()
     thread_id = thread_of(db, resolve(db, id))
-    found = FoldedThread(load(db, thread_id))
+    lines = ThreadLines(db)
+    found = FoldedThread(lines.load(thread_id) or {}, lines.left_out.get(thread_id, 0))
     if found.root is None:
         raise UsageError(
             f"No readable signals in thread {thread_id}.", code="unknown-id", next=["gitmem doctor"]
@@ -97,7 +108,7 @@ def thread(store: Store, id: str, caller: Caller | None = None, *, limit: int | 
     db, thread_id, found, root = _open(store, id)
     outcome = Thread(thread_id, found, presence.names_by_reader(db))
     _put_delivery(db, outcome, found, root)
-    outcome.warnings = [*forgeries.in_thread(db, found.signals), *unmatched(db, found.signals)]
+    outcome.warnings = _warnings(db, found)
     theirs = other_workspaces(caller, (each.record.get("workspace_id") for each in found.signals.values()))
     outcome.warnings += [theirs] if theirs else []
     outcome.warnings += _away(store, outcome)
@@ -204,7 +215,7 @@ def converged(store: Store, id: str, *, caller: Caller | None = None) -> Converg
     proposal = found.proposals.get(resolve(db, id))
     outcome = Converged(thread_id, found, presence.names_by_reader(db), proposal)
     _put_delivery(db, outcome, found, root)
-    outcome.warnings = [*forgeries.in_thread(db, found.signals), *unmatched(db, found.signals)]
+    outcome.warnings = _warnings(db, found)
     outcome.commit = store.index.tip
     outcome.next = _next_of(store, outcome, _questions(found, _owed(found, caller)), caller)
     outcome.warnings += [

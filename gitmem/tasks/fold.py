@@ -37,7 +37,7 @@ class FoldedTask:
         cancels: The events in which the caller or a person asks for a cancellation.
         rejections: The events with which addressees refused it.
         replaced_by: The ids of tasks of the same caller that supersede it.
-        left_out: The number of lines that are not read, because there are too many: see `flooded_events`.
+        left_out: The number of lines that are not read, because there are too many.
     """
 
     def __init__(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import records
 from ..order.causal import by_line
+from ..order.shares import first_ones, in_turn, rounds
 from . import ACCEPTANCES_MAX, HANDOFF, HANDOFFS_MAX, READ_MAX, TERMINAL
 from .fold import FoldedTask
 from .task_facts import TaskEvent, sender_of
@@ -26,7 +27,7 @@ IS_OWN = (
     "(EXISTS (SELECT 1 FROM own WHERE name IN (e.sender, e.session))"
     " OR EXISTS (SELECT 1 FROM own_identity WHERE name = e.sender AND since <= l.at))"
 )
-# Of a flooded task: what `flooded_events` needs, without reading the rest of each line.
+# Of a flooded task: what `choose` needs, without reading the rest of each line.
 _FLOODED = (
     "l.id, e.event, e.sender, e.session, json_extract(l.body, '$.event_id'), json_extract(l.body, '$.take'), json_extract(l.body, '$.state'),"
     " CASE WHEN e.sender = :caller THEN json_extract(l.body, '$.after', '$.outcome', '$.take', '$.launch', '$.relaunch_of') END,"
@@ -231,16 +232,16 @@ def choose(
     def by_party(each: Event) -> bool:
         return each.sender[0] == caller[0] or _is_by(each, agent)
 
-    parts: list[list[Event]] = [kinds.get("seal", [])[:most], _in_turn(kinds.get("close", ()))[:most]]
-    parts.append(_first(_in_turn(kinds.get("message", ())), by_party)[:most])
+    parts: list[list[Event]] = [kinds.get("seal", [])[:most], in_turn(kinds.get("close", ()), _sender)[:most]]
+    parts.append(first_ones(in_turn(kinds.get("message", ()), _sender), by_party)[:most])
     named = {id for part in parts for each in part if each.sender[0] == caller[0] for id in each.named}
     takes_of_named = {each.take for each in events if each.id in named}
 
     def is_known(each: Event) -> bool:
         return each.id in takes_of_named or _is_by(each, agent)
 
-    takes: list[Event] = _first(_in_turn(kinds.get("take", ())), is_known)
-    takes = (_first(takes, is_own) if is_own is not None else takes)[:most]
+    takes: list[Event] = first_ones(in_turn(kinds.get("take", ()), _sender), is_known)
+    takes = (first_ones(takes, is_own) if is_own is not None else takes)[:most]
     parts.append(takes)
     places: dict[object, int] = {}
     for place, take in enumerate(takes):
@@ -257,13 +258,17 @@ def choose(
         for each in kinds.get(kind, ()):
             (under if place_of(each) is not None else rest).append(each)
         under.reverse()
-        parts.append(_rounds(sorted(under, key=_rank), place_of)[:most])
-    parts.append(_in_turn(rest)[:most])
+        parts.append(rounds(sorted(under, key=_rank), place_of)[:most])
+    parts.append(in_turn(rest, _sender)[:most])
     return [each for part in parts for each in part]
 
 
 def _is_by(event: TaskEvent | EventRow, agent: str | None) -> bool:
     return agent is not None and agent in event.sender  # a sender may have no session
+
+
+def _sender(event: TaskEvent | EventRow) -> Sender:
+    return event.sender
 
 
 def _part_of(event: Event, caller: Sender) -> str:
@@ -284,24 +289,3 @@ def _rank(event: TaskEvent | EventRow) -> int:
     if event.event == "artifact":
         return 3
     return 2 if event.event == "status" and not event.is_terminal else int(event.event == "release")
-
-
-def _first(events: Iterable[Event], is_first: Callable[[Event], bool]) -> list[Event]:
-    return sorted(events, key=lambda each: not is_first(each))
-
-
-def _in_turn(events: Iterable[Event]) -> list[Event]:
-    """Return the first event of each identity, then the second of each; so of an identity its sessions."""
-    by_session = _rounds(events, lambda each: each.sender)
-    return _rounds(by_session, lambda each: each.sender[0])
-
-
-def _rounds(events: Iterable[Event], of: Callable[[Event], object]) -> list[Event]:
-    counts: dict[object, int] = {}
-    placed = []
-    for each in events:
-        who = of(each)
-        counts[who] = count = counts.get(who, 0) + 1
-        placed.append((count, each))
-    placed.sort(key=lambda pair: pair[0])  # stable
-    return [each for _, each in placed]

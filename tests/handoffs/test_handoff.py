@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gitmem.agents import lifecycle, roster, waiting_work
-from gitmem.claims import claim_work, standing_claims
+from gitmem.claims import claim_view, claim_work, standing_claims
 from gitmem.errors import GateError, UsageError
 from gitmem.handoffs import accept, content, detail, give, handoff_list, session_end
 from gitmem.history import open_work
@@ -198,7 +198,7 @@ def test_who_accepts_has_the_task_and_the_claims_and_the_giver_is_told(work: Wor
     for store in (work.here, work.there):
         assert owners(store) == [(CURIE, ("src/**",), "held")]
         (moved,) = standing_claims.standing(store)
-        old = standing_claims.load(store.db(), work.claim_id)
+        old = claim_view.folded(store.db(), work.claim_id)
         assert old is not None and moved.claim.until == old.until
     assert ("AGREE", f"I accept {handoff}") in unread(work.here, work.bohr)
     assert open_work.of_caller(work.here, work.bohr).asking == [], "an accepted handoff waits for nobody"

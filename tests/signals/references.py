@@ -8,13 +8,15 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterable, Mapping
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from gitmem.order.causal import Fact
 from gitmem.records.record_types import SignalRecord
 from gitmem.signals.causality import ThreadSignal
 
-F = TypeVar("F", bound=Fact)
+if TYPE_CHECKING:
+    from gitmem.order.causal import Fact
+
+F = TypeVar("F", bound="Fact")
 Edges = Mapping[str, set[str]]
 
 
