@@ -1,4 +1,4 @@
-"""Start and end a session of ours with a client's session."""
+"""Start and end a session of ours with a client's session, also one that goes on under a new id when its context is cleared."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gitmem.sync import consent_messages
 
 from ..environment import variable
 from ..wal_folders import user_state, wal_folders
-from . import cleared, hook_caller
+from . import hook_caller
 from .show_signals import deliver, limit_retries
 
 TYPE_CHECKING = False
@@ -26,8 +26,52 @@ if TYPE_CHECKING:
     from gitmem.store import Store
 
     from ..environment import Environment
-    from .hook_input import HookInput
-    from .time_limit import HookTimer
+    from .hook_call import HookInput, HookTimer
+
+
+CLEARED_FOLDER = "cleared"
+CLEARED_MICROS = (
+    60 * 1_000_000
+)  # a client says that a session goes on right after it has said that it was cleared
+
+
+def leave_cleared(store: Store, session_id: str, client: str, window: str | None) -> bool:
+    """Note that a session goes on under an id that is not known yet; return whether that could be written."""
+    content = "\0".join((str(store.now()), client, store.repo.tree, window or ""))
+    path = os.path.join(store.repo.state, CLEARED_FOLDER, session_id)
+    return atomic_write.try_replace(path, os.fsencode(content), folders=True)
+
+
+def take_cleared(store: Store, client: str, window: str | None) -> tuple[Presence | None, list[Presence]]:
+    """Return the session that goes on now, once, and those that nobody will go on as.
+
+    If it could be one of several, it is none: nobody gets another agent's messages. Their offers say what waits.
+    """
+    folder = os.path.join(store.repo.state, CLEARED_FOLDER)
+    found: list[tuple[bool, str]] = []
+    over: list[str] = []
+    for name in filter(heartbeats.is_safe, atomic_write.names_in(folder)):
+        at, *rest = os.fsdecode(state_files.read(os.path.join(folder, name), 4096)).split("\0")
+        if not at.isdecimal() or int(at) < store.now() - CLEARED_MICROS:
+            over.append(name)
+        elif rest[:2] == [client, store.repo.tree] and not (window and rest[2:] not in ([""], [window])):
+            found.append((rest[2:] == [window], name))
+    exact = [name for is_exact, name in found if is_exact] or [name for _, name in found]
+    over += exact if len(exact) > 1 else []
+    own = {name: presence.trusted(store, name) for name in (*over, *exact) if _remove(folder, name)}
+    still = {name: one for name, one in own.items() if one is not None and one.ended is None}
+    return still.get(exact[0]) if len(exact) == 1 else None, [still[name] for name in over if name in still]
+
+
+def _remove(folder: str, name: str) -> bool:
+    """Remove the file of a session; whoever does has the session."""
+    try:
+        state_files.refuse_link(folder)
+        os.unlink(os.path.join(folder, name))
+    except OSError:
+        return False
+    return True
+
 
 BUSY_MILLISECONDS = 3000
 ENV_FILES = ("CLAUDE_ENV_FILE", "CODEX_ENV_FILE")
@@ -80,7 +124,7 @@ def end(at: Environment, call: HookInput, clock: HookTimer) -> None:
         return
     if not clock.is_waited_for():
         return
-    if call.fields.get("reason") == CLEARED and cleared.leave(
+    if call.fields.get("reason") == CLEARED and leave_cleared(
         store, found.session_id, call.client, variable(WINDOWS.get(call.client, ""))
     ):
         return
@@ -161,7 +205,7 @@ def _register(at: Environment, call: HookInput) -> Presence | None:
     store = at.store()
     known = presence.of_client(store, call.session) if call.session else None
     if known is None and call.source == CLEARED:
-        known, over = cleared.take(store, call.client, variable(WINDOWS.get(call.client, "")))
+        known, over = take_cleared(store, call.client, variable(WINDOWS.get(call.client, "")))
         for each in over:
             lifecycle.end(store, callers.of_session(each, "harness"))
     if known is None:

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..environment import Environment
-    from .hook_input import HookInput
-    from .time_limit import HookTimer
+    from .hook_call import HookInput, HookTimer
 
 # Seconds until a hook gives up, well before its client does: signals in an output that the client drops must stay
 # unread.
@@ -50,8 +49,8 @@ def _main(args: Sequence[str]) -> int:
         if sys.stdin is not None and sys.stdin.isatty():
             output.write_error(USAGE)
         return 0
-    from . import hook_input
-    from .time_limit import HookTimer
+    from . import hook_call
+    from .hook_call import HookTimer
 
     notices = also == events.EDITED
     seconds = LIMIT_EDITS if notices else LIMITS.get(kind, LIMIT)
@@ -59,7 +58,7 @@ def _main(args: Sequence[str]) -> int:
     if kind != events.WAKE:
         clock.begin()
     try:
-        call = hook_input.read(client, event, kind)
+        call = hook_call.read_call(client, event, kind)
         call.notices_edits = notices
         call.saves = call.saves or (kind == events.TOOL and also == events.CHECKPOINT)
         if call.in_subagent and not call.saves and kind not in (events.EDIT, events.TOOL):
@@ -105,20 +104,20 @@ def _top_of(folder: str | None) -> str | None:
 
 def _answer(at: Environment, call: HookInput, clock: HookTimer) -> int:
     if call.kind == events.WAKE:
-        from . import stop_wait
+        from . import show_signals
 
-        return stop_wait.wait(at, call)
+        return show_signals.wait(at, call)
     if call.notices_edits:
-        from . import edit_warnings
+        from . import tool_use
 
-        edit_warnings.notice(at)
+        tool_use.notice_edits(at)
         return 0
     if call.kind not in (events.START, events.END, events.EDIT):
         _follow(at, call)
     if call.kind == events.EDIT:
-        from . import edit_warnings
+        from . import tool_use
 
-        edit_warnings.before_edit(at, call, clock)
+        tool_use.before_edit(at, call, clock)
         return 0
     if call.saves or call.kind in (events.START, events.END):
         from . import client_session

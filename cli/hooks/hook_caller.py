@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gitmem.store import Store
 
     from ..environment import Environment
-    from .hook_input import HookInput
+    from .hook_call import HookInput
 
 # Clients that pass their session id to their agent's commands, see `environment.SESSION_VARIABLES`.
 _PASS_SESSION_ID = ("claude-code", "codex", "copilot", "opencode")

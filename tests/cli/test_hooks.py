@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.hooks import stop_wait
+from cli.hooks import show_signals
 from gitmem.clients.hooks import clients, hook_errors
 
 from .conftest import Run
@@ -466,8 +466,8 @@ def test_aider_is_told_whose_signals_and_which_file(run: Run, home: Path) -> Non
 
 def test_the_wake_up_lasts_as_long_as_it_says(run: Run, home: Path) -> None:
     """Half an hour: the hook ends by itself, and its client gives it a little more."""
-    assert stop_wait.SLEEP_SECONDS == 30 * 60
-    assert stop_wait.SLEEP_SECONDS < clients.WAKE_SECONDS <= stop_wait.SLEEP_SECONDS + 120
+    assert show_signals.SLEEP_SECONDS == 30 * 60
+    assert show_signals.SLEEP_SECONDS < clients.WAKE_SECONDS <= show_signals.SLEEP_SECONDS + 120
     said = run("hooks", "install", "--client", "claude-code", "--wake").out
     assert "up to half an hour after it became idle" in said
 

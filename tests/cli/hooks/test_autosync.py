@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli.environment import Environment
-from cli.hooks import hook_input, stop_wait
+from cli.hooks import hook_call, show_signals
 
 from ...clones import git
 from ...in_process import background_starts
@@ -29,9 +29,9 @@ def test_a_hook_that_hands_mail_over_does(hook: Hook, started: list[list[str]]) 
 
 
 def test_so_does_one_that_sleeps_until_there_is_mail(hook: Hook, started: list[list[str]]) -> None:
-    call = hook_input.HookInput("claude-code", "Wake", "wake", {"session_id": "h-1"})
+    call = hook_call.HookInput("claude-code", "Wake", "wake", {"session_id": "h-1"})
     with Environment(str(hook.repo)) as at:
-        stop_wait.wait(at, call, seconds=0.0)
+        show_signals.wait(at, call, seconds=0.0)
 
     assert started == [["-C", str(hook.repo), "sync", "--auto"]]
 

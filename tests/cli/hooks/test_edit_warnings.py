@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.hooks.time_limit import HookTimer
+from cli.hooks.hook_call import HookTimer
 from gitmem.clients.hooks import events, hook_errors
 
 from ...hook_agents import editing, refusal

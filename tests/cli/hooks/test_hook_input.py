@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from cli.hooks import hook_input
+from cli.hooks import hook_call
 
 
-def read(monkeypatch: pytest.MonkeyPatch, data: bytes, client: str = "codex") -> hook_input.HookInput:
+def read(monkeypatch: pytest.MonkeyPatch, data: bytes, client: str = "codex") -> hook_call.HookInput:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
-    return hook_input.read(client, "PostToolUse", "tool")
+    return hook_call.read_call(client, "PostToolUse", "tool")
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_what_is_too_much_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     big = b'{"tool_response":"' + b"x" * 2_000_000 + b'","session_id":"h-1"}'
     assert read(monkeypatch, big).session == "h-1"
 
-    big = big.replace(b"xx", b"x" * (hook_input.INPUT_MAX_BYTES // 1_000_000 + 1))
+    big = big.replace(b"xx", b"x" * (hook_call.INPUT_MAX_BYTES // 1_000_000 + 1))
     assert read(monkeypatch, big).session is None
 
 
@@ -53,7 +53,7 @@ def test_a_terminal_or_nothing_at_all_is_no_input(monkeypatch: pytest.MonkeyPatc
     typed = io.BytesIO(b'{"session_id":"h-1"}')
     for stdin in (Terminal(typed), None, io.StringIO("{}")):
         monkeypatch.setattr(sys, "stdin", stdin)
-        assert hook_input.read("codex", "PostToolUse", "tool").session is None
+        assert hook_call.read_call("codex", "PostToolUse", "tool").session is None
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_terminal_or_nothing_at_all_is_no_input(monkeypatch: pytest.MonkeyPatc
      ("cursor", {"loop_count": 2}, True), ("cursor", {"loop_count": 0}, False), ("codex", {}, False)],
 )  # fmt: skip
 def test_whether_a_hook_had_it_go_on(client: str, said: dict[str, Any], again: bool) -> None:
-    assert hook_input.HookInput(client, "Stop", "stop", said).again is again
+    assert hook_call.HookInput(client, "Stop", "stop", said).again is again
 
 
 @pytest.mark.parametrize(
@@ -72,4 +72,4 @@ def test_whether_a_hook_had_it_go_on(client: str, said: dict[str, Any], again: b
      ("copilot", {"agentId": "a"}, True)],
 )  # fmt: skip
 def test_who_is_a_helper(client: str, said: dict[str, Any], inside: bool) -> None:
-    assert hook_input.HookInput(client, "PostToolUse", "tool", said).in_subagent is inside
+    assert hook_call.HookInput(client, "PostToolUse", "tool", said).in_subagent is inside

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from cli.hooks import kept_edits
+from cli.hooks import tool_use
 from gitmem.agents.edited_paths import INPUT_MAX_BYTES
 from gitmem.clients.hooks import events
 
@@ -77,7 +77,7 @@ def test_an_input_that_is_cut_still_names_its_path(kept: Callable[..., Kept]) ->
 )
 def test_wherever_an_input_is_cut_its_beginning_is_read(more: str) -> None:
     text = '{"session_id": "h-1", "tool_input": {"file_path": "a\\"b.py", ' + more
-    assert kept_edits.beginning(text.encode())["tool_input"]["file_path"] == 'a"b.py'  # type: ignore[index]
+    assert tool_use.beginning(text.encode())["tool_input"]["file_path"] == 'a"b.py'  # type: ignore[index]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from cli.environment import Environment
-from cli.hooks import hook_input, stop_wait
+from cli.hooks import hook_call, show_signals
 
 from ..conftest import Run
 from .conftest import Hook, Start
@@ -25,13 +25,13 @@ class Sleeper:
 
     def __init__(self, seconds: float = 60.0, session: str = "h-1") -> None:
         self.status: int | None = None
-        self.call = hook_input.HookInput("claude-code", "Wake", "wake", {"session_id": session})
+        self.call = hook_call.HookInput("claude-code", "Wake", "wake", {"session_id": session})
         self.thread = threading.Thread(target=self._sleep, args=(seconds,), daemon=True)
         self.thread.start()
 
     def _sleep(self, seconds: float) -> None:
         with Environment() as at:
-            self.status = stop_wait.wait(at, self.call, seconds=seconds, poll=POLL)
+            self.status = show_signals.wait(at, self.call, seconds=seconds, poll=POLL)
 
     def ended(self) -> int:
         self.thread.join(30)
@@ -48,7 +48,7 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         found.append(text)
         return True
 
-    monkeypatch.setattr(stop_wait, "_write_stderr", say)
+    monkeypatch.setattr(show_signals, "_write_stderr", say)
     return found
 
 
@@ -180,10 +180,10 @@ def test_without_a_session_or_a_place_to_lie_down_it_does_not_sleep(hook: Hook, 
 
 
 def test_saying_it_is_the_message_on_standard_error(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    assert stop_wait._write_stderr("— a message")
+    assert show_signals._write_stderr("— a message")
     assert capfdbinary.readouterr() == (b"", "— a message\n".encode())
 
 
 def test_half_an_hour_is_enough() -> None:
     """Less than the hour that the client gives it."""
-    assert stop_wait.SLEEP_SECONDS == 1800 and stop_wait.POLL_SECONDS >= 0.2
+    assert show_signals.SLEEP_SECONDS == 1800 and show_signals.POLL_SECONDS >= 0.2
