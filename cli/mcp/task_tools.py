@@ -1,7 +1,10 @@
-"""The MCP tools for tasks: ask for work, take it, report and accept its result, and hand it over."""
+"""The MCP tools for tasks, calls, claims, branches that conflict, and the origin of lines."""
 
 from __future__ import annotations
 
+import asyncio
+import time
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from mcp_types import CallToolResult
@@ -10,9 +13,9 @@ from pydantic import Field
 from gitmem.errors import UsageError
 from gitmem.text.shell_quote import command
 
-from .. import remote_sends
+from .. import after_command, remote_sends, values
 from .. import shared_options as shared
-from ..render import tasks
+from ..render import claims
 from ..render import tasks as render
 from ..values import duration, own_task
 from . import tool_results
@@ -20,10 +23,13 @@ from .calls import Ctx, Name, ToolCalls, Words, Wu
 
 if TYPE_CHECKING:
     from gitmem.agents.caller import Caller
+    from gitmem.invocation.call_result import CallResult
+    from gitmem.invocation.call_tasks import CallOptions
     from gitmem.store import Store
     from gitmem.tasks.append import TaskChange
 
     from .mcp_session import CallEnvironment
+
 
 Action = Literal["list", "show", "take", "renew", "release", "ask", "done", "reject", "message", "cancel", "seal", "close"]  # fmt: skip
 Filter = Literal["", "mine", "open", "blocked", "stuck"]
@@ -87,7 +93,7 @@ class TaskTools(ToolCalls):
         writer has ended."""
 
         def job(at: CallEnvironment) -> CallToolResult:
-            _check(action, id, text, failed=failed, filtered=bool(only or wu))
+            _check_task(action, id, text, failed=failed, filtered=bool(only or wu))
             if action == "list":
                 return self._list(at, only, wu, limit)
             if action == "show":
@@ -115,7 +121,7 @@ class TaskTools(ToolCalls):
 
             store, caller = at.store(), self._session.caller(at)
             made = give.hand_over(store, caller, to, message or None, wu=wu or None, dry_run=dry_run)
-            return tool_results.of(made, tasks.handoff_given(made), peers=bool(made.handoff.threads))
+            return tool_results.of(made, render.handoff_given(made), peers=bool(made.handoff.threads))
 
         return await self._do(ctx, "handoff", job)
 
@@ -140,7 +146,7 @@ class TaskTools(ToolCalls):
         escalate.escalate(at.store(), self._session.caller(at), found)
         every = command("gitmem", "task", "list", "--stuck", *(["--wu", wu] if wu else []),
                         "--limit", str(len(found.stuck) + found.more))  # fmt: skip
-        lines = tasks.stuck(found)
+        lines = render.stuck(found)
         return tool_results.of(found, lines, peers=bool(found.stuck), whole=every, is_part=found.more > 0)
 
     def _show(self, at: CallEnvironment, id: str) -> CallToolResult:
@@ -183,7 +189,7 @@ def _change(store: Store, caller: Caller, action: str, id: str, text: str, *, fa
     return taken
 
 
-def _check(action: str, id: str, text: str, *, failed: bool, filtered: bool) -> None:
+def _check_task(action: str, id: str, text: str, *, failed: bool, filtered: bool) -> None:
     """Raise UsageError for an argument that the action needs and has not, or has and does not use."""
     wants_text = action in TAKE_TEXT or (action == "seal" and failed)
     if action != "list" and not id:
@@ -201,3 +207,180 @@ def _check(action: str, id: str, text: str, *, failed: bool, filtered: bool) -> 
     else:
         return
     raise UsageError(f"{problem} Nothing was written.", code="usage", next=[])
+
+
+WAIT_SECONDS = 45  # below the limit of clients, of which some end a request after a minute
+POLL_SECONDS = 0.1
+PROGRESS_SECONDS = 1.0
+
+
+class CallTools(ToolCalls):
+    """The tool for calls."""
+
+    async def call(
+        self,
+        ctx: Ctx,
+        agent: Name,
+        message: str,
+        with_context: bool = False,
+        with_memory: bool = False,
+        memory_query: str = "",
+        idempotency_key: str = "",
+        join: Literal["all", "any"] = "all",
+        once: bool = False,
+        wait_seconds: Annotated[int, Field(ge=0, le=600)] = WAIT_SECONDS,
+    ) -> CallToolResult:
+        """Call agents (names, with commas) when you need their answer, or any one's (join), to go on. with_context hands over your decisions and notes,
+        with_memory the nodes of your work unit. once: begins at most once. After wait_seconds the task goes on; with 0 a signal tells the result."""
+
+        def begin(at: CallEnvironment) -> CallResult:
+            from gitmem.invocation import call as calls
+
+            options: CallOptions = {
+                "wait": wait_seconds > 0, "within": own_task(), "context": with_context, "memory": memory_query or with_memory,
+                "idempotency_key": idempotency_key or None, "timeout": wait_seconds, "join": join, "once": once,
+            }  # fmt: skip
+            return calls.begin(at.store(), self._session.caller(at), agent, message, options)
+
+        self._note_client(ctx)
+        try:
+            await self._delivery.wait_until_marked()
+            found = await self._session.run(begin)
+            if wait_seconds:
+                found = await self._wait(ctx, found, wait_seconds)
+            peers = any(each.message or each.error for each in found.results)
+            answer = tool_results.of(found, render.call_result(found), peers=peers, is_framed=True)
+            return await self._session.run(partial(tool_results.with_notice, answer=answer))
+        except Exception as error:
+            return tool_results.of_error(error, "call")
+
+    async def _wait(self, ctx: Ctx, begun: CallResult, seconds: int) -> CallResult:
+        """Return the results of tasks, or after some time what there is of them; report progress meanwhile."""
+        from gitmem.invocation import call as calls
+
+        ids = [each.task_id for each in begun.results]
+
+        def look(at: CallEnvironment) -> CallResult:
+            return calls.wait(at.store(), self._session.caller(at), ids, join=begun.join, timeout=0)
+
+        began = reported = time.monotonic()
+        while True:
+            found = await self._session.run(look)
+            waited = time.monotonic() - began
+            if not found.timed_out or waited >= seconds:
+                found.transfer = begun.transfer
+                return found
+            if time.monotonic() - reported >= PROGRESS_SECONDS:
+                reported = time.monotonic()
+                await ctx.report_progress(waited, seconds, f"{found.completed} of {len(ids)} completed")
+            await asyncio.sleep(min(POLL_SECONDS, seconds - waited))
+
+
+ClaimAction = Literal["", "list", "claim", "check", "release"]
+
+
+class ClaimTools(ToolCalls):
+    """Tools for claims, overlaps and the origin of lines."""
+
+    async def claim(
+        self,
+        ctx: Ctx,
+        paths: Annotated[Words, Field(description=shared.CLAIM_PATHS.help)],
+        action: Annotated[ClaimAction, Field(description="Default: claim with paths, else list.")] = "",
+        lease: Annotated[str, Field(description="Such as 2h, at most 24h.")] = "",
+        reason: str = "",
+        id: Annotated[
+            str, Field(description="With release: one claim; somebody else's needs a reason.")
+        ] = "",
+        wu: Wu = "",
+    ) -> CallToolResult:
+        """Claim the files that you are about to change, release when done; list all, check paths."""
+
+        def job(at: CallEnvironment) -> CallToolResult:
+            wanted = action or ("claim" if paths else "list")
+            _check_claim(wanted, paths, id)
+            if wanted == "claim":
+                return self._claim(at, paths, lease, reason, wu)
+            return (
+                self._release(at, id, paths, reason) if wanted == "release" else self._show(at, wanted, paths)
+            )
+
+        return await self._do(ctx, "claim", job)
+
+    def _claim(
+        self, at: CallEnvironment, paths: list[str], lease: str, reason: str, wu: str
+    ) -> CallToolResult:
+        from gitmem.claims import claim_work
+
+        made = claim_work.claim(
+            at.store(), self._session.caller(at), at.paths(paths), lease=values.lease("time", lease) if lease else claim_work.HOUR,
+            wu=wu or None, reason=reason or None,
+        )  # fmt: skip
+        return tool_results.of(made, claims.change(made), peers=bool(made.warnings))
+
+    def _release(self, at: CallEnvironment, id: str, paths: list[str], reason: str) -> CallToolResult:
+        from gitmem.claims import claim_work
+        from gitmem.claims.claim_answers import ClaimsReleased
+
+        store, caller = at.store(), self._session.caller(at)
+        try:
+            found = claim_work.release(store, caller, [*([id] if id else []), *at.paths(paths)])
+        except UsageError as error:
+            if error.code != "not-your-claim" or not (reason and id):
+                raise
+            found = [claim_work.release_of(store, caller, id, reason)]
+        released = ClaimsReleased(found)
+        return tool_results.of(released, claims.released(released))
+
+    def _show(self, at: CallEnvironment, action: str, paths: list[str]) -> CallToolResult:
+        from gitmem.claims import claim_list
+
+        if action == "check":
+            checked = claim_list.check(at.store(), self._session.caller(at), at.paths(paths))
+            return tool_results.of(checked, claims.check(checked), peers=not checked.free)
+        found = claim_list.list_claims(at.store(), self._session.reader(at))
+        return tool_results.of(found, claims.page(found), peers=bool(found.claims), is_part=found.more > 0)
+
+    async def overlap(self, ctx: Ctx, branch: str = "") -> CallToolResult:
+        """List branches that change the same files, conflicts first."""
+
+        def job(at: CallEnvironment) -> CallToolResult:
+            from gitmem.history import overlap as overlaps
+
+            found = overlaps.overlap(at.store(), branch or None)
+            return tool_results.of(
+                found, claims.overlap(found), peers=bool(found.overlaps), whole="gitmem overlap"
+            )
+
+        return await self._do(ctx, "overlap", job)
+
+    async def why(self, ctx: Ctx, target: str) -> CallToolResult:
+        """Who made FILE[:LINE] or COMMIT, and what was agreed."""
+
+        def job(at: CallEnvironment) -> CallToolResult:
+            from gitmem.history import why as operation
+
+            is_early = after_command.look_before_answer(at)
+            found = operation.why(at.store(), target, folder=at.folder, is_early=is_early)
+            return tool_results.of(
+                found, claims.why(found), peers=bool(found.commits), whole=command("gitmem", "why", target)
+            )
+
+        return await self._do(ctx, "why", job)
+
+
+def _check_claim(action: str, paths: list[str], id: str) -> None:
+    """Raise UsageError for an argument that the action needs and has not, or has and does not use."""
+    if action in ("claim", "check") and not paths:
+        problem = f"Missing paths: which to {action}."
+    elif action == "list" and paths:
+        problem = "The action list takes no paths."
+    elif id and action != "release":
+        problem = f"The action {action} takes no id; release does."
+    else:
+        return
+    raise UsageError(
+        f"{problem} Nothing was written.",
+        hint="Arguments: paths for claim, check and release; id for release.",
+        code="usage",
+    )

@@ -26,7 +26,7 @@ OTHERS = {
     "cli/demo_sandbox.py:commit": "the demo's repository",
     "cli/environment.py:_may_sync": "git's config",
     "cli/hooks/client_session.py:_export": "the file that a client names for variables",
-    "cli/mcp/transport.py:claim": "/dev/null",
+    "cli/mcp/server.py:claim": "/dev/null",
     "cli/render/output.py:_redirect_to_null": "/dev/null",
     "cli/signal_file.py:_read": "a file that the user names",
     "gitmem/clients/agents_md.py:_imports": "instructions in the work tree",

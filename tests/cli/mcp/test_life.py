@@ -225,10 +225,9 @@ def test_until_it_is_marked_the_turn_is_ours(shop: Path, gitmem: Gitmem) -> None
     """A hook that runs while the answer is on its way shows nothing; when it did not arrive, it is unread again."""
     import asyncio
 
-    from cli.mcp.delivery import SignalDelivery
+    from cli.mcp.calls import SignalDelivery
     from cli.mcp.mcp_session import McpSession
-    from cli.mcp.session_tools import SessionTools
-    from cli.mcp.tools import Tools
+    from cli.mcp.tools import SessionTools, Tools
 
     class Request:
         def __init__(self, id: int) -> None:
@@ -341,7 +340,7 @@ def test_closed_streams_are_a_sentence(shop: Path) -> None:
 def test_the_pipes_are_for_the_protocol_alone(tmp_path: Path) -> None:
     """What a library prints does not break a message, and who reads standard input takes none away."""
     code = (
-        "import os, sys; from cli.mcp import transport; input, output = transport.claim()\n"
+        "import os, sys; from cli.mcp import server; input, output = server.claim()\n"
         "print('stray', flush=True); assert sys.stdin.read() == ''\n"
         "os.system('echo from a child'); os.write(output, os.read(input, 9))\n"
     )

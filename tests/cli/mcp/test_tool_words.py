@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from cli.mcp import server, tool_words
-from cli.mcp.tool_words import call_of
+from cli.mcp import server, tool_results
+from cli.mcp.tool_results import call_of
 from cli.parser_table import COMMANDS
 from gitmem.errors import UsageError
 
@@ -20,18 +20,18 @@ from .conftest import Serve, text, within
 def known() -> None:
     """The parameters of all tools, as a server has them."""
     made: Any = server.Server(*server.groups(None, None, None))  # type: ignore[arg-type]
-    assert set(tool_words.PARAMETERS) == set(made._ours)
+    assert set(tool_results.PARAMETERS) == set(made._ours)
 
 
 def test_each_command_that_a_tool_does_is_one_of_ours() -> None:
     functions = {declared.split()[0] for declared in COMMANDS.values()}
-    assert set(tool_words.CALLS) <= functions
-    assert {tool for tool, _ in tool_words.CALLS.values()} == set(server.NAMES)
-    for tool, given in tool_words.CALLS.values():
-        assert set(given) <= {*tool_words.PARAMETERS[tool]}
-    for tool, renamed in tool_words.RENAMED.items():
+    assert set(tool_results.CALLS) <= functions
+    assert {tool for tool, _ in tool_results.CALLS.values()} == set(server.NAMES)
+    for tool, given in tool_results.CALLS.values():
+        assert set(given) <= {*tool_results.PARAMETERS[tool]}
+    for tool, renamed in tool_results.RENAMED.items():
         names = {each[0] if isinstance(each, tuple) else each for each in renamed.values()}
-        assert names <= {*tool_words.PARAMETERS[tool]}, tool
+        assert names <= {*tool_results.PARAMETERS[tool]}, tool
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_text_names_parameters_and_keeps_what_no_tool_has() -> None:
         "`gitmem doctor --fix` repairs. Send with --fuzzy.",
         next=["gitmem role list", "gitmem doctor --fix"],
     )
-    tool_words.translate(error, "delegate")
+    tool_results.translate(error, "delegate")
     assert (
         error.message
         == "`to` has an empty name; `--for` of the command line 40d is too long; '--to=x' was typed."
@@ -81,7 +81,7 @@ def test_a_text_names_parameters_and_keeps_what_no_tool_has() -> None:
     )
     assert error.next == ["role()", "gitmem doctor --fix"]
     of_claim = UsageError("--for 40d: at most 24h.")
-    tool_words.translate(of_claim, "claim")
+    tool_results.translate(of_claim, "claim")
     assert of_claim.message == "`lease` 40d: at most 24h."
 
 
