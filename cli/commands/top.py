@@ -34,11 +34,11 @@ def top(at: Environment) -> None:
     with needs_extra(
         "top", PACKAGES, "'textual>=8'", "no-textual", "Textual is not installed; gitmem top needs it."
     ):
-        from ..top import app, ends
+        from ..top import app
     store = at.store()
     at.caller()  # whoever cannot act is told so here
     store.db()  # a log that cannot be read is reported here; a long one shows its progress
     output.end_progress()
     store.progress = None
-    with ends.watched():
+    with app.restoring_terminal():
         app.TopApp(at).run()

@@ -1,30 +1,311 @@
-"""The dialogs for answers, each with the operation that records it."""
+"""What a person does on the screen: dialogs that show what is about to be recorded, and the operations that record it.
+
+Keys that are typed ahead are for the dialog that opens.
+"""
 
 from __future__ import annotations
 
-from gitmem.signals import message_frame
+import asyncio
+from typing import ClassVar
+
+from rich.text import Text
+from textual import events, work
+from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Button, Input, Static, TextArea
+
+from gitmem.agents import delivery
+from gitmem.errors import UsageError
+from gitmem.signals import INTENTS, inbox, message_frame, send
+from gitmem.signals import gate as gates
+from gitmem.signals import reply as reply_context
+from gitmem.signals.inbox_owner import resolve_owner
+from gitmem.tasks import task_decisions
 from gitmem.text.sanitize import SEPARATOR, within
 
+from .. import remote_call
+from ..commands.signal import lines_of
 from ..render import signals as signal_text
+from ..render import tasks as task_text
 from ..render.output import sanitize
-from . import actions, details
-from .board import TASKS
-from .dialogs import Write, WriteDialog
-from .log_access import sentence
+from ..render.text import sender_text
+from . import board
+from .board import TASKS, error_sentence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 
-    from textual.app import App
+    from textual.app import ComposeResult
 
     from gitmem.agents.caller import Caller
     from gitmem.records.record_types import ShownSignal
     from gitmem.signals.gate import Gate
     from gitmem.store import Store
 
-    from .details import Detail
-    from .log_access import LogAccess
+    from .board import Detail, LogAccess
+
+
+CANCEL = "Cancel"
+
+
+class Write:
+    """Something that can be recorded.
+
+    Attributes:
+        title: What is recorded, to whom, and as whom, in sanitized lines.
+        label: What the button says, such as `Record AGREE`.
+        key: What a draft of the text is kept for.
+        text: The text that is proposed.
+        record: Records the text; returns an error as a sentence, or None.
+        look: Returns the title once it is known, and a warning about what is recorded or an empty text.
+    """
+
+    def __init__(
+        self,
+        key: str,
+        title: Sequence[str],
+        label: str,
+        record: Callable[[str], Awaitable[str | None]],
+        text: str = "",
+        look: Callable[[], Awaitable[tuple[Sequence[str], str]]] | None = None,
+    ) -> None:
+        self.key = key
+        self.title: Sequence[str] = list(title)
+        self.label = label
+        self.record = record
+        self.text = text
+        self.look = look
+
+
+class WriteDialog(ModalScreen[str | None]):
+    """Asks for a text and records it only at its button. It ends with None, or with the draft if nothing was recorded."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "cancel", CANCEL),
+        Binding("ctrl+s", "record", "Record"),
+    ]
+
+    def __init__(self, what: Write, draft: str | None) -> None:
+        super().__init__()
+        self.what = what
+        self._draft = draft
+        self._is_busy = False
+        self._looked = asyncio.Event()
+
+    def compose(self) -> ComposeResult:
+        """Make the parts."""
+        with Vertical(id="dialog"):
+            yield Static(Text("\n".join(self.what.title)), id="title", markup=False)
+            text = self.what.text if self._draft is None else self._draft
+            yield TextArea(text, soft_wrap=True, tab_behavior="focus", compact=True)
+            yield Static("", id="wrong", markup=False)
+            yield Static("^s records · Esc cancels", id="hint", markup=False)
+            with Horizontal(id="buttons"):
+                yield Button(self.what.label, id="record", compact=True, variant="primary")
+                yield Button(CANCEL, id="cancel", compact=True)
+
+    def on_mount(self) -> None:
+        """Begin at the end of a draft; a text that is only proposed is selected, so that typing replaces it."""
+        area = self.query_one(TextArea)
+        if area.text == self.what.text:
+            area.select_all()
+        else:
+            area.move_cursor(area.document.end)
+        self.set_focus(area)
+        self._look()
+
+    @work(group="look")
+    async def _look(self) -> None:
+        """Complete the title."""
+        if self.what.look is not None:
+            self.what.title, warning = await self.what.look()
+            self.query_one("#title", Static).update(Text("\n".join(self.what.title)))
+            self.query_one("#wrong", Static).update(Text(warning))
+        self._looked.set()
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        """Do what the button says."""
+        if event.button.id == "record":
+            self.action_record()
+        else:
+            self.action_cancel()
+
+    @work(exclusive=True)
+    async def action_record(self) -> None:
+        """Record the text; after an error the dialog stays, with the text."""
+        if self._is_busy:
+            return
+        if not self._looked.is_set():  # what was not on the screen is not recorded
+            await self._looked.wait()
+            if self.query_one("#wrong", Static).content:
+                return
+        self._is_busy = True
+        try:
+            wrong = await self.what.record(self.query_one(TextArea).text)
+        finally:
+            self._is_busy = False
+        if wrong is None:
+            self.dismiss(None)
+        else:
+            self.query_one("#wrong", Static).update(Text(wrong))
+
+    def action_cancel(self) -> None:
+        """End without a record; what was written is kept as a draft."""
+        if not self._is_busy:
+            self.dismiss(self.query_one(TextArea).text)
+
+
+class Help(ModalScreen[None]):
+    """The keys and marks.
+
+    Args:
+        said: Its lines.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,question_mark,enter", "close", "Close"),
+        Binding("j", "scroll(1)", "Down", show=False),
+        Binding("k", "scroll(-1)", "Up", show=False),
+    ]
+
+    def __init__(self, said: Sequence[str]) -> None:
+        super().__init__()
+        self._said = list(said)
+
+    def compose(self) -> ComposeResult:
+        """Make the parts."""
+        with VerticalScroll(id="dialog", classes="help"):
+            yield Static(Text("\n".join(self._said)), markup=False)
+
+    def action_scroll(self, rows: int) -> None:
+        """Scroll by this many rows."""
+        self.query_one(VerticalScroll).scroll_relative(y=rows, animate=False)
+
+    def action_close(self) -> None:
+        """End the dialog."""
+        self.dismiss(None)
+
+
+class KeyOrderApp(App[None]):
+    """An application whose keys take effect one after the other.
+
+    Textual hands all keys of a burst to the widget that has the focus before the first of them takes effect. Here a key has
+    opened its field or dialog before the next one is looked at.
+    """
+
+    async def on_event(self, event: events.Event) -> None:
+        """Run the action of a key at once; a field for text gets its keys as usual."""
+        if isinstance(event, events.Key) and not event.is_forwarded:
+            is_text = isinstance(self.focused, (Input, TextArea))
+            found = None if is_text else self.active_bindings.get(event.key)
+            if found is not None and found.enabled:
+                await self.run_action(found.binding.action, found.node)
+                return
+        await super().on_event(event)
+
+
+MARK_BYTES = 64 * 1024 * 1024  # no message that was shown is cut when it is read again to be marked
+
+
+def reply(store: Store, caller: Caller, signal_id: str, text: str, intent: str | None) -> list[str]:
+    """Answer a signal, with a decision if `intent` is one.
+
+    Raises:
+        UsageError: The answer is invalid. Nothing was written.
+        StoreError: It can't be recorded.
+    """
+    return lines_of(send.send(store, caller, text, reply_to=signal_id, intent=intent))
+
+
+def look_at_reply(
+    store: Store, caller: Caller, signal_id: str, intent: str | None
+) -> tuple[str, Sequence[str]]:
+    """Return whom an answer would go to, for people, and why its decision would not count.
+
+    Raises:
+        UsageError: It cannot be answered so.
+    """
+    to, remarks = reply_context.look_ahead(store, caller, signal_id, intent or INTENTS[0])
+    return ", ".join(sender_text(each.display_name, each.address) for each in to), remarks
+
+
+def write_to(store: Store, caller: Caller, address: str, text: str) -> list[str]:
+    """Send a signal to an agent, which begins a thread.
+
+    Raises:
+        UsageError: The signal is invalid. Nothing was written.
+        StoreError: It can't be recorded.
+    """
+    return lines_of(send.send(store, caller, text, to=[address]))
+
+
+def answer_task(store: Store, caller: Caller, task_id: str, text: str) -> list[str]:
+    """Write to the other side of a task, such as the answer to its question.
+
+    Raises:
+        UsageError: The answer is invalid, or the task is done by a server, which gets it only while a command waits. Nothing
+            was written.
+        StoreError: It can't be recorded.
+    """
+    if remote_call.of_servers(store, [task_id]):
+        raise UsageError(
+            f"{task_id} is done by a server, which gets an answer only while somebody waits. Nothing was written.",
+            hint=f"Run `gitmem task input {task_id} 'your answer'` in a shell.",
+            code="remote-task",
+        )
+    return task_text.change(task_decisions.message(store, caller, task_id, text))
+
+
+def look_at_gate(store: Store, caller: Caller, wu: str) -> Gate:
+    """Return whether the gate of a work unit is open for the caller.
+
+    Raises:
+        UsageError: The work unit is invalid or unknown.
+    """
+    return gates.check(store, caller, wu=wu)
+
+
+def pass_gate(store: Store, caller: Caller, wu: str, reason: str) -> Gate:
+    """Pass the closed gate of a work unit; return it as it is now.
+
+    Raises:
+        UsageError: The reason is empty, or the work unit invalid. Nothing was written.
+        StoreError: It can't be recorded.
+    """
+    return gates.check(store, caller, wu=wu, reason=reason)
+
+
+def mark_shown(store: Store, caller: Caller, shown: Mapping[str, Collection[str]]) -> int:
+    """Record deferred receipts for signals that were shown whole; return their number.
+
+    As in an inbox, one process at a time reads the caller's signals. What is read again here is marked only if exactly
+    its texts were shown: another line with the same id may have arrived meanwhile.
+
+    Args:
+        shown: The texts that were shown, by the id of the signal.
+
+    Raises:
+        StoreError: They can't be recorded; the signals stay unread.
+    """
+    whose = resolve_owner(store, caller, None)
+    if whose.peek is not None:
+        return 0
+    with delivery.delivery_lock(store, whose.reader, wait_seconds=delivery.WAIT_SECONDS):
+        reading = inbox.read(
+            store, caller, whose=whose, only=shown, limit=max(1, len(shown)), max_bytes=MARK_BYTES
+        )
+        hidden = {
+            each["signal_id"] for each in reading.signals if each["message"] not in shown[each["signal_id"]]
+        }
+        reading.signals = [each for each in reading.signals if each["signal_id"] not in hidden]
+        reading.to_mark = [each for each in reading.to_mark if each[1] not in hidden]
+        if not reading.to_mark:
+            return 0
+        return inbox.mark(store, reading)
+
 
 TITLE_COLUMNS = 200
 QUESTION_LINES = 20
@@ -70,17 +351,15 @@ class Answers:
         asked = within(message_frame.quote_lines(signal["message"])[0], TITLE_COLUMNS)
 
         async def send(text: str) -> str | None:
-            return await self._record(
-                lambda store, caller: actions.reply(store, caller, signal_id, text, intent)
-            )
+            return await self._record(lambda store, caller: reply(store, caller, signal_id, text, intent))
 
         async def look() -> tuple[list[str], str]:
             try:
                 to, remarks = await self._log_access.run(
-                    lambda store, caller: actions.look_at_reply(store, caller, signal_id, intent)
+                    lambda store, caller: look_at_reply(store, caller, signal_id, intent)
                 )
             except Exception as error:
-                return [f"{word}, as {self.who}", asked], sentence(error)
+                return [f"{word}, as {self.who}", asked], error_sentence(error)
             title = [f"{word} to {within(to, TITLE_COLUMNS)}, as {self.who}", asked]
             return _clean(title), " ".join(_clean(remarks))
 
@@ -101,7 +380,7 @@ class Answers:
             word = "Answer the question of" if detail.asks else "Write to the other side of"
 
             async def answer(text: str) -> str | None:
-                return await self._record(lambda store, caller: actions.answer_task(store, caller, id, text))
+                return await self._record(lambda store, caller: answer_task(store, caller, id, text))
 
             about = message_frame.quote_lines(detail.question) if detail.question else [detail.head]
             title = [
@@ -112,7 +391,7 @@ class Answers:
         elif to is not None:
 
             async def write(text: str) -> str | None:
-                return await self._record(lambda store, caller: actions.write_to(store, caller, to, text))
+                return await self._record(lambda store, caller: write_to(store, caller, to, text))
 
             title = [f"Signal to {detail.to_name}, as {self.who}"]
             await self._ask(Write(f"to {to}", title, "Record signal", write))
@@ -130,12 +409,10 @@ class Answers:
             if not wu:
                 return "Type a work unit, such as WU-123."
             try:
-                found = await self._log_access.run(
-                    lambda store, caller: actions.look_at_gate(store, caller, wu)
-                )
+                found = await self._log_access.run(lambda store, caller: look_at_gate(store, caller, wu))
             except Exception as error:
-                return sentence(error)
-            self._show(details.gate(found))
+                return error_sentence(error)
+            self._show(board.gate_detail(found))
             closed.extend([] if found.open else [wu])
             return None
 
@@ -151,7 +428,7 @@ class Answers:
         found: list[Gate] = []
 
         def record(store: Store, caller: Caller, text: str) -> list[str]:
-            found.append(actions.pass_gate(store, caller, wu, text))
+            found.append(pass_gate(store, caller, wu, text))
             return signal_text.gate(found[0])
 
         async def passed(text: str) -> str | None:
@@ -159,7 +436,7 @@ class Answers:
                 return "Type the reason; without one the gate is not passed."
             wrong = await self._record(lambda store, caller: record(store, caller, text))
             if wrong is None:
-                self._show(details.gate(found[0]))
+                self._show(board.gate_detail(found[0]))
             return wrong
 
         title = [
@@ -186,7 +463,7 @@ class Answers:
         try:
             said = await self._log_access.run(job)
         except Exception as error:
-            return sentence(error)
+            return error_sentence(error)
         self._say(SEPARATOR.join(said))
         self._log_access.look_again()
         return None

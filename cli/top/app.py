@@ -1,7 +1,12 @@
-"""The screen: lists, detail, keys. It has no logic of its own; `board`, `details` and `actions` call the operations."""
+"""The screen: lists, detail and keys. It has no logic of its own; `board` and `answers` call the operations."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
+import sys
+import threading
 from typing import ClassVar
 
 from rich.text import Text
@@ -10,23 +15,22 @@ from textual.containers import Container
 from textual.message import Message
 from textual.widgets import Footer, Input, Static
 
-from . import actions, board, details, lines
-from .answers import Answers
-from .board import AGENTS, CLAIMS, PANES, TASKS, THREADS, Board
-from .detail_pane import DetailPane, MainScreen
-from .dialogs import Help, KeyOrderApp
-from .list_pane import ListPane
-from .log_access import LogAccess, sentence
+from . import answers, board, panes
+from .answers import Answers, Help, KeyOrderApp
+from .board import AGENTS, CLAIMS, PANES, TASKS, THREADS, Board, LogAccess, error_sentence
+from .panes import DetailPane, ListPane, MainScreen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from textual import events
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
     from ..environment import Environment
-    from .board import Board
-    from .details import Detail
+    from .board import Detail
+
 
 # `wide` shows all lists beside the detail, `middle` one list above it, `narrow` either. Colours are the terminal's own.
 CSS = """
@@ -213,10 +217,10 @@ class TopApp(KeyOrderApp):
         async def mark() -> None:
             try:
                 await self.log_access.run(
-                    lambda store, caller: actions.mark_shown(store, caller, event.texts)
+                    lambda store, caller: answers.mark_shown(store, caller, event.texts)
                 )
             except Exception as error:
-                self._say(f"Cannot mark what was shown as delivered: {sentence(error)}", wrong=True)
+                self._say(f"Cannot mark what was shown as delivered: {error_sentence(error)}", wrong=True)
 
         self.run_worker(mark(), group="mark")
 
@@ -324,10 +328,10 @@ class TopApp(KeyOrderApp):
     def _list(self, pane: str) -> ListPane:
         return self.query_one(f"#{pane}", ListPane)
 
-    def _load(self, kind: str, id: str, limit: int = details.SIGNALS, *, opens: bool = True) -> None:
+    def _load(self, kind: str, id: str, limit: int = board.SIGNALS, *, opens: bool = True) -> None:
         """Read something and show it; what is in the lists need not be read."""
         if kind in (AGENTS, CLAIMS):
-            listed = details.listed(self.board, kind, id) if self.board is not None else None
+            listed = board.listed_detail(self.board, kind, id) if self.board is not None else None
             if listed is not None:
                 self._put(listed, opens=opens)
             elif opens:
@@ -335,11 +339,11 @@ class TopApp(KeyOrderApp):
             return
 
         async def load() -> None:
-            read = details.task if kind == TASKS else details.thread
+            read = board.task_detail if kind == TASKS else board.thread_detail
             try:
                 found = await self.log_access.run(lambda store, caller: read(store, caller, id, limit))
             except Exception as error:
-                self._say(sentence(error), wrong=True)
+                self._say(error_sentence(error), wrong=True)
             else:
                 self._put(found, opens=opens)
 
@@ -365,10 +369,10 @@ class TopApp(KeyOrderApp):
 
     def _show_status(self) -> None:
         said = self._failed or self._said
-        style = lines.COLOURS["REJECT"] if self._failed or self._is_wrong else lines.BOLD
+        style = panes.COLOURS["REJECT"] if self._failed or self._is_wrong else panes.BOLD
         if not said and self.board is not None:
-            said, style = " · ".join([self.board.who, *self.board.notes]), lines.DIM
-        row = lines.strip(said, max(1, self.size.width), style)
+            said, style = " · ".join([self.board.who, *self.board.notes]), panes.DIM
+        row = panes.strip(said, max(1, self.size.width), style)
         self.query_one("#status", Static).update(Text(row.text, style))
 
     def _show_tabs(self) -> None:
@@ -409,7 +413,7 @@ class Tabs(Static):
             ]
             labels = [f"{number} {name} " for number, name in enumerate(short, 1)]
         for pane, label in zip(PANES, labels, strict=True):
-            text.append(label, lines.REVERSE if pane == active else lines.PLAIN)
+            text.append(label, panes.REVERSE if pane == active else panes.PLAIN)
             self._ends.append((len(text), pane))
         self.update(text)
 
@@ -422,3 +426,42 @@ class Tabs(Static):
 
 def _marks(head: str) -> str:
     return "".join(mark for mark in "!*" if mark in head)
+
+
+ENDS = (signal.SIGTERM, signal.SIGHUP)
+LOOK_SECONDS = 1.0
+
+
+@contextlib.contextmanager
+def restoring_terminal() -> Iterator[None]:
+    """Let the screen restore the terminal before a signal ends this process; end it when the terminal has gone."""
+    came: list[int] = []
+    stop = threading.Event()
+
+    def end(number: int, _: object) -> None:
+        came.append(number)
+        signal.raise_signal(signal.SIGINT)  # which the event loop answers by cancelling the screen
+
+    before = [
+        (number, signal.signal(number, end)) for number in ENDS if signal.getsignal(number) == signal.SIG_DFL
+    ]
+    threading.Thread(target=_look_at_terminal, args=(stop,), name="gitmem top terminal", daemon=True).start()
+    try:
+        yield
+    finally:
+        stop.set()
+        for number, handler in before:
+            signal.signal(number, handler)
+        if came:
+            os.kill(os.getpid(), came[0])
+
+
+def _look_at_terminal(stop: threading.Event) -> None:
+    """End the process when its terminal has gone: nothing can be drawn, and what was recorded is on the disk."""
+    import termios
+
+    while not stop.wait(LOOK_SECONDS):
+        try:
+            termios.tcgetattr(sys.__stdin__ or 0)
+        except (OSError, ValueError, termios.error):
+            os._exit(128 + signal.SIGHUP)

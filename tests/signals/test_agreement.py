@@ -14,7 +14,7 @@ import gitmem
 from cli.mcp import tool_results
 from cli.render import claims as rendered_why
 from cli.render import signals as rendered
-from cli.top import details
+from cli.top import board
 from gitmem.agents.caller import Caller
 from gitmem.conformance.reference_signals import Agreement
 from gitmem.history import why
@@ -142,7 +142,7 @@ class Places:
         foot = rendered.standing(shown)
         texts = ["\n".join(rendered.converged(found)), "\n".join(foot) if shown.asks or on else None,
                  str(tool_results.of(found, rendered.converged(found)).content)]  # fmt: skip
-        detail = details.thread(self.store, self.callers[PARTIES[0]], thread)
+        detail = board.thread_detail(self.store, self.callers[PARTIES[0]], thread)
         assert detail.blocks[-1].lines == foot
         for text in texts:
             is_named = text is None or not found.recipients or all(id in text for id in force)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.top import actions, board, details, lines
+from cli.top import answers, board, panes
 from gitmem.agents import lifecycle
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.claims import claim_work
@@ -52,7 +52,7 @@ def test_reading_lists_and_details_marks_nothing(desk: Desk) -> None:
     signal_id = desk.say("one", to=["Curie"])
 
     found = board.read(desk.store, desk.curie, LIMITS)
-    shown = details.thread(desk.store, desk.curie, signal_id)
+    shown = board.thread_detail(desk.store, desk.curie, signal_id)
 
     assert (found.unread, found.heads["threads"]) == (1, "Threads 1 *1")
     assert [block.is_new for block in shown.blocks if block.signal] == [True]
@@ -63,7 +63,7 @@ def test_only_what_was_shown_word_for_word_is_marked(desk: Desk) -> None:
     """Another line under the same id may arrive between reading and showing."""
     one, two, three = (desk.say(text, to=["Curie"]) for text in ("one", "two", "three"))
 
-    marked = actions.mark_shown(
+    marked = answers.mark_shown(
         desk.store, desk.curie, {one: {"one"}, two: {"not what it says"}, "sig-unknown": {""}}
     )
 
@@ -79,7 +79,7 @@ def test_a_wide_claim_makes_no_wide_row(desk: Desk) -> None:
 
     (row,) = found.rows[board.CLAIMS]
     assert max(map(len, row.cells)) <= board.CELL_MAX
-    shown = details.listed(found, board.CLAIMS, row.id)
+    shown = board.listed_detail(found, board.CLAIMS, row.id)
     assert shown is not None and sum(len(block.lines) for block in shown.blocks) > 90
 
 
@@ -88,7 +88,7 @@ def test_looking_as_somebody_else_marks_nothing(desk: Desk) -> None:
     signal_id = desk.say("one", to=["Curie"])
     desk.curie.who = CallerClaims(as_="Curie", session=desk.planck.session_id)
 
-    assert actions.mark_shown(desk.store, desk.curie, {signal_id: {"one"}}) == 0
+    assert answers.mark_shown(desk.store, desk.curie, {signal_id: {"one"}}) == 0
     assert "Nothing is marked as delivered" in " ".join(board.read(desk.store, desk.curie, LIMITS).notes)
     desk.curie.who = None
     assert desk.unread() == [signal_id]
@@ -101,8 +101,8 @@ def test_a_long_thread_is_shown_in_pages_by_number_and_by_size(
     for number in range(9):
         desk.say(f"answer {number}", reply_to=root)
 
-    def shown(limit: int, most: int = details.BYTES_MAX) -> list[str]:
-        found = details.thread(desk.store, desk.curie, root, limit, bytes_most=most)
+    def shown(limit: int, most: int = board.BYTES_MAX) -> list[str]:
+        found = board.thread_detail(desk.store, desk.curie, root, limit, bytes_most=most)
         told = [block.signal["message"] for block in found.blocks if block.signal]
         assert found.more == 10 - len(told)
         assert any("earlier signals not shown" in block.lines[0] for block in found.blocks) == (
@@ -114,7 +114,7 @@ def test_a_long_thread_is_shown_in_pages_by_number_and_by_size(
     assert len(shown(100)) == 10
     assert shown(10, 30) == ["the first", "answer 7", "answer 8"]
     assert shown(10, 1) == ["the first", "answer 8"]
-    assert shown(4 * details.SIGNALS, 8) == ["the first", "answer 7", "answer 8"]  # more pages, more bytes
+    assert shown(4 * board.SIGNALS, 8) == ["the first", "answer 7", "answer 8"]  # more pages, more bytes
 
 
 def test_rows_say_what_needs_somebody(desk: Desk) -> None:
@@ -133,27 +133,27 @@ def test_rows_say_what_needs_somebody(desk: Desk) -> None:
     marked = {
         pane: [row.id for row in found.rows[pane] if row.cells[0].startswith("!")] for pane in board.PANES
     }
-    assert marked["threads"] == [details.thread(desk.store, desk.curie, asked).id]
+    assert marked["threads"] == [board.thread_detail(desk.store, desk.curie, asked).id]
     assert marked["tasks"] == [task]
     assert len(marked["claims"]) == 1
     (contested,) = marked["claims"]
     told = "\n".join(
-        line for block in details.listed(found, "claims", contested).blocks for line in block.lines
+        line for block in board.listed_detail(found, "claims", contested).blocks for line in block.lines
     )  # type: ignore[union-attr]
     assert "src/a.py" in told and "only reading" in told
-    assert details.listed(found, "agents", desk.planck.session_id or "").to == desk.planck.session_id  # type: ignore[union-attr]
-    assert details.listed(found, "claims", "claim-gone") is None
+    assert board.listed_detail(found, "agents", desk.planck.session_id or "").to == desk.planck.session_id  # type: ignore[union-attr]
+    assert board.listed_detail(found, "claims", "claim-gone") is None
 
 
 def test_answers_are_recorded_as_the_caller(desk: Desk) -> None:
     asked = desk.say("Agreed?", to=["Curie"], intent="PROPOSE", wu="WU-7")
     with pytest.raises(UsageError):
-        actions.pass_gate(desk.store, desk.curie, "WU-7", " ")
-    assert not actions.look_at_gate(desk.store, desk.curie, "WU-7").open
+        answers.pass_gate(desk.store, desk.curie, "WU-7", " ")
+    assert not answers.look_at_gate(desk.store, desk.curie, "WU-7").open
 
-    assert actions.pass_gate(desk.store, desk.curie, "WU-7", "it is small").passed
-    assert "REJECT" in actions.reply(desk.store, desk.curie, asked, "no", "REJECT")[0]
-    assert "INFO" in actions.write_to(desk.store, desk.curie, desk.planck.session_id or "", "hello")[0]
+    assert answers.pass_gate(desk.store, desk.curie, "WU-7", "it is small").passed
+    assert "REJECT" in answers.reply(desk.store, desk.curie, asked, "no", "REJECT")[0]
+    assert "INFO" in answers.write_to(desk.store, desk.curie, desk.planck.session_id or "", "hello")[0]
 
     sent = inbox.read(desk.store, desk.planck).signals
     assert [(each["intent"], each["message"], each["sender_identity"]) for each in sent] == [
@@ -175,14 +175,14 @@ def test_answers_are_recorded_as_the_caller(desk: Desk) -> None:
 )
 def test_lines_are_wrapped_by_columns_and_keep_their_bar(text: str, width: int, pieces: list[str]) -> None:
     """A line of a peer's text that went on without its bar would look like ours."""
-    assert list(lines.wrap(text, width)) == pieces
+    assert list(panes.wrap(text, width)) == pieces
 
 
 @pytest.mark.parametrize(
     "text", ["a\x1b]8;;http://x\x07b", "a\u202eb", "a\nb", "a\x9bb", "[bold]x[/bold]", "日本語"]
 )
 def test_a_row_has_its_width_and_no_control_character(text: str) -> None:
-    row = lines.strip(text, 8)
+    row = panes.strip(text, 8)
 
     assert row.cell_length == 8
     assert row.text.isprintable()

@@ -18,10 +18,10 @@ from textual.widgets import Input, Static, TextArea
 
 from cli import main as front
 from cli.environment import Environment
-from cli.top import actions
+from cli.top import answers
+from cli.top.answers import Help, WriteDialog
 from cli.top.app import TopApp
-from cli.top.dialogs import Help, WriteDialog
-from cli.top.list_pane import ListPane
+from cli.top.panes import ListPane
 from gitmem.agents import lifecycle
 from gitmem.agents.caller import CallerClaims
 from gitmem.signals import inbox, send
@@ -34,7 +34,7 @@ WAIT_MAX_SECONDS = 60.0
 HOSTILE = (
     "[bold red]x[/] [link=http://evil]y[/link] \x1b]8;;http://evil\x07z\x1b]8;;\x07 \u202eabc \x9b31m @click"
 )
-LOOK_AT_REPLY = actions.look_at_reply
+LOOK_AT_REPLY = answers.look_at_reply
 Script = Callable[["Screen"], Awaitable[None]]
 
 
@@ -246,7 +246,7 @@ def test_the_dialog_says_for_whom_an_answer_is_and_whether_it_counts(run: Run, d
 
     async def script(screen: Screen) -> None:
         await screen.open()
-        with mock.patch("cli.top.actions.look_at_reply", side_effect=slow_look):
+        with mock.patch("cli.top.answers.look_at_reply", side_effect=slow_look):
             await screen.burst("a\x13")  # Ctrl-S before anything was said
             await screen.until(lambda: "changes nothing" in screen.dialog)
         assert "AGREE to Planck (claude:architect:shop), as Curie" in screen.dialog
