@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
@@ -38,9 +39,9 @@ def git(folder: Path, *args: str, check: bool = True, **env: str) -> str:
     return done.stdout
 
 
-def store_at(folder: Path) -> Store:
+def store_at(folder: Path, now: Callable[[], int] = wall_clock) -> Store:
     found = place.find(str(folder))
-    return Store(found, DulwichGit(found.common), DOMAIN, machine="test", now=wall_clock)
+    return Store(found, DulwichGit(found.common), DOMAIN, machine="test", now=now)
 
 
 class Somebody:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,18 +14,26 @@ from gitmem.agents import lifecycle
 from gitmem.agents.caller import Caller
 from gitmem.store import Store
 from gitmem.tasks import new_task, task_work
-from tests.sandbox import acting
+from tests.sandbox import SECOND, Clock, acting
 
 from .people import Somebody, git, install_hook, store_at
 
 
+STEP = 50_000  # microseconds between two acts
+
+
 class Bench:
-    """An agent that works on tasks, in a worktree whose post-commit hook is installed."""
+    """An agent that works on tasks, in a worktree whose post-commit hook is installed.
+
+    Git's commits and their files have the times of the test's clock.
+    """
 
     def __init__(self, repo: Path) -> None:
         git(repo, "commit", "--quiet", "--amend", "--no-edit", GIT_COMMITTER_DATE="@1790000000 +0000")
         install_hook(repo)
-        self.store: Store = store_at(repo)
+        self.clock = Clock()
+        self.clock.value = int(time.time()) * SECOND
+        self.store: Store = store_at(repo, self.clock)
         self.one = Somebody("a", repo, self.store)
 
     @property
@@ -38,13 +46,23 @@ class Bench:
 
     def take(self, task: str) -> str:
         task_work.take(self.store, self.caller, task)
-        time.sleep(0.05)
+        self.clock.forward(STEP)
         return task
 
     def commit(self) -> str:
+        self.one.env["GIT_COMMITTER_DATE"] = f"@{self.clock.value // SECOND} +0000"
         made = self.one.commit()
-        time.sleep(0.05)
+        at = self.clock.value * 1000
+        os.utime(self.file(made), ns=(at, at))
+        self.clock.forward(STEP)
         return made
+
+    def file(self, commit: str) -> Path:
+        """The file of a loose commit."""
+        return Path(self.one.folder, ".git", "objects", commit[:2], commit[2:])
+
+    def next_second(self) -> None:
+        self.clock.forward(SECOND - self.clock.value % SECOND + STEP)
 
     def done(self, task: str) -> None:
         task_work.report(self.store, self.caller, task, "completed", "It is done.")
@@ -71,7 +89,7 @@ def test_a_task_that_was_finished_before_the_commit_was_found_is_kept(bench: Ben
     bench.take(first)
     bench.commit()
     bench.done(first)
-    time.sleep(0.05)
+    bench.clock.forward(STEP)
     bench.commit()
     bench.take(second)
     bench.commit()
@@ -85,7 +103,7 @@ def test_the_work_unit_is_that_of_the_commit(bench: Bench) -> None:
         bench.commit()
         if unit is not None:
             lifecycle.change(bench.store, bench.caller, wu=unit)
-            time.sleep(0.05)
+            bench.clock.forward(STEP)
     assert bench.found("wu_id") == [None, "WU-1", "WU-2"]
 
 
@@ -99,24 +117,18 @@ def test_without_the_time_of_its_file_a_commit_has_only_what_was_held_all_the_se
         if hidden == "packed":
             bench.one.git("repack", "-adq")
         else:
-            head = bench.one.head()
-            os.utime(Path(bench.one.folder, ".git", "objects", head[:2], head[2:]), (1, 1))
+            os.utime(bench.file(bench.one.head()), (1, 1))
 
     first = bench.ask()
-    _wait(lambda: time.time() % 1 < 0.2)
+    bench.next_second()
     bench.take(first)
     bench.commit()
     hide()
-    time.sleep(1.1)
+    bench.next_second()
     bench.commit()
     hide()
-    _wait(lambda: time.time() % 1 < 0.2)
+    bench.next_second()
     bench.commit()
     hide()
     bench.done(first)
     assert bench.found("task_id") == [None, first, None]
-
-
-def _wait(until: Callable[[], bool]) -> None:
-    while not until():
-        time.sleep(0.01)
