@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,6 +15,9 @@ from typing import Any
 import pytest
 
 from cli import main as front
+from tests import in_process
+
+NEEDS_SHELL = re.compile(r"[^\w \"'./:=@%+,-]")
 
 
 class Said:
@@ -65,13 +70,19 @@ def run(repo: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.Capture
 
 @pytest.fixture
 def shell(run: Run, repo: Path) -> Run:
-    """`shell("gitmem roster", session="sess-…")`: what an agent's shell does with lines that it was shown."""
+    """`shell("gitmem roster", session="sess-…")`: what an agent's shell does with lines that it was shown.
+
+    A command of gitmem that needs no shell, but for its quotes, runs in this process.
+    """
 
     def lines(script: str, *, session: str | None = None, cwd: Path = repo, **env: str) -> Said:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        own = {"GITMEM_SESSION": session} if session else {}
+        env |= {"GITMEM_SESSION": session} if session else {}
+        if script.startswith("gitmem ") and not NEEDS_SHELL.search(script):
+            said = in_process.gitmem(*shlex.split(script)[1:], cwd=cwd, env=env)
+            return Said(said.returncode, said.stdout.decode(), said.stderr.decode())
         done = subprocess.run(
-            ["sh", "-c", script], cwd=cwd, env={**os.environ, "PATH": path, **own, **env},
+            ["sh", "-c", script], cwd=cwd, env={**os.environ, "PATH": path, **env},
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
         )  # fmt: skip
         return Said(done.returncode, done.stdout, done.stderr)

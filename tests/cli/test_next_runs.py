@@ -43,7 +43,7 @@ DAY = (
 
 @pytest.mark.parametrize("by", ["--as", "environment"])
 def test_each_next_of_a_day_runs_as_it_is_printed(  # noqa: C901  (one branch for each rule)
-    run: Run, shell: Run, start: Start, repo: Path, by: str
+    run: Run, shell: Run, start: Start, repo: Path, by: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is a whole command of gitmem, acts as whoever asked, and is no usage error. The day goes on as if it had not been run.
 
@@ -52,6 +52,7 @@ def test_each_next_of_a_day_runs_as_it_is_printed(  # noqa: C901  (one branch fo
     names = {"A": "Planck", "C": "Curie"}
     sessions = {who: start(name) for who, name in names.items()}
     elsewhere, kept = repo, repo.parent / "kept"
+    monkeypatch.chdir(repo.parent)  # the repository is put back by another folder
     if by == "--as":
         elsewhere = repo.parent / "elsewhere"
         elsewhere.mkdir()

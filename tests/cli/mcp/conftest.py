@@ -1,19 +1,24 @@
-"""A server as a client starts it: a process on pipes, in a repository of its own."""
+"""A server as a client starts it: a process on pipes, in a repository of its own.
+
+Importing the SDK takes a second: most servers are forks of the process that runs the tests.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import json
 import os
 import signal
 import subprocess
 import sys
 import traceback
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from mcp import Client
@@ -26,6 +31,7 @@ from tests import in_process
 
 ROOT = Path(__file__).resolve().parents[3]
 WAIT_MAX_SECONDS = 180
+POPEN = subprocess.Popen
 
 
 def program(cwd: Path, *args: str) -> list[str]:
@@ -48,12 +54,42 @@ def shop(repo: Path) -> Path:
     return repo
 
 
+def _main(args: list[str], env: dict[str, str]) -> None:
+    """Run the program in a fork of this process, which may be in the middle of a conversation."""
+    signal.set_wakeup_fd(-1)
+    subprocess.Popen = POPEN  # type: ignore[misc]  # it starts git
+    os.closerange(3, 4096)  # with the pipe that tells the parent that the program was started
+    os.environ.clear()
+    os.environ.update(env)
+    sys.argv = ["gitmem", *args]
+    sys.stdin, sys.stdout, sys.stderr = map(os.fdopen, range(3), "rww")
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    status = 1
+    try:
+        status = contextvars.Context().run(front.main)
+        sys.stdout.flush()
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
+@asynccontextmanager
+async def _forked(server: StdioServerParameters, args: list[str]) -> AsyncIterator[Any]:
+    """`stdio_client` whose server is a fork of this process."""
+    popen = partial(POPEN, preexec_fn=partial(_main, args, server.env or {}))
+    async with AsyncExitStack() as stack:
+        with mock.patch.object(subprocess, "Popen", popen):
+            pipes = await stack.enter_async_context(stdio_client(server))
+        yield pipes
+
+
 @pytest.fixture
 def serve(shop: Path) -> Serve:
     """`async with serve(cwd) as client`: the SDK's own client, and a server that it started.
 
     `mode` is the protocol: `legacy` begins with a handshake, `auto` is the newest that both know. The server gives
-    fields; with `json=False` the text, as clients without options get it.
+    fields; with `json=False` the text, as clients without options get it. With `fork=False` Python starts anew.
     """
 
     def start(
@@ -62,12 +98,15 @@ def serve(shop: Path) -> Serve:
         client: str = "test-client",
         mode: str = "legacy",
         json: bool = True,
+        fork: bool = True,
         **env: str,
     ) -> Any:
         where = cwd or shop
-        command, *rest = program(where, "mcp", *args, *(["--json"] if json else []))
+        given = ["mcp", *args, *(["--json"] if json else [])]
+        command, *rest = program(where, *given)
         server = StdioServerParameters(command=command, args=rest, cwd=where, env=environment(**env))
-        return Client(stdio_client(server), client_info=Implementation(name=client, version="1"), mode=mode)
+        pipes = _forked(server, given) if fork else stdio_client(server)
+        return Client(pipes, client_info=Implementation(name=client, version="1"), mode=mode)
 
     return start
 
@@ -105,24 +144,6 @@ def gitmem(shop: Path) -> Callable[..., Any]:
         return json.loads(done.stdout)
 
     return run
-
-
-def _main(args: list[str], env: dict[str, str]) -> None:
-    """Run the program in a new process instead of starting Python in it: importing the SDK takes a second each time."""
-    os.closerange(3, 4096)  # with the pipe that tells the parent that the program was started
-    os.environ.clear()
-    os.environ.update(env)
-    sys.argv = ["gitmem", *args]
-    sys.stdin, sys.stdout, sys.stderr = map(os.fdopen, range(3), "rww")
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    status = 1
-    try:
-        status = front.main()
-        sys.stdout.flush()
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        os._exit(status)
 
 
 class Raw:

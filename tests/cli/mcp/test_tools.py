@@ -37,8 +37,8 @@ def test_two_agents_in_two_worktrees_agree(serve: Serve, shop: Path, git: Git, t
 
     async def talk() -> None:
         async with (
-            serve(client="Cursor") as planck,
-            serve(other, client="claude-code/2", mode="auto", json=False) as curie,
+            serve(client="Cursor", fork=False) as planck,
+            serve(other, client="claude-code/2", mode="auto", json=False, fork=False) as curie,
         ):
             listed = await planck.list_tools()
             wire = listed.model_dump_json(by_alias=True, exclude_none=True, exclude=FOR_CLIENTS)
