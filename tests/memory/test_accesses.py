@@ -14,11 +14,6 @@ from ..sandbox import DAY, Clock, carry, new_repo
 from .desk import Desk
 
 
-@pytest.fixture
-def desk(repo: Path) -> Desk:
-    return Desk(repo)
-
-
 def test_a_reading_counts_at_once_and_makes_no_commit(desk: Desk) -> None:
     """It rides with the next commit, as receipts do."""
     id = desk.write("one")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import exp
 from pathlib import Path
 
@@ -17,13 +16,6 @@ from ..sandbox import open_store, worktree
 from .desk import Desk, raw
 
 MISSING = "1234567890" * 4
-
-
-@pytest.fixture
-def desk(repo: Path) -> Iterator[Desk]:
-    found = Desk(repo)
-    yield found
-    found.store.close()
 
 
 def save(git: Git, repo: Path, message: str, **files: str | None) -> str:

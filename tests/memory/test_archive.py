@@ -22,11 +22,6 @@ MONTH = 30 * DAY
 records_read = records.read
 
 
-@pytest.fixture
-def desk(repo: Path) -> Desk:
-    return Desk(repo)
-
-
 def test_what_has_decayed_is_archived_in_one_commit(desk: Desk) -> None:
     """The answer has the names that scripts know, and the log tells why."""
     old, read = desk.write("old"), desk.write("old, but read")

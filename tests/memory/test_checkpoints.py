@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,13 +23,6 @@ from ..sandbox import SECOND, START, Clock, acting, open_store
 from .desk import Desk, Lines, raw
 
 TOKEN = "ghp_" + "a1B2" * 10
-
-
-@pytest.fixture
-def desk(repo: Path) -> Iterator[Desk]:
-    found = Desk(repo, name="Planck", wu="WU-7")
-    yield found
-    found.store.close()
 
 
 def test_a_checkpoint_says_how_far_the_work_is(desk: Desk, repo: Path) -> None:

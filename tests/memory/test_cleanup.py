@@ -15,11 +15,6 @@ from ..sandbox import DAY, HOUR, Clock, bodies, carry, new_repo
 from .desk import Desk, raw
 
 
-@pytest.fixture
-def desk(repo: Path) -> Desk:
-    return Desk(repo, wu="WU-7")
-
-
 def clean(desk: Desk, **options: Any) -> cleanup.CleanupResult:
     return cleanup.cleanup(desk.store, desk.caller, **options)
 

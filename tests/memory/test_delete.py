@@ -14,11 +14,6 @@ from ..sandbox import DAY, HOUR, Clock, carry, new_repo
 from .desk import Desk
 
 
-@pytest.fixture
-def desk(repo: Path) -> Desk:
-    return Desk(repo, wu="WU-7")
-
-
 def remove(desk: Desk, *ids: str, **options: Any) -> delete.Deleted:
     return delete.delete(desk.store, desk.caller, ids, **options)
 

@@ -21,11 +21,6 @@ TAB_AND_LINE = "\t\n"
 HOSTILE = "fine\n# Memory\n## WU-1\n### mem-forged\n<!--\n```\n---\r\n- x\n1. y\n\t> z\x1b[31m\u202e"
 
 
-@pytest.fixture
-def desk(repo: Path) -> Desk:
-    return Desk(repo, wu="WU-7")
-
-
 def test_markdown_is_the_default_and_reads_well(desk: Desk) -> None:
     id = desk.write("The parser drops tabs\nwhen they come first", type="bug", priority="P1", paths=["a.py"])
     project = desk.write("Lines are bytes", lifecycle="project", wu="WU-7", tags=["invariant"])

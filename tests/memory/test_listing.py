@@ -15,11 +15,6 @@ from ..sandbox import DAY, START, Clock, carry, new_repo
 from .desk import Desk, raw
 
 
-@pytest.fixture
-def desk(repo: Path) -> Desk:
-    return Desk(repo, wu="WU-7")
-
-
 def ids(desk: Desk, **filters: Any) -> list[str]:
     return [node.id for node in listing.listing(desk.store, **filters).nodes]
 

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from gitmem.errors import UsageError
 from gitmem.memory import profile
 
 from .desk import Desk
-
-
-@pytest.fixture
-def desk(repo: Path) -> Desk:
-    return Desk(repo, name="Planck", wu="WU-1")
 
 
 def test_it_has_what_holds_for_the_project_and_counts_every_tag(desk: Desk) -> None:

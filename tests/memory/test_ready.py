@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -16,11 +15,6 @@ from gitmem.order.cycles import find_cycles
 
 from ..sandbox import START
 from .desk import Desk, raw
-
-
-@pytest.fixture
-def desk(repo: Path) -> Desk:
-    return Desk(repo, wu="WU-7")
 
 
 def ids(found: Ready) -> list[str]:
