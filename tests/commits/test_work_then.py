@@ -18,7 +18,6 @@ from tests.sandbox import SECOND, Clock, acting
 
 from .people import Somebody, git, install_hook, store_at
 
-
 STEP = 50_000  # microseconds between two acts
 
 
