@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cli.background import program
+from tests import in_process
 from tests.a2a.sniffing_server import Sniffer
 
 JSON = "application/json"
@@ -49,10 +47,7 @@ class Desk:
 
     def say(self, *words: str, status: int = 0) -> Any:
         """Return the answer of a command."""
-        done = subprocess.run(
-            [*program(), "--json", *words], cwd=self.repo, capture_output=True, text=True, timeout=60,
-            env={**os.environ, "GITMEM_SESSION": self.session},
-        )  # fmt: skip
+        done = in_process.gitmem("--json", *words, cwd=self.repo, env={"GITMEM_SESSION": self.session})
         assert done.returncode == status, done.stderr
         return json.loads(done.stdout or done.stderr.strip().splitlines()[-1])
 

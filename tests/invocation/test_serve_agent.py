@@ -1,4 +1,4 @@
-"""`gitmem call` in one worktree, answered by `gitmem serve-agent --exec` in another: real processes."""
+"""`gitmem call` in one worktree, answered by `gitmem serve-agent --exec` in another, which is a process of its own."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from tests import in_process
 from tests.sandbox import worktree
 
 PERSON = "human:person@example.org"
@@ -27,10 +28,10 @@ Call = Callable[..., "Answer"]
 class Answer:
     """Exit status and output of a command."""
 
-    def __init__(self, done: subprocess.CompletedProcess[str]) -> None:
+    def __init__(self, done: subprocess.CompletedProcess[bytes]) -> None:
         self.status = done.returncode
-        self.out = done.stdout
-        self.err = done.stderr
+        self.out = done.stdout.decode()
+        self.err = done.stderr.decode()
 
     @property
     def json(self) -> Any:
@@ -44,11 +45,7 @@ def run(repo: Path) -> Call:
 
     def command(*args: str, **variables: str) -> Answer:
         who = [] if "GITMEM_SESSION" in variables else ["--as", PERSON]
-        done = subprocess.run(
-            [sys.executable, "-m", "cli", *who, *args], cwd=repo, capture_output=True, text=True, timeout=60,
-            env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
-        )  # fmt: skip
-        return Answer(done)
+        return Answer(in_process.gitmem(*who, *args, cwd=repo, env=variables))
 
     subprocess.run(["git", "config", "user.email", "person@example.org"], cwd=repo, check=True)
     return command
