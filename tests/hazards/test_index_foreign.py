@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from .. import templates
+from ..sandbox import new_repo
 from .conftest import Desk
 from .test_state_files import limit
 
@@ -32,17 +34,31 @@ def statements(path: Path) -> set[str]:
     return found
 
 
+@pytest.fixture
+def used(tmp_path: Path) -> tuple[Desk, str, str]:
+    """A repository with a signal and a node, and the sessions of Ada and Ben."""
+
+    def make(root: Path) -> None:
+        desk = Desk(new_repo(root / "used"))
+        desk("init")
+        ada, ben = desk.start("Ada"), desk.start("Ben")
+        desk.send(ada, "Tabs?", "--to", "Ben")
+        desk("mem", "create", "The parser drops tabs", session=ada)
+        desk("log", "--commit")
+        (root / "sessions").write_text(f"{ada} {ben}")
+
+    templates.copy("used-index", tmp_path / "day", make)
+    ada, ben = (tmp_path / "day" / "sessions").read_text().split()
+    return Desk(tmp_path / "day" / "used"), ada, ben
+
+
 @pytest.mark.parametrize("version", [True, False], ids=["ours", "other"])
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
 def test_an_index_with_a_foreign_schema_is_rebuilt(
-    desk: Desk, schema: tuple[str, ...], version: bool
+    used: tuple[Desk, str, str], schema: tuple[str, ...], version: bool
 ) -> None:
     """Every command answers as before, and the index is gitmem's again; `version`: whether it has our number."""
-    desk("init")
-    ada, ben = desk.start("Ada"), desk.start("Ben")
-    desk.send(ada, "Tabs?", "--to", "Ben")
-    desk("mem", "create", "The parser drops tabs", session=ada)
-    desk("log", "--commit")
+    desk, ada, ben = used
     (path,) = (desk.repo / ".git" / "gitmem").glob("index-*.sqlite3")
     before = statements(path)
     db = sqlite3.connect(path)
