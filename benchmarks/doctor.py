@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import chain, islice
 
 import gitmem
-from gitmem.git.port import Draft, Signature
+from gitmem.git.objects import Draft, Signature
 from gitmem.log import ref
 
 from . import workbench as workbenches

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import time
 
-from gitmem.git import packing
+from gitmem.git import packs
 from gitmem.log import ref
 
 from . import workbench as workbenches
@@ -82,17 +82,17 @@ def _grown(workbench: Workbench, name: str, count: int, group: int) -> tuple[flo
     at, most, spent = begin, 0, 0.0
     began = time.perf_counter()
     with workbenches.open_log(where, caller, now=lambda: at) as log:
-        unite = packing.combine
+        unite = packs.combine
 
         def timed(common: str) -> int:
             nonlocal most, spent
-            most = max(most, len(packing.own_packs(common)))
+            most = max(most, len(packs.own_packs(common)))
             before = time.perf_counter()
             done = unite(common)
             spent += time.perf_counter() - before
             return done
 
-        packing.combine = timed
+        packs.combine = timed
         for number in range(0, count, group):
             at = begin + 30 * workbenches.DAY * number // count
             with log.batch():
@@ -100,7 +100,7 @@ def _grown(workbench: Workbench, name: str, count: int, group: int) -> tuple[flo
                     to = workbenches.identity(dice.choice(names))
                     log.signals.send(workbenches.message(dice), to=[to], wu=f"WU-{dice.randint(1, 400)}")
         took = time.perf_counter() - began
-        packing.combine = unite
+        packs.combine = unite
     workbench.git(where, "fsck", "--no-dangling", "--no-progress")
     after = _counted(workbench, where)
     return (after["size"] + after["size-pack"]) * 1024.0, most, after["packs"], took, spent

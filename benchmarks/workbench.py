@@ -13,7 +13,7 @@ from typing import Any
 import gitmem
 from gitmem import records
 from gitmem.api import Log
-from gitmem.git.port import Draft, Signature
+from gitmem.git.objects import Draft, Signature
 from gitmem.log import ref
 from gitmem.log.lines import digest
 

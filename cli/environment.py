@@ -162,9 +162,9 @@ class Environment:
 
     def trusted_repo(self) -> Repo:
         """Return the repository for a command that opens no store; raise StoreError if git does not trust it."""
-        from gitmem.git import safe_directory
+        from gitmem.git import repository
 
-        safe_directory.reject_untrusted(self.repo)
+        repository.reject_untrusted(self.repo)
         return self.repo
 
     @property

@@ -130,7 +130,7 @@ def variables(task: ServedTask, session: str) -> dict[str, str]:
     Of our own variables it gets the settings alone: the others have a token of the user's, or would make it act for somebody else. Variables of
     git that belong to one repository go, the user's own settings of git stay.
     """
-    from gitmem.git.run import without_local
+    from gitmem.git.processes import without_local
 
     from .background import COMMIT_AFTER
 

@@ -6,8 +6,8 @@ text can imitate one of our trailers.
 
 from __future__ import annotations
 
-from .log.entry import SUBJECT_MAX as SUBJECT_MAX
-from .log.entry import CommitMessage
+from .log.lines import SUBJECT_MAX as SUBJECT_MAX
+from .log.lines import CommitMessage
 from .text.sanitize import sanitize as sanitize
 
 TYPE_CHECKING = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .agents import broadcasts, heartbeats
-from .git.open_git import open_port
+from .git.repository import open_port
 from .repo import reject_unsupported
 from .store import Store, wall_clock
 from .trust import sender_tables

@@ -7,9 +7,9 @@ import time
 from _thread import RLock
 
 from . import commit_process, records
-from .git.open_git import cached_config
+from .git.repository import cached_config
 from .index import index_file
-from .log.entry import LogEntry
+from .log.lines import LogEntry
 from .log.local_log import Appended, LocalLog
 from .store_index import StoreIndex
 from .trust import clone_key
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from .errors import GitmemError
-    from .git.open_git import CachedConfig, Git
-    from .log.entry import CommitMessage
+    from .git.repository import CachedConfig, Git
+    from .log.lines import CommitMessage
     from .outcome import Progress
     from .records.record_types import AnyFields
     from .repo import Repo
@@ -169,7 +169,7 @@ class Store(StoreIndex):
 
     def record_all(self, entries: Sequence[LogEntry]) -> Appended:
         """Append several entries as one, in one commit."""
-        from .log.commit_draft import combine_messages
+        from .log.committer import combine_messages
 
         lines = [line for entry in entries for line in entry.lines]
         return self._append(
@@ -196,9 +196,9 @@ class Store(StoreIndex):
 
     def keep_up(self) -> None:
         """Combine the log's small packs if there are many."""
-        from .log import auto_pack
+        from .log import committer
 
-        auto_pack.pack_if_due(self.log, self.starts_upkeep)
+        committer.pack_if_due(self.log, self.starts_upkeep)
 
     def refresh_or_leave(self, *, start: bool = False) -> bool:
         """Catch up after a sync, or leave that to the background upkeep process if the sync fetched much.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from .git.open_git import open_port
+from .git.repository import open_port
 from .store import Store
 
 TYPE_CHECKING = False

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from . import records
 from .errors import GitmemError, UsageError
-from .git import read_ref
+from .git import files
 from .index import engine, index_file, query
 from .index.engine import sqlite3
 from .trust import sender_tables
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import TypeVar
 
-    from .git.open_git import Git
+    from .git.repository import Git
     from .index.index_file import Index, View
     from .index.query import Snapshot
-    from .log.entry import LogEntry
+    from .log.lines import LogEntry
     from .log.local_log import LocalLog
     from .outcome import Progress
     from .repo import Repo
@@ -223,7 +223,7 @@ class StoreIndex(ABC):
         if not self._looked:
             self._looked = True
             try:
-                if self.git.tip(read_ref.LOG_REF) is None:
+                if self.git.tip(files.LOG_REF) is None:
                     from .log import start
 
                     start.create_ref_from_fetched(self.log)

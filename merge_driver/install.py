@@ -14,7 +14,7 @@ from binascii import crc32
 
 from gitmem import state_files
 from gitmem.errors import StoreError, UsageError
-from gitmem.git.run import failure, run
+from gitmem.git.processes import failure, run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.plumbing import Git as PlumbingGit
+from gitmem.git.port import Git as PlumbingGit
 from gitmem.log import committer, lines, ref
-from gitmem.log.entry import CommitMessage, LogEntry
+from gitmem.log.lines import CommitMessage, LogEntry
 from gitmem.log.local_log import LocalLog
 from gitmem.open_store import DOMAIN
 from gitmem.repo import Repo, find

@@ -14,7 +14,7 @@ from gitmem.agents import caller, display_names, lifecycle
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.agents.lifecycle import SessionResult
 from gitmem.git.inprocess import DulwichGit
-from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import CommitMessage
 from gitmem.open_store import DOMAIN
 from gitmem.records.record_types import SignalFields
 from gitmem.store import Store

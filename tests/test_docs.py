@@ -16,8 +16,8 @@ from gitmem import commit_message, records
 from gitmem.agents import broadcasts, caller, presence
 from gitmem.digests import Mac
 from gitmem.git import remotes
-from gitmem.log import check_budget, lines, ref, wal_record
-from gitmem.log.entry import LogEntry
+from gitmem.log import lines, ref, tree_checks, wal
+from gitmem.log.lines import LogEntry
 from gitmem.log.local_log import AHEAD_MAX_MICROS
 from gitmem.log.union import canonical, union
 from gitmem.memory import bulk_values, decay, node_fold
@@ -291,10 +291,10 @@ def test_the_entry_of_the_write_ahead_log_reads_as_one() -> None:
     assert entry.message.subject == "Planck → all: hello"
     assert [stream for stream, _ in entry.lines] == ["signals"]
     assert records.read(entry.lines[0][1]) is not None
-    head = wal_record.encode(content).partition(b"\n")[0].decode()
+    head = wal.encode_record(content).partition(b"\n")[0].decode()
     fields = {"NUL": "\0", "SP": " ", "<e or v>": "e", "<length, 10 digits>": f"{len(content):010d}"}
     shown = example("wal-record").partition(" LF")[0].replace(" ", "")
-    for name, value in {**fields, "<checksum>": wal_record.checksum(content).decode()}.items():
+    for name, value in {**fields, "<checksum>": wal.checksum(content).decode()}.items():
         shown = shown.replace(name.replace(" ", ""), value)
     assert head == shown
 
@@ -317,17 +317,17 @@ def test_the_limits_are_those_of_the_code() -> None:
         "size at which a segment is closed": str(ref.SEGMENT_MAX_BYTES),
         "size at which appends to a segment end": str(ref.SEGMENT_BYTES_MAX),
         "segment made by a union": str(ref.UNION_BYTES_MAX),
-        "new files in one sync": str(check_budget.LIMITS.files),
-        "new lines in one sync": str(check_budget.LIMITS.lines),
-        "bytes of new files in one sync": str(check_budget.LIMITS.bytes),
-        "bytes of new commits and folders in one sync": str(check_budget.LIMITS.history_bytes),
-        "bytes of commits and folders read to determine what is new": str(check_budget.LIMITS.read_bytes),
-        "bytes of files read to count lines in one sync": str(check_budget.LIMITS.counted_bytes),
-        "commits listed to check sizes in one sync": str(check_budget.LIMITS.listed),
+        "new files in one sync": str(tree_checks.LIMITS.files),
+        "new lines in one sync": str(tree_checks.LIMITS.lines),
+        "bytes of new files in one sync": str(tree_checks.LIMITS.bytes),
+        "bytes of new commits and folders in one sync": str(tree_checks.LIMITS.history_bytes),
+        "bytes of commits and folders read to determine what is new": str(tree_checks.LIMITS.read_bytes),
+        "bytes of files read to count lines in one sync": str(tree_checks.LIMITS.counted_bytes),
+        "commits listed to check sizes in one sync": str(tree_checks.LIMITS.listed),
         "outboxes read by one sync": str(read_remote.OUTBOXES_MAX),
-        "object in a log ref (file, folder, commit)": str(check_budget.LIMITS.object_bytes),
-        "nested folders in a tree": str(check_budget.LIMITS.depth),
-        "entries of a tree": str(check_budget.LIMITS.rows),
+        "object in a log ref (file, folder, commit)": str(tree_checks.LIMITS.object_bytes),
+        "nested folders in a tree": str(tree_checks.LIMITS.depth),
+        "entries of a tree": str(tree_checks.LIMITS.rows),
         "stored last time ahead of the clock": "60 s",
         "age of broadcasts that are unread for a new reader": "24 h",
         "broadcasts unread for a reader without a first line, of any age": str(broadcasts.NEWEST),

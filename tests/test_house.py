@@ -241,7 +241,7 @@ def test_the_library_never_prints(module: Module) -> None:
 @each_module
 def test_the_library_never_reads_the_environment(module: Module) -> None:
     """`cli` reads it and passes values in; `gitmem.git` copies it for git, or asks it which files git reads."""
-    readers = ("cli", "gitmem.git.run", "gitmem.git.cached_config", "gitmem.conformance.clones")
+    readers = ("cli", "gitmem.git.processes", "gitmem.git.config", "gitmem.conformance.clones")
     if module.name == "merge_driver" or fits(module.name, readers):  # the driver leaves PYTHONPATH out
         return
     words = {"os.environ", "os.environb", "os.getenv", "os.path.expanduser", "Path.home"}

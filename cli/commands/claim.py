@@ -101,7 +101,7 @@ def guard(at: Environment, paths: list[str], anyway: str | None, *, pre_commit: 
     """
     from gitmem.agents.caller import pushing
     from gitmem.claims import claim_guard
-    from gitmem.git import merged_paths
+    from gitmem.git import history
 
     if not paths and not pre_commit:
         raise UsageError("--anyway needs --paths. Nothing was written.", code="usage")
@@ -112,7 +112,7 @@ def guard(at: Environment, paths: list[str], anyway: str | None, *, pre_commit: 
 
         names = [os.fsdecode(each) for each in sys.stdin.buffer.read(STAGED_MAX).split(b"\0") if each]
         index = os.environ.get("GIT_INDEX_FILE")  # relative to the top of the work tree, where git runs hooks
-        names = merged_paths.own(at.repo, names, os.path.abspath(index) if index else None)
+        names = history.own_paths(at.repo, names, os.path.abspath(index) if index else None)
         callers = pushing(store, at.who())
     else:
         names, callers = at.paths(paths), [at.caller()]

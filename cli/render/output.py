@@ -406,7 +406,7 @@ def users_pager() -> str:
     git is asked in the root folder: the configuration of a repository does not count, because it may come with a copy
     that somebody else has made.
     """
-    from gitmem.git import run as git
+    from gitmem.git import processes as git
 
     found = git.run("", ["var", "GIT_PAGER"], cwd=os.path.abspath(os.sep), check=False)
     return found.out.decode("utf-8", "surrogateescape").strip() if found.code == 0 else ""

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator, Sequence
 
-    from ..log.entry import CommitMessage
+    from ..log.lines import CommitMessage
     from ..records.record_types import AuditFields, AuditRecord
     from ..store import Store
     from .caller import Caller

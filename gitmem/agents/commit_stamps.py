@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 
 from .. import atomic_write, state_files
-from ..git import formats
+from ..git import files
 from . import heartbeats
 
 TYPE_CHECKING = False
@@ -91,7 +91,7 @@ def prompted_at(store: Store, session_id: str) -> int:
 
 def changed_at(repo: Repo) -> int:
     """Return when the reflog or the hook's notes were last written, in nanoseconds; 0 without any."""
-    return max(map(_time, (formats.reflog(repo.git_dir), noted(repo))))
+    return max(map(_time, (files.reflog(repo.git_dir), noted(repo))))
 
 
 def has_news(repo: Repo) -> bool:

@@ -28,8 +28,7 @@ import time
 from .. import atomic_write, state_files
 from ..digests import sha256
 from ..errors import GitmemError, StoreError
-from ..log.entry import CommitMessage
-from ..log.lines import digest
+from ..log.lines import CommitMessage, digest
 from ..log.lock import Lock
 from ..trust import sender_tables
 from . import heartbeats, mailbox

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..commit_message import SUBJECT_MAX, cut
 from ..errors import UsageError
-from ..log.entry import CommitMessage
+from ..log.lines import CommitMessage
 from ..outcome import Outcome
 from ..text.name_matching import fold, is_reserved, is_reserved_identity, mixes_scripts
 from ..text.sanitize import is_unsafe

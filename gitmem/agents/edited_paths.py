@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from .. import atomic_write, state_files
 from ..errors import GitmemError
-from ..git import branch_changes
+from ..git import branches
 from ..repo import tree_at
 from . import heartbeats
 
@@ -128,8 +128,8 @@ def note(store: Store, *, seconds: float = STATUS_SECONDS) -> EditedPaths | None
 def _changed(repo: Repo, seconds: float) -> list[str] | None:
     """Return the changed and untracked paths of a worktree; None if there are too many, or git does not answer in time."""
     try:
-        return branch_changes.uncommitted_files(repo.common, repo.git_dir, repo.worktree or "", seconds)
-    except (branch_changes.TooManyFilesError, GitmemError):
+        return branches.uncommitted_files(repo.common, repo.git_dir, repo.worktree or "", seconds)
+    except (branches.TooManyFilesError, GitmemError):
         return None
 
 

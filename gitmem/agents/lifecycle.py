@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import commit_process, strict_json
 from ..commit_message import SUBJECT_MAX, cut
 from ..errors import UsageError
-from ..log.entry import CommitMessage
+from ..log.lines import CommitMessage
 from ..outcome import Outcome
 from ..records import CLEARABLE
 from ..records.ids import new_id, role_id

@@ -7,7 +7,7 @@ import os
 from .. import repo as repo_module
 from ..agents import presence
 from ..errors import GitmemError, UsageError
-from ..git.branch_changes import TooManyFilesError, uncommitted_files
+from ..git.branches import TooManyFilesError, uncommitted_files
 from ..text.sanitize import sanitize
 
 TYPE_CHECKING = False
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ..agents.presence import Presence
-    from ..git.branch_changes import Tip
+    from ..git.branches import Tip
     from ..store import Store
 
 

@@ -6,8 +6,7 @@ from ..agents import audits
 from ..agents.delivery import delivery_lock
 from ..commit_message import SUBJECT_MAX, cut, sanitize
 from ..errors import GateError, UsageError
-from ..log.entry import CommitMessage
-from ..log.lines import format_at
+from ..log.lines import CommitMessage, format_at
 from ..records.ids import new_id, unit_key
 from ..tasks import chains, find_task
 from ..text.sanitize import is_blank

@@ -9,9 +9,8 @@ from ..agents import caller as callers
 from ..agents import delivery, edited_paths, presence
 from ..digests import sha256
 from ..errors import GitmemError
-from ..git import branch_changes
-from ..log.entry import CommitMessage
-from ..log.lines import format_at
+from ..git import branches
+from ..log.lines import CommitMessage, format_at
 from ..memory import anchors
 from ..records import ids, secrets
 from ..text.sanitize import sanitize_for_model
@@ -163,7 +162,7 @@ def _allowed(store: Store, paths: Iterable[str], seconds: float) -> list[str]:
     """Return the paths that may be published: tracked, not ignored, and neither a pattern nor perhaps a secret."""
     plain = [path for path in paths if not path_patterns.is_pattern(path) and _is_valid(path)][:PATHS_MAX]
     repo = store.repo
-    tracked = branch_changes.tracked_files(repo.common, repo.git_dir, repo.worktree or "", plain, seconds)
+    tracked = branches.tracked_files(repo.common, repo.git_dir, repo.worktree or "", plain, seconds)
     return [path for path in plain if path in tracked and secrets.find_secret(path) is None]
 
 

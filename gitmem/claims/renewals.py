@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ..agents import delivery
-from ..log.entry import CommitMessage
-from ..log.lines import format_at
+from ..log.lines import CommitMessage, format_at
 from . import claim_fold, claim_work, local_state, standing_claims
 
 TYPE_CHECKING = False

@@ -11,8 +11,7 @@ from typing import Any, Unpack
 from .. import api
 from ..agents import mailbox
 from ..errors import GateError, UsageError
-from ..log.entry import CommitMessage
-from ..log.lines import digest
+from ..log.lines import CommitMessage, digest
 from ..records.table import OPTIONS
 from .adapter import Convergence, Options, Receipt, Refused, Session, Signal
 from .clones import another, connect, new_repository

@@ -10,7 +10,7 @@ from ..errors import UsageError
 from ..index.engine import sqlite3
 from ..index.index_file import Index
 from ..log import ref
-from ..log.dropped_lines import LogReadResult
+from ..log.recovery import LogReadResult
 from ..moved_back import FIX
 from ..outcome import Outcome
 from ..store import Store

@@ -13,13 +13,13 @@ from dulwich.object_format import get_object_format
 from dulwich.object_store import BaseObjectStore, DiskObjectStore
 from dulwich.objects import ObjectID
 
-from . import formats
+from . import files
 from .objects import is_empty_tree
-from .plumbing import Git
+from .port import Git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .port import Commit, TreeEntry
+    from .objects import Commit, TreeEntry
 
 _KINDS = {1: b"commit", 2: b"tree", 3: b"blob", 4: b"tag"}
 _UNREADABLE = (
@@ -121,7 +121,7 @@ class DulwichGit(Git):
         if not self._is_id(oid):
             raise KeyError(oid)
         if self._store is None:
-            form = get_object_format(formats.ALGORITHMS[self.id_length])
+            form = get_object_format(files.ALGORITHMS[self.id_length])
             self._store = _Store(os.path.join(self.common, "objects"), object_format=form)
         try:
             number, content = self._store.get_raw(ObjectID(oid.encode("ascii")))

@@ -10,8 +10,8 @@ import re
 import time
 
 from ..errors import RemoteError, StoreError
-from . import incoming, partial, queries, run, separate_fetch
-from .read_ref import FENCES
+from . import fetch, plumbing, processes, temporary
+from .files import FENCES
 from .remotes import scrubbed, ssh_without_prompts, without_credentials
 
 TYPE_CHECKING = False
@@ -86,9 +86,9 @@ class GitNetwork:
 
     def __init__(self, common: str, contains: Callable[[str, str], bool] | None = None) -> None:
         self.common = common
-        self.limits, self.unlimited, self.clock = incoming.LIMITS, False, time.time
+        self.limits, self.unlimited, self.clock = temporary.LIMITS, False, time.time
         self._ahead: tuple[str, str, dict[str, tuple[str, str]] | RemoteError] | None = None
-        self._contains = contains or (lambda tip, oid: queries.is_ancestor(common, oid, tip))
+        self._contains = contains or (lambda tip, oid: plumbing.is_ancestor(common, oid, tip))
 
     def fetch(
         self, url: str, into_prefix: str, timeout: float = TIMEOUT_SECONDS
@@ -107,7 +107,7 @@ class GitNetwork:
             if isinstance(ahead[2], RemoteError):
                 raise ahead[2]
             return ahead[2]
-        with incoming.Incoming(self.common) as into:
+        with temporary.Incoming(self.common) as into:
             return self._fetch_into(into, url, into_prefix, timeout)
 
     def fetch_ahead(self, url: str, into_prefix: str, timeout: float) -> bool:
@@ -123,33 +123,33 @@ class GitNetwork:
         return not isinstance(found, RemoteError)
 
     def _fetch_into(
-        self, into: incoming.Incoming, url: str, prefix: str, timeout: float
+        self, into: temporary.Incoming, url: str, prefix: str, timeout: float
     ) -> dict[str, tuple[str, str]]:
-        limits = incoming.WITHOUT_LIMITS if self.unlimited else self.limits
+        limits = temporary.WITHOUT_LIMITS if self.unlimited else self.limits
 
-        def ask(args: Sequence[str], given: bytes, seconds: float, most: int | None) -> run.Result:
+        def ask(args: Sequence[str], given: bytes, seconds: float, most: int | None) -> processes.Result:
             return self._start(
-                into.folder, [*_QUIET_CONFIG, *queries.DURABLE, *into.config(), *args], min(seconds, timeout), given,
+                into.folder, [*_QUIET_CONFIG, *plumbing.DURABLE, *into.config(), *args], min(seconds, timeout), given,
                 variables=into.variables(limits), file_max=most,
             )  # fmt: skip
 
         def look(*patterns: str) -> dict[str, str]:
             return self._list(url, timeout, patterns)
 
-        left, words = separate_fetch.fetch(into, ask, look, url, prefix, timeout, limits, self.clock())
+        left, words = fetch.fetch(into, ask, look, url, prefix, timeout, limits, self.clock())
         if words is not None:
             raise _offline(url, words)
 
         def online(name: str, asked: list[str], given: bytes) -> None:
             try:
                 done = ask(asked, given, timeout, limits.pack_bytes)
-            except run.GitTimeoutError as error:
+            except processes.GitTimeoutError as error:
                 raise _offline(name, error.message) from None
             if done.code != 0:
                 raise _offline(name, done.err)
             into.admit()
 
-        partial.fetch_missing(self.common, prefix, online)
+        fetch.fetch_missing(self.common, prefix, online)
         return left
 
     def _list(self, url: str, timeout: float, patterns: Sequence[str]) -> dict[str, str]:
@@ -158,7 +158,7 @@ class GitNetwork:
         try:
             done = self._run(args, url, timeout, out_max=self.limits.list_bytes)
         except RemoteError as error:
-            if not isinstance(error.__cause__, run.GitOutputError):
+            if not isinstance(error.__cause__, processes.GitOutputError):
                 raise
             out = error.__cause__.out.rpartition(b"\n")[0]
         else:
@@ -229,7 +229,7 @@ class GitNetwork:
         try:
             names = self.names(url, timeout, "--heads")
         except RemoteError as error:
-            if error.code != run.GitOutputError.code:
+            if error.code != processes.GitOutputError.code:
                 raise
             return True
         return not all(name == _BRANCHES[0] or name.startswith(_BRANCHES[1:]) for name in names)
@@ -254,7 +254,7 @@ class GitNetwork:
         *,
         negotiate: bool = False,
         meanwhile: Meanwhile = None,
-    ) -> run.Result:
+    ) -> processes.Result:
         args = [
             *(*_QUIET_CONFIG, *_QUICK, *(_NEGOTIATE if negotiate else ())),
             *("push", "--porcelain", "--no-verify", "--no-follow-tags"),
@@ -262,7 +262,7 @@ class GitNetwork:
         ]
         done = self._run(args, url, timeout, meanwhile=meanwhile)
         # The errors of a failed negotiation are not the reason why the push failed.
-        return run.Result(done.code, done.out, done.err.rpartition(_NOT_NEGOTIATED)[2])
+        return processes.Result(done.code, done.out, done.err.rpartition(_NOT_NEGOTIATED)[2])
 
     def _run(
         self,
@@ -272,12 +272,12 @@ class GitNetwork:
         input: bytes = b"",
         meanwhile: Meanwhile = None,
         out_max: int = OUT_BYTES_MAX,
-    ) -> run.Result:
+    ) -> processes.Result:
         try:
             return self._start(self.common, args, timeout, input, out_max, meanwhile=meanwhile)
-        except run.GitTimeoutError:
+        except processes.GitTimeoutError:
             raise _offline(url, f"no answer within {timeout:g} seconds") from None
-        except run.GitOutputError as error:
+        except processes.GitOutputError as error:
             words = f"The remote {without_credentials(url)}: {error.message}"
             found = RemoteError(words, code=error.code, next=["gitmem doctor"])
             raise found from error
@@ -293,15 +293,15 @@ class GitNetwork:
         meanwhile: Meanwhile = None,
         variables: Mapping[str, str] | None = None,
         file_max: int | None = None,
-    ) -> run.Result:
-        return run.run(
+    ) -> processes.Result:
+        return processes.run(
             folder, args, input=input, timeout=timeout, check=False, online=True, meanwhile=meanwhile,
             env_extra={"GCM_INTERACTIVE": "never", **ssh_without_prompts(self.common), **(variables or {})},
             out_max=out_max, file_max=file_max,
         )  # fmt: skip
 
 
-def _reported(done: run.Result) -> list[tuple[str, str, str]]:
+def _reported(done: processes.Result) -> list[tuple[str, str, str]]:
     """Return what a push did to each ref: git's flag, the remote's ref, and a summary."""
     rows = []
     for line in done.out.decode("utf-8", "replace").splitlines():
@@ -330,7 +330,7 @@ def _any_in(words: Sequence[str], text: str) -> bool:
 def _offline(url: str, err: str) -> RemoteError:
     clean = without_credentials(url)
     lines = [line for line in err.splitlines() if line.strip() and not line.strip().startswith(_EMPTY_WORDS)]
-    words = scrubbed(run.summary_line("\n".join(lines) or err).replace(url, clean)).rstrip(".")
+    words = scrubbed(processes.summary_line("\n".join(lines) or err).replace(url, clean)).rstrip(".")
     words = words or "git gave no reason"
     if _any_in(_OTHER_HASH, err):
         return RemoteError(
@@ -384,9 +384,9 @@ def _refused(url: str, err: str, summary: str) -> RemoteError:
     clean = without_credentials(url)
     remote = [line for line in err.splitlines() if line.startswith("remote:") and line[7:].strip()]
     messages = [line for line in remote if "hook declined" not in line]
-    words = run.summary_line("\n".join(part for part in [*messages[-1:], summary] if part) or err)
+    words = processes.summary_line("\n".join(part for part in [*messages[-1:], summary] if part) or err)
     if messages and summary:
-        words = f"{run.summary_line(summary)} ({run.summary_line(messages[-1])})"
+        words = f"{processes.summary_line(summary)} ({processes.summary_line(messages[-1])})"
     other = ""
     if _any_in(_RULES, err) and "refs/heads/" in err + summary:
         other = " If a rule protects its branches, publish to another ref: gitmem init --publish hidden"

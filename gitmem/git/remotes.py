@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from ..errors import UsageError
-from . import asked_config, project, run
-from .cached_config import CachedConfig
+from . import port, processes
+from .config import CachedConfig
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def has_remote(common: str) -> bool:
 
 def ssh_without_prompts(common: str) -> dict[str, str]:
     """Return variables that disable prompts of plain `ssh`; empty if the user has configured ssh for git."""
-    own = any(map(run.variable, ("GIT_SSH_COMMAND", "GIT_SSH", "GIT_SSH_VARIANT")))
+    own = any(map(processes.variable, ("GIT_SSH_COMMAND", "GIT_SSH", "GIT_SSH_VARIANT")))
     if own or any(key in ("core.sshcommand", "ssh.variant") for key, _ in _rows(common)):
         return {}
     return {"GIT_SSH_COMMAND": "ssh -oBatchMode=yes"}
@@ -41,7 +41,7 @@ def ssh_without_prompts(common: str) -> dict[str, str]:
 
 def _config(common: str) -> CachedConfig:
     if common not in _configs:
-        _configs[common] = CachedConfig(common, os.path.join(common, "gitmem"), asked_config.ask)
+        _configs[common] = CachedConfig(common, os.path.join(common, "gitmem"))
     return _configs[common]
 
 
@@ -91,7 +91,7 @@ def upstream_remote(repo: Repo) -> str:
     Raises:
         UsageError: `no-remote`, or `which-remote` with the list.
     """
-    branch = project.branch(repo.git_dir)
+    branch = port.branch(repo.git_dir)
     if branch is not None:
         wanted = f"branch.{branch}.remote"
         named = next((value for key, value in reversed(_rows(repo.common)) if key == wanted), "")

@@ -7,16 +7,16 @@ from typing import NamedTuple
 
 from .. import state_files
 from ..repo import read_small
-from . import packfile, packing, queries, run
+from . import packs, plumbing, processes
 from .objects import is_oid
-from .plumbing import Git
+from .port import Git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class ReflogEntry(NamedTuple):
+class RefMove(NamedTuple):
     """A reflog entry: from `old` (None: the ref was created) to `new`, with the reason `why`."""
 
     old: str | None
@@ -24,7 +24,7 @@ class ReflogEntry(NamedTuple):
     why: str
 
 
-def reflog(common: str, ref: str) -> list[ReflogEntry]:
+def reflog(common: str, ref: str) -> list[RefMove]:
     """Return a ref's reflog, oldest first, without incomplete entries. A deleted ref has none."""
     if os.path.isdir(os.path.join(common, "reftable")):
         return _asked(common, ref)
@@ -34,24 +34,24 @@ def reflog(common: str, ref: str) -> list[ReflogEntry]:
         head, _, why = row.partition("\t")
         old, new = [*head.split(" ")[:2], "", ""][:2]
         if is_oid(old) and is_oid(new) and new.strip("0"):
-            found.append(ReflogEntry(old if old.strip("0") else None, new, why))
+            found.append(RefMove(old if old.strip("0") else None, new, why))
     return found
 
 
-def _asked(common: str, ref: str) -> list[ReflogEntry]:
+def _asked(common: str, ref: str) -> list[RefMove]:
     args = ["log", "--walk-reflogs", "--format=%H%x09%gs", "--end-of-options", ref, "--"]
-    done = run.run(common, args, check=False)
-    found: list[ReflogEntry] = []
+    done = processes.run(common, args, check=False)
+    found: list[RefMove] = []
     for row in reversed(done.out.decode("utf-8", "replace").splitlines() if done.code == 0 else []):
         new, _, why = row.partition("\t")
-        found.append(ReflogEntry(found[-1].new if found else None, new, why))
+        found.append(RefMove(found[-1].new if found else None, new, why))
     return found
 
 
 def expire_broken(common: str, ref: str) -> bool:
     """Remove reflog entries whose commits lack objects: git's gc fails at them. Return whether git succeeded."""
     args = ["reflog", "expire", "--stale-fix", "--expire=never", "--expire-unreachable=never", ref]
-    done = run.run(common, args, check=False)
+    done = processes.run(common, args, check=False)
     state_files.give_back(common)
     return done.code == 0
 
@@ -80,14 +80,14 @@ def _files(path: str) -> Iterator[str]:
 
 def delete(common: str, ref: str, oid: str) -> bool:
     """Delete a ref that still has the given id. Return False if it has moved or is locked."""
-    done = run.run(common, [*queries.DURABLE, "update-ref", "--no-deref", "-d", ref, oid], check=False)
+    done = processes.run(common, [*plumbing.DURABLE, "update-ref", "--no-deref", "-d", ref, oid], check=False)
     state_files.give_back(common)
     return done.code == 0
 
 
 def rename(common: str, ref: str, oid: str, to: str) -> bool:
     """Rename a conflicting ref. Return False on failure; the ref then has one or both names."""
-    made = queries.update_ref(common, to, None, oid, "out of the way") or queries.tip_of(common, to) == oid
+    made = plumbing.update_ref(common, to, None, oid, "out of the way") or plumbing.tip_of(common, to) == oid
     return made and delete(common, ref, oid)
 
 
@@ -110,18 +110,18 @@ def move_aside(common: str, oid: str, folder: str) -> str | None:
         os.replace(path, to)
         return to
     id_length = len(oid)
-    for name in packing.own_packs(common):
+    for name in packs.own_packs(common):
         pack = os.path.join(common, "objects", "pack", name)
-        oids = packfile.ids(pack + ".idx", id_length)
+        oids = packs.ids_in(pack + ".idx", id_length)
         if oid not in oids:
             continue
         state_files.make_dirs(folder)
         whole = _readable(common, oids)
         if whole:
-            packing.release(common, packing.write(common, whole, id_length))
+            packs.release(common, packs.write(common, whole, id_length))
         to = os.path.join(folder, name + ".pack")
         os.replace(pack + ".pack", to)
-        packing.remove(common, name)
+        packs.remove(common, name)
         return to
     return None
 

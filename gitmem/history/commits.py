@@ -12,11 +12,10 @@ from ..agents import commit_stamps, heartbeats, presence
 from ..agents.delivery import delivery_lock
 from ..agents.work_units import recordable_branch
 from ..errors import GitmemError
-from ..git import commit_facts, reflog
+from ..git import history
+from ..git.history import POST_COMMIT, read_tail
 from ..git.objects import is_oid
-from ..git.reflog import POST_COMMIT, read_tail
-from ..log.entry import CommitMessage
-from ..log.lines import format_at
+from ..log.lines import CommitMessage, format_at
 from ..log.ref import LOG_REF
 from ..records import ids
 from ..records.ids import is_id
@@ -31,15 +30,14 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..agents.presence import Presence
-    from ..git.commit_facts import CommitFacts
-    from ..git.reflog import Entry
+    from ..git.history import CommitFacts, ReflogEntry
     from ..records.record_types import CommitFields
     from ..repo import Repo
     from ..store import Store
     from ..tasks.fold import FoldedTask
 
     Variables = frozenset[tuple[str, str]]
-    Made = tuple[Entry, CommitFacts, "Origin", str, Caller]
+    Made = tuple[ReflogEntry, CommitFacts, "Origin", str, Caller]
 
 
 READ_MAX = 256 * 1024
@@ -226,7 +224,7 @@ class _Look:
         self._has_hook = commit_stamps.has_hook(store.repo)
         self._at = commit_stamps.changed_at(store.repo)
         self._notes = read(store.repo)
-        self._entries = reflog.read(store.repo.git_dir)
+        self._entries = history.read_reflog(store.repo.git_dir)
         self._sessions = NamedSessions(store)
         self._own = callers_session(store, clues.caller)  # of this clone
         self._kept = _kept(store)
@@ -271,17 +269,17 @@ class _Look:
         have = {each.new for each in self._entries}
         for oid, notes in self._notes.items():
             if oid not in have and any(notes):
-                is_merge = of_hook(notes, reflog.POST_MERGE)
-                made = ("merge", 0, reflog.POST_MERGE) if is_merge else ("commit", 0, reflog.POST_COMMIT)
+                is_merge = of_hook(notes, history.POST_MERGE)
+                made = ("merge", 0, history.POST_MERGE) if is_merge else ("commit", 0, history.POST_COMMIT)
                 found.append(len(self._entries))
-                self._entries.append(reflog.Entry(None, oid, -1, *made))
+                self._entries.append(history.ReflogEntry(None, oid, -1, *made))
         return found
 
     def _record(self, places: Sequence[int], known: Collection[tuple[str, str]]) -> int:
         entries = [self._entries[at] for at in places]
         wanted = [oid for each in entries for oid in (each.new, each.old) if oid]
         common = self._store.repo.common
-        facts = commit_facts.of_commits(common, wanted, max(0.1, self._left()))
+        facts = history.facts_of(common, wanted, max(0.1, self._left()))
         made: list[Made] = []
         rewrites = Rewrites(self._store.repo.git_dir, self._entries, facts, max(0.1, self._left()))
         for at in places:
@@ -301,7 +299,7 @@ class _Look:
             if entry.seconds < 0 and (not found.is_fresh or len(found.parents) > 1):
                 origin.action = "rewrite" if len(found.parents) < 2 else "merge"
             made.append((entry, found, origin, evidence, who))
-        patches = commit_facts.patch_ids(common, [entry.new for entry, *_ in made], max(0.1, self._left()))
+        patches = history.patch_ids(common, [entry.new for entry, *_ in made], max(0.1, self._left()))
         self._write(made, patches)
         return len(made)
 
@@ -335,7 +333,7 @@ class _Look:
         for other in reversed(self._entries[:at]):
             if entry.seconds - other.seconds > APART_SECONDS:
                 return False
-            may_note = other.hook == reflog.POST_COMMIT or other.hook == entry.hook != ""
+            may_note = other.hook == history.POST_COMMIT or other.hook == entry.hook != ""
             if may_note and other.seconds >= 0 and other.new not in self._notes:
                 return True
         return False
@@ -454,7 +452,7 @@ class Rewrites:
     """
 
     def __init__(
-        self, git_dir: str, entries: Sequence[Entry], facts: Mapping[str, CommitFacts], seconds: float
+        self, git_dir: str, entries: Sequence[ReflogEntry], facts: Mapping[str, CommitFacts], seconds: float
     ) -> None:
         self._git_dir = git_dir
         self._entries = entries
@@ -484,7 +482,7 @@ class Rewrites:
             origin.sources = self._picked(entry, new)
         return origin
 
-    def _picked(self, entry: Entry, new: CommitFacts) -> list[str]:
+    def _picked(self, entry: ReflogEntry, new: CommitFacts) -> list[str]:
         """Return the commits that a cherry-pick can have repeated: it keeps author, time and, if nobody edits it, the subject.
 
         The reflog does not say which commit was picked, and anybody can copy these three. So every commit counts that refs, worktrees and
@@ -492,8 +490,8 @@ class Rewrites:
         """
         if self._others is None:
             outside = ("FETCH_HEAD", f"^{entry.old or LOG_REF}", f"^{LOG_REF}")
-            found = commit_facts.between(self._git_dir, outside, self._seconds, "--all")
-            self._others = found if len(found) < commit_facts.RANGE_MAX else {}
+            found = history.facts_between(self._git_dir, outside, self._seconds, "--all")
+            self._others = found if len(found) < history.RANGE_MAX else {}
         wanted = (new.author, new.authored, new.subject)
         same = (
             oid for oid, each in self._others.items() if (each.author, each.authored, each.subject) == wanted
@@ -501,14 +499,14 @@ class Rewrites:
         return [oid for oid in same if oid != entry.new]
 
     def _replaced(
-        self, origin: Origin, entry: Entry, old: CommitFacts | None, new: CommitFacts, at: int
+        self, origin: Origin, entry: ReflogEntry, old: CommitFacts | None, new: CommitFacts, at: int
     ) -> None:
         """Set the origin of a commit that has taken the place of the one before it."""
         if old is None or entry.old is None:
             return
         origin.sources = [entry.old]
         step = (old.tree, new.tree)
-        patch = commit_facts.step_ids(self._git_dir, [step], self._seconds).get(step)
+        patch = history.step_ids(self._git_dir, [step], self._seconds).get(step)
         if patch is None:
             return
         origin.parts = [patch]
@@ -525,7 +523,7 @@ class Rewrites:
             return {}
         key = (start.old, f"^{start.new}")
         if key not in self._ranges:
-            self._ranges[key] = commit_facts.between(self._git_dir, key, self._seconds, "--no-merges")
+            self._ranges[key] = history.facts_between(self._git_dir, key, self._seconds, "--no-merges")
         return self._ranges[key]
 
     def _same(self, known: Mapping[str, CommitFacts], new: CommitFacts) -> list[str]:
@@ -539,7 +537,7 @@ class Rewrites:
 
     def _patch_ids(self, known: Mapping[str, CommitFacts]) -> Mapping[str, str]:
         missing = [oid for oid in list(known)[:STEPS_MAX] if oid not in self._patches]
-        self._patches.update(commit_facts.patch_ids(self._git_dir, missing, self._seconds))
+        self._patches.update(history.patch_ids(self._git_dir, missing, self._seconds))
         return {oid: self._patches[oid] for oid in known if oid in self._patches}
 
 
@@ -570,7 +568,7 @@ class WorkThen:
     def _time(self, commit: str, committed: int) -> tuple[int, int]:
         """Return from when to when a commit was made: git tells the second, the file of the commit tells more."""
         first, last = committed * SECOND, (committed + 1) * SECOND - 1
-        written = commit_facts.written_at(self._store.repo.common, commit)
+        written = history.written_at(self._store.repo.common, commit)
         if written is not None and first <= written <= last:
             first, last = written, written + TICK
         now = self._store.now()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ..git import reflog
+from ..git import history
 from ..log.lines import format_at
 from ..tasks.task_facts import micros
 from . import commit_view
@@ -35,7 +35,7 @@ class MadeHere:
 
     def __init__(self, repo: Repo) -> None:
         self._repo = repo
-        self._known: dict[str, list[reflog.Entry]] | None = None
+        self._known: dict[str, list[history.ReflogEntry]] | None = None
 
     def action(self, commit: str, committed: int | None) -> str:
         """Return how a commit was made here, see `reflog.Entry`; "" if it was not, or nobody knows.
@@ -52,11 +52,11 @@ class MadeHere:
             each.seconds == seconds and each.action in MADE for some in self._read().values() for each in some
         )
 
-    def _read(self) -> dict[str, list[reflog.Entry]]:
+    def _read(self) -> dict[str, list[history.ReflogEntry]]:
         if self._known is None:
             self._known = {}
             for folder in self._folders():
-                for entry in reflog.read(folder):
+                for entry in history.read_reflog(folder):
                     if entry.action not in ("", "start"):
                         self._known.setdefault(entry.new, []).append(entry)
         return self._known

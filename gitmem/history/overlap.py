@@ -1,6 +1,6 @@
 """Compare branches: the files that two of them change, and where merging them conflicts.
 
-Nothing of the user's is written: git works in a temporary repository (`git/scratch.py`), without the network.
+Nothing of the user's is written: git works in a temporary repository (`git/temporary.py`), without the network.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from ..agents.mailbox import ANNOUNCER, OVERLAP, is_notice
 from ..claims import branches
 from ..digests import sha256
 from ..errors import GitmemError, StoreError, UsageError
-from ..git import branch_changes as changes
-from ..git.branch_changes import CONFLICT, SLOW, UNKNOWN, Merge, Tip
+from ..git import branches as changes
+from ..git.branches import CONFLICT, SLOW, UNKNOWN, Merge, Tip
 from ..git.objects import is_oid
-from ..git.scratch import ScratchRepository, make_parent
+from ..git.temporary import ScratchRepository, make_parent
 from ..log.lines import format_at
 from ..outcome import Outcome
 from ..records.ids import keyed_id

@@ -8,9 +8,9 @@ import re
 from ..agents import commit_stamps, presence
 from ..claims import claim_view, path_patterns
 from ..errors import UsageError
-from ..git import blame, commit_facts, formats
+from ..git import files, history
+from ..git.processes import GitOutputError, GitTimeoutError
 from ..git.remotes import remotes
-from ..git.run import GitOutputError, GitTimeoutError
 from ..index.resolve_id import shown_by
 from ..log.lines import format_at, parse_at
 from ..log.ref import LOG_REF
@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Mapping, Sequence
 
-    from ..git.blame import Lines
-    from ..git.commit_facts import CommitFacts
+    from ..git.history import CommitFacts, Lines
     from ..memory.versioned_node import VersionedNode
     from ..store import Store
     from ..tasks.fold import FoldedTask
@@ -608,9 +607,9 @@ def _why(store: Store, text: str, folder: str, *, inferred: bool, is_early: bool
     shown = sorted(behind, key=lambda oid: -sum(each.length for each in behind[oid]))
     answer.more = len(shown) - len(shown[:COMMITS_MAX])
     common = store.repo.common
-    facts = commit_facts.of_commits(common, shown[:COMMITS_MAX], SECONDS)
+    facts = history.facts_of(common, shown[:COMMITS_MAX], SECONDS)
     shown = [oid for oid in shown[:COMMITS_MAX] if oid in facts]
-    patches = commit_facts.patch_ids(common, _without_record(store, shown), SECONDS)
+    patches = history.patch_ids(common, _without_record(store, shown), SECONDS)
     here = MadeHere(store.repo)
     for oid in shown:
         story = story_of(
@@ -633,12 +632,12 @@ def _behind(store: Store, asked: Target, answer: Why) -> dict[str, list[Lines]]:
     """Return the commits behind lines of a file, each with its lines."""
     repo, path = store.repo, asked.path or ""
     try:
-        found = blame.blame(repo.common, repo.git_dir, repo.worktree or "", path, asked.ranges)
-    except blame.NotInHistoryError:
+        found = history.blame(repo.common, repo.git_dir, repo.worktree or "", path, asked.ranges)
+    except history.NotInHistoryError:
         raise not_committed(path) from None
-    except blame.TooFewLinesError as error:
+    except history.TooFewLinesError as error:
         raise too_few(path, int(error.args[0])) from None
-    except blame.IgnoreRevsError:
+    except history.IgnoreRevsError:
         raise UsageError(
             "git cannot read the file that blame.ignoreRevsFile names.",
             hint="Correct the setting, or create the file.",
@@ -649,7 +648,7 @@ def _behind(store: Store, asked: Target, answer: Why) -> dict[str, list[Lines]]:
         error.hint = "Ask about a few lines, such as FILE:10-20."
         raise
     if not found:
-        if blame.last_change(repo.common, repo.git_dir, path) is None:
+        if history.last_change(repo.common, repo.git_dir, path) is None:
             raise not_committed(path)
         answer.remarks.append(f"{sanitize(path, keep='')} is empty: it has no lines.")
     last = max((each.first + each.length - 1 for each in found), default=0)
@@ -683,7 +682,7 @@ def _add_remarks(store: Store, answer: Why, facts: Mapping[str, CommitFacts]) ->
         count = answer.uncommitted
         are = "1 line is" if count == 1 else f"{count} lines are"
         answer.remarks.append(f"{are} not committed yet: nobody has recorded why.")
-    cut = formats.shallow_commits(store.repo.common)
+    cut = files.shallow_commits(store.repo.common)
     for story in answer.commits:
         if story.commit in cut:
             older = "the lines may be older" if answer.path is not None else "it seems to add all files"
@@ -814,7 +813,7 @@ def _range(text: str, parts: re.Match[str]) -> tuple[int, int]:
 def _missing(store: Store, folder: str, typed: str) -> UsageError:
     """Return the error for a file that is not there, with the commit that removed it."""
     path = anchors.from_root(store.repo, folder, typed) if typed.strip() else ""
-    commit = blame.last_change(store.repo.common, store.repo.git_dir, path) if path else None
+    commit = history.last_change(store.repo.common, store.repo.git_dir, path) if path else None
     if commit is not None:
         return UsageError(
             f"{_shown(typed)} is not in the work tree. The last commit that changed it is {commit[:12]}.",

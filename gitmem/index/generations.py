@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..git.read_ref import LOG_REF
+from ..git.files import LOG_REF
 from .query import has_lines, read_files, row_of
 
 TYPE_CHECKING = False
@@ -82,7 +82,7 @@ class WalTails:
                 self._read(place, wal, file, start)
 
     def _read(self, place: Row, wal: WriteAheadLog, file: WalFile, start: int) -> None:
-        from ..log import entry
+        from ..log.lines import lines_of
 
         try:
             tail = wal.read(file, start)
@@ -97,7 +97,7 @@ class WalTails:
         lines = []
         for payload, _ in tail.entries:
             try:
-                lines += entry.lines_of(payload)
+                lines += lines_of(payload)
             except ValueError:
                 continue
         self._new.append((place, tail.end, file.size, lines))

@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 
 from .. import state_files
-from ..git.read_ref import LOG_REF, plain_tip
-from ..log import wal_files, wal_record
+from ..git.files import LOG_REF, plain_tip
+from ..log import wal, wal_files
 from ..log.lines import HEAD_BYTES
 from . import engine, index_file
 from .engine import sqlite3
@@ -160,7 +160,7 @@ class Snapshots:
         with open(state_files.open_file(file.path, os.O_RDONLY), "rb", buffering=0) as opened:
             opened.seek(start)
             content = opened.read(min(max(file.size - start, 0), TAIL_BYTES_MAX))
-        tail = wal_record.parse(content, start)
+        tail = wal.parse_records(content, start)
         if tail.voids or len(content) == TAIL_BYTES_MAX:
             found.is_complete = found.has_names = False
         if tail.entries or start > end:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..agents.caller import Caller
-    from ..log.entry import LogEntry
+    from ..log.lines import LogEntry
     from ..records.record_types import SignalFields
     from ..signals.change_watcher import StopWatching
     from ..store import Store

@@ -15,7 +15,7 @@ import time
 from .. import state_files
 from ..digests import sha256
 from ..errors import GitmemError, StoreError
-from ..git import run as git
+from ..git import processes as git
 from ..log.lock import Lock
 from ..log.ref import NOBODY
 from ..log.wal_files import is_private

@@ -1,6 +1,7 @@
 """Commit all entries of the write-ahead logs: make one commit, update the index, then remove the files.
 
-A crash at any point leaves either the files or the commit. Files that are committed a second time add nothing.
+A crash at any point leaves either the files or the commit. Files that are committed a second time add nothing. `pack_if_due` then
+merges the log's small packs, outside the lock of the log.
 """
 
 from __future__ import annotations
@@ -9,18 +10,203 @@ import os
 import time
 
 from .. import state_files
-from ..errors import StoreError
-from . import ledger, lock, ref, wal_files
-from .entry import LogEntry, parse_row, split
+from ..digests import sha256
+from ..errors import GitmemError, StoreError
+from ..git import packs
+from ..git.objects import Draft, Signature
+from . import ledger, lines, lock, ref, wal_files
+from .lines import SUBJECT_MAX, CommitMessage, LogEntry, parse_row, split_entry
+from .lock import Lock
+from .union import canonical, union
 from .wal import READ_BYTES_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
+    from ..git.objects import TreeEntry
+    from ..git.port import Git
     from .local_log import LocalLog
     from .wal import WriteAheadLog
     from .wal_files import WalFile
+
+
+_DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
+
+
+def changes_of(
+    git: Git, tree: str, entries: Iterable[LogEntry]
+) -> tuple[dict[str, bytes | TreeEntry | None], bool]:
+    """Return the changes that entries make in a tree, and whether the open segment is full afterwards."""
+    by_token: dict[tuple[str, str], list[bytes]] = {}
+    for entry in entries:
+        for stream, line in entry.lines:
+            path = ref.segment_path(stream, line, entry.token)
+            by_token.setdefault((path, entry.token), []).append(line)
+    changes: dict[str, bytes | TreeEntry | None] = {}
+    full = False
+    for (path, token), added in by_token.items():
+        full = _add(git, tree, path, token, added, changes) or full
+    return changes, full
+
+
+def next_token(token: str) -> str:
+    """Return the token of the segment after a full one. It is derived, so a repeated append uses the same one."""
+    return "".join(_DIGITS[byte & 31] for byte in sha256(token.encode()).digest()[:8])
+
+
+def _add(
+    git: Git,
+    tree: str,
+    path: str,
+    token: str,
+    lines: Sequence[bytes],
+    changes: dict[str, bytes | TreeEntry | None],
+) -> bool:
+    """Add the lines of one segment; lines that do not fit go to the next segments. Return whether one is full."""
+    full = False
+    left: Sequence[bytes] = canonical(b"\n".join(lines)).split(b"\n")[:-1]
+    while left:
+        found = ref.lookup(git, tree, path)
+        there = changes.get(path)
+        old = there if isinstance(there, bytes) else b""
+        if not old and found is not None and not found.is_tree:
+            old = git.blob(found.oid)
+        some, rest = _split_by_size(old, left)
+        content = union(old, *some)
+        if rest:
+            known = set(content.split(b"\n"))
+            rest = [line for line in rest if line not in known]
+        if content != old and len(content) <= ref.UNION_BYTES_MAX:  # else only its form would change
+            changes[path] = content
+        full = full or len(content) >= ref.SEGMENT_MAX_BYTES
+        left, followed = rest, next_token(token)
+        path, token = path.removesuffix(f"{token}.jsonl") + f"{followed}.jsonl", followed
+    return full
+
+
+def _split_by_size(old: bytes, lines: Sequence[bytes]) -> tuple[Sequence[bytes], Sequence[bytes]]:
+    """Split lines into those that fit into a segment, and the rest."""
+    room = ref.SEGMENT_BYTES_MAX - len(old)
+    for number, line in enumerate(lines):
+        if room <= 0:
+            return lines[:number], lines[number:]
+        room -= len(line) + 1
+    return lines, []
+
+
+def draft(log: LocalLog, entries: Sequence[LogEntry], changes: dict[str, bytes | TreeEntry | None]) -> Draft:
+    """Return the draft of the commit of entries: changes of the tree, signatures and message."""
+    combined = combine_messages(entries)
+    name, mail = split_author(combined.author)
+    at = max((lines.parse_at(line[7:34].decode()) for entry in entries for _, line in entry.lines))
+    author = Signature(name, mail, at // 1_000_000)
+    committer = log.signature((name, mail))
+    message = combined.subject + "\n"
+    if combined.body:
+        message += "\n" + combined.body.strip("\n") + "\n"
+    if combined.trailers:
+        message += "\n" + "".join(f"{key}: {value}\n" for key, value in combined.trailers)
+    return Draft(changes, author, committer, message)
+
+
+def combine_messages(entries: Sequence[LogEntry]) -> CommitMessage:
+    """Return one message for entries that share a commit.
+
+    It is the message of the only entry that is not deferred, else a summary: see `summary`. It has the trailers of all
+    entries.
+    """
+    immediate = [entry for entry in entries if not entry.deferred] or list(entries)
+    first = immediate[0].message
+    ordered = [*immediate, *(entry for entry in entries if entry not in immediate)]
+    found = dict.fromkeys(trailer for entry in ordered for trailer in entry.message.trailers)
+    keys = dict.fromkeys(key for key, _ in found)
+    trailers = [trailer for key in keys for trailer in found if trailer[0] == key]
+    if len(immediate) == 1:
+        return CommitMessage(first.author, first.subject, first.body, trailers)
+    records = sum(len(entry.lines) for entry in entries)
+    subjects = [entry.message.subject for entry in immediate]
+    shown = most_telling(subjects)
+    author = immediate[subjects.index(shown)].message.author
+    return CommitMessage(author, summary(shown, records), "\n".join(subjects), trailers)
+
+
+def most_telling(subjects: Sequence[str]) -> str:
+    """Return the first subject of a decision, else of a proposal or passed gate, of a signal or task, of a note, or of all."""
+    return min(subjects, key=_rank)
+
+
+def _rank(subject: str) -> int:
+    head, _, text = subject.partition(": ")
+    first = text.partition(" ")[0]
+    signs = (
+        first in ("AGREE", "REJECT"),
+        first in ("PROPOSE", "COUNTER") or " passes " in head,
+        "→" in head or head.endswith((" completed", " failed")),
+        first in ("note", "discovery", "checkpoint", "summary"),
+    )
+    return signs.index(True) if True in signs else len(signs)
+
+
+def summary(subject: str, records: int) -> str:
+    """Return the subject of a commit of several records: that of one of them, and how many more it has."""
+    more = f" +{records - 1}" if records > 1 else ""
+    longest = SUBJECT_MAX - len(more)
+    return (subject if len(subject) <= longest else subject[: longest - 1].rstrip() + "…") + more
+
+
+def split_author(author: str) -> tuple[str, str]:
+    """Split `Name <mail>`; remove angle brackets (git stores none), control and bidi characters from both."""
+    name, _, mail = author.partition("<")
+    return _clean(name) or "gitmem", _clean(mail) or "gitmem"
+
+
+def _clean(text: str) -> str:
+    kept = "".join(char for char in text if char.isprintable() and char not in "<>")
+    return kept.strip(" .,:;\"'\\")
+
+
+OBJECTS_AT_ONCE = 2_000  # take some hundredths of a second, less than starting a process
+BACKLOG_FACTOR = 3  # times the number of packs that one run merges
+
+
+def pack_if_due(log: LocalLog, start: Callable[[], object] | None) -> None:
+    """Pack if enough small packs have accumulated. Errors are ignored: packing is never the caller's failure.
+
+    Args:
+        start: Starts packing in another process; used when there is too much to do in this one.
+    """
+    try:
+        count = packs.objects_due(log.repo.common)
+        if count > OBJECTS_AT_ONCE and start is not None:
+            start()
+        elif count:
+            combine_packs(log)
+    except (GitmemError, OSError):
+        return
+
+
+def combine_packs(log: LocalLog) -> int:
+    """Merge the log's small packs into one.
+
+    Returns:
+        The number of packs that were merged; 0 also if another process is packing.
+
+    Raises:
+        StoreError: Packing failed. Nothing was lost or partly done.
+    """
+    lock = Lock(os.path.join(log.repo.state, "packing.lock"), background=True)
+    if not log.make_state() or not lock.take():
+        return 0
+    with lock:
+        return packs.combine(log.repo.common)
+
+
+def excess_packs(log: LocalLog) -> int:
+    """Return the number of the log's packs if it is far too high, else 0."""
+    count = len(packs.own_packs(log.repo.common))
+    return count if count > BACKLOG_FACTOR * packs.PACKS_MAX else 0
+
 
 WAITS = "the records are kept and wait for their commit"
 SWAPS_MAX = 40
@@ -53,7 +239,7 @@ def waiting_rows(log: LocalLog, *, deferred: bool = False) -> list[tuple[str, by
             try:
                 tail = wal.read(file) if deferred or not file.is_deferred else None
                 for payload, _ in tail.entries if tail else ():
-                    found += [parse_row(row) for row in split(payload)[1]]
+                    found += [parse_row(row) for row in split_entry(payload)[1]]
             except (OSError, ValueError):
                 continue
     return found
@@ -226,8 +412,6 @@ def _commit_entries(
         StoreError: The log cannot be read or written.
     """
     from . import start
-    from .commit_draft import draft
-    from .segments import changes_of
 
     git = log.git
     try:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from ..repo import Repo
-    from .entry import LogEntry
+    from .lines import LogEntry
 
 NAME = "ledger"
 OLDER = "ledger.old"

@@ -7,7 +7,7 @@ import os
 from .. import atomic_write, state_files
 from ..errors import StoreError
 from . import ledger
-from .entry import is_name
+from .lines import is_name
 from .wal import WriteAheadLog
 
 TYPE_CHECKING = False
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..git.network import GitNetwork
-    from ..git.plumbing import Git
-    from ..git.port import Signature
+    from ..git.objects import Signature
+    from ..git.port import Git
     from ..outcome import Progress
     from ..repo import Repo
-    from .check_budget import Limits
-    from .entry import LogEntry
+    from .lines import LogEntry
     from .lock import Lock
+    from .tree_checks import Limits
+    from .wal import Owner
     from .wal_files import WalFile
-    from .wal_owner import Owner
 
 AHEAD_MAX_MICROS = 60_000_000
 CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -143,7 +143,7 @@ class LocalLog:
         if not folders:
             return []
         if self._owner is None:
-            from .wal_owner import Owner
+            from .wal import Owner
 
             self._owner = Owner(self.repo)
         return [WriteAheadLog(folder, self.now, check_owner=True, owner=self._owner) for folder in folders]
@@ -180,9 +180,9 @@ class LocalLog:
 
     def _unwritable(self) -> StoreError:
         """Return the error for a folder that this user may not write: what somebody else made in the user's own git folder, or all of it."""
-        from ..git import durable
+        from ..git import plumbing
 
-        return durable.left_by_another(self.repo.common) or StoreError(
+        return plumbing.left_by_another(self.repo.common) or StoreError(
             f"{self.repo.common} cannot be written. Nothing was recorded.",
             hint="Ask its owner to let you write there (git config core.sharedRepository group), or use a clone of your own.",
             code="read-only",
@@ -190,7 +190,7 @@ class LocalLog:
 
     def signature(self, otherwise: tuple[str, str] | None = None) -> Signature:
         """Return the signature of a commit made now: the clone's owner if known, then `otherwise`, then gitmem."""
-        from ..git.port import Signature
+        from ..git.objects import Signature
         from .ref import NOBODY
 
         return Signature(*(self.committer or otherwise or NOBODY), self.now() // 1_000_000)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..errors import StoreError
-from ..git import partial
-from ..git.fork_point import HistoryWalk
-from ..git.formats import shallow_commits
+from ..git import fetch
+from ..git.files import shallow_commits
 from ..git.objects import is_oid
+from ..git.port import HistoryWalk
 from . import ref
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ..git.plumbing import Git
+    from ..git.port import Git
     from .local_log import LocalLog
 
 
@@ -141,7 +141,7 @@ def logs(
     for name, oid in refs.items():
         if oid in tips:
             continue
-        if partial.is_incomplete(log.repo.common, oid):
+        if fetch.is_incomplete(log.repo.common, oid):
             others[name] = "this partial clone does not have its files; `gitmem sync` fetches them"
             continue
         try:
@@ -153,7 +153,7 @@ def logs(
 
 def promised_objects(log: LocalLog, oid: str) -> set[str]:
     """Return the objects of a commit's history that this partial clone lacks (mostly older files)."""
-    return partial.promised(log.repo.common, oid)
+    return fetch.promised_objects(log.repo.common, oid)
 
 
 def can_merge(ours: set[str], theirs: set[str]) -> bool:
@@ -163,6 +163,6 @@ def can_merge(ours: set[str], theirs: set[str]) -> bool:
 
 def own_projects(log: LocalLog) -> set[str]:
     """Return the root commits of this repository; empty in a shallow clone or one without commits."""
-    from ..git.roots import root_commits
+    from ..git.repository import root_commits
 
     return root_commits(log.repo) - set(ref.GENESES.values())  # if a user merged the log into a branch

@@ -1,18 +1,23 @@
-"""Recovery: past tips of the log's ref, whether their commits are complete, and their lines."""
+"""Recovery: past tips of the log's ref, whether their commits are complete, lines that its history dropped, and what is damaged."""
 
 from __future__ import annotations
 
+import os
+
 from ..git import repair
-from ..git.formats import shallow_commits
-from ..git.port import TREE_MODE, TreeEntry
+from ..git.files import shallow_commits
+from ..git.history import removals
+from ..git.objects import TREE_MODE, TreeEntry
 from . import ledger, log_refs, ref, tree_union
+from . import lines as form
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-    from ..git.plumbing import Git
+    from ..git.port import Git
     from .local_log import LocalLog
+
 
 HEADS_MAX = 1_000
 # Reflog messages of both ports and of git for a commit that was appended to the one before.
@@ -195,3 +200,220 @@ def projects(log: LocalLog, tip: str | None) -> set[str]:
     except KeyError:
         found = set()
     return found or log_refs.own_projects(log)
+
+
+class LogReadResult:
+    """The result of reading a whole log.
+
+    Attributes:
+        keys: `ledger.key` of every line that the tip has or that was reported as missing there.
+        commits: Commits of the tip's history whose lines are all in `keys` and whose objects are all readable.
+    """
+
+    def __init__(self) -> None:
+        self.keys: set[bytes] = set()
+        self.commits: Collection[str] = ()
+
+
+def walk_contents(
+    git: Git, commit: str, missing: Callable[[str, str, bool], None] | None = None, *, first: str = ""
+) -> Iterator[tuple[str, TreeEntry, bytes]]:
+    """Yield path, entry and content of every folder and file of a commit's tree. The path of a folder ends in a slash.
+
+    Args:
+        missing: Called for each unreadable object with its id, its path, and whether it is a folder.
+        first: The name of a folder to visit before the others.
+
+    Raises:
+        KeyError: The commit is unreadable, or, without `missing`, any object is.
+    """
+    for path, entry in tree_union.walk(git, git.commit(commit).tree, missing, first=first):
+        content = b""
+        try:
+            if not entry.is_tree and entry.mode != "160000":  # a submodule's commit is not in this repository
+                content = git.blob(entry.oid)
+        except KeyError:
+            if missing is None:
+                raise
+            missing(entry.oid, path, False)
+            continue
+        yield path, entry, content
+
+
+class DroppedLines:
+    """Lines that a commit had in a file and the tip has nowhere; `number` is that of the first, counted from 1."""
+
+    def __init__(self, commit: str, path: str, lines: list[bytes], number: int) -> None:
+        self.commit = commit
+        self.path = path
+        self.lines = lines
+        self.number = number
+
+
+class History:
+    """The history of a log, read once to find dropped lines.
+
+    Args:
+        commits: Parents before children.
+        left: Objects that this partial clone does not have because the remote keeps them.
+
+    Attributes:
+        is_whole: Whether all of it was readable; final after the last line was yielded.
+    """
+
+    def __init__(self, log: LocalLog, commits: Sequence[str], left: Collection[str] = ()) -> None:
+        self.is_whole = not left
+        self._git: Git = log.git
+        self._common = log.repo.common
+        self._commits = commits
+        self._seen = set(left)
+
+    def dropped(
+        self, keys: set[bytes], missing: Callable[[str, str, str], None] = lambda *_: None
+    ) -> Iterator[DroppedLines]:
+        """Yield the valid lines that are not in `keys`, newest commits first, and add theirs to `keys`.
+
+        Args:
+            keys: `ledger.key` of the lines of the tip.
+            missing: Called for each unreadable object with its id, its position, and its expected kind.
+        """
+        known = removals(self._common, self._commits[::-1]) if self.is_whole else None
+        self.is_whole = known is not None
+        files = self._every(missing) if known is None else self._before(known)
+        for commit, path, oid in files:
+            try:
+                content = self._git.blob(oid)
+            except KeyError:
+                self.is_whole = False
+                missing(oid, f"{commit[:12]}:{path}", "an older file")
+                continue
+            if not tree_union.is_segment(path):
+                continue
+            gone = [line for line in tree_union.lines_of(content) if ledger.key(line) not in keys]
+            gone = [line for line in gone if form.validation_error(line) is None]
+            if gone:
+                keys.update(map(ledger.key, gone))  # each line is reported once
+                number = [line.rstrip(b"\r") for line in content.split(b"\n")].index(gone[0]) + 1
+                yield DroppedLines(commit, path, gone, number)
+
+    def _before(self, changed: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str, str]]:
+        """Yield commit, path and id of the files as they were before commits removed lines from them.
+
+        Also yield the entries at the tip that are not plain files, because readers of the log skip those.
+        """
+        tip = self._commits[-1]
+        for path, entry in tree_union.walk(self._git, self._git.commit(tip).tree):
+            if not entry.mode.startswith("100") and self._is_new_file(entry):
+                yield tip, path, entry.oid
+        for commit, path in changed:
+            for parent in self._git.commit(commit).parents:
+                found = ref.lookup(self._git, self._git.commit(parent).tree, path)
+                if found is not None and self._is_new_file(found):
+                    yield parent, path, found.oid
+
+    def _is_new_file(self, entry: TreeEntry) -> bool:
+        if entry.is_tree or entry.mode == "160000" or entry.oid in self._seen:
+            return False
+        self._seen.add(entry.oid)
+        return True
+
+    def _every(self, missing: Callable[[str, str, str], None]) -> Iterator[tuple[str, str, str]]:
+        """Yield commit, path and id of every file of any commit, and report unreadable objects."""
+        for commit in reversed(self._commits):
+            try:
+                tree = self._git.commit(commit).tree
+            except KeyError:
+                missing(commit, commit[:12], "a commit")
+                continue
+
+            def report(oid: str, path: str, _: bool, commit: str = commit) -> None:
+                missing(oid, f"{commit[:12]}:{path}", "an older folder")
+
+            for path, entry in tree_union.walk(self._git, tree, report, seen=self._seen):
+                if not entry.is_tree and entry.mode != "160000":
+                    yield commit, path, entry.oid
+
+
+ASIDE = "refs/gitmem-aside/"
+
+
+def damaged_copies(log: LocalLog, whole: Collection[str] = ()) -> list[str]:
+    """Return the copies of remote refs, and the published ref, whose commits are unreadable.
+
+    Args:
+        whole: Commits of the log that were already read completely.
+    """
+    sound = CompletenessCheck(log, whole)
+    found = []
+    for name, oid in log.git.refs("refs/gitmem/").items():
+        copied = name == ref.PUBLISHED_REF or _is_copy(name)
+        if copied and sound.end(oid) != OTHER and not sound.commit(oid):
+            found.append(name)
+    return found
+
+
+def _is_copy(name: str) -> bool:
+    known = log_refs.is_synced_ref(name) or name.endswith("/accepted")
+    return known and name.startswith(ref.REMOTES_PREFIX)
+
+
+def blocking_refs(log: LocalLog) -> dict[str, str]:
+    """Find the refs that block the name of a gitmem ref (a file in place of a folder, or the reverse).
+
+    Returns:
+        Their tips by name. A folder without refs ends in `/` and has the tip "".
+    """
+    own = (ref.LOG_REF, ref.PUBLISHED_REF)
+    inside = tuple(f"{name}/" for name in own)
+    found = {name: oid for name, oid in log.git.refs("refs/gitmem/").items() if name.startswith(inside)}
+    if os.path.isfile(os.path.join(log.repo.common, "refs", "gitmem")):
+        oid = log.git.tip("refs/gitmem")
+        if oid is not None:
+            found["refs/gitmem"] = oid
+    for folder in inside:
+        if os.path.isdir(os.path.join(log.repo.common, folder)) and not any(
+            name.startswith(folder) for name in found
+        ):
+            found[folder] = ""
+    return found
+
+
+def rename_blocking_ref(log: LocalLog, name: str, oid: str) -> str | None:
+    """Rename a blocking ref, or remove an empty folder.
+
+    Returns:
+        The new name, "" for a folder, or None if renaming is impossible.
+    """
+    if not oid:
+        for folder, _, _ in os.walk(os.path.join(log.repo.common, name), topdown=False):
+            os.rmdir(folder)
+        return ""
+    to = ASIDE + name.removeprefix("refs/").replace("/", "-")
+    return to if repair.rename(log.repo.common, name, oid, to) else None
+
+
+def damaged_objects(log: LocalLog) -> list[str]:
+    """Return the unreadable objects of all known tips of the log's ref and of remotes, and of their histories."""
+    git, seen, damaged = log.git, set[str](), list[str]()
+
+    def new(oids: Iterable[str]) -> list[str]:
+        found = [oid for oid in dict.fromkeys(oids) if oid not in seen]
+        seen.update(found)
+        return found
+
+    commits = new([*past_tips(log), *git.refs("refs/gitmem/").values()])
+    roots: list[str] = []
+    while commits:
+        oid = commits.pop()
+        try:
+            commit = git.commit(oid)
+        except KeyError:
+            damaged.append(oid)
+            continue
+        commits += new(commit.parents)
+        roots.append(commit.tree)
+    for root in roots:
+        for _, entry in tree_union.walk(git, root, lambda oid, *_: damaged.append(oid), seen=seen):
+            if not entry.is_tree and entry.mode != "160000" and not git.has(entry.oid):
+                damaged.append(entry.oid)
+    return damaged

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from ..errors import StoreError
-from ..git.read_ref import LOG_REF as LOG_REF
+from ..git.files import LOG_REF as LOG_REF
 from . import lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..git.plumbing import Git
-    from ..git.port import Draft, TreeEntry
+    from ..git.objects import Draft, TreeEntry
+    from ..git.port import Git
 
 REMOTES_PREFIX = "refs/gitmem/remotes/"
 BRANCH = "refs/heads/gitmem"
@@ -48,7 +48,7 @@ def genesis(oid: str) -> str:
 
 def genesis_draft() -> Draft:
     """Return the draft of the constant first commit; without a parent its id is one of `GENESES`."""
-    from ..git.port import Draft, Signature
+    from ..git.objects import Draft, Signature
 
     nobody = Signature(*NOBODY, 0)
     return Draft({}, nobody, nobody, "gitmem log\n")

@@ -1,6 +1,8 @@
 """Check the refs of a remote (shared refs, outboxes) before any of their content is accepted.
 
-A ref that fails is left out and reported. It never blocks the other refs.
+A ref that fails is left out and reported. It never blocks the other refs. Project ids are only ever added: a commit that replaces
+them with ids of another project, on top of this log's history, is pushed damage (`ProjectIds`), which must be repaired and not
+be treated as another project's log.
 """
 
 from __future__ import annotations
@@ -8,23 +10,160 @@ from __future__ import annotations
 import heapq
 import math
 
-from ..git import partial
-from ..git.fork_point import STEPS_MAX, STEPS_MIN, HistoryWalk
-from ..git.separate_fetch import is_too_much
-from . import left_out, log_refs, ref
-from .check_budget import LIMITS, LimitExceeded, Rejected
-from .replaced_project_ids import LOST_PROJECTS, ProjectIds, projects_of
-from .tree_checks import TreeCheck
+from ..git import fetch
+from ..git.fetch import MISSING, is_too_much
+from ..git.port import STEPS_MAX, STEPS_MIN, HistoryWalk
+from . import log_refs, ref
+from .tree_checks import ANCESTORS_MAX, LIMITS, LimitExceeded, Rejected, TreeCheck
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
-    from ..git.plumbing import Git
-    from ..git.port import Commit
-    from .left_out import LeftOut
+    from ..git.objects import Commit, TreeEntry
+    from ..git.port import Git
     from .local_log import LocalLog
     from .log_refs import LogTip
+
+
+NAMED_BYTES_MAX = 256 * 1024  # limit for a commit that is read only to name its author
+
+
+class LeftOut:
+    """A ref that is not read.
+
+    Attributes:
+        ref: Its name on the remote.
+        commit: Its tip.
+        author: The author that the commit names; "" if it cannot be read. Anybody can write any name there.
+        kind: `newer` (the format of a newer gitmem), `foreign` (another project's log), `large` (more than one sync
+            accepts), or `invalid`.
+        why: The reason, as the rest of a sentence.
+        is_commit: Whether the tip is a commit, as far as known; else it is a tag, a tree or a blob.
+        is_fetched: Whether the tip was fetched.
+    """
+
+    def __init__(self, name: str, commit: str, author: str, kind: str, why: str) -> None:
+        self.ref = name
+        self.commit = commit
+        self.author = author
+        self.kind = kind
+        self.why = why
+        self.is_commit = self.is_fetched = True
+
+    def sentence(self, remote: str) -> str:
+        """Return the description for a message."""
+        by = f", by {self.author}" if self.author else ", author unknown" if self.is_commit else ""
+        by += "" if self.is_fetched else " (not fetched)"
+        at = f"{'commit' if self.is_commit else 'object'} {self.commit[:12]}{by}"
+        text = f"{self.ref} of {remote} ({at}) was ignored: {self.why.rstrip('.')}."
+        if self.why == MISSING:
+            text += f" Its administrator can remove the ref with `git update-ref -d {self.ref} {self.commit}`; a sync of each clone then restores the lines."
+        return text
+
+
+def describe_left_out(git: Git, name: str, oid: str, kind: str, why: str, *, is_fetched: bool) -> LeftOut:
+    """Make the description of a ref that is left out."""
+    found = LeftOut(name, oid, author_of(git, oid) if is_fetched else "", kind, why)
+    found.is_fetched = is_fetched
+    if is_fetched and not found.author:
+        form = git.heads([oid]).get(oid, ("commit", 0))[0]
+        if form != "commit":
+            found.is_commit, found.why = False, f"it is a {form}, not a commit"
+    return found
+
+
+def author_of(git: Git, oid: str) -> str:
+    """Return the author that a commit names, or "" if the commit is unreadable or larger than `NAMED_BYTES_MAX`."""
+    if git.heads([oid]).get(oid, ("", 0))[1] > NAMED_BYTES_MAX:
+        return ""
+    try:
+        author = git.commit(oid).author
+    except KeyError:
+        return ""
+    return f"{author.name} <{author.mail}>"
+
+
+FOLDER_BYTES_MAX = 64 * 1024  # of a root tree or `projects/` that nothing has checked
+LOST_PROJECTS = "its project ids are those of another project, and its history is that of this log"
+
+
+class ProjectIds:
+    """The project ids of a clone, of its log and of the histories of other logs; each is read once."""
+
+    def __init__(self, log: LocalLog) -> None:
+        self.log = log
+        self._own: set[str] | None = None
+        self._of: dict[str, set[str]] = {}
+
+    def are_lost(self, tip: LogTip, accepted: LogTip | None) -> bool:
+        """Return whether a log has only ids of other projects although its history is this log's.
+
+        Args:
+            accepted: The last version of the remote's shared log that passed the checks.
+
+        Raises:
+            KeyError: An object is missing.
+        """
+        if not tip.projects:
+            return False
+        git, local = self.log.git, self.log.git.tip(ref.LOG_REF)
+        ours = set(accepted.projects) if accepted is not None else set()
+        if local is not None:
+            ours |= self.of_commit(local)
+        if not ours.isdisjoint(tip.projects):
+            return False
+        if self._own is None:
+            self._own = log_refs.own_projects(self.log)
+        ours |= self._own
+        if not ours.isdisjoint(tip.projects):
+            return False
+        if not ours:  # first contact of a shallow or empty clone: compare with the first ids of the history
+            first = next((ids for ids in reversed(list(self._earlier(tip.oid))) if ids), tip.projects)
+            return first.isdisjoint(tip.projects)
+        tips = [local, git.tip(ref.PUBLISHED_REF), accepted.oid if accepted is not None else None]
+        starts = [oid for oid in tips if oid is not None and git.has(oid)]
+        return _shares_commits(git, tip.oid, starts) or any(
+            not ours.isdisjoint(ids) for ids in self._earlier(tip.oid)
+        )
+
+    def _earlier(self, oid: str) -> Iterator[set[str]]:
+        """Yield the project ids of a commit's ancestors along first parents, newest first."""
+        for _ in range(ANCESTORS_MAX):
+            parents = self.log.git.commit(oid).parents
+            if not parents:
+                return
+            oid = parents[0]
+            yield self.of_commit(oid)
+
+    def of_commit(self, oid: str) -> set[str]:
+        """Return the project ids of a commit, as `projects_of` does."""
+        if (found := self._of.get(oid)) is None:
+            found = self._of[oid] = projects_of(self.log.git, oid)
+        return found
+
+
+def projects_of(git: Git, oid: str) -> set[str]:
+    """Return the project ids of a commit that nothing has checked; none if its folders are larger than any log's."""
+    entry = _small_tree(git, git.commit(oid).tree).get("projects")
+    return set(_small_tree(git, entry.oid)) if entry and entry.is_tree else set()
+
+
+def _small_tree(git: Git, oid: str) -> Mapping[str, TreeEntry]:
+    is_large = git.heads([oid]).get(oid, ("", 0))[1] > FOLDER_BYTES_MAX
+    return {} if is_large else git.tree(oid)
+
+
+def _shares_commits(git: Git, oid: str, starts: list[str]) -> bool:
+    """Return whether a history shares more with these commits than the first commit of every log."""
+    if not starts:
+        return False
+    own = git.history(oid, starts)
+    if not own:
+        return oid != ref.genesis(oid)
+    inside = {*own, ref.genesis(oid)}
+    return any(parent not in inside for each in own for parent in git.commit(each).parents)
+
 
 NEWER, FOREIGN, INVALID, LARGE = "newer", "foreign", "invalid", "large"
 NO_PROJECTS = "it has no projects/, which this log had"
@@ -70,7 +209,7 @@ class RefCheck:
         there = {
             oid
             for oid in refs.values()
-            if oid not in self.unfetchable and not partial.is_incomplete(common, oid)
+            if oid not in self.unfetchable and not fetch.is_incomplete(common, oid)
         }
         self.trees.prefetch_sizes(there, known)
         tips = [oid for oid in dict.fromkeys(refs.values()) if oid in there]
@@ -165,7 +304,7 @@ class RefCheck:
 
     def _passes(self, name: str, oid: str, look: Callable[[], None]) -> bool:
         """Run a check of a ref; leave the ref out if it fails. Return whether it passed."""
-        if partial.is_incomplete(self.log.repo.common, oid):
+        if fetch.is_incomplete(self.log.repo.common, oid):
             return True  # reported when it is read
         try:
             look()
@@ -224,7 +363,7 @@ class RefCheck:
         """Record a ref as left out. Its content no longer counts against the limits."""
         self.trees.forget(name)
         kind = LARGE if is_too_much(self.unfetchable.get(oid, "")) else kind
-        self.left_out[name] = left_out.describe(
+        self.left_out[name] = describe_left_out(
             self.log.git, name, oid, kind, why, is_fetched=oid not in self.unfetchable
         )
 

@@ -5,10 +5,10 @@ Added content is in the last tree and not in the trees that the commits are base
 
 from __future__ import annotations
 
-from ..git.fork_point import bases
-from ..git.port import Commit, Draft, Signature, TreeEntry
+from ..git.objects import Commit, Draft, Signature, TreeEntry
+from ..git.port import bases
 from . import ref, tree_union
-from .commit_draft import most_telling, summary
+from .committer import most_telling, summary
 from .union import canonical, lines, union
 
 TYPE_CHECKING = False
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Protocol
 
-    from ..git.plumbing import Git
-    from ..git.port import Commit
+    from ..git.objects import Commit
+    from ..git.port import Git
     from .tree_union import Changes
 
     File = tuple[str, TreeEntry, Sequence[TreeEntry]]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..errors import StoreError, UsageError
-from ..git.localize_objects import localize
-from ..git.port import Draft
+from ..git.objects import Draft
+from ..git.packs import localize
 from . import log_refs, ref
 from .tree_union import union_changes
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from ..digests import sha256
 from ..errors import StoreError
-from ..git.port import FILE_MODE, TREE_MODE, TreeEntry
+from ..git.objects import FILE_MODE, TREE_MODE, TreeEntry
 from . import ref
 from .union import canonical, lines, union
 
@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from ..git.plumbing import Git
+    from ..git.port import Git
 
     Changes = dict[str, bytes | TreeEntry | None]
     Folder = dict[str, TreeEntry]

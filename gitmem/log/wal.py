@@ -5,6 +5,16 @@ then the entry is recorded. A committer creates the next generation, reads the o
 removes them. File locks keep a committer from reading a file during a write, but correctness does not depend on them: a
 writer that finds a newer generation after its sync, or its file removed, appends the record to the newest one again.
 Committing an entry twice changes nothing, because the entry names its segment.
+
+    NUL wal1 SP <kind> SP <length> SP <checksum> LF <payload>
+
+is a record. `kind` is `e` for an entry or `v` for a void, `length` is that of the payload in bytes (ten digits), `checksum` is the
+hex SHA-256 of kind and payload. The payload of a void is the checksum of an entry in the same file that counts as never
+written. Entries and lines contain no NUL, so after any damage reading continues at the next marker.
+
+A folder outside the repository is found by the repository's path, and another project may have that path tomorrow
+(`/workspace` in containers). A file beside the entries names their repository (`Owner`); the folder of another one is neither
+read nor written.
 """
 
 from __future__ import annotations
@@ -13,21 +23,198 @@ import os
 import time
 
 from .. import state_files
+from ..digests import hash_function_for
 from ..errors import StoreError
-from . import lock, wal_files, wal_record
+from . import lock, wal_files
+from .wal_files import sync_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .entry import LogEntry
+    from ..repo import Repo
+    from .lines import LogEntry
     from .lock import Lock
     from .wal_files import WalFile
-    from .wal_owner import Owner
-    from .wal_record import WalContent
+
+
+MARK = b"\0wal1 "
+ENTRY, VOID = b"e", b"v"
+HASHED_AT_ONCE = 256  # bytes that take as long as the hash of a line
+HEAD_BYTES = len(MARK) + 2 + 11 + 65
+PAYLOAD_BYTES_MAX = 64 * 1024 * 1024  # of one entry; a larger batch is rejected before the write
+
+
+class WalContent:
+    """The result of reading a file.
+
+    Attributes:
+        entries: Payloads of entries that are not voided, oldest first, with their checksums.
+        voids: Checksums in voids whose entries were not among those read.
+        end: The offset behind the last complete record, where the next read starts.
+        damaged: The number of bytes before `end` that are not part of a record.
+    """
+
+    def __init__(self, entries: list[tuple[bytes, bytes]], voids: set[bytes], end: int, damaged: int) -> None:
+        self.entries = entries
+        self.voids = voids
+        self.end = end
+        self.damaged = damaged
+
+
+def encode_record(payload: bytes, kind: bytes = ENTRY) -> bytes:
+    """Return the record of a payload."""
+    return MARK + b"%s %010d %s\n" % (kind, len(payload), checksum(payload, kind)) + payload
+
+
+def checksum(payload: bytes, kind: bytes = ENTRY) -> bytes:
+    """Return the checksum of a record in hex."""
+    hashed = hash_function_for(len(payload) // HASHED_AT_ONCE)(kind)
+    hashed.update(payload)
+    return hashed.hexdigest().encode()
+
+
+def parse_records(content: bytes, start: int = 0) -> WalContent:
+    """Parse the records in a file's content.
+
+    Args:
+        content: The bytes of the file from offset `start` on.
+        start: The end of an earlier read; 0 for the whole file.
+    """
+    found: dict[int, tuple[bytes, bytes]] = {}
+    offsets: dict[bytes, list[int]] = {}  # offsets of the entries with a checksum, until a void names it
+    voids: set[bytes] = set()
+    at = end = damaged = 0
+    while True:
+        at = content.find(MARK, at)
+        if at < 0:
+            break
+        record = _record(content, at)
+        if record is None:
+            at += 1
+            continue
+        kind, payload, digest = record
+        damaged += at - end
+        at = end = at + HEAD_BYTES + len(payload)
+        if kind == VOID:
+            named = offsets.pop(payload, None)
+            if named is None:
+                voids.add(payload)
+            for place in named or ():
+                del found[place]
+        else:
+            found[at] = (payload, digest)
+            offsets.setdefault(digest, []).append(at)
+    return WalContent(list(found.values()), voids, start + end, damaged)
+
+
+def _record(content: bytes, at: int) -> tuple[bytes, bytes, bytes] | None:
+    """Return kind, payload and checksum of the record at an offset; None if it is torn or damaged."""
+    head = content[at : at + HEAD_BYTES]
+    words = head[len(MARK) : -1].split(b" ")
+    if len(head) < HEAD_BYTES or head[-1:] != b"\n" or len(words) != 3:
+        return None
+    kind, length, digest = words
+    if kind not in (ENTRY, VOID) or not length.isdigit() or int(length) > PAYLOAD_BYTES_MAX:
+        return None
+    start, end = at + HEAD_BYTES, at + HEAD_BYTES + int(length)
+    if end > len(content) or content.find(b"\0", start, end) >= 0:
+        return None  # checked before the checksum: else a file full of markers would be hashed once for each of them
+    payload = content[start:end]
+    if checksum(payload, kind) != digest:
+        return None
+    return kind, payload, digest
+
+
+OWNER_NAME = "repository"
+
+
+class Owner:
+    """The repository whose log is open."""
+
+    def __init__(self, repo: Repo) -> None:
+        self.repo = repo
+        self._roots: frozenset[str] | None = None
+        self._known: dict[str, tuple[bytes, bool]] = {}
+
+    def mark(self, folder: str) -> None:
+        """Record durably that the entries in a folder belong to this repository.
+
+        Without the mark, or with the id of a lost clone in it, nobody would commit the entries.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        from .. import atomic_write
+        from ..git.plumbing import fsync_dir
+
+        for path in (os.path.join(self.repo.state, "clone"), self.repo.state):
+            fsync_dir(path)  # syncs a file as well
+
+        rows = [
+            f"clone {self._clone()}",
+            f"roots {' '.join(sorted(self._root_commits()))}",
+            f"folder {self._folder()}",
+            f"path {self.repo.common}",
+        ]
+        atomic_write.replace(
+            os.path.join(folder, OWNER_NAME), os.fsencode("\n".join(rows) + "\n"), durable=True
+        )
+        for each in (folder, os.path.dirname(folder)):
+            sync_folder(each)
+
+    def matches(self, folder: str) -> bool:
+        """Return whether the entries in a folder belong to this repository; False if no owner is recorded.
+
+        They do if the clone id is the same; else if both have a common root commit; else (in an empty or shallow
+        repository that gitmem has never written to) if the git folder is the same on the disk.
+        """
+        content = state_files.read(os.path.join(folder, OWNER_NAME))
+        known = self._known.get(folder)
+        if known is None or known[0] != content:
+            known = self._known[folder] = (content, self._is_ours(_values(content)))
+        return known[1]
+
+    def _is_ours(self, fields: dict[str, str]) -> bool:
+        clone, roots = fields.get("clone"), set(fields.get("roots", "").split())
+        if clone and clone == self._clone():
+            return True
+        ours = self._root_commits() if roots else frozenset()
+        if roots and ours:
+            return not ours.isdisjoint(roots)
+        return not clone and not roots and fields.get("folder") == self._folder()
+
+    def _clone(self) -> str:
+        word = state_files.read(os.path.join(self.repo.state, "clone")).decode("ascii", "replace").strip()
+        return word if word.isalnum() else ""
+
+    def _root_commits(self) -> frozenset[str]:
+        if self._roots is None:
+            from ..git.repository import root_commits
+
+            self._roots = frozenset(root_commits(self.repo))
+        return self._roots
+
+    def _folder(self) -> str:
+        try:
+            found = os.stat(self.repo.common)
+        except OSError:
+            return "-"
+        return f"{found.st_dev}:{found.st_ino}"
+
+
+def owner_path_in(folder: str) -> str:
+    """Return the git folder that the entries of a write-ahead log came from; "" if it is not recorded."""
+    return _values(state_files.read(os.path.join(folder, OWNER_NAME))).get("path", "")
+
+
+def _values(content: bytes) -> dict[str, str]:
+    rows = (row.partition(" ") for row in os.fsdecode(content).split("\n"))
+    return {name: value for name, _, value in rows if name}
+
 
 FILE_BYTES_MAX = 64 * 1024 * 1024  # then a writer creates the next generation
-READ_BYTES_MAX = FILE_BYTES_MAX + 2 * (wal_record.PAYLOAD_BYTES_MAX + wal_record.HEAD_BYTES)
+READ_BYTES_MAX = FILE_BYTES_MAX + 2 * (PAYLOAD_BYTES_MAX + HEAD_BYTES)
 ATTEMPTS_MAX = 200
 OWNER_LOCK = "lock"
 OWNER_LOCK_SECONDS = 2.0
@@ -58,10 +245,10 @@ class WriteAheadLog:
             StoreError: Nothing was recorded (`wal`, `too-large`, `newer-format`), or that is uncertain (`wal-unknown`).
         """
         payload = entry.encode()
-        if len(payload) > wal_record.PAYLOAD_BYTES_MAX:
+        if len(payload) > PAYLOAD_BYTES_MAX:
             raise StoreError(
                 f"The records are too large for one write: {len(payload)} bytes; at most"
-                f" {wal_record.PAYLOAD_BYTES_MAX} are valid. Nothing was recorded.",
+                f" {PAYLOAD_BYTES_MAX} are valid. Nothing was recorded.",
                 hint="Write them in smaller batches.",
                 code="too-large",
             )
@@ -77,7 +264,7 @@ class WriteAheadLog:
             self._make_folder()
             lock = self._own()
             try:
-                self._append(wal_record.encode(payload), entry.deferred)
+                self._append(encode_record(payload), entry.deferred)
             finally:
                 if lock is not None:
                     lock.release()
@@ -159,7 +346,7 @@ class WriteAheadLog:
         try:
             wal_files.sync_data(handle)
         except OSError as error:
-            void = wal_record.encode(wal_record.checksum(record[wal_record.HEAD_BYTES :]), wal_record.VOID)
+            void = encode_record(checksum(record[HEAD_BYTES:]), VOID)
             try:
                 is_void = os.write(handle, void) == len(void)
                 wal_files.sync_data(handle)
@@ -292,7 +479,7 @@ class WriteAheadLog:
             size = max(os.fstat(handle).st_size - start, 0)  # read() allocates the requested size
             content = opened.read(min(size, READ_BYTES_MAX))
         file.size = start + len(content)
-        return wal_record.parse(content, start)
+        return parse_records(content, start)
 
     def rotate(self) -> None:
         """Create generations for new entries while the older ones are committed."""

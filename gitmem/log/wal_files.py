@@ -1,4 +1,4 @@
-"""Files of the write-ahead log: names, locks, durability, and the owner of the folder."""
+"""Files of the write-ahead log: names, durability, the owner of the folder, and a fingerprint of what a clone's log has."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ import os
 import time
 
 from .. import state_files
+from ..git.files import LOG_REF, plain_tip
 from ..state_files import names_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from ..repo import Repo
+
 
 WAL, DEFERRED = ".wal1", ".deferred1"  # the number is the version of the format; later versions are rejected
 DAMAGED = ".damaged"
@@ -191,3 +195,30 @@ def is_private(folder: str) -> bool:
     except OSError:
         return False
     return found.st_uid == os.getuid() and found.st_mode & 0o170077 == 0o040000
+
+
+def fingerprint(repo: Repo) -> str | None:
+    """Describe the state in a text that changes whenever the log's lines or the clone's accepted lines change.
+
+    It contains the names and sizes of the write-ahead log files, the commit of the ref (read after them, because a file
+    is removed only after its commit), and the sizes of the ledger and of the ref's reflog, as a ref that was moved back
+    has a commit that it had before.
+
+    Returns:
+        The text, or None if the ref is not in a plain file of its own or there is no ledger.
+    """
+    state = repo.state
+    files = [file for file in list_files(os.path.join(state, "wal")) if file.size]
+    tip = plain_tip(repo.common, LOG_REF)
+    try:
+        known = os.stat(os.path.join(state, "ledger"))
+    except OSError:
+        return None
+    if tip is None:
+        return None
+    try:
+        moves = os.stat(os.path.join(repo.common, "logs", *LOG_REF.split("/"))).st_size
+    except OSError:
+        moves = 0  # reflogs are off
+    sizes = f"{known.st_ino}:{known.st_size}:{moves}"
+    return " ".join([tip, sizes, *(f"{file.name}:{file.size}" for file in files)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..log.entry import CommitMessage
+from ..log.lines import CommitMessage
 from ..outcome import Outcome
 from ..records import ids
 from ..text.shell_quote import command

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ..git.port import PathChanges
+    from ..git.objects import PathChanges
     from ..repo import Repo
     from ..store import Store
     from .versioned_node import VersionedNode

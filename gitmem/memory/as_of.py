@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from ..index.index_file import Index
-    from ..log.entry import CommitMessage, LogEntry
+    from ..log.lines import CommitMessage, LogEntry
     from ..log.local_log import Appended
     from ..records.record_types import AnyFields
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..commit_message import sanitize
 from ..errors import GitmemError, StoreError, UsageError
-from ..git.project import WORK_TREE_SECONDS
+from ..git.port import WORK_TREE_SECONDS
 from ..records.secrets import find_secret
 from ..text.shell_quote import command
 from . import edit

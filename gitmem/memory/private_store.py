@@ -13,7 +13,7 @@ from .. import atomic_write, records
 from ..digests import sha256
 from ..errors import StoreError, UsageError
 from ..index import index_file, insert
-from ..log.entry import LogEntry
+from ..log.lines import LogEntry
 from ..log.local_log import Appended
 from ..log.wal import WriteAheadLog
 from ..store import Store
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..log import wal_files
-    from ..log.entry import CommitMessage
+    from ..log.lines import CommitMessage
     from ..repo import Repo
 
 BYTES_MAX = 4 * 1024 * 1024  # of the private lines of one reader: all of them are read by each command

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..commit_message import SUBJECT_MAX, body, cut, sanitize
-from ..log.entry import CommitMessage
+from ..log.lines import CommitMessage
 from ..order.causal import CausalOrder, by_id
 from ..records import ids
 from . import bulk_values, load

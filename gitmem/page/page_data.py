@@ -10,7 +10,7 @@ from ..agents import audits, mailbox
 from ..agents.caller import of_session
 from ..claims.branches import Refs
 from ..errors import GitmemError
-from ..git import user_history
+from ..git import history
 from ..history import commit_view, made_by, overlap
 from ..history.figures import statistics
 from ..history.overlap import decoded
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ..agents.presence import Presence
-    from ..git.port import PathChanges
-    from ..git.user_history import UserCommit
+    from ..git.history import UserCommit
+    from ..git.objects import PathChanges
     from ..history.made_by import Makers
     from ..memory.load import Parsed
     from ..memory.versioned_node import PatchChange, VersionedNode
@@ -281,7 +281,7 @@ class HistoryMarks:
                 if refs.local.get(name) != oid:
                     names.setdefault(oid, []).append(f"{remote}/{name}")
         head = store.head()[0]
-        found = user_history.newest(
+        found = history.newest_commits(
             store.repo.common, [*refs.commits(), *([head] if head else [])], COMMITS_MAX
         )
         self.is_cut = len(found) == COMMITS_MAX

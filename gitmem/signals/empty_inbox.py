@@ -10,7 +10,7 @@ import os
 import time
 
 from .. import state_files
-from ..git.read_ref import READ, fetched_since
+from ..git.files import READ, fetched_since
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -127,9 +127,9 @@ class _Stamp:
         self._key = os.path.join(repo.state, "key")
 
     def _moment(self) -> str | None:
-        from ..log import log_state
+        from ..log import wal_files
 
-        return log_state.fingerprint(self._repo)
+        return wal_files.fingerprint(self._repo)
 
     def _head(self) -> list[str]:
         """Return what must be unchanged: the program version, the log, and the key that identifies our own lines."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..git.separate_fetch import MISSING
+from ..git.fetch import MISSING
 from ..log import ref
 from ..log.ref_checks import INVALID, LARGE, RefCheck
 from . import unfetched
@@ -12,8 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..git.plumbing import Git
-    from ..git.port import Move
+    from ..git.objects import Move
+    from ..git.port import Git
     from ..log.local_log import LocalLog
     from ..log.log_refs import LogTip
     from .remote import Remote

@@ -65,7 +65,7 @@ def refuse_untrusted(repo: Repo) -> None:
     Raises:
         StoreError: `dubious-ownership` or `bare-repository`.
     """
-    from ..git.safe_directory import reject_untrusted
+    from ..git.repository import reject_untrusted
 
     reject_untrusted(repo)
 

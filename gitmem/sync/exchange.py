@@ -7,10 +7,10 @@ import time
 from functools import cache, partial
 
 from ..errors import RemoteError, UsageError
-from ..git.localize_objects import localize
-from ..git.port import Draft
+from ..git.fetch import MISSING
+from ..git.objects import Draft
+from ..git.packs import localize
 from ..git.remotes import without_credentials
-from ..git.separate_fetch import MISSING
 from ..log import log_refs, ref, tree_union, wal_files
 from ..log.committer import notify_moved
 from ..log.ref_checks import FOREIGN as FOREIGN_LOG
@@ -25,9 +25,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ..log.left_out import LeftOut
     from ..log.local_log import LocalLog
     from ..log.log_refs import LogTip
+    from ..log.ref_checks import LeftOut
     from .outbox import Outbox
 
 ATTEMPTS_MAX = 4

@@ -15,7 +15,7 @@ import time
 
 from ..errors import GateError, RemoteError, StoreError, UsageError
 from ..git import repair
-from ..git.read_ref import FENCES
+from ..git.files import FENCES
 from ..log import ref
 from ..log.start import start
 from ..store_apart import apart

@@ -6,7 +6,7 @@ import os
 import time
 
 from ..errors import UsageError
-from ..git.port import Draft
+from ..git.objects import Draft
 from ..log import committer, ref
 from ..log.lines import format_at
 from ..log.start import start

@@ -12,7 +12,7 @@ import os
 import time
 
 from .. import atomic_write, state_files
-from ..git.read_ref import FENCES, LOG_REF, READ, loose_tip, packed_with, refs_below
+from ..git.files import FENCES, LOG_REF, READ, loose_tip, packed_with, plain_refs_below
 from ..log.wal_files import damaged, list_files
 from ..repo import read_config, read_small
 from .withheld_lines import WithheldLines
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ..git.network import GitNetwork
-    from ..log.left_out import LeftOut
+    from ..log.ref_checks import LeftOut
     from ..repo import Repo
     from .remote import Remote
 
@@ -63,7 +63,7 @@ class LastSync:
 
 def refs_of(common: str) -> dict[str, str] | None:
     """Return every ref that a sync reads, from the repository's files; None if their state is not clear."""
-    found = refs_below(common, "refs/gitmem/", at_rest=True)
+    found = plain_refs_below(common, "refs/gitmem/", at_rest=True)
     if found is None:
         return None
     remotes = atomic_write.names_in(os.path.join(common, "refs", "remotes"))
@@ -141,8 +141,8 @@ def check(repo: Repo, wals: Callable[[], Iterable[str]], timeout: float) -> Last
     known = _load(repo)
     if known is None or loose_tip(repo.common, LOG_REF) not in (None, known.refs.get(LOG_REF)):
         return None
-    from ..git.queries import refs_of_folder
-    from ..git.safe_directory import reject_untrusted
+    from ..git.plumbing import refs_of_folder
+    from ..git.repository import reject_untrusted
     from ..repo import reject_unsupported
 
     reject_unsupported(repo)

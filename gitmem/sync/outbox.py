@@ -6,7 +6,7 @@ of the same name are equal. The clone that merges it into the shared ref deletes
 
 from __future__ import annotations
 
-from ..git.fork_point import HistoryWalk
+from ..git.port import HistoryWalk
 from ..log import ref, tree_union
 from ..log.squash import Squash
 from ..log.union import canonical, lines
@@ -15,8 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from ..git.plumbing import Git
-    from ..git.port import TreeEntry
+    from ..git.objects import TreeEntry
+    from ..git.port import Git
     from ..log.local_log import LocalLog
     from ..log.log_refs import LogTip
 

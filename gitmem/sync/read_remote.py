@@ -6,11 +6,12 @@ from functools import partial
 
 from ..digests import sha256
 from ..errors import RemoteError, StoreError
-from ..git.fork_point import HistoryWalk, bases
-from ..git.incoming import LIMITS
-from ..log import damaged_objects, log_refs, ref
-from ..log.check_budget import ANCESTORS_MAX
+from ..git import repair
+from ..git.port import HistoryWalk, bases
+from ..git.temporary import LIMITS
+from ..log import log_refs, ref
 from ..log.ref_checks import FOREIGN, FOREIGN_WHY, INVALID, LARGE, RefCheck
+from ..log.tree_checks import ANCESTORS_MAX
 from . import accepted, outbox, rebase, unfetched
 from .remote import is_related, log_tips, projects
 
@@ -18,9 +19,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ..log.left_out import LeftOut
     from ..log.local_log import LocalLog
     from ..log.log_refs import LogTip
+    from ..log.ref_checks import LeftOut
     from .outbox import Outbox
     from .remote import Remote
 
@@ -72,7 +73,7 @@ def find_logs(remote: Remote, *, allow_foreign: bool = False) -> None:
     remote.left_out = list(check.left_out.values())
     for each in remote.left_out:
         if each.kind == INVALID and each.ref in refs:
-            damaged_objects.delete_ref(log, each.ref, each.commit)  # so that git's gc can delete its objects
+            repair.delete(log.repo.common, each.ref, each.commit)  # so that git's gc can delete its objects
         each.ref = each.ref.replace(remote.prefix, "refs/")
     if not remote.tips:
         remote.outboxes = []

@@ -10,9 +10,9 @@ import os
 import time
 
 from ..errors import RemoteError, StoreError
-from ..git import durable
-from ..git.localize_objects import localize
-from ..git.port import Draft, TreeEntry
+from ..git import plumbing
+from ..git.objects import Draft, TreeEntry
+from ..git.packs import localize
 from ..log import committer, ledger, log_refs, ref, tree_union
 from ..log.squash import squash
 from ..log.start import start
@@ -22,8 +22,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..git.plumbing import Git
-    from ..git.port import Move
+    from ..git.objects import Move
+    from ..git.port import Git
     from ..log.local_log import LocalLog
     from ..log.lock import Lock
     from ..log.log_refs import LogTip
@@ -251,7 +251,7 @@ def take_lock(log: LocalLog) -> Lock:
         StoreError: `read-only`; nothing was changed.
     """
     if not log.make_state():
-        raise durable.left_by_another(log.repo.common, "Nothing was changed.") or StoreError(
+        raise plumbing.left_by_another(log.repo.common, "Nothing was changed.") or StoreError(
             f"{log.repo.common} cannot be written. Nothing was changed.",
             hint="Correct its permissions, or sync from a process with write access.",
             code="read-only",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import UsageError
 from ..git import remotes
-from ..git.incoming import LIMITS
+from ..git.temporary import LIMITS
 from ..log import log_refs, ref
 from . import rebase
 from .remote_state import RemoteState
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..errors import RemoteError
-    from ..log.left_out import LeftOut
     from ..log.local_log import LocalLog
     from ..log.log_refs import LogTip
+    from ..log.ref_checks import LeftOut
     from ..repo import Repo
     from ..store import Store
     from .outbox import Outbox

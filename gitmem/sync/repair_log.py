@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..errors import StoreError
-from ..log import damaged_objects, dropped_lines, ledger, log_refs, recovery, ref, tree_union
+from ..git import repair as git_repair
+from ..log import ledger, log_refs, recovery, ref, tree_union
 from ..log.squash import squash
 from ..log.start import new_log
 from ..log.union import canonical
@@ -13,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from ..git.port import TreeEntry
+    from ..git.objects import TreeEntry
     from ..log.local_log import LocalLog
 
     Changes = dict[str, bytes | TreeEntry | None]
@@ -49,7 +50,7 @@ def reapply(log: LocalLog, oid: str, top: str) -> str:
 
 def segments(log: LocalLog, commit: str) -> Iterator[tuple[str, bytes]]:
     """Yield path and content of every segment in an undamaged commit."""
-    for path, entry, content in dropped_lines.walk(log.git, commit):
+    for path, entry, content in recovery.walk_contents(log.git, commit):
         if tree_union.is_plain_segment(path, entry):
             yield path, content
 
@@ -62,7 +63,7 @@ def repair(log: LocalLog, top: str, lines: Mapping[str, Sequence[bytes]]) -> str
     """
     left = dict(lines)
     changes: Changes = {}
-    for path, entry, old in dropped_lines.walk(log.git, top):
+    for path, entry, old in recovery.walk_contents(log.git, top):
         name = path.rstrip("/")
         added = left.pop(name, ())
         if tree_union.is_plain_segment(path, entry):
@@ -123,10 +124,8 @@ def forget_damaged(log: LocalLog, tip: str | None) -> list[str]:
     """
     every = log.git.refs("refs/gitmem/")
     found = [
-        name
-        for name in damaged_objects.damaged_copies(log)
-        if damaged_objects.delete_ref(log, name, every[name])
+        name for name in recovery.damaged_copies(log) if git_repair.delete(log.repo.common, name, every[name])
     ]
     if tip is not None and not recovery.CompletenessCheck(log).commit(tip):
-        damaged_objects.repair_reflog(log)
+        git_repair.expire_broken(log.repo.common, ref.LOG_REF)
     return found

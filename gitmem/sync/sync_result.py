@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..log.left_out import LeftOut
+    from ..log.ref_checks import LeftOut
     from .autosync import FailedSync
     from .noop_check import LastSync
     from .remote import Remote

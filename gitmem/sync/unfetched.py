@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..git.separate_fetch import MISSING, NOT_FETCHED, is_too_much
+from ..git.fetch import MISSING, NOT_FETCHED, is_too_much
 from ..log import log_refs
 from ..log.ref_checks import INVALID
 
@@ -10,8 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..log.left_out import LeftOut
-    from ..log.ref_checks import RefCheck
+    from ..log.ref_checks import LeftOut, RefCheck
     from .remote import Remote
 
 SHOWN = 5  # how many of the refs that were left out a message names

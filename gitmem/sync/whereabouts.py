@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ..git import read_ref
+from ..git import files
 from ..log import ref
 
 TYPE_CHECKING = False
@@ -69,8 +69,8 @@ def is_unsent(store: Store, id: str) -> bool:
 def unread(store: Store) -> str:
     """Return a sentence if the user's git has fetched records of others that no sync has read; "" if not."""
     git, tip = store.git, store.git.tip(ref.LOG_REF)
-    for remote, oid in read_ref.fetched_since(
-        store.repo.common, os.path.join(store.repo.state, read_ref.READ)
+    for remote, oid in files.fetched_since(
+        store.repo.common, os.path.join(store.repo.state, files.READ)
     ).items():
         try:
             if tip is None or not git.contains(tip, oid):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..agents import descriptors
 from ..commit_message import SUBJECT_MAX, body, cut, sanitize
-from ..log.entry import CommitMessage
+from ..log.lines import CommitMessage
 from ..outcome import Outcome
 from ..records import ids
 from . import EVENTS_MAX, TERMINAL, load

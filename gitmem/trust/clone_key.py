@@ -13,7 +13,7 @@ import os
 from .. import state_files
 from ..digests import Mac, sha256
 from ..errors import StoreError
-from ..git.durable import fsync_dir
+from ..git.plumbing import fsync_dir
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,10 +55,10 @@ class CloneKey:
             StoreError: `clone-key`.
         """
         if self.damage:
-            from ..git import durable
+            from ..git import plumbing
 
             common = os.path.dirname(os.path.dirname(self.path))
-            raise durable.left_by_another(common, "Nothing was written.") or StoreError(
+            raise plumbing.left_by_another(common, "Nothing was written.") or StoreError(
                 f"Cannot use the clone key: {self.damage}. Nothing was written.",
                 hint=f"Restore {self.path} from a backup, or create a new key with `gitmem doctor --fix`.",
                 code="clone-key",

@@ -14,7 +14,7 @@ import pytest
 from gitmem.a2a import guard, server
 from gitmem.a2a.server import LISTED_AT_ONCE
 from gitmem.a2a.tokens import identity_of
-from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import CommitMessage
 from tests.a2a.conftest import IDENTITY, PLANNER, Local
 from tests.a2a.test_bad_requests import SEND, post, rpc, written
 

@@ -11,7 +11,7 @@ from gitmem.agents import addressing, caller, lifecycle, presence, unknown_names
 from gitmem.agents.addressing import Resolved
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import UsageError
-from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import CommitMessage
 from gitmem.signals import send
 from gitmem.store import Store
 from gitmem.text.shell_quote import quote

@@ -10,7 +10,7 @@ from gitmem.agents import caller, display_names, lifecycle
 from gitmem.agents.caller import CallerClaims
 from gitmem.agents.lifecycle import SessionStarted
 from gitmem.errors import UsageError
-from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import CommitMessage
 from gitmem.store import Store
 from gitmem.text import name_matching
 from tests.hazards.test_trust_names import PLAIN, RESERVED

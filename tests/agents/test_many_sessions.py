@@ -11,7 +11,7 @@ from gitmem.agents import addressing, lifecycle, presence, role_list
 from gitmem.agents.caller import CallerClaims, of_session
 from gitmem.claims import branches
 from gitmem.errors import UsageError
-from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import CommitMessage
 from gitmem.memory import cleanup, live_pieces
 from gitmem.memory.budgeted_text import Section
 from gitmem.store import Store

@@ -10,7 +10,7 @@ import pytest
 from gitmem.agents import addressing, lifecycle
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import UsageError
-from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import CommitMessage
 from gitmem.signals import send
 from gitmem.store import Store
 

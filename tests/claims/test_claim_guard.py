@@ -12,7 +12,7 @@ from gitmem import records
 from gitmem.agents import audits, delivery
 from gitmem.claims import claim_guard, claim_work, edit_warnings, local_state, renewals, standing_claims
 from gitmem.errors import UsageError
-from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import CommitMessage
 from gitmem.store import Store
 from tests.sandbox import HOUR, MINUTE, Agent, Clock, carry, open_store, worktree
 

@@ -14,8 +14,7 @@ from gitmem.agents import audits, caller, lifecycle
 from gitmem.agents.caller import CallerClaims
 from gitmem.claims import claim_guard, claim_list, claim_work, standing_claims
 from gitmem.errors import GateError, UsageError
-from gitmem.log.entry import CommitMessage
-from gitmem.log.lines import format_at
+from gitmem.log.lines import CommitMessage, format_at
 from gitmem.store import Store
 from gitmem.sync import noop_check
 from gitmem.tasks import new_task, task_decisions, task_work

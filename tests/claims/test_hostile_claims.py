@@ -21,8 +21,7 @@ from gitmem.claims import (
     standing_claims,
 )
 from gitmem.errors import GateError, UsageError
-from gitmem.log.entry import CommitMessage
-from gitmem.log.lines import format_at
+from gitmem.log.lines import CommitMessage, format_at
 from gitmem.store import Store
 from gitmem.tasks import new_task, task_decisions, task_work
 from tests.git_on_path import GitOnPath

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import gitmem
-from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import CommitMessage
 from gitmem.page import page_data
 
 from ..commits.people import git, install_hook

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import gitmem
-from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import CommitMessage
 from gitmem.page import page_data
 
 from .conftest import Run, Said

@@ -18,7 +18,7 @@ from cli import background
 from gitmem import store_index
 from gitmem.errors import UsageError
 from gitmem.index import query
-from gitmem.log.entry import CommitMessage, LogEntry
+from gitmem.log.lines import CommitMessage, LogEntry
 from gitmem.log.wal import WriteAheadLog
 from gitmem.repo import find
 from gitmem.store import Store, wall_clock
@@ -375,7 +375,7 @@ def test_whoami_loads_nothing_that_runs_git_or_reads_edited_paths(scene: Scene, 
     """The roster, in the same module, needs both."""
     command(scene, repo, "signal", "hello", "--to", "Curie")
     loaded = loaded_by(scene, repo, "whoami", says="Planck")
-    assert not loaded & {"gitmem.agents.edited_paths", "gitmem.git.run", "json", "subprocess", "typing"}
+    assert not loaded & {"gitmem.agents.edited_paths", "gitmem.git.processes", "json", "subprocess", "typing"}
 
 
 def test_a_signal_loads_few_modules(scene: Scene, repo: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git import asked_config
+from gitmem.git import config
 
 from .conftest import Run
 
@@ -46,7 +46,7 @@ def calls(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> Calls:
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.delenv("GIT_CONFIG_GLOBAL")
     # The files of this test are too young for a cache that another process reads.
-    monkeypatch.setattr(asked_config, "RACY_NS", -3_600_000_000_000)
+    monkeypatch.setattr(config, "RACY_NS", -3_600_000_000_000)
     return found
 
 

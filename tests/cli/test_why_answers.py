@@ -9,7 +9,7 @@ import pytest
 
 from gitmem.agents import commit_stamps
 from gitmem.agents.delivery import delivery_lock
-from gitmem.git import commit_facts
+from gitmem.git import history
 from gitmem.history.commits import LOCK
 from gitmem.log.lines import format_at
 
@@ -216,7 +216,7 @@ def test_where_too_many_commits_can_be_meant_nobody_is_named(
     fork: Fork, monkeypatch: pytest.MonkeyPatch, most: int, wanted: str
 ) -> None:
     """Two commits are not in the history of main as it was: the picked one, and the pick. Those of the log do not count."""
-    monkeypatch.setattr(commit_facts, "RANGE_MAX", most)
+    monkeypatch.setattr(history, "RANGE_MAX", most)
     fork.resolve("cherry-pick", fork.picked, end="cherry-pick --continue")
     assert f"{wanted}; cherry-picked by Morita (" in fork.why()
 

@@ -293,8 +293,7 @@ def test_what_peers_wrote_stays_in_its_line(scene: Scene) -> None:
 def test_thousands_of_tasks_and_claims_make_a_short_answer(scene: Scene, repo: Any) -> None:
     """A peer can write any number: answers have the first ones, and say how many are left."""
     import gitmem
-    from gitmem.log.entry import CommitMessage
-    from gitmem.log.lines import format_at
+    from gitmem.log.lines import CommitMessage, format_at
 
     with gitmem.open(str(repo), session=scene.planck) as log:
         store = log.store

@@ -15,7 +15,7 @@ from gitmem import repo as place
 from gitmem.agents import commit_stamps, lifecycle
 from gitmem.agents.caller import CallerClaims
 from gitmem.clients.hooks import git_hook
-from gitmem.git import commit_facts
+from gitmem.git import history
 from gitmem.git.inprocess import DulwichGit
 from gitmem.history import commits, made_by
 from gitmem.history.commits import Clues
@@ -87,8 +87,8 @@ class Somebody:
         """What records say of who has made a commit."""
         assert self.store is not None
         commit = commit or self.head()
-        facts = commit_facts.of_commits(self.store.repo.common, [commit], 9.0)[commit]
-        patch = commit_facts.patch_ids(self.store.repo.common, [commit], 9.0).get(commit)
+        facts = history.facts_of(self.store.repo.common, [commit], 9.0)[commit]
+        patch = history.patch_ids(self.store.repo.common, [commit], 9.0).get(commit)
         return made_by.find(
             self.store.db(), commit, patch_id=patch, authored=facts.authored, committed=facts.committed, inferred=inferred,
             here=made_by.MadeHere(self.store.repo),

@@ -7,7 +7,7 @@ from random import Random
 
 from gitmem import records
 from gitmem.history import commit_view
-from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import CommitMessage
 from gitmem.records import ids
 from gitmem.records.record_types import CommitFields
 from gitmem.store import Store

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.agents import commit_stamps, heartbeats, lifecycle
-from gitmem.git import formats
+from gitmem.git import files
 from gitmem.history import commits
 from gitmem.history.commits import Clues
 from tests.sandbox import acting
@@ -400,7 +400,7 @@ def test_hostile_notes_and_reflogs_are_read_within_limits(bohr: Somebody) -> Non
             + b" A=1 A=2\n"
             + f"{commit} {'Z=' * 9_000}\n".encode()
         )
-    with open(formats.reflog(repo.git_dir), "ab") as file:
+    with open(files.reflog(repo.git_dir), "ab") as file:
         file.write(
             b"\n\t\n" * 1_000
             + b"a" * 40

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from gitmem import records
-from gitmem.git import commit_facts
-from gitmem.git.commit_facts import CommitFacts
+from gitmem.git import history
+from gitmem.git.history import CommitFacts
 from gitmem.history import commit_view, made_by
 from gitmem.log.lines import format_at
 from tests.sandbox import SECOND, Agent
@@ -35,8 +35,8 @@ class Town:
 
     def facts(self, commit: str) -> tuple[CommitFacts, str | None]:
         common = self.store.repo.common
-        found = commit_facts.of_commits(common, [commit], 9.0)[commit]
-        return found, commit_facts.patch_ids(common, [commit], 9.0).get(commit)
+        found = history.facts_of(common, [commit], 9.0)[commit]
+        return found, history.patch_ids(common, [commit], 9.0).get(commit)
 
     def claim(self, about: str, session: str = FAR, **fields: object) -> None:
         """A line of a peer that says that a session made a commit, with all that is known of the commit."""

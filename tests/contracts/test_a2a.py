@@ -12,7 +12,7 @@ import pytest
 import gitmem
 from gitmem import UsageError
 from gitmem.agents import lifecycle
-from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import CommitMessage
 from tests.sandbox import bodies
 
 A, B, C = "claude:planner:one", "codex:builder:two", "gemini:tester:three"

@@ -1,4 +1,4 @@
-"""What the port (`gitmem/git/plumbing.py`) promises, held against both implementations on real repositories."""
+"""What the port (`gitmem/git/port.py`) promises, held against both implementations on real repositories."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 
 from gitmem.errors import StoreError
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.plumbing import Git
-from gitmem.git.port import FILE_MODE, TREE_MODE, Draft, Signature, TreeEntry
+from gitmem.git.objects import FILE_MODE, TREE_MODE, Draft, Signature, TreeEntry
+from gitmem.git.port import Git
 from gitmem.repo import find
 
 from .. import newer_git

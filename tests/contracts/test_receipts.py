@@ -12,8 +12,7 @@ import pytest
 import gitmem
 from gitmem import UsageError
 from gitmem.agents import mailbox, roster
-from gitmem.log.entry import CommitMessage
-from gitmem.log.lines import digest
+from gitmem.log.lines import CommitMessage, digest
 from gitmem.memory import triage
 from gitmem.signals import history, receipt_list, threads
 from tests.conftest import Git

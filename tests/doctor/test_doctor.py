@@ -23,11 +23,10 @@ from gitmem.doctor.checks import log_commits, log_lines, record_ids
 from gitmem.doctor.doctor import Report
 from gitmem.doctor.findings import Check
 from gitmem.errors import StoreError
-from gitmem.git.port import Draft, Signature, TreeEntry
+from gitmem.git.objects import Draft, Signature, TreeEntry
 from gitmem.index.rows import LineRow
 from gitmem.log import ref
-from gitmem.log.entry import CommitMessage
-from gitmem.log.lines import digest, format_at
+from gitmem.log.lines import CommitMessage, digest, format_at
 from gitmem.sync import autosync, fences
 from tests import file_faults
 from tests.clones import BEGINNING, Clone, Hub, git

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git import branch_changes as changes
-from gitmem.git import run
-from gitmem.git.scratch import OLD_SECONDS, PREFIX, ScratchRepository
+from gitmem.git import branches as changes
+from gitmem.git import processes
+from gitmem.git.temporary import OLD_SECONDS, PREFIX, ScratchRepository
 
 from ..conftest import Git
 from ..git_on_path import GitOnPath
@@ -173,8 +173,8 @@ def test_a_branch_with_too_many_files_or_too_long_names(
 def test_output_beyond_a_limit_ends_git(repo: Path) -> None:
     endless = ["-c", "alias.endless=!yes", "endless"]
     began = time.monotonic()
-    with pytest.raises(run.GitOutputError, match="more than 1,000 bytes"):
-        run.run(str(repo / ".git"), endless, out_max=1_000)
+    with pytest.raises(processes.GitOutputError, match="more than 1,000 bytes"):
+        processes.run(str(repo / ".git"), endless, out_max=1_000)
     assert time.monotonic() - began < 10
 
 

@@ -12,8 +12,9 @@ import pytest
 
 import gitmem
 from gitmem.errors import StoreError
-from gitmem.git import asked_config, cached_config, run
-from gitmem.git.cached_config import CachedConfig, GitConfig
+from gitmem.git import config, processes
+from gitmem.git import config as cached_config
+from gitmem.git.config import CachedConfig, GitConfig
 from tests.conftest import Git
 from tests.git_on_path import GitOnPath
 
@@ -35,16 +36,16 @@ class Clone:
         self.cache = self.state / f"config-{os.geteuid()}"
         self.now = later
         self.asked: list[list[str]] = []
-        original = run.run
+        original = processes.run
 
         def counted(common: str, args: list[str], **options: object) -> object:
             self.asked.append(args)
             return original(common, args, **options)  # type: ignore[arg-type]  # handed on as they came
 
-        monkeypatch.setattr(run, "run", counted)
+        monkeypatch.setattr(processes, "run", counted)
 
     def open(self, git_dir: str | None = None) -> CachedConfig:
-        return CachedConfig(str(self.common), str(self.state), asked_config.ask, self.now, git_dir=git_dir)
+        return CachedConfig(str(self.common), str(self.state), self.now, git_dir=git_dir)
 
     def read(self, git_dir: str | None = None) -> GitConfig:
         """What another process reads, and in `asked` what it asked git for."""
@@ -271,7 +272,7 @@ def test_what_stamps_do_not_tell_is_not_kept(  # noqa: C901  (one case after the
         (tmp_path / "home" / ".gitconfig").unlink()
         (tmp_path / "home" / ".gitconfig").symlink_to(os.devnull)
     elif what == "many":
-        included = "".join(INCLUDE.format(tmp_path / f"more-{n}") for n in range(asked_config.FILES_MAX))
+        included = "".join(INCLUDE.format(tmp_path / f"more-{n}") for n in range(config.FILES_MAX))
         with (clone.common / "config").open("a") as file:
             file.write(included)
     elif what == "large":
@@ -325,11 +326,11 @@ def test_git_says_where_the_file_of_the_system_is(
 ) -> None:
     """A file that is there, and one that is not; of an empty one only a newer git says it."""
     common = str(clone.common)
-    assert asked_config._system_file(common) == str(tmp_path / "system")
+    assert config._system_file(common) == str(tmp_path / "system")
     (tmp_path / "system").unlink()
-    assert asked_config._system_file(common) == str(tmp_path / "system")
+    assert config._system_file(common) == str(tmp_path / "system")
     monkeypatch.delenv("GIT_CONFIG_SYSTEM")
-    assert asked_config._system_file(common).startswith("/")
+    assert config._system_file(common).startswith("/")
     clone.values()
     assert b"/gitconfig\0" in clone.cache.read_bytes()
 

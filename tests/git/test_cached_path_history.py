@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git.open_git import open_port
-from gitmem.git.plumbing import Git as PlumbingGit
+from gitmem.git.port import Git as PlumbingGit
+from gitmem.git.repository import open_port
 from gitmem.repo import find
 from tests.conftest import Git
 

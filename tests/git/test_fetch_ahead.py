@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import RemoteError
-from gitmem.git import queries
-from gitmem.git.incoming import Incoming
+from gitmem.git import plumbing
 from gitmem.git.network import GitNetwork
+from gitmem.git.temporary import Incoming
 
 Run = Callable[..., str]
 INTO = "refs/gitmem/remotes/origin/"
@@ -40,7 +40,7 @@ def test_only_the_first_and_the_same_question_is_answered_by_it(
     git("branch", "gitmem", "main", cwd=hub)
     network = GitNetwork(common)
     assert network.fetch_ahead(str(hub), INTO, 30)
-    assert list(queries.refs_below(common, INTO)) == [INTO + "heads/gitmem"]
+    assert list(plumbing.refs_below(common, INTO)) == [INTO + "heads/gitmem"]
 
     network.fetch(str(hub), INTO, 30)
     assert asked == [(str(hub), INTO)]
@@ -54,7 +54,7 @@ def test_another_question_is_asked(common: str, hub: Path, git: Run, asked: list
     network = GitNetwork(common)
     assert network.fetch_ahead(str(hub), INTO, 30)
     network.fetch(str(hub), OTHER, 30)
-    assert list(queries.refs_below(common, OTHER)) == [OTHER + "heads/gitmem"]
+    assert list(plumbing.refs_below(common, OTHER)) == [OTHER + "heads/gitmem"]
     network.fetch(str(hub), INTO, 30)
     assert asked == [(str(hub), INTO), (str(hub), OTHER), (str(hub), INTO)]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git import formats, localize_objects, read_ref, run
+from gitmem.git import files, packs, processes
 
 REF = "refs/gitmem/log"
 
@@ -32,21 +32,21 @@ def test_the_config_says_of_which_kind_it_is(
     """As git reads it; a word in a comment is none."""
     (tmp_path / "config").write_text(config)
 
-    assert formats.id_length(str(tmp_path)) == length
-    assert formats.promisors(str(tmp_path)) == promising
+    assert files.id_length(str(tmp_path)) == length
+    assert files.promisors(str(tmp_path)) == promising
 
 
 def test_where_nothing_is_said_it_is_a_usual_one(tmp_path: Path) -> None:
     """No config that can be read, no cut, nothing borrowed, refs in files."""
     there = str(tmp_path)
 
-    assert (formats.id_length(there), formats.promisors(there), formats.shallow_commits(there)) == (
+    assert (files.id_length(there), files.promisors(there), files.shallow_commits(there)) == (
         40,
         [],
         frozenset(),
     )
-    assert localize_objects.alternates(there) == []
-    assert read_ref.tables(there) is None
+    assert packs.alternates(there) == []
+    assert files.tables(there) is None
 
 
 def test_where_a_history_was_cut_is_told(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_where_a_history_was_cut_is_told(tmp_path: Path) -> None:
     cuts = ["a1" * 20, "b2" * 20]
     (tmp_path / "shallow").write_text("\n".join(cuts) + "\n")
 
-    assert formats.shallow_commits(str(tmp_path)) == set(cuts)
+    assert files.shallow_commits(str(tmp_path)) == set(cuts)
 
 
 def test_object_folders_that_are_borrowed_are_found_as_git_finds_them(tmp_path: Path) -> None:
@@ -67,9 +67,7 @@ def test_object_folders_that_are_borrowed_are_found_as_git_finds_them(tmp_path: 
     (folders["a"] / "info/alternates").write_text(f'# none\n../../b/objects\n\n"{quoted}"\n/no/where\n')
     (folders["b"] / "info/alternates").write_text(f"{folders['c']}\n{folders['a']}\n")
 
-    assert localize_objects.alternates(str(folders["a"])) == [
-        str(folders[name]) for name in ("b", "c", names[2])
-    ]
+    assert packs.alternates(str(folders["a"])) == [str(folders[name]) for name in ("b", "c", names[2])]
 
 
 def test_what_was_remembered_of_a_reftable_counts_for_that_state_alone(tmp_path: Path) -> None:
@@ -81,27 +79,27 @@ def test_what_was_remembered_of_a_reftable_counts_for_that_state_alone(tmp_path:
     (tmp_path / REF).write_text("0" * 40 + "\n")
     listed = tmp_path / "reftable/tables.list"
     listed.write_text("one.ref\ntwo.ref\n")
-    known = tmp_path / read_ref.REMEMBERED
+    known = tmp_path / files.REMEMBERED
     whole = f"one.ref\ntwo.ref\n\n{'a' * 64} {REF}\n"
     known.write_text(whole)
 
-    assert read_ref.plain_tip(common, REF) == "a" * 64
-    assert read_ref.plain_tip(common, REF + "2") is None
+    assert files.plain_tip(common, REF) == "a" * 64
+    assert files.plain_tip(common, REF + "2") is None
     for text in (whole[:-1], whole[:40], "", "one.ref\n\n" + whole.partition("\n\n")[2]):
         known.write_text(text)
-        assert read_ref.plain_tip(common, REF) is None, text
+        assert files.plain_tip(common, REF) is None, text
     known.write_text(whole)
     listed.write_text("one.ref\nthree.ref\n")
-    assert read_ref.plain_tip(common, REF) is None
+    assert files.plain_tip(common, REF) is None
     listed.unlink()
-    assert read_ref.plain_tip(common, REF) == "0" * 40
+    assert files.plain_tip(common, REF) == "0" * 40
 
 
 def test_only_a_run_that_is_to_use_the_network_may(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where the user allows protocols; online these stay the user's."""
     monkeypatch.setenv("GIT_ALLOW_PROTOCOL", "https:ssh")
 
-    offline, online = run.environment(), run.environment(online=True)
+    offline, online = processes.environment(), processes.environment(online=True)
 
     assert (offline["GIT_ALLOW_PROTOCOL"], offline["GIT_NO_LAZY_FETCH"]) == ("none", "1")
     assert online["GIT_ALLOW_PROTOCOL"] == os.environ["GIT_ALLOW_PROTOCOL"]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.git.fork_point import STEPS_MAX, STEPS_MIN
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.port import FILE_MODE, Draft, Signature, TreeEntry
+from gitmem.git.objects import FILE_MODE, Draft, Signature, TreeEntry
+from gitmem.git.port import STEPS_MAX, STEPS_MIN
 from tests import loose_objects, newer_git
 from tests.conftest import Git
 

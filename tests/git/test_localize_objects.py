@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gitmem.git import localize_objects
+from gitmem.git import packs
 
 from ..conftest import Git
 
@@ -20,7 +20,7 @@ def test_a_row_of_lenders_is_followed_as_far_as_git_follows_it(tmp_path: Path, g
     out = git("count-objects", "-v", cwd=tmp_path / "0")
     told = [row.partition(": ")[2] for row in out.splitlines() if row.startswith("alternate: ")]
 
-    found = localize_objects.alternates(str(tmp_path / "0" / "objects"))
+    found = packs.alternates(str(tmp_path / "0" / "objects"))
 
     assert len(found) > 1
     assert found == told

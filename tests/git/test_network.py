@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import RemoteError, StoreError
-from gitmem.git import packing, queries, remotes
+from gitmem.git import packs as packing
+from gitmem.git import plumbing, remotes
 from gitmem.git.network import GitNetwork
-from gitmem.git.plumbing import Git as PlumbingGit
-from gitmem.git.port import Draft, Signature
+from gitmem.git.objects import Draft, Signature
+from gitmem.git.port import Git as PlumbingGit
 from tests.git_on_path import GitOnPath
 
 Run = Callable[..., str]
@@ -32,7 +33,7 @@ def chain(common: str, count: int, name: str = "a", onto: str | None = None) -> 
 def fetched(common: str, url: str | Path) -> dict[str, str]:
     """What a fetch brings, by the names that it has on the remote."""
     GitNetwork(common).fetch(str(url), INTO)
-    return {"refs/" + ref.removeprefix(INTO): oid for ref, oid in queries.refs_below(common, INTO).items()}
+    return {"refs/" + ref.removeprefix(INTO): oid for ref, oid in plumbing.refs_below(common, INTO).items()}
 
 
 def test_push_and_fetch(common: str, hub: Path, repo: Path, tmp_path: Path, git: Run) -> None:
@@ -46,7 +47,7 @@ def test_push_and_fetch(common: str, hub: Path, repo: Path, tmp_path: Path, git:
     git("clone", "--quiet", str(hub), "other")
     other = str(tmp_path / "other" / ".git")
     GitNetwork(other).fetch(str(hub), INTO)
-    assert queries.refs_below(other, "refs/gitmem/") == {
+    assert plumbing.refs_below(other, "refs/gitmem/") == {
         INTO + "heads/gitmem": second,
         INTO + "gitmem/log": first,
     }
@@ -74,7 +75,7 @@ def test_a_fetch_follows_rewinds_and_deletions_and_takes_nothing_else(
     git("update-ref", "-d", "refs/heads/gitmem-x", cwd=hub)
     git("update-ref", "-d", "refs/gitmem/outbox/1", cwd=hub)
     assert fetched(common, hub) == {BRANCH: first}
-    assert queries.tip_of(common, "refs/gitmem/remotes/upstream/heads/gitmem") == first
+    assert plumbing.tip_of(common, "refs/gitmem/remotes/upstream/heads/gitmem") == first
 
 
 def test_a_remote_that_moved_on_is_rejected(common: str, hub: Path, git: Run, repo: Path) -> None:
@@ -189,7 +190,7 @@ def test_a_remote_that_is_not_there_is_offline(common: str, url: str, hub: Path)
         assert "`git fetch` must work" in caught.value.hint and caught.value.next == ["gitmem sync"]
         assert ".;" not in caught.value.message
         assert "Could not read from remote repository" not in caught.value.message
-    assert queries.tip_of(common, INTO + "heads/gitmem") == oid
+    assert plumbing.tip_of(common, INTO + "heads/gitmem") == oid
 
 
 @pytest.mark.parametrize(

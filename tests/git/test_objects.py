@@ -8,8 +8,8 @@ import pytest
 
 from gitmem.git import objects
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.plumbing import Git as PlumbingGit
-from gitmem.git.port import Draft, Signature, TreeEntry
+from gitmem.git.objects import Draft, Signature, TreeEntry
+from gitmem.git.port import Git as PlumbingGit
 
 from ..conftest import Git
 

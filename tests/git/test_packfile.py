@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git import packfile
+from gitmem.git import packs
 from tests.conftest import Git
 
 SIZES = (0, 1, 15, 16, 17, 2047, 2048, 300_000)
@@ -19,9 +19,9 @@ def written(
     objects = {}
     for size in sizes:
         content = os.urandom(size)
-        objects[packfile.object_id(b"blob", content, id_length)] = (b"blob", content)
+        objects[packs.object_id(b"blob", content, id_length)] = (b"blob", content)
     path = str(common / "objects" / "pack" / f"pack-{'a' * id_length}")
-    packfile.write(path, objects, id_length)
+    packs.write_pack(path, objects, id_length)
     return path, objects
 
 
@@ -36,8 +36,8 @@ def test_git_verifies_and_reads_it(tmp_path: Path, git: Git, form: str, id_lengt
     assert (tmp_path / "again.idx").read_bytes() == Path(path + ".idx").read_bytes()
     for oid, (_, content) in objects.items():
         assert git("cat-file", "-s", oid, cwd=tmp_path / "r") == f"{len(content)}\n"
-    assert packfile.ids(path + ".idx", id_length) == sorted(objects)
-    assert packfile.count(path + ".idx", id_length) == len(objects)
+    assert packs.ids_in(path + ".idx", id_length) == sorted(objects)
+    assert packs.count_in(path + ".idx", id_length) == len(objects)
     assert {os.stat(path + end).st_mode & 0o777 for end in (".pack", ".idx")} == {0o444}
 
 
@@ -45,9 +45,9 @@ def test_git_verifies_and_reads_it(tmp_path: Path, git: Git, form: str, id_lengt
 def test_what_is_no_index_has_no_ids(tmp_path: Path, content: bytes) -> None:
     """Torn, of git's oldest form, or with more ids than bytes."""
     path = tmp_path / "pack-0.idx"
-    assert packfile.ids(str(path), 40) == []
+    assert packs.ids_in(str(path), 40) == []
     path.write_bytes(content)
-    assert packfile.ids(str(path), 40) == []
+    assert packs.ids_in(str(path), 40) == []
 
 
 def test_nothing_is_replaced(repo: Path) -> None:
@@ -55,5 +55,5 @@ def test_nothing_is_replaced(repo: Path) -> None:
     path, objects = written(repo / ".git", 40)
     before = Path(path + ".pack").read_bytes()
     with pytest.raises(FileExistsError):
-        packfile.write(path, objects, 40)
+        packs.write_pack(path, objects, 40)
     assert Path(path + ".pack").read_bytes() == before

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.git import packfile, packing
+from gitmem.git import packs
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.network import GitNetwork
-from gitmem.git.plumbing import Git as PlumbingGit
-from gitmem.git.port import Draft, Signature
+from gitmem.git.objects import Draft, Signature
+from gitmem.git.port import Git as PlumbingGit
 from tests.file_faults import at, full
 from tests.git_on_path import GitOnPath
 
@@ -165,13 +165,13 @@ def test_what_was_given_up_is_left_to_git_in_the_end(clone: Clone) -> None:
     half = clone.objects / "pack" / f"pack-{'1' * 40}"
     for path in (Path(f"{half}.keep"), Path(f"{half}.pack"), Path(f"{half}.idx.part"), clone.own / half.name):
         path.touch()
-    packing.clean_up(clone.common)
+    packs.clean_up(clone.common)
     assert clone.names(".keep") == {name, theirs, half.name}
     assert "gitmem-new-1" not in clone.packs
 
     for path in clone.own.iterdir():
-        os.utime(path, (time.time() - packing.LEFT_SECONDS - 1,) * 2)
-    packing.clean_up(clone.common)
+        os.utime(path, (time.time() - packs.LEFT_SECONDS - 1,) * 2)
+    packs.clean_up(clone.common)
     assert clone.names(".keep") == {theirs}
     assert not list((clone.objects / "pack").glob(f"{half.name}*"))
     assert set(os.listdir(clone.own)) == clone.packs
@@ -225,9 +225,9 @@ def test_few_packs_are_left_whatever_is_written(clone: Clone) -> None:
     for _ in range(130):
         clone.add(1)
         most = max(most, len(clone.packs))
-        runs += bool(packing.objects_due(clone.common) and packing.combine(clone.common))
-    assert most <= 2 * packing.PACKS_MAX and runs <= 130 / 5
-    assert set(packing.own_packs(clone.common)) == clone.packs
+        runs += bool(packs.objects_due(clone.common) and packs.combine(clone.common))
+    assert most <= 2 * packs.PACKS_MAX and runs <= 130 / 5
+    assert set(packs.own_packs(clone.common)) == clone.packs
     assert f"in-pack: {6 * 130 + 3}\n" in clone.git("count-objects", "-v")
     clone.check()
 
@@ -235,16 +235,16 @@ def test_few_packs_are_left_whatever_is_written(clone: Clone) -> None:
 def test_a_pack_that_is_much_larger_than_the_others_stays(clone: Clone) -> None:
     """Each object is packed again only a few times in its life. A commit has six."""
     clone.add(20)
-    assert packing.combine(clone.common) == 21
+    assert packs.combine(clone.common) == 21
     (large,) = clone.packs
     clone.add(9)
-    assert not packing.objects_due(clone.common)
+    assert not packs.objects_due(clone.common)
     clone.add(1)
-    assert packing.objects_due(clone.common) == 60
-    assert packing.combine(clone.common) == 10
+    assert packs.objects_due(clone.common) == 60
+    assert packs.combine(clone.common) == 10
     assert large in clone.packs and len(clone.packs) == 2
     clone.add(10)
-    assert packing.combine(clone.common) == 12
+    assert packs.combine(clone.common) == 12
     assert len(clone.packs) == 1
     clone.check()
 
@@ -254,8 +254,8 @@ def test_one_tiny_pack_hinders_nothing(clone: Clone) -> None:
     clone.port.write([Draft({}, WHO, WHO, "m\n")], clone.tip)
     clone.port.close()
     clone.add(12)
-    assert packing.objects_due(clone.common)
-    assert packing.combine(clone.common) == 14
+    assert packs.objects_due(clone.common)
+    assert packs.combine(clone.common) == 14
 
 
 def test_only_packs_of_ours_become_one(clone: Clone) -> None:
@@ -265,7 +265,7 @@ def test_only_packs_of_ours_become_one(clone: Clone) -> None:
     (users,) = clone.packs
     loose = clone.git("hash-object", "-w", "--stdin", input="nobody's\n").strip()
     clone.add()
-    assert packing.combine(clone.common) == 5
+    assert packs.combine(clone.common) == 5
     assert users in clone.packs and len(clone.packs) == 2
     assert (clone.objects / loose[:2] / loose[2:]).exists()
     clone.check()
@@ -277,13 +277,13 @@ def test_packs_that_are_to_be_kept_stay(clone: Clone) -> None:
     first, second, *_ = sorted(clone.packs)
     (clone.objects / "pack" / f"{first}.keep").write_text("mine\n")
     (clone.objects / "pack" / f"{second}.promisor").touch()
-    packing.combine(clone.common)
+    packs.combine(clone.common)
     assert {first, second} < clone.packs and len(clone.packs) == 3
     (clone.objects / "pack" / f"{second}.promisor").unlink()
     clone.git("multi-pack-index", "write")
     indexed = clone.packs
     clone.add(3)
-    assert packing.combine(clone.common) == 3
+    assert packs.combine(clone.common) == 3
     assert indexed < clone.packs and len(clone.packs) == 4
     clone.git("multi-pack-index", "verify")
     clone.check()
@@ -294,7 +294,7 @@ def test_what_is_about_to_be_reached_is_not_touched(clone: Clone) -> None:
     clone.add(3)
     (new,) = clone.port.write([clone.draft()], clone.tip)
     (name,) = clone.names(".keep")
-    assert packing.combine(clone.common) == 4
+    assert packs.combine(clone.common) == 4
     assert name in clone.packs and len(clone.packs) == 2
     clone.git("gc", "--quiet", "--prune=now")
     assert clone.port.swap(REF, clone.tip, new, "sync")
@@ -310,7 +310,7 @@ def test_readers_that_have_a_pack_open_find_everything(clone: Clone) -> None:
     for port in ports:
         port.commit(first[0])
     clone.add()
-    packing.combine(clone.common)
+    packs.combine(clone.common)
     assert len(clone.packs) == 1
     for port in ports:
         for oid in [*first, clone.tip]:
@@ -326,7 +326,7 @@ def test_who_borrows_from_us_finds_everything(clone: Clone, tmp_path: Path) -> N
     clone.git("update-ref", REF, f"{REF}~3")
     left, clone.tip, clone.count = clone.tip, clone.git("rev-parse", REF).strip(), clone.count - 3
     clone.add(9)
-    packing.combine(clone.common)
+    packs.combine(clone.common)
 
     assert len(clone.packs) == 1
     assert clone.git("cat-file", "-t", left) == "commit\n"
@@ -355,23 +355,23 @@ def test_what_fails_in_the_middle_loses_nothing(
             index.chmod(0o644)
             index.write_bytes(b"damaged")
         if failing == "an index":
-            assert packing.combine(clone.common) == 0
+            assert packs.combine(clone.common) == 0
             index.write_bytes(content)
         else:
             with pytest.raises(StoreError):
-                packing.combine(clone.common)
+                packs.combine(clone.common)
     assert before <= clone.packs
     clone.check()
-    assert packing.combine(clone.common) == 6
+    assert packs.combine(clone.common) == 6
     clone.check()
 
 
 def test_it_waits_for_a_gc(clone: Clone) -> None:
     """There is no hurry."""
     clone.add(12)
-    assert packing.objects_due(clone.common)
+    assert packs.objects_due(clone.common)
     gc_begins(clone)
-    assert not packing.objects_due(clone.common) and packing.combine(clone.common) == 0
+    assert not packs.objects_due(clone.common) and packs.combine(clone.common) == 0
 
 
 def test_a_gc_that_died_does_not_count(clone: Clone) -> None:
@@ -381,12 +381,12 @@ def test_a_gc_that_died_does_not_count(clone: Clone) -> None:
     def runs(content: str, age: float = 0.0) -> bool:
         pid.write_text(content)
         os.utime(pid, (time.time() - age,) * 2)
-        return packing.gc_runs(clone.common)
+        return packs.gc_runs(clone.common)
 
     here, there = f"{os.getpid()} {os.uname().nodename}", "1 another-machine.example"
-    assert runs(here) and runs(here, packing.ELSEWHERE_SECONDS + 1)
-    assert not runs(here, packing.GC_SECONDS + 1)
-    assert runs(there) and not runs(there, packing.ELSEWHERE_SECONDS + 1)
+    assert runs(here) and runs(here, packs.ELSEWHERE_SECONDS + 1)
+    assert not runs(here, packs.GC_SECONDS + 1)
+    assert runs(there) and not runs(there, packs.ELSEWHERE_SECONDS + 1)
     assert not runs(f"{2**22 + 1} {os.uname().nodename}") and not runs("")
 
 
@@ -397,7 +397,7 @@ def test_ids_of_sha256(tmp_path: Path, git: Run) -> None:
     clone = Clone(tmp_path / "long", git)
     for _ in range(3):
         clone.add()
-        packing.combine(clone.common)
+        packs.combine(clone.common)
     assert len(clone.packs) == 2 and len(clone.tip) == 64
     clone.check()
 
@@ -423,12 +423,12 @@ def test_a_fetched_pack_is_ours_and_others_are_not(clone: Clone, tmp_path: Path)
     head = clone.git("rev-parse", "HEAD")
     Meanwhile(clone.common).fetch(str(tmp_path / "hub.git"), INTO)
     new = clone.packs - before
-    (brought,) = new & set(packing.own_packs(clone.common))
+    (brought,) = new & set(packs.own_packs(clone.common))
     assert len(new) == 2
     clone.git("clone", "--quiet", ".", str(tmp_path / "fresh"))
     GitNetwork(str(tmp_path / "fresh/.git")).fetch(str(tmp_path / "hub.git"), INTO)
     assert not (tmp_path / "fresh/.git/gitmem").exists()
-    assert oid in packfile.ids(str(clone.objects / "pack" / f"{brought}.idx"), 40)
+    assert oid in packs.ids_in(str(clone.objects / "pack" / f"{brought}.idx"), 40)
     assert not (clone.objects / oid[:2] / oid[2:]).exists()
 
 
@@ -442,7 +442,7 @@ def test_a_pack_that_may_be_the_users_is_not_taken_over(
         (oid,) = there.write([Draft({"theirs": b"1"}, WHO, WHO, "m\n")], None)
         assert there.swap("refs/heads/gitmem", None, oid, "start")
     clone.git("repack", "-q", "-d")
-    before, own, brought = clone.packs, packing.own_packs(clone.common), set[str]()
+    before, own, brought = clone.packs, packs.own_packs(clone.common), set[str]()
 
     class Meanwhile(GitNetwork):
         def _fetch_into(self, *args: object) -> dict[str, tuple[str, str]]:  # type: ignore[override]
@@ -454,8 +454,8 @@ def test_a_pack_that_may_be_the_users_is_not_taken_over(
             return done
 
     if what == "too large":
-        monkeypatch.setattr(packing, "FETCHED_MAX", 0)
+        monkeypatch.setattr(packs, "FETCHED_MAX", 0)
     Meanwhile(clone.common).fetch(str(tmp_path / "hub.git"), INTO)
     assert clone.packs - before
     assert brought <= clone.packs, "it is kept until the ref has moved"
-    assert set(packing.own_packs(clone.common)) - set(own) == (set() if what == "too large" else brought)
+    assert set(packs.own_packs(clone.common)) - set(own) == (set() if what == "too large" else brought)

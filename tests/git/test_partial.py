@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git import partial
+from gitmem.git import fetch
 
 from ..conftest import Git
 
@@ -44,16 +44,16 @@ def test_what_is_not_here_is_told(lent: Path, git: Git) -> None:
     old, tip = git("rev-list", "--reverse", "main", cwd=lent).split()[1:]
     first, last = ids(git, lent, "main:README", "main:one/file"), ids(git, lent, "main:two/file")
 
-    assert set(partial.missing(less, [old])) == first
-    assert sorted(partial.missing(less, [old, tip])) == sorted(first | last)
-    assert partial.missing(less, []) == []
-    assert partial.promised(less, tip) == first | last
-    assert partial.is_incomplete(less, tip)
+    assert set(fetch.missing_objects(less, [old])) == first
+    assert sorted(fetch.missing_objects(less, [old, tip])) == sorted(first | last)
+    assert fetch.missing_objects(less, []) == []
+    assert fetch.promised_objects(less, tip) == first | last
+    assert fetch.is_incomplete(less, tip)
     whole = str(lent / ".git")
     assert (
-        partial.missing(whole, [tip]),
-        partial.promised(whole, tip),
-        partial.is_incomplete(whole, tip),
+        fetch.missing_objects(whole, [tip]),
+        fetch.promised_objects(whole, tip),
+        fetch.is_incomplete(whole, tip),
     ) == (
         [],
         set(),
@@ -69,8 +69,8 @@ def test_what_nobody_promised_is_not_promised(lent: Path, git: Git) -> None:
     oid = git("commit-tree", "-p", "main", "-m", "ours", tree, cwd=Path(less)).strip()
     (Path(less) / "objects" / lost[:2] / lost[2:]).unlink()
 
-    assert partial.promised(less, oid) == set()
-    assert partial.missing(less, [oid]) == [lost]
+    assert fetch.promised_objects(less, oid) == set()
+    assert fetch.missing_objects(less, [oid]) == [lost]
 
 
 @pytest.mark.parametrize("kind", ["blob:none", "tree:0"])
@@ -85,17 +85,17 @@ def test_all_that_the_copies_lack_is_brought(lent: Path, git: Git, kind: str) ->
         asked.append((name, set(given.decode("ascii").split())))
         subprocess.run(["git", *args], cwd=less, input=given, check=True, timeout=30)
 
-    partial.fetch_missing(less, "refs/copies/", online)
+    fetch.fetch_missing(less, "refs/copies/", online)
     rounds = len(asked)
-    partial.fetch_missing(less, "refs/copies/", online)
-    partial.fetch_missing(str(lent / ".git"), "refs/", online)
+    fetch.fetch_missing(less, "refs/copies/", online)
+    fetch.fetch_missing(str(lent / ".git"), "refs/", online)
 
     files = ids(git, lent, "main:README", "main:one/file", "main:two/file")
     assert asked[-1][1] >= (files if kind == "blob:none" else set())
     assert (rounds, len(asked)) == (len(asked), 1 if kind == "blob:none" else rounds)
     assert {name for name, _ in asked} == {"origin"}
-    assert partial.missing(less, [tip]) == []
-    assert not partial.is_incomplete(less, tip)
+    assert fetch.missing_objects(less, [tip]) == []
+    assert not fetch.is_incomplete(less, tip)
     assert ((Path(less) / "config").read_bytes(), git("for-each-ref", cwd=Path(less))) == before
     assert not (Path(less) / "FETCH_HEAD").exists()
 
@@ -105,7 +105,7 @@ def test_a_remote_that_never_gives_them_is_not_asked_for_ever(lent: Path, git: G
     less = clone(git, lent, "blob:none")
     asked: list[str] = []
 
-    partial.fetch_missing(less, "refs/none/", lambda name, *_: asked.append(name))
+    fetch.fetch_missing(less, "refs/none/", lambda name, *_: asked.append(name))
     assert asked == []
-    partial.fetch_missing(less, "refs/copies/", lambda name, *_: asked.append(name))
-    assert asked == ["origin"] * partial.ROUNDS_MAX
+    fetch.fetch_missing(less, "refs/copies/", lambda name, *_: asked.append(name))
+    assert asked == ["origin"] * fetch.ROUNDS_MAX

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git import path_history
+from gitmem.git import path_changes
 from tests.conftest import Git
 
 ODD = ("new\nline", "cr\r")  # git reads them only where names end in NUL
@@ -33,7 +33,7 @@ def test_odd_names_that_came_or_went_are_told(repo: Path, common: str, git: Git,
     saved(git, repo, **{name: "1", name + "went": None, "went": None})
     tip = saved(git, repo, **{name: "2"})
     asked = (name, "went", name + "went", "a" + name, "README")
-    known = path_history.behind(common, tip, [(old, path) for path in asked])
+    known = path_changes.behind(common, tip, [(old, path) for path in asked])
 
     assert {path: (each.count, each.gone) for (_, path), each in known.items()} == {
         name: (1, False),
@@ -58,7 +58,7 @@ def test_an_older_git_knows_nothing_of_odd_names_and_all_of_the_others(
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
 
-    known = path_history.behind(common, tip, [(old, name), (old, "plain")])
+    known = path_changes.behind(common, tip, [(old, name), (old, "plain")])
 
     assert {path: each.count for (_, path), each in known.items()} == {"plain": 1}
 
@@ -68,7 +68,7 @@ def test_a_change_beyond_what_is_counted_is_no_change_of_the_tip(repo: Path, com
     steps = (("early", "1"), ("early", "2"), ("late", "1"), ("late", "2"), ("late", "3"))
     commits = [saved(git, repo, **{name: content}) for name, content in steps]
 
-    found = path_history.behind(
+    found = path_changes.behind(
         common, commits[-1], [(commits[0], "early"), (commits[0], "late")], walk_max=2
     )
 

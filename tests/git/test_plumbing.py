@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.git import plumbing, queries, run
-from gitmem.git.plumbing import Git as PlumbingGit
-from gitmem.git.port import Draft, Signature
+from gitmem.git import plumbing, processes
+from gitmem.git.objects import Draft, Signature
+from gitmem.git.port import HEADS_AT_ONCE
+from gitmem.git.port import Git as PlumbingGit
 from tests.git_on_path import GitOnPath
 
 REF = "refs/gitmem/log"
@@ -60,7 +61,7 @@ def test_heads_of_any_number_of_objects(port: PlumbingGit, tip: str) -> None:
     (oid,) = port.write(
         [
             Draft(
-                {f"{number}": b"%d" % number for number in range(12 * plumbing.HEADS_AT_ONCE)},
+                {f"{number}": b"%d" % number for number in range(12 * HEADS_AT_ONCE)},
                 WHO,
                 WHO,
                 "m\n",
@@ -94,15 +95,15 @@ def test_a_move_that_is_stopped_takes_nothing_away(
     port: PlumbingGit, tip: str, monkeypatch: pytest.MonkeyPatch, moved: bool
 ) -> None:
     """It may have moved the ref: what was written stays, and is kept."""
-    update_ref = queries.update_ref
+    update_ref = plumbing.update_ref
 
     def stopped(*args: str) -> bool:
         if moved:
             assert update_ref(*args)
-        raise run.GitTimeoutError("stopped")
+        raise processes.GitTimeoutError("stopped")
 
-    monkeypatch.setattr(queries, "update_ref", stopped)
-    with pytest.raises(run.GitTimeoutError):
+    monkeypatch.setattr(plumbing, "update_ref", stopped)
+    with pytest.raises(processes.GitTimeoutError):
         port.advance(REF, tip, Draft({"g": b"1"}, WHO, WHO, "m\n"), "append")
 
     now = port.tip(REF)

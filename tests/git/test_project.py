@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.git import path_history, project, run
-from gitmem.git.plumbing import Git as PlumbingGit
+from gitmem.git import path_changes, processes
+from gitmem.git.port import ARGUMENT_BYTES, STAT_LINES, WORK_TREE_SECONDS
+from gitmem.git.port import Git as PlumbingGit
 from gitmem.repo import Repo, find
 from tests.git_on_path import GitOnPath
 
@@ -182,7 +183,7 @@ def test_a_stat_of_very_many_files_keeps_whole_lines_and_the_last(
     """Forty lines, then the count of all; also where the names don't fit into the arguments of a program."""
     names = [f"folder/of/some/depth/{number:04}-with-a-rather-long-name" for number in range(300)]
     names = [f"{name:x<{length}}" for name in names]
-    assert (sum(map(len, names)) > project.ARGUMENT_BYTES) is (length == 240)
+    assert (sum(map(len, names)) > ARGUMENT_BYTES) is (length == 240)
     for name in names:
         (repo / name).parent.mkdir(parents=True, exist_ok=True)
         (repo / name).write_text("1\n")
@@ -190,7 +191,7 @@ def test_a_stat_of_very_many_files_keeps_whole_lines_and_the_last(
 
     lines = port.work_tree(str(repo / ".git"), str(repo)).stat.split("\n")
 
-    assert len(lines) == project.STAT_LINES + 2
+    assert len(lines) == STAT_LINES + 2
     assert lines[-1] == " 300 files changed, 300 insertions(+)"
     assert all(len(line) <= 80 for line in lines)
 
@@ -299,12 +300,12 @@ def test_histories_that_share_nothing_are_compared_all_the_same(
 
 def test_who_is_too_far_behind_is_told_so_and_not_counted(port: PlumbingGit, repo: Path) -> None:
     """What costs too much to walk is a lower bound, never a wrong number and never silence."""
-    made = linear(repo, path_history.WALK_MAX + 44)
+    made = linear(repo, path_changes.WALK_MAX + 44)
 
     found = port.behind(made[-1], [(made[1], "f2"), (made[1], "README"), (made[-3], "f3")])
 
     assert {key[1]: (each.count, each.at_least) for key, each in found.items()} == {
-        "f2": (path_history.WALK_MAX // 7 + 1, True),
+        "f2": (path_changes.WALK_MAX // 7 + 1, True),
         "f3": (1, False),
     }
 
@@ -367,15 +368,15 @@ def test_no_run_over_a_work_tree_waits_longer_than_is_said(
     """A huge one, or a filter that hangs, must not hold a session's end for two minutes."""
     (repo / "README").write_text("2\n")
     waits: list[object] = []
-    real: Callable[..., object] = run.run
+    real: Callable[..., object] = processes.run
 
     def timed(*args: object, **more: object) -> object:
         waits.append(more.get("timeout"))
         return real(*args, **more)
 
-    monkeypatch.setattr(run, "run", timed)
+    monkeypatch.setattr(processes, "run", timed)
     assert port.work_tree(str(repo / ".git"), str(repo)).changed == 1
-    assert waits == [project.WORK_TREE_SECONDS] * 2
+    assert waits == [WORK_TREE_SECONDS] * 2
 
 
 def test_an_error_of_git_s_is_no_missing_commit(port: PlumbingGit, repo: Path, git: Git) -> None:

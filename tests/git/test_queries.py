@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.git.queries import lost_race, tip_of, update_ref
+from gitmem.git.plumbing import lost_race, tip_of, update_ref
 from tests.conftest import Git
 from tests.git_on_path import GitOnPath
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git import read_ref
-from gitmem.git.read_ref import loose_tip, packed_tip
+from gitmem.git import files
+from gitmem.git.files import loose_tip, packed_tip
 
 from ..conftest import Git
 
@@ -105,13 +105,13 @@ def test_all_refs_below_a_prefix_are_told_as_git_tells_them(repo: Path, common: 
     git("symbolic-ref", BELOW + "to/a-packed-one", BELOW + "remotes/a/packed", cwd=repo)
     (repo / ".git" / (REF + ".lock")).write_text(new + "\n")
 
-    found = read_ref.refs_below(common, BELOW)
+    found = files.plain_refs_below(common, BELOW)
 
     assert found == listed(git, repo, BELOW)
     assert found is not None
     assert len(found) == 7
     assert list(found) == sorted(found)
-    assert read_ref.refs_below(common, "refs/none/") == {}
+    assert files.plain_refs_below(common, "refs/none/") == {}
 
 
 @pytest.mark.parametrize(
@@ -122,9 +122,9 @@ def test_what_is_not_plain_is_left_to_git(repo: Path, common: str, git: Git, con
     git("update-ref", REF, "HEAD", cwd=repo)
     (repo / ".git" / BELOW / "odd").write_text(content)
 
-    assert read_ref.refs_below(common, BELOW) is None
+    assert files.plain_refs_below(common, BELOW) is None
 
 
 def test_where_no_refs_are_nothing_is_said_of_them(tmp_path: Path) -> None:
     """A folder that is no repository is not an empty one."""
-    assert read_ref.refs_below(str(tmp_path), BELOW) is None
+    assert files.plain_refs_below(str(tmp_path), BELOW) is None

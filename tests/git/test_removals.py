@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git import removals
+from gitmem.git import history
 from tests.conftest import Git
 from tests.git_on_path import GitOnPath
 
@@ -35,7 +35,7 @@ def found(repo: Path, git: Git, request: pytest.FixtureRequest) -> Found:
                 config.write(ODD)
             (repo / ".git/info").mkdir(exist_ok=True)
             (repo / ".git/info/attributes").write_text("*.jsonl diff=upper\n")
-        return removals.removals(str(repo / ".git"), commits)
+        return history.removals(str(repo / ".git"), commits)
 
     return ask
 
@@ -82,7 +82,7 @@ def test_what_git_takes_for_no_text_is_named_with_every_change(repo: Path, git: 
     two = commit(git, repo, a=b"a\n\0b\nc\n")
     three = commit(git, repo, b=None)
 
-    assert removals.removals(str(repo / ".git"), [one, two, three]) == [(two, "a.jsonl"), (three, "b.jsonl")]
+    assert history.removals(str(repo / ".git"), [one, two, three]) == [(two, "a.jsonl"), (three, "b.jsonl")]
 
 
 def test_a_merge_is_compared_with_each_side(repo: Path, git: Git, found: Found) -> None:
@@ -109,7 +109,7 @@ def test_many_commits_are_asked_for_in_portions(
     commits = git("rev-list", "--reverse", "HEAD", cwd=repo).split()
     program = GitOnPath(tmp_path, monkeypatch)
 
-    rows = removals.removals(str(repo / ".git"), commits, at_once=2) or []
+    rows = history.removals(str(repo / ".git"), commits, at_once=2) or []
 
     assert [each for each, _ in rows] == taken
     assert len(program.started) == -(-len(commits) // 2)

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git import packfile, packing, queries, repair
+from gitmem.git import packs as packing
+from gitmem.git import plumbing, repair
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.plumbing import Git as PlumbingGit
-from gitmem.git.port import Draft, Signature
+from gitmem.git.objects import Draft, Signature
+from gitmem.git.port import Git as PlumbingGit
 from tests import newer_git
 from tests.loose_objects import path_of
 
@@ -92,9 +93,9 @@ def test_a_ref_goes_only_from_where_it_was_seen(common: str, repo: Path, git: Ru
     git("update-ref", REF, two, cwd=repo)
 
     assert not repair.delete(common, REF, one)
-    assert queries.tip_of(common, REF) == two
+    assert plumbing.tip_of(common, REF) == two
     assert repair.delete(common, REF, two)
-    assert queries.tip_of(common, REF) is None
+    assert plumbing.tip_of(common, REF) is None
 
 
 def test_a_ref_in_the_way_keeps_a_name(common: str, repo: Path, git: Run) -> None:
@@ -108,12 +109,12 @@ def test_a_ref_in_the_way_keeps_a_name(common: str, repo: Path, git: Run) -> Non
             git("update-ref", free, one, cwd=repo)
             git("update-ref", way, one, cwd=repo)
         assert repair.rename(common, way, one, free)
-        assert queries.refs_below(common, "refs/gitmem/") == {free: one}
+        assert plumbing.refs_below(common, "refs/gitmem/") == {free: one}
 
     git("update-ref", way, two, cwd=repo)
     assert not repair.rename(common, way, two, free)
     assert not repair.rename(common, way, one, free)
-    assert queries.refs_below(common, "refs/gitmem/") == {free: one, way: two}
+    assert plumbing.refs_below(common, "refs/gitmem/") == {free: one, way: two}
 
 
 def test_refs_that_are_none_are_named(common: str, repo: Path, git: Run) -> None:
@@ -179,6 +180,6 @@ def test_of_a_damaged_pack_what_can_be_read_is_kept(common: str, repo: Path, tmp
         assert reader.blob(entries["a"].oid) == b"a" * 900 and again
         reader.close()
         for name in packs.glob("*.pack"):
-            if entries["a"].oid in packfile.ids(str(name.with_suffix(".idx")), 40):
+            if entries["a"].oid in packing.ids_in(str(name.with_suffix(".idx")), 40):
                 packing.remove(common, name.stem)
     assert not list(packs.glob("*.keep"))

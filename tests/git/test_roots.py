@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git.roots import root_commits
+from gitmem.git.repository import root_commits
 from gitmem.repo import find
 
 from ..conftest import Git

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.git import run
+from gitmem.git import processes
 
 Run = Callable[..., str]
 SLOW = ["-c", "alias.slow=!echo $$ > pid; sleep 30 & echo $! >> pid; wait", "slow"]
@@ -36,32 +36,34 @@ def test_local_variables_do_not_pass_and_the_user_s_do(monkeypatch: pytest.Monke
         monkeypatch.setenv(name, "theirs")
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
 
-    theirs = {name for name, value in run.environment().items() if value == "theirs"}
+    theirs = {name for name, value in processes.environment().items() if value == "theirs"}
     assert theirs == kept
-    assert run.environment({"A": "b"})["A"] == "b"
-    assert run.environment()["LC_ALL"] == "C"
+    assert processes.environment({"A": "b"})["A"] == "b"
+    assert processes.environment()["LC_ALL"] == "C"
     assert os.environ["GIT_DIR"] == "theirs"
 
 
 def test_output_input_and_exit_status(common: str) -> None:
     """Input is passed whole; without any, git waits for nothing."""
-    assert run.run(common, ["hash-object", "--stdin"], input=b"x" * 200_000).out.strip()
-    assert run.run(common, ["hash-object", "--stdin"]).out == b"e69de29bb2d1d6434b8b29ae775ad8c2e48c5391\n"
-    assert run.run(common, ["rev-parse", "--verify", "-q", "refs/none"], check=False).code == 1
+    assert processes.run(common, ["hash-object", "--stdin"], input=b"x" * 200_000).out.strip()
+    assert (
+        processes.run(common, ["hash-object", "--stdin"]).out == b"e69de29bb2d1d6434b8b29ae775ad8c2e48c5391\n"
+    )
+    assert processes.run(common, ["rev-parse", "--verify", "-q", "refs/none"], check=False).code == 1
 
 
 def test_what_is_done_meanwhile_is_done_once_and_while_git_runs(common: str, tmp_path: Path) -> None:
     """Also where git fails; where it fails itself, nothing of git is left running."""
     seen = tmp_path / "seen"
     wait = ["-c", f"alias.wait=!while ! test -e {seen}; do sleep 0.01; done; exit 3", "wait"]
-    assert run.run(common, wait, check=False, timeout=10, meanwhile=seen.touch).code == 3
+    assert processes.run(common, wait, check=False, timeout=10, meanwhile=seen.touch).code == 3
 
     def fail() -> None:
         raise ValueError
 
     seen.unlink()
     with pytest.raises(ValueError):
-        run.run(common, ["-c", f"alias.late=!sleep 0.2; touch {seen}", "late"], meanwhile=fail)
+        processes.run(common, ["-c", f"alias.late=!sleep 0.2; touch {seen}", "late"], meanwhile=fail)
     time.sleep(0.4)
     assert not seen.exists()
 
@@ -71,25 +73,25 @@ def test_a_failure_says_what_git_said(common: str) -> None:
     with pytest.raises(
         StoreError, match=r"^git cat-file failed: fatal: Not a valid object name x\.$"
     ) as caught:
-        run.run(common, ["cat-file", "-t", "x"])
+        processes.run(common, ["cat-file", "-t", "x"])
     assert caught.value.code == "git-failed"
     with pytest.raises(StoreError, match="git rev-parse failed: fatal: not a git repository"):
-        run.run(os.path.dirname(common), ["rev-parse", "HEAD"])
+        processes.run(os.path.dirname(common), ["rev-parse", "HEAD"])
 
 
 def test_words_of_git_are_harmless_and_telling() -> None:
     """A hook on the remote may say anything; escapes and bidi marks don't reach a terminal."""
     said = "hint: x\nfatal: first\nerror: \x1b[31mred\u202e\x07\r\nhint: try again\n\n"
 
-    assert run.summary_line(said) == r"error: \u001b[31mred\u202e\u0007"
-    assert run.summary_line("only\nwords\n") == "words"
-    assert run.summary_line("") == ""
+    assert processes.summary_line(said) == r"error: \u001b[31mred\u202e\u0007"
+    assert processes.summary_line("only\nwords\n") == "words"
+    assert processes.summary_line("") == ""
 
 
 def test_words_that_are_no_text_are_told_all_the_same(common: str) -> None:
     """Git names paths in their own bytes; the error is git's, not one about its letters."""
     with pytest.raises(StoreError, match=r"^git odd failed: fatal: \ufffd is no file\.$"):
-        run.run(
+        processes.run(
             common, ["-c", "a.b=c", "-c", r"alias.odd=!printf 'fatal: \377 is no file\n' >&2; exit 1", "odd"]
         )
 
@@ -97,19 +99,19 @@ def test_words_that_are_no_text_are_told_all_the_same(common: str) -> None:
 def test_a_missing_git_is_a_sentence(common: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Without the program, and in a folder that went away, nothing was done and it says so."""
     with pytest.raises(StoreError, match="is missing") as caught:
-        run.run(str(tmp_path / "gone"), ["version"])
+        processes.run(str(tmp_path / "gone"), ["version"])
     assert caught.value.code == "folder-missing"
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(StoreError, match="git was not found on PATH") as caught:
-        run.run(common, ["version"])
+        processes.run(common, ["version"])
     assert caught.value.code == "git-missing"
 
 
 def test_a_hanging_git_is_killed_with_all_it_started(common: str) -> None:
     """The limit is on the group: an ssh that git waits for ends as well."""
     begun = time.monotonic()
-    with pytest.raises(run.GitTimeoutError, match=r"^git slow did not end within 0\.5 seconds"):
-        run.run(common, SLOW, timeout=0.5)
+    with pytest.raises(processes.GitTimeoutError, match=r"^git slow did not end within 0\.5 seconds"):
+        processes.run(common, SLOW, timeout=0.5)
     assert time.monotonic() - begun < 5
     for pid in (Path(common) / "pid").read_text().split():
         for _ in range(50):
@@ -121,8 +123,8 @@ def test_a_hanging_git_is_killed_with_all_it_started(common: str) -> None:
             pytest.fail(f"process {pid} lives")
 
 
-def shell(common: str, script: str, data: bytes = b"", **options: int) -> run.Result:
-    return run.run(common, ["-c", f"alias.x=!{script}", "x"], input=data, **options)
+def shell(common: str, script: str, data: bytes = b"", **options: int) -> processes.Result:
+    return processes.run(common, ["-c", f"alias.x=!{script}", "x"], input=data, **options)
 
 
 def test_much_in_and_much_out(common: str) -> None:
@@ -132,8 +134,8 @@ def test_much_in_and_much_out(common: str) -> None:
     assert (done.out, done.err) == (data, data.decode("utf-8", "replace"))
 
     done = shell(common, "yes | head -c 3000000 >&2; echo last >&2; echo done", out_max=10)
-    assert (done.out, len(done.err), done.err[-5:]) == (b"done\n", run.ERRORS_MAX, "last\n")
-    with pytest.raises(run.GitOutputError, match="wrote more than 10 bytes") as caught:
+    assert (done.out, len(done.err), done.err[-5:]) == (b"done\n", processes.ERRORS_MAX, "last\n")
+    with pytest.raises(processes.GitOutputError, match="wrote more than 10 bytes") as caught:
         shell(common, "yes", out_max=10)
     assert caught.value.out.startswith(b"y\ny\n")
 
@@ -161,7 +163,7 @@ def test_with_closed_standard_streams(repo: Path) -> None:
     """As a harness may start a hook: our pipes then get the streams' numbers, and must not mix them up."""
     code = (
         "import os\nfor n in (0, 1, 2): os.close(n)\n"
-        "from gitmem.git import run\n"
+        "from gitmem.git import processes as run\n"
         f"done = run.run({str(repo / '.git')!r}, ['hash-object', '--stdin'], input=b'x')\n"
         f"open({str(repo / 'said')!r}, 'wb').write(done.out)"
     )
@@ -177,7 +179,7 @@ def test_an_ignored_sigchld_is_an_error_and_no_success(common: str) -> None:
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     try:
         with pytest.raises(StoreError, match="SIGCHLD") as caught:
-            run.run(common, ["rev-parse", "--git-dir"])
+            processes.run(common, ["rev-parse", "--git-dir"])
         assert caught.value.code == "git-failed"
     finally:
         signal.signal(signal.SIGCHLD, before)
@@ -185,10 +187,10 @@ def test_an_ignored_sigchld_is_an_error_and_no_success(common: str) -> None:
 
 def test_who_was_waited_for_is_not_signalled(common: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The system may have given its id to a stranger."""
-    child = run.start(["git", "version"], run.environment(), common, input=False, errors=True)
-    run.communicate(child, b"", 30)
+    child = processes.start(["git", "version"], processes.environment(), common, input=False, errors=True)
+    processes.communicate(child, b"", 30)
     killed: list[int] = []
     monkeypatch.setattr(os, "killpg", lambda group, number: killed.append(group))
 
-    run.kill(child)
+    processes.kill(child)
     assert killed == []

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.git.safe_directory import reject_untrusted
+from gitmem.git.repository import reject_untrusted
 from gitmem.repo import Repo, find
 from tests.conftest import Git
 

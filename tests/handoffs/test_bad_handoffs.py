@@ -11,7 +11,7 @@ from gitmem.agents import lifecycle
 from gitmem.claims import claim_work, standing_claims
 from gitmem.errors import GitmemError, UsageError
 from gitmem.handoffs import accept, detail, give, handoff_list
-from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import CommitMessage
 from gitmem.memory import delete, edit
 from gitmem.store import Store
 from gitmem.tasks import find_task, new_task, task_decisions, task_work

@@ -6,7 +6,7 @@ from typing import Any
 
 from gitmem.agents import roster
 from gitmem.handoffs import handoff_list
-from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import CommitMessage
 from gitmem.store import Store
 from gitmem.tasks import new_task, task_decisions, task_work
 from tests.sandbox import DAY, HOUR, MINUTE, Agent, Clock

@@ -25,10 +25,10 @@ from cli.environment import machine
 from gitmem import records, views
 from gitmem.errors import GitmemError
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.plumbing import Git as PlumbingGit
+from gitmem.git.port import Git as PlumbingGit
 from gitmem.index import catch_up, index_file
 from gitmem.log import committer, ref
-from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import CommitMessage
 from gitmem.log.local_log import Appended
 from gitmem.open_store import DOMAIN
 from gitmem.records.record_types import SignalFields

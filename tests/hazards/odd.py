@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from gitmem.git import run
-from gitmem.log import auto_pack, ref
+from gitmem.git import processes
+from gitmem.log import committer, ref
 from gitmem.open_store import open_store
 from gitmem.repo import find
 
@@ -17,7 +17,7 @@ def git(*args: str, cwd: Path, check: bool = True) -> str:
     """Git by hand. What is missing is not brought from anywhere."""
     done = subprocess.run(
         ["git", *args], cwd=cwd, capture_output=True, text=True, timeout=60,
-        env=run.environment() if args[0] not in ("clone", "fetch", "push") else None,
+        env=processes.environment() if args[0] not in ("clone", "fetch", "push") else None,
     )  # fmt: skip
     assert done.returncode == 0 or not check, f"git {' '.join(args)}: {done.stdout}{done.stderr}"
     return done.stdout
@@ -82,7 +82,7 @@ def converse(desk: Desk, where: Path, there: Path, names: tuple[str, str] = ("Pl
 def pack(where: Path) -> None:
     """The log's packs become one, as after some commits."""
     store = open_store(find(str(where)), machine="test", long_lived=True)
-    assert auto_pack.pack(store.log) > 0
+    assert committer.combine_packs(store.log) > 0
     store.close()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import CommitMessage
 from gitmem.records.record_types import SignalFields
 
 from ..conftest import Git

@@ -15,7 +15,7 @@ import pytest
 from gitmem import commit_process
 from gitmem.agents.caller import CallerClaims, find
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.plumbing import Git as PlumbingGit
+from gitmem.git.port import Git as PlumbingGit
 from gitmem.log import ref
 from gitmem.log.local_log import LocalLog
 from gitmem.signals import inbox

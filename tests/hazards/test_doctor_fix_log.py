@@ -17,9 +17,9 @@ from gitmem.doctor import doctor
 from gitmem.doctor.doctor import Report
 from gitmem.errors import StoreError
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.port import Draft, Signature, TreeEntry
+from gitmem.git.objects import Draft, Signature, TreeEntry
 from gitmem.log import committer, lines, ref
-from gitmem.log.entry import CommitMessage, LogEntry
+from gitmem.log.lines import CommitMessage, LogEntry
 from tests import newer_git
 from tests.clones import Clone, Hub, Ticks, git
 from tests.hazards.faults import ALL_STEPS, SystemCall, age_locks, child

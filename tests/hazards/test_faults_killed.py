@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.plumbing import Git as PlumbingGit
+from gitmem.git.port import Git as PlumbingGit
 from gitmem.log import ref
 from gitmem.repo import find
 from tests.clones import agree, git

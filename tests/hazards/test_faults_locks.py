@@ -10,7 +10,7 @@ import pytest
 
 from gitmem import commit_process
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.plumbing import Git as PlumbingGit
+from gitmem.git.port import Git as PlumbingGit
 from gitmem.log import ref
 from tests.clones import Hub, git
 

@@ -15,7 +15,7 @@ import pytest
 
 from gitmem.index import index_file
 from gitmem.log import lines
-from gitmem.log.entry import CommitMessage, LogEntry
+from gitmem.log.lines import CommitMessage, LogEntry
 from gitmem.store import Store
 
 from .conftest import ROOT, Desk, powerless, process

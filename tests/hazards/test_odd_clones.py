@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git import localize_objects, partial, run
+from gitmem.git import fetch, packs, processes
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.plumbing import Git as PlumbingGit
+from gitmem.git.port import Git as PlumbingGit
 from gitmem.log import ref
 from gitmem.repo import find
 
@@ -174,7 +174,7 @@ def test_an_old_git_without_a_switch_for_it_stays_off_the_network_too(
     hub: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before 2.45 git does not know GIT_NO_LAZY_FETCH; that no protocol is allowed it knows since ever."""
-    monkeypatch.delitem(run._OFFLINE, "GIT_NO_LAZY_FETCH")
+    monkeypatch.delitem(processes._OFFLINE, "GIT_NO_LAZY_FETCH")
     test_a_promised_file_is_missing_and_not_waited_for(hub, PlumbingGit)
 
 
@@ -192,10 +192,10 @@ def test_the_user_s_own_fetch_leaves_no_hole(
     git("fetch", "--quiet", "--no-write-fetch-head", "origin", cwd=less)
     tip = git("rev-parse", "refs/remotes/origin/gitmem", cwd=less, check=False).strip()
     common = find(str(less)).common
-    assert partial.missing(common, [tip])
+    assert fetch.missing_objects(common, [tip])
     assert desk("log", "--json", cwd=less).status == 0
     sync(desk, less)
-    assert partial.missing(common, [tip]) == []
+    assert fetch.missing_objects(common, [tip]) == []
     assert "Later" in desk("log", cwd=less).out
     check_whole(desk, full, less)
 
@@ -210,7 +210,7 @@ def test_a_log_whose_files_can_not_be_brought_is_left_alone(hub: Path, desk: Des
     assert sync(desk, less, "other") == {"other": "synced"}
     assert "Alone" in desk("log", cwd=less).out
     tip = git("rev-parse", "refs/remotes/origin/gitmem", cwd=less).strip()
-    assert partial.is_incomplete(find(str(less)).common, tip)
+    assert fetch.is_incomplete(find(str(less)).common, tip)
     (hub.parent / "away").rename(hub)
     sync(desk, less)
     assert "Before, 1" in desk("log", cwd=less).out
@@ -228,7 +228,7 @@ def test_a_gc_does_not_leave_files_of_the_log_to_the_remote_that_has_them_too(hu
     pack(less)
     git("gc", "--quiet", "--prune=now", cwd=less)
     hub.rename(hub.parent / "away")
-    assert partial.missing(find(str(less)).common, [ref.LOG_REF]) == []
+    assert fetch.missing_objects(find(str(less)).common, [ref.LOG_REF]) == []
     assert desk.send(planck, "Offline", cwd=less)["commit"]
 
 
@@ -318,7 +318,7 @@ def test_packs_of_borrowed_objects_do_not_pile_up(
     hub: Path, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each sync that borrows makes one that no gc takes; when there are many they are made one."""
-    monkeypatch.setattr(localize_objects, "PACKS_MAX", 3)
+    monkeypatch.setattr(packs, "LOCAL_PACKS_MAX", 3)
     full, less = hub.parent / "full", hub.parent / "less"
     git("clone", "--quiet", "--shared", str(full), str(less), cwd=hub.parent)
     git("config", "user.email", "less@example.org", cwd=less)

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from gitmem import api
-from gitmem.git import packing, repair
-from gitmem.git.asked_config import RACY_NS
-from gitmem.git.packing import PACKS_MAX
+from gitmem.git import packs, repair
+from gitmem.git.config import RACY_NS
+from gitmem.git.packs import PACKS_MAX
 from gitmem.invocation import trusted_commands
 
 from .conftest import Desk, Said, powerless, process
@@ -72,7 +72,7 @@ def test_what_root_writes_belongs_to_the_owner_of_the_git_folder(desk: Desk) -> 
         desk("signal", f"number {number}", "--commit")
     assert repair.expire_broken(str(state.parent), "refs/gitmem/log")
     assert everything_of_root(desk.repo) == []
-    assert packing.combine(str(state.parent)) > 1
+    assert packs.combine(str(state.parent)) > 1
     assert everything_of_root(desk.repo) == []
 
 

@@ -15,11 +15,11 @@ import pytest
 from gitmem.doctor import doctor
 from gitmem.doctor.doctor import Report
 from gitmem.errors import GitmemError
-from gitmem.git import packing
+from gitmem.git import packs as packing
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.plumbing import Git as PlumbingGit
-from gitmem.git.port import Draft, Signature, TreeEntry
-from gitmem.log import auto_pack
+from gitmem.git.objects import Draft, Signature, TreeEntry
+from gitmem.git.port import Git as PlumbingGit
+from gitmem.log import committer
 from gitmem.log.lock import Lock
 from gitmem.store import Store
 from gitmem.sync import exchange
@@ -43,7 +43,7 @@ import os, sys
 from pathlib import Path
 from gitmem.errors import StoreError
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.plumbing import Git as PlumbingGit
+from gitmem.git.port import Git as PlumbingGit
 from tests.clones import agreed
 from tests.hazards.faults import open_store, speak
 
@@ -118,7 +118,7 @@ def test_writers_a_sync_and_gc(repo: Path, tmp_path: Path, name: str) -> None:
         exchange.exchange(there.log, ["origin"], may_send=agreed, timeout=60)
         try:
             exchange.exchange(open_store(repo, PlumbingGit).log, ["origin"], may_send=agreed, timeout=60)
-            auto_pack.pack(open_store(repo).log)
+            committer.combine_packs(open_store(repo).log)
         except GitmemError as error:
             assert "nothing" in error.message or "stays" in error.message or error.code == "git-failed", error
         number += 1
@@ -148,7 +148,7 @@ def test_uniting_that_is_killed_loses_nothing(
     _speak(open_store(repo, port), once)
 
     def unite() -> int:
-        return auto_pack.pack(open_store(repo, port).log)
+        return committer.combine_packs(open_store(repo, port).log)
 
     end = child(unite, SystemCall(step, ALL_STEPS, kills=True))
     assert end.died or end.steps < step, end.failed
@@ -157,7 +157,7 @@ def test_uniting_that_is_killed_loses_nothing(
     _speak(open_store(repo, port), ["text-after"])
     for path in (repo / ".git" / "gitmem" / "own-packs").iterdir():
         os.utime(path, (0, 0))  # an hour later
-    auto_pack.pack(open_store(repo, port).log)
+    committer.combine_packs(open_store(repo, port).log)
     check(repo, {*once, "text-after"}, set())
     fsck(repo)
     packs = {path.stem for path in (repo / ".git" / "objects" / "pack").glob("*.pack")}
@@ -170,10 +170,10 @@ def test_uniting_on_a_full_disk_loses_nothing(repo: Path, step: int) -> None:
     once = {f"text-{number}" for number in range(6)}
     _speak(open_store(repo), once)
     files = tuple(name for name in WRITES if name != "write")  # there is room in a pipe
-    child(lambda: auto_pack.pack(open_store(repo).log), SystemCall(step, files, kills=False))
+    child(lambda: committer.combine_packs(open_store(repo).log), SystemCall(step, files, kills=False))
     check(repo, once, set())
     fsck(repo)
-    auto_pack.pack(open_store(repo).log)
+    committer.combine_packs(open_store(repo).log)
     assert len(packing.own_packs(str(repo / ".git"))) <= 2
     check(repo, once, set())
 
@@ -192,10 +192,10 @@ def test_one_unites_at_a_time(repo: Path) -> None:
     holds = f"import fcntl, sys, time; f = open({path!r}, 'w'); fcntl.flock(f, 2); print(flush=True); time.sleep(60)"
     other = subprocess.Popen([sys.executable, "-c", holds], stdout=subprocess.PIPE)
     assert other.stdout is not None and other.stdout.readline()
-    assert auto_pack.pack(store.log) == 0
+    assert committer.combine_packs(store.log) == 0
     other.send_signal(signal.SIGKILL)
     other.wait()
-    assert auto_pack.pack(store.log) > 0
+    assert committer.combine_packs(store.log) > 0
     with Lock(path) as lock:
         assert lock.take()
 
@@ -205,7 +205,7 @@ def test_a_worktree_unites_the_common_packs(repo: Path) -> None:
     git("worktree", "add", "--quiet", "../side", cwd=repo)
     side = repo.parent / "side"
     _speak(open_store(side), ["text-side", "text-more"])
-    assert auto_pack.pack(open_store(side).log) == 3
+    assert committer.combine_packs(open_store(side).log) == 3
     assert len(packing.own_packs(str(repo / ".git"))) == 1
     check(repo, {"text-side", "text-more"}, set())
 
@@ -230,7 +230,7 @@ def test_many_commits_never_leave_many_packs(repo: Path) -> None:
     store.close()
 
 
-def pile_up(repo: Path, packs: int = 12, objects: int = auto_pack.OBJECTS_AT_ONCE // 12 + 1) -> None:
+def pile_up(repo: Path, packs: int = 12, objects: int = committer.OBJECTS_AT_ONCE // 12 + 1) -> None:
     """Leave packs of ours that are to be united, with as many objects each: more than a command unites."""
     port, who = DulwichGit(str(repo / ".git")), Signature("a", "a@b", 1)
     for pack in range(packs):
@@ -276,7 +276,7 @@ def test_doctor_tells_of_what_piles_up_and_unites_it(repo: Path) -> None:
     for number in range(4):
         speak(store, f"text-{number}")
     assert not _packs_found(doctor.examine(store))
-    pile_up(repo, auto_pack.BACKLOG_FACTOR * packing.PACKS_MAX, 1)
+    pile_up(repo, committer.BACKLOG_FACTOR * packing.PACKS_MAX, 1)
     assert _packs_found(doctor.examine(store)) == ["many-packs"]
 
     report = doctor.fix(store)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git.port import Draft, Signature
+from gitmem.git.objects import Draft, Signature
 from gitmem.log import ref
 from gitmem.log.union import canonical
 from gitmem.store import Store

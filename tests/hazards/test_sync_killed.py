@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git.port import Draft, Signature
+from gitmem.git.objects import Draft, Signature
 from tests.clones import Clone, Hub, git
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git.port import Draft, Signature
+from gitmem.git.objects import Draft, Signature
 from gitmem.log import ref
 from gitmem.sync.remote import Remote
 from tests.clones import Clone, Hub, git, texts

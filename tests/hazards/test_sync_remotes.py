@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import UsageError
-from gitmem.git.port import Draft, Signature
+from gitmem.git.objects import Draft, Signature
 from gitmem.log import ref
 from tests.clones import Clone, Hub, git
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git import incoming, queries
-from gitmem.git.incoming import MIB
+from gitmem.git import plumbing, temporary
 from gitmem.git.network import GitNetwork
+from gitmem.git.temporary import MIB
 from tests.git_on_path import GitOnPath
 from tests.hazards.peers import BRANCH, Peer, Town, git
 from tests.network.git_over_http import PASSWORD, USER, Server
@@ -142,7 +142,7 @@ def test_a_flood_of_valid_outboxes_stops_nobody(count: int, town: Town, two: tup
     assert second.remote["safe"] and "amid the flood" in a.messages(), second.text
     assert second.remote["outbox"] in (None, *town.outboxes()), "no crowd is left: it is found there"
     assert second.remote["outbox"] is None or count < 1000
-    copies = queries.refs_below(str(a.path / ".git"), INTO + "gitmem/outbox/")
+    copies = plumbing.refs_below(str(a.path / ".git"), INTO + "gitmem/outbox/")
     assert 0 < len(copies) <= 2 * 200
     if count > 1000:
         return
@@ -159,9 +159,9 @@ def random_outbox(town: Town, two: tuple[Peer, Peer]) -> tuple[str, str]:
 
 
 LIMITED = {
-    "disk": (incoming.Limits(pack_bytes=MIB, outbox_bytes=MIB), "fetching it takes more than 1 MiB"),
+    "disk": (temporary.Limits(pack_bytes=MIB, outbox_bytes=MIB), "fetching it takes more than 1 MiB"),
     "time": (
-        incoming.Limits(all_seconds=0.001, outbox_seconds=0.001),
+        temporary.Limits(all_seconds=0.001, outbox_seconds=0.001),
         "fetching it takes more than 0.001 seconds",
     ),
 }
@@ -179,7 +179,7 @@ def test_what_is_too_much_is_named_and_remembered(
 
     assert network.fetch(str(town.hub), INTO) == {ref: (oid, why)}
 
-    copies = queries.refs_below(network.common, INTO)
+    copies = plumbing.refs_below(network.common, INTO)
     assert copies[INTO + "heads/gitmem"] == town.tip() and INTO + ref.removeprefix("refs/") not in copies
     assert left_in(a.path) == []
     found = a.sync()
@@ -209,7 +209,7 @@ def test_an_outbox_that_was_slow_is_fetched_again_after_growing_pauses(
         now += 1
 
     assert tries == [600 * 2**n for n in range(8)] + [86_400]
-    network.limits = incoming.LIMITS
+    network.limits = temporary.LIMITS
     now -= 1
     assert network.fetch(str(town.hub), INTO) == {ref: (oid, why)}, "it is not its time yet"
     now -= 2 * 86_400
@@ -226,7 +226,7 @@ def test_a_shared_branch_that_is_too_much_is_no_reason_to_repair(town: Town, two
         {name: b"".join(b'{"message":"%s"}\n' % os.urandom(400).hex().encode() for _ in range(2000))}
     )
     network = GitNetwork(str(a.path / ".git"))
-    network.limits = incoming.Limits(pack_bytes=MIB // 2)
+    network.limits = temporary.Limits(pack_bytes=MIB // 2)
     assert network.fetch(str(town.hub), INTO) == {BRANCH: (oid, "fetching it takes more than 0 MiB")}
     a.say("later")
 
@@ -247,7 +247,7 @@ def test_a_shared_branch_that_was_slow_once_is_fetched_again(
     stalled = GitOnPath(tmp_path, monkeypatch)
     stalled.does("exec sleep 20", to="fetch")
     network = GitNetwork(str(a.path / ".git"))
-    network.limits = incoming.Limits(all_seconds=0.2)
+    network.limits = temporary.Limits(all_seconds=0.2)
     found = network.fetch(str(town.hub), INTO, timeout=1.5)
     assert found == {BRANCH: (town.tip(), "fetching it takes more than 1.5 seconds")}
     stalled.does('exec "$git" "$@"')
@@ -285,7 +285,7 @@ def test_a_killed_fetch_is_cleaned_up_by_a_later_one(town: Town, two: tuple[Peer
     """Its folder is that of no running process once it is an hour old; another one may be at work now."""
     a, _ = two
     objects = a.path / ".git/objects"
-    old, new = objects / f"{incoming.PREFIX}1-1", objects / f"{incoming.PREFIX}1-2"
+    old, new = objects / f"{temporary.INCOMING_PREFIX}1-1", objects / f"{temporary.INCOMING_PREFIX}1-2"
     for folder in (old, new):
         (folder / "objects/pack").mkdir(parents=True)
         (folder / "objects/pack/tmp_pack_x").write_bytes(b"x" * 1000)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git import commit_facts, formats
+from gitmem.git import files, history
 
 from ..commits.people import git
 from .conftest import Desk, Said, process
@@ -39,7 +39,7 @@ def test_a_pipe_or_a_device_instead_of_a_file_is_never_waited_for(desk: Desk) ->
     for target in ("pipe", "pipe:1"):
         said = run(desk, "why", target)
         assert said.status == 2 and "not a regular file" in said.err
-    reflog = Path(formats.reflog(str(desk.repo / ".git")))
+    reflog = Path(files.reflog(str(desk.repo / ".git")))
     notes = desk.repo / ".git" / "gitmem" / "commits" / "by-.git"
     for path in (reflog, notes):
         path.unlink(missing_ok=True)
@@ -145,7 +145,7 @@ def test_odd_commits_are_shown_with_what_can_be_shown(desk: Desk, long_commits: 
         said = desk("why", commit)
         assert said.status == 0 and commit[:12] in said.out, said
         assert "\x1b" not in said.out and max(map(len, said.out.splitlines())) < 2_000
-    found = commit_facts.of_commits(str(desk.repo / ".git"), long_commits, 9.0)
+    found = history.facts_of(str(desk.repo / ".git"), long_commits, 9.0)
     assert set(found) == set(long_commits)
     assert all(len(each.subject) < 1_000 and len(each.author) < 1_000 for each in found.values())
     for command in READING:
@@ -155,8 +155,8 @@ def test_odd_commits_are_shown_with_what_can_be_shown(desk: Desk, long_commits: 
 def test_commits_too_large_to_read_at_once_are_read_apart(desk: Desk, long_commits: list[str]) -> None:
     """Else one of them in a reflog would keep all others from being recorded, at each look."""
     common, large = str(desk.repo / ".git"), long_commits[1]
-    whole = commit_facts.of_commits(common, long_commits, 9.0)
-    apart = commit_facts.of_commits(common, long_commits, 9.0, out_max=100_000)
+    whole = history.facts_of(common, long_commits, 9.0)
+    apart = history.facts_of(common, long_commits, 9.0, out_max=100_000)
     assert apart == {oid: each for oid, each in whole.items() if oid != large}
 
 
@@ -171,7 +171,7 @@ def test_large_files_and_reflogs_take_limited_time_and_memory(desk: Desk) -> Non
         for target in (name, f"{name}:1"):
             said = run(desk, "why", target)
             assert said.status == 0 or "not end within" in said.err or "more than" in said.err, said
-    reflog = Path(formats.reflog(str(desk.repo / ".git")))
+    reflog = Path(files.reflog(str(desk.repo / ".git")))
     entry = reflog.read_bytes().splitlines(keepends=True)[0]
     reflog.write_bytes(entry * (2 * SIZE // len(entry)))
     for command in (("whoami",), *READING):

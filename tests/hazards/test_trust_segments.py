@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from gitmem.log.committer import next_token
 from gitmem.log.ref import SEGMENT_BYTES_MAX, UNION_BYTES_MAX
-from gitmem.log.segments import next_token
 
 from .peers import BRANCH, Town, git
 

@@ -296,9 +296,8 @@ def open_files(pid: int) -> set[str]:
 def test_a_mark_is_on_the_disk_before_the_line(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a power loss a line without its mark would be of no repository."""
     from gitmem import repo as place
-    from gitmem.log.entry import CommitMessage, LogEntry
-    from gitmem.log.wal import WriteAheadLog
-    from gitmem.log.wal_owner import Owner
+    from gitmem.log.lines import CommitMessage, LogEntry
+    from gitmem.log.wal import Owner, WriteAheadLog
 
     steps: list[str] = []
     real = os.fsync, os.write, os.replace

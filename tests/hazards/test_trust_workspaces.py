@@ -11,7 +11,7 @@ from gitmem import records
 from gitmem.agents import lifecycle
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import UsageError
-from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import CommitMessage
 from gitmem.signals import send
 from gitmem.store import Store
 from tests.sandbox import DAY, MINUTE, Clock, acting, carry, new_repo, open_store

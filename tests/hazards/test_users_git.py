@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git import read_ref
+from gitmem.git import files as git_files
 from gitmem.sync import noop_check
 
 from ..conftest import Git
@@ -298,10 +298,14 @@ def test_refs_that_are_packed_meanwhile_are_seen(
     """The user's `git pack-refs` takes a ref out of one file and into another: it is never in neither."""
     desk.start("Planck")
     common = str(desk.repo / ".git")
-    module = noop_check if by == "a look" else read_ref
+    module = noop_check if by == "a look" else git_files
 
     def seen() -> dict[str, str] | None:
-        return noop_check.refs_of(common) if by == "a look" else read_ref.refs_below(common, "refs/gitmem/")
+        return (
+            noop_check.refs_of(common)
+            if by == "a look"
+            else git_files.plain_refs_below(common, "refs/gitmem/")
+        )
 
     before = seen()
     assert before

@@ -11,7 +11,7 @@ import pytest
 
 from gitmem.doctor import doctor
 from gitmem.log import committer, lines
-from gitmem.log.entry import CommitMessage, LogEntry
+from gitmem.log.lines import CommitMessage, LogEntry
 from tests.clones import Clone, Hub, git
 
 from .faults import check_index

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from gitmem.doctor import doctor
-from gitmem.log import committer, wal_files, wal_record
+from gitmem.log import committer, wal, wal_files
 from gitmem.log.local_log import LocalLog
 from gitmem.repo import find
 from tests.log.logs import all_lines, entry, open_log, record
@@ -22,7 +22,7 @@ def encoded(log: LocalLog, text: str) -> bytes:
     """The record of an entry that nobody has written yet."""
     made = entry(log, text)
     made.token = log.token()
-    return wal_record.encode(made.encode())
+    return wal.encode_record(made.encode())
 
 
 def texts(log: LocalLog) -> list[str]:
@@ -75,13 +75,13 @@ def test_garbage_between_records_costs_nothing_beside_it(repo: Path, seed: int) 
             [
                 bytes(random.randrange(1, 5_000)),
                 random.randbytes(random.randrange(1, 500)),
-                wal_record.MARK * random.randrange(1, 4),
-                head % (wal_record.MARK, b"e", 9_999, b"0" * 64),
-                head % (wal_record.MARK, b"e", 9_999_999_999, b"0" * 64),
-                head % (wal_record.MARK, b"x", 0, b"0" * 64),
+                wal.MARK * random.randrange(1, 4),
+                head % (wal.MARK, b"e", 9_999, b"0" * 64),
+                head % (wal.MARK, b"e", 9_999_999_999, b"0" * 64),
+                head % (wal.MARK, b"x", 0, b"0" * 64),
                 encoded(log, "wrong")[:-3] + b"no\n",
-                wal_record.encode(b"no entry\n"),
-                wal_record.encode(b'["token", "a <a@b>", "s", "", []]\nsignals\tno line\n'),
+                wal.encode_record(b"no entry\n"),
+                wal.encode_record(b'["token", "a <a@b>", "s", "", []]\nsignals\tno line\n'),
             ]
         )
 

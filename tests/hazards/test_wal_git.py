@@ -12,8 +12,8 @@ import pytest
 
 from gitmem import commit_process
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.plumbing import Git as PlumbingGit
-from gitmem.log import auto_pack
+from gitmem.git.port import Git as PlumbingGit
+from gitmem.log import committer
 
 from .faults import Port, check, fsck, open_store, speak
 from .test_concurrency import Crowd
@@ -67,7 +67,7 @@ def unites(repo: Path, stop: Path) -> Callable[[], object]:
         united = 0
         while not stop.exists():
             store = open_store(repo)
-            united += auto_pack.pack(store.log)
+            united += committer.combine_packs(store.log)
             store.close()
             time.sleep(0.05)
         return united

@@ -14,7 +14,7 @@ import pytest
 
 from gitmem import commit_process
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.plumbing import Git as PlumbingGit
+from gitmem.git.port import Git as PlumbingGit
 
 from .faults import age_locks, check, fsck, open_store, speak
 

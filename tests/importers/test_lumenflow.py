@@ -19,7 +19,7 @@ from gitmem.errors import UsageError
 from gitmem.importers.lumenflow import import_files as room
 from gitmem.importers.lumenflow import read_files
 from gitmem.importers.lumenflow.import_result import SHOWN, Imported
-from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import CommitMessage
 from gitmem.memory import decay, edit, load, ready, superseded
 from gitmem.signals import history, inbox, receipt_list, send, threads
 from gitmem.signals.signal_options import SignalOptions

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from gitmem.index import catch_up, index_file, insert
 from gitmem.index.index_file import Index, View
 from gitmem.index.rows import Rows
-from gitmem.log import committer, ref, wal_record
+from gitmem.log import committer, ref, wal
 from gitmem.log.local_log import LocalLog
 from gitmem.log.wal import WriteAheadLog
 from tests.profiles import up_to
@@ -173,7 +173,7 @@ def test_a_line_that_is_no_record_costs_that_line(repo: Path) -> None:
     """Torn lines, conflict markers and NULs are kept, and the others are answered."""
     log = open_log(repo)
     tip = record(log, entry(log, "a")).commit
-    from gitmem.git.port import Draft, Signature
+    from gitmem.git.objects import Draft, Signature
 
     person = Signature("a", "b", 0)
     bad = b'<<<<<<< ours\n{"at":"2026-11-21T20:00:00.1\n\x00\xff\n' + all_lines(log)[0] + b"\n"
@@ -307,9 +307,9 @@ def _damage(log: LocalLog, how: str) -> None:
         assert tail is not None
         with open(file.path, "ab") as opened:
             if how == "tear":
-                opened.write(wal_record.encode(b"half a record")[:40])
+                opened.write(wal.encode_record(b"half a record")[:40])
             elif tail.entries:
-                opened.write(wal_record.encode(tail.entries[-1][1], wal_record.VOID))
+                opened.write(wal.encode_record(tail.entries[-1][1], wal.VOID))
 
 
 def test_a_view_that_means_something_else_is_filled_anew(repo: Path) -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from gitmem import records, views
-from gitmem.git.port import Draft, Signature
+from gitmem.git.objects import Draft, Signature
 from gitmem.index import catch_up, compare, fill, generations, index_file, insert
 from gitmem.index.fill import IndexFill
-from gitmem.log import dropped_lines, ref, tree_union
+from gitmem.log import recovery, ref, tree_union
 from gitmem.log.local_log import LocalLog
 from tests.log.logs import open_log
 
@@ -47,7 +47,7 @@ def filled(log: LocalLog, tip: str | None) -> IndexFill:
     """An index of all lines, each passed once."""
     found = IndexFill(fill.open_temporary(views.VIEWS, records.read))
     seen: set[bytes] = set()
-    for path, entry, content in dropped_lines.walk(log.git, log.git.tip(ref.LOG_REF) or ""):
+    for path, entry, content in recovery.walk_contents(log.git, log.git.tip(ref.LOG_REF) or ""):
         if entry.is_tree:
             found.folder(path, entry.oid)
         elif tree_union.is_plain_segment(path, entry):

@@ -13,7 +13,7 @@ from cli.render import tasks
 from gitmem.api import Log
 from gitmem.errors import UsageError
 from gitmem.invocation import WORKER
-from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import CommitMessage
 from gitmem.tasks import find_task
 from tests.sandbox import bodies
 

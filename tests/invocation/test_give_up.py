@@ -10,7 +10,7 @@ import pytest
 
 import gitmem
 from gitmem.api import Log
-from gitmem.git.read_ref import FENCES
+from gitmem.git.files import FENCES
 from gitmem.handoffs import detail
 from gitmem.invocation import DEADLINE_SECONDS, WORKER
 from gitmem.log import ref

@@ -15,8 +15,7 @@ from gitmem.errors import UsageError
 from gitmem.invocation import DEADLINE_SECONDS
 from gitmem.invocation.runs import FunctionRun
 from gitmem.invocation.worker import ASIDE_ROWS, FOLDED_MAX, Candidates, Worker
-from gitmem.log.entry import CommitMessage
-from gitmem.log.lines import format_at
+from gitmem.log.lines import CommitMessage, format_at
 from gitmem.store import wall_clock
 from gitmem.tasks import LEASE_MAX_MICROS, chains, find_task, new_task, open_tasks, task_work
 from tests.sandbox import Agent, bodies

@@ -9,7 +9,7 @@ import pytest
 
 import gitmem
 from gitmem.api import Log
-from gitmem.git.read_ref import FENCES
+from gitmem.git.files import FENCES
 from gitmem.invocation.served_task import ServedTask
 from gitmem.log import ref
 from gitmem.log.start import start

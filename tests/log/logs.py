@@ -13,9 +13,9 @@ import pytest
 
 from gitmem import repo as place
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.plumbing import Git
+from gitmem.git.port import Git
 from gitmem.log import committer, lines, ref
-from gitmem.log.entry import CommitMessage, LogEntry
+from gitmem.log.lines import CommitMessage, LogEntry
 from gitmem.log.local_log import Appended, LocalLog
 
 START = 1_793_000_000_000_000  # microseconds: 2026-10-26

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.git.port import Draft
+from gitmem.git.objects import Draft
 from gitmem.log import committer, ref
-from gitmem.log.commit_draft import combine_messages
-from gitmem.log.entry import LogEntry
+from gitmem.log.committer import combine_messages
+from gitmem.log.lines import LogEntry
 from gitmem.log.local_log import LocalLog
 from gitmem.log.tree_union import differing
 
@@ -182,7 +182,7 @@ def test_times_never_repeat_in_a_clone(repo: Path) -> None:
 
 
 def _draft_format(log, content: bytes):  # type: ignore[no-untyped-def]  # a helper of two tests
-    from gitmem.git.port import Draft, Signature
+    from gitmem.git.objects import Draft, Signature
 
     nobody = Signature("a", "b", 0)
     return Draft({"format": content}, nobody, nobody, "a newer gitmem\n")

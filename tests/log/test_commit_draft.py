@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.log.commit_draft import combine_messages, split_author
-from gitmem.log.entry import CommitMessage, LogEntry
+from gitmem.log.committer import combine_messages, split_author
+from gitmem.log.lines import CommitMessage, LogEntry
 
 from ..conftest import Git
 from .logs import FakeClock, entry, open_log, record

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from gitmem.git.port import Draft, Signature, TreeEntry
-from gitmem.log import dropped_lines, ledger, recovery, tree_union
+from gitmem.git.objects import Draft, Signature, TreeEntry
+from gitmem.log import ledger, recovery, tree_union
 from gitmem.log.local_log import LocalLog
 from tests.log.logs import open_log
 from tests.loose_objects import remove
@@ -28,7 +28,7 @@ def commits(log: LocalLog, *changes: Mapping[str, bytes | TreeEntry | None]) -> 
 
 
 def keys_of(log: LocalLog, commit: str) -> set[bytes]:
-    found = dropped_lines.walk(log.git, commit)
+    found = recovery.walk_contents(log.git, commit)
     return {
         ledger.key(each)
         for path, entry, content in found
@@ -40,7 +40,7 @@ def keys_of(log: LocalLog, commit: str) -> set[bytes]:
 def dropped(
     log: LocalLog, history: list[str], left: frozenset[str] = frozenset()
 ) -> list[tuple[str, str, int, list[bytes]]]:
-    found = dropped_lines.History(log, history, left).dropped(keys_of(log, history[-1]))
+    found = recovery.History(log, history, left).dropped(keys_of(log, history[-1]))
     return [(each.commit, each.path, each.number, each.lines) for each in found]
 
 
@@ -96,7 +96,7 @@ def test_objects_that_can_not_be_read_are_named_and_the_rest_is_looked_at(repo: 
         remove(Path(log.repo.common), oid)
     log = open_log(repo)
     told: list[tuple[str, str, str]] = []
-    read = dropped_lines.History(log, history)
+    read = recovery.History(log, history)
 
     found = list(read.dropped(keys_of(log, history[-1]), lambda *what: told.append(what)))
 
@@ -121,7 +121,7 @@ def test_a_file_whose_lines_git_does_not_count_may_be_missing(repo: Path) -> Non
     remove(Path(log.repo.common), file)
     log = open_log(repo)
     told: list[str] = []
-    read = dropped_lines.History(log, history)
+    read = recovery.History(log, history)
 
     assert list(read.dropped(keys_of(log, history[-1]), lambda oid, *_: told.append(oid))) == []
     assert told == [file] and not read.is_whole

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gitmem.log import lines
-from gitmem.log.entry import CommitMessage, LogEntry
+from gitmem.log.lines import CommitMessage, LogEntry
 
 from .logs import START
 

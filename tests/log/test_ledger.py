@@ -11,7 +11,7 @@ import pytest
 
 from gitmem.errors import StoreError
 from gitmem.log import ledger
-from gitmem.log.entry import LogEntry
+from gitmem.log.lines import LogEntry
 from gitmem.log.local_log import LocalLog
 from gitmem.log.wal import WriteAheadLog
 from gitmem.sync import repair_log

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git.fork_point import STEPS_MAX
-from gitmem.git.port import Draft, Signature
+from gitmem.git.objects import Draft, Signature
+from gitmem.git.port import STEPS_MAX
 from gitmem.log import log_refs, ref
 from gitmem.log.local_log import LocalLog
 from gitmem.log.start import start

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from gitmem.git.port import Draft, Signature, TreeEntry
-from gitmem.log import damaged_objects, recovery, ref
+from gitmem.git.objects import Draft, Signature, TreeEntry
+from gitmem.log import recovery, ref
 from gitmem.log.local_log import LocalLog
 from tests.log.logs import all_lines, entry, open_log, record
 from tests.loose_objects import remove
@@ -69,4 +69,4 @@ def test_a_submodule_s_commit_is_no_damaged_object(repo: Path) -> None:
     (odd,) = log.git.write([Draft({"module": TreeEntry("160000", "1" * 40)}, WHO, WHO, "odd")], tip)
     assert log.git.swap(ref.LOG_REF, tip, odd, "test")
 
-    assert damaged_objects.damaged_objects(log) == []
+    assert recovery.damaged_objects(log) == []

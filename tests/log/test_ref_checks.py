@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git.port import Draft, Signature
-from gitmem.log import left_out, log_refs, ref
-from gitmem.log.check_budget import LIMITS, Limits
+from gitmem.git.objects import Draft, Signature
+from gitmem.log import log_refs, ref, ref_checks
 from gitmem.log.local_log import LocalLog
 from gitmem.log.ref_checks import FOREIGN, INVALID, LARGE, NEWER, NO_PROJECTS, RefCheck
 from gitmem.log.start import start
+from gitmem.log.tree_checks import LIMITS, Limits
 from gitmem.sync.read_remote import read_outboxes
 from tests.hazards.peers import git
 from tests.log.logs import open_log
@@ -370,10 +370,10 @@ def test_one_look_reads_only_so_much_of_what_it_leaves_out(
 
 def test_the_author_of_a_large_commit_is_not_looked_up(log: LocalLog) -> None:
     """What is left out because of its size is not read to name it."""
-    most = left_out.NAMED_BYTES_MAX
+    most = ref_checks.NAMED_BYTES_MAX
     for size, author in ((most // 2, "Mallory <m@m>"), (most, "")):
         oid = put(log, local(log), {"signals/x/gm-a.jsonl": b"1\n"}, "x" * size + "\n")
-        assert left_out.author_of(log.git, oid) == author
+        assert ref_checks.author_of(log.git, oid) == author
 
 
 def chain(log: LocalLog, onto: str, count: int) -> str:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git import packfile, packing
+from gitmem.git import packs
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.port import Commit, Draft, Signature, TreeEntry
+from gitmem.git.objects import Commit, Draft, Signature, TreeEntry
 from gitmem.log import ref, squash, tree_union
 from gitmem.log.squash import Squash, message, trailers
 
@@ -456,10 +456,10 @@ def test_what_stands_where_nothing_is_yet_is_taken_as_it_is(
         [Draft({"t/1/gm-c.jsonl": b"3\n", "t/gm-d.jsonl": b"5\n7\n"}, who, who, "third")], chain.genesis
     )
     common = chain.git.common
-    before = packing.listed(common)
+    before = packs.listed(common)
     alone = squash.squash(chain.git, [other], theirs)
-    (new,) = packing.listed(common) - before
-    puts = packfile.ids(os.path.join(common, "objects", "pack", new + ".idx"), 40)
+    (new,) = packs.listed(common) - before
+    puts = packs.ids_in(os.path.join(common, "objects", "pack", new + ".idx"), 40)
     assert set(puts) == {alone, chain.git.commit(alone).tree}, "the root, and nothing below it"
     assert (
         ref.lookup(chain.git, chain.git.commit(alone).tree, "t")

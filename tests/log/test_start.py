@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.git.port import Draft, Signature
+from gitmem.git.objects import Draft, Signature
 from gitmem.log import ref
 from gitmem.log.local_log import LocalLog
 from gitmem.log.start import create_ref_from_fetched, start

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.git.inprocess import DulwichGit
-from gitmem.log.check_budget import LimitExceeded, Limits, Rejected
-from gitmem.log.tree_checks import TreeCheck, raw_entries
+from gitmem.log.tree_checks import LimitExceeded, Limits, Rejected, TreeCheck, raw_entries
 from tests.hazards.peers import git
 
 FILE, FOLDER = "100644", "40000"

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.plumbing import Git as PlumbingGit
-from gitmem.git.port import Draft, Signature, TreeEntry
+from gitmem.git.objects import Draft, Signature, TreeEntry
+from gitmem.git.port import Git as PlumbingGit
 from gitmem.log import ref, tree_union
 
 NOBODY = Signature("n", "n@n", 1)

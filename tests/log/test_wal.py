@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.log import lock, wal_files, wal_record
-from gitmem.log.entry import CommitMessage, LogEntry
+from gitmem.log import lock, wal_files
+from gitmem.log import wal as wal_record
+from gitmem.log.lines import CommitMessage, LogEntry
 from gitmem.log.wal import FILE_BYTES_MAX, WriteAheadLog
 
 from .logs import START, FakeClock, without_locks
@@ -84,7 +85,7 @@ def test_what_is_acknowledged_is_synced_after_it_was_written_and_its_name_before
         fsync(handle)
 
     def data(handle: int) -> None:
-        steps.append(f"{len(wal_record.parse(only(wal).read_bytes()).entries)} records")
+        steps.append(f"{len(wal_record.parse_records(only(wal).read_bytes()).entries)} records")
         fdatasync(handle)
 
     monkeypatch.setattr(os, "fsync", folder)
@@ -108,7 +109,7 @@ def test_half_a_record_anywhere_costs_itself_alone(wal: WriteAheadLog) -> None:
     for text in ("first", "second"):
         wal.append(one(text))
     content = only(wal).read_bytes()
-    record = wal_record.encode(one("third").encode())
+    record = wal_record.encode_record(one("third").encode())
     for cut in range(len(record)):
         only(wal).write_bytes(content + record[:cut])
         wal.append(one("fourth"))
@@ -135,7 +136,7 @@ def test_a_byte_that_changes_costs_its_record_alone(wal: WriteAheadLog) -> None:
 def test_a_record_inside_of_a_line_is_none(wal: WriteAheadLog) -> None:
     """No line has a NUL, so what a peer says can't pass for a record."""
     imitation = (
-        wal_record.encode(one("forged").encode())
+        wal_record.encode_record(one("forged").encode())
         .replace(b"\0", b"\\u0000")
         .replace(b"\n", b" ")
         .replace(b'"', b"'")
@@ -167,7 +168,7 @@ def test_a_file_full_of_markers_is_hashed_once_at_most() -> None:
     """Each claims all that follows as its payload: 20,000 times 2 MB else."""
     heads = [b"\0wal1 e %010d %064d\n" % (1_000_000, number) for number in range(20_000)]
     began = time.process_time()
-    tail = wal_record.parse(b"".join(heads) + b"x" * 1_000_000)
+    tail = wal_record.parse_records(b"".join(heads) + b"x" * 1_000_000)
 
     assert tail.entries == []
     assert time.process_time() - began < 3, (
@@ -177,13 +178,13 @@ def test_a_file_full_of_markers_is_hashed_once_at_most() -> None:
 
 def test_a_void_takes_back_all_that_it_names_and_nothing_later() -> None:
     """Voids may stand for an entry of an earlier reading, too."""
-    one, two = (wal_record.encode(text) for text in (b"one\n", b"two\n"))
-    void = wal_record.encode(wal_record.checksum(b"one\n"), wal_record.VOID)
-    tail = wal_record.parse(one + two + one + void + one)
+    one, two = (wal_record.encode_record(text) for text in (b"one\n", b"two\n"))
+    void = wal_record.encode_record(wal_record.checksum(b"one\n"), wal_record.VOID)
+    tail = wal_record.parse_records(one + two + one + void + one)
 
     assert [payload for payload, _ in tail.entries] == [b"two\n", b"one\n"]
     assert not tail.voids
-    assert wal_record.parse(void).voids == {wal_record.checksum(b"one\n")}
+    assert wal_record.parse_records(void).voids == {wal_record.checksum(b"one\n")}
 
 
 def test_a_failed_sync_leaves_no_entry(wal: WriteAheadLog, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -396,7 +397,7 @@ def test_what_lies_in_a_shared_place_is_for_its_owner_alone(
 def test_a_link_is_neither_written_nor_read_through(wal: WriteAheadLog, tmp_path: Path) -> None:
     """Whoever may put a link into the folder still can't make us write, or show, another file."""
     elsewhere = tmp_path / "elsewhere"
-    elsewhere.write_bytes(wal_record.encode(one("theirs").encode()))
+    elsewhere.write_bytes(wal_record.encode_record(one("theirs").encode()))
     before = elsewhere.read_bytes()
     wal.append(one())
     path = only(wal)

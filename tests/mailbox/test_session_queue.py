@@ -13,8 +13,7 @@ from gitmem.agents import delivery, heartbeats, lifecycle, mailbox, presence
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.clients import hook_paths
 from gitmem.errors import UsageError
-from gitmem.log.entry import CommitMessage
-from gitmem.log.lines import format_at
+from gitmem.log.lines import CommitMessage, format_at
 from gitmem.open_store import DOMAIN
 from gitmem.records.record_types import SignalFields
 from gitmem.signals import inbox

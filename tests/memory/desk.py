@@ -12,7 +12,7 @@ from gitmem import records, views
 from gitmem.agents import lifecycle
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.index import index_file, insert
-from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import CommitMessage
 from gitmem.log.local_log import Appended
 from gitmem.memory import edit, load
 from gitmem.memory.versioned_node import VersionedNode

@@ -10,8 +10,7 @@ import pytest
 
 from gitmem import records
 from gitmem.errors import UsageError
-from gitmem.log.entry import CommitMessage
-from gitmem.log.lines import format_at
+from gitmem.log.lines import CommitMessage, format_at
 from gitmem.memory import as_of, context, edit, load
 from gitmem.store import Store
 

@@ -12,7 +12,7 @@ from gitmem import records
 from gitmem.agents import lifecycle
 from gitmem.agents.delivery import delivery_lock
 from gitmem.errors import UsageError
-from gitmem.git.run import GitTimeoutError
+from gitmem.git.processes import GitTimeoutError
 from gitmem.memory import automatic_checkpoints, edit, recover, session_checkpoints
 from gitmem.memory.checkpoints import checkpoint
 from gitmem.records import SecretError

@@ -12,9 +12,8 @@ from gitmem.agents import lifecycle
 from gitmem.agents.caller import CallerClaims
 from gitmem.doctor import doctor
 from gitmem.errors import StoreError, UsageError
-from gitmem.log import wal_record
-from gitmem.log.entry import CommitMessage, LogEntry
-from gitmem.log.wal import WriteAheadLog
+from gitmem.log.lines import CommitMessage, LogEntry
+from gitmem.log.wal import WriteAheadLog, encode_record
 from gitmem.memory import archive, delete, edit, export, listing, private_store, relations, search, show_node
 
 from ..sandbox import DAY, acting, bodies, carry, new_repo, open_store
@@ -200,7 +199,7 @@ def test_foreign_lines_in_the_file_do_nothing(desk: Desk) -> None:
         b"x\ny\n",
     ):
         with path.open("ab") as file:
-            file.write(wal_record.encode(payload))
+            file.write(encode_record(payload))
     other = desk.store.line(
         "session", {"session_id": "sess-private", "event": "start", "display_name": "X", "clone_id": "abc"}
     )

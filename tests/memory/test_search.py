@@ -76,7 +76,7 @@ def test_a_change_that_came_before_its_node_counts(repo: Path, tmp_path: Path) -
     one = desk.write("The parser drops tabs")
     desk.change(one, content="The lexer keeps spaces")
     lines = dict(desk.store.db().execute("SELECT kind, body FROM line WHERE kind IN ('node', 'patch')"))
-    from gitmem.log.entry import CommitMessage
+    from gitmem.log.lines import CommitMessage
 
     for kind in ("patch", "node"):
         other.record([("memory", lines[kind].encode())], CommitMessage("A <a@gitmem>", "sync"))

@@ -34,7 +34,7 @@ class Lesson(Record):
 '''
 RECORD = """
 from gitmem import api, records
-from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import CommitMessage
 store = api.open(".").store
 store.record(
     [store.line("lesson", {"lesson_id": "lesson-0001", "text": "Measure first.", "wu_id": "WU-7"})],

@@ -10,7 +10,7 @@ from gitmem import records
 from gitmem.agents import heartbeats, lifecycle
 from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
-from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import CommitMessage
 from gitmem.signals import inbox, send
 from tests.sandbox import Clock, acting, carry, new_repo, open_store, worktree
 

@@ -10,7 +10,7 @@ import pytest
 from gitmem.agents import lifecycle, presence, roster
 from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
-from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import CommitMessage
 from gitmem.records import CLEARABLE
 from gitmem.signals import send
 

@@ -18,8 +18,7 @@ from cli.top import board
 from gitmem.agents.caller import Caller
 from gitmem.conformance.reference_signals import Agreement
 from gitmem.history import why
-from gitmem.log.entry import CommitMessage
-from gitmem.log.lines import digest
+from gitmem.log.lines import CommitMessage, digest
 from gitmem.memory import open_threads
 from gitmem.page import page_data
 from gitmem.signals import ASKS, gate, inbox, receipt_list, thread_list, thread_outcomes, threads

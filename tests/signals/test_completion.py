@@ -14,7 +14,7 @@ from gitmem import records
 from gitmem.agents import lifecycle
 from gitmem.agents.caller import CallerClaims
 from gitmem.errors import StoreError, UsageError
-from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import CommitMessage
 from gitmem.memory import checkpoints
 from gitmem.records.ids import keyed_id
 from gitmem.signals import completion, inbox

@@ -17,8 +17,7 @@ from gitmem.agents import caller as callers
 from gitmem.agents import lifecycle, work_units
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import UsageError
-from gitmem.log.entry import CommitMessage
-from gitmem.log.lines import digest
+from gitmem.log.lines import CommitMessage, digest
 from gitmem.signals import gate, history, inbox, send
 from gitmem.signals.gate import Gate
 from gitmem.store import Store

@@ -15,8 +15,9 @@ from gitmem import commit_process, records, store_index
 from gitmem.api import Log
 from gitmem.errors import UsageError
 from gitmem.index import query
-from gitmem.log import wal_files, wal_record
-from gitmem.log.entry import CommitMessage, LogEntry
+from gitmem.log import wal as wal_record
+from gitmem.log import wal_files
+from gitmem.log.lines import CommitMessage, LogEntry
 from gitmem.store import Store
 
 OTHER = "test:worker:other"
@@ -170,11 +171,11 @@ def test_an_entry_that_is_void_between_two_sends_counts_no_more(planck: Log) -> 
     (file,) = planck.store.log.waiting()
     content = Path(file.path).read_bytes()
     payload, digest = next(
-        each for each in wal_record.parse(content).entries if b"sig-00000000000a" in each[0]
+        each for each in wal_record.parse_records(content).entries if b"sig-00000000000a" in each[0]
     )
     assert wal_record.checksum(payload) == digest
     with open(file.path, "ab") as wal:
-        wal.write(wal_record.encode(digest, wal_record.VOID))
+        wal.write(wal_record.encode_record(digest, wal_record.VOID))
 
     with pytest.raises(UsageError, match="other"):
         recipients(planck, OTHER, "Curie")

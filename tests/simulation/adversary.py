@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any
 
-from gitmem.git.objects import format_commit
-from gitmem.git.port import FILE_MODE, TREE_MODE, Draft, Signature, TreeEntry
+from gitmem.git.objects import FILE_MODE, TREE_MODE, Draft, Signature, TreeEntry, format_commit
 from gitmem.log import ref
 from gitmem.log.lines import digest
 

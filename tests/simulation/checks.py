@@ -11,8 +11,8 @@ from gitmem import records, views
 from gitmem.agents import mailbox, presence
 from gitmem.agents.caller import Caller
 from gitmem.errors import UsageError
-from gitmem.git.plumbing import Git
-from gitmem.git.port import Draft
+from gitmem.git.objects import Draft
+from gitmem.git.port import Git
 from gitmem.index import catch_up, index_file
 from gitmem.log import ref
 from gitmem.open_store import DOMAIN

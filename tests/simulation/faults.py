@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from gitmem.git.plumbing import Git
-from gitmem.git.port import Draft, Signature
+from gitmem.git.objects import Draft, Signature
+from gitmem.git.port import Git
 from gitmem.log import ref
 
 from .scheduler import Process

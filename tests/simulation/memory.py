@@ -9,15 +9,23 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from gitmem.errors import StoreError
-from gitmem.git import asked_config, durable
 from gitmem.git import objects as forms
-from gitmem.git.cached_config import CachedConfig, GitConfig
-from gitmem.git.objects import EMPTY_TREE
-from gitmem.git.port import FILE_MODE, TREE_MODE, Commit, Draft, PathChanges, TreeEntry, WorkTree
+from gitmem.git import plumbing
+from gitmem.git.config import CachedConfig, GitConfig
+from gitmem.git.objects import (
+    EMPTY_TREE,
+    FILE_MODE,
+    TREE_MODE,
+    Commit,
+    Draft,
+    PathChanges,
+    TreeEntry,
+    WorkTree,
+)
 from gitmem.repo import read_config
 
 if TYPE_CHECKING:
-    from gitmem.git.port import Move
+    from gitmem.git.objects import Move
 
 Folder = dict[str, "TreeEntry | Folder"]
 
@@ -216,7 +224,7 @@ class MemoryGit:
         return new if self.swap(ref, old, new, why) else None
 
     def break_stale_lock(self, ref: str, age_seconds: float) -> bool:
-        return durable.break_stale_lock(self.repository.common, ref, age_seconds)
+        return plumbing.break_stale_lock(self.repository.common, ref, age_seconds)
 
     def close(self) -> None:
         """There is nothing to close."""
@@ -292,7 +300,7 @@ class MemoryConfig(CachedConfig):
     """The configuration as the repository's own file has it, without git."""
 
     def __init__(self, common: str, state: str) -> None:
-        super().__init__(common, state, asked_config.ask)
+        super().__init__(common, state)
 
     def read(self) -> GitConfig:
         with open(os.path.join(self._common, "config"), "rb") as file:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
-from gitmem.git import run as git_run
+from gitmem.git import processes as git_run
 from gitmem.index import catch_up, index_file
 
 from .disk import Disk

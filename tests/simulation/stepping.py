@@ -9,16 +9,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from gitmem.errors import RemoteError
-from gitmem.git import durable
+from gitmem.git import plumbing
 from gitmem.git.network import GitNetwork
-from gitmem.git.plumbing import Git
-from gitmem.git.port import Draft, TreeEntry
+from gitmem.git.objects import Draft, TreeEntry
+from gitmem.git.port import Git
 from gitmem.log import ref as names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gitmem.git.port import Move
+    from gitmem.git.objects import Move
 
     from .scheduler import Scheduler
     from .world import Clone, World
@@ -98,7 +98,7 @@ class SteppingGit:
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
             self._clone.disk.refuse()
         except OSError as error:
-            raise durable.failed("Objects could not be written", error, "") from error
+            raise plumbing.failed("Objects could not be written", error, "") from error
         with inside(self._turns):
             result = act()
         self._turns.step(f"= {short(result)}")

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from gitmem.git import asked_config, network, remotes, roots
+from gitmem.git import config, network, remotes, repository
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.network import GitNetwork
-from gitmem.git.objects import EMPTY_TREE, format_commit
-from gitmem.git.plumbing import Git
-from gitmem.git.port import Signature
+from gitmem.git.objects import EMPTY_TREE, Signature, format_commit
+from gitmem.git.port import Git
 
 from .memory import MemoryGit, Repository
 from .network import MemoryNetwork
@@ -104,7 +103,7 @@ class InMemory(Storage):
             stack.enter_context(mock.patch.object(remotes, "push_urls", lambda *_: (URL, URL)))
             stack.enter_context(mock.patch.object(remotes, "upstream_remote", lambda place: "origin"))
             stack.enter_context(mock.patch.object(network, "ssh_without_prompts", lambda common: {}))
-            stack.enter_context(mock.patch.object(roots, "root_commits", lambda place: {self.first}))
+            stack.enter_context(mock.patch.object(repository, "root_commits", lambda place: {self.first}))
             yield
 
     def hub(self) -> Any:
@@ -166,7 +165,7 @@ class OnDisk(Storage):
     @contextmanager
     def entered(self) -> Iterator[None]:
         """No cache of git's settings is kept: whether one may be depends on how old the real files are."""
-        with mock.patch.object(asked_config, "_write_cache", lambda *_: None):
+        with mock.patch.object(config, "_write_cache", lambda *_: None):
             yield
 
     def _git(self, *args: str, cwd: str | None = None, input: bytes = b"") -> str:

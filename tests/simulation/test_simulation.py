@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git import packing
+from gitmem.git import packs
 from gitmem.log import ref_checks, tree_union
 from gitmem.sync import exchange
 from gitmem.trust import sender_tables
@@ -57,7 +57,7 @@ def test_real_git_takes_the_same_steps(
     disk_seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a bare repository, by the product's own port and network: the same steps, commits and answers."""
-    monkeypatch.setattr(packing, "objects_due", lambda common: 0)  # in memory there are no packs to unite
+    monkeypatch.setattr(packs, "objects_due", lambda common: 0)  # in memory there are no packs to unite
     memory, disk = checked(disk_seed, tmp_path), checked(disk_seed, tmp_path, "disk")
 
     steps, others = memory.trace, disk.trace

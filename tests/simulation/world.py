@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from gitmem import records, repo, views
 from gitmem.errors import GitmemError
-from gitmem.git.plumbing import Git
+from gitmem.git.port import Git
 from gitmem.index import index_file
 from gitmem.log import ref
-from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import CommitMessage
 from gitmem.log.local_log import Appended
 from gitmem.open_store import DOMAIN
 from gitmem.store import Store

@@ -10,7 +10,7 @@ import pytest
 
 from gitmem.errors import UsageError
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.plumbing import Git as PlumbingGit
+from gitmem.git.port import Git as PlumbingGit
 from gitmem.log import ref
 from tests.clones import Hub, git, hub_at
 from tests.git_on_path import GitOnPath
@@ -216,7 +216,7 @@ def test_a_hidden_log_is_published_where_its_format_says(hub: Hub) -> None:
     a.exchange()
     b.exchange()
     form = ref.Format.make(turn=1, publish=ref.LOG_REF)
-    from gitmem.git.port import Draft, Signature
+    from gitmem.git.objects import Draft, Signature
 
     who = Signature("a", "a@b", 1)
     assert a.git.advance(ref.LOG_REF, a.tip, Draft({"format": form.content}, who, who, "hide\n"), "test")

@@ -11,7 +11,7 @@ import pytest
 
 from gitmem import commit_process
 from gitmem.errors import StoreError
-from gitmem.git import queries
+from gitmem.git import plumbing
 from gitmem.git.network import GitNetwork
 from gitmem.sync import autosync, noop_check, sync_remotes
 
@@ -233,7 +233,7 @@ def test_a_proposal_that_is_written_while_the_remote_answers_stays_urgent(
     sync_remotes.sync(a.store)
     place, now = a.store.repo, time.time()
     assert autosync.wants(place, commit_process.NOW, now - 60)
-    real = queries.refs_of_folder
+    real = plumbing.refs_of_folder
 
     def answer(*args: Any) -> dict[str, str] | None:
         found = real(*args)
@@ -242,7 +242,7 @@ def test_a_proposal_that_is_written_while_the_remote_answers_stays_urgent(
         assert autosync.wants(place, commit_process.NOW, now)
         return found
 
-    monkeypatch.setattr(queries, "refs_of_folder", answer)
+    monkeypatch.setattr(plumbing, "refs_of_folder", answer)
     assert look(a) is None
     autosync.record_success(place, now, 0, 0.0)
     assert autosync.is_urgent(place)

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git.fork_point import STEPS_MAX, HistoryWalk
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.plumbing import CUT_SECONDS
-from gitmem.git.port import Draft, Signature
+from gitmem.git.objects import Draft, Signature
+from gitmem.git.port import CUT_SECONDS, STEPS_MAX, HistoryWalk
 from gitmem.log import log_refs, ref, tree_union
 from gitmem.log.local_log import LocalLog
 from gitmem.log.log_refs import LogTip

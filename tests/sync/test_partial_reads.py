@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git.port import Draft, Signature
-from gitmem.log import ref, replaced_project_ids
-from gitmem.log.check_budget import Limits
+from gitmem.git.objects import Draft, Signature
+from gitmem.log import ref, ref_checks
 from gitmem.log.local_log import LocalLog
 from gitmem.log.ref_checks import RefCheck
 from gitmem.log.start import start
+from gitmem.log.tree_checks import Limits
 from gitmem.sync import read_remote
 from tests.log.logs import open_log
 
@@ -149,19 +149,17 @@ def test_folders_of_ancestors_are_not_read_for_project_ids_if_they_are_large(
     log: LocalLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing has checked them: 256 roots of gigabytes below a tip without ids would be read."""
-    count = replaced_project_ids.FOLDER_BYTES_MAX // 20  # an entry has an id of 20 bytes, and its name
+    count = ref_checks.FOLDER_BYTES_MAX // 20  # an entry has an id of 20 bytes, and its name
     ids: dict[str, bytes | None] = {f"projects/{number:040x}": b"" for number in range(count)}
     many: dict[str, bytes | None] = {f"z{number}": b"1\n" for number in range(count)}
     tree = log.git.commit(good(log)).tree
     wide = log.git.commit(put(log, good(log), many)).tree
-    assert replaced_project_ids.projects_of(log.git, good(log)) == ref.project_ids(
-        log.git, log.git.tree(tree)
-    )
+    assert ref_checks.projects_of(log.git, good(log)) == ref.project_ids(log.git, log.git.tree(tree))
     read: list[str] = []
     real = log.git.tree
     monkeypatch.setattr(log.git, "tree", lambda oid: read.append(oid) or real(oid))
 
-    assert replaced_project_ids.projects_of(log.git, put(log, good(log), ids)) == set()
+    assert ref_checks.projects_of(log.git, put(log, good(log), ids)) == set()
     read.clear()
-    assert replaced_project_ids.projects_of(log.git, put(log, good(log), many)) == set()
+    assert ref_checks.projects_of(log.git, put(log, good(log), many)) == set()
     assert wide not in read

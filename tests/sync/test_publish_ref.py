@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.git.port import Draft
+from gitmem.git.objects import Draft
 from gitmem.log import ref
 from gitmem.log.local_log import LocalLog
 from gitmem.sync.init import set_publish_ref

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.git.port import Draft, Signature, TreeEntry
+from gitmem.git.objects import Draft, Signature, TreeEntry
 from gitmem.log import ledger, log_refs, ref
 from gitmem.log.local_log import LocalLog
 from gitmem.log.log_refs import LogTip

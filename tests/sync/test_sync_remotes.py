@@ -11,7 +11,8 @@ from gitmem.agents.caller import CallerClaims
 from gitmem.api import Log
 from gitmem.doctor import doctor
 from gitmem.errors import UsageError
-from gitmem.log import wal_files, wal_record
+from gitmem.log import wal_files
+from gitmem.log.wal import encode_record
 from gitmem.sync import autosync, noop_check, sync_remotes
 from gitmem.sync.remote import choose
 from tests.clones import Clone, Hub, git
@@ -257,7 +258,7 @@ def test_a_sync_names_damaged_lines(hub: Hub) -> None:
     looked = sync_remotes.check_noop(a.store.repo, list, a.store.now() / 1e6)
     assert looked is not None and looked.unchanged
     name = wal_files.name_of(1, deferred=False)
-    Path(wal, name + wal_files.DAMAGED).write_bytes(wal_record.encode(b"no entry\n"))
+    Path(wal, name + wal_files.DAMAGED).write_bytes(encode_record(b"no entry\n"))
     assert sync_remotes.check_noop(a.store.repo, list, a.store.now() / 1e6) is None
     Path(wal, name + wal_files.DAMAGED).rename(Path(wal, name))
     for _ in range(2):

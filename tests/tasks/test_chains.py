@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gitmem.errors import UsageError
-from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import CommitMessage
 from gitmem.store import Store
 from gitmem.tasks import chains, find_task, new_task, task_decisions, task_tree, task_work
 from tests.sandbox import HOUR, SECOND, Agent, Clock, bodies

@@ -10,7 +10,7 @@ import pytest
 from gitmem import records
 from gitmem.agents import caller, delivery
 from gitmem.errors import GateError
-from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import CommitMessage
 from gitmem.store import Store
 from gitmem.tasks import collisions, delegate, find_task, task_decisions, task_list, task_work
 from tests.clones import Clone, Hub, git

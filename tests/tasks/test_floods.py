@@ -10,7 +10,7 @@ import pytest
 
 from gitmem import records, views
 from gitmem.index import index_file, insert
-from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import CommitMessage
 from gitmem.order.causal import by_line
 from gitmem.store import Store
 from gitmem.tasks import (

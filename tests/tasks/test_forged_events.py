@@ -9,8 +9,7 @@ import pytest
 
 from gitmem import records
 from gitmem.errors import GateError, UsageError
-from gitmem.log.entry import CommitMessage
-from gitmem.log.lines import format_at
+from gitmem.log.lines import CommitMessage, format_at
 from gitmem.store import Store
 from gitmem.tasks import (
     find_task,

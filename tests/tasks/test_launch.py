@@ -13,7 +13,7 @@ from gitmem import records, views
 from gitmem.agents import lifecycle
 from gitmem.errors import GateError, GitmemError, UsageError
 from gitmem.index import index_file, insert
-from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import CommitMessage
 from gitmem.store import Store
 from gitmem.tasks import find_task, launch, launches, new_task, task_decisions, task_list, task_work
 from tests.clones import Hub

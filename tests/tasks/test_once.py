@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import GateError, GitmemError, RemoteError, StoreError, UsageError
-from gitmem.git.read_ref import FENCES
+from gitmem.git.files import FENCES
 from gitmem.log import ref
 from gitmem.store import Store, wall_clock
 from gitmem.sync import consent, fences, noop_check, sync_remotes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import CommitMessage
 from gitmem.signals import send
 from gitmem.store import Store
 from gitmem.tasks import delegate, find_task

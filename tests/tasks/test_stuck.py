@@ -6,7 +6,7 @@ import pytest
 
 from gitmem import records
 from gitmem.agents import lifecycle
-from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import CommitMessage
 from gitmem.signals import inbox
 from gitmem.store import Store
 from gitmem.tasks import escalate, find_task, launch, new_task, stuck, task_decisions, task_work

@@ -165,7 +165,7 @@ def cpu_of(*command: str) -> float:
 @pytest.mark.deep
 def test_a_thousand_tasks_are_listed_in_the_time_of_four_pythons(repo: Path, clock: Clock) -> None:
     """With 20 events each: the states are in the index."""
-    from gitmem.log.entry import CommitMessage
+    from gitmem.log.lines import CommitMessage
 
     from .events_by_hand import Task, at
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import CommitMessage
 from gitmem.store import Store
 from gitmem.tasks import launch, new_task, task_decisions, task_stats, task_work
 from tests.sandbox import Agent, Clock

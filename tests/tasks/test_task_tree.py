@@ -7,7 +7,7 @@ import time
 import pytest
 
 from gitmem.errors import UsageError
-from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import CommitMessage
 from gitmem.store import Store
 from gitmem.tasks import launch, new_task, task_tree
 from gitmem.tasks.task_tree import TaskTree

@@ -12,7 +12,7 @@ from ... import repo as repo_module
 from ...a2a import push_file, tokens
 from ...agents import name_holders
 from ...errors import StoreError
-from ...log import auto_pack, wal_files
+from ...log import committer, wal_files
 from ...log.lines import format_at
 from ...memory import private_store
 from ...store import Store
@@ -195,7 +195,7 @@ class Packs(Check):
     codes = fixes = ("many-packs",)
 
     def check(self) -> Iterator[Finding]:
-        count = auto_pack.excess_packs(self.store.log)
+        count = committer.excess_packs(self.store.log)
         if count:
             yield note(
                 "many-packs",
@@ -206,7 +206,7 @@ class Packs(Check):
 
     def fix(self) -> Iterator[Fixed]:
         """Combine the packs into one."""
-        yield "many-packs", "", f"{auto_pack.pack(self.store.log):,} packs were combined."
+        yield "many-packs", "", f"{committer.combine_packs(self.store.log):,} packs were combined."
 
 
 def move_aside(store: Store, path: str, *, folder: str | None = None) -> str:

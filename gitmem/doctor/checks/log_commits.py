@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 
 from ...errors import StoreError
-from ...git.port import TreeEntry
-from ...log import damaged_objects, ledger, log_refs, ref, tree_union
-from ...log.dropped_lines import History, walk
+from ...git import repair
+from ...git.objects import TreeEntry
+from ...log import ledger, log_refs, recovery, ref, tree_union
+from ...log.recovery import History, walk_contents
 from ...store import Store
 from ...sync import consent_messages, repair_log
 from ...text.shell_quote import command
@@ -221,8 +223,10 @@ class Objects(Check):
 
     def fix(self) -> Iterator[Fixed]:
         """Move damaged object files aside, before repairs: a pack may have them whole, and a fetch can restore them."""
-        for oid in damaged_objects.damaged_objects(self.store.log):
-            where = damaged_objects.move_damaged_object(self.store.log, oid)
+        repo = self.store.repo
+        aside = os.path.join(repo.state, "aside", "objects")
+        for oid in recovery.damaged_objects(self.store.log):
+            where = repair.move_aside(repo.common, oid, aside)
             if where is not None:
                 yield "missing-object", oid, f"Its damaged file was moved to {where}."
         self.store.git.close()  # an open git process has read the old objects
@@ -237,7 +241,7 @@ def _has_tree(store: Store, tip: str) -> bool:
 
 
 def read(run: Examination) -> Iterator[tuple[str, TreeEntry, bytes]]:
-    """Yield all folders and segments of the tip's tree, in the form of `dropped_lines.walk`.
+    """Yield all folders and segments of the tip's tree, in the form of `recovery.walk_contents`.
 
     Signals come first, because other lines name them. Objects that can't be read are reported.
     """
@@ -247,7 +251,7 @@ def read(run: Examination) -> Iterator[tuple[str, TreeEntry, bytes]]:
         what = "the folder" if is_folder else "the file"
         Objects(run).report(oid, f"{ref.LOG_REF}:{path}", what, now=True)
 
-    for path, entry, content in walk(run.store.git, str(run.tip), missing, first="signals"):
+    for path, entry, content in walk_contents(run.store.git, str(run.tip), missing, first="signals"):
         run.checked["files"] += not entry.is_tree
         if entry.is_tree or tree_union.is_plain_segment(path, entry):
             yield path, entry, content

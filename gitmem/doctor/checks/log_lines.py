@@ -15,7 +15,7 @@ from typing import TypeVar
 from ...digests import hash_function_for
 from ...index.engine import sqlite3
 from ...index.fill import IndexFill
-from ...log import dropped_lines, ledger, ref, tree_union
+from ...log import ledger, recovery, ref, tree_union
 from ...log import lines as form
 from ...log.union import canonical
 from ...memory import bulk_values, load, relations
@@ -98,7 +98,7 @@ class LogLines(Check):
 
     def _count(self) -> int:
         """Return how many lines the log has, as far as it can be read, for showing progress."""
-        files = dropped_lines.walk(self.store.git, str(self.run.tip), lambda *_: None)
+        files = recovery.walk_contents(self.store.git, str(self.run.tip), lambda *_: None)
         return sum(content.count(b"\n") for path, _, content in files if tree_union.is_segment(path))
 
     def _check_segment(self, path: str, oid: str, content: bytes) -> Iterator[Finding]:
@@ -233,7 +233,7 @@ class LogLines(Check):
 
     def _check_torn(self, tip: str) -> Iterator[Finding]:
         """Report invalid lines: as torn if the log has the whole line, else as unreadable."""
-        files = dropped_lines.walk(self.store.git, tip, lambda *_: None)
+        files = recovery.walk_contents(self.store.git, tip, lambda *_: None)
         lines = (
             raw.rstrip(b"\r")
             for path, entry, content in files

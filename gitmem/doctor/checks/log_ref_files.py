@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ...errors import StoreError
-from ...log import damaged_objects, log_refs, ref
+from ...git import repair
+from ...log import log_refs, recovery, ref
 from ...log.ref import STALE_LOCK_SECONDS
-from ...log.replaced_project_ids import LOST_PROJECTS, ProjectIds
+from ...log.ref_checks import LOST_PROJECTS, ProjectIds
 from ...store import Store
 from ...sync import fences, rebase, remote, repair_log
 from ...text.shell_quote import command
@@ -26,7 +27,7 @@ class RefFiles(Check):
     codes = fixes = ("damaged-ref", "ref-in-the-way")
 
     def check(self) -> Iterator[Finding]:
-        for name in damaged_objects.damaged_refs(self.store.log):
+        for name in repair.damaged_refs(self.store.repo.common, "refs/gitmem"):
             yield problem(
                 "damaged-ref",
                 f"The file of {name} is damaged, perhaps by a power loss.",
@@ -34,12 +35,12 @@ class RefFiles(Check):
                 "--fix moves the file aside. The log continues from its reflog's last position; the next sync recreates "
                 "other refs of gitmem.",
             )
-        for name, oid in damaged_objects.blocking_refs(self.store.log).items():
+        for name, oid in recovery.blocking_refs(self.store.log).items():
             yield problem(
                 "ref-in-the-way",
                 f"{name} conflicts with a ref of gitmem: one name is a folder of the other.",
                 name,
-                f"--fix renames it (at {oid[:12]}) to a name below {damaged_objects.ASIDE}."
+                f"--fix renames it (at {oid[:12]}) to a name below {recovery.ASIDE}."
                 if oid
                 else "--fix removes the empty folder.",
             )
@@ -47,11 +48,11 @@ class RefFiles(Check):
     def fix(self) -> Iterator[Fixed]:
         """Move damaged files aside, and rename refs that conflict with gitmem's."""
         with _no_other_writer(self.store):
-            for name in damaged_objects.damaged_refs(self.store.log):
+            for name in repair.damaged_refs(self.store.repo.common, "refs/gitmem"):
                 path = os.path.join(self.store.repo.common, *name.split("/"))
                 yield "damaged-ref", name, f"Its file was moved to {move_aside(self.store, path)}."
-            for name, oid in damaged_objects.blocking_refs(self.store.log).items():
-                to = damaged_objects.rename_blocking_ref(self.store.log, name, oid)
+            for name, oid in recovery.blocking_refs(self.store.log).items():
+                to = recovery.rename_blocking_ref(self.store.log, name, oid)
                 if to is not None:
                     done = f"It was renamed to {to}." if to else "It was empty and was removed."
                     yield "ref-in-the-way", name, done
@@ -111,7 +112,7 @@ class RemoteCopies(Check):
     codes = fixes = ("damaged-copy",)
 
     def check(self) -> Iterator[Finding]:
-        for name in damaged_objects.damaged_copies(self.store.log, self.run.seen.commits):
+        for name in recovery.damaged_copies(self.store.log, self.run.seen.commits):
             yield problem(
                 "damaged-copy",
                 f"Objects of {name} are missing or damaged.",

@@ -11,7 +11,7 @@ from ...errors import StoreError
 from ...index import lost_lines
 from ...log import committer, ledger, log_refs, recovery, ref, tree_union
 from ...log import lines as form
-from ...log.dropped_lines import History, LogReadResult
+from ...log.recovery import History, LogReadResult
 from ...log.wal import READ_BYTES_MAX
 from ...store import Store
 from ..findings import Check, Finding, problem

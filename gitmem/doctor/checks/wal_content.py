@@ -7,9 +7,9 @@ import time
 from collections.abc import Iterator
 
 from ... import commit_process
-from ...git import durable
-from ...log import wal_files, wal_owner
-from ...log.wal import WriteAheadLog
+from ...git import plumbing
+from ...log import wal_files
+from ...log.wal import WriteAheadLog, owner_path_in
 from ...log.wal_files import WalFile
 from ...store import Store
 from ...text.shell_quote import command
@@ -28,7 +28,7 @@ class ReadOnlyFolder(Check):
 
     def check(self) -> Iterator[Finding]:
         repo = self.store.repo
-        left = durable.left_by_another(repo.common, durable.KEPT)
+        left = plumbing.left_by_another(repo.common, plumbing.KEPT)
         if left is not None:
             yield problem("read-only", left.message, repo.common, left.hint, left.next[0])
         elif not is_writable(self.store):
@@ -110,7 +110,7 @@ class WalFiles(Check):
                     "Check its content, then remove the folder.",
                 )
             elif wal.is_of_other_repo():
-                whose = wal_owner.path_in(wal.folder) or "unknown"
+                whose = owner_path_in(wal.folder) or "unknown"
                 yield problem(
                     "wal-of-another-repository",
                     f"This folder has uncommitted records of another repository ({whose}); they are not committed here.",
@@ -182,7 +182,7 @@ def _check_orphaned(store: Store) -> Iterator[Finding]:
             if real in known or not waits or not wal_files.is_private(folder):
                 continue
             known.add(real)
-            path = wal_owner.path_in(folder)
+            path = owner_path_in(folder)
             if path and not os.path.isdir(path):
                 yield note(
                     "wal-left",

@@ -270,9 +270,7 @@ def test_a_signal_loads_nothing_about_claims(hook: Hook, run: Run, start: Start,
     assert "drops tabs" in shown
     own = {name for name in loaded.split() if name.startswith("gitmem.")}
     assert own and not {
-        name
-        for name in own
-        if name.startswith(("gitmem.claims.", "gitmem.overlap", "gitmem.git.branch_changes"))
+        name for name in own if name.startswith(("gitmem.claims.", "gitmem.overlap", "gitmem.git.branches"))
     } - {"gitmem.claims.claim_view"}
 
 

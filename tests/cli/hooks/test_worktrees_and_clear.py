@@ -17,7 +17,7 @@ import pytest
 from gitmem import records
 from gitmem.agents import presence
 from gitmem.clients.hooks import script
-from gitmem.log.entry import CommitMessage
+from gitmem.log.lines import CommitMessage
 from tests.conftest import Git
 from tests.hook_agents import SHELL, said
 from tests.sandbox import Clock, open_store

@@ -2,9 +2,12 @@
 
 One damaged, forbidden or huge object behind any ref makes git reject the whole fetch, and very many refs make it last
 too long. Then the shared refs are listed and fetched alone, then a limited number of outboxes in groups, which get smaller when
-git rejects one or is too slow. Commits that broke a fetch are remembered with the reason; one
-that took too long is fetched again after a growing pause. Outboxes that were not
-reached wait for the next sync.
+git rejects one or is too slow. Commits that broke a fetch are remembered with the reason; one that took too long is fetched
+again after a growing pause. Outboxes that were not reached wait for the next sync.
+
+A partial clone (`git clone --filter`) lacks objects that promisor remotes keep. Git would fetch such an object when it is
+read. Recording and reading never use the network; a sync fetches the log's objects beforehand, by git's own mechanism, so
+a gc keeps them, and no setting is changed.
 """
 
 from __future__ import annotations
@@ -14,19 +17,84 @@ import re
 import time
 
 from .. import atomic_write, state_files
-from . import queries, run
-from .incoming import MIB, REFS
-from .read_ref import FENCES
+from . import files, plumbing, processes
+from .files import FENCES
+from .temporary import MIB, REFS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from .incoming import Incoming, Limits
+    from .temporary import Incoming, Limits
 
     # Runs git on the network with these arguments and this input, for so many seconds, with so many bytes of a file.
-    Ask = Callable[[Sequence[str], bytes, float, int | None], run.Result]
+    Ask = Callable[[Sequence[str], bytes, float, int | None], processes.Result]
     Look = Callable[..., dict[str, str]]
+
+
+ROUNDS_MAX = 4  # missing folders hide further missing objects
+
+
+def missing_objects(common: str, commits: Iterable[str]) -> list[str]:
+    """Return the missing objects of the commits' trees: folders and files, as far as known."""
+    wanted = "".join(f"{oid}\n" for oid in commits)
+    if not wanted:
+        return []
+    args = ["rev-list", "--objects", "--no-walk=unsorted", "--quiet", "--missing=print", "--stdin"]
+    out = processes.run(common, args, input=wanted.encode("ascii")).out.decode("ascii", "replace")
+    return [row[1:].split(" ")[0] for row in out.split("\n") if row.startswith("?")]
+
+
+def is_incomplete(common: str, commit: str) -> bool:
+    """Return whether this is a partial clone that lacks files of a commit."""
+    return bool(files.promisors(common) and missing_objects(common, [commit]))
+
+
+def promised_objects(common: str, commit: str) -> set[str]:
+    """Return the missing objects of a commit's history if all are promised; empty if others are missing too."""
+    if not files.promisors(common):
+        return set()
+    args = ["rev-list", "--objects", "--quiet"]
+    if processes.run(common, [*args, "--missing=allow-promisor", commit, "--"], check=False).code != 0:
+        return set()
+    out = processes.run(common, [*args, "--missing=print", commit, "--"]).out.decode("ascii", "replace")
+    return {row[1:].split(" ")[0] for row in out.split("\n") if row.startswith("?")}
+
+
+def fetch_missing(common: str, prefix: str, online: Callable[[str, list[str], bytes], object]) -> None:
+    """Fetch the missing objects of a remote's logs, in a partial clone.
+
+    Args:
+        prefix: Prefix of the local copies of the remote's refs.
+        online: Runs git with network access: remote, arguments, standard input.
+    """
+    names = files.promisors(common)
+    if not names:
+        return
+    args = ["for-each-ref", "--format=%(objecttype) %(objectname)", prefix]
+    rows = processes.run(common, args).out.split(b"\n")
+    tips = {row[7:].decode("ascii") for row in rows if row.startswith(b"commit ")}
+    for name in names:
+        for _ in range(ROUNDS_MAX):
+            wanted = missing_objects(common, sorted(tips))
+            if not wanted:
+                return
+            args = [
+                # Filter of this run alone: a treeless clone gets whole folders, and any clone whole files.
+                *("-c", f"remote.{name}.partialclonefilter=blob:none"),
+                *(
+                    "-c",
+                    "fetch.negotiationAlgorithm=noop",
+                    *plumbing.DURABLE,
+                    "fetch",
+                    "--quiet",
+                    "--no-tags",
+                ),
+                *("--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules", "--no-prune"),
+                *("--refmap=", "--stdin", "--", name),
+            ]
+            online(name, args, "".join(f"{oid}\n" for oid in wanted).encode("ascii"))
+
 
 SHARED = ("refs/heads/gitmem", "refs/gitmem/log")
 OUTBOXES = ("refs/heads/gitmem-outbox-*", "refs/gitmem/outbox/*")
@@ -146,12 +214,12 @@ class _Fetch:
                 self._limits.all_seconds,
                 self._limits.pack_bytes,
             )
-        except run.GitTimeoutError:
+        except processes.GitTimeoutError:
             return _SEPARATELY
         if done.code != 0:
             return done.err
         self.there = self._into.refs()
-        have = queries.refs_below(self._into.common, self._prefix)
+        have = plumbing.refs_below(self._into.common, self._prefix)
         new = [name for name, oid in self.there.items() if have.get(self.copy_of(name)) != oid]
         if len(new) > self._limits.outboxes:
             return _SEPARATELY
@@ -168,7 +236,7 @@ class _Fetch:
             given = "".join(f"+{name}:{REFS}{name.removeprefix('refs/')}\n" for name in names)
             try:
                 done = self._ask([*_HEAD, "--stdin", "--", self._url], os.fsencode(given), seconds, most)
-            except run.GitTimeoutError:
+            except processes.GitTimeoutError:
                 return f"unpack: {TOO_MUCH}{seconds:g}{_SECONDS}"
             if done.code == 0:
                 self._into.admit()
@@ -248,7 +316,7 @@ def fetch(
         if (box := _OUTBOX.fullmatch(name)) and box[2] == oid
     }
     step.there = {**{name: oid for name, oid in shared.items() if name in SHARED}, **boxes}
-    have = queries.refs_below(into.common, prefix)
+    have = plumbing.refs_below(into.common, prefix)
     step.bad = {
         name: refused.why[oid]
         for name, oid in step.there.items()
@@ -307,4 +375,4 @@ def reason(err: str, most: int | None = None) -> str:
     if any(words in err for words in _MISSING):
         return MISSING
     lines = [line for line in err.splitlines() if "error: object" in line or "fsck" in line]
-    return run.summary_line("\n".join(lines[:1]) or err)[:_REASON_CHARS_MAX]
+    return processes.summary_line("\n".join(lines[:1]) or err)[:_REASON_CHARS_MAX]

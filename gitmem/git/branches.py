@@ -7,17 +7,18 @@ from typing import NamedTuple
 
 from ..digests import sha256
 from ..repo import read_small
-from . import run
+from . import processes
 from .objects import is_oid
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from .run import Result
-    from .scratch import ScratchRepository
+    from .processes import Result
+    from .temporary import ScratchRepository
 
     Pair = tuple[str, str]
+
 
 CLEAN, CONFLICT, CONTAINED, SLOW, UNKNOWN = range(5)
 UNKNOWN_MAX = 20  # pairs that git cannot merge, each of which costs a process
@@ -86,7 +87,7 @@ def tips(scratch: ScratchRepository, oids: Iterable[str], seconds: float) -> dic
     args = ["rev-list", "--no-walk=unsorted", "--ignore-missing", "--stdin", "--format=%H %ct %T"]
     done = scratch.run(args, input=given.encode("ascii"), timeout=seconds)
     if done.code != 0:
-        raise run.failure(args, done)
+        raise processes.failure(args, done)
     found = {}
     for row in done.out.decode("ascii", "replace").splitlines():
         words = row.split(" ")
@@ -110,7 +111,7 @@ def changed_files(scratch: ScratchRepository, base: str, tip: str, seconds: floa
     """
     try:
         done = scratch.run([*_NAMES, base, tip, "--"], timeout=seconds, out_max=NAMES_BYTES_MAX)
-    except run.GitOutputError:
+    except processes.GitOutputError:
         raise TooManyFilesError from None
     return _names(done.out) if done.code == 0 else None
 
@@ -129,13 +130,13 @@ def without_filters(common: str, git_dir: str) -> dict[str, str]:
     ):
         return {}
     args = [f"--git-dir={git_dir}", "config", "-z", "--show-scope", "--name-only", "--get-regexp", _FILTERS]
-    done = run.run(common, args, check=False, out_max=FILTERS_BYTES_MAX)
+    done = processes.run(common, args, check=False, out_max=FILTERS_BYTES_MAX)
     if done.code not in (0, 1):  # 1: there are none
-        raise run.failure(args, done)
+        raise processes.failure(args, done)
     words = done.out.decode("utf-8", "surrogateescape").split("\0")
     pairs = dict.fromkeys(zip(words[::2], words[1::2], strict=False))
     names = [name for scope, name in pairs if scope in ("local", "worktree")]
-    own = run.variable("GIT_CONFIG_COUNT") or ""
+    own = processes.variable("GIT_CONFIG_COUNT") or ""
     first = int(own) if own.isdecimal() and len(own) < 9 else 0
     found = {"GIT_CONFIG_COUNT": str(first + len(names))} if names else {}
     for at, name in enumerate(names, first):
@@ -161,11 +162,11 @@ def uncommitted_files(common: str, git_dir: str, folder: str, seconds: float) ->
     args = [f"--git-dir={git_dir}", f"--work-tree={folder}", "status", "--porcelain=v1", "-z",
             "--untracked-files=all", "--ignore-submodules=all", "--no-renames", "--no-ahead-behind"]  # fmt: skip
     try:
-        done = run.run(
+        done = processes.run(
             common, args, cwd=folder, timeout=seconds, out_max=NAMES_BYTES_MAX + 3 * FILES_MAX, check=False,
             env_extra=without_filters(common, git_dir),
         )  # fmt: skip
-    except run.GitOutputError:
+    except processes.GitOutputError:
         raise TooManyFilesError from None
     return _names(done.out, 3) if done.code == 0 else None
 
@@ -178,7 +179,7 @@ def tracked_files(common: str, git_dir: str, folder: str, paths: Sequence[str], 
     for more in ((), ("--ignored", "--exclude-standard")):
         args = [f"--git-dir={git_dir}", f"--work-tree={folder}", "--literal-pathspecs", "ls-files", "-z", "--cached", *more,
                 "--", *paths]  # fmt: skip
-        done = run.run(common, args, cwd=folder, timeout=seconds, out_max=NAMES_BYTES_MAX, check=False)
+        done = processes.run(common, args, cwd=folder, timeout=seconds, out_max=NAMES_BYTES_MAX, check=False)
         if done.code:
             return set()
         found.append(set(_names(done.out)))
@@ -223,7 +224,7 @@ def merges(
         seconds = min(batch_seconds, remaining())
         try:
             done = _merge(scratch, group, seconds)
-        except (run.GitTimeoutError, run.GitOutputError):
+        except (processes.GitTimeoutError, processes.GitOutputError):
             # One pair is enough to stop all others: find it, and go on without it.
             if seconds == batch_seconds:
                 slow.update(group)

@@ -1,16 +1,26 @@
-"""Changes of the user's paths since given commits, for any number of paths in a few runs of git."""
+"""Changes of the user's paths since given commits, for any number of paths in a few runs of git, and cached.
+
+How a path differs between two commits never changes. But a commit may be missing here and arrive later. So a cached answer
+is valid while the files are unchanged that a fetch, a repack, or a change of shallow, graft or replace entries writes.
+"""
 
 from __future__ import annotations
 
-from . import run
-from .objects import is_oid
-from .port import PathChanges
+import os
+
+from .. import atomic_write, state_files
+from ..digests import sha256
+from . import processes
+from .objects import PathChanges, is_oid
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from ..repo import Repo
+
     Pair = tuple[str, str]
+
 
 WALK_MAX = 5_000  # commits; beyond that `at_least` is reported instead of an exact count
 BASES_AT_ONCE = 2_000
@@ -105,7 +115,7 @@ def _objects(common: str, asked: Sequence[Pair]) -> dict[Pair, str | None]:
     end = b"\0" if wide else b"\n"
     words = [name.encode("utf-8", "surrogateescape") for name in names]
     args = ["cat-file", "--batch-check=%(objectname)", *(["-z"] if wide else [])]
-    done = run.run(common, args, input=b"".join(word + end for word in words), check=not wide)
+    done = processes.run(common, args, input=b"".join(word + end for word in words), check=not wide)
     if done.code != 0:  # git before 2.38 cannot look up such names
         lines = [pair for pair in asked if not _needs_nul(pair[1])]
         return dict.fromkeys(asked) | _objects(common, lines)
@@ -133,7 +143,7 @@ def _walk(common: str, tip: str, commits: Sequence[str], paths: set[str], most: 
     revisions = [tip, *commits, *([f"^{base}"] if base else []), "--"]
     words = "".join(f"{line}\n" for line in [*revisions, *lines]).encode("utf-8", "surrogateescape")
     args = ["--literal-pathspecs", "-c", "log.showRoot=true", *_LOG, f"--max-count={most}"]
-    out = run.run(common, [*args, "--", *rest], input=words).out
+    out = processes.run(common, [*args, "--", *rest], input=words).out
     return _steps(out, paths)
 
 
@@ -142,7 +152,7 @@ def _common_base(common: str, commits: Sequence[str]) -> str | None:
     base = commits[0]
     for start in range(1, len(commits), BASES_AT_ONCE):
         some = commits[start : start + BASES_AT_ONCE]
-        done = run.run(common, ["merge-base", "--octopus", base, *some], check=False)
+        done = processes.run(common, ["merge-base", "--octopus", base, *some], check=False)
         base = done.out.decode("ascii", "replace").strip()
         if done.code != 0 or not is_oid(base):
             return None
@@ -204,3 +214,75 @@ def _ancestors_as_bits(steps: Sequence[_Step]) -> Mapping[str, int]:
             mask |= reached[parent]
         reached[oid] = mask
     return reached
+
+
+FOLDER = "behind"  # below the state folder; at most 256 files, named by two hex digits
+SHOWS = (
+    "FETCH_HEAD",
+    "shallow",
+    "packed-refs",
+    "objects/pack",
+    "objects/info/alternates",
+    "info/grafts",
+    "refs/replace",
+)
+ROW_MAX = 200  # characters
+BYTES_MAX = 1024 * 1024
+_HEX = frozenset("0123456789abcdef")
+
+
+class CachedPathChanges:
+    """The cached answer to one query.
+
+    Args:
+        repo: Where the repository is.
+        tip: The commit that is compared with.
+        pairs: Pairs of commit and path, each once.
+    """
+
+    def __init__(self, repo: Repo, tip: str, pairs: Sequence[Pair]) -> None:
+        asked = sha256("\0".join(word for pair in pairs for word in pair).encode("utf-8", "surrogateescape"))
+        self._pairs = pairs
+        self._path = os.path.join(repo.state, FOLDER, asked.hexdigest()[:2])
+        self._head = " ".join(
+            [tip, asked.hexdigest(), *(_stamp(os.path.join(repo.common, name)) for name in SHOWS)]
+        )
+
+    def read(self) -> dict[Pair, PathChanges] | None:
+        """Return the answer; None if it is not cached or not valid."""
+        head, *rows = state_files.read(self._path, BYTES_MAX).decode("utf-8", "replace").split("\n")
+        if head != self._head or not rows or rows.pop():
+            return None
+        found = {}
+        try:
+            for row in rows:
+                number, count, last, gone, at_least = row.split(" ")
+                if len(row) > ROW_MAX or not _HEX.issuperset(last):
+                    return None
+                found[self._pairs[int(number)]] = PathChanges(
+                    int(count), last or None, gone == "1", at_least == "1"
+                )
+        except (ValueError, IndexError):
+            return None
+        return found
+
+    def write(self, found: Mapping[Pair, PathChanges]) -> None:
+        """Cache an answer. Never raise an error."""
+        rows = [
+            f"{number} {each.count} {each.last or ''} {each.gone:d} {each.at_least:d}"
+            for number, pair in enumerate(self._pairs)
+            if (each := found.get(pair)) is not None
+        ]
+        try:
+            state_files.make_dir(os.path.dirname(self._path))
+            atomic_write.replace(self._path, "\n".join([self._head, *rows, ""]).encode())
+        except OSError:
+            return
+
+
+def _stamp(path: str) -> str:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return "-"
+    return f"{found.st_mtime_ns}:{found.st_size}:{found.st_ino}"

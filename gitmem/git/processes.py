@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable, Mapping, Sequence
 
+
 TIMEOUT_SECONDS = 120.0
 KILL_WAIT_SECONDS = 5.0
 ERRORS_MAX = 1 << 20  # bytes of errors that are kept; what a remote prints is among them
