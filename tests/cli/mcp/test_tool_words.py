@@ -42,7 +42,7 @@ def test_each_command_that_a_tool_does_is_one_of_ours() -> None:
         ("gitmem gate --help", "gate()"),
         ("gitmem mem show --help", 'mem_show(id="…")'),
         ("gitmem signal 'May I?' --to Bohr,Curie", 'signal(message="May I?", to=["Bohr,Curie"])'),
-        ("gitmem reply sig-1 agreed --agree", 'signal(message="agreed", intent="AGREE", reply_to="sig-1")'),
+        ("gitmem reply sig-1 agreed --agree", 'signal(message="agreed", reply_to="sig-1", intent="AGREE")'),
         ("gitmem task take task-1", 'task(action="take", id="task-1")'),
         (
             "gitmem task release task-1 --reason 'not now'",
