@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..commit_message import sanitize
 from ..errors import GitmemError, StoreError, UsageError
 from ..git.port import WORK_TREE_SECONDS
 from ..records.secrets import find_secret
+from ..text.sanitize import sanitize
 from ..text.shell_quote import command
 from . import edit
 from .session_checkpoints import PREFIX

@@ -7,7 +7,6 @@ from ..agents.caller import CallerClaims
 from ..errors import UsageError
 from ..text.sanitize import sanitize
 from ..text.shell_quote import command
-from . import DECISIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,14 +14,14 @@ if TYPE_CHECKING:
     from ..store import Store
 
 
-def recorded_by(store: Store, caller: Caller, intent: str, *, insist: bool) -> str | None:
+def recorded_by(store: Store, caller: Caller, intent: str, *, may: bool) -> str | None:
     """Return the session that records a signal in the caller's name, or None if the caller records it itself.
 
     Args:
-        insist: Whether to record a decision in spite of the other identity, at a person's request.
+        may: Whether it may record one of this intent: it is no decision, or a person insists.
 
     Raises:
-        UsageError: `another-identity` for a decision without `insist`.
+        UsageError: `another-identity` if it may not.
     """
     if caller.who is None:
         return None
@@ -31,7 +30,7 @@ def recorded_by(store: Store, caller: Caller, intent: str, *, insist: bool) -> s
     own = known or caller.who.session
     if own is None or own in _ids(store, caller):
         return None
-    if insist or intent not in DECISIONS:
+    if may:
         return own
     raise UsageError(
         f"--as {sanitize(str(caller.who.as_))}: you are {_described(found, own)} and cannot record another agent's {intent}. "

@@ -9,7 +9,7 @@ from ..log.lines import digest
 from ..outcome import Outcome
 from ..records import ids
 from ..records.table import OPTIONS
-from . import INTENTS, check_intent, next_steps
+from . import DECISIONS, INTENTS, check_intent, next_steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -257,7 +257,9 @@ def set_recorder(store: Store, caller: Caller, fields: SignalFields, *, insist: 
     if caller.who is not None:
         from . import decisions_for_others
 
-        fields["via"] = decisions_for_others.recorded_by(store, caller, fields["intent"], insist=insist)
+        intent = fields["intent"]
+        may = insist or intent not in DECISIONS
+        fields["via"] = decisions_for_others.recorded_by(store, caller, intent, may=may)
 
 
 def find_by_key(db: sqlite3.Connection, fields: SignalFields) -> ThreadSignal | None:
