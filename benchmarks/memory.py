@@ -13,8 +13,8 @@ from itertools import count as count_up
 
 from gitmem.api import Log
 from gitmem.log import ref
-from gitmem.memory import fts_index, search
-from gitmem.memory.fts_query import FtsQuery
+from gitmem.memory import fts, search
+from gitmem.memory.fts import FtsQuery
 
 from . import nodes
 from . import workbench as workbenches
@@ -115,8 +115,8 @@ def _searched(workbench: Workbench, name: str) -> Log:
 def _by_fts5(log: Log, question: str) -> None:
     query = FtsQuery(question)
     log.store.db().execute(
-        f"SELECT rowid, bm25({fts_index.TABLE}, {fts_index.WEIGHED}) AS score FROM {fts_index.TABLE}"
-        f" WHERE {fts_index.TABLE} MATCH ? ORDER BY score LIMIT ?",
+        f"SELECT rowid, bm25({fts.TABLE}, {fts.WEIGHED}) AS score FROM {fts.TABLE}"
+        f" WHERE {fts.TABLE} MATCH ? ORDER BY score LIMIT ?",
         (query.some or query.every, LIMIT),
     ).fetchall()
 

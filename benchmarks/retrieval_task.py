@@ -11,7 +11,7 @@ from typing import Any
 
 import gitmem
 from gitmem.memory import edit, search
-from gitmem.memory.fts_query import STOP
+from gitmem.memory.fts import STOP
 
 SEED = 7
 QUESTIONS_MAX = 1_000

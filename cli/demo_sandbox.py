@@ -166,7 +166,7 @@ def _failed(typed: str, where: str, what: str, output: str) -> GitmemError:
 
 def shown(args: Sequence[str]) -> str:
     """Return arguments as a person would type them."""
-    from gitmem.text.shell_quote import quote
+    from gitmem.outcome import quote
 
     return " ".join(f'"{arg}"' if " " in arg and not set(arg) & set('"$`\\') else quote(arg) for arg in args)
 

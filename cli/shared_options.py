@@ -11,7 +11,7 @@ from typing import Any
 
 from gitmem.agents import roster
 from gitmem.invocation.call_result import ALL, ANY
-from gitmem.memory import context, listing, node_fields, profile, ready, search
+from gitmem.memory import context, listing, node_fields, profile, search
 from gitmem.memory.decay import DAY_MICROS, HALF_LIFE_MICROS
 from gitmem.memory.node_fields import ALIASES, DEFAULT_TYPE, LIFECYCLES, PRIORITIES, TYPES
 from gitmem.records.table import OPTIONS
@@ -181,9 +181,11 @@ SEARCH_LIMIT = Option(
     f"Maximum number of nodes (default: {search.LIMIT}).", default=search.LIMIT, for_tools=(search.LIMIT, 50)
 )
 LIST_LIMIT = Option(f"Maximum number of nodes (default: {listing.LIMIT}).", default=listing.LIMIT)
-READY_TYPE = Option(f"Only nodes of this type (default: {', '.join(ready.ACTIONABLE)}); see create.")
+READY_TYPE = Option(f"Only nodes of this type (default: {', '.join(listing.ACTIONABLE)}); see create.")
 READY_LIMIT = Option(
-    f"Maximum number of nodes (default: {ready.LIMIT}).", default=ready.LIMIT, for_tools=(ready.LIMIT, 50)
+    f"Maximum number of nodes (default: {listing.READY_LIMIT}).",
+    default=listing.READY_LIMIT,
+    for_tools=(listing.READY_LIMIT, 50),
 )
 PROFILE_LIMIT = Option(f"Maximum number of nodes (default: {profile.LIMIT}).", default=profile.LIMIT)
 MAX_SIZE = Option(

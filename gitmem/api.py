@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .memory_api import Memory
     from .signals.change_watcher import StopWatching
     from .signals.gate import Gate
-    from .signals.inbox_answer import InboxResult
+    from .signals.inbox import InboxResult
     from .signals.receipt_list import ReceiptList
     from .sync.sync_result import SyncResult
     from .tasks_api import Tasks

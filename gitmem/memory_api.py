@@ -14,22 +14,16 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .memory.accesses import Accessed, Stats
-    from .memory.archive import Archived
-    from .memory.cleanup import CleanupResult
-    from .memory.context import Context
-    from .memory.delete import Deleted
-    from .memory.export import Exported
+    from .memory.context import Context, Recovered
+    from .memory.knowledge import Promoted, Summarized
+    from .memory.listing import Exported, Ready
     from .memory.profile import Profile
-    from .memory.promote import Promoted
-    from .memory.ready import Ready
-    from .memory.recover import Recovered
     from .memory.relations import RelationResult
     from .memory.search import Hit, SearchResult
     from .memory.show_node import NodeDetail
-    from .memory.source_files import Source
-    from .memory.sources import Indexed
-    from .memory.summarize import Summarized
+    from .memory.sources import Indexed, Source
     from .memory.triage import PromotedToUnit, Triaged
+    from .memory.upkeep import Archived, CleanupResult, Deleted
     from .session_api import Opened
 
     Id = str | VersionedNode | edit.Created  # an id, a unique prefix of one, or an object that has one
@@ -83,10 +77,10 @@ class Memory(Constants):
     def get(self, id: Id) -> VersionedNode:
         """Return a node, by its id or a unique prefix. An unknown or ambiguous id is a UsageError."""
         from .memory import load as stored
-        from .memory import resolve_node
+        from .memory import private_nodes
 
         db = self._log.store.db()
-        return stored.load_one(db, resolve_node.find(db, _id(id)))
+        return stored.load_one(db, private_nodes.find_node(db, _id(id)))
 
     def select(self, **filters: Any) -> listing.Listing:
         """Return matching nodes, newest first; see `listing.listing` and `listing.Filter`."""
@@ -111,7 +105,7 @@ class Memory(Constants):
 
         Args:
             wu: The work unit; by default that of the caller's session, and without one all.
-            options: Those of `ready.ready`: type, limit, include_archived.
+            options: Those of `listing.ready`: type, limit, include_archived.
         """
         from .tasks import ready_tasks
 
@@ -159,30 +153,30 @@ class Memory(Constants):
         return decay.recency(node.touched, now, half_life)
 
     def archive(self, **options: Any) -> Archived:
-        """Archive decayed nodes; see `archive.archive` for the options."""
-        from .memory import archive
+        """Archive decayed nodes; see `upkeep.archive` for the options."""
+        from .memory import upkeep
 
-        return archive.archive(self._log.store, self._log.caller, **options)
+        return upkeep.archive(self._log.store, self._log.caller, **options)
 
     archive_by_decay = archive
 
     def cleanup(self, **options: Any) -> CleanupResult:
-        """Delete expired nodes; see `cleanup.cleanup` for the rules and options."""
-        from .memory import cleanup
+        """Delete expired nodes; see `upkeep.cleanup` for the rules and options."""
+        from .memory import upkeep
 
-        return cleanup.cleanup(self._log.store, self._log.caller, **options)
+        return upkeep.cleanup(self._log.store, self._log.caller, **options)
 
     def delete(self, *ids: Id, **filters: Any) -> Deleted:
-        """Delete nodes by id or by filters; see `delete.delete`."""
-        from .memory import delete
+        """Delete nodes by id or by filters; see `upkeep.delete`."""
+        from .memory import upkeep
 
-        return delete.delete(self._log.store, self._log.caller, _ids(ids), **filters)
+        return upkeep.delete(self._log.store, self._log.caller, _ids(ids), **filters)
 
     def export(self, **options: Any) -> Exported:
-        """Return nodes as one document in `.document`; see `export.export` for formats and filters."""
-        from .memory import export
+        """Return nodes as one document in `.document`; see `listing.export` for formats and filters."""
+        from .memory import listing
 
-        return export.export(self._log.store, **options)
+        return listing.export(self._log.store, **options)
 
     def context(self, wu: str | None = None, **options: Any) -> Context:
         """Return the nodes about a work unit as text for a prompt; see `context.context` and `as_of`."""
@@ -191,10 +185,10 @@ class Memory(Constants):
         return context.context_at(self._log.store, self._log.caller, wu=wu, **options)
 
     def recover(self, **options: Any) -> Recovered:
-        """Restore the caller's context, for example after compaction; see `recover.recover` for the options."""
-        from .memory import recover
+        """Restore the caller's context, for example after compaction; see `context.recover` for the options."""
+        from .memory import context
 
-        return recover.recover(self._log.store, self._log.caller, **options)
+        return context.recover(self._log.store, self._log.caller, **options)
 
     def profile(self, **options: Any) -> Profile:
         """Return the project-wide nodes and their tags; see `profile.profile` for the options."""
@@ -203,10 +197,10 @@ class Memory(Constants):
         return profile.profile(self._log.store, **options)
 
     def promote(self, node: Id | None = None, *, wu: str | None = None, tag: str, **options: Any) -> Promoted:
-        """Promote a node, or all summaries of a work unit, to project scope; see `promote.promote`."""
-        from .memory import promote
+        """Promote a node, or all summaries of a work unit, to project scope; see `knowledge.promote`."""
+        from .memory import knowledge
 
-        return promote.promote(self._log.store, self._log.caller, node=_id(node), wu=wu, tag=tag, **options)
+        return knowledge.promote(self._log.store, self._log.caller, node=_id(node), wu=wu, tag=tag, **options)
 
     def promote_node(self, node: Id, *, tag: str, **options: Any) -> Promoted:
         """Promote one node to project scope; the outcome has it as `promoted_node`."""
@@ -217,10 +211,10 @@ class Memory(Constants):
         return self.promote(wu=wu, tag=tag, **options)
 
     def summarize(self, wu: str, **options: Any) -> Summarized:
-        """Summarize the nodes of a work unit that no summary covers yet; see `summarize.summarize`."""
-        from .memory import summarize
+        """Summarize the nodes of a work unit that no summary covers yet; see `knowledge.summarize`."""
+        from .memory import knowledge
 
-        return summarize.summarize(self._log.store, self._log.caller, wu, **_with_ids(options))
+        return knowledge.summarize(self._log.store, self._log.caller, wu, **_with_ids(options))
 
     def triage(self, **options: Any) -> Triaged:
         """Return open discoveries and stale nodes; see `triage.listing`."""
@@ -251,9 +245,9 @@ class Memory(Constants):
     @staticmethod
     def default_sources() -> Sequence[Source]:
         """Return the files that `index` reads by default."""
-        from .memory import source_files
+        from .memory import sources
 
-        return source_files.default_sources()
+        return sources.default_sources()
 
     def search(self, query: str, *, track_access: bool = False, **options: Any) -> SearchResult:
         """Search nodes by text; see `search.recall` for the options."""
@@ -270,7 +264,7 @@ class Memory(Constants):
 
 
 def _id(given: Any) -> Any:
-    """Return the id of a node or of an outcome with one; return other values as they are, for `resolve_node.find`."""
+    """Return the id of a node or of an outcome with one; return other values as they are, for `private_nodes.find_node`."""
     node = getattr(given, "node", given)
     return getattr(node, "id", node)
 

@@ -1,4 +1,4 @@
-"""Outcomes: results of operations, as values whose fields are those of their JSON form; and progress until then."""
+"""Outcomes: results of operations, as values whose fields are those of their JSON form; their next commands; progress until then."""
 
 from __future__ import annotations
 
@@ -101,3 +101,18 @@ class OneStep:
     def _report(self, done: int) -> None:
         if self._progress is not None:
             self._progress(self._step, done, self._counts[2])
+
+
+_SAFE = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789@%_+=:,./-"
+
+
+def quote(arg: str) -> str:
+    """Return one argument, quoted if necessary: `shlex.quote` without importing `re`."""
+    if arg and not arg.strip(_SAFE):
+        return arg
+    return "'" + arg.replace("'", "'\"'\"'") + "'"
+
+
+def command(*args: str) -> str:
+    """Return a whole command, each argument quoted if necessary."""
+    return " ".join(quote(arg) for arg in args)

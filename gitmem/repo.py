@@ -335,7 +335,7 @@ def _no_worktree(inside: str) -> UsageError:
     git_dir = os.path.join(os.path.dirname(inside), named)
     common = os.path.dirname(os.path.dirname(git_dir))
     if os.path.basename(os.path.dirname(git_dir)) == "worktrees" and _is_git_dir(common):
-        from .text.shell_quote import command
+        from .outcome import command
 
         what = "damaged (HEAD or commondir)" if os.path.isdir(git_dir) else "gone (removed or pruned)"
         error.message = f"This worktree's git folder is {what}: {git_dir}. Nothing was read or written."

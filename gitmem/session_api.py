@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .agents import caller as callers
 from .agents import lifecycle
-from .signals import completion
+from .signals import announcements
 from .signals import send as signals
 from .store import serialized
 
@@ -72,7 +72,7 @@ class Sessions:
 
     def change(self, **options: Any) -> SessionChanged:
         """Change the caller's session; see `signals.completion.change_session` for the options and the errors."""
-        return completion.change_session(self._log.store, self._log.caller, **options)
+        return announcements.change_session(self._log.store, self._log.caller, **options)
 
     def end(self, **options: Any) -> SessionEnded:
         """End the caller's session and release its name; see `handoffs.session_end.end_session` for the options."""

@@ -21,7 +21,7 @@ from gitmem import records
 from gitmem.api import Log
 from gitmem.clients.hooks import hook_state
 from gitmem.errors import GateError, UsageError
-from gitmem.memory import automatic_checkpoints
+from gitmem.memory import checkpoints
 from gitmem.memory_api import Memory
 
 from .conftest import Git
@@ -769,9 +769,9 @@ def test_checkpoints_are_saved_and_asked_for_by_settings(log: Log, repo: Path, g
         log.sessions.end(done=True)
 
     log.sessions.change(activity="rounding")
-    saved = automatic_checkpoints.write(log.store, log.caller, "tool-calls")
+    saved = checkpoints.write_automatic(log.store, log.caller, "tool-calls")
     assert saved is not None and saved.metadata["trigger"] == "auto-tool-calls"
-    assert automatic_checkpoints.write(log.store, log.caller, "tool-calls") is None
+    assert checkpoints.write_automatic(log.store, log.caller, "tool-calls") is None
     assert "WU-7 is done" in str(log.sessions.end(done=True).remark)
 
 

@@ -304,7 +304,7 @@ def _patches_of_ours(path: Path) -> Iterator[ast.Call]:
 # Modules that handle objects of any form: JSON of other programs, values that are not validated yet, JSON of answers.
 ANY_OBJECT = (
     "gitmem.outcome", "gitmem.records", "gitmem.importers", "gitmem.conformance", "gitmem.clients", "cli.hooks",
-    "gitmem.memory.manifests", "gitmem.memory.constants", "cli.render.output",
+    "gitmem.memory.sources", "gitmem.memory.constants", "cli.render.output",
     "gitmem.memory_api", "gitmem.memory.edit", "gitmem.memory.new_nodes", "gitmem.argument_types",  # what callers give
     "cli.main", "cli.commands.mem.nodes",  # options of any command
 )  # fmt: skip

@@ -55,7 +55,7 @@ def call(
     from gitmem.invocation import call as calls
     from gitmem.invocation import preview
     from gitmem.invocation.call_result import ALL, ANY
-    from gitmem.text.shell_quote import command
+    from gitmem.outcome import command
 
     from .. import autosync, remote_call
     from ..values import choice, metadata, typed, words

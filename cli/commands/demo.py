@@ -64,7 +64,7 @@ def _next_commands(kept: str | None) -> list[str]:
     """
     import sys
 
-    from gitmem.text.shell_quote import command
+    from gitmem.outcome import command
 
     program = "gitmem"
     found: list[str] = []

@@ -139,7 +139,7 @@ def _print_answer(at: Environment, found: Gate, who: Sequence[str] = ()) -> None
         found: The result.
         who: The options that select the session, if the environment does not.
     """
-    from gitmem.text.shell_quote import command
+    from gitmem.outcome import command
 
     def acting(commands: Sequence[str]) -> list[str]:
         words = f" {command(*who)}" if who else ""

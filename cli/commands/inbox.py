@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import typer
 
-    from gitmem.signals.inbox_answer import InboxResult
+    from gitmem.signals.inbox import InboxResult
 
     from .options import (
         AlreadyRead,
@@ -63,7 +63,7 @@ def inbox(
         return
     from gitmem.agents import delivery, work_units
     from gitmem.signals import inbox as operation
-    from gitmem.signals.inbox_owner import resolve_owner
+    from gitmem.signals.inbox import resolve_owner
 
     from ..render import signals
     from ..values import number, parse_moment
@@ -170,7 +170,7 @@ def _is_empty(at: Environment, *, count: bool, quiet: bool = False) -> bool:
 
 def _inbox_command(typed: Mapping[str, str | bool | list[str] | None]) -> str:
     """Return the inbox command with the options of this call."""
-    from gitmem.text.shell_quote import command
+    from gitmem.outcome import command
 
     words: list[str] = []
     for option, value in typed.items():

@@ -112,9 +112,9 @@ def note(
     allow_secret: AllowSecret = False,
 ) -> None:
     """Set your current activity; the roster and your signals show it."""
-    from gitmem.signals import completion
+    from gitmem.signals import announcements
 
-    changed = completion.change_session(
+    changed = announcements.change_session(
         at.store(), at.caller(), activity=text, milestone=milestone, allow_secret=allow_secret
     )
     output.answer(at.json, changed, partial(sessions.session, head="" if at.as_ else "You are "))
@@ -189,7 +189,7 @@ def roster(
 
 def _name_the_rest(found: Roster | SessionList, *words: str) -> None:
     """Add the command that shows the sessions that a limit left out."""
-    from gitmem.text.shell_quote import command
+    from gitmem.outcome import command
 
     if found.more:
         found.next.append(command("gitmem", *words, "--limit", str(len(found.sessions) + found.more)))

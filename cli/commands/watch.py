@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import typer
 
     from gitmem.records.record_types import ShownSignal
-    from gitmem.signals.inbox_answer import InboxResult
+    from gitmem.signals.inbox import InboxResult
     from gitmem.signals.watch import Watch, WatchOwner
     from gitmem.store import Store
 

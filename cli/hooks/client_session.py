@@ -156,10 +156,10 @@ def checkpoint(at: Environment, call: HookInput, clock: HookTimer) -> None:
     caller = hook_caller.caller(at, call)
     if caller is None or not clock.is_waited_for():
         return
-    from gitmem.memory import automatic_checkpoints
+    from gitmem.memory import checkpoints
 
     try:
-        automatic_checkpoints.write(store, caller, events.TRIGGERS.get(call.event, events.COUNTED))
+        checkpoints.write_automatic(store, caller, events.TRIGGERS.get(call.event, events.COUNTED))
     except GitmemError as error:  # signals must still be shown
         hook_errors.note(store.repo.state, store.now(), f"{call.client} {call.event}", error.message)
 
@@ -248,7 +248,7 @@ def _work_unit(store: Store) -> str | None:
 
 def _export(at: Environment, variables: dict[str, str]) -> bool:
     """Export the session to the agent's commands, if the client has a file for that."""
-    from gitmem.text.shell_quote import quote
+    from gitmem.outcome import quote
 
     lines = "".join(f"export {name}={quote(value)}\n" for name, value in variables.items())
     done = False
@@ -276,14 +276,14 @@ def _memory(store: Store, caller: Caller, source: str) -> str:
     """
     if store.settings().get("gitmem.recover", "").lower() in ("false", "no", "off", "0"):
         return ""
-    from gitmem.memory import recover, session_checkpoints
+    from gitmem.memory import context, session_checkpoints
 
     try:
         if source not in _CONTEXT_LOST and not session_checkpoints.last_checkpoint(
             store, caller.session_id, caller.wu_id, None, caller.reader
         ):
             return ""
-        found = recover.recover(store, caller, max_size=MEMORY_BYTES, roster=False)
+        found = context.recover(store, caller, max_size=MEMORY_BYTES, roster=False)
     except GitmemError:
         return ""
     return found.block.rstrip("\n") if any(found.included.values()) else ""

@@ -6,9 +6,9 @@ from gitmem.agents import caller as callers
 from gitmem.agents import heartbeats, presence
 from gitmem.clients.hooks.events import SHARED_ENVIRONMENT
 from gitmem.errors import UsageError
+from gitmem.outcome import quote
 from gitmem.signals.message_frame import PROGRAM
 from gitmem.text.sanitize import sanitize_for_model
-from gitmem.text.shell_quote import quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from gitmem.agents.caller import Caller
     from gitmem.records.record_types import ShownSignal
-    from gitmem.signals.inbox_answer import InboxResult
+    from gitmem.signals.inbox import InboxResult
     from gitmem.store import Store
 
     from ..environment import Environment

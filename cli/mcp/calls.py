@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mcp_types import RequestId
 
     from gitmem.agents.caller import Caller
-    from gitmem.signals.inbox_answer import InboxResult
+    from gitmem.signals.inbox import InboxResult
 
     from .mcp_session import CallEnvironment, McpSession
 

@@ -8,8 +8,8 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from gitmem.memory import node_fields
+from gitmem.outcome import command
 from gitmem.text.sanitize import sanitize_for_model
-from gitmem.text.shell_quote import command
 
 from .. import shared_options as shared
 from ..render import memory, signals
@@ -96,9 +96,9 @@ class MemoryTools(ToolCalls):
         """Return what you need after a compaction or restart: identity, last checkpoint, changes since then, context."""
 
         def job(at: CallEnvironment) -> CallToolResult:
-            from gitmem.memory import recover
+            from gitmem.memory import context
 
-            found = recover.recover(at.store(), self._session.caller(at), wu=wu or None)
+            found = context.recover(at.store(), self._session.caller(at), wu=wu or None)
             return tool_results.of(found, memory.block(found), peers=True, most=None)
 
         return await self._do(ctx, "mem_recover", job)
@@ -222,9 +222,9 @@ class NodeTools(ToolCalls):
         """Make a node, or the summaries of a work unit, part of every context. Give `id` or `wu`."""
 
         def job(at: CallEnvironment) -> CallToolResult:
-            from gitmem.memory import promote
+            from gitmem.memory import knowledge
 
-            found = promote.promote(
+            found = knowledge.promote(
                 at.store(), self._session.caller(at), node=id or None, wu=wu or None, tag=tag
             )
             return tool_results.of(found, memory.promoted(found), peers=True)
@@ -235,9 +235,9 @@ class NodeTools(ToolCalls):
         """Hide nodes. mem_update with status `active` restores them."""
 
         def job(at: CallEnvironment) -> CallToolResult:
-            from gitmem.memory import delete
+            from gitmem.memory import upkeep
 
-            deleted = delete.delete(at.store(), self._session.caller(at), ids, reason=reason or None)
+            deleted = upkeep.delete(at.store(), self._session.caller(at), ids, reason=reason or None)
             return tool_results.of(deleted, memory.deleted(deleted))
 
         return await self._do(ctx, "mem_delete", job)
@@ -254,9 +254,9 @@ class NodeTools(ToolCalls):
         """Return the memory as one document in Markdown, cut to `max_size` bytes."""
 
         def job(at: CallEnvironment) -> CallToolResult:
-            from gitmem.memory import export
+            from gitmem.memory import listing
 
-            found = export.export(at.store(), wu=wu or None, tags=tags)
+            found = listing.export(at.store(), wu=wu or None, tags=tags)
             text = sanitize_for_model(found.document, keep="\n\t")
             return tool_results.of(found, [text], peers=True, whole="gitmem mem export", most=max_size)
 

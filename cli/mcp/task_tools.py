@@ -11,7 +11,7 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from gitmem.errors import UsageError
-from gitmem.text.shell_quote import command
+from gitmem.outcome import command
 
 from .. import after_command, remote_sends, values
 from .. import shared_options as shared

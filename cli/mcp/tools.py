@@ -15,8 +15,8 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from gitmem.errors import UsageError
+from gitmem.outcome import command
 from gitmem.signals.signal_options import SignalOptions
-from gitmem.text.shell_quote import command
 
 from .. import shared_options as shared
 from ..commands.signal import lines_of, where_waiting
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gitmem.agents.caller import Caller
-    from gitmem.signals.inbox_answer import InboxResult
+    from gitmem.signals.inbox import InboxResult
     from gitmem.signals.thread_outcomes import Converged
 
     from ..worker import Worker
@@ -308,7 +308,7 @@ class SessionTools(ToolCalls):
 
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.agents import roster
-            from gitmem.signals import completion
+            from gitmem.signals import announcements
 
             caller = self._session.caller(at)
             given: dict[str, Any] = {
@@ -322,7 +322,7 @@ class SessionTools(ToolCalls):
                 return tool_results.of(ended, sessions.ended(ended))
             if any(given.values()):
                 values = {key: value for key, value in given.items() if value}
-                changed = completion.change_session(at.store(), caller, milestone=milestone, **values)
+                changed = announcements.change_session(at.store(), caller, milestone=milestone, **values)
                 return tool_results.of(changed, sessions.session(changed))
             found = roster.whoami(at.store(), caller)
             return tool_results.of(found, sessions.whoami(found))

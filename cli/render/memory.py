@@ -12,23 +12,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from gitmem.memory.accesses import Accessed
-    from gitmem.memory.archive import Archived
-    from gitmem.memory.cleanup import CleanupResult
-    from gitmem.memory.context import Context
-    from gitmem.memory.contradictions import Contradiction
-    from gitmem.memory.delete import Deleted
+    from gitmem.memory.context import Context, Recovered
     from gitmem.memory.edit import Created, NodesChanged, NodesCreated
-    from gitmem.memory.listing import Listing
+    from gitmem.memory.knowledge import Promoted, Summarized
+    from gitmem.memory.listing import Blocker, Listing, Ready
     from gitmem.memory.profile import Profile
-    from gitmem.memory.promote import Promoted
-    from gitmem.memory.ready import Blocker, Ready
-    from gitmem.memory.recover import Recovered
     from gitmem.memory.relations import RelationResult
     from gitmem.memory.search import Hit, SearchResult
     from gitmem.memory.show_node import NodeChange, NodeDetail, Relative
     from gitmem.memory.sources import Indexed
-    from gitmem.memory.summarize import Summarized
-    from gitmem.memory.triage import PromotedToUnit, Triaged, WorkUnitSpec
+    from gitmem.memory.triage import Contradiction, PromotedToUnit, Triaged, WorkUnitSpec
+    from gitmem.memory.upkeep import Archived, CleanupResult, Deleted
     from gitmem.memory.versioned_node import VersionedNode
 
 

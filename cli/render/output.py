@@ -268,7 +268,7 @@ def acts(command: str) -> bool:
 
 
 def _continuation(command: str) -> str:
-    from gitmem.text.shell_quote import quote
+    from gitmem.outcome import quote
 
     program, _, rest = command.partition(" ")
     known = []

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from gitmem.records.record_types import ShownSignal
     from gitmem.signals.gate import BlockingSignal, Gate
     from gitmem.signals.history import LogPage, RecordDetail
-    from gitmem.signals.inbox import Count
-    from gitmem.signals.inbox_answer import Inbox, InboxResult
+    from gitmem.signals.inbox import Count, Inbox, InboxResult
     from gitmem.signals.receipt_list import ReceiptList
     from gitmem.signals.thread_outcomes import Converged, Party, Proposal, Standing, Thread
     from gitmem.signals.watch import WatchOwner

@@ -21,7 +21,7 @@ from gitmem.errors import UsageError
 from gitmem.signals import INTENTS, inbox, message_frame, send
 from gitmem.signals import gate as gates
 from gitmem.signals import reply as reply_context
-from gitmem.signals.inbox_owner import resolve_owner
+from gitmem.signals.inbox import resolve_owner
 from gitmem.tasks import task_decisions
 from gitmem.text.sanitize import SEPARATOR, within
 

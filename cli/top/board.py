@@ -15,7 +15,7 @@ from gitmem.claims import claim_list
 from gitmem.claims.standing_claims import HELD
 from gitmem.handoffs import detail as task_details
 from gitmem.invocation import received
-from gitmem.signals import decisions_for_others, message_frame, thread_list, threads
+from gitmem.signals import message_frame, thread_list, threads
 from gitmem.signals.change_watcher import ChangeWatcher
 from gitmem.tasks import WAITING, stuck, task_list
 from gitmem.text.sanitize import SEPARATOR
@@ -143,7 +143,7 @@ def read(store: Store, caller: Caller, limits: Mapping[str, int]) -> Board:
         _put_threads(found, thread_list.list_threads(store, caller, limit=limits[THREADS]))
         _put_tasks(found, store, caller, limits[TASKS])
         _put_claims(found, store, caller, limits[CLAIMS])
-        peek = decisions_for_others.peek_reason(store, caller) if caller.who is not None else None
+        peek = callers.peek_reason(store, caller) if caller.who is not None else None
     found.notes += filter(None, [peek])
     return found
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from ..commit_message import sanitize
 from ..errors import UsageError
-from ..outcome import Outcome
+from ..outcome import Outcome, command
 from ..text.name_matching import fold, is_client_id, is_identity, is_reserved, is_reserved_identity, is_word
 from ..text.sanitize import is_unsafe
-from ..text.shell_quote import command
 from ..trust import clone_key, sender_tables
 from . import name_holders, presence
 from .caller import is_own_person, own_person

@@ -5,10 +5,9 @@ from __future__ import annotations
 from ..commit_message import SUBJECT_MAX, cut
 from ..errors import UsageError
 from ..log.lines import CommitMessage
-from ..outcome import Outcome
+from ..outcome import Outcome, command
 from ..text.name_matching import fold, is_reserved, is_reserved_identity, mixes_scripts
 from ..text.sanitize import is_unsafe
-from ..text.shell_quote import command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,12 +6,11 @@ from .. import commit_process, strict_json
 from ..commit_message import SUBJECT_MAX, cut
 from ..errors import UsageError
 from ..log.lines import CommitMessage
-from ..outcome import Outcome
+from ..outcome import Outcome, command
 from ..records import CLEARABLE
 from ..records.ids import new_id, role_id
 from ..records.lines import as_json
 from ..text.sanitize import sanitize
-from ..text.shell_quote import command
 from . import caller as callers
 from . import (
     commit_stamps,

@@ -17,10 +17,10 @@ from __future__ import annotations
 from ..digests import hash_function_for, sha256
 from ..index.index_file import View
 from ..log.lines import content_without_time
+from ..outcome import command
 from ..records import KEYED
 from ..records.ids import unit_key
 from ..text.name_matching import is_identity
-from ..text.shell_quote import command
 from ..trust import sender_tables
 from ..trust.sender_tables import IMPORTED_ORIGIN
 from . import broadcasts, heartbeats, presence

@@ -20,11 +20,10 @@ import time
 
 from .. import strict_json, work_tree_files
 from ..index.engine import StepLimit
-from ..outcome import Outcome
+from ..outcome import Outcome, command
 from ..records.ids import role_id
 from ..text.name_matching import fold
 from ..text.sanitize import sanitize
-from ..text.shell_quote import command
 from . import addressing, descriptors, presence, roster, vocabulary
 from .vocabulary import Problem
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from ..errors import check_limit
 from ..index.engine import StepLimit
-from ..outcome import Outcome
+from ..outcome import Outcome, command
 from ..sync import autosync, whereabouts
 from ..text.name_matching import fold
-from ..text.shell_quote import command
 from ..trust.sender_tables import is_own
 from . import descriptions, heartbeats, mailbox, name_holders, presence
 from .caller import other_workspaces

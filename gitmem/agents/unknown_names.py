@@ -8,10 +8,10 @@ from __future__ import annotations
 from .. import records
 from ..commit_message import sanitize
 from ..errors import UsageError
+from ..outcome import command
 from ..records.ids import unit_key
 from ..text.name_matching import fold, is_identity, is_reserved, is_word
 from ..text.sanitize import within
-from ..text.shell_quote import command
 from . import name_holders, presence
 from .presence import Presence, format_age
 

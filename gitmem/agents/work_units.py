@@ -10,9 +10,8 @@ from .. import records
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..index.index_file import View
-from ..outcome import Outcome
+from ..outcome import Outcome, command
 from ..records.ids import UNIT_FORM, is_work_unit, unit_key
-from ..text.shell_quote import command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

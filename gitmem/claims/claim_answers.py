@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from ..commit_message import sanitize
 from ..log.lines import format_at
-from ..outcome import Outcome
-from ..text.shell_quote import command
+from ..outcome import Outcome, command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

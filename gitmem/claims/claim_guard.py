@@ -8,9 +8,8 @@ from ..agents import audits, delivery
 from ..commit_message import cut, sanitize
 from ..errors import UsageError
 from ..log.lines import format_at
-from ..outcome import Outcome
+from ..outcome import Outcome, command
 from ..text.sanitize import is_blank
-from ..text.shell_quote import command
 from . import local_state, owner_notices, path_patterns, standing_claims
 from .claim_answers import ClaimRow, paths_text, text_of
 

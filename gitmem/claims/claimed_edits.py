@@ -6,8 +6,8 @@ import os
 
 from ..agents import delivery, edited_paths, presence
 from ..log.lines import format_at
+from ..outcome import command
 from ..text.sanitize import sanitize_for_model
-from ..text.shell_quote import command
 from . import standing_claims
 
 TYPE_CHECKING = False

@@ -12,9 +12,9 @@ from ..errors import GitmemError
 from ..git import branches
 from ..log.lines import CommitMessage, format_at
 from ..memory import anchors
+from ..outcome import command
 from ..records import ids, secrets
 from ..text.sanitize import sanitize_for_model
-from ..text.shell_quote import command
 from . import claim_work, path_patterns, standing_claims
 
 TYPE_CHECKING = False

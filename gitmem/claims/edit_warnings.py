@@ -11,8 +11,8 @@ import os
 from .. import atomic_write, state_files
 from ..commit_message import cut
 from ..digests import sha256
+from ..outcome import command
 from ..text.sanitize import sanitize_for_model
-from ..text.shell_quote import command
 from . import claim_guard, local_state, path_patterns
 
 TYPE_CHECKING = False

@@ -10,8 +10,7 @@ import os
 import re
 
 from ..errors import UsageError
-from ..outcome import Outcome
-from ..text.shell_quote import command
+from ..outcome import Outcome, command
 from . import user_files
 from .managed_files import ManagedFile
 from .managed_files import content as packaged

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from .. import state_files
 from ..digests import sha256
 from ..errors import StoreError, UsageError
-from ..text.shell_quote import command
+from ..outcome import command
 from . import user_files
 from .user_files import FileChange
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from .. import state_files
 from ..errors import GitmemError, StoreError, UsageError
-from ..text.shell_quote import command
+from ..outcome import command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

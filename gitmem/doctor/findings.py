@@ -12,10 +12,9 @@ from ..index.index_file import Index
 from ..log import ref
 from ..log.recovery import LogReadResult
 from ..moved_back import FIX
-from ..outcome import Outcome
+from ..outcome import Outcome, command
 from ..store import Store
 from ..sync import remote
-from ..text.shell_quote import command
 
 Where = str | Callable[[], str]
 Fixed = tuple[str, str, str]  # code and location of the finding ("": every location), and what was done

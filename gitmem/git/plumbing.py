@@ -79,7 +79,7 @@ def left_by_another(common: str, outcome: str = "Nothing was recorded.") -> Stor
     Args:
         outcome: The effect on the data, as a sentence.
     """
-    from ..text.shell_quote import command
+    from ..outcome import command
 
     found, me = os.stat(common), os.geteuid()
     paths = [os.path.join(common, *name.split("/")) for name in _WRITTEN if found.st_uid == me]

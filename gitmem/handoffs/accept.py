@@ -6,8 +6,8 @@ from ..agents.delivery import delivery_lock
 from ..claims import claim_work, moved_claims
 from ..commit_message import sanitize
 from ..errors import UsageError
+from ..outcome import command
 from ..tasks import HANDOFF, append, find_task, load, task_work
-from ..text.shell_quote import command
 from . import detail
 from .content import first
 

@@ -9,11 +9,10 @@ from ..commit_message import cut, sanitize
 from ..log.lines import format_at
 from ..memory import load as nodes
 from ..memory.session_checkpoints import PREFIX
-from ..outcome import Outcome
+from ..outcome import Outcome, command
 from ..tasks import HANDOFFS_MAX, load
 from ..tasks.task_facts import sender_of
 from ..text.sanitize import SEPARATOR
-from ..text.shell_quote import command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

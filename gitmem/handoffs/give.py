@@ -7,14 +7,13 @@ from ..agents import mailbox, presence, vocabulary
 from ..claims import standing_claims
 from ..commit_message import cut, sanitize
 from ..errors import UsageError
-from ..memory import open_threads, session_checkpoints
-from ..outcome import Outcome
+from ..memory import live_pieces, session_checkpoints
+from ..outcome import Outcome, command
 from ..records.ids import role_id, unit_key
 from ..signals import next_steps, send
 from ..signals.agreement import FoldedThread
 from ..signals.thread_lines import ThreadLines
 from ..tasks import HANDOFF, HANDOFF_MICROS, HANDOFFS_MAX, delegate, load, new_task, rules
-from ..text.shell_quote import command
 from . import content, handoff_list
 from .content import LeftOut
 
@@ -350,7 +349,7 @@ def _add_threads(
     """Add the threads that wait for the caller, and those in which nobody has answered the caller."""
     db = store.db()
     both: dict[str, SignalRecord] = {}
-    for asked in open_threads.find(store, caller)[:LOOKED_AT_MAX]:
+    for asked in live_pieces.find_open_threads(store, caller)[:LOOKED_AT_MAX]:
         record = records.read_kind("signal", mailbox.line_of(db, asked.signal_id))
         if record is not None:
             both[asked.thread_id] = record

@@ -6,11 +6,10 @@ from .. import records
 from ..agents import presence, waiting_work
 from ..commit_message import sanitize
 from ..log.lines import format_at
-from ..outcome import Outcome
+from ..outcome import Outcome, command
 from ..tasks import HANDOFF_MICROS, load, task_roles
 from ..tasks.task_facts import sender_of
 from ..text.sanitize import SEPARATOR
-from ..text.shell_quote import command
 from . import content
 
 TYPE_CHECKING = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..agents import mailbox
 from ..claims import standing_claims
-from ..memory import checkpoint_gate, open_threads
+from ..memory import checkpoints, live_pieces
 from . import handoff_list
 
 TYPE_CHECKING = False
@@ -25,13 +25,13 @@ def end_session(
     reason: str | None = None,
     allow_secret: bool = False,
 ) -> SessionEnded:
-    """End the caller's session as `checkpoint_gate.end_session` does, and say what it leaves without a successor.
+    """End the caller's session as `checkpoints.end_session` does, and say what it leaves without a successor.
 
     Raises:
         GateError, UsageError, StoreError: See there.
     """
     left = _left(store, caller)
-    ended = checkpoint_gate.end_session(
+    ended = checkpoints.end_session(
         store, caller, summary=summary, done=done, reason=reason, allow_secret=allow_secret
     )
     ended.add_remark(left)
@@ -44,7 +44,7 @@ def _left(store: Store, caller: Caller) -> str | None:
     (tasks,) = db.execute(_HELD, own).fetchone()
     claims = sum(each.claim.owner == own for each in standing_claims.standing(store, forged=False))
     unread = {id for _, id in db.execute(*mailbox.directed_to(db, *own, caller.workspace, unread=True))}
-    read = [each for each in open_threads.find(store, caller) if each.signal_id not in unread]
+    read = [each for each in live_pieces.find_open_threads(store, caller) if each.signal_id not in unread]
     asked = sum(not each.record.get("task_id") for each in read)  # else the task says it
     left = (("Left open", tasks, "task"), ("Unanswered", asked, "signal"), ("Ended with it", claims, "claim"))
     parts = [f"{what}: {count} {word}{'' if count == 1 else 's'}." for what, count, word in left if count]

@@ -9,11 +9,10 @@ from ..claims import path_patterns, standing_claims
 from ..claims.claim_answers import ClaimRow, contest_text, paths_text
 from ..claims.standing_claims import CONTESTED
 from ..handoffs import handoff_list
-from ..outcome import Outcome, PartOfAnswer
+from ..outcome import Outcome, PartOfAnswer, command
 from ..records.ids import unit_key
 from ..tasks import WAITING, task_list
 from ..text.sanitize import SEPARATOR
-from ..text.shell_quote import command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

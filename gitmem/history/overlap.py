@@ -19,12 +19,11 @@ from ..git.branches import CONFLICT, SLOW, UNKNOWN, Merge, Tip
 from ..git.objects import is_oid
 from ..git.temporary import ScratchRepository, make_parent
 from ..log.lines import format_at
-from ..outcome import Outcome
+from ..outcome import Outcome, command
 from ..records.ids import keyed_id
 from ..records.lines import as_json
-from ..signals import notices
+from ..signals import announcements
 from ..text.sanitize import sanitize
-from ..text.shell_quote import command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -546,18 +545,20 @@ def tell(store: Store, caller: Caller, conflict: Conflict) -> str | None:
     recipients = conflict.recipients()
     if not set(recipients) - set(caller.ids):
         return None
-    fields = notices.fields_of(store, caller, OVERLAP, conflict.key())
+    fields = announcements.notice_fields(store, caller, OVERLAP, conflict.key())
     fields["recipients"] = recipients
     fields["target_agent"] = recipients[0]
     fields["thread_id"] = conflict.thread()
     fields["interrupt_class"] = "priority"
-    if notices.is_recorded(store, caller, fields) or _was_told(store, conflict, fields["signal_id"]):
+    if announcements.is_notice_recorded(store, caller, fields) or _was_told(
+        store, conflict, fields["signal_id"]
+    ):
         return None
     names = {one.reader: one.name for one in conflict.sessions}
     resolved = [Resolved(address, address, "exact") for address in recipients]
     for each in resolved:
         each.display_name = names[each.address]
-    notices.record(store, caller, fields, resolved)
+    announcements.record_notice(store, caller, fields, resolved)
     return fields["signal_id"]
 
 
@@ -569,7 +570,12 @@ def _was_told(store: Store, conflict: Conflict, signal_id: str) -> bool:
     now = store.now()
     rows = store.db().execute(
         "SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.thread = ? AND l.at > ? AND l.at < ? LIMIT ?",
-        (conflict.thread(), format_at(now - DAY_MICROS), format_at(now + AHEAD_MICROS), notices.LINES_MAX),
+        (
+            conflict.thread(),
+            format_at(now - DAY_MICROS),
+            format_at(now + AHEAD_MICROS),
+            announcements.LINES_MAX,
+        ),
     )
     for (body,) in rows:
         line = body.encode()
@@ -577,7 +583,7 @@ def _was_told(store: Store, conflict: Conflict, signal_id: str) -> bool:
         if record is None or not is_notice(record):
             continue
         is_to_all = set(conflict.recipients()) <= {*record["recipients"], record["sender_identity"]}
-        if is_to_all or notices.is_own_line(store, line):
+        if is_to_all or announcements.is_own_line(store, line):
             return True
     return False
 

@@ -16,7 +16,7 @@ from ..log.lines import format_at, parse_at
 from ..log.ref import LOG_REF
 from ..memory import anchors, node_fold
 from ..memory import load as load_nodes
-from ..outcome import Outcome
+from ..outcome import Outcome, command
 from ..records.ids import role_id, unit_key
 from ..repo import READING
 from ..signals import threads
@@ -25,7 +25,6 @@ from ..signals.thread_outcomes import Proposal
 from ..tasks import SUBMITTED, WAITING, find_task, load
 from ..tasks.task_facts import micros
 from ..text.sanitize import sanitize, title
-from ..text.shell_quote import command
 from . import commits, made_by
 from .made_by import MadeHere
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..commit_message import cut, sanitize
 from ..errors import SecretError, UsageError
-from ..memory import load, private_store, relations, resolve_node, search
+from ..memory import load, private_nodes, relations, search
 from ..records.ids import unit_key
 from ..records.secrets import find_in, has_marker
 from . import bundle_encoding, working_memory
@@ -196,13 +196,13 @@ _MATCHED = {"all": "all words", "begin": "the beginnings of its words", "some": 
 
 
 def _named(store: Store, id: str) -> VersionedNode:
-    if private_store.is_private(store, id):
+    if private_nodes.is_private(store, id):
         raise UsageError(
             f"Private node: {id}; it stays in this clone. Nothing was written.",
             hint="Say what the other agent needs in the text of the call.",
             code="private-nodes",
         )
-    return load.load_one(store.db(), resolve_node.find(store.db(), id, writing=True))
+    return load.load_one(store.db(), private_nodes.find_node(store.db(), id, writing=True))
 
 
 def _derive(db: sqlite3.Connection, bundle: Bundle, references: Sequence[_Reference]) -> dict[str, list[str]]:

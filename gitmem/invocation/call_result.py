@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from ..errors import GitmemError
 from ..log.lines import format_at
-from ..outcome import Outcome
+from ..outcome import Outcome, command
 from ..tasks import TERMINAL, WAITING, WORKING, find_task, give_up, rules, task_decisions, task_signals
 from ..tasks.task_work import sender_of
-from ..text.shell_quote import command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

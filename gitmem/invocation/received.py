@@ -8,10 +8,9 @@ from __future__ import annotations
 from ..commit_message import cut
 from ..memory import budgeted_text, load
 from ..memory.budgeted_text import Section, quote_lines
-from ..outcome import Outcome
+from ..outcome import Outcome, command
 from ..records.ids import is_id
 from ..text.sanitize import sanitize_for_model
-from ..text.shell_quote import command
 from . import bundle_encoding
 from .bundle_content import BUDGET_BYTES, CHECKPOINT, MEMORY, Omitted
 from .working_memory import LISTS

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from ..outcome import command
 from ..signals.message_frame import PEERS, quote_lines, sender_text
 from ..tasks import WAITING, artifacts
 from ..text.sanitize import SEPARATOR, sanitize_for_model
-from ..text.shell_quote import command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from ..agents import vocabulary
 from ..digests import sha256
 from ..errors import UsageError
 from ..log.lines import format_at
+from ..outcome import command
 from ..text.name_matching import fold
 from ..text.sanitize import sanitize
-from ..text.shell_quote import command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ..agents import lifecycle, presence
 from ..agents.caller import CallerClaims
 from ..errors import UsageError
+from ..outcome import command
 from ..text.name_matching import fold
-from ..text.shell_quote import command
 from . import WORKER, agent_lookup
 
 TYPE_CHECKING = False

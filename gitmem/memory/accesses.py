@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from ..log.lines import CommitMessage
-from ..outcome import Outcome
+from ..outcome import Outcome, command
 from ..records import ids
-from ..text.shell_quote import command
-from . import decay, load, resolve_node, write
+from . import decay, load, private_nodes, write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ def record(
     """
     decay.validate(half_life)
     db = store.db()
-    found = list(dict.fromkeys(resolve_node.find(db, text, writing=True) for text in node_ids))
+    found = list(dict.fromkeys(private_nodes.find_node(db, text, writing=True) for text in node_ids))
     lines = []
     for start in range(0, len(found), names_max):
         fields: AccessFields = {
@@ -91,7 +90,7 @@ def accesses_of(
     """
     decay.validate(half_life)
     db = store.db()
-    found = list(dict.fromkeys(resolve_node.find(db, text) for text in node_ids))
+    found = list(dict.fromkeys(private_nodes.find_node(db, text) for text in node_ids))
     return _answer(store, found, half_life, recorded=False)
 
 

@@ -14,8 +14,8 @@ from ..errors import ELSEWHERE, UsageError
 from ..index import catch_up, index_file
 from ..log import log_refs, ref
 from ..log.lines import format_at
+from ..outcome import command
 from ..store import Store
-from ..text.shell_quote import command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The nodes that a context may show, best first, as pieces of its text, and the numbers of the others.
+"""The nodes that a context may show: rows of the project and of a work unit, best first, as pieces of its text.
 
 Indexed files are named, not copied. The sections of the project have few nodes, so that those of the work unit get room.
 """
@@ -7,22 +7,270 @@ from __future__ import annotations
 
 from ..commit_message import cut
 from ..log.lines import format_at
+from ..outcome import command
+from ..records.ids import unit_key
 from ..signals import task_records
 from ..signals.task_records import TaskRecords
 from ..text.sanitize import sanitize_for_model
-from ..text.shell_quote import command
 from . import anchors, authors, decay, load, superseded
 from .budgeted_text import Section, quote_lines
-from .candidate_rows import DISCOVERIES, PROFILE, SUMMARIES, WORK, RowReader
+from .node_tables import HIDDEN, IS_SUMMARIZED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from ..store import Store
-    from .candidate_rows import CandidateRow, RowQueue, Selection
     from .versioned_node import VersionedNode
+
+
+PROFILE, SUMMARIES, WORK, DISCOVERIES = "Project Profile", "Summaries", "WU Context", "Discoveries"
+CLOCK_SKEW_MAX = decay.DAY_MICROS  # how far a node's time may be ahead of the clock
+OTHERS_MAX, OTHER_MAX = (
+    5,
+    3,
+)  # nodes of other clones, and of one writer of them, that rank beside those of this clone
+AFTER_MICROS = 10**18  # how far the others rank below: more than any value
+ROW_FACTOR = 7  # rows read to replace stale ones, as a multiple of the rows that are loaded first
+
+SEEN = f"n.state < {HIDDEN} AND n.state = 0 AND (n.summarized_into IS NULL OR NOT {IS_SUMMARIZED})"
+_PROJECT = "n.lifecycle = 'project' AND (:lane IS NULL OR n.lane IS NULL OR n.lane = :lane)"
+# A summary of the work unit belongs to its sections, whatever its lifecycle.
+_OWN_SUMMARY = "n.wu_id = :wu AND n.type = 'summary'"
+_WORK_UNIT = f"n.wu_id IS :wu AND (NOT ({_PROJECT}) OR {_OWN_SUMMARY})"
+# Copies of files, see `candidates.is_indexed_file`. The text is searched first: that costs less than reading JSON.
+_FILE = (
+    "EXISTS (SELECT 1 FROM line l WHERE l.id = n.line AND instr(l.body, '\"source_path\"')"
+    " AND json_type(l.body, '$.metadata.source_path') = 'text')"
+)
+# Who wrote a node: "" if a session of this clone did, and its line was not forged.
+_AUTHOR = (
+    "CASE WHEN EXISTS (SELECT 1 FROM own o WHERE o.name = n.session_id) AND NOT EXISTS (SELECT 1 FROM forged f"
+    " WHERE f.line = n.line) THEN '' ELSE coalesce(n.sender, n.session_id, '?') END"
+)
+_OWN = "n.session_id IN (SELECT name FROM own)"
+_SECTION = (
+    f"CASE n.type WHEN 'summary' THEN '{SUMMARIES}' WHEN 'discovery' THEN '{DISCOVERIES}' ELSE '{WORK}' END"
+)
+
+
+class Selection:
+    """Which nodes a context may show, and their order.
+
+    Args:
+        wu: The work unit; None for nodes without one.
+        lane: Leave out project nodes of other lanes; None includes every lane.
+        by_decay: Rank by decay score instead of by time.
+        half_life: In microseconds; a stale node is ranked as if it were older, by as much as halves its score.
+        without: Nodes that are shown elsewhere.
+        with_files: Show indexed files as other nodes of the project instead of naming them.
+    """
+
+    def __init__(
+        self,
+        wu: str | None,
+        lane: str | None,
+        *,
+        by_decay: bool = False,
+        half_life: int = decay.HALF_LIFE_MICROS,
+        without: Collection[str] = (),
+        with_files: bool = False,
+    ) -> None:
+        self.wu = wu
+        self.lane = lane
+        self.by_decay = by_decay
+        self.half_life = half_life
+        self.without = sorted(without)
+        self.with_files = with_files
+
+
+class CandidateRow:
+    """A node that may be shown. The greatest `value`, a time in microseconds, is the best.
+
+    Attributes:
+        author: Who wrote it; "" for a session of this clone.
+        is_file: Whether it is an indexed file of the project, to be named only.
+    """
+
+    def __init__(self, id: str, section: str, value: int, author: str = "", is_file: bool = False) -> None:
+        self.author = author
+        self.id = id
+        self.section = section
+        self.value = value
+        self.is_file = is_file
+
+
+class RowQueue:
+    """Rows of which the best are taken first.
+
+    Attributes:
+        counts: The number of all rows by section, also of those that were not read.
+        wanted: The number of rows to take next.
+    """
+
+    def __init__(self, rows: Iterable[CandidateRow], counts: Mapping[str, int], wanted: int) -> None:
+        given = sorted(rows, key=lambda row: (-row.value, row.id))
+        if any(not row.author for row in given):
+            _rank_others(given)
+        self._rows = sorted(given, key=lambda row: (-row.value, row.id))
+        self._start = 0
+        self.counts = dict(counts)
+        self.wanted = wanted
+
+    def take(self) -> list[CandidateRow]:
+        """Return the next rows."""
+        some = self._rows[self._start : self._start + self.wanted]
+        self._start += len(some)
+        return some
+
+
+def _rank_others(rows: Sequence[CandidateRow]) -> None:
+    """Rank nodes of other clones, but for a share, below those of this clone: nobody's number of nodes pushes ours out.
+
+    Args:
+        rows: Best first.
+    """
+    written: dict[str, int] = {}
+    left = OTHERS_MAX
+    for row in rows:
+        written[row.author] = written.get(row.author, 0) + 1
+        if row.author and (left <= 0 or written[row.author] > OTHER_MAX):
+            row.value -= AFTER_MICROS
+        left -= bool(row.author) and written[row.author] <= OTHER_MAX
+
+
+class RowReader:
+    """Reads the rows of a selection. Only ranking by decay reads all of them."""
+
+    def __init__(self, store: Store, wanted: Selection) -> None:
+        self._db = store.db()
+        self._now = store.now()
+        self._wanted = wanted
+        without = superseded.as_json(wanted.without)
+        until = self._now + CLOCK_SKEW_MAX
+        self._values = {
+            "wu": unit_key(wanted.wu) or None,
+            "lane": wanted.lane,
+            "without": without,
+            "until": until,
+        }
+        self._seen = SEEN
+        if wanted.without:
+            self._seen += " AND n.id NOT IN (SELECT value FROM json_each(:without))"
+        self._live = superseded.and_live(self._db)
+
+    def of_project(self, wanted: int) -> list[RowQueue]:
+        """Return the rows of the project, without summaries of the work unit.
+
+        Indexed files that are only named have a queue of their own: no number of them keeps the others from being read.
+        """
+        file = "0" if self._wanted.with_files else _FILE
+        every, count = self._rows(f"{_PROJECT} AND ({_OWN_SUMMARY}) IS NOT 1", f"'{PROFILE}'", wanted, file)
+        counts = {PROFILE: len(every)}
+        if count:
+            # Counted by the columns of an index: the number of all, less that of the summaries of the work unit.
+            counts = {PROFILE: self._count(_PROJECT) - self._count(f"{_PROJECT} AND {_OWN_SUMMARY}")}
+        rows, files = ([row for row in every if row.is_file is named] for named in (False, True))
+        found = self._with_live_ends(_PROJECT, f"'{PROFILE}'", rows, counts)
+        return [RowQueue(*found, wanted), RowQueue(files, {}, wanted)]
+
+    def of_work_unit(self, wanted: int) -> RowQueue:
+        """Return the rows of the work unit, with its summaries of any lifecycle."""
+        rows, count = self._rows(_WORK_UNIT, _SECTION, wanted)
+        counts: dict[str, int] = {}
+        for row in rows:
+            counts[row.section] = counts.get(row.section, 0) + 1
+        if count:
+            # Group by the columns of the index in their order: no sort, and no access to the table.
+            asked = f"SELECT {_SECTION}, count(*) FROM node n WHERE {_WORK_UNIT} AND {self._seen}{self._live}"
+            grouped = self._db.execute(f"{asked} GROUP BY n.lifecycle, n.type, n.lane", self._values)
+            counts = {}
+            for name, number in grouped:
+                counts[name] = counts.get(name, 0) + number
+        return RowQueue(*self._with_live_ends(_WORK_UNIT, _SECTION, rows, counts), wanted)
+
+    def _count(self, where: str) -> int:
+        asked = f"SELECT count(*) FROM node n WHERE {where} AND {self._seen}{self._live}"
+        (count,) = self._db.execute(asked, self._values).fetchone()
+        return int(count)
+
+    def _rows(
+        self, where: str, section: str, wanted: int, file: str = "0"
+    ) -> tuple[list[CandidateRow], bool]:
+        """Return the best rows, unordered, and whether there may be others that must be counted.
+
+        Args:
+            file: Tells which of them are files to be named only; as many of these are read besides the others.
+        """
+        where = f"{where} AND {self._seen}{self._live}"
+        if self._wanted.by_decay:
+            every = self._db.execute(
+                f"SELECT n.id, {section}, {_AUTHOR}, {file}, n.touched, n.priority, a.count FROM node n"
+                f" LEFT JOIN access a ON a.id = n.id WHERE {where}",
+                self._values,
+            )
+            return [
+                CandidateRow(id, name, self._value(*rest), author, bool(is_file))
+                for id, name, author, is_file, *rest in every
+            ], False
+        most = ROW_FACTOR * wanted
+        asked = (
+            f"SELECT n.id, {section}, %s, {_AUTHOR}, {file} FROM node n WHERE {where} AND n.touched %s :until"
+        )
+        # The index has this order, so SQLite reads only the rows that are taken.
+        best = self._db.execute(asked % ("n.touched", "<=") + " ORDER BY n.touched DESC, n.id", self._values)
+        rows: list[CandidateRow] = []
+        left = [most + 1, most + 1]  # others and files
+        for id, name, touched, author, is_file in best:
+            left[is_file] -= 1
+            if left[is_file] >= 0:
+                rows.append(CandidateRow(id, name, touched, author, bool(is_file)))
+            if not left[0]:
+                break
+        best.close()
+        values = {**self._values, "most": most + 1}
+        if not left[0]:  # others may have written so many that none of this clone was read
+            known = {row.id for row in rows}
+            own = self._db.execute(
+                asked % ("n.touched", "<=") + f" AND {_OWN} ORDER BY n.touched DESC, n.id LIMIT :most", values
+            )
+            rows += [
+                CandidateRow(id, name, touched, author, bool(is_file))
+                for id, name, touched, author, is_file in own
+                if id not in known
+            ]
+        # Nodes of a future time (a wrong clock, or a forged time) must not rank first.
+        for id, name, value, author, is_file in self._db.execute(asked % ("0", ">") + " LIMIT :most", values):
+            rows.append(CandidateRow(id, name, value, author, bool(is_file)))
+        return rows, len(rows) > most
+
+    def _value(self, touched: int, priority: str | None, count: int | None) -> int:
+        """Return the time that a node of no priority and without accesses would need for the same score."""
+        from math import log
+
+        weight = decay.importance(priority) * (1 + decay.access(count or 0))
+        return min(touched, self._now) + int(self._wanted.half_life * log(weight))
+
+    def _with_live_ends(
+        self, where: str, section: str, rows: list[CandidateRow], counts: dict[str, int]
+    ) -> tuple[list[CandidateRow], dict[str, int]]:
+        """Add what is shown in place of superseded nodes of the selection, unless it is of the selection itself."""
+        if not self._live:
+            return rows, counts
+        itself = f"({where}) AND {SEEN}".replace("n.", "e.")
+        found = self._db.execute(
+            f"SELECT e.id, min({section}), {_AUTHOR.replace('n.', 'e.')}, e.touched, e.priority, a.count FROM superseded u CROSS JOIN node n ON n.id = u.id"
+            f"{superseded.IN_PLACE} LEFT JOIN access a ON a.id = e.id WHERE {where} AND {self._seen}"
+            f" AND ({itself}) IS NOT 1 AND e.id NOT IN (SELECT value FROM json_each(:without)) GROUP BY e.id",
+            self._values,
+        )
+        for id, name, author, touched, priority, count in found:
+            counts[name] = counts.get(name, 0) + 1
+            value = self._value(touched, priority, count) if self._wanted.by_decay else touched
+            rows.append(CandidateRow(id, name, value if touched <= self._values["until"] else 0, author))
+        return rows, counts
+
 
 FILES = "Indexed Files"
 UNIT_SECTIONS = (SUMMARIES, WORK, DISCOVERIES)

@@ -1,14 +1,25 @@
-"""Checkpoints record the state of the work for the next agent, or for the same agent after compaction."""
+"""Checkpoints record the state of the work for the next agent, or for the same agent after compaction.
+
+Hooks write automatic ones without a model, before a client compacts its context and at a subagent's end. They save what is
+known: the session's note, the next steps of its last written checkpoint, the threads that wait for it, and git's diff stat.
+The newest supersedes the session's earlier ones, and none takes the place of a written one.
+
+The gate: nobody says that a work unit is done without a checkpoint of it, if `gitmem.checkpointGate` says so. It is checked
+only where somebody says that a work unit is done, never at the end of a turn or of a session alone. Any checkpoint of the
+work unit opens it, also one of another agent, or one that a hook saved.
+"""
 
 from __future__ import annotations
 
-from ..errors import GitmemError, StoreError, UsageError
+from ..agents.delivery import delivery_lock
+from ..digests import sha256
+from ..errors import GateError, GitmemError, StoreError, UsageError
 from ..git.port import WORK_TREE_SECONDS
+from ..outcome import command
 from ..records.secrets import find_secret
-from ..text.sanitize import sanitize
-from ..text.shell_quote import command
-from . import edit
-from .session_checkpoints import PREFIX
+from ..text.sanitize import is_blank, sanitize
+from . import edit, live_pieces, load, session_checkpoints
+from .session_checkpoints import AUTOMATIC, PREFIX, automatic_ids, last_checkpoint, notes_changed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +27,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..agents.caller import Caller
+    from ..agents.lifecycle import SessionEnded
     from ..store import Store
+    from .versioned_node import VersionedNode
 
 
 def checkpoint(
@@ -55,9 +68,9 @@ def checkpoint(
     """
     text = _first_text(note, progress, next_steps)
     if done:
-        from ..signals import completion
+        from ..signals import announcements
 
-        completion.unit_of(caller, wu)
+        announcements.unit_of(caller, wu)
     stat, remark = changes(store) if diff_stat else (None, None)
     own = {"progress": progress, "nextSteps": next_steps, "trigger": trigger, "gitDiffStat": stat}
     created = edit.create(
@@ -74,7 +87,9 @@ def checkpoint(
     created.warnings += [remark] if remark else []
     if done:
         try:
-            told = completion.announce(store, caller, completion.unit_of(caller, created.node.wu_id)).remark
+            told = announcements.announce(
+                store, caller, announcements.unit_of(caller, created.node.wu_id)
+            ).remark
         except GitmemError as error:
             told = (
                 f"The checkpoint is recorded, but nobody is told that the work unit is done: {error.message}"
@@ -120,3 +135,179 @@ def changes(store: Store, seconds: float = WORK_TREE_SECONDS) -> tuple[str | Non
     if found.untracked:
         lines.append(f" {found.untracked} untracked file{'' if found.untracked == 1 else 's'}")
     return "\n".join(sanitize(line) for line in lines), None
+
+
+# Bytes of each part; with the trigger and the state it is less than 1 KiB.
+NOTE_BYTES, STEPS_BYTES, THREADS_BYTES, STAT_BYTES = 160, 320, 160, 300
+THREADS_MAX = 5
+STATE = "state"  # the key of the digest of what was known
+STAT_SECONDS = 2.0  # of each of the two git processes; a hook has six
+WAIT_SECONDS = 1.0  # for another hook of the session
+
+
+def write_automatic(
+    store: Store, caller: Caller, trigger: str, *, seconds: float = STAT_SECONDS
+) -> VersionedNode | None:
+    """Write a checkpoint of a session, if HEAD, the diff or its notes changed since the last one; otherwise return None.
+
+    Args:
+        trigger: The cause, such as `pre-compact`.
+        seconds: The limit of each git process. A checkpoint without the diff stat is better than none.
+
+    Raises:
+        UsageError: A text looks like a secret. Nothing was written.
+        StoreError: The store could not be read or written.
+    """
+    if caller.session_id is None:
+        return None
+    # One hook at a time, or two would both supersede the same checkpoint. No reader has this name.
+    with delivery_lock(store, f"checkpoint {caller.session_id}", wait_seconds=WAIT_SECONDS) as mine:
+        return _write(store, caller, caller.session_id, trigger, seconds) if mine else None
+
+
+def _write(store: Store, caller: Caller, session: str, trigger: str, seconds: float) -> VersionedNode | None:
+    written = last_checkpoint(store, session, None, None)
+    note = _first_line(
+        str((caller.record or {}).get("activity") or "") or (written.content if written else "")
+    )
+    steps = str(written.metadata.get("nextSteps") or "") if written is not None else ""
+    threads = [each.thread_id for each in live_pieces.find_open_threads(store, caller)]
+    stat = changes(store, seconds)[0] or ""
+    if not (note or steps or stat or threads):
+        return None  # nothing to save
+    state = _digest(_head(store), stat, note, steps, str(notes_changed(store, session)))
+    before = automatic_ids(store, session, None)
+    if before and load.load_one(store.db(), before[0]).metadata.get(STATE) == state:
+        return None
+    listed = ", ".join(threads[:THREADS_MAX])
+    more = f" and {len(threads) - THREADS_MAX} more" if threads[THREADS_MAX:] else ""
+    metadata = {
+        "trigger": AUTOMATIC + trigger,
+        "nextSteps": _cut(steps, STEPS_BYTES),
+        "openThreads": _cut(listed + more, THREADS_BYTES),
+        "gitDiffStat": _cut_to_end(stat, STAT_BYTES),
+        STATE: state,
+    }
+    created = edit.create(
+        store, caller, PREFIX + _cut(note or "work in progress", NOTE_BYTES), type="checkpoint",
+        lifecycle="session", metadata={key: text for key, text in metadata.items() if text},
+        supersedes=before[:1],
+    )  # fmt: skip
+    return created.node
+
+
+def _first_line(text: str) -> str:
+    return text.removeprefix(PREFIX).strip().partition("\n")[0]
+
+
+def _head(store: Store) -> str:
+    try:
+        return store.head()[0] or ""
+    except StoreError:
+        return ""
+
+
+def _digest(*parts: str) -> str:
+    return sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _cut(text: str, most: int) -> str:
+    """Return the start of a text within that many bytes of UTF-8."""
+    data = text.encode("utf-8", "replace")
+    return text if len(data) <= most else data[: most - 3].decode("utf-8", "ignore") + "…"
+
+
+def _cut_to_end(text: str, most: int) -> str:
+    """Return the last whole lines of a text within that many bytes: those of a diff stat have the totals."""
+    lines = text.split("\n")
+    while len(lines) > 1 and len("\n".join(lines).encode("utf-8", "replace")) > most:
+        lines.pop(0)
+    return _cut("\n".join(lines), most)
+
+
+SETTING = "gitmem.checkpointGate"
+OFF, WARN, BLOCK = MODES = ("off", "warn", "block")
+
+
+def end_session(
+    store: Store,
+    caller: Caller,
+    *,
+    summary: str | None = None,
+    done: bool = False,
+    reason: str | None = None,
+    allow_secret: bool = False,
+) -> SessionEnded:
+    """End the caller's session as `announcements.end_session` does; with `done`, check the checkpoint gate before.
+
+    Args:
+        summary: What the session did, for others.
+        done: First tell everybody that the session's work unit is done.
+        reason: Pass the closed gate: append an audit record with this reason. An open gate records nothing.
+        allow_secret: Accept a summary or a reason that looks like a secret.
+
+    Raises:
+        GateError: The gate is closed. Nothing was written, and nobody was told.
+        UsageError: As in `announcements.end_session`, `no-reason` or `bad-setting`. Nothing was written, and nobody was
+            told.
+        StoreError: The store could not be read or written.
+    """
+    from ..agents import audits, lifecycle
+    from ..signals import announcements
+
+    if reason is not None and (not done or is_blank(reason)):
+        raise UsageError(
+            "Passing the checkpoint gate needs a reason, and --done. Nothing was written.",
+            hint="The reason is recorded in the log, where everybody can read it.",
+            code="no-reason",
+        )
+    warning = None
+    if done and is_closed(store, unit := announcements.unit_of(caller)):
+        missing = f"{sanitize(unit)} has no checkpoint"
+        if reason is not None:
+            lifecycle.end_line(store, caller, summary, allow_secret=allow_secret)  # refuses before the audit
+            audit = audits.prepare(
+                store, caller, audits.CHECKPOINT_GATE, "no checkpoint", reason, wu=unit, allow_secret=allow_secret
+            )  # fmt: skip
+            store.record([audit.line], audit.message)
+            warning = f"{missing}; the reason is recorded ({audit.id})."
+        elif _mode(store) == BLOCK:
+            raise _refusal(missing, unit)
+        else:
+            warning = f"{missing}: {command('gitmem', 'mem', 'checkpoint', 'what is done', '--wu', unit)}"
+    ended = announcements.end_session(store, caller, summary=summary, done=done, allow_secret=allow_secret)
+    ended.remark = " ".join(filter(None, (ended.remark, warning))) or None
+    return ended
+
+
+def is_closed(store: Store, unit: str) -> bool:
+    """Return whether the gate is on, and the work unit has no checkpoint.
+
+    Raises:
+        UsageError: `bad-setting`. Nothing was written.
+    """
+    if _mode(store) == OFF:
+        return False
+    written = session_checkpoints.last_checkpoint(store, None, unit, unit)
+    return written is None and not session_checkpoints.automatic_ids(store, None, unit)
+
+
+def _mode(store: Store) -> str:
+    mode = store.settings().get(SETTING.lower(), OFF).lower()
+    if mode not in MODES:
+        raise UsageError(
+            f"Invalid {SETTING}: {mode!r}; valid are {', '.join(MODES)}. Nothing was written.",
+            code="bad-setting",
+            next=[f"git config {SETTING} {OFF}"],
+        )
+    return mode
+
+
+def _refusal(missing: str, unit: str) -> GateError:
+    checkpoint = ["gitmem", "mem", "checkpoint", "what is done", "--wu", unit]
+    return GateError(
+        f"{missing}, and {SETTING} is {BLOCK}. Nothing was written, and nobody was told.",
+        hint="A person can pass the gate with --allow-no-checkpoint --reason 'why', which is recorded.",
+        code="no-checkpoint",
+        next=[command(*checkpoint), "gitmem session end --done"],
+    )

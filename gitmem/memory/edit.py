@@ -5,19 +5,8 @@ from __future__ import annotations
 from .. import records
 from ..commit_message import cut, sanitize
 from ..errors import UsageError
-from ..outcome import OneStep, Outcome
-from ..text.shell_quote import command
-from . import (
-    anchors,
-    load,
-    new_nodes,
-    node_fields,
-    private_nodes,
-    private_store,
-    resolve_node,
-    superseded,
-    write,
-)
+from ..outcome import OneStep, Outcome, command
+from . import anchors, load, new_nodes, node_fields, private_nodes, superseded, write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -127,7 +116,7 @@ def append(
             code="bad-count",
         )
     if private:
-        store = private_store.open_for(store, caller)
+        store = private_nodes.open_for(store, caller)
     with OneStep(store, "recording nodes", 0, len(given), len(given)):
         made = new_nodes.make_nodes(store, caller, given, allow_secret=allow_secret)
         done = _record(store, caller, made.lines, made.nodes)
@@ -189,7 +178,7 @@ def change(
     """
     store = private_nodes.holding(store, caller, node_ids)
     db = store.db()
-    found = list(dict.fromkeys(resolve_node.find(db, text, writing=True) for text in node_ids))
+    found = list(dict.fromkeys(private_nodes.find_node(db, text, writing=True) for text in node_ids))
     fields = _changes(options)
     if verified or "paths" in fields or "content" in fields:
         fields["head"], fields["branch"] = anchors.head(store)

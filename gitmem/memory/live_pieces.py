@@ -1,13 +1,22 @@
-"""What is going on, as pieces of a context: who works on what, the other sessions, and the threads that wait for the reader."""
+"""What is going on, as pieces of a context: who works on what, the other sessions, and the threads that wait for the reader.
+
+Listing threads marks nothing as read.
+"""
 
 from __future__ import annotations
 
-from ..agents import descriptions, presence
-from ..commit_message import cut
+from .. import records
+from ..agents import descriptions, mailbox, presence
+from ..agents.descriptions import sender_name
+from ..commit_message import cut, sanitize
 from ..index.engine import StepLimit
+from ..signals import ASKS, conflicts, next_steps
+from ..signals.agreement import FoldedThread
+from ..signals.thread_lines import ThreadLines
 from ..text.sanitize import sanitize_for_model
-from . import candidates, open_threads
+from . import candidates
 from .budgeted_text import Section, quote_lines
+from .candidates import NAME_MAX, THREADS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +24,116 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..outcome import PartOfAnswer
+    from ..records.record_types import SignalRecord
     from ..store import Store
+
+
+SECTION = "Open threads"
+MESSAGE_MAX = 200  # bytes of a message's first line; for a longer one the line shows a command instead
+
+
+class OpenThread:
+    """The last message of a thread that asks the reader for a decision."""
+
+    def __init__(self, record: SignalRecord, thread_id: str, sender: str, what: str, message: str) -> None:
+        self.at = record["at"]
+        self.record = record
+        self.signal_id = record["signal_id"]
+        self.thread_id = thread_id
+        self.sender = sender
+        self.what = what
+        self.message = message
+
+
+# `requires_ack` is found by its bytes in the line: inside a message its quotes would be escaped.
+_ASKED = (
+    "SELECT DISTINCT s.signal_id, s.thread FROM ({mine}) m JOIN signal s ON s.signal_id = m.signal_id"
+    " JOIN line l ON l.id = s.line WHERE (s.intent IN ('PROPOSE', 'COUNTER')"
+    " OR instr(l.body, '\"requires_ack\":true'))"
+)
+
+
+def find_open_threads(store: Store, reader: Caller) -> list[OpenThread]:
+    """Return the threads that wait for a reader, newest first."""
+    db = store.db()
+    mine, values = mailbox.directed_to(db, reader.reader, reader.session_id, reader.workspace, unread=False)
+    asked: dict[str, list[str]] = {}
+    for signal_id, thread_id in db.execute(_ASKED.format(mine=mine), values):
+        asked.setdefault(thread_id, []).append(signal_id)
+    known, lines = _SignalCache(store), ThreadLines(db)
+    found = []
+    for thread_id, every in asked.items():
+        ids = every
+        if not mailbox.is_only_signal(db, thread_id, every[0]):
+            fold = FoldedThread(lines.load(thread_id) or {})
+            ids = [id for id in every if fold.owes(reader.ids, id)]
+        newest = max(filter(None, (known.waiting(thread_id, id) for id in ids)), key=_order, default=None)
+        if newest is not None:
+            found.append(newest)
+    return sorted(found, key=_order, reverse=True)
+
+
+def _order(one: OpenThread) -> tuple[str, str]:
+    return one.at, one.signal_id
+
+
+class _SignalCache:
+    """A cache of messages that ask for a decision: each id is read once, even if several threads have it."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._records: dict[str, SignalRecord | None] = {}
+
+    def waiting(self, thread_id: str, signal_id: str) -> OpenThread | None:
+        if signal_id not in self._records:
+            line = mailbox.line_of(self._store.db(), signal_id)
+            self._records[signal_id] = records.read_kind("signal", line)
+        record = self._records[signal_id]
+        if record is None:
+            return None
+        what = record["intent"] if record["intent"] in ASKS else "asks for AGREE or REJECT"
+        sender = cut(sanitize(sender_name(self._store, record) or record["sender_identity"]), NAME_MAX)
+        lines = record["message"].strip().replace("\r", "\n").split("\n")
+        return OpenThread(record, thread_id, sender, what, lines[0].rstrip())
+
+
+def unread(store: Store, reader: Caller) -> int:
+    """Count the unread messages addressed to this reader."""
+    db = store.db()
+    mine, values = mailbox.directed_to(db, reader.reader, reader.session_id, reader.workspace, unread=True)
+    (count,) = db.execute(f"SELECT count(DISTINCT signal_id) FROM ({mine})", values).fetchone()
+    return int(count)
+
+
+def thread_pieces(
+    store: Store, reader: Caller, threads: Sequence[OpenThread], *, live: bool
+) -> list[Section]:
+    """Return a line for each waiting thread, with the command that answers.
+
+    Args:
+        store: The store.
+        reader: The reader.
+        threads: Those that `find` returned.
+        live: Include the number of unread messages, which depends on more than the log.
+    """
+    found = []
+    for place, one in enumerate(threads):
+        answer = f"answer: {next_steps.decide_now(store, one.record)[0]}, or --reject"
+        if len(conflicts.versions(store.db(), one.signal_id)) > 1:
+            answer = f"it has conflicting records: {next_steps.compare(one.signal_id)[0]}"
+        head = f"- [{one.thread_id}] ({one.at[:10]}, {one.sender}, {one.what}; {answer}):"
+        text = sanitize(one.message)
+        if len(text.encode()) > MESSAGE_MAX:
+            text = f"(long; gitmem show {one.signal_id})"
+        found.append(
+            Section(SECTION, (THREADS, place, one.thread_id), one.thread_id, quote_lines(head, text))
+        )
+    count = unread(store, reader) if live else 0
+    if count:
+        line = f"- {count} unread signal{'s' if count > 1 else ''} for you: gitmem inbox"
+        found.append(Section(SECTION, (THREADS, len(found), "unread"), "unread", [line]))
+    return found
+
 
 ROSTER = "Roster"
 WORK_NOW = "Work now"  # who works on what
@@ -42,8 +160,8 @@ def live_pieces(
         roster: Include what depends on more than the log and the time.
         work: Who works on what.
     """
-    threads = open_threads.find(store, reader) if reader is not None else []
-    found = open_threads.pieces(store, reader, threads, live=roster) if reader is not None else []
+    threads = find_open_threads(store, reader) if reader is not None else []
+    found = thread_pieces(store, reader, threads, live=roster) if reader is not None else []
     rank = candidates.HERE if max_size >= SMALL or not roster else candidates.LAST
     said = [task_id for each in threads if (task_id := each.record.get("task_id"))]
     waiting = None

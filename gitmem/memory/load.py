@@ -170,7 +170,7 @@ def node_of_line(line: bytes) -> VersionedNode:
 
 
 def load_one(db: sqlite3.Connection, id: str) -> VersionedNode:
-    """Return the node with an id that `resolve_node.find` returned."""
+    """Return the node with an id that `private_nodes.find_node` returned."""
     (node,) = load(db, [id])
     return node
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..records import ids
-from . import anchors, node_fields, relations, resolve_node, superseded
+from . import anchors, node_fields, private_nodes, relations, superseded
 from .versioned_node import NewNodes, VersionedNode
 
 TYPE_CHECKING = False
@@ -62,7 +62,7 @@ def _relations(
     lines, remarks = [], []
     for type in ("discovered_from", relations.SUPERSEDES):
         found = [
-            resolve_node.find_or_accept(store, text) for text in node_fields.texts(type, given.get(type))
+            private_nodes.find_or_accept(store, text) for text in node_fields.texts(type, given.get(type))
         ]
         others = list(dict.fromkeys(other for other, _ in found))
         lines += [relations.line(store, caller, id, type, other) for other in others]

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from ..errors import check_limit
-from ..outcome import Outcome
-from ..text.shell_quote import command
+from ..outcome import Outcome, command
 from . import anchors, load, node_fields, superseded
 from .budgeted_text import Section, quote_lines
-from .candidate_rows import PROFILE, SEEN
-from .candidates import NODES, head, repeated, show
+from .candidates import NODES, PROFILE, SEEN, head, repeated, show
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from .. import records
 from ..errors import UsageError
 from ..order.causal import CausalOrder, by_id
-from ..outcome import Outcome
+from ..outcome import Outcome, command
 from ..records import ids
-from ..text.shell_quote import command
-from . import node_fields, private_nodes, resolve_node, superseded, write
+from . import node_fields, private_nodes, superseded, write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,8 +74,8 @@ def relate(
     store = private_nodes.holding(store, caller, [from_])
     db = store.db()
     kind = node_fields.one_of("relation", type, node_fields.RELATIONS)
-    source, remark = resolve_node.find_or_accept(store, from_)
-    target, other = resolve_node.find_or_accept(store, to)
+    source, remark = private_nodes.find_or_accept(store, from_)
+    target, other = private_nodes.find_or_accept(store, to)
     if source == target:
         raise UsageError(f"Cannot relate {source} to itself. Nothing was written.", code="usage")
     already = superseded.remark(db, [target], source) if kind == SUPERSEDES and not remove else None

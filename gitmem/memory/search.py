@@ -10,11 +10,10 @@ from math import log
 
 from ..errors import StoreError, UsageError, check_limit
 from ..index.engine import sqlite3
-from ..outcome import Outcome
+from ..outcome import Outcome, command
 from ..text.sanitize import defuse_tags, sanitize
-from ..text.shell_quote import command
-from . import anchors, decay, fts_index, load, private_nodes, superseded, tokenize
-from .fts_query import FtsQuery
+from . import anchors, decay, fts, load, private_nodes, superseded
+from .fts import FtsQuery
 from .listing import Filter
 
 TYPE_CHECKING = False
@@ -63,15 +62,13 @@ BESIDE = (
 SPREAD_MAX = 50  # best matches that count for others
 BESIDE_MICROS = 3600 * 1_000_000  # nodes of a session that are further apart are not beside each other
 IDF_LEAST = 1e-6  # as in FTS5, for words that most nodes have
-_RANKED = (
-    f"SELECT rowid AS number, bm25({fts_index.TABLE}, {fts_index.WEIGHED}) AS rank FROM {fts_index.TABLE}"
-)
-_RANKED += f" WHERE {fts_index.TABLE} MATCH ?"
+_RANKED = f"SELECT rowid AS number, bm25({fts.TABLE}, {fts.WEIGHED}) AS rank FROM {fts.TABLE}"
+_RANKED += f" WHERE {fts.TABLE} MATCH ?"
 _JOINED = (
     f"SELECT r.row, rank, n.id, n.touched, n.priority, coalesce(a.count, 0), r.session, r.created FROM (%s)"
-    f" CROSS JOIN {fts_index.ROWS} r ON r.row = number CROSS JOIN node n ON n.id = r.id LEFT JOIN access a ON a.id = n.id"
+    f" CROSS JOIN {fts.ROWS} r ON r.row = number CROSS JOIN node n ON n.id = r.id LEFT JOIN access a ON a.id = n.id"
 )
-_NEXT = f"SELECT row, created FROM {fts_index.ROWS} WHERE session = ? AND (created, id) %s (?, ?) ORDER BY created %s, id %s LIMIT ?"
+_NEXT = f"SELECT row, created FROM {fts.ROWS} WHERE session = ? AND (created, id) %s (?, ?) ORDER BY created %s, id %s LIMIT ?"
 _BEFORE, _AFTER = _NEXT % ("<", "DESC", "DESC"), _NEXT % (">", "ASC", "ASC")
 
 WORDS_MAX = 3  # of a query
@@ -245,15 +242,15 @@ def _with_index(store: Store, ask: Callable[[sqlite3.Connection], Answer]) -> An
             for _ in range(ATTEMPTS):
                 db.execute("BEGIN")  # prevents emptying the index between the check and the query
                 try:
-                    if fts_index.is_current(db):
+                    if fts.is_current(db):
                         return ask(db)
                 finally:
                     if db.in_transaction:
                         db.execute("COMMIT")
-                fts_index.catch_up(db, store.progress)
+                fts.catch_up(db, store.progress)
             return ask(db)  # other processes write continuously
         except sqlite3.DatabaseError as error:
-            if fts_index.is_missing(error):
+            if fts.is_missing(error):
                 raise StoreError(
                     "Cannot search: this Python's SQLite was built without FTS5.",
                     hint="All other commands work: `gitmem mem list` has filters, `gitmem mem context` ranks by age.",
@@ -319,7 +316,7 @@ def snippet(text: str, question: FtsQuery) -> tuple[str, Marks]:
 
         text = normalize("NFC", text)
     line = " ".join(text[:READ_MAX].split())
-    hits = list(tokenize.find_words(line, question.marks, question.starts))
+    hits = list(fts.find_words(line, question.marks, question.starts))
     start, end = _piece(line, hits)
     line = defuse_tags(line)  # before splitting: parts divided by hits could form a tag again
     shown = "…" if start else ""
@@ -444,7 +441,7 @@ def find(db: sqlite3.Connection, question: FtsQuery, wanted: Filter, limit: int,
 
 def has_match(db: sqlite3.Connection, word: str, wanted: Filter) -> bool:
     """Return whether a node that passes the filter has a word."""
-    rows = f"SELECT rowid AS number, NULL AS rank FROM {fts_index.TABLE} WHERE {fts_index.TABLE} MATCH ?"
+    rows = f"SELECT rowid AS number, NULL AS rank FROM {fts.TABLE} WHERE {fts.TABLE} MATCH ?"
     asked = f"{_JOINED % rows} {wanted.where} LIMIT 1"
     return db.execute(asked, (f'"{word}"', *wanted.values)).fetchone() is not None
 
@@ -505,12 +502,12 @@ def _beside(db: sqlite3.Connection, match: Match) -> list[tuple[int, float]]:
 
 def _apply_coverage(db: sqlite3.Connection, words: Sequence[str], matches: Sequence[Match]) -> None:
     """Multiply the relevance of matches by the share of the words that they have, weighted by the words' rarity."""
-    (count,) = db.execute(f"SELECT count(*) FROM {fts_index.ROWS}").fetchone()
+    (count,) = db.execute(f"SELECT count(*) FROM {fts.ROWS}").fetchone()
     total, covered = 0.0, dict.fromkeys((match.row for match in matches), 0.0)
     having = f"group_concat(CASE WHEN rowid IN ({_listed(covered)}) THEN rowid END)"
     for word in words:
         often, rows = db.execute(
-            f"SELECT count(*), {having} FROM {fts_index.TABLE} WHERE {fts_index.TABLE} MATCH ?", (word,)
+            f"SELECT count(*), {having} FROM {fts.TABLE} WHERE {fts.TABLE} MATCH ?", (word,)
         ).fetchone()
         idf = max(IDF_LEAST, log((count - often + 0.5) / (often + 0.5)))
         total += idf
@@ -542,9 +539,7 @@ def find_similar(
     Args:
         is_shown: Tells whether a word matches a node that the search may show. Deleted nodes are indexed, too.
     """
-    candidates = (
-        word for word in dict.fromkeys(words) if len(word) >= fts_index.SIMILAR_LEAST and word.isalpha()
-    )
+    candidates = (word for word in dict.fromkeys(words) if len(word) >= fts.SIMILAR_LEAST and word.isalpha())
     unknown = [word for word in candidates if not _is_known(db, word)]
     tried = ((word, filter(is_shown, _most_frequent(db, word))) for word in unknown[:WORDS_MAX])
     found = ((word, next(similar, None)) for word, similar in tried)
@@ -552,7 +547,7 @@ def find_similar(
 
 
 def _is_known(db: sqlite3.Connection, word: str) -> bool:
-    known = f"SELECT 1 FROM {fts_index.TABLE} WHERE {fts_index.TABLE} MATCH ? LIMIT 1"
+    known = f"SELECT 1 FROM {fts.TABLE} WHERE {fts.TABLE} MATCH ? LIMIT 1"
     return any(db.execute(known, (each,)).fetchone() for each in (f'"{word}"', f'"{word}" *'))
 
 
@@ -563,7 +558,7 @@ def _most_frequent(db: sqlite3.Connection, word: str) -> list[str]:
     found: list[tuple[int, str]] = []
     for start in dict.fromkeys(word[:2]):
         rows = db.execute(
-            f"SELECT word, nodes FROM (SELECT * FROM {fts_index.VOCABULARY} WHERE word >= ? AND word < ? LIMIT ?)"
+            f"SELECT word, nodes FROM (SELECT * FROM {fts.VOCABULARY} WHERE word >= ? AND word < ? LIMIT ?)"
             " WHERE length(word) BETWEEN ? AND ?",
             (start, start + AFTER_ALL, COMPARED_MAX, len(word) - 1, len(word) + 1),
         )

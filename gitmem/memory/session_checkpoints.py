@@ -177,7 +177,7 @@ def notes_changed(store: Store, session: str) -> int:
 
 def _until(store: Store) -> int:
     """Return the latest time of a node that counts: peers' clocks may be ahead, and they can claim any time."""
-    from .candidate_rows import CLOCK_SKEW_MAX
+    from .candidates import CLOCK_SKEW_MAX
 
     return store.now() + CLOCK_SKEW_MAX
 

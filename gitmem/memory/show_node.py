@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from .. import records
 from ..agents.descriptions import sender_name
-from ..outcome import Outcome
+from ..outcome import Outcome, command
 from ..signals import history
 from ..signals.task_records import TaskRecords
-from ..text.shell_quote import command
-from . import anchors, bulk_values, decay, load, node_fold, private_nodes, relations, resolve_node, superseded
+from . import anchors, bulk_values, decay, load, node_fold, private_nodes, relations, superseded
 from .listing import first_line
 
 TYPE_CHECKING = False
@@ -94,10 +93,10 @@ def show(
     decay.validate(half_life)
     own = private_nodes.of_caller(store, private_of)
     shared = store.db()
-    is_private = own is not None and resolve_node.is_in(own.db(), id)
+    is_private = own is not None and private_nodes.is_node_in(own.db(), id)
     store = own if own is not None and is_private else store
     db = store.db()
-    node = load.load_one(db, resolve_node.find(db, id))
+    node = load.load_one(db, private_nodes.find_node(db, id))
     found = NodeDetail(
         node,
         decay.score(node, now=store.now(), half_life=half_life),

@@ -6,10 +6,9 @@ from .. import moved_back, records
 from ..agents import audits, mailbox, work_units
 from ..agents.descriptions import sender_name
 from ..errors import UsageError
-from ..outcome import Outcome
+from ..outcome import Outcome, command
 from ..records.ids import unit_key, unit_key_sql
 from ..text.sanitize import is_blank
-from ..text.shell_quote import command
 from . import agreement, next_steps
 from .thread_lines import ThreadLines
 

@@ -10,10 +10,9 @@ from ..errors import UsageError, check_limit
 from ..index import resolve_id
 from ..log.lines import format_at
 from ..log.ref import LOG_REF, lookup
-from ..outcome import Outcome
+from ..outcome import Outcome, command
 from ..records.ids import is_id, unit_key, unit_key_sql
 from ..text.name_matching import fold
-from ..text.shell_quote import command
 from . import agreement, conflicts, threads
 from .task_records import TaskRecords
 

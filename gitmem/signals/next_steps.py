@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..agents import presence
 from ..errors import UsageError
+from ..outcome import command
 from ..text.sanitize import sanitize
-from ..text.shell_quote import command
 from . import ASKS, DECISIONS, asks, has_conflict
 
 TYPE_CHECKING = False

@@ -7,9 +7,8 @@ from ..agents import mailbox, presence, unknown_names
 from ..errors import UsageError, check_limit
 from ..index import resolve_id
 from ..log.lines import digest, format_at
-from ..outcome import Outcome
+from ..outcome import Outcome, command
 from ..text.sanitize import sanitize
-from ..text.shell_quote import command
 from . import threads
 from .inbox import FOLD_MAX_BYTES
 from .thread_lines import ThreadCache

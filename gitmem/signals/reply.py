@@ -11,9 +11,9 @@ from ..agents import addressing, mailbox
 from ..errors import ELSEWHERE, UsageError
 from ..index import resolve_id
 from ..log.lines import format_at
+from ..outcome import command
 from ..records.ids import unit_key
 from ..text.sanitize import sanitize, sanitize_for_model
-from ..text.shell_quote import command
 from . import ASKS, DECISIONS, agreement, causality, next_steps, threads
 from .agreement import FoldedThread
 

@@ -255,11 +255,11 @@ def addressed(
 def set_recorder(store: Store, caller: Caller, fields: SignalFields, *, insist: bool) -> None:
     """Name the session that records the signal, if that is not the sender."""
     if caller.who is not None:
-        from . import decisions_for_others
+        from ..agents import caller as callers
 
         intent = fields["intent"]
         may = insist or intent not in DECISIONS
-        fields["via"] = decisions_for_others.recorded_by(store, caller, intent, may=may)
+        fields["via"] = callers.recorded_by(store, caller, intent, may=may)
 
 
 def find_by_key(db: sqlite3.Connection, fields: SignalFields) -> ThreadSignal | None:

@@ -11,10 +11,10 @@ from ..agents import descriptors, presence
 from ..agents.descriptors import listed, role_text
 from ..agents.mailbox import is_notice
 from ..commit_message import sanitize
+from ..outcome import quote
 from ..records.ids import is_id, unit_key
 from ..text.name_matching import fold
 from ..text.sanitize import sanitize_for_model
-from ..text.shell_quote import quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

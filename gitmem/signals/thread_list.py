@@ -6,8 +6,7 @@ from .. import records
 from ..agents import mailbox, presence
 from ..agents.descriptions import sender_name_from
 from ..errors import check_limit
-from ..outcome import Outcome
-from ..text.shell_quote import command
+from ..outcome import Outcome, command
 from . import threads
 from .thread_lines import ThreadCache
 

@@ -8,9 +8,9 @@ from ..agents.caller import other_workspaces, own_person
 from ..agents.descriptions import sender_name_from
 from ..errors import UsageError, check_limit
 from ..index.resolve_id import resolve, thread_of
+from ..outcome import command
 from ..sync import whereabouts
 from ..text.sanitize import sanitize
-from ..text.shell_quote import command
 from . import conflicts, next_steps
 from .agreement import FoldedThread
 from .task_records import TaskRecords

@@ -9,10 +9,10 @@ from ..agents import delivery, mailbox, presence
 from ..agents.caller import CallerClaims
 from ..errors import GitmemError, StoreError, UsageError
 from ..index.engine import sqlite3
-from ..text.shell_quote import command
+from ..outcome import command
 from . import conflicts, has_conflict, inbox, next_steps
 from .change_watcher import ChangeWatcher, NeverSet
-from .inbox_owner import resolve_owner
+from .inbox import resolve_owner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from ..records.record_types import ShownSignal
     from ..store import Store
     from .change_watcher import StopWatching
-    from .inbox_answer import InboxResult
-    from .inbox_owner import InboxOwner
+    from .inbox import InboxOwner, InboxResult
 
 BATCH_BYTES = 1024 * 1024  # of lines in one batch: a message is never cut
 WAIT_SECONDS = 60.0
@@ -65,9 +64,7 @@ def watch_owner(store: Store, who: CallerClaims, session: str | None = None) -> 
         own = callers.find(store, who)
         assert own is not None
         if own.who is not None:
-            from . import decisions_for_others
-
-            return WatchOwner(own, own, decisions_for_others.peek_reason(store, own))
+            return WatchOwner(own, own, callers.peek_reason(store, own))
         return WatchOwner(own, own)
     try:
         named = callers.find(store, CallerClaims(as_=session))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..errors import UsageError
+from ..outcome import command
 from ..text.sanitize import sanitize
-from ..text.shell_quote import command
 from . import autosync
 
 TYPE_CHECKING = False

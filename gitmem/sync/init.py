@@ -10,8 +10,7 @@ from ..git.objects import Draft
 from ..log import committer, ref
 from ..log.lines import format_at
 from ..log.start import start
-from ..outcome import Outcome
-from ..text.shell_quote import command, quote
+from ..outcome import Outcome, command, quote
 from . import autosync, consent, exchange, rebase
 from .remote import choose
 from .sync_result import UNSENT, RemoteResult

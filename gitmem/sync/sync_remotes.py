@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from ..errors import UsageError
-from ..text.shell_quote import command
+from ..outcome import command
 from . import autosync, consent_messages
 from .sync_result import CONSENT_NEEDED, EMPTY, FAILED, INCOMPLETE, RemoteResult, SyncResult
 

@@ -6,8 +6,7 @@ from .. import records, work_tree_files
 from ..commit_message import sanitize
 from ..digests import sha256
 from ..errors import UsageError
-from ..outcome import Outcome
-from ..text.shell_quote import command
+from ..outcome import Outcome, command
 from . import find_task
 
 TYPE_CHECKING = False

@@ -10,7 +10,7 @@ from ..agents import presence
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..log.lines import format_at
-from ..text.shell_quote import command
+from ..outcome import command
 from . import find_task, load, rules
 from .task_facts import micros
 from .task_rows import LINKS_MAX

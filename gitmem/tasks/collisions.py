@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from ..agents import delivery, heartbeats
 from ..commit_message import sanitize
+from ..outcome import command
 from ..records.lines import as_json
-from ..text.shell_quote import command
 from . import load
 
 TYPE_CHECKING = False

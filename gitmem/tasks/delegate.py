@@ -5,9 +5,9 @@ from __future__ import annotations
 from ..agents import addressing, descriptions, descriptors, presence, vocabulary
 from ..commit_message import sanitize
 from ..errors import UsageError
+from ..outcome import command
 from ..records.ids import role_id
 from ..signals import next_steps, send
-from ..text.shell_quote import command
 from . import DELEGATION, collisions, escalate, new_task, task_roles, task_signals
 
 TYPE_CHECKING = False

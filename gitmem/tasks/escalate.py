@@ -12,7 +12,7 @@ from ..agents.mailbox import ANNOUNCER, ESCALATION
 from ..errors import GitmemError, UsageError
 from ..records.ids import keyed_id
 from ..records.lines import as_json
-from ..signals import notices, send
+from ..signals import announcements, send
 from . import append, find_task, stuck
 
 TYPE_CHECKING = False
@@ -75,7 +75,7 @@ def _escalate(store: Store, caller: Caller, one: StuckTask) -> bool:
         append.record(store, caller, [line], f"escalates {one.task.task_id}", task.record, text=one.level)
         return True
     fields = _notice(store, caller, str(one.task.task_id), take, one.level, recipients)
-    if notices.is_recorded(store, caller, fields):
+    if announcements.is_notice_recorded(store, caller, fields):
         return False
     stream, body = store.line("signal", fields)
     resolved = [Resolved(address, address, "exact") for address in recipients]
@@ -106,7 +106,7 @@ def _notice(
 ) -> SignalFields:
     """Return the fields of the notice: functions of its key, which has a digest of all that it depends on."""
     digest = keyed_id(ESCALATION, as_json([task_id, take, level, recipients]))
-    fields = notices.fields_of(store, caller, ESCALATION, f"{digest} {task_id} is stuck: {level}")
+    fields = announcements.notice_fields(store, caller, ESCALATION, f"{digest} {task_id} is stuck: {level}")
     fields["recipients"] = list(recipients)
     fields["target_agent"] = recipients[0]
     fields["thread_id"] = keyed_id("thread", ANNOUNCER, ESCALATION, task_id)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ..agents.addressing import ROLE_PREFIX
 from ..errors import UsageError
+from ..outcome import command
 from ..records import KEYED, ids
 from ..records.table import FILLED
-from ..text.shell_quote import command
 from . import chains, find_task, task_signals
 
 TYPE_CHECKING = False

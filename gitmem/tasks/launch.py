@@ -10,8 +10,8 @@ from ..agents.delivery import delivery_lock
 from ..commit_message import sanitize
 from ..errors import GateError, UsageError
 from ..log.lines import format_at
+from ..outcome import command
 from ..text.sanitize import is_blank
-from ..text.shell_quote import command
 from . import append, brief, find_task, launches, load, rules, task_roles, task_work
 from .launches import LaunchReceipt
 

@@ -7,10 +7,9 @@ from ..agents import addressing
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..log.lines import format_at
-from ..outcome import Outcome
+from ..outcome import Outcome, command
 from ..records import ids
 from ..signals import send
-from ..text.shell_quote import command
 from . import CALL, DELEGATION, HANDOFF, append, chains, find_task, keyed_task, open_tasks
 from .task_rows import LINKS_MAX
 

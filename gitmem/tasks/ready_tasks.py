@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..memory import ready
+from ..memory import listing
+from ..outcome import command
 from ..records.ids import unit_key
-from ..text.shell_quote import command
 from . import load, rules, task_list, task_roles
 
 TYPE_CHECKING = False
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..agents.caller import Caller
-    from ..memory.ready import Ready
+    from ..memory.listing import Ready
     from ..store import Store
     from .task_list import TaskRow
 
@@ -61,7 +61,7 @@ def ready_work(store: Store, caller: Caller | None, wu: str | None = None, **opt
         UsageError: See `memory.ready.ready`.
     """
     tasks = takeable(store, caller, wu=wu) if caller is not None else []
-    found = ready.ready(store, wu if wu is not None or caller is None else caller.wu_id, **options)
+    found = listing.ready(store, wu if wu is not None or caller is None else caller.wu_id, **options)
     found.tasks = list(tasks)
     if tasks:
         found.next = [command("gitmem", "task", "take", str(tasks[0].task_id)), *found.next]

@@ -6,8 +6,8 @@ The signal alone decides nothing: an addressee's REJECT comes with the status `r
 
 from __future__ import annotations
 
+from ..outcome import command
 from ..signals.reply import TaskAnswer
-from ..text.shell_quote import command
 from . import WAITING, append, load, rules, task_signals
 
 TYPE_CHECKING = False

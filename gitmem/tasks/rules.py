@@ -6,7 +6,7 @@ The fold survives writers that break these rules, because two clones can't ask e
 from __future__ import annotations
 
 from ..log.lines import format_at
-from ..text.shell_quote import command
+from ..outcome import command
 from . import HANDOFF, ONCE, WAITING
 
 TYPE_CHECKING = False

@@ -8,9 +8,8 @@ from __future__ import annotations
 from ..agents import presence, waiting_work
 from ..commit_message import sanitize
 from ..log.lines import format_at
-from ..outcome import Outcome
+from ..outcome import Outcome, command
 from ..records.ids import unit_key
-from ..text.shell_quote import command
 from . import LEASE_MAX_MICROS, WAITING, task_list
 
 TYPE_CHECKING = False

@@ -8,10 +8,9 @@ from ..agents.descriptions import sender_name_from
 from ..commit_message import sanitize
 from ..log.lines import format_at
 from ..order.causal import by_line
-from ..outcome import Outcome
+from ..outcome import Outcome, command
 from ..records.ids import unit_key
 from ..signals import may_contradict, task_records
-from ..text.shell_quote import command
 from . import brief, chains, collisions, find_task, launches, load, rules, task_roles
 
 TYPE_CHECKING = False

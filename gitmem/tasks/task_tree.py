@@ -5,9 +5,8 @@ The parent of a task is the last one of its `chain`. Chains come from peers too:
 
 from __future__ import annotations
 
-from ..outcome import Outcome
+from ..outcome import Outcome, command
 from ..records.ids import unit_key
-from ..text.shell_quote import command
 from . import find_task, task_list
 
 TYPE_CHECKING = False

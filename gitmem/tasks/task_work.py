@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..agents.delivery import delivery_lock
 from ..errors import GateError, UsageError
 from ..log.lines import format_at
-from ..text.shell_quote import command
+from ..outcome import command
 from . import HANDOFF, append, chains, collisions, escalate, find_task, load, rules, task_roles, task_signals
 from .append import TaskChange
 

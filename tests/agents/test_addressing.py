@@ -12,9 +12,9 @@ from gitmem.agents.addressing import Resolved
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import UsageError
 from gitmem.log.lines import CommitMessage
+from gitmem.outcome import quote
 from gitmem.signals import send
 from gitmem.store import Store
-from gitmem.text.shell_quote import quote
 
 from ..sandbox import HOUR, MINUTE, Clock, acting, bodies, carry, new_repo, open_store, say
 

@@ -12,7 +12,7 @@ from gitmem.agents.caller import CallerClaims, of_session
 from gitmem.claims import branches
 from gitmem.errors import UsageError
 from gitmem.log.lines import CommitMessage
-from gitmem.memory import cleanup, live_pieces
+from gitmem.memory import live_pieces, upkeep
 from gitmem.memory.budgeted_text import Section
 from gitmem.store import Store
 
@@ -130,5 +130,5 @@ def test_cleanup_keeps_the_notes_of_each_session_at_work_however_many_there_are(
     store.record([(records.STREAMS["node"], line)], CommitMessage("x <x@example.org>", "note"))
     me = presence.get(store, session_id)
     assert me is not None
-    found = cleanup.cleanup(store, of_session(me, "as"), dry_run=True)
+    found = upkeep.cleanup(store, of_session(me, "as"), dry_run=True)
     assert found.removed_ids == [] and found.breakdown.active_session_protected == 1

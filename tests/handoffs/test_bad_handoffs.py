@@ -12,7 +12,7 @@ from gitmem.claims import claim_work, standing_claims
 from gitmem.errors import GitmemError, UsageError
 from gitmem.handoffs import accept, detail, give, handoff_list
 from gitmem.log.lines import CommitMessage
-from gitmem.memory import delete, edit
+from gitmem.memory import edit, upkeep
 from gitmem.store import Store
 from gitmem.tasks import find_task, new_task, task_decisions, task_work
 from tests.sandbox import HOUR, Agent, bodies
@@ -184,7 +184,7 @@ def test_a_giver_with_too_many_tasks_and_claims_gives_fifty_and_names_the_rest(w
 def test_a_checkpoint_that_is_gone_is_named(work: Work) -> None:
     """Deleted after the handoff was written; the rest is accepted."""
     handoff = give.hand_over(work.here, work.bohr, "Curie").task["task_id"]
-    delete.delete(work.here, work.bohr, [work.node_id])
+    upkeep.delete(work.here, work.bohr, [work.node_id])
     work.sync()
     found = accept.take(work.there, work.curie, handoff)
     assert found.handoff.checkpoint is None

@@ -10,7 +10,7 @@ import pytest
 from cli.render import memory
 from gitmem.doctor import doctor
 from gitmem.importers.lumenflow import import_files
-from gitmem.memory import archive, context, edit, promote, recover, show_node, sources, summarize, triage
+from gitmem.memory import context, edit, knowledge, show_node, sources, triage, upkeep
 
 from ..conftest import Git
 from ..memory.desk import Desk, raw
@@ -32,8 +32,8 @@ def test_what_two_clones_make_apart_is_one_and_nothing_is_ambiguous(desk: Desk, 
             f"# Shop\n\nOf {each.session.display_name}.\n"
         )
         each.clock.forward(HOUR)
-        promote.promote(each.store, each.caller, node=source, tag="decision")
-        summarize.summarize(each.store, each.caller, "WU-1")
+        knowledge.promote(each.store, each.caller, node=source, tag="decision")
+        knowledge.summarize(each.store, each.caller, "WU-1")
         sources.index(each.store, each.caller)
 
     carry(desk.store, other.store)
@@ -73,7 +73,7 @@ def test_nobody_writes_the_last_checkpoint_of_another(desk: Desk) -> None:
     raw(desk.store, "node", id="mem-ahead", type="checkpoint", session_id=session, sender_session=session,
         at=START + 90 * DAY)  # fmt: skip
 
-    assert recover.recover(desk.store, desk.caller).checkpoint.id == own  # type: ignore[union-attr]
+    assert context.recover(desk.store, desk.caller).checkpoint.id == own  # type: ignore[union-attr]
 
 
 def test_a_node_of_a_time_to_come_does_not_stand_first(desk: Desk) -> None:
@@ -92,7 +92,7 @@ def test_nobody_hides_a_node_by_claiming_to_be_its_copy(desk: Desk, said: object
 
     assert set(context.context(desk.store, desk.caller, roster=False).nodes) == {own, "mem-claim"}
 
-    done = promote.promote(desk.store, desk.caller, node=own, tag="decision")
+    done = knowledge.promote(desk.store, desk.caller, node=own, tag="decision")
     shown = context.context(desk.store, desk.caller, roster=False).nodes
     assert set(shown) == {"mem-claim", done.promoted_node.id}
 
@@ -119,18 +119,18 @@ def test_who_brings_a_node_back_says_it_again(desk: Desk) -> None:
     """The next pass of the archive would otherwise undo it."""
     id = desk.write("old")
     desk.clock.forward(200 * DAY)
-    assert archive.archive(desk.store, desk.caller).archived_ids == [id]
+    assert upkeep.archive(desk.store, desk.caller).archived_ids == [id]
 
     desk.change(id, clear=["archived"])
 
-    assert archive.archive(desk.store, desk.caller).archived_ids == []
+    assert upkeep.archive(desk.store, desk.caller).archived_ids == []
     assert desk.node(id).reason is None
 
 
 def test_sources_of_an_archived_summary_are_seen_again(desk: Desk) -> None:
     """Else neither it nor they would be shown anywhere."""
     id = desk.write("covered", type="note")
-    done = summarize.summarize(desk.store, desk.caller, "WU-1")
+    done = knowledge.summarize(desk.store, desk.caller, "WU-1")
     desk.change(done.summary.id, archived=True)
 
     assert context.context(desk.store, desk.caller, roster=False).nodes == [id]

@@ -22,7 +22,7 @@ from gitmem.agents import forgeries, mailbox, presence
 from gitmem.digests import Mac
 from gitmem.index import index_file, insert
 from gitmem.index.index_file import Index
-from gitmem.memory import contradictions, load, relations
+from gitmem.memory import load, relations, triage
 from gitmem.signals import threads
 from gitmem.signals.agreement import FoldedThread
 from gitmem.signals.thread_outcomes import Converged
@@ -124,7 +124,7 @@ def fold_relations(at: Store) -> None:
 
 def find_contradictions(at: Store) -> None:
     """What `mem triage` proposes."""
-    contradictions.find(at.db(), 100)
+    triage.find_contradictions(at.db(), 100)
 
 
 def fold_unread(at: Store) -> None:
@@ -232,7 +232,7 @@ def test_what_two_nodes_supersede_takes_triage_linear_time(opened: Callable[[Ind
     few, many = (Cost(index.db, partial(find_contradictions, opened(index))) for index in (small, large))
     steps, _ = exponents([few], many, len(found[1]) / len(found[0]))
 
-    assert len(contradictions.find(large.db, 100)) == 1
+    assert len(triage.find_contradictions(large.db, 100)) == 1
     for index in (small, large):
         index.close()
     assert steps <= STEPS_EXPONENT

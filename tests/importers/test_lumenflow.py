@@ -20,7 +20,7 @@ from gitmem.importers.lumenflow import import_files as room
 from gitmem.importers.lumenflow import read_files
 from gitmem.importers.lumenflow.import_result import SHOWN, Imported
 from gitmem.log.lines import CommitMessage
-from gitmem.memory import decay, edit, load, ready, superseded
+from gitmem.memory import decay, edit, listing, load, superseded
 from gitmem.signals import history, inbox, receipt_list, send, threads
 from gitmem.signals.signal_options import SignalOptions
 from gitmem.store import Store
@@ -413,11 +413,11 @@ def test_ready_sees_what_blocked_in_lumenflow(store: Store, project: Project) ->
     ).has("relations", EDGE)  # fmt: skip
     bring(store, project)
 
-    before = [node.id for node in ready.ready(store, "WU-7").nodes]
+    before = [node.id for node in listing.ready(store, "WU-7").nodes]
     edit.change(store, person(store), ["mem-a1b2"], closed=True)
 
     assert before == ["mem-a1b2"]
-    assert [node.id for node in ready.ready(store, "WU-7").nodes] == ["mem-c3d4", "mem-e5f6"]
+    assert [node.id for node in listing.ready(store, "WU-7").nodes] == ["mem-c3d4", "mem-e5f6"]
 
 
 def test_a_signal_is_an_info_to_its_target_or_to_all(store: Store, project: Project) -> None:

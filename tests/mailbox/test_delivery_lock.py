@@ -17,7 +17,7 @@ from gitmem.errors import StoreError
 from gitmem.open_store import DOMAIN
 from gitmem.signals import inbox, message_frame
 from gitmem.signals import send as signals
-from gitmem.signals.inbox_answer import InboxResult
+from gitmem.signals.inbox import InboxResult
 from gitmem.store import Store
 
 from ..file_faults import at

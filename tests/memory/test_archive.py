@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gitmem import records
 from gitmem.errors import UsageError
-from gitmem.memory import accesses, archive, cleanup, decay, edit, listing, write
+from gitmem.memory import accesses, decay, edit, listing, upkeep, write
 from tests.profiles import up_to
 
 from ..sandbox import DAY, START, Clock, carry, new_repo
@@ -34,7 +34,7 @@ def test_what_has_decayed_is_archived_in_one_commit(desk: Desk) -> None:
     young = desk.write("young")
     tip = desk.tip()
 
-    found = archive.archive(desk.store, desk.caller, threshold=0.1)
+    found = upkeep.archive(desk.store, desk.caller, threshold=0.1)
 
     answer = found.as_json()
     assert answer["archived_ids"] == [old]
@@ -55,7 +55,7 @@ def test_the_score_of_what_is_archived_is_told(desk: Desk) -> None:
     id = desk.write("old")
     desk.clock.forward(100 * DAY)
 
-    found = archive.archive(desk.store, desk.caller)
+    found = upkeep.archive(desk.store, desk.caller)
 
     assert found.scores == {id: decay.score(desk.node(id), now=desk.clock())}
 
@@ -65,7 +65,7 @@ def test_a_dry_run_writes_nothing(desk: Desk) -> None:
     desk.clock.forward(100 * DAY)
     tip = desk.tip()
 
-    found = archive.archive(desk.store, desk.caller, dry_run=True, threshold=0.2, half_life=20 * DAY)
+    found = upkeep.archive(desk.store, desk.caller, dry_run=True, threshold=0.2, half_life=20 * DAY)
 
     assert (found.archived_ids, found.commit, found.recorded, found.dry_run) == ([id], None, False, True)
     assert desk.tip() == tip
@@ -77,14 +77,14 @@ def test_nothing_to_archive_makes_no_commit(desk: Desk) -> None:
     desk.write("young")
     tip = desk.tip()
 
-    found = archive.archive(desk.store, desk.caller)
+    found = upkeep.archive(desk.store, desk.caller)
 
     assert (found.archived_ids, found.commit, found.recorded) == ([], None, False)
     assert desk.tip() == tip
 
 
 def test_an_empty_memory_is_no_error(desk: Desk) -> None:
-    assert archive.archive(desk.store, desk.caller).total_processed == 0
+    assert upkeep.archive(desk.store, desk.caller).total_processed == 0
 
 
 def test_project_nodes_are_protected(desk: Desk) -> None:
@@ -92,7 +92,7 @@ def test_project_nodes_are_protected(desk: Desk) -> None:
     id = desk.write("for ever", lifecycle="project", priority="P3")
     desk.clock.forward(1000 * DAY)
 
-    assert archive.archive(desk.store, desk.caller).skipped_ids == [id]
+    assert upkeep.archive(desk.store, desk.caller).skipped_ids == [id]
 
 
 def test_what_is_said_anew_is_young_again(desk: Desk) -> None:
@@ -102,7 +102,7 @@ def test_what_is_said_anew_is_young_again(desk: Desk) -> None:
     desk.change(said, content="said differently")
     desk.change(closed, closed=True)
 
-    found = archive.archive(desk.store, desk.caller)
+    found = upkeep.archive(desk.store, desk.caller)
 
     assert (found.archived_ids, found.retained_ids) == ([closed], [said])
 
@@ -111,7 +111,7 @@ def test_a_node_from_the_future_stays(desk: Desk) -> None:
     """A clock before creation is no age at all."""
     id = desk.write("ahead")
 
-    found = archive.archive(desk.store, desk.caller, now=START - 1000 * DAY)
+    found = upkeep.archive(desk.store, desk.caller, now=START - 1000 * DAY)
 
     assert found.retained_ids == [id]
 
@@ -119,7 +119,7 @@ def test_a_node_from_the_future_stays(desk: Desk) -> None:
 def test_archived_nodes_can_be_had_and_brought_back(desk: Desk) -> None:
     id = desk.write("old")
     desk.clock.forward(100 * DAY)
-    archive.archive(desk.store, desk.caller)
+    upkeep.archive(desk.store, desk.caller)
 
     assert listing.all_nodes(desk.store) == []
     assert [node.id for node in listing.all_nodes(desk.store, include_archived=True)] == [id]
@@ -132,9 +132,9 @@ def test_parameters_that_are_none_are_refused(desk: Desk, bad: Any) -> None:
     tip = desk.tip()
 
     with pytest.raises(UsageError, match="threshold"):
-        archive.archive(desk.store, desk.caller, threshold=bad)
+        upkeep.archive(desk.store, desk.caller, threshold=bad)
     with pytest.raises(UsageError, match="half-life"):
-        archive.archive(desk.store, desk.caller, half_life=bad)
+        upkeep.archive(desk.store, desk.caller, half_life=bad)
 
     assert desk.tip() == tip
 
@@ -145,7 +145,7 @@ def test_many_nodes_are_few_lines_in_one_commit(desk: Desk) -> None:
     desk.clock.forward(100 * DAY)
     commits = len(desk.store.git.history(desk.tip() or ""))
 
-    found = archive.archive(desk.store, desk.caller, names_max=7)
+    found = upkeep.archive(desk.store, desk.caller, names_max=7)
 
     assert found.archived_ids == [node.id for node in made.nodes]
     rows = desk.store.db().execute("SELECT body FROM line WHERE kind = 'patch'").fetchall()
@@ -160,7 +160,7 @@ def test_a_patch_of_many_nodes_is_read_once_when_another_follows(
     """Read for each of its nodes, a pass over 50,000 that were archived before took minutes instead of seconds."""
     made = edit.append(desk.store, desk.caller, [{"content": f"node {number}"} for number in range(600)])
     desk.clock.forward(100 * DAY)
-    archive.archive(desk.store, desk.caller)
+    upkeep.archive(desk.store, desk.caller)
     read: list[bytes] = []
 
     def counted(line: bytes) -> dict[str, Any] | None:
@@ -169,7 +169,7 @@ def test_a_patch_of_many_nodes_is_read_once_when_another_follows(
 
     monkeypatch.setattr(records, "read", counted)
 
-    cleanup.cleanup(desk.store, desk.caller, ttl=DAY)
+    upkeep.cleanup(desk.store, desk.caller, ttl=DAY)
 
     assert {desk.node(node.id).status for node in made.nodes[:3]} == {"deleted"}
     assert sum(b'"kind":"patch"' in line for line in read) < 20
@@ -183,14 +183,14 @@ def test_archived_on_one_clone_and_promoted_on_another(tmp_path: Path) -> None:
     carry(one.store, other.store)
     clock.forward(100 * DAY)
 
-    archive.archive(one.store, one.caller)
+    upkeep.archive(one.store, one.caller)
     promoted = other.write("worth keeping", lifecycle="project", tags=["pattern"], discovered_from=id)
     carry(one.store, other.store)
 
     for desk in (one, other):
         assert desk.node(id).status == "archived"
         assert desk.node(promoted).status == "active"
-        again = archive.archive(desk.store, desk.caller)
+        again = upkeep.archive(desk.store, desk.caller)
         assert (again.archived_ids, set(again.skipped_ids)) == ([], {id, promoted})
 
 
@@ -235,8 +235,8 @@ def lines_of(many: Sequence[dict[str, Any]]) -> list[bytes]:
     return found
 
 
-def run(store: Lines, given: dict[str, Any], **more: Any) -> archive.Archived:
-    return archive.archive(store, somebody(), **given, **more)  # type: ignore[arg-type]  # all that is asked of it
+def run(store: Lines, given: dict[str, Any], **more: Any) -> upkeep.Archived:
+    return upkeep.archive(store, somebody(), **given, **more)  # type: ignore[arg-type]  # all that is asked of it
 
 
 def promote(store: Lines, source: str, name: str) -> None:
@@ -351,7 +351,7 @@ def test_open_work_of_p0_and_p1_and_last_checkpoints_are_kept_unless_forced(desk
     raw(desk.store, "node", id="mem-future", type="checkpoint", wu_id="WU-1", at=desk.clock() + 400 * DAY)
     desk.clock.forward(300 * DAY)
 
-    found = archive.archive(desk.store, desk.caller, dry_run=True, threshold=5)
+    found = upkeep.archive(desk.store, desk.caller, dry_run=True, threshold=5)
 
     assert found.protected == {
         p0: "open P0",
@@ -361,8 +361,8 @@ def test_open_work_of_p0_and_p1_and_last_checkpoints_are_kept_unless_forced(desk
     }
     assert set(found.archived_ids) == {p2, closed, older, "mem-future"}
     assert set(found.protected) <= set(found.skipped_ids)
-    forced = archive.archive(desk.store, desk.caller, force=True, threshold=5, dry_run=True)
+    forced = upkeep.archive(desk.store, desk.caller, force=True, threshold=5, dry_run=True)
     assert forced.protected == {} and {p0, p1, last, alone} <= set(forced.archived_ids)
     assert forced.next[0] == "gitmem mem archive --force --threshold 5"
-    assert archive.archive(desk.store, desk.caller, threshold=5).recorded
-    assert archive.archive(desk.store, desk.caller, threshold=5).next == [f"gitmem mem show {p0}"]
+    assert upkeep.archive(desk.store, desk.caller, threshold=5).recorded
+    assert upkeep.archive(desk.store, desk.caller, threshold=5).next == [f"gitmem mem show {p0}"]

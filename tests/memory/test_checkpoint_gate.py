@@ -13,7 +13,7 @@ import gitmem
 from gitmem.agents import lifecycle
 from gitmem.agents.caller import CallerClaims
 from gitmem.errors import GateError, UsageError
-from gitmem.memory import automatic_checkpoints, checkpoint_gate, checkpoints
+from gitmem.memory import checkpoints
 from gitmem.store import Store
 
 from ..conftest import Git
@@ -41,7 +41,7 @@ def kinds(store: Store) -> list[str]:
 
 def end(desk: Desk, **options: Any) -> str | None:
     caller = acting(desk.store, desk.session)
-    return checkpoint_gate.end_session(desk.store, caller, **{"done": True, **options}).remark
+    return checkpoints.end_session(desk.store, caller, **{"done": True, **options}).remark
 
 
 @pytest.mark.parametrize("mode", ["", "off"])
@@ -85,7 +85,7 @@ def test_any_checkpoint_of_the_work_unit_opens_it(at: At, by: str) -> None:
         caller = acting(desk.store, lifecycle.start(desk.store, CallerClaims(), name="Curie"))
     if by == "a hook":
         lifecycle.change(desk.store, caller, activity="rounding")
-        automatic_checkpoints.write(desk.store, acting(desk.store, desk.session), "pre-compact")
+        checkpoints.write_automatic(desk.store, acting(desk.store, desk.session), "pre-compact")
     else:
         unit = "#WU-7" if by == "another spelling" else "WU-7"
         checkpoints.checkpoint(desk.store, caller, "Tests pass", wu=unit, diff_stat=False)

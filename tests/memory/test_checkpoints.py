@@ -13,7 +13,7 @@ from gitmem.agents import lifecycle
 from gitmem.agents.delivery import delivery_lock
 from gitmem.errors import UsageError
 from gitmem.git.processes import GitTimeoutError
-from gitmem.memory import automatic_checkpoints, edit, recover, session_checkpoints
+from gitmem.memory import checkpoints, context, edit, session_checkpoints
 from gitmem.memory.checkpoints import checkpoint
 from gitmem.records import SecretError
 
@@ -206,7 +206,7 @@ def test_a_work_tree_that_git_is_slow_in_does_not_prevent_an_automatic_checkpoin
     lifecycle.change(desk.store, desk.caller, activity="rounding")
 
     began = time.monotonic()
-    own = automatic_checkpoints.write(
+    own = checkpoints.write_automatic(
         desk.store, acting(desk.store, desk.session), "pre-compact", seconds=0.1
     )
     assert time.monotonic() - began < 10
@@ -220,14 +220,14 @@ def test_one_hook_at_a_time_saves_the_state_of_a_session(desk: Desk) -> None:
     lifecycle.change(desk.store, desk.caller, activity="rounding")
     caller = acting(desk.store, desk.session)
     with delivery_lock(desk.store, f"checkpoint {caller.session_id}"):
-        assert automatic_checkpoints.write(desk.store, caller, "subagent-stop") is None
+        assert checkpoints.write_automatic(desk.store, caller, "subagent-stop") is None
 
-    assert automatic_checkpoints.write(desk.store, caller, "subagent-stop") is not None
+    assert checkpoints.write_automatic(desk.store, caller, "subagent-stop") is not None
 
 
 def saved_line(desk: Desk) -> str:
     """The line of a recovered context about the saved state."""
-    text = recover.recover(desk.store, desk.caller, roster=False).block
+    text = context.recover(desk.store, desk.caller, roster=False).block
     (line,) = (line for line in text.splitlines() if "(saved " in line)
     return line
 
@@ -235,7 +235,7 @@ def saved_line(desk: Desk) -> str:
 def test_a_peer_s_automatic_checkpoint_of_the_future_is_not_the_saved_state(desk: Desk) -> None:
     """Whoever writes a time far ahead would stay the last one for as long."""
     lifecycle.change(desk.store, desk.caller, activity="rounding")
-    own = automatic_checkpoints.write(desk.store, acting(desk.store, desk.session), "pre-compact")
+    own = checkpoints.write_automatic(desk.store, acting(desk.store, desk.session), "pre-compact")
     assert own is not None
     at = desk.store.now()
     year = 365 * 24 * 3600 * 1_000_000
@@ -248,9 +248,9 @@ def test_a_peer_s_automatic_checkpoint_of_the_future_is_not_the_saved_state(desk
 def test_a_superseded_automatic_checkpoint_is_not_the_saved_state(desk: Desk) -> None:
     """Also if it was changed later than the one that supersedes it."""
     lifecycle.change(desk.store, desk.caller, activity="rounding")
-    old = automatic_checkpoints.write(desk.store, acting(desk.store, desk.session), "pre-compact")
+    old = checkpoints.write_automatic(desk.store, acting(desk.store, desk.session), "pre-compact")
     lifecycle.change(desk.store, acting(desk.store, desk.session), activity="naming")
-    new = automatic_checkpoints.write(desk.store, acting(desk.store, desk.session), "pre-compact")
+    new = checkpoints.write_automatic(desk.store, acting(desk.store, desk.session), "pre-compact")
     assert old is not None and new is not None
     desk.clock.forward(SECOND)
     desk.change(old.id, tags=["later"])
@@ -262,16 +262,16 @@ def test_a_superseded_automatic_checkpoint_is_not_the_saved_state(desk: Desk) ->
 def test_a_peer_s_note_of_the_future_hides_no_change(desk: Desk) -> None:
     """A node about the session that others wrote, with any time, does not stand for the session's own notes."""
     desk.write("one")
-    assert automatic_checkpoints.write(desk.store, desk.caller, "pre-compact") is None  # nothing to save yet
+    assert checkpoints.write_automatic(desk.store, desk.caller, "pre-compact") is None  # nothing to save yet
     lifecycle.change(desk.store, desk.caller, activity="rounding")
     caller = acting(desk.store, desk.session)
-    assert automatic_checkpoints.write(desk.store, caller, "pre-compact") is not None
+    assert checkpoints.write_automatic(desk.store, caller, "pre-compact") is not None
     own = desk.session.session_id
     for number, (hours, sender) in enumerate(((12, None), (24 * 365, None), (24 * 365, own))):
         raw(desk.store, "node", at=desk.store.now() + hours * 3600 * 1_000_000, id=f"mem-raw{number}",
             session_id=own, sender_session=sender)  # fmt: skip
-    assert automatic_checkpoints.write(desk.store, caller, "pre-compact") is None
+    assert checkpoints.write_automatic(desk.store, caller, "pre-compact") is None
 
     desk.clock.forward(SECOND)
     edit.create(desk.store, caller, "two")
-    assert automatic_checkpoints.write(desk.store, caller, "pre-compact") is not None
+    assert checkpoints.write_automatic(desk.store, caller, "pre-compact") is not None

@@ -9,14 +9,14 @@ import pytest
 
 from gitmem.agents import lifecycle
 from gitmem.errors import UsageError
-from gitmem.memory import cleanup, listing, load
+from gitmem.memory import listing, load, upkeep
 
 from ..sandbox import DAY, HOUR, Clock, bodies, carry, new_repo
 from .desk import Desk, raw
 
 
-def clean(desk: Desk, **options: Any) -> cleanup.CleanupResult:
-    return cleanup.cleanup(desk.store, desk.caller, **options)
+def clean(desk: Desk, **options: Any) -> upkeep.CleanupResult:
+    return upkeep.cleanup(desk.store, desk.caller, **options)
 
 
 def test_ephemeral_nodes_go_and_the_rest_stays(desk: Desk) -> None:

@@ -15,18 +15,7 @@ from gitmem import records
 from gitmem.agents import lifecycle
 from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
-from gitmem.memory import (
-    anchors,
-    candidates,
-    context,
-    decay,
-    edit,
-    profile,
-    promote,
-    recover,
-    relations,
-    sources,
-)
+from gitmem.memory import anchors, candidates, context, decay, edit, knowledge, profile, relations, sources
 from gitmem.memory.context import Context
 from gitmem.signals import inbox, send
 from tests.profiles import up_to
@@ -658,7 +647,7 @@ def test_a_text_that_was_promoted_is_in_it_once(desk: Desk) -> None:
     summary = desk.write("Summary of it", type="summary")
     for tag in ("pattern", "decision"):
         for id in (source, summary):
-            promote.promote(desk.store, desk.caller, node=id, tag=tag)
+            knowledge.promote(desk.store, desk.caller, node=id, tag=tag)
 
     found = of(desk, roster=False)
     shown = profile.profile(desk.store)
@@ -721,7 +710,7 @@ def test_what_stands_for_a_superseded_node_is_shown_also_if_it_is_summarized(des
     def shown(id: str) -> None:
         for by_decay in (False, True):
             assert ids(of(desk, by_decay=by_decay, roster=False)) == {"Project Profile": [id]}
-        assert recover.recover(desk.store, desk.caller, roster=False).included["Project Profile"] == [id]
+        assert context.recover(desk.store, desk.caller, roster=False).included["Project Profile"] == [id]
         assert [node.id for node in profile.profile(desk.store).nodes] == [id]
 
     shown(summary)
@@ -769,7 +758,7 @@ def test_what_others_superseded_is_counted_and_what_its_author_superseded_is_not
     raw(desk.store, "relation", id="rel-peer000001", from_id=new, to_id=old, type="supersedes")
     assert of(desk).hidden_by_others == 1
     assert "others have hidden 1 node of it" in of(desk).block
-    assert recover.recover(desk.store, desk.caller).hidden_by_others == 1
+    assert context.recover(desk.store, desk.caller).hidden_by_others == 1
 
     relations.relate(desk.store, desk.caller, new, "supersedes", old, remove=True)
     assert of(desk).hidden_by_others == 0

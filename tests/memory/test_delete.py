@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from gitmem.errors import UsageError
-from gitmem.memory import delete, export, listing, ready
+from gitmem.memory import listing, upkeep
 
 from ..sandbox import DAY, HOUR, Clock, carry, new_repo
 from .desk import Desk
 
 
-def remove(desk: Desk, *ids: str, **options: Any) -> delete.Deleted:
-    return delete.delete(desk.store, desk.caller, ids, **options)
+def remove(desk: Desk, *ids: str, **options: Any) -> upkeep.Deleted:
+    return upkeep.delete(desk.store, desk.caller, ids, **options)
 
 
 def test_deleted_nodes_are_gone_from_every_answer_that_does_not_ask_for_them(desk: Desk) -> None:
@@ -28,8 +28,8 @@ def test_deleted_nodes_are_gone_from_every_answer_that_does_not_ask_for_them(des
     assert listing.listing(desk.store).nodes == []
     assert listing.listing(desk.store, tags=["x"]).total == 0
     assert listing.by_wu(desk.store, "WU-7") == []
-    assert ready.ready(desk.store, "WU-7", include_archived=True).nodes == []
-    assert export.export(desk.store).count == 0
+    assert listing.ready(desk.store, "WU-7", include_archived=True).nodes == []
+    assert listing.export(desk.store).count == 0
     assert [node.status for node in listing.listing(desk.store, include_archived=True).nodes] == ["deleted"]
     assert desk.node(id).reason == "it was wrong"
 

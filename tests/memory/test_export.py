@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gitmem import records
 from gitmem.errors import UsageError
-from gitmem.memory import export
+from gitmem.memory import listing
 from gitmem.text.sanitize import is_unsafe
 
 from ..sandbox import DAY, START, Clock, carry, new_repo
@@ -27,8 +27,8 @@ def test_markdown_is_the_default_and_reads_well(desk: Desk) -> None:
     day = desk.node(id).created_at[:10]
     name = desk.session.display_name
 
-    assert export.export(desk.store).document.split("\n") == [
-        "# Memory", "", export.FRAME, "", "2 nodes.", "",
+    assert listing.export(desk.store).document.split("\n") == [
+        "# Memory", "", listing.FRAME, "", "2 nodes.", "",
         "## Project", "", f"### {project}", "",
         f"discovery · {day} · {name} · tags: invariant · work unit: WU-7", "", "    Lines are bytes", "",
         "## WU-7", "", f"### {id}", "",
@@ -41,7 +41,7 @@ def test_work_units_come_by_number_and_what_has_none_last(desk: Desk) -> None:
     for wu in ("WU-10", "AB-3", "WU-9"):
         desk.write(f"of {wu}", wu=wu)
     desk.write("for all", lifecycle="project")
-    lines = export.export(desk.store).document.split("\n")
+    lines = listing.export(desk.store).document.split("\n")
 
     assert [line for line in lines if line.startswith("## ")] == [
         "## Project",
@@ -56,7 +56,7 @@ def test_work_units_of_any_form_have_a_section_each(desk: Desk) -> None:
     for wu in ("fix-login", "Project", "gh-12", "#7", "a-", "x-1.5"):
         desk.write(f"of {wu}", wu=wu)
     desk.write("for all", lifecycle="project")
-    lines = export.export(desk.store).document.split("\n")
+    lines = listing.export(desk.store).document.split("\n")
 
     assert [line for line in lines if line.startswith("## ")] == [
         "## Project", "## #7", "## Work unit Project", "## a-", "## fix-login", "## gh-12", "## x-1.5",
@@ -69,11 +69,11 @@ def test_a_superseded_node_names_the_live_end_of_its_chain(desk: Desk) -> None:
     middle = desk.write("Decimals", supersedes=[old])
     live = desk.write("Integers", supersedes=[middle])
 
-    nodes = json.loads(export.export(desk.store, format="json").document)["nodes"]
+    nodes = json.loads(listing.export(desk.store, format="json").document)["nodes"]
     assert {node["id"]: node.get("superseded_by") for node in nodes} == {old: live, middle: live, live: None}
-    rows = export.export(desk.store, format="jsonl").document.split("\n")
-    assert [json.loads(row) for row in rows] == nodes == export.export(desk.store).as_json()["nodes"]
-    assert export.export(desk.store).document.count(f" · superseded by: {live}") == 2
+    rows = listing.export(desk.store, format="jsonl").document.split("\n")
+    assert [json.loads(row) for row in rows] == nodes == listing.export(desk.store).as_json()["nodes"]
+    assert listing.export(desk.store).document.count(f" · superseded by: {live}") == 2
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_superseded_node_names_the_live_end_of_its_chain(desk: Desk) -> None:
 def test_text_forges_no_heading_and_no_frame(desk: Desk, text: str) -> None:
     """Every line of it is indented as code below a paragraph, and no character of it moves a cursor."""
     id = desk.write(text, tags=["<!-- tag", "`x`", "# y"], lane="a\\b *c* [d](e)")
-    lines = export.export(desk.store).document.split("\n")
+    lines = listing.export(desk.store).document.split("\n")
 
     assert [line for line in lines if line.startswith("#")] == ["# Memory", "## WU-7", f"### {id}"]
     start = lines.index(f"### {id}") + 4
@@ -106,7 +106,7 @@ def test_property_no_text_leaves_its_place(text: str) -> None:
         line = records.line("node", START, fields, allow_secret=True)
     except UsageError:
         return  # such text is in no log
-    found = export.export(Lines([line])).document  # type: ignore[arg-type]  # all that is asked of it
+    found = listing.export(Lines([line])).document  # type: ignore[arg-type]  # all that is asked of it
 
     head, _, rest = found.partition("### mem-aaaa\n\n")
     _, _, body = rest.partition("\n\n")
@@ -120,7 +120,7 @@ def test_json_has_count_filters_and_nodes(desk: Desk) -> None:
     id = desk.write(HOSTILE, type="bug", priority="P0", metadata={"attempts": 2})
     desk.write("note", type="note")
 
-    found = json.loads(export.export(desk.store, format="JSON", wu="WU-7", type="bug").document)
+    found = json.loads(listing.export(desk.store, format="JSON", wu="WU-7", type="bug").document)
 
     assert list(found) == ["count", "filters", "nodes"]
     assert (found["count"], found["filters"]) == (1, {"wu": "WU-7", "type": "bug"})
@@ -131,7 +131,7 @@ def test_json_has_count_filters_and_nodes(desk: Desk) -> None:
 def test_jsonl_has_one_node_a_line(desk: Desk) -> None:
     """In the order in which they were created."""
     made = [desk.write(f"node {number}\n\u2028") for number in range(3)]
-    lines = export.export(desk.store, format="jsonl").document.splitlines()
+    lines = listing.export(desk.store, format="jsonl").document.splitlines()
 
     assert [json.loads(line)["id"] for line in lines] == made
 
@@ -141,8 +141,8 @@ def test_hidden_nodes_are_there_when_asked_for(desk: Desk) -> None:
     desk.change(archived, archived=True)
     desk.change(deleted, deleted=True)
 
-    assert export.export(desk.store).count == 0
-    found = export.export(desk.store, include_archived=True)
+    assert listing.export(desk.store).count == 0
+    found = listing.export(desk.store, include_archived=True)
     assert [node.id for node in found.nodes] == [archived, deleted]
     assert " · archived" in found.document and " · deleted" in found.document
 
@@ -151,24 +151,24 @@ def test_filters_choose(desk: Desk) -> None:
     project = desk.write("for all", lifecycle="project", tags=["x"])
     desk.write("other")
 
-    assert [node.id for node in export.export(desk.store, lifecycle="project").nodes] == [project]
-    assert [node.id for node in export.export(desk.store, tags=["x"]).nodes] == [project]
-    assert "(lifecycle: project)" in export.export(desk.store, lifecycle="project").document
+    assert [node.id for node in listing.export(desk.store, lifecycle="project").nodes] == [project]
+    assert [node.id for node in listing.export(desk.store, tags=["x"]).nodes] == [project]
+    assert "(lifecycle: project)" in listing.export(desk.store, lifecycle="project").document
 
 
 def test_an_empty_memory_is_a_document_too(desk: Desk) -> None:
-    assert export.export(desk.store).document.endswith("0 nodes.")
-    assert json.loads(export.export(desk.store, format="json").document) == {
+    assert listing.export(desk.store).document.endswith("0 nodes.")
+    assert json.loads(listing.export(desk.store, format="json").document) == {
         "count": 0,
         "filters": {},
         "nodes": [],
     }
-    assert export.export(desk.store, format="jsonl").document == ""
+    assert listing.export(desk.store, format="jsonl").document == ""
 
 
 def test_an_unknown_format_is_refused(desk: Desk) -> None:
     with pytest.raises(UsageError, match="Invalid format: yaml") as error:
-        export.export(desk.store, format="yaml")
+        listing.export(desk.store, format="yaml")
 
     assert "markdown, json, jsonl" in error.value.hint
 
@@ -182,8 +182,8 @@ def test_two_clones_export_the_same_bytes(tmp_path: Path) -> None:
         clock.forward(DAY)
     carry(one.store, other.store)
 
-    for format in export.FORMATS:
+    for format in listing.FORMATS:
         assert (
-            export.export(one.store, format=format).document
-            == export.export(other.store, format=format).document
+            listing.export(one.store, format=format).document
+            == listing.export(other.store, format=format).document
         )

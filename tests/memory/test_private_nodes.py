@@ -14,7 +14,7 @@ from gitmem.doctor import doctor
 from gitmem.errors import StoreError, UsageError
 from gitmem.log.lines import CommitMessage, LogEntry
 from gitmem.log.wal import WriteAheadLog, encode_record
-from gitmem.memory import archive, delete, edit, export, listing, private_store, relations, search, show_node
+from gitmem.memory import edit, listing, private_nodes, relations, search, show_node, upkeep
 
 from ..sandbox import DAY, acting, bodies, carry, new_repo, open_store
 from .desk import Desk
@@ -32,7 +32,7 @@ def keep(desk: Desk, text: str = SECRET, **options: object) -> str:
 
 
 def folder(desk: Desk) -> Path:
-    return Path(private_store.folder_of(desk.store.repo, desk.caller.reader))
+    return Path(private_nodes.folder_of(desk.store.repo, desk.caller.reader))
 
 
 def listed(desk: Desk, who: object = None) -> list[str]:
@@ -54,7 +54,7 @@ def test_i18_a_private_node_is_never_on_the_log_and_reaches_no_other_clone(
 
     assert not any(SECRET.encode() in line or id.encode() in line for line in bodies(desk.store))
     assert [path.parent for path in files_with(repo, SECRET)] == [folder(desk)]
-    assert id not in export.export(desk.store, format="jsonl").document
+    assert id not in listing.export(desk.store, format="jsonl").document
     other = open_store(new_repo(tmp_path / "other"), desk.clock)
     carry(desk.store, other)
     assert [node.id for node in listing.all_nodes(other)] == [shared]
@@ -93,7 +93,7 @@ def test_i29_another_agent_and_an_unknown_caller_do_not_see_it(desk: Desk) -> No
     for private_of in (None, lambda: other):
         with pytest.raises(UsageError, match="No such node"):
             show_node.show(desk.store, id, private_of=private_of)  # type: ignore[arg-type]
-    for change in (delete.delete, edit.change):
+    for change in (upkeep.delete, edit.change):
         with pytest.raises(UsageError, match="No such node"):
             change(desk.store, other, [id], reason="x")  # type: ignore[operator]
 
@@ -103,15 +103,15 @@ def test_i18_it_can_be_changed_deleted_restored_and_archived(desk: Desk) -> None
     tip = desk.tip()
 
     desk.change(id, content="another guess", priority="P1")
-    assert delete.delete(desk.store, desk.caller, [id]).ids == [id]
+    assert upkeep.delete(desk.store, desk.caller, [id]).ids == [id]
     assert show_node.show(desk.store, id, private_of=lambda: desk.caller).node.deleted
     desk.change(id, clear=["deleted", "priority"])
     assert desk.tip() == tip
     with pytest.raises(UsageError, match="Some of these nodes are private"):
-        delete.delete(desk.store, desk.caller, [id, shared])
+        upkeep.delete(desk.store, desk.caller, [id, shared])
 
     desk.clock.value += 200 * DAY
-    done = archive.archive(desk.store, desk.caller)
+    done = upkeep.archive(desk.store, desk.caller)
     assert sorted(done.archived_ids) == sorted([id, shared])
     node = show_node.show(desk.store, id, private_of=lambda: desk.caller).node
     assert (node.content, node.archived) == ("another guess", True)
@@ -206,7 +206,7 @@ def test_foreign_lines_in_the_file_do_nothing(desk: Desk) -> None:
     wal = WriteAheadLog(str(folder(desk)), desk.clock, check_owner=True)
     wal.append(LogEntry([other], CommitMessage("A <a@b>", "s"), token="private"))
 
-    own = private_store.PrivateStore(desk.store, str(folder(desk)))
+    own = private_nodes.PrivateStore(desk.store, str(folder(desk)))
     assert own.db().execute("SELECT kind FROM line").fetchall() == [("node",)]
     assert listed(desk) == [id]
 
@@ -225,13 +225,13 @@ def test_in_a_batch_they_are_refused(desk: Desk) -> None:
 
 def test_too_many_are_refused_and_nothing_is_written(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     keep(desk)
-    own = private_store.PrivateStore(desk.store, str(folder(desk)), bytes_max=700)
+    own = private_nodes.PrivateStore(desk.store, str(folder(desk)), bytes_max=700)
     with pytest.raises(StoreError, match=r"Too many private nodes: \d+ bytes; at most 700 are valid"):
         edit.create(own, desk.caller, "x" * 400)
     assert len(listed(desk)) == 1
     keep(desk, "y" * 1_000)
     with pytest.raises(StoreError, match="has more than 1400 bytes"):
-        private_store.PrivateStore(desk.store, str(folder(desk)), bytes_max=700)
+        private_nodes.PrivateStore(desk.store, str(folder(desk)), bytes_max=700)
 
 
 def test_a_secret_is_refused_in_a_private_node_too(desk: Desk) -> None:

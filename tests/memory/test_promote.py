@@ -9,7 +9,7 @@ import pytest
 from gitmem.agents.caller import Caller, CallerClaims, find
 from gitmem.errors import UsageError
 from gitmem.log.lines import format_at
-from gitmem.memory import edit, load, node_fields, promote, relations, summarize
+from gitmem.memory import edit, knowledge, load, node_fields, relations
 from gitmem.store import Store
 
 from ..sandbox import MINUTE, Clock, bodies, carry, new_repo, open_store
@@ -46,7 +46,7 @@ def test_a_private_node_is_not_promoted(store: Store) -> None:
     id = note(store, "A guess", private=True)
     before = bodies(store)
     with pytest.raises(UsageError, match=f"Cannot promote {id}: it is private") as error:
-        promote.promote(store, me(store), node=id, tag="pattern")
+        knowledge.promote(store, me(store), node=id, tag="pattern")
     assert (error.value.next, bodies(store)) == ([f"gitmem mem show {id}"], before)
 
 
@@ -55,7 +55,7 @@ def test_promoted_node_says_what_its_source_says_and_where_it_came_from(store: S
     source = note(store, type="bug", priority="P1", tags=["io"], paths=["parser.py"], lane="core", wu="WU-7")
     clock.forward(MINUTE)
 
-    done = promote.promote(store, me(store), node=source, tag="Pitfall")
+    done = knowledge.promote(store, me(store), node=source, tag="Pitfall")
 
     found = load.load_one(store.db(), done.promoted_node.id)
     old = load.load_one(store.db(), source)
@@ -75,7 +75,7 @@ def test_node_and_relation_are_one_commit(store: Store) -> None:
     source = note(store)
     before = len(store.git.history(store.git.tip("refs/gitmem/log") or ""))
 
-    promote.promote(store, me(store), node=source, tag="faq")
+    knowledge.promote(store, me(store), node=source, tag="faq")
 
     assert len(store.git.history(store.git.tip("refs/gitmem/log") or "")) == before + 1
 
@@ -86,7 +86,7 @@ def test_promoted_node_looks_no_fresher_than_its_source(store: Store, repo: Path
     (repo / "README").write_text("Changed.\n")
     git("commit", "--quiet", "-am", "Second", cwd=repo)  # type: ignore[operator]
 
-    done = promote.promote(store, me(store), node=source, tag="faq")
+    done = knowledge.promote(store, me(store), node=source, tag="faq")
 
     assert done.promoted_node.head == written_at
     assert store.git.head(store.repo.git_dir)[0] != written_at
@@ -94,23 +94,23 @@ def test_promoted_node_looks_no_fresher_than_its_source(store: Store, repo: Path
 
 def test_promoting_twice_writes_nothing_and_says_which_node_it_was(store: Store, clock: Clock) -> None:
     source = note(store)
-    first = promote.promote(store, me(store), node=source, tag="faq")
+    first = knowledge.promote(store, me(store), node=source, tag="faq")
     lines = bodies(store)
     clock.forward(MINUTE)
 
-    again = promote.promote(store, me(store), node=source, tag="faq")
+    again = knowledge.promote(store, me(store), node=source, tag="faq")
 
     assert bodies(store) == lines
     assert again.promoted_node.id == first.promoted_node.id
     assert again.already_promoted == [first.promoted_node.id]
     assert (again.commit, again.recorded) == (None, False)
-    assert promote.promote(store, me(store), node=source, tag="pattern").already_promoted == []
+    assert knowledge.promote(store, me(store), node=source, tag="pattern").already_promoted == []
 
 
 def test_promoting_what_was_promoted_copies_no_copy(store: Store) -> None:
-    first = promote.promote(store, me(store), node=note(store), tag="faq").promoted_node.id
+    first = knowledge.promote(store, me(store), node=note(store), tag="faq").promoted_node.id
 
-    again = promote.promote(store, me(store), node=first, tag="faq")
+    again = knowledge.promote(store, me(store), node=first, tag="faq")
 
     assert again.already_promoted == [first]
 
@@ -118,9 +118,9 @@ def test_promoting_what_was_promoted_copies_no_copy(store: Store) -> None:
 def test_two_clones_that_promote_the_same_make_one_node(store: Store, other: Store, clock: Clock) -> None:
     source = note(store)
     carry(store, other)
-    ours = promote.promote(store, me(store), node=source, tag="decision").promoted_node.id
+    ours = knowledge.promote(store, me(store), node=source, tag="decision").promoted_node.id
     clock.forward(MINUTE)
-    theirs = promote.promote(other, me(other), node=source, tag="decision").promoted_node.id
+    theirs = knowledge.promote(other, me(other), node=source, tag="decision").promoted_node.id
     carry(store, other)
 
     assert ours == theirs
@@ -137,10 +137,10 @@ def test_relation_that_was_taken_back_stays_so_when_another_clone_had_promoted_t
 ) -> None:
     source = note(store)
     carry(store, other)
-    id = promote.promote(store, me(store), node=source, tag="decision").promoted_node.id
+    id = knowledge.promote(store, me(store), node=source, tag="decision").promoted_node.id
     relations.relate(store, me(store), id, "discovered_from", source, remove=True)
     clock.forward(MINUTE)
-    promote.promote(other, me(other), node=source, tag="decision")
+    knowledge.promote(other, me(other), node=source, tag="decision")
     carry(store, other)
 
     assert relations.relations_of(store.db(), id) == relations.relations_of(other.db(), id) == []
@@ -154,7 +154,7 @@ def test_archived_on_one_clone_and_promoted_on_another_both_hold(
     carry(store, other)
     steps = {
         "archive": lambda: edit.change(store, me(store), [source], archived=True, reason="old"),
-        "promote": lambda: promote.promote(other, me(other), node=source, tag="decision"),
+        "promote": lambda: knowledge.promote(other, me(other), node=source, tag="decision"),
     }
     steps.pop(first)()
     clock.forward(MINUTE)
@@ -165,15 +165,17 @@ def test_archived_on_one_clone_and_promoted_on_another_both_hold(
         promoted = clone.db().execute("SELECT id, state FROM node WHERE lifecycle = 'project'").fetchall()
         assert [state for _, state in promoted] == [0]
         assert load.load_one(clone.db(), source).status == "archived"
-    assert promote.promote(store, me(store), node=source, tag="decision").already_promoted == [promoted[0][0]]
+    assert knowledge.promote(store, me(store), node=source, tag="decision").already_promoted == [
+        promoted[0][0]
+    ]
 
 
 def test_archived_promotion_is_not_made_again_but_told_of(store: Store) -> None:
     source = note(store)
-    id = promote.promote(store, me(store), node=source, tag="faq").promoted_node.id
+    id = knowledge.promote(store, me(store), node=source, tag="faq").promoted_node.id
     edit.change(store, me(store), [id], archived=True, reason="no more")
 
-    again = promote.promote(store, me(store), node=source, tag="faq")
+    again = knowledge.promote(store, me(store), node=source, tag="faq")
 
     assert load.load_one(store.db(), id).status == "archived"
     assert "archived" in again.warnings[0]
@@ -182,15 +184,15 @@ def test_archived_promotion_is_not_made_again_but_told_of(store: Store) -> None:
 
 def test_promotion_of_a_source_that_changed_since_says_so(store: Store) -> None:
     source = note(store)
-    promote.promote(store, me(store), node=source, tag="faq")
+    knowledge.promote(store, me(store), node=source, tag="faq")
     edit.change(store, me(store), [source], content="Something else")
 
-    assert "changed since" in promote.promote(store, me(store), node=source, tag="faq").warnings[0]
+    assert "changed since" in knowledge.promote(store, me(store), node=source, tag="faq").warnings[0]
 
 
 def test_summaries_of_a_unit_are_promoted_whatever_their_lifecycle(store: Store, clock: Clock) -> None:
     note(store, wu="WU-7")
-    made = summarize.summarize(store, me(store), "WU-7").summary
+    made = knowledge.summarize(store, me(store), "WU-7").summary
     assert made.lifecycle == "project"
     clock.forward(MINUTE)
     short = note(store, "By hand", type="summary", lifecycle="wu", wu="WU-7")
@@ -198,10 +200,10 @@ def test_summaries_of_a_unit_are_promoted_whatever_their_lifecycle(store: Store,
     edit.change(store, me(store), [hidden], archived=True, reason="x")
     note(store, "Elsewhere", type="summary", wu="WU-8")
 
-    done = promote.promote(store, me(store), wu="WU-7", tag="decision")
+    done = knowledge.promote(store, me(store), wu="WU-7", tag="decision")
 
     assert [node.metadata["promoted_from"] for node in done.promoted_nodes] == [made.id, short]
-    again = promote.promote(store, me(store), wu="WU-7", tag="decision")
+    again = knowledge.promote(store, me(store), wu="WU-7", tag="decision")
     assert again.already_promoted == [node.id for node in done.promoted_nodes]
     assert again.commit is None
 
@@ -210,12 +212,14 @@ def test_dry_run_writes_nothing(store: Store) -> None:
     source = note(store)
     lines = bodies(store)
 
-    done = promote.promote(store, me(store), node=source, tag="faq", dry_run=True)
+    done = knowledge.promote(store, me(store), node=source, tag="faq", dry_run=True)
 
     assert bodies(store) == lines
     assert done.promoted_node.id and done.as_json()["dry_run"] is True
     assert done.next == [f"gitmem mem promote {source} --tag faq"]
-    assert promote.promote(store, me(store), node=source, tag="faq").promoted_node.id == done.promoted_node.id
+    assert (
+        knowledge.promote(store, me(store), node=source, tag="faq").promoted_node.id == done.promoted_node.id
+    )
 
 
 @pytest.mark.parametrize(
@@ -234,7 +238,7 @@ def test_refusals_write_nothing(store: Store, options: dict[str, str], code: str
     lines = bodies(store)
 
     with pytest.raises(UsageError) as refused:
-        promote.promote(store, me(store), **options)  # type: ignore[arg-type]
+        knowledge.promote(store, me(store), **options)  # type: ignore[arg-type]
 
     assert refused.value.code == code
     assert "Nothing was written" in refused.value.message
@@ -243,7 +247,7 @@ def test_refusals_write_nothing(store: Store, options: dict[str, str], code: str
 
 def test_unknown_tag_is_refused_with_all_that_there_are(store: Store) -> None:
     with pytest.raises(UsageError) as refused:
-        promote.promote(store, me(store), node=note(store), tag="lesson")
+        knowledge.promote(store, me(store), node=note(store), tag="lesson")
 
     assert all(tag in refused.value.hint for tag in node_fields.TAXONOMY)
 
@@ -253,6 +257,6 @@ def test_deleted_source_is_refused_with_the_way_back(store: Store) -> None:
     edit.change(store, me(store), [source], deleted=True)
 
     with pytest.raises(UsageError) as refused:
-        promote.promote(store, me(store), node=source, tag="faq")
+        knowledge.promote(store, me(store), node=source, tag="faq")
 
     assert refused.value.next == [f"gitmem mem update {source} --status active"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.memory import edit, fts_index, search
+from gitmem.memory import edit, fts, search
 
 from ..sandbox import HOUR, MINUTE, carry, new_repo
 from .desk import Desk, raw
@@ -196,7 +196,7 @@ def test_the_vocabulary_is_that_of_the_present_words(desk: Desk) -> None:
     """As an index that is built anew would have it."""
 
     def vocabulary() -> list[tuple[str, int]]:
-        return desk.store.db().execute(f"SELECT * FROM {fts_index.VOCABULARY}").fetchall()
+        return desk.store.db().execute(f"SELECT * FROM {fts.VOCABULARY}").fetchall()
 
     one, _ = desk.write("The parser drops tabs", tags=["lexer"]), desk.write("Another parser")
     ids(desk, "parser")

@@ -14,7 +14,7 @@ import pytest
 from gitmem.doctor.doctor import examine
 from gitmem.errors import StoreError, UsageError
 from gitmem.index import index_file
-from gitmem.memory import accesses, edit, fts_index, search
+from gitmem.memory import accesses, edit, fts, search
 from gitmem.store import Store
 
 from ..sandbox import DAY, Clock, carry, new_repo, open_store
@@ -249,12 +249,12 @@ def test_writing_pays_nothing_for_it(desk: Desk) -> None:
     """The tables are made by the first search, and no write adds to them."""
     desk.write("the parser")
     tables = "SELECT count(*) FROM sqlite_master WHERE name LIKE ?"
-    assert desk.store.db().execute(tables, (fts_index.TABLE + "%",)).fetchone() == (0,)
+    assert desk.store.db().execute(tables, (fts.TABLE + "%",)).fetchone() == (0,)
 
     ids(desk.store, "parser")
     desk.write("another parser")
 
-    assert desk.store.db().execute(f"SELECT count(*) FROM {fts_index.ROWS}").fetchone() == (1,)
+    assert desk.store.db().execute(f"SELECT count(*) FROM {fts.ROWS}").fetchone() == (1,)
 
 
 def test_a_search_that_finds_nothing_new_writes_nothing(desk: Desk) -> None:
@@ -328,10 +328,10 @@ def test_two_clones_answer_alike(repo: Path, tmp_path: Path) -> None:
 def test_another_version_of_the_words_is_built_anew(desk: Desk) -> None:
     one = desk.write("the parser drops tabs")
     ids(desk.store, "parser")
-    desk.store.db().execute(f"DELETE FROM {fts_index.TABLE}")
+    desk.store.db().execute(f"DELETE FROM {fts.TABLE}")
     assert ids(desk.store, "parser") == []
 
-    older = (f"{fts_index.VERSION - 1} ", f"{fts_index.VERSION} ", fts_index.KEY)
+    older = (f"{fts.VERSION - 1} ", f"{fts.VERSION} ", fts.KEY)
     desk.store.db().execute("UPDATE meta SET value = replace(value, ?2, ?1) WHERE key = ?3", older)
 
     assert ids(desk.store, "parser") == [one]
@@ -342,7 +342,7 @@ def test_portions_make_one_index(desk: Desk) -> None:
     desk.change(many[0], content="lexer")
     desk.change(many[6], content="lexer")
     told: list[int] = []
-    fts_index.catch_up(desk.store.db(), lambda _, done, __: told.append(done), portion=3)
+    fts.catch_up(desk.store.db(), lambda _, done, __: told.append(done), portion=3)
 
     assert told[:2] == [3, 6]
     assert set(ids(desk.store, "parser")) == set(many[1:6])
@@ -393,16 +393,16 @@ def test_two_stores_at_once(desk: Desk, repo: Path) -> None:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from gitmem.memory import fts_index
+from gitmem.memory import fts
 from tests.sandbox import Clock, open_store
-real, calls = fts_index._replace_rows, []
+real, calls = fts._replace_rows, []
 def put(db, ids):
     real(db, ids)
     calls.append(ids)
     if len(calls) == 2:
         os.kill(os.getpid(), signal.SIGKILL)
-fts_index._replace_rows = put
-fts_index.catch_up(open_store(Path.cwd(), Clock()).db(), portion=4)
+fts._replace_rows = put
+fts.catch_up(open_store(Path.cwd(), Clock()).db(), portion=4)
 """
 
 
@@ -414,7 +414,7 @@ def test_a_process_that_was_killed_leaves_whole_portions(desk: Desk, repo: Path)
     )
 
     assert done.returncode == -signal.SIGKILL
-    assert desk.store.db().execute(f"SELECT count(*) FROM {fts_index.ROWS}").fetchone() == (4,)
+    assert desk.store.db().execute(f"SELECT count(*) FROM {fts.ROWS}").fetchone() == (4,)
     assert set(ids(desk.store, "parser")) == set(many)
 
 
@@ -434,9 +434,7 @@ def test_an_index_that_cannot_be_written_is_searched_in_memory(desk: Desk, repo:
 def test_without_fts5_the_answer_says_so_and_the_rest_works(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        fts_index, "DDL", tuple(each.replace("fts5(", "fts5_is_not_here(") for each in fts_index.DDL)
-    )
+    monkeypatch.setattr(fts, "DDL", tuple(each.replace("fts5(", "fts5_is_not_here(") for each in fts.DDL))
 
     with pytest.raises(StoreError) as caught:
         search.recall(desk.store, "parser")
@@ -457,7 +455,7 @@ def test_the_doctor_is_not_confused_by_it(desk: Desk) -> None:
 def test_a_damaged_index_of_words_is_built_anew(desk: Desk) -> None:
     one = desk.write("the parser drops tabs")
     ids(desk.store, "parser")
-    desk.store.db().execute(f"UPDATE {fts_index.TABLE}_data SET block = x'00'")
+    desk.store.db().execute(f"UPDATE {fts.TABLE}_data SET block = x'00'")
 
     assert ids(desk.store, "parser") == [one]
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from gitmem.agents.caller import Caller, CallerClaims, find
 from gitmem.errors import UsageError
 from gitmem.log.lines import format_at
-from gitmem.memory import edit, load, manifests, source_files, sources
+from gitmem.memory import edit, load, sources
 from gitmem.memory.versioned_node import VersionedNode
 from gitmem.store import Store
 
@@ -75,7 +75,7 @@ def test_each_source_is_one_project_summary_with_its_provenance(
 
 
 def test_seed_names_its_sources_and_tags() -> None:
-    tags = {source.path: source.tags for source in source_files.default_sources()}
+    tags = {source.path: source.tags for source in sources.default_sources()}
 
     assert tags["README.md"] == ["index:architecture"]
     assert tags["LUMENFLOW.md"] == ["index:conventions"]
@@ -369,26 +369,24 @@ def test_decoration_is_not_indexed() -> None:
         "# Gears\n\n\n\nA <b>fine</b> thing.\n```\n<!-- kept -->\n```\n"
     )
 
-    assert list(source_files.without_decoration(text)) == [
+    assert list(sources.without_decoration(text)) == [
         "# Gears", "", "A <b>fine</b> thing.", "```", "<!-- kept -->", "```", "",
     ]  # fmt: skip
 
 
 @given(lines=st.lists(st.text(st.characters(exclude_characters="\n")), min_size=1, max_size=80))
 def test_beginning_is_whole_lines_and_never_too_long(lines: list[str]) -> None:
-    text = source_files.first_lines("README.md", [line * 40 for line in lines])
+    text = sources.first_lines("README.md", [line * 40 for line in lines])
 
-    assert len(text) <= source_files.CONTENT_MAX
+    assert len(text) <= sources.CONTENT_MAX
 
 
 def test_beginning_that_fits_exactly_is_whole() -> None:
-    room = source_files.CONTENT_MAX - len("a: x\n")
-    assert source_files.first_lines("a", ["x", "y" * room]) == "a: x\n" + "y" * room
-    assert source_files.first_lines("a", ["x", "y" * (room + 1)]) == "a: x\n…"
-    assert (
-        source_files.first_lines("a", ["x", "y" * (room - 1), "z"]) == "a: x\n…"
-    )  # the mark needs its place
-    assert len(source_files.first_lines("a", ["x" * 5000])) == source_files.CONTENT_MAX
+    room = sources.CONTENT_MAX - len("a: x\n")
+    assert sources.first_lines("a", ["x", "y" * room]) == "a: x\n" + "y" * room
+    assert sources.first_lines("a", ["x", "y" * (room + 1)]) == "a: x\n…"
+    assert sources.first_lines("a", ["x", "y" * (room - 1), "z"]) == "a: x\n…"  # the mark needs its place
+    assert len(sources.first_lines("a", ["x" * 5000])) == sources.CONTENT_MAX
 
 
 def test_manifests_say_what_an_agent_wants_to_know() -> None:
@@ -406,7 +404,7 @@ fast = ["orjson"]
 test = ["pytest>=8", {include-group = "x"}]
 [tool.ruff]
 """
-    assert manifests.facts("pyproject.toml", python) == [
+    assert sources.manifest_facts("pyproject.toml", python) == [
         "gears",
         "description: Turns things.",
         "python: >=3.11",
@@ -417,7 +415,7 @@ test = ["pytest>=8", {include-group = "x"}]
     ]
     node = {"name": "gears", "scripts": {"test": "vitest run"}, "workspaces": ["packages/*"],
             "dependencies": {"zod": "^3"}, "devDependencies": {"vitest": "1"}}  # fmt: skip
-    assert manifests.facts("package.json", json.dumps(node)) == [
+    assert sources.manifest_facts("package.json", json.dumps(node)) == [
         "gears",
         "workspaces: packages/*",
         "script test: vitest run",
@@ -427,17 +425,17 @@ test = ["pytest>=8", {include-group = "x"}]
     cargo = (
         '[package]\nname = "gears"\nedition = "2021"\n[[bin]]\nname = "gear"\n[dependencies]\nserde = "1"\n'
     )
-    assert manifests.facts("Cargo.toml", cargo) == [
+    assert sources.manifest_facts("Cargo.toml", cargo) == [
         "gears",
         "edition: 2021",
         "programs: gear",
         "dependencies: serde",
     ]
     go = "module example.org/gears\n\ngo 1.22\n\nrequire (\n\ta.org/x v1\n\tb.org/y v2 // indirect\n)\nrequire c.org/z v3\n"
-    assert manifests.facts("go.mod", go) == [
+    assert sources.manifest_facts("go.mod", go) == [
         "example.org/gears", "go: 1.22", "dependencies: a.org/x, c.org/z",
     ]  # fmt: skip
-    assert manifests.facts("README.md", "x") is None
+    assert sources.manifest_facts("README.md", "x") is None
 
 
 KEYS = st.sampled_from(["name", "scripts", "workspaces", "packages", "dependencies", "engines", "node", "x"])
@@ -451,7 +449,7 @@ JSON = st.recursive(
 @given(value=JSON)
 def test_manifest_of_any_form_raises_nothing_but_that_it_is_none(value: object) -> None:
     try:
-        found = manifests.facts("package.json", json.dumps(value))
+        found = sources.manifest_facts("package.json", json.dumps(value))
     except ValueError as error:
         assert not isinstance(value, dict) and "not an object" in str(error)
     else:

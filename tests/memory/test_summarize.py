@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gitmem.agents import lifecycle
 from gitmem.agents.caller import Caller, CallerClaims, find
 from gitmem.errors import UsageError
-from gitmem.memory import cleanup, context, edit, load, ready, relations, summarize
+from gitmem.memory import context, edit, knowledge, listing, load, relations, upkeep
 from gitmem.memory.versioned_node import VersionedNode
 from gitmem.store import Store
 from tests.profiles import up_to
@@ -50,8 +50,8 @@ def test_a_superseded_node_is_not_copied_and_does_not_come_back(store: Store) ->
     other = note(store, "Prices have no tax", tags=["decision"])
     note(store, "Prices have a tax", tags=["decision"], wu="WU-8", supersedes=[other])
 
-    done = summarize.summarize(store, me(store), "WU-7")
-    cleanup.cleanup(store, me(store))
+    done = knowledge.summarize(store, me(store), "WU-7")
+    upkeep.cleanup(store, me(store))
 
     assert done.source_ids == [old, new] and done.kept == {other: "superseded"}
     assert "1 node," in done.summary.content
@@ -59,18 +59,18 @@ def test_a_superseded_node_is_not_copied_and_does_not_come_back(store: Store) ->
     shown = context.context(store, me(store), wu="WU-7").block
     assert "integers" in shown and "floats" not in shown
     with pytest.raises(UsageError, match="1 superseded"):
-        summarize.summarize(store, me(store), "WU-7", force=True)
+        knowledge.summarize(store, me(store), "WU-7", force=True)
 
 
 def test_what_a_summarized_node_replaced_is_marked_with_the_next_summary(store: Store) -> None:
     """The relation may be younger than the first summary."""
     new = note(store, "Amounts are integers")
-    summarize.summarize(store, me(store), "WU-7")
+    knowledge.summarize(store, me(store), "WU-7")
     old = note(store, "Amounts are floats")
     more = note(store, "Rounding is half even")
     relations.relate(store, me(store), new, "supersedes", old)
 
-    assert summarize.summarize(store, me(store), "WU-7", only=[old, more]).source_ids == [old, more]
+    assert knowledge.summarize(store, me(store), "WU-7", only=[old, more]).source_ids == [old, more]
 
 
 def test_summary_has_the_first_line_of_each_node_by_type(store: Store, clock: Clock) -> None:
@@ -80,7 +80,7 @@ def test_summary_has_the_first_line_of_each_node_by_type(store: Store, clock: Cl
     long = note(store, "x" * 300, type="discovery")
     note(store, "The last checkpoint", type="checkpoint")
 
-    done = summarize.summarize(store, me(store), "WU-7")
+    done = knowledge.summarize(store, me(store), "WU-7")
 
     text = load.load_one(store.db(), done.summary.id).content
     assert text.split("\n") == [
@@ -104,7 +104,7 @@ def test_summary_and_marks_are_one_commit_of_two_lines(store: Store) -> None:
     lines = len(bodies(store))
     before = len(store.git.history(store.git.tip("refs/gitmem/log") or ""))
 
-    summarize.summarize(store, me(store), "WU-7")
+    knowledge.summarize(store, me(store), "WU-7")
 
     assert len(store.git.history(store.git.tip("refs/gitmem/log") or "")) == before + 1
     assert len(bodies(store)) == lines + 2
@@ -120,7 +120,7 @@ def test_what_does_not_count_is_left_out(store: Store) -> None:
     summary = note(store, "A summary", type="summary")
 
     with pytest.raises(UsageError) as refused:
-        summarize.summarize(store, me(store), "WU-7")
+        knowledge.summarize(store, me(store), "WU-7")
 
     assert refused.value.code == "nothing-to-summarize"
     assert refused.value.next == ["gitmem mem list --wu WU-7"]
@@ -129,10 +129,10 @@ def test_what_does_not_count_is_left_out(store: Store) -> None:
 
 def test_next_summary_takes_only_what_is_new(store: Store) -> None:
     note(store, "Old")
-    first = summarize.summarize(store, me(store), "WU-7")
+    first = knowledge.summarize(store, me(store), "WU-7")
     new = note(store, "New")
 
-    second = summarize.summarize(store, me(store), "WU-7")
+    second = knowledge.summarize(store, me(store), "WU-7")
 
     assert second.source_ids == [new]
     assert second.summary.id != first.summary.id
@@ -140,10 +140,10 @@ def test_next_summary_takes_only_what_is_new(store: Store) -> None:
 
 def test_sources_of_a_deleted_summary_can_be_summed_up_again(store: Store) -> None:
     old = note(store, "Old")
-    first = summarize.summarize(store, me(store), "WU-7").summary.id
+    first = knowledge.summarize(store, me(store), "WU-7").summary.id
     edit.change(store, me(store), [first], deleted=True)
 
-    second = summarize.summarize(store, me(store), "WU-7").summary
+    second = knowledge.summarize(store, me(store), "WU-7").summary
 
     assert covered_by(store, old) == second.id != first
     assert load.load_one(store.db(), second.id).status == "active"
@@ -154,9 +154,9 @@ def test_two_clones_that_sum_up_the_same_make_one_node(store: Store, tmp_path: P
     note(store, "One")
     note(store, "Two")
     carry(store, other)
-    ours = summarize.summarize(store, me(store), "WU-7").summary.id
+    ours = knowledge.summarize(store, me(store), "WU-7").summary.id
     clock.forward(MINUTE)
-    theirs = summarize.summarize(other, me(other), "WU-7").summary.id
+    theirs = knowledge.summarize(other, me(other), "WU-7").summary.id
     carry(store, other)
 
     assert ours == theirs
@@ -171,9 +171,9 @@ def test_two_clones_that_sum_up_different_things_lose_nothing(
     both = note(store, "Both")
     carry(store, other)
     late = edit.create(other, me(other), "Late", wu="WU-7").node.id
-    ours = summarize.summarize(store, me(store), "WU-7").summary.id
+    ours = knowledge.summarize(store, me(store), "WU-7").summary.id
     clock.forward(MINUTE)
-    theirs = summarize.summarize(other, me(other), "WU-7").summary.id
+    theirs = knowledge.summarize(other, me(other), "WU-7").summary.id
     carry(store, other)
 
     for clone in (store, other):
@@ -184,7 +184,7 @@ def test_two_clones_that_sum_up_different_things_lose_nothing(
 def test_text_of_an_agent_is_taken_and_marks_the_same(store: Store) -> None:
     one, two = note(store, "One"), note(store, "Two")
 
-    done = summarize.summarize(store, me(store), "WU-7", text="Better\nwords")
+    done = knowledge.summarize(store, me(store), "WU-7", text="Better\nwords")
 
     assert load.load_one(store.db(), done.summary.id).content == "Better\nwords"
     assert covered_by(store, one) == covered_by(store, two) == done.summary.id
@@ -194,7 +194,7 @@ def test_text_of_an_agent_is_taken_and_marks_the_same(store: Store) -> None:
 def test_text_marks_only_what_its_writer_has_read(store: Store) -> None:
     read, unread = note(store, "One"), note(store, "Two")
 
-    summarize.summarize(store, me(store), "WU-7", text="Words", only=[read])
+    knowledge.summarize(store, me(store), "WU-7", text="Words", only=[read])
 
     assert covered_by(store, read) and not covered_by(store, unread)
 
@@ -203,7 +203,7 @@ def test_what_does_not_fit_is_counted_and_waits(store: Store) -> None:
     many = [{"content": "é" * 250 + f" {number}", "wu": "WU-7"} for number in range(400)]
     ids = [node.id for node in edit.append(store, me(store), many).nodes]
 
-    first = summarize.summarize(store, me(store), "WU-7")
+    first = knowledge.summarize(store, me(store), "WU-7")
 
     text = first.summary.content
     assert len(text.encode()) <= 64 * 1024
@@ -211,7 +211,7 @@ def test_what_does_not_fit_is_counted_and_waits(store: Store) -> None:
     assert f"{first.left} nodes more of WU-7 not included" in text
     assert all((id in text) == (id in first.source_ids) == bool(covered_by(store, id)) for id in ids)
     assert first.next[0] == "gitmem mem summarize --wu WU-7"
-    second = summarize.summarize(store, me(store), "WU-7")
+    second = knowledge.summarize(store, me(store), "WU-7")
     assert {*first.source_ids, *second.source_ids} == set(ids) or second.left
 
 
@@ -221,7 +221,7 @@ def test_what_does_not_fit_is_counted_and_waits(store: Store) -> None:
 def test_words_of_a_node_stay_in_its_line(store: Store, text: str) -> None:
     note(store, text + " end\rmore")
 
-    lines = summarize.summarize(store, me(store), "WU-7").summary.content.splitlines()
+    lines = knowledge.summarize(store, me(store), "WU-7").summary.content.splitlines()
 
     assert len(lines) == 4
     assert all(line.isprintable() for line in lines)
@@ -231,11 +231,11 @@ def test_dry_run_writes_nothing(store: Store) -> None:
     one = note(store, "One")
     lines = bodies(store)
 
-    done = summarize.summarize(store, me(store), "WU-7", dry_run=True)
+    done = knowledge.summarize(store, me(store), "WU-7", dry_run=True)
 
     assert bodies(store) == lines
     assert done.source_ids == [one] and done.as_json()["dry_run"] is True
-    assert summarize.summarize(store, me(store), "WU-7").summary.id == done.summary.id
+    assert knowledge.summarize(store, me(store), "WU-7").summary.id == done.summary.id
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_refusals_write_nothing(store: Store, options: dict[str, object], code: 
     lines = bodies(store)
 
     with pytest.raises(UsageError) as refused:
-        summarize.summarize(store, me(store), **options)  # type: ignore[arg-type]
+        knowledge.summarize(store, me(store), **options)  # type: ignore[arg-type]
 
     assert refused.value.code == code
     assert bodies(store) == lines
@@ -277,10 +277,10 @@ def test_no_summary_is_over_its_budget_and_none_stops_short_of_it(texts: list[st
         for number, text in enumerate(texts * (3_000 // len(texts)))
     ]
 
-    fit = summarize._fitting_sources(made)
-    text = summarize._text("WU-7", fit, len(made) - len(fit))
+    fit = knowledge._fitting_sources(made)
+    text = knowledge._text("WU-7", fit, len(made) - len(fit))
 
-    assert summarize.CONTENT_MAX - 2_000 < len(text.encode()) <= summarize.CONTENT_MAX
+    assert knowledge.CONTENT_MAX - 2_000 < len(text.encode()) <= knowledge.CONTENT_MAX
 
 
 def test_open_work_and_what_is_of_the_project_are_not_summed_up(store: Store) -> None:
@@ -293,11 +293,11 @@ def test_open_work_and_what_is_of_the_project_are_not_summed_up(store: Store) ->
     first = edit.create(store, caller, "half", type="checkpoint").node.id
     last = edit.create(store, caller, "nearly", type="checkpoint").node.id
 
-    found = summarize.summarize(store, caller, "WU-1")
+    found = knowledge.summarize(store, caller, "WU-1")
 
     assert set(found.source_ids) == {fixed, first}
-    assert bug in [node.id for node in ready.ready(store, "WU-1").nodes]
-    again = summarize.summarize(store, caller, "WU-1", only=[bug, last], force=True)
+    assert bug in [node.id for node in listing.ready(store, "WU-1").nodes]
+    again = knowledge.summarize(store, caller, "WU-1", only=[bug, last], force=True)
     assert set(again.source_ids) == {bug, last} and rule not in again.source_ids
 
 
@@ -311,7 +311,7 @@ def test_what_was_left_is_told_with_the_reason(store: Store) -> None:
         note(store, "scratch", lifecycle="ephemeral"),
     )
 
-    done = summarize.summarize(store, me(store), "WU-7", dry_run=True)
+    done = knowledge.summarize(store, me(store), "WU-7", dry_run=True)
 
     assert done.source_ids == [one]
     assert done.as_json()["kept"] == {
@@ -321,7 +321,7 @@ def test_what_was_left_is_told_with_the_reason(store: Store) -> None:
         project: "project scope",
         scratch: "ephemeral scope",
     }
-    forced = summarize.summarize(store, me(store), "WU-7", force=True, dry_run=True)
+    forced = knowledge.summarize(store, me(store), "WU-7", force=True, dry_run=True)
     assert forced.source_ids == [one, p0, bug, last]
     assert forced.next == ["gitmem mem summarize --wu WU-7 --force"]
 
@@ -330,10 +330,10 @@ def test_open_work_of_p0_and_p1_is_not_covered_even_if_it_is_named(store: Store)
     p1, bug = note(store, "urgent", priority="P1"), note(store, "a bug", type="bug")
     elsewhere = note(store, "elsewhere", wu="WU-8")
 
-    done = summarize.summarize(store, me(store), "WU-7", only=[p1, bug, elsewhere])
+    done = knowledge.summarize(store, me(store), "WU-7", only=[p1, bug, elsewhere])
 
     assert done.source_ids == [bug]
     assert done.kept == {elsewhere: "hidden, summarized or of another work unit", p1: "open P1"}
     with pytest.raises(UsageError, match=r"no nodes to summarize \(1 open P1\)"):
-        summarize.summarize(store, me(store), "WU-7", only=[p1])
-    assert summarize.summarize(store, me(store), "WU-7", only=[p1], force=True).source_ids == [p1]
+        knowledge.summarize(store, me(store), "WU-7", only=[p1])
+    assert knowledge.summarize(store, me(store), "WU-7", only=[p1], force=True).source_ids == [p1]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitmem.memory import tokenize
-from gitmem.memory.fts_query import FtsQuery
+from gitmem.memory import fts as tokenize
+from gitmem.memory.fts import FtsQuery
 from gitmem.memory.search import LONGEST, snippet
 
 OPERATORS = [

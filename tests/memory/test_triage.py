@@ -11,7 +11,7 @@ import pytest
 from gitmem.agents import lifecycle
 from gitmem.agents.caller import Caller, CallerClaims, find
 from gitmem.errors import UsageError
-from gitmem.memory import edit, load, promote, relations, summarize, superseded, triage
+from gitmem.memory import edit, knowledge, load, relations, superseded, triage
 from gitmem.store import Store
 
 from ..sandbox import MINUTE, Clock, acting, bodies, carry, new_repo, open_store
@@ -55,16 +55,16 @@ def test_what_is_dealt_with_is_not_listed(store: Store) -> None:
     for change in ({"closed": True}, {"archived": True}, {"deleted": True}):
         edit.change(store, me(store), [note(store)], **change)  # type: ignore[arg-type]
     note(store, type="note")
-    promoted = promote.promote(store, me(store), node=note(store, type="note"), tag="faq").promoted_node.id
+    promoted = knowledge.promote(store, me(store), node=note(store, type="note"), tag="faq").promoted_node.id
     note(store, wu="WU-7")
-    summarize.summarize(store, me(store), "WU-7")
+    knowledge.summarize(store, me(store), "WU-7")
 
     assert listed(store) == [] and promoted
 
 
 def test_promoted_knowledge_is_no_open_discovery_but_its_source_is(store: Store) -> None:
     source = note(store)
-    promote.promote(store, me(store), node=source, tag="pitfall")
+    knowledge.promote(store, me(store), node=source, tag="pitfall")
 
     assert listed(store) == [source]
 
@@ -304,8 +304,8 @@ def test_two_live_decisions_about_the_same_are_proposed_as_a_contradiction(
 
 def test_a_promoted_decision_does_not_contradict_its_source(store: Store) -> None:
     source = note(store, "Cents", tags=["decision", "money"], paths=["README"])
-    promote.promote(store, me(store), node=source, tag="decision")
-    promote.promote(store, me(store), node=source, tag="pattern")
+    knowledge.promote(store, me(store), node=source, tag="decision")
+    knowledge.promote(store, me(store), node=source, tag="pattern")
     assert contradictions(store) == []
 
 

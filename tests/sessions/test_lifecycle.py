@@ -9,7 +9,7 @@ import pytest
 from gitmem.agents import caller, display_names, heartbeats, lifecycle, presence, roster
 from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
-from gitmem.signals import completion, inbox, send
+from gitmem.signals import announcements, inbox, send
 
 from ..sandbox import (
     DAY,
@@ -82,11 +82,11 @@ def test_a_summary_that_is_refused_ends_nothing(repo: Path, summary: str, reason
     before = bodies(store)
     for done in (False, True):
         with pytest.raises(UsageError, match=reason):
-            completion.end_session(store, caller, summary=summary, done=done)
+            announcements.end_session(store, caller, summary=summary, done=done)
 
     assert bodies(store) == before
     if "ghp_" in summary:
-        assert completion.end_session(store, caller, summary=summary, allow_secret=True).summary == summary
+        assert announcements.end_session(store, caller, summary=summary, allow_secret=True).summary == summary
 
 
 def test_the_log_tells_the_story_of_a_session(repo: Path, git: object) -> None:

@@ -17,7 +17,7 @@ from gitmem.errors import StoreError, UsageError
 from gitmem.log.lines import CommitMessage
 from gitmem.memory import checkpoints
 from gitmem.records.ids import keyed_id
-from gitmem.signals import completion, inbox
+from gitmem.signals import announcements, inbox
 from gitmem.store import Store
 from tests.conftest import Git
 from tests.sandbox import SECOND, Clock, acting, bodies, carry, new_repo, open_store
@@ -37,7 +37,7 @@ def test_two_clones_make_one_completion(repo: Path, tmp_path: Path) -> None:
     for store, name in ((here, "Planck"), (there, "Curie")):
         clock.forward(SECOND)
         caller = acting(store, lifecycle.start(store, CallerClaims(), name=name, wu="WU-7"))
-        told = completion.announce(store, caller, "WU-7")
+        told = announcements.announce(store, caller, "WU-7")
         assert (told.signal_id, told.was_recorded) == (ID, False)
     carry(there, here)
 
@@ -54,7 +54,7 @@ def test_who_says_it_again_writes_nothing(repo: Path) -> None:
     store = open_store(repo, Clock())
     for name in ("Planck", "Curie"):
         caller = acting(store, lifecycle.start(store, CallerClaims(), name=name, wu="WU-7"))
-        told = completion.announce(store, caller, "WU-7")
+        told = announcements.announce(store, caller, "WU-7")
 
     assert told.was_recorded
     assert "before" in told.remark
@@ -74,7 +74,7 @@ def test_a_line_that_says_more_than_its_key_is_a_conflict(
     store = open_store(repo, clock)
     reader = acting(store, lifecycle.start(store, CallerClaims(), name="Bohr"))
     caller = acting(store, lifecycle.start(store, CallerClaims(), name="Planck", wu="WU-7"))
-    completion.announce(store, caller, "WU-7")
+    announcements.announce(store, caller, "WU-7")
     (line,) = signals(store)
     evil = line.replace(before.encode(), after.encode())
     if evil == line:  # a default that is not written
@@ -95,7 +95,7 @@ def test_spellings_of_one_work_unit_make_one_completion(repo: Path, spellings: t
     told = []
     for name, unit in zip(("Planck", "Curie", "Emmy", "Noether"), spellings, strict=False):
         caller = acting(store, lifecycle.start(store, CallerClaims(), name=name, wu=unit))
-        told.append(completion.announce(store, caller, completion.unit_of(caller)))
+        told.append(announcements.announce(store, caller, announcements.unit_of(caller)))
     (seen,) = inbox.read(store, reader).signals
 
     assert {each.signal_id for each in told} == {seen["signal_id"]}
@@ -113,12 +113,12 @@ def test_a_work_unit_of_any_form_can_be_done(repo: Path, unit: str, shown: str) 
     store = open_store(repo, Clock())
     reader = acting(store, lifecycle.start(store, CallerClaims(), name="Bohr"))
     caller = acting(store, lifecycle.start(store, CallerClaims(), name="Planck", wu=unit))
-    completion.announce(store, caller, completion.unit_of(caller))
+    announcements.announce(store, caller, announcements.unit_of(caller))
     (seen,) = inbox.read(store, reader).signals
 
     assert (seen["message"], seen["wu_id"]) == (f"{shown} is done.", shown)
     assert "conflict" not in seen
-    assert completion.announce(store, caller, unit).was_recorded
+    assert announcements.announce(store, caller, unit).was_recorded
 
 
 def test_the_end_of_a_session_alone_says_nothing(repo: Path) -> None:
@@ -132,7 +132,7 @@ def test_the_end_of_a_session_alone_says_nothing(repo: Path) -> None:
 def test_a_session_that_ends_as_done_tells_it_before(repo: Path) -> None:
     """The answer names the broadcast; command line and library use this one function."""
     store = open_store(repo, Clock())
-    ended = completion.end_session(
+    ended = announcements.end_session(
         store, acting(store, lifecycle.start(store, CallerClaims(), wu="WU-7")), done=True
     )
 
@@ -147,7 +147,7 @@ def test_nobody_is_told_by_a_caller_whose_session_cannot_end(repo: Path) -> None
     caller.session_id = None
     before = bodies(store)
     with pytest.raises(UsageError, match="has no session"):
-        completion.end_session(store, caller, done=True)
+        announcements.end_session(store, caller, done=True)
 
     assert bodies(store) == before
 
@@ -178,7 +178,7 @@ def test_a_line_that_a_peer_wrote_before_silences_nobody(
     clock = Clock()
     there = open_store(new_repo(tmp_path / "there"), clock)
     mallory = acting(there, lifecycle.start(there, CallerClaims(), name="Mallory", wu="WU-7"))
-    completion.announce(there, mallory, "WU-7")
+    announcements.announce(there, mallory, "WU-7")
     (line,) = signals(there)
     fields = json.loads(line)
     for name in ("mac", "clone"):
@@ -193,9 +193,9 @@ def test_a_line_that_a_peer_wrote_before_silences_nobody(
     clock.forward(SECOND)
     caller = acting(store, lifecycle.start(store, CallerClaims(), name="Planck", wu="WU-7"))
 
-    assert not completion.announce(store, caller, "WU-7").was_recorded
+    assert not announcements.announce(store, caller, "WU-7").was_recorded
     assert "WU-7 is done." in [each["message"] for each in inbox.read(store, reader).signals]
-    assert completion.announce(store, caller, "WU-7").was_recorded
+    assert announcements.announce(store, caller, "WU-7").was_recorded
 
 
 def test_a_recorded_checkpoint_is_never_called_unwritten(repo: Path) -> None:
@@ -234,7 +234,7 @@ def test_an_unchanged_note_is_sent_once(repo: Path, git: Git, policy: str, sent:
     store = open_store(repo, Clock())
     began = lifecycle.start(store, CallerClaims(), name="Planck")
     for milestone in (False, False, True):
-        told = completion.change_session(
+        told = announcements.change_session(
             store, acting(store, began), activity=" split  the parser", milestone=milestone
         )
     assert told.activity == "split the parser"
@@ -248,7 +248,7 @@ def test_a_note_s_signal_has_the_fields_of_the_same_change(repo: Path, git: Git)
     git("config", "gitmem.progress", "all", cwd=repo)
     store = open_store(repo, Clock())
     caller = acting(store, lifecycle.start(store, CallerClaims(), name="Planck"))
-    completion.change_session(store, caller, activity="split", name="Curie", wu="WU-7")
+    announcements.change_session(store, caller, activity="split", name="Curie", wu="WU-7")
 
     (sent,) = (json.loads(line) for line in signals(store))
     assert (sent["sender_name"], sent["wu_id"]) == ("Curie", "WU-7")

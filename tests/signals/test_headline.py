@@ -219,7 +219,7 @@ def test_no_word_of_a_prompt_is_told_unless_the_user_says_so(desk: Desk, value: 
 
 def test_a_sensitive_or_deleted_checkpoint_is_not_told(desk: Desk) -> None:
     """The one before it is."""
-    from gitmem.memory import delete, edit
+    from gitmem.memory import edit, upkeep
 
     checkpoint(desk.store, desk.me, "the first", diff_stat=False)
     desk.clock.forward(1_000)
@@ -229,7 +229,7 @@ def test_a_sensitive_or_deleted_checkpoint_is_not_told(desk: Desk) -> None:
     desk.clock.forward(1_000)
     third = checkpoint(desk.store, desk.me, "the third", diff_stat=False)
     assert desk.headline() == "the third"
-    delete.delete(desk.store, desk.me, [third.node.id])
+    upkeep.delete(desk.store, desk.me, [third.node.id])
     assert desk.headline() == "the first"
 
 

@@ -13,15 +13,7 @@ from gitmem.agents import lifecycle, roster
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import UsageError
 from gitmem.index import index_file, insert
-from gitmem.memory import (
-    context,
-    edit,
-    listing,
-    ready,
-    session_checkpoints,
-    summarize,
-    triage,
-)
+from gitmem.memory import context, edit, knowledge, listing, session_checkpoints, triage
 from gitmem.records import ids
 from gitmem.signals import gate, history, inbox, send
 from gitmem.store import Store
@@ -93,11 +85,11 @@ def test_every_comparison_takes_two_spellings_as_one(store: Store, typed: str, a
         sent.signal["signal_id"], node.id,
     }  # fmt: skip
     assert {each.id for each in listing.by_wu(store, asked)} == {node.id, note.id}
-    assert node.id in {each.id for each in ready.ready(store, asked).nodes}
+    assert node.id in {each.id for each in listing.ready(store, asked).nodes}
     assert "found" in context.context_at(store, None, wu=asked).block
     assert session_checkpoints.last_checkpoint(store, None, asked, None).id == note.id  # type: ignore[union-attr]
     assert [each.id for each in triage.listing(store, wu=asked).discoveries] == [node.id]
-    assert summarize.summarize(store, planck, asked).source_ids == [node.id]
+    assert knowledge.summarize(store, planck, asked).source_ids == [node.id]
 
 
 @pytest.mark.parametrize("unit", HOSTILE)

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
     import typer
 
-    from gitmem.memory.context import Context
-    from gitmem.memory.recover import Recovered
+    from gitmem.memory.context import Context, Recovered
 
     from .options import (
         AsOf,
@@ -80,7 +79,7 @@ def recover(
     no_roster: NoRoster = False,
 ) -> None:
     """Restore context after compaction. Print your session, its last checkpoint, later events, and the memory context."""
-    from gitmem.memory import recover as operation
+    from gitmem.memory import context as operation
     from gitmem.memory.context import MAX_SIZE
 
     found = operation.recover(

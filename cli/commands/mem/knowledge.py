@@ -35,7 +35,7 @@ def promote(
     allow_secret: AllowSecret = False,
 ) -> None:
     """Promote nodes to project scope. Takes one node, or the summaries of a work unit. Idempotent."""
-    from gitmem.memory import promote as operation
+    from gitmem.memory import knowledge as operation
 
     if id is not None and node is not None and id != node:
         raise UsageError("ID and --node name different nodes. Nothing was written.", code="usage")
@@ -73,7 +73,7 @@ def summarize(
     allow_secret: AllowSecret = False,
 ) -> None:
     """Summarize a work unit in one node. Covers nodes without a summary, and marks each node it covers."""
-    from gitmem.memory import summarize as operation
+    from gitmem.memory import knowledge as operation
 
     unit = named_unit(at, wu) if wu is not None else at.caller(dry_run=dry_run).wu_id
     if not unit:

@@ -97,7 +97,7 @@ def ready(
     include_archived: Archived = False,
 ) -> None:
     """List nodes and tasks that can be taken up. Most important first, and what blocks the others of the work unit."""
-    from gitmem.memory import ready as operation
+    from gitmem.memory import listing as operation
     from gitmem.tasks import ready_tasks
 
     found = ready_tasks.ready_work(
@@ -105,7 +105,7 @@ def ready(
         at.caller_if_any(),
         named_unit(at, wu),
         type=type,
-        limit=number("--limit", limit, operation.LIMIT),
+        limit=number("--limit", limit, operation.READY_LIMIT),
         include_archived=include_archived,
     )
     output.answer(at.json, found, render.ready)
@@ -123,7 +123,7 @@ def export(
     include_archived: Archived = False,
 ) -> None:
     """Print the memory as one document."""
-    from gitmem.memory import export as operation
+    from gitmem.memory import listing as operation
 
     found = operation.export(
         at.store(), format=format or ("json" if at.json else "markdown"), wu=named_unit(at, wu), type=type, lifecycle=lifecycle,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitmem.errors import UsageError
-from gitmem.text.shell_quote import command
+from gitmem.outcome import command
 
 from ...environment import Environment
 from ...render import memory, output
@@ -34,7 +34,7 @@ def archive(
     reason: Reason = None,
 ) -> None:
     """Archive decayed nodes, or the named ones. --include-archived shows them. Project nodes, open P0 and P1 and last checkpoints are kept."""
-    from gitmem.memory import archive as operation
+    from gitmem.memory import upkeep as operation
 
     if ids:
         from gitmem.memory import edit
@@ -82,7 +82,7 @@ def cleanup(
     dry_run: DryRun = False,
 ) -> None:
     """Delete expired nodes. These are ephemeral and summarized nodes, and those selected by options."""
-    from gitmem.memory import cleanup as operation
+    from gitmem.memory import upkeep as operation
 
     cleaned = operation.cleanup(
         at.store(), at.caller(dry_run=dry_run), ttl=micros(ttl), session=session, decay=decay,
@@ -105,7 +105,7 @@ def delete(
     dry_run: DryRun = False,
 ) -> None:
     """Delete nodes by id or by filters. `gitmem mem update ID --clear deleted` restores a node."""
-    from gitmem.memory import delete as operation
+    from gitmem.memory import upkeep as operation
 
     deleted = operation.delete(
         at.store(), at.caller(dry_run=dry_run), ids or (), tags=parts(tag), older_than=micros(older_than), wu=named_unit(at, wu),

@@ -9,7 +9,7 @@ import os
 from typing import NamedTuple
 
 from ...digests import sha256
-from ...text.shell_quote import quote
+from ...outcome import quote
 from .. import hook_paths
 from . import events
 

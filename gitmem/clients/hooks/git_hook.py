@@ -16,9 +16,8 @@ from __future__ import annotations
 import os
 
 from ...errors import StoreError, UsageError
-from ...outcome import Outcome
+from ...outcome import Outcome, command
 from ...repo import read_small
-from ...text.shell_quote import command
 from .. import user_files
 from ..managed_files import OwnFile, content
 from . import hook_line, script

@@ -16,10 +16,9 @@ from ...agents import caller, lifecycle
 from ...agents.caller import CallerClaims
 from ...errors import GitmemError, UsageError
 from ...open_store import open_store
-from ...outcome import Outcome
+from ...outcome import Outcome, quote
 from ...repo import find
 from ...signals import send
-from ...text.shell_quote import quote
 from .. import hook_paths
 from . import events, hook_errors
 from .client_scope import ABSENT, ClientScope, bare, chosen, target_of

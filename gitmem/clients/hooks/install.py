@@ -10,8 +10,7 @@ from functools import partial
 
 from ... import state_files
 from ...errors import GitmemError, StoreError
-from ...outcome import Outcome
-from ...text.shell_quote import command
+from ...outcome import Outcome, command
 from .. import hook_paths
 from . import checked_scripts
 from .client_scope import ABSENT, ClientHooks, bare, chosen, target_of

@@ -15,7 +15,7 @@ import json
 from typing import NamedTuple
 
 from ...errors import UsageError
-from ...text.shell_quote import command
+from ...outcome import command
 from ..managed_files import InstallRecord, ManagedFile, read_record
 from .clients import END, GROUPS, SCRIPT, WAKE
 from .json_text import BOM, JsonNode, JsonSyntaxError, Style, cuts, parse, splice

@@ -8,8 +8,7 @@ import os
 from ...digests import sha256
 from ...errors import GitmemError
 from ...log.lines import format_at
-from ...outcome import Outcome
-from ...text.shell_quote import command
+from ...outcome import Outcome, command
 from . import clients, git_hook, hook_errors
 from .client_scope import ABSENT, BROKEN, ClientScope, bare, target_of
 from .clients import CLIENTS, PROJECT, SCOPES, USER, Client, ClientFolders

@@ -14,7 +14,7 @@ from ...agents import name_holders
 from ...errors import StoreError
 from ...log import committer, wal_files
 from ...log.lines import format_at
-from ...memory import private_store
+from ...memory import private_nodes
 from ...store import Store
 from ..findings import Check, Finding, Fixed, note, problem
 
@@ -93,7 +93,7 @@ class PrivateNodes(Check):
                 )
                 continue
             try:
-                damaged = private_store.PrivateStore(self.store, path).damaged if self._is_leaf(path) else 0
+                damaged = private_nodes.PrivateStore(self.store, path).damaged if self._is_leaf(path) else 0
             except StoreError as error:
                 yield problem("private-damaged", error.message, path, "Move its files away.")
                 continue
@@ -113,13 +113,13 @@ class PrivateNodes(Check):
                 yield "private-open", path, "Its mode is 700 now."
 
     def _folders(self) -> list[str]:
-        top = private_store.root(self.store.repo)
+        top = private_nodes.root(self.store.repo)
         if not os.path.lexists(top):
             return []
         return [top, *(os.path.join(top, name) for name in sorted(atomic_write.names_in(top)))]
 
     def _is_leaf(self, path: str) -> bool:
-        return path != private_store.root(self.store.repo)
+        return path != private_nodes.root(self.store.repo)
 
 
 class HiddenLog(Check):

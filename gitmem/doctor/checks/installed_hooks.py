@@ -9,8 +9,8 @@ from ...clients.hooks.client_scope import OUTDATED
 from ...clients.hooks.git_hook import HALF, KEPT, NOT_RUN, POST_COMMIT, PRE_COMMIT, PRE_PUSH
 from ...clients.hooks.status import HookStatus, ScopeStatus
 from ...log import ref
+from ...outcome import command
 from ...sync.consent_messages import init_command
-from ...text.shell_quote import command
 from ..findings import Check, Finding, Fixed, note, problem
 
 _UNREVIEWED = {

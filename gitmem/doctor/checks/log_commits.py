@@ -11,9 +11,9 @@ from ...git import repair
 from ...git.objects import TreeEntry
 from ...log import ledger, log_refs, recovery, ref, tree_union
 from ...log.recovery import History, walk_contents
+from ...outcome import command
 from ...store import Store
 from ...sync import consent_messages, repair_log
-from ...text.shell_quote import command
 from ..findings import Check, Examination, Finding, Fixed, note, problem
 from . import missing_lines
 

@@ -21,9 +21,9 @@ from ...log.union import canonical
 from ...memory import bulk_values, load, relations
 from ...memory.node_fold import content_digest_text
 from ...order.cycles import find_cycles
+from ...outcome import command
 from ...records.lines import explain_unreadable as record_problem
 from ...records.lines import read
-from ...text.shell_quote import command
 from ..findings import Check, Examination, Finding, note, problem
 from . import log_commits, record_ids
 from .record_ids import LogLine

@@ -12,9 +12,9 @@ from ...git import repair
 from ...log import log_refs, recovery, ref
 from ...log.ref import STALE_LOCK_SECONDS
 from ...log.ref_checks import LOST_PROJECTS, ProjectIds
+from ...outcome import command
 from ...store import Store
 from ...sync import fences, rebase, remote, repair_log
-from ...text.shell_quote import command
 from ..findings import Check, Finding, Fixed, note, problem
 from .clone_files import modified, move_aside
 

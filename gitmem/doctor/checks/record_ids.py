@@ -10,7 +10,7 @@ from ... import records
 from ...agents.mailbox import content_of, digest_bytes, is_imported
 from ...log import ref
 from ...order.cycles import cyclic_components
-from ...text.shell_quote import command
+from ...outcome import command
 from ..findings import Check, Examination, Finding, note, problem
 
 TYPE_CHECKING = False

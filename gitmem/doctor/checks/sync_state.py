@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from ...agents import role_list, vocabulary
 from ...errors import UsageError
 from ...log import log_refs, ref, tree_union
+from ...outcome import command
 from ...sync import autosync, consent_messages, remote, whereabouts
-from ...text.shell_quote import command
 from ..findings import SYNC, Check, Finding, note, problem
 
 OFF = (autosync.OFF, "false", "no", "0", "")

@@ -11,8 +11,8 @@ from ...git import plumbing
 from ...log import wal_files
 from ...log.wal import WriteAheadLog, owner_path_in
 from ...log.wal_files import WalFile
+from ...outcome import command
 from ...store import Store
-from ...text.shell_quote import command
 from ..findings import Check, Finding, Fixed, note, problem
 from .clone_files import disk_error, is_writable, move_aside
 

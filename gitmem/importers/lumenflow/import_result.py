@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from ...agents import mailbox
 from ...memory import write as record
-from ...outcome import OneStep, Outcome
+from ...outcome import OneStep, Outcome, command
 from ...text.name_matching import is_identity
-from ...text.shell_quote import command
 from . import read_files
 
 TYPE_CHECKING = False

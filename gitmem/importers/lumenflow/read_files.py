@@ -6,7 +6,7 @@ import os
 
 from ...commit_message import sanitize
 from ...errors import UsageError
-from ...text.shell_quote import command
+from ...outcome import command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

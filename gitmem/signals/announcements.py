@@ -1,28 +1,91 @@
-"""Tell everybody of progress: of notes by the policy `gitmem.progress`, and once that a work unit is done.
+"""Signals that gitmem writes to everybody: notices, notes of progress by the policy `gitmem.progress`, and completions.
 
-Only an agent says that something is done; the end of a session alone says nothing.
-
-The broadcast is a notice (`notices.py`): its id, text and fields are functions of its key, whoever sends
-it. Two clones that announce the same completion before they sync make one signal of it.
+A notice is a signal that any clone may send, and that is one signal however many do (`mailbox.NOTICES`). Its id, text and
+fields are functions of a key, so two clones that send one before they sync make the same signal. The completion of a work
+unit is one. Only an agent says that something is done; the end of a session alone says nothing.
 """
 
 from __future__ import annotations
 
+from .. import records
 from ..agents import caller as callers
-from ..agents import lifecycle, presence
+from ..agents import descriptions, presence
+from ..agents.mailbox import ANNOUNCER, keyed_content, notice_text
 from ..errors import GitmemError, UsageError
 from ..outcome import Outcome
-from ..records.ids import unit_key
-from . import notices, send
+from ..records.ids import keyed_id, unit_key
+from . import INTENTS, send
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
+    from ..agents.addressing import Resolved
     from ..agents.caller import Caller
     from ..agents.lifecycle import SessionChanged, SessionEnded
+    from ..records.record_types import SignalFields
     from ..store import Store
     from .signal_options import SignalOptions
+
+
+LINES_MAX = 1_000  # of one id, which peers can write
+
+
+def notice_fields(store: Store, caller: Caller, kind: str, key: str) -> SignalFields:
+    """Return the fields of a notice to everybody, as this caller would send it."""
+    fields = send.addressed(store, caller, notice_text(kind, key), (), None, None)
+    fields["signal_id"] = keyed_id("sig", ANNOUNCER, kind, key)
+    fields["idempotency_key"] = f"{kind} {key}"
+    fields["intent"] = INTENTS[0]
+    fields["interrupt_class"] = "advisory"
+    fields["workspace_id"] = None
+    send.set_recorder(store, caller, fields, insist=False)
+    return fields
+
+
+def is_notice_recorded(store: Store, caller: Caller, fields: SignalFields) -> bool:
+    """Return whether this clone has written the notice; without a session, whose lines are signed, whether the caller has.
+
+    Anybody can write the line of a notice beforehand: with an old time or another sender it would reach nobody, and with
+    other words it would conflict. So only a line that was written here makes a second one unnecessary.
+    """
+    rows = store.db().execute(
+        "SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.signal_id = ? LIMIT ?",
+        (fields["signal_id"], LINES_MAX),
+    )
+    for (body,) in rows:
+        line = body.encode()
+        is_own = is_own_line(store, line)
+        if not is_own and caller.session_id is not None:
+            continue
+        record = records.read_kind("signal", line)
+        if record is None or not (is_own or record["sender_identity"] in caller.ids):
+            continue
+        if keyed_content(record) == keyed_content(fields):
+            return True
+    return False
+
+
+def is_own_line(store: Store, line: bytes) -> bool:
+    """Return whether a session of this clone wrote a line."""
+    mac = store.keys.now().mac
+    return mac is not None and mac.is_valid(line)
+
+
+def record_notice(
+    store: Store, caller: Caller, fields: SignalFields, resolved: Sequence[Resolved] = ()
+) -> None:
+    """Record a notice.
+
+    Raises:
+        UsageError: Its key is invalid, or looks like a secret. Nothing was written.
+        StoreError: The signal can't be recorded.
+    """
+    fields["sender_headline"] = descriptions.headline_of_caller(store, store.db(), caller)
+    stream, line = store.line("signal", fields)
+    send.record_signal(store, caller, stream, line, resolved)
+
 
 COMPLETION = "completion"
 SETTING = "gitmem.progress"
@@ -79,6 +142,8 @@ def end_session(
     Raises:
         UsageError: As `lifecycle.end_line`, and `no-wu` with `done`. Nothing was written, and nobody was told.
     """
+    from ..agents import lifecycle
+
     told = None
     if done:
         unit = unit_of(caller)
@@ -107,11 +172,11 @@ def announce(store: Store, caller: Caller, unit: str) -> Announced:
         StoreError: The signal can't be recorded.
     """
     unit = spelling(unit)
-    fields = notices.fields_of(store, caller, COMPLETION, unit)
+    fields = notice_fields(store, caller, COMPLETION, unit)
     fields["wu_id"] = unit
-    was_recorded = notices.is_recorded(store, caller, fields)
+    was_recorded = is_notice_recorded(store, caller, fields)
     if not was_recorded:
-        notices.record(store, caller, fields)
+        record_notice(store, caller, fields)
     return Announced(unit, fields["signal_id"], was_recorded)
 
 
@@ -131,6 +196,8 @@ def change_session(
         UsageError: As in `lifecycle.change`, or `bad-setting`. Nothing was written.
         StoreError: The change can't be recorded.
     """
+    from ..agents import lifecycle
+
     if activity is None:
         return lifecycle.change(store, caller, **fields)
     note = " ".join(activity.split())
