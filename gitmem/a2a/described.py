@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..agents import descriptions, presence, role_list, vocabulary
 from ..commit_message import cut
-from ..records import secrets
+from ..text import secrets
 from ..text.name_matching import fold
 from ..text.sanitize import sanitize_for_model
 

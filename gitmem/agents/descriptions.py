@@ -13,8 +13,8 @@ import os
 from .. import state_files, strict_json
 from ..log.lines import format_at
 from ..records.ids import implied_role, role_id, role_of
-from ..records.secrets import find_secret
 from ..text.sanitize import SEPARATOR, title
+from ..text.secrets import find_secret
 from . import heartbeats, presence
 from .heartbeats import PROMPTS
 

@@ -90,7 +90,7 @@ def recordable_branch(name: str | None) -> str | None:
     """Return a branch's name if records can have it: an unusual name must not prevent that they are written."""
     if name is None or not records.fits("session", "branch", name):
         return None
-    from ..records.secrets import find_secret
+    from ..text.secrets import find_secret
 
     return None if find_secret(name) else name
 

@@ -13,7 +13,8 @@ from ..git import branches
 from ..log.lines import CommitMessage, format_at
 from ..memory import anchors
 from ..outcome import command
-from ..records import ids, secrets
+from ..records import ids
+from ..text import secrets
 from ..text.sanitize import sanitize_for_model
 from . import claim_work, path_patterns, standing_claims
 

@@ -10,7 +10,7 @@ from ..commit_message import cut, sanitize
 from ..errors import SecretError, UsageError
 from ..memory import load, private_nodes, relations, search
 from ..records.ids import unit_key
-from ..records.secrets import find_in, has_marker
+from ..text.secrets import find_in, has_marker
 from . import bundle_encoding, working_memory
 from .bundle_content import BUDGET_BYTES, MEMORY, Bundle, PackedContext
 from .bundle_encoding import FORMAT

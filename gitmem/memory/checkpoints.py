@@ -16,8 +16,8 @@ from ..digests import sha256
 from ..errors import GateError, GitmemError, StoreError, UsageError
 from ..git.port import WORK_TREE_SECONDS
 from ..outcome import command
-from ..records.secrets import find_secret
 from ..text.sanitize import is_blank, sanitize
+from ..text.secrets import find_secret
 from . import edit, live_pieces, load, session_checkpoints
 from .session_checkpoints import AUTOMATIC, PREFIX, automatic_ids, last_checkpoint, notes_changed
 

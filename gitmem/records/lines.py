@@ -14,8 +14,8 @@ import time
 
 from ..errors import RecordError, SecretError
 from ..strict_json import read as read_json
+from ..text.secrets import find_in, may_hold_secret
 from .ids import unit_key
-from .secrets import find_in, may_hold_secret
 from .table import FIELDS, FILLED, FIRST_OF, MODELS, REQUIRED
 
 try:

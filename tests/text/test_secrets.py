@@ -18,7 +18,8 @@ import pytest
 
 from gitmem.errors import UsageError
 from gitmem.records import lines as record_lines
-from gitmem.records.secrets import (
+from gitmem.text.secret_rules import BY_MARKER, FORMATS
+from gitmem.text.secrets import (
     FORMAT_SHORTEST,
     MARKERS,
     PROSE_WORDS,
@@ -29,7 +30,6 @@ from gitmem.records.secrets import (
     locate,
     may_hold_secret,
 )
-from gitmem.records.secrets_formats import BY_MARKER, FORMATS
 
 MIXED = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3hJ6kL9nP2rS5tV8xY1zA4cE7gI0kM3oQ6sU9wX2zB5dG8fH1jL4nP7r"
 UPPER = "QWERTYUIOPASDFGHJKLZXCVB2345"
@@ -380,7 +380,7 @@ def test_the_refusal_names_the_secret_and_its_place_and_does_not_repeat_it() -> 
 def test_a_text_with_secrets_is_searched_without_re() -> None:
     """To import it, and to compile expressions, would take longer than to send."""
     code = (
-        "import sys; from gitmem.records.secrets import find_secret;"
+        "import sys; from gitmem.text.secrets import find_secret;"
         f" assert find_secret({'PASS' + 'WORD=' + 'hunt' + 'er2'!r}); assert find_secret({'gh' + 'p_' + MIXED[:36]!r});"
         " assert 're' not in sys.modules"
     )
@@ -407,10 +407,10 @@ def test_the_markers_are_those_of_the_formats() -> None:
 def test_plain_talk_is_searched_without_the_tables() -> None:
     """A message without a marker imports neither formats nor names."""
     code = (
-        "import sys; from gitmem.records import secrets as s;"
+        "import sys; from gitmem.text import secrets as s;"
         " assert not s.may_hold_secret(['a plain message about src/orders/checkout.py, agreed', 'a:b:c', True, ['x']]);"
         " assert s.find_secret('another one, e.g. of 3.14.15') is None;"
-        " print([name for name in sys.modules if name.startswith('gitmem.records.secrets_')])"
+        " print([name for name in sys.modules if name == 'gitmem.text.secret_rules'])"
     )
 
     done = subprocess.run(

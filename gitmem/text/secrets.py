@@ -1,7 +1,6 @@
 """Detection of text that looks like a secret: others can read a pushed log, and a push can't be undone.
 
-A text without any marker passes after a few substring searches. Formats are matched by hand at their markers, in a
-bounded number of steps, so no regex is compiled and no text is slow.
+A text without any marker passes after a few substring searches. What follows a marker is in `secret_rules`, so that everyday commands need not import it.
 """
 
 from __future__ import annotations
@@ -10,8 +9,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+
 # Strings that every text with a secret contains, so that other texts are searched without further imports.
-# The markers of `secrets_formats`: a format has at least this length, and no space unless its marker has one.
+# The markers of the formats in `secret_rules`: a format has at least this length, and no space unless its marker has one.
 FORMAT_SHORTEST = 20
 # fmt: off
 MARKERS = (
@@ -42,7 +42,7 @@ MARKERS = (
     "sl.", "tfp_", "rdme_", "secret-", "pat-", "lin_api_", "lin_oauth_", "ntn_", "secret_", "PMAK-",
     "CFPAT-", "sk.eyJ",
 )
-# Words of `secrets_assigned`: fewer searches than for each name.
+# Words of assignments: fewer searches than for each name.
 WORDS = (
     "pass", "pwd", "secret", "token", "credential", "_key", "-key", "api key", "access key", "apikey",
     "accesskey", "authkey", "privatekey", "://", "bearer ", "basic ", "curl ", "cookie", ":5432:", ":5433:", ":6432:", ":*:",
@@ -50,7 +50,7 @@ WORDS = (
     "jelszó", "пароль", "密码", "密碼", "パスワード", "비밀번호",
 )
 # fmt: on
-PROSE_WORDS = ("auth", " -p", " -a ")  # the same for `secrets_in_prose`, with those above
+PROSE_WORDS = ("auth", " -p", " -a ")  # the same for sentences, with those above
 SPACED = tuple(marker for marker in MARKERS if " " in marker)
 HARMLESS_MAX = 4_096  # cached texts without a secret, such as names: records of one writer share them
 HARMLESS_CHARACTERS = 128
@@ -91,13 +91,13 @@ def locate(text: str) -> FoundSecret | None:
             small = "".join(low if len(low := char.lower()) == 1 else char for char in plain)
         has_word = any(word in small for word in WORDS)
         if has_word:
-            from . import secrets_assigned
+            from . import secret_rules
 
-            found = secrets_assigned.find(plain, small)
+            found = secret_rules.find_assigned(plain, small)
         if found is None and (has_word or any(word in small for word in PROSE_WORDS)):
-            from . import secrets_in_prose
+            from . import secret_rules
 
-            found = secrets_in_prose.find(plain, small)
+            found = secret_rules.find_in_prose(plain, small)
     if found is None:
         return None
     return FoundSecret(found[0], _original(text, found[1]) + 1)
@@ -171,7 +171,7 @@ def _formats(text: str) -> tuple[str, int] | None:
     for marker in MARKERS:
         if marker not in long:
             continue
-        from .secrets_formats import BY_MARKER
+        from .secret_rules import BY_MARKER
 
         for what, before, steps, needs in BY_MARKER[marker]:
             at = text.find(marker)
@@ -198,7 +198,7 @@ def _discord(text: str) -> int:
 
 def _discord_before(text: str, at: int) -> int:
     """Return its start if its first dot is at a position, and its second one seven after that; else -1."""
-    from .secrets_formats import CLASSES
+    from .secret_rules import CLASSES
 
     piece = text[max(0, at - 28) : at]
     size = len(piece) - len(piece.rstrip(CLASSES["a"]))
@@ -213,7 +213,7 @@ def _discord_before(text: str, at: int) -> int:
 
 def _size_before(text: str, at: int, before: str) -> int:
     """Return how many characters before a marker belong to its format; -1 if it can't begin there."""
-    from .secrets_formats import CLASSES
+    from .secret_rules import CLASSES
 
     if before == "any":
         return 0
@@ -233,7 +233,7 @@ def _follows(text: str, at: int, before: int, size: int, steps: str, needs: str)
     """Return whether the rest of a format follows its marker, and is not an example."""
     if not steps:
         return text[max(0, at - 30) : at].rpartition("-----BEGIN ")[1] != ""
-    from .secrets_formats import CLASSES, LONGEST
+    from .secret_rules import CLASSES, LONGEST
 
     end = at + size
     parts = steps.split(" ")
@@ -269,7 +269,7 @@ def _plain(text: str) -> str:
     """Return a text in compatibility form, without invisible characters."""
     if text.isascii():
         return text
-    from ..text.lookalikes import COMPATIBLE
+    from .lookalikes import COMPATIBLE
 
     return text.translate(COMPATIBLE)
 
@@ -278,7 +278,7 @@ def _original(text: str, at: int) -> int:
     """Map a position in the plain form of a text to the position in the text."""
     if text.isascii():
         return at
-    from ..text.lookalikes import COMPATIBLE
+    from .lookalikes import COMPATIBLE
 
     end = 0
     for here, char in enumerate(text):
