@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from .render import output
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,9 +53,11 @@ def tell_about_claims(at: Environment) -> None:
     name = at.own_name or "/"
     paths = (os.path.join(at.repo.state, "claims", each, name) for each in ("due", "notices"))
     if "/" not in name and any(map(os.path.exists, paths)):
-        from .commands import claim
+        from gitmem.claims import renewals
 
-        claim.tell(at)
+        caller = at.caller_if_any()
+        for line in renewals.at_command(at.store(), caller) if caller is not None else ():
+            output.write_error(output.sanitize(line))
 
 
 def notice(at: Environment, body: Callable[..., int | None]) -> UnreadNotice | None:

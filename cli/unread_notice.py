@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
     from .environment import Environment
 
-# Modules and functions of commands that show the signals, print a document, or run for another program.
+# The functions of commands that show the signals, print a document, or run for another program.
 SILENT = frozenset(
-    ["inbox", "watch", "gate", "mcp", "upkeep", "demo", "completion", "context", "recover", "export"]
-)
+    ("inbox", "watch", "gate", "mcp", "demo", "completion", "context", "recover", "export", "upkeep", "commit_waiting", "note_commits")
+)  # fmt: skip
 INBOX = "gitmem inbox"
 
 
@@ -51,8 +51,7 @@ def of_command(at: Environment, name: str, body: Callable[..., object]) -> Unrea
         name: The name of the session's flag.
         body: The command's function.
     """
-    is_silent = body.__module__.rpartition(".")[2] in SILENT or body.__name__ in SILENT
-    return None if is_silent else find(at, name)
+    return None if body.__name__ in SILENT else find(at, name)
 
 
 def find(at: Environment, name: str) -> UnreadNotice | None:

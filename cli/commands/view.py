@@ -1,17 +1,27 @@
-"""`gitmem view` and `gitmem stats`: the work of all agents at a glance."""
+"""`gitmem view`, `stats` and `top`: the work of all agents at a glance, as a page, as figures and on a screen."""
 
 from __future__ import annotations
 
 import os
 
+from gitmem import atomic_write
+from gitmem.errors import UsageError
+
+from .. import gateway
 from ..environment import Environment
+from ..missing_extra import needs_extra
 from ..render import output
+from ..render.terminal import is_everywhere
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Annotated
 
     import typer
+
+    from gitmem.page.contract import PageData
+    from gitmem.store import Store
 
     from .options import OnlyAgent, Since, Wu
 
@@ -70,17 +80,14 @@ def _serve(
     agent: str | None,
 ) -> None:
     """Serve the page, once it was collected: a filter with a mistake is reported at once."""
-    from gitmem.errors import UsageError
     from gitmem.page.page_data import collect
     from gitmem.signals.many_threads import Selection
-
-    from .. import page_serving
 
     if out is not None or not serves:
         wrong = "--out is for a file, and --serve writes none" if out is not None else "--port needs --serve"
         raise UsageError(f"{wrong}. Nothing was written.", next=["gitmem view --serve", "gitmem view"])
     Selection(at.store(), since=since, wu=wu, agent=agent)
-    page_serving.run(
+    run(
         at,
         lambda store: collect(store, since=since, wu=wu, agent=agent),
         port,
@@ -123,3 +130,96 @@ def open_in_browser(url: str) -> bool:
         return bool(browser.open(url))
     except (webbrowser.Error, OSError):
         return False
+
+
+PACKAGES = ("textual", "rich")
+
+
+def top(at: Environment) -> None:
+    """Show a live screen of agents, threads, tasks and claims; read, reply, agree, reject and answer there. Only signals that were on the screen are marked as delivered."""
+    if at.json:
+        raise UsageError(
+            "--json: gitmem top is a screen for people.",
+            hint="`gitmem roster`, `gitmem inbox`, `gitmem task list` and `gitmem claim list` answer in JSON.",
+            next=["gitmem roster --json", "gitmem inbox --json"],
+        )
+    term = os.environ.get("TERM") or "dumb"
+    if not is_everywhere() or term in ("dumb", "unknown"):
+        what = f"TERM is {term}" if is_everywhere() else "standard input, output and error must be one"
+        raise UsageError(
+            f"gitmem top needs a terminal that can move its cursor: {what}.",
+            hint="`gitmem watch` shows signals as they arrive in any output.",
+            code="no-terminal",
+            next=["gitmem watch", "gitmem roster"],
+        )
+    with needs_extra(
+        "top", PACKAGES, "'textual>=8'", "no-textual", "Textual is not installed; gitmem top needs it."
+    ):
+        from ..top import app
+    store = at.store()
+    at.caller()  # whoever cannot act is told so here
+    store.db()  # a log that cannot be read is reported here; a long one shows its progress
+    output.end_progress()
+    store.progress = None
+    with app.restoring_terminal():
+        app.TopApp(at).run()
+
+
+WHAT = "gitmem view --serve"
+LISTEN = gateway.LOOPBACK[0]
+ENTRY_FILE = "view-open.html"
+_ENTRY = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={url}"><a href="{url}">gitmem</a>'
+
+
+def run(
+    at: Environment,
+    collect: Callable[[Store], PageData],
+    port: str | None,
+    show: Callable[[str], bool] | None,
+) -> None:
+    """Serve until a signal ends it.
+
+    Args:
+        at: The environment.
+        collect: Collects the data of the page.
+        port: The port as typed; None for a free one.
+        show: Opens an address in a browser; None to open none.
+
+    Raises:
+        UsageError: The port is invalid or in use, or the extra is not installed.
+    """
+    with gateway.needs_sdk(WHAT):
+        from gitmem.a2a import server
+        from gitmem.page_server.live_page import LivePage
+
+    bound = gateway.bind(LISTEN, gateway.port_of(port) if port is not None else 0)
+    entry_file = os.path.join(at.store().repo.state, ENTRY_FILE)
+    log = gateway.log(at, push=False, allow_private=False)
+    page = LivePage(log, lambda: collect(log.store))
+    number = bound.getsockname()[1]
+    url = f"http://{LISTEN}:{number}{page.entry}"
+
+    def started() -> None:
+        if at.json:
+            output.write_json({"url": url, "next": []})
+        else:
+            output.write_lines([f"{url}", "note: this link lets a browser in; press Ctrl-C to end"])
+        if show is not None and not _open(entry_file, url, show):
+            gateway.note("no browser was found: open the link with your own")
+
+    try:  # an open page always waits for an event: who presses Ctrl-C should not wait for that
+        app = page.application(gateway.hosts(LISTEN, number, None))
+        server.server_of(app, started, end_seconds=0).run(sockets=[bound])
+    finally:
+        bound.close()
+        atomic_write.remove_quietly(entry_file)
+
+
+def _open(path: str, url: str, show: Callable[[str], bool]) -> bool:
+    """Open an address by a file that only this user reads: other users see the arguments of processes."""
+    from pathlib import Path
+
+    written = atomic_write.try_replace(
+        path, _ENTRY.format(url=url).encode("ascii"), folders=True, private=True
+    )
+    return written and show(Path(path).as_uri())

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+import time
 
+from gitmem import atomic_write
 from gitmem.errors import UsageError
+from gitmem.invocation import child_process
 
 from .. import autosync
+from ..background import program
 from ..environment import Environment
 from ..render import output
 from ..render import signals as render
@@ -17,8 +23,9 @@ from ..wal_folders import external_wals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
     from types import FrameType
-    from typing import Annotated
+    from typing import Annotated, Protocol
 
     import typer
 
@@ -27,8 +34,191 @@ if TYPE_CHECKING:
     from gitmem.signals.watch import Watch, WatchOwner
     from gitmem.store import Store
 
-    from ..children import BackgroundSyncs
-    from ..signal_file import SignalFile
+    class StopChild(Protocol):
+        """A flag that ends a running child early."""
+
+        def is_set(self) -> bool:
+            """Return whether the child must end."""
+            ...
+
+
+POLL_SECONDS = 0.1
+SYNC_SECONDS = 120.0
+
+
+def run(
+    command: str,
+    *,
+    input: bytes,
+    environment: Mapping[str, str],
+    folder: str,
+    seconds: float,
+    stop: StopChild,
+) -> str | None:
+    """Run the user's command with `sh -c`; return the error in a sentence, or None.
+
+    Its standard output goes to our standard error, because ours contains only signals.
+
+    Args:
+        input: Its standard input.
+        environment: Variables in addition to ours.
+        seconds: The time limit.
+        stop: Ends it early.
+    """
+    try:
+        child = _start(
+            ["sh", "-c", command], folder, stdin=subprocess.PIPE, stdout=_stderr(), environment=environment
+        )
+    except OSError as error:
+        return f"cannot start it ({error.strerror})"
+    deadline = time.monotonic() + seconds
+    rest: bytes | None = input
+    try:
+        while True:
+            try:
+                child.communicate(rest, timeout=POLL_SECONDS)
+            except subprocess.TimeoutExpired:
+                rest = None  # already passed: continue with it
+                if stop.is_set():
+                    return "stopped because the watch ended"
+                if time.monotonic() >= deadline:
+                    return f"timed out after {seconds:g} seconds"
+                continue
+            code = child.returncode
+            return None if code == 0 else f"killed by signal {-code}" if code < 0 else f"exit status {code}"
+    finally:
+        end(child)
+
+
+class BackgroundSyncs:
+    """Repeated runs of `gitmem sync` beside a watch, which a hanging or failing remote does not block.
+
+    Args:
+        folder: The folder to sync in.
+        seconds: The pause between the end of a sync and the start of the next.
+        command: Returns the command line that `sync` and its options are appended to.
+        limit_seconds: A sync that takes longer hangs, and is ended.
+    """
+
+    def __init__(
+        self,
+        folder: str,
+        seconds: float,
+        *,
+        command: Callable[[], list[str]] = program,
+        limit_seconds: float = SYNC_SECONDS,
+    ) -> None:
+        self.command = command
+        self.limit_seconds = limit_seconds
+        self.folder = folder
+        self.seconds = seconds
+        self._child: subprocess.Popen[bytes] | None = None
+        self._next = time.monotonic()
+        self._deadline = 0.0
+        self._failed = False
+        self._only_fetches = False
+
+    def tick(self) -> str | None:
+        """Start or end a sync that is due; return a sentence when syncs begin to fail or work again."""
+        now = time.monotonic()
+        if self._child is None:
+            if now < self._next:
+                return None
+            try:
+                command = [*self.command(), "sync", "--json", "--timeout", "30s"]
+                self._child = _start(command, self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+            except OSError as error:
+                return self._done(f"cannot start it ({error.strerror})")
+            self._deadline = now + self.limit_seconds
+            return None
+        if self._child.poll() is None:
+            if now < self._deadline:
+                return None
+            end(self._child)
+            return self._done(f"timed out after {self.limit_seconds:g} seconds")
+        assert self._child.stdout is not None
+        answer = self._child.stdout.read()  # one line, which fits into a pipe
+        code = self._child.returncode
+        if code == 2 and b'"consent-needed"' in answer:  # the fetch was complete
+            before, self._only_fetches = self._only_fetches, True
+            notice = (
+                None
+                if before
+                else f"sync fetches but does not push ({_why(answer)}); only your user may run `gitmem sync --publish`"
+            )
+            return self._done(None) or notice
+        return self._done(None if code == 0 else _why(answer))
+
+    def close(self) -> None:
+        """End the running sync."""
+        if self._child is not None:
+            end(self._child)
+
+    def _done(self, why: str | None) -> str | None:
+        """Note the end of a sync; return a sentence if syncs begin to fail or work again, otherwise None."""
+        if self._child is not None and self._child.stdout is not None:
+            self._child.stdout.close()
+        self._child = None
+        self._next = time.monotonic() + self.seconds
+        failed, self._failed = self._failed, why is not None
+        if why is not None and not failed:
+            return f"sync failed ({why}); retrying. Signals of this clone are still shown"
+        return "sync works again" if why is None and failed else None
+
+
+def _why(answer: bytes) -> str:
+    """Return the error message of a failed sync."""
+    import json
+
+    try:
+        report = json.loads(answer)
+        if "error" in report:
+            return str(report["error"]["message"])
+        words = [f"{each['name']}: {each['message'] or each['state']}" for each in report["remotes"]]
+        return "; ".join(words)
+    except (ValueError, TypeError, LookupError):
+        return "it printed no result"
+
+
+def _start(
+    command: Sequence[str],
+    folder: str,
+    *,
+    stdin: int,
+    stdout: int,
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        command,
+        cwd=folder,
+        env={**os.environ, **(environment or {})},
+        stdin=stdin,
+        stdout=stdout,
+        stderr=None if environment is not None else subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def _stderr() -> int:
+    """Return our standard error for a child's output, or DEVNULL without one."""
+    try:
+        return sys.stderr.fileno()
+    except (AttributeError, OSError, ValueError):
+        return subprocess.DEVNULL
+
+
+def end(child: subprocess.Popen[bytes]) -> None:
+    """End a program with all processes that it started, and close its pipes."""
+    if child.poll() is not None:
+        return
+    child_process.end(child)
+    for pipe in (child.stdin, child.stdout):
+        if pipe is not None:
+            try:
+                pipe.close()
+            except OSError:
+                continue
+
 
 TICK_SECONDS = 2.0
 SYNC_TICK_SECONDS = 0.5
@@ -81,14 +271,10 @@ def watch(
     if write is not None:
         from gitmem.signals.message_frame import LIMIT
 
-        from ..signal_file import SignalFile
-
         showing.kept = SignalFile(os.path.join(at.folder, write), LIMIT)
     seen = watching.Watch(store, of, stop, events=not _polling(), one_by_one=exec_ is not None, report=_note)
     syncs: BackgroundSyncs | None = None
     if every is not None:
-        from ..children import BackgroundSyncs
-
         syncs = BackgroundSyncs(at.folder, every)
     with stop:
         if session is None and of.caller is not None and of.caller.remark:
@@ -199,7 +385,6 @@ class SignalPrinter:
         """
         if self.command is None:
             return None
-        from .. import children
 
         environment = {
             "GITMEM_SIGNAL_ID": fields["signal_id"],
@@ -210,7 +395,7 @@ class SignalPrinter:
         if self.of.session is not None:
             environment["GITMEM_SESSION"] = self.of.session  # its `gitmem reply` acts as this reader
         event = render.watched_event(fields, self.of) + "\n"
-        return children.run(
+        return run(
             self.command, input=event.encode("utf-8", "backslashreplace"), environment=environment,
             folder=self.at.folder, seconds=self.limit, stop=self.stop,
         )  # fmt: skip
@@ -277,3 +462,80 @@ def _format_minute(at: str) -> str:
 
 def _note(sentence: str) -> None:
     output.write_error(f"gitmem: {output.sanitize(sentence)}")
+
+
+MAX_BYTES = 16 * 1024
+MARK = "gitmem signal:received: the last signals, newest last."
+RULE = "\n\n"
+_BEGIN = "["  # the first character of each signal's head
+
+
+class SignalFile:
+    """The last signals in a file, newest last, at most 16 KiB of them.
+
+    Args:
+        path: The file. The signals that an earlier watch left in it are kept.
+        head: The rest of its first line.
+
+    Raises:
+        UsageError: The file can't be read, or has a text that is not ours.
+    """
+
+    def __init__(self, path: str, head: str) -> None:
+        self.path = os.path.abspath(path)
+        self.head = f"{MARK} {head}"
+        self._signals = _split(_read(self.path))
+
+    def add(self, signals: Sequence[str]) -> None:
+        """Add signals, in the form that is shown, with one atomic write.
+
+        Raises:
+            OSError: The file can't be written; the next write includes the signals.
+        """
+        for text in signals:
+            if text in self._signals:
+                self._signals.remove(text)
+            self._signals.append(text)
+        size = 0
+        for at in range(len(self._signals) - 1, -1, -1):
+            size += len((RULE + self._signals[at]).encode())
+            if size > MAX_BYTES and at < len(self._signals) - 1:
+                del self._signals[: at + 1]
+                break
+        content = RULE.join([self.head, *self._signals]) + "\n"
+        atomic_write.replace(os.path.realpath(self.path), content.encode("utf-8", "backslashreplace"))
+
+
+def _read(path: str) -> str:
+    """Return the content of the file, which must be ours, empty, or missing."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            content = file.read()
+    except FileNotFoundError:
+        if not os.path.isdir(os.path.dirname(path)):
+            raise UsageError(
+                f"--write: the folder of {path} does not exist. Nothing was written.", code="no-such-folder"
+            ) from None
+        return ""
+    except OSError as error:
+        raise UsageError(
+            f"--write: cannot read {path} ({error.strerror}). Nothing was written.", code="bad-file"
+        ) from error
+    if content.strip() and not content.startswith(MARK):
+        raise UsageError(
+            f"--write: {path} has other content. Nothing was written.",
+            hint="Name a new file, or remove that one.",
+            code="not-ours",
+        )
+    return content
+
+
+def _split(content: str) -> list[str]:
+    """Split a file's content into signals: each begins with its head, and no line of a message begins like one."""
+    found: list[list[str]] = []
+    for line in content.rstrip("\n").split("\n")[1:]:
+        if line.startswith(_BEGIN):
+            found.append([])
+        if found:
+            found[-1].append(line)
+    return ["\n".join(lines).rstrip("\n") for lines in found]

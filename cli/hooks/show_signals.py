@@ -241,8 +241,6 @@ def wait(
 
 def _deliver_unread(at: Environment, call: HookInput) -> bool:
     """Show the unread signals; return False if there are none, or another process delivers them."""
-    from gitmem.agents import delivery
-
     try:
         store = at.store()
         caller = hook_caller.caller(at, call)

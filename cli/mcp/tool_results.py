@@ -49,20 +49,20 @@ TASK_ACTIONS = (
 )
 # The function of a command, its tool, and the arguments that the command implies. `options` has what is called otherwise.
 CALLS: dict[str, tuple[str, dict[str, Any]]] = {
-    "signal:signal": ("signal", {}), "signal:reply": ("signal", {}), "inbox:inbox": ("inbox", {}),
-    "history:thread": ("thread", {}), "history:converged": ("converged", {}), "receipts:receipts": ("receipts", {}),
-    "session:roster": ("roster", {}), "session:whoami": ("session", {}), "session:start": ("session", {}),
-    "session:change": ("session", {}), "session:note": ("session", {}), "session:end": ("session", {}),
-    "role:listing": ("role", {}), "role:show": ("role", {}), "call:call": ("call", {}), "delegate:delegate": ("delegate", {}),
-    "handoff:handoff": ("handoff", {}), "claim:paths": ("claim", {}), "claim:listing": ("claim", {"action": "list"}),
-    "claim:check": ("claim", {"action": "check"}), "claim:release": ("claim", {"action": "release"}),
-    "overlap:overlap": ("overlap", {}), "why:why": ("why", {}), "sync:sync": ("sync", {}), "gate:gate": ("gate", {}),
-    "task:listing": ("task", {"action": "list"}), **{f"task:{each}": ("task", {"action": each}) for each in TASK_ACTIONS},
-    "mem.nodes:create": ("mem_create", {}), "mem.nodes:update": ("mem_update", {}),
-    "mem.nodes:checkpoint": ("mem_checkpoint", {}), "mem.listing:show": ("mem_show", {}),
-    "mem.listing:search": ("mem_search", {}), "mem.listing:ready": ("mem_ready", {}), "mem.listing:export": ("mem_export", {}),
-    "mem.context:context": ("mem_context", {}), "mem.context:recover": ("mem_recover", {}),
-    "mem.knowledge:promote": ("mem_promote", {}), "mem.upkeep:delete": ("mem_delete", {}),
+    "signals:signal": ("signal", {}), "signals:reply": ("signal", {}), "signals:inbox": ("inbox", {}),
+    "threads:thread": ("thread", {}), "threads:converged": ("converged", {}), "threads:receipts": ("receipts", {}),
+    "sessions:roster": ("roster", {}), "sessions:whoami": ("session", {}), "sessions:start": ("session", {}),
+    "sessions:change": ("session", {}), "sessions:note": ("session", {}), "sessions:end": ("session", {}),
+    "sessions:list_roles": ("role", {}), "sessions:show_role": ("role", {}), "calls:call": ("call", {}), "tasks:delegate": ("delegate", {}),
+    "tasks:handoff": ("handoff", {}), "claims:paths": ("claim", {}), "claims:listing": ("claim", {"action": "list"}),
+    "claims:check": ("claim", {"action": "check"}), "claims:release": ("claim", {"action": "release"}),
+    "claims:overlap": ("overlap", {}), "claims:why": ("why", {}), "repository:sync": ("sync", {}), "threads:gate": ("gate", {}),
+    "tasks:listing": ("task", {"action": "list"}), **{f"tasks:{each}": ("task", {"action": each}) for each in TASK_ACTIONS},
+    "memory_write:create": ("mem_create", {}), "memory_write:update": ("mem_update", {}),
+    "memory_write:checkpoint": ("mem_checkpoint", {}), "memory_read:show": ("mem_show", {}),
+    "memory_read:search": ("mem_search", {}), "memory_read:ready": ("mem_ready", {}), "memory_read:export": ("mem_export", {}),
+    "memory_read:context": ("mem_context", {}), "memory_read:recover": ("mem_recover", {}),
+    "memory_upkeep:promote": ("mem_promote", {}), "memory_upkeep:delete": ("mem_delete", {}),
 }  # fmt: skip
 # What the parameter of a command is called in its tool, and of a flag with what value.
 _ANY: dict[str, str | tuple[str, Any]] = {"tag": "tags", "path": "paths", "agent_identity": "agent_identity"}

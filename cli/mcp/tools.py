@@ -19,7 +19,7 @@ from gitmem.outcome import command
 from gitmem.signals.signal_options import SignalOptions
 
 from .. import shared_options as shared
-from ..commands.signal import lines_of, where_waiting
+from ..commands.signals import lines_of, where_waiting
 from ..render import output, repository, sessions, signals
 from ..values import parse_moment
 from . import tool_results

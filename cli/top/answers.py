@@ -26,7 +26,7 @@ from gitmem.tasks import task_decisions
 from gitmem.text.sanitize import SEPARATOR, within
 
 from .. import remote_call
-from ..commands.signal import lines_of
+from ..commands.signals import lines_of
 from ..render import signals as signal_text
 from ..render import tasks as task_text
 from ..render.output import sanitize

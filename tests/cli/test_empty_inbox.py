@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cli import background, environment
-from cli.commands import inbox
+from cli.commands import signals
 from gitmem.signals import empty_inbox
 
 from ..file_faults import at, denied
@@ -42,7 +42,7 @@ def test_nothing_new_is_answered_from_the_index_alone(
     with monkeypatch.context() as patch:
         patch.setattr(environment.Environment, "store", None)
         quickly = run(*args, session=planck)
-    monkeypatch.setattr(inbox, "_is_empty", lambda at, count, quiet: False)
+    monkeypatch.setattr(signals, "_is_empty", lambda at, count, quiet: False)
     wholly = run(*args, session=planck)
 
     assert quickly.status == 0
@@ -142,7 +142,7 @@ class Stamped:
             patch.setattr(environment.Environment, "caller", self._noting(looked))
             found = self.run("inbox", "--count", session=self.planck)
         with self._patch.context() as patch:
-            patch.setattr(inbox, "_is_empty", lambda at, count, quiet: False)
+            patch.setattr(signals, "_is_empty", lambda at, count, quiet: False)
             usual = self.run("inbox", "--count", session=self.planck)
         assert (found.status, found.out) == (usual.status, usual.out)
         return not looked

@@ -152,7 +152,7 @@ def test_a_model_may_not_choose_what_only_a_person_may() -> None:
     ("start", "never"),
     [
         ("cli.shared_options", {"typer", "pydantic"}),
-        ("cli.commands.signal, cli.commands.inbox", {"cli.shared_options"}),
+        ("cli.commands.signals", {"cli.shared_options"}),
     ],
 )
 def test_no_everyday_command_pays_for_the_declarations(start: str, never: set[str]) -> None:

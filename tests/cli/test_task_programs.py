@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 import gitmem
-from cli import task_programs
+from cli.commands import calls
 from gitmem.invocation import client_run, received
 from gitmem.invocation.served_task import ServedTask
 from gitmem.tasks import find_task
@@ -35,7 +35,7 @@ def test_a_program_gets_no_token_and_nothing_that_makes_it_act_for_others(
     kept = ("GITMEM_COMMIT_AFTER", "GIT_SSH_COMMAND", "PATH")
     for name in (*gone, *kept[:2]):
         monkeypatch.setenv(name, f"of the user: {name}")
-    found = task_programs.variables(TASK, "sess-1")
+    found = calls.variables(TASK, "sess-1")
     assert {name: found.get(name) for name in kept} == {name: os.environ[name] for name in kept}
     assert {name: value for name, value in found.items() if name in gone} == {"GITMEM_SESSION": "sess-1"}
     assert found["GITMEM_TASK"] == "task-1"

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from cli import children, signal_file
+from cli.commands import watch
 from cli.commands import watch as watching
 from cli.main import main
 from gitmem.errors import UsageError
@@ -512,7 +512,7 @@ def test_a_file_has_the_last_signals(desk: Desk, tmp_path: Path) -> None:
 
     text = file.read_text()
 
-    assert text.startswith(signal_file.MARK)
+    assert text.startswith(watch.MARK)
     assert text.index("| text of 0") < text.index("| text of 1")
     assert text.count("\n— from session ") == 2
     assert "just now" not in text
@@ -557,7 +557,7 @@ def test_a_file_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
 
     for wrong in (file, tmp_path, tmp_path / "none" / "file"):
         with pytest.raises(UsageError):
-            signal_file.SignalFile(str(wrong), "")
+            watch.SignalFile(str(wrong), "")
 
     assert file.read_text() == "# My notes\n"
 
@@ -566,17 +566,17 @@ def test_a_file_stays_small_and_whole(tmp_path: Path) -> None:
     """16 KiB of the newest; one that is larger by itself is there whole; each once."""
     file = tmp_path / "signals"
     signals = [f"[sig-{number:04} · INFO]\n| {'x' * 1000}\n\n— from session" for number in range(40)]
-    found = signal_file.SignalFile(str(file), "head")
+    found = watch.SignalFile(str(file), "head")
     for text in signals:
         found.add([text])
     content = file.read_text()
-    assert len(content) < signal_file.MAX_BYTES + 200
+    assert len(content) < watch.MAX_BYTES + 200
     assert content.endswith(f"{signals[-1]}\n")
 
-    again = signal_file.SignalFile(str(file), "head")
+    again = watch.SignalFile(str(file), "head")
     again.add([signals[-1]])
     assert file.read_text() == content
-    again.add(["[sig-9999 · INFO]\n| " + "y" * 2 * signal_file.MAX_BYTES])
+    again.add(["[sig-9999 · INFO]\n| " + "y" * 2 * watch.MAX_BYTES])
 
     assert file.read_text().count("[sig-") == 1
 
@@ -631,7 +631,7 @@ def test_a_sync_that_hangs_is_ended(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     hangs = ["sh", "-c", f"sleep 1000 & echo $! $$ > {pids}.new; mv {pids}.new {pids}; wait", "sh"]
     commands = [hangs]
-    syncs = children.BackgroundSyncs(str(tmp_path), 0.0, command=lambda: commands[-1])
+    syncs = watch.BackgroundSyncs(str(tmp_path), 0.0, command=lambda: commands[-1])
     assert syncs.tick() is None
     until(pids.exists, "the sync")
     assert syncs.tick() is None

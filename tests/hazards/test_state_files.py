@@ -23,12 +23,12 @@ SECRET = b"the victim's own file\n"
 # Functions that open files which are not of the state folder, and what they open.
 OTHERS = {
     "cli/commands/demo.py:_build": "the demo's repository",
-    "cli/demo_sandbox.py:commit": "the demo's repository",
+    "cli/commands/demo.py:commit": "the demo's repository",
     "cli/environment.py:_may_sync": "git's config",
     "cli/hooks/client_session.py:_export": "the file that a client names for variables",
     "cli/mcp/server.py:claim": "/dev/null",
     "cli/render/output.py:_redirect_to_null": "/dev/null",
-    "cli/signal_file.py:_read": "a file that the user names",
+    "cli/commands/watch.py:_read": "a file that the user names",
     "gitmem/clients/agents_md.py:_imports": "instructions in the work tree",
     "gitmem/clients/hooks/status.py:_config": "a client's settings",
     "gitmem/clients/managed_files.py:content": "this package",

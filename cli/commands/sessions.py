@@ -1,4 +1,4 @@
-"""`gitmem session`, `gitmem roster`, `gitmem whoami` and `gitmem name`."""
+"""`gitmem session`, `roster`, `whoami`, `name` and `role`."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         Model,
         Name,
         Names,
+        RoleName,
         RosterLimit,
         Summary,
         Workspace,
@@ -224,3 +225,29 @@ def list_names(at: Environment) -> None:
     from gitmem.agents import display_names as operation
 
     output.answer(at.json, operation.listing(at.store()), sessions.names)
+
+
+def list_roles(at: Environment) -> None:
+    """List the roles, who holds them, and the names that mean them."""
+    from gitmem.agents import role_list
+
+    output.answer(at.json, role_list.listing(at.store()), sessions.roles)
+
+
+def show_role(
+    at: Environment,
+    role: RoleName,
+) -> None:
+    """Show what a role or alias means, and who holds it."""
+    from gitmem.agents import role_list
+
+    output.answer(at.json, role_list.show(at.store(), role), sessions.role)
+
+
+def check_role(at: Environment) -> int:
+    """Check `.gitmem/roles.toml`, the agent files of clients, and the roles of sessions; exit with 1 for a finding."""
+    from gitmem.agents import role_list
+
+    found = role_list.check(at.store())
+    output.answer(at.json, found, sessions.role_checked)
+    return 1 if found.problems or found.unknown else 0

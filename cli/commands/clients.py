@@ -1,13 +1,15 @@
-"""`gitmem hooks`."""
+"""`gitmem hooks`, `agents-md` and `mcp`: what clients get of us; and our console scripts."""
 
 from __future__ import annotations
 
 import os
+import sys
+from importlib import import_module
 
-from gitmem.errors import GitmemError, UsageError
+from gitmem.errors import GitmemError, StoreError, UsageError
 
-from ..driver import script
 from ..environment import Environment
+from ..missing_extra import needs_extra
 from ..render import output
 from ..render import repository as render
 from ..wal_folders import user_state
@@ -22,9 +24,56 @@ if TYPE_CHECKING:
     from gitmem.clients.hooks.clients import ClientFolders
     from gitmem.clients.hooks.git_hook import GitHookResult, Hook
     from gitmem.clients.hooks.install import InstallResult
+    from gitmem.clients.hooks.status import HookStatus
+    from gitmem.doctor.findings import DriverStatus
     from gitmem.repo import Repo
 
     from .options import ClientOption, GitHooks, InstalledOption, Scope
+
+
+if TYPE_CHECKING:
+    import merge_driver.install
+
+    installer = merge_driver.install
+else:
+    # `cli` beside `merge_driver` in the checkout, `gitmem_cli` beside `gitmem_merge_driver` when installed.
+    installer = import_module(__package__.rpartition(".")[0].replace("cli", "merge_driver") + ".install")
+
+MERGE_PROGRAM = "gitmem-merge"
+
+
+def merge_program() -> str:
+    """Return the absolute path of the console script that git runs as merge driver.
+
+    Raises:
+        StoreError: The script does not exist.
+    """
+    beside = os.path.realpath(sys.argv[0])
+    found = console_script(MERGE_PROGRAM, beside)
+    if found is None:
+        raise StoreError(
+            f"Program {MERGE_PROGRAM} not found in the folder of gitmem ({beside}). Nothing was changed.",
+            hint="Install gitmem with pip or pipx, which install this program too.",
+            code="no-merge-program",
+            next=["pip install gitmem-coord"],
+        )
+    return found
+
+
+def console_script(name: str, beside: str) -> str | None:
+    """Return the absolute path of one of our console scripts, or None.
+
+    Args:
+        beside: The running program. The script is in its folder, or in the folder where this Python installs scripts.
+    """
+    import sysconfig
+
+    for folder in (os.path.dirname(beside), sysconfig.get_path("scripts")):
+        path = os.path.join(folder, name)
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    return None
+
 
 PUBLISHES = "The log gets ids and patch ids of commits that sessions make here. `git config gitmem.commits off` ends that."
 
@@ -42,10 +91,10 @@ def install(
     from gitmem.clients.hooks import install as operation
 
     hooks = _git_hooks(at, git or [], new=True)
-    found = operation.InstallResult([], program())
+    found = operation.InstallResult([], gitmem_program())
     if client or not hooks:
         found = operation.install(
-            client_folders(at, scope), client or ["all-found"], scope, program=program(), wake=wake
+            client_folders(at, scope), client or ["all-found"], scope, program=gitmem_program(), wake=wake
         )
     _with_git(found, hooks, lambda hook: install_gate(at, hook))
     output.answer(at.json, found, render.hooked)
@@ -90,7 +139,7 @@ def test(at: Environment, client: InstalledOption = None) -> int:  # noqa: PT028
     """Run the installed hooks as the client would, with a signal in a temporary repository; exit 1 on failure."""
     from gitmem.clients.hooks import hook_test as operation
 
-    found = operation.run(client_folders(at), client or ["all-found"], dict(os.environ), program())
+    found = operation.run(client_folders(at), client or ["all-found"], dict(os.environ), gitmem_program())
     output.answer(at.json, found, render.hooks_tried)
     return found.status
 
@@ -154,11 +203,9 @@ def _no_project(at: Environment) -> UsageError:
     )
 
 
-def program() -> str | None:
+def gitmem_program() -> str | None:
     """Return the absolute path of the console script for hooks, or None if it does not exist."""
-    import sys
-
-    return script("gitmem", os.path.abspath(sys.argv[0]))
+    return console_script("gitmem", os.path.abspath(sys.argv[0]))
 
 
 def git_hooks(at: Environment) -> tuple[dict[str, Hook] | None, str | None]:
@@ -229,7 +276,7 @@ def install_gate(at: Environment, hook: Hook) -> GitHookResult:
     from gitmem.state_files import make_dirs
 
     make_dirs(at.repo.state)
-    hook_paths.write(at.repo.state, user=user_state(), program=program())
+    hook_paths.write(at.repo.state, user=user_state(), program=gitmem_program())
     found = operation.install(hook)
     if hook.name == operation.POST_COMMIT:
         commit_stamps.set_hook(at.repo.state, installed=operation.is_run(hook))
@@ -245,3 +292,105 @@ def _uninstall_gate(at: Environment, hook: Hook) -> GitHookResult:
     if hook.name == operation.POST_COMMIT:
         commit_stamps.set_hook(at.repo.state, installed=False)
     return operation.uninstall(hook)
+
+
+def agents_md(
+    at: Environment,
+    file: Annotated[
+        str | None,
+        typer.Argument(metavar="[FILE]", help="The file (default: AGENTS.md of this working tree)."),
+    ] = None,
+    write: Annotated[
+        bool,
+        typer.Option("--write", help="Add the instructions to FILE between markers, or update them."),
+    ] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the instructions from FILE.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Exit 1 if the instructions are missing or of another version.")
+    ] = False,
+) -> int:
+    """Print gitmem's instructions for agents, or write them to AGENTS.md."""
+    from gitmem.clients import agents_md as operation
+
+    wanted = [verb for verb, is_wanted in
+              ((operation.write, write), (operation.remove, remove), (operation.check, check)) if is_wanted]  # fmt: skip
+    if len(wanted) > 1 or (file is not None and not wanted):
+        raise UsageError(
+            "--write, --remove and --check are mutually exclusive. Nothing was written."
+            if wanted
+            else f"No action given for {file}. Nothing was written.",
+            hint="Choose one: --write adds the instructions, --remove removes them, --check checks them.",
+            next=["gitmem agents-md --write"],
+        )
+    if not wanted:
+        found = operation.show()
+        if at.json:
+            output.answer(True, found, render.agents_md_block)
+        else:  # the lines alone, so that they can be piped into a file
+            output.write_lines([str(found.text).rstrip("\n")])
+        return 0
+    if file is None:
+        path = operation.default(at.trusted_repo().worktree)
+        named = os.path.relpath(path, at.folder)
+    else:
+        path, named = os.path.join(at.folder, file), file
+        operation.refuse_outside(path, _worktree(at), writes=write)
+    found = wanted[0](path, named, typed=file is not None)
+    output.answer(at.json, found, render.agents_md_block)
+    return int(check and found.state != "current")
+
+
+def _worktree(at: Environment) -> str | None:
+    """Return the top of the work tree; None outside of one, where FILE can still be given."""
+    try:
+        return at.trusted_repo().worktree
+    except UsageError:
+        return None
+
+
+PACKAGES = ("mcp", "mcp_types", "anyio")
+
+
+def mcp(at: Environment) -> None:
+    """Serve an MCP client on standard input and output. MCP clients run this command. Answers are text; with --json they are fields (structuredContent), for a client that reads these."""
+    with needs_extra(
+        "mcp", PACKAGES, "'mcp>=2,<3'", "no-mcp", "The MCP SDK is not installed; gitmem mcp needs it."
+    ):
+        from ..mcp import server
+    if sys.stdin is not None and sys.stdin.isatty():
+        output.write_error("gitmem: waiting for an MCP client on standard input; press Ctrl-D to end.")
+    server.run(at.directory, at.as_, fields=at.json)
+
+
+class LocalInstallation:
+    """The merge driver and the hooks of clients, for doctor: their state, and how to install them."""
+
+    def __init__(self, at: Environment) -> None:
+        self.at = at
+
+    def driver(self) -> DriverStatus:
+        """Return the state of the merge driver in git's config."""
+        return installer.status(self.at.repo)
+
+    def hooks(self) -> HookStatus:
+        """Return the installed hooks of each client and of git."""
+        from gitmem.clients.hooks import status
+
+        return status.read_status(client_folders(self.at), *git_hooks(self.at))
+
+    def install_driver(self) -> list[str]:
+        """Install the merge driver; return what was changed."""
+        return installer.install(self.at.repo, merge_program())
+
+    def install_hooks(self, client: str, scope: str) -> list[str]:
+        """Install a client's hooks; return the files that were written."""
+        from gitmem.clients.hooks import install
+
+        found = install.install(client_folders(self.at, scope), [client], scope, program=gitmem_program())
+        return [path for each in found.clients for path in each.files]
+
+    def install_git_hook(self, name: str) -> None:
+        """Install one of git's hooks, if the repository has a folder for hooks."""
+        hooks, _ = git_hooks(self.at)
+        if hooks is not None and name in hooks:
+            install_gate(self.at, hooks[name])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from gitmem.errors import UsageError
 
-from ...environment import Environment
-from ...render import memory as render
-from ...render import output
-from ...values import metadata, named_unit, parts, typed
+from ..environment import Environment
+from ..render import memory as render
+from ..render import output
+from ..values import metadata, named_unit, parts, typed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,23 +18,24 @@ if TYPE_CHECKING:
     from .options import (
         AllowSecret,
         Done,
-        Lane,
         Lifecycle,
         Meta,
         NewLane,
         NewLifecycle,
         NewMeta,
+        NewNodeWu,
         NewPaths,
         NewSession,
         NewTags,
-        NewWu,
         NodeIds,
+        NodeLane,
+        NodePaths,
+        NodeReason,
+        NodeWu,
         OneType,
-        Paths,
         Priority,
         Private,
         Quiet,
-        Reason,
         Sensitive,
         Session,
         ShowProgress,
@@ -42,8 +43,8 @@ if TYPE_CHECKING:
         Tags,
         Type,
         Verified,
-        Wu,
     )
+
 
 # `--clear` accepts names of options, too, for the fields that have another name.
 FIELD_OF = {"wu": "wu_id", "session": "session_id", "tag": "tags", "path": "paths", "meta": "metadata"}
@@ -56,12 +57,12 @@ def create(
     ] = None,
     type: Type = None,
     lifecycle: NewLifecycle = None,
-    wu: Wu = None,
+    wu: NodeWu = None,
     session: Session = None,
-    lane: Lane = None,
+    lane: NodeLane = None,
     priority: Priority = None,
     tag: Tags = None,
-    path: Paths = None,
+    path: NodePaths = None,
     meta: Meta = None,
     sensitive: Sensitive = False,
     private: Private = False,
@@ -100,7 +101,7 @@ def create(
         )
     if jsonl:
         given = {name: value for name, value in options.items() if value}
-        from ... import stdin
+        from .. import stdin
 
         at.store().progress = output.progress(progress)
         many = [{**given, **node} for node in stdin.objects("node")]
@@ -126,7 +127,7 @@ def update(
     ] = None,
     type: OneType = None,
     lifecycle: Lifecycle = None,
-    wu: NewWu = None,
+    wu: NewNodeWu = None,
     session: NewSession = None,
     lane: NewLane = None,
     priority: Priority = None,
@@ -134,7 +135,7 @@ def update(
     path: NewPaths = None,
     meta: NewMeta = None,
     sensitive: Sensitive = False,
-    reason: Reason = None,
+    reason: NodeReason = None,
     verified: Verified = False,
     clear: Annotated[
         list[str] | None,
@@ -208,7 +209,7 @@ def checkpoint(
         str | None,
         typer.Option("--trigger", metavar="TEXT", help="Trigger of the checkpoint, such as pre-compact."),
     ] = None,
-    wu: Wu = None,
+    wu: NodeWu = None,
     session: Session = None,
     meta: Meta = None,
     done: Done = False,

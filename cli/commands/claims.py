@@ -1,4 +1,4 @@
-"""`gitmem claim`: say which paths one is about to change, and see what others change."""
+"""`gitmem claim`, `overlap` and `why`: who is about to change which paths, which branches conflict, and why lines are as they are."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from .. import shared_options as shared
     from .options import AllowSecret, Paths, Quiet, Reason, Wu
+
 
 CLAIMED = 1
 NO_TASK = "none"  # of --task
@@ -153,10 +154,39 @@ def release(
     output.answer(at.json, ClaimsReleased(found), render.released)
 
 
-def tell(at: Environment) -> None:
-    """Renew the claims of the caller's session, and tell it about contested ones."""
-    from gitmem.claims import renewals
+CONFLICTS = 1
 
-    caller = at.caller_if_any()
-    for line in renewals.at_command(at.store(), caller) if caller is not None else ():
-        output.write_error(output.sanitize(line))
+
+def overlap(
+    at: Environment,
+    branch: Annotated[str | None, typer.Argument(metavar="BRANCH", help=shared.OVERLAP_BRANCH.help)] = None,
+    notify: Annotated[
+        bool,
+        typer.Option(
+            "--notify", help="Tell the sessions on branches that conflict; each pair once a day at most."
+        ),
+    ] = False,
+) -> int:
+    """List branches and worktrees that change the same files; exit with 1 if two of them conflict."""
+    from gitmem.history import overlap as overlaps
+
+    found = overlaps.overlap(at.store(), branch, notify=at.caller() if notify else None)
+    output.answer(at.json, found, render.overlap)
+    return CONFLICTS if found.conflicts else 0
+
+
+def why(
+    at: Environment,
+    target: Annotated[str, typer.Argument(metavar="FILE[:LINE]|COMMIT", help=shared.WHY_TARGET.help)],
+    no_inferred: Annotated[
+        bool, typer.Option("--no-inferred", help="Leave out what is only inferred, by time and paths.")
+    ] = False,
+) -> None:
+    """Show why a line or commit is as it is: who made it, on which task, what was agreed and known, and whether that holds."""
+    from gitmem.history import why as operation
+
+    from .. import after_command
+
+    is_early = after_command.look_before_answer(at)
+    found = operation.why(at.store(), target, folder=at.folder, inferred=not no_inferred, is_early=is_early)
+    output.answer(at.json, found, render.why)

@@ -1,4 +1,4 @@
-"""`gitmem task`: list tasks, take and do them, and decide their outcome."""
+"""`gitmem task`, `delegate` and `handoff`: ask for work, do it, decide its outcome, and hand it over."""
 
 from __future__ import annotations
 
@@ -15,7 +15,31 @@ if TYPE_CHECKING:
     from gitmem.tasks.append import TaskChange
 
     from .. import shared_options as shared
-    from .options import AllowSecret, Quiet, Reason, TaskId, TaskText, Wu
+    from .options import (
+        AllowSecret,
+        BlockedBy,
+        Initiative,
+        Lane,
+        LaunchAttempt,
+        LaunchBranch,
+        LaunchClient,
+        LaunchHandoff,
+        LaunchMode,
+        LaunchModel,
+        LaunchRole,
+        LaunchScope,
+        LaunchWave,
+        LaunchWorktree,
+        OfInitiative,
+        Quiet,
+        Reason,
+        ReplacedTasks,
+        TaskId,
+        TaskKey,
+        TaskText,
+        Wu,
+    )
+
 
 VERIFIED = {"matches": 0, "changed": 1, "missing": 2}  # exit statuses
 
@@ -242,3 +266,200 @@ def close(at: Environment, id: TaskId, reason: Reason = None, quiet: Quiet = Fal
 
 def _changed(at: Environment, found: TaskChange, quiet: bool) -> None:
     output.answer(at.json, found, render.change, only=[found.task_id] if quiet else None)
+
+
+def launch(
+    at: Environment,
+    id: TaskId,
+    attempt: LaunchAttempt = None,
+    wave: LaunchWave = None,
+    lane: Lane = None,
+    claimed_mode: LaunchMode = None,
+    branch: LaunchBranch = None,
+    worktree: LaunchWorktree = None,
+    handoff: LaunchHandoff = None,
+    client: LaunchClient = None,
+    model: LaunchModel = None,
+    role: LaunchRole = None,
+    scope: LaunchScope = None,
+    quiet: Quiet = False,
+) -> None:
+    """Record that you start a worker for a task; exit 1 if somebody has it. No program is started."""
+    from gitmem.tasks import launch as launches
+
+    found = launches.launch(
+        at.store(), at.caller(), id, attempt=attempt, wave=wave, lane=lane, claimed_mode=claimed_mode, branch=branch,
+        worktree=_folder(worktree), handoff_path=_path(at, handoff), client=client, requested_model=model, role=role,
+        scopes=scope,
+    )  # fmt: skip
+    output.answer(at.json, found, render.launched, only=[found.launch] if quiet else None)
+
+
+def relaunch(
+    at: Environment,
+    id: TaskId,
+    reason: Reason = None,
+    attempt: LaunchAttempt = None,
+    wave: LaunchWave = None,
+    lane: Lane = None,
+    claimed_mode: LaunchMode = None,
+    branch: LaunchBranch = None,
+    worktree: LaunchWorktree = None,
+    handoff: LaunchHandoff = None,
+    client: LaunchClient = None,
+    model: LaunchModel = None,
+    role: LaunchRole = None,
+    scope: LaunchScope = None,
+    quiet: Quiet = False,
+) -> None:
+    """Record that you start another worker for a task; exit 1 if its worker is live; needs --reason. No program is started."""
+    from gitmem.tasks import launch as launches
+
+    found = launches.relaunch(
+        at.store(), at.caller(), id, reason or "", attempt=attempt, wave=wave, lane=lane, claimed_mode=claimed_mode, branch=branch,
+        worktree=_folder(worktree), handoff_path=_path(at, handoff), client=client, requested_model=model, role=role,
+        scopes=scope,
+    )  # fmt: skip
+    output.answer(at.json, found, render.launched, only=[found.launch] if quiet else None)
+
+
+def _folder(typed: str | None) -> str | None:
+    """Return the name of a worktree's folder: its path is of interest to this machine only."""
+    import os
+
+    return os.path.basename(os.path.abspath(typed)) if typed else None
+
+
+def _path(at: Environment, typed: str | None) -> str | None:
+    return at.paths([typed])[0] if typed else None
+
+
+def tree(
+    at: Environment,
+    id: Annotated[
+        str | None,
+        typer.Argument(metavar="ID", help="Only this task and those within it; an id or a prefix."),
+    ] = None,
+    wu: Wu = None,
+    initiative: OfInitiative = None,
+    limit: Annotated[
+        str | None, typer.Option("--limit", metavar="N", help="Maximum number of tasks (default: 200).")
+    ] = None,
+) -> None:
+    """List tasks by initiative and work unit, each above those that were written within it."""
+    from gitmem.tasks import task_tree
+
+    from ..values import number
+
+    found = task_tree.tree(
+        at.store(), id, wu=wu, initiative=initiative, limit=number("--limit", limit, task_tree.LISTED)
+    )
+    output.answer(at.json, found, render.tree)
+
+
+def stats(at: Environment, wu: Wu = None, initiative: OfInitiative = None) -> None:
+    """Count tasks by state, outcome and role, and how long they wait and take."""
+    from gitmem.tasks import task_stats
+
+    output.answer(at.json, task_stats.stats(at.store(), wu=wu, initiative=initiative), render.stats)
+
+
+def delegate(
+    at: Environment,
+    text: TaskText,
+    to: Annotated[
+        str | None, typer.Option("--to", metavar="NAME|role:ROLE", help=shared.DELEGATE.help)
+    ] = None,
+    role: Annotated[
+        str | None, typer.Option("--role", metavar="ROLE", help=shared.REQUESTED_ROLE.help)
+    ] = None,
+    scope: Annotated[
+        list[str] | None, typer.Option("--scope", metavar="SCOPE", help=shared.REQUESTED_SCOPE.help)
+    ] = None,
+    brief: Annotated[str | None, typer.Option("--brief", metavar="FILE", help=shared.BRIEF.help)] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="M", help=shared.REQUESTED_MODEL.help)
+    ] = None,
+    priority: Annotated[
+        str | None, typer.Option("--priority", metavar="P0..P3", help=shared.PRIORITY.help)
+    ] = None,
+    deadline: Annotated[
+        str | None, typer.Option("--deadline", metavar="2h", help=shared.DEADLINE.help)
+    ] = None,
+    within: Annotated[
+        str | None, typer.Option("--within", metavar="TASK|none", help=shared.WITHIN.help)
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help=shared.AGAIN.help)] = False,
+    blocked_by: BlockedBy = None,
+    supersedes: ReplacedTasks = None,
+    idempotency_key: TaskKey = None,
+    wu: Wu = None,
+    initiative: Initiative = None,
+    lane: Lane = None,
+    quiet: Quiet = False,
+    allow_secret: AllowSecret = False,
+) -> None:
+    """Ask an agent, or whoever has a role, to do something: a task, and a signal that tells about it."""
+    from gitmem.tasks import brief as briefs
+    from gitmem.tasks import delegate as tasks
+
+    from ..values import duration, own_task, typed
+
+    store = at.store()
+    caller = at.caller()
+    attested = briefs.attest(at.repo.worktree, at.paths([brief])[0], caller) if brief is not None else {}
+    made = tasks.delegate(
+        store,
+        caller,
+        typed(text, "text"),
+        to=to,
+        role=role,
+        scopes=scope or (),
+        requested_model=model,
+        priority=priority,
+        deadline=store.now() + int(duration(deadline, "--deadline") * 1_000_000)
+        if deadline is not None
+        else None,
+        within=own_task() if within is None else within,
+        again=again,
+        blocked_by=blocked_by,
+        supersedes=supersedes,
+        idempotency_key=idempotency_key,
+        wu=wu,
+        initiative=initiative,
+        lane=lane,
+        allow_secret=allow_secret,
+        **attested,
+    )
+    output.answer(at.json, made, render.delegated, only=[str(made.task["task_id"])] if quiet else None)
+
+
+def handoff(
+    at: Environment,
+    text: Annotated[str | None, typer.Argument(metavar="TEXT", help=shared.NEXT_STEPS.help)] = None,
+    to: Annotated[
+        str | None, typer.Option("--to", metavar="NAME|role:ROLE", help=shared.HANDOFF_TO.help)
+    ] = None,
+    wu: Annotated[
+        str | None,
+        typer.Option("--wu", metavar=shared.WU.metavar, help=shared.HANDOFF_WU.help),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help=shared.DRY_HANDOFF.help)] = False,
+    quiet: Quiet = False,
+    allow_secret: AllowSecret = False,
+) -> None:
+    """Offer your checkpoint, tasks, claims and open threads to another agent, who accepts them with `gitmem task take`."""
+    from gitmem.handoffs import give
+
+    from ..values import typed
+
+    made = give.hand_over(
+        at.store(),
+        at.caller(),
+        to,
+        typed(text, "text") if text is not None else None,
+        wu=wu,
+        dry_run=dry_run,
+        allow_secret=allow_secret,
+    )
+    output.answer(at.json, made, render.handoff_given, only=[made.task["task_id"]] if quiet else None)

@@ -1,0 +1,553 @@
+"""`gitmem call`, `task wait`, `task input`, `serve-agent` and `a2a`: agents call agents, also those of other systems."""
+
+from __future__ import annotations
+
+import os
+
+from gitmem.errors import UsageError
+
+from ..environment import Environment, variable
+from ..render import output
+from ..render import tasks as render
+from ..render.text import SEPARATOR
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Annotated, NoReturn
+
+    import typer
+
+    from gitmem.a2a.tokens import Token, TokenList
+    from gitmem.agents.caller import Caller
+    from gitmem.invocation.call_result import CallResult
+    from gitmem.invocation.call_tasks import CallOptions
+    from gitmem.invocation.runs import Run, Start
+    from gitmem.invocation.served_task import ServedTask
+    from gitmem.invocation.worktree_runs import WorktreeRuns
+    from gitmem.store import Store
+
+    from .. import shared_options as shared
+    from .options import (
+        AllowSecret,
+        CallKey,
+        CallTimeout,
+        ServeClient,
+        ServeLease,
+        ServeTrust,
+        ServeWorktree,
+        TaskId,
+        TaskIds,
+        TaskText,
+    )
+
+
+TASK = "GITMEM_TASK"  # the variable with the task that a worker's program runs
+TIMED_OUT = 6  # exit status: the work goes on
+
+
+def call(
+    at: Environment,
+    agent: Annotated[str, typer.Argument(metavar="AGENT[,AGENT…]", help=shared.CALL_AGENTS.help)],
+    text: TaskText,
+    timeout: CallTimeout = None,
+    join: Annotated[str | None, typer.Option("--join", metavar="all|any", help=shared.CALL_JOIN.help)] = None,
+    no_wait: Annotated[bool, typer.Option("--no-wait", help="Do not wait for the results.")] = False,
+    with_context: Annotated[bool, typer.Option("--with-context", help=shared.CALL_CONTEXT.help)] = False,
+    var: Annotated[list[str] | None, typer.Option("--var", metavar="K=V", help=shared.CALL_VAR.help)] = None,
+    with_memory: Annotated[bool, typer.Option("--with-memory", help=shared.CALL_MEMORY.help)] = False,
+    memory_query: Annotated[
+        str | None, typer.Option("--memory-query", metavar="WORDS", help=shared.CALL_QUERY.help)
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help=shared.CALL_DRY_RUN.help)] = False,
+    idempotency_key: CallKey = None,
+    cancel_on_timeout: Annotated[
+        bool, typer.Option("--cancel-on-timeout", help="Cancel what has no result in time.")
+    ] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="Begin at most once, of all clones; offline nothing begins.")
+    ] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Call an agent that is in this chain of calls already.")
+    ] = False,
+    allow_secret: AllowSecret = False,
+) -> int:
+    """Call agents and wait for their results; exit 1 if one failed or asks something, 6 after the time limit."""
+    import contextlib
+
+    from gitmem.invocation import call as calls
+    from gitmem.invocation import preview
+    from gitmem.invocation.call_result import ALL, ANY
+    from gitmem.outcome import command
+
+    from .. import autosync, remote_call
+    from ..values import choice, metadata, typed, words
+    from .watch import WatchEnded
+
+    store, message = committing(at), typed(text, "text")
+    caller = at.caller(dry_run=dry_run and not (with_context or with_memory))  # else that is the caller's
+    options: CallOptions = {
+        "timeout": seconds(timeout), "join": choice("--join", join, (ALL, ANY)) or ALL, "wait": not no_wait, "idempotency_key": idempotency_key,
+        "cancel_on_timeout": cancel_on_timeout, "again": again, "once": once, "within": variable(TASK), "allow_secret": allow_secret,
+        "context": with_context, "variables": metadata(var, "--var") or None,
+        "memory": memory_query if memory_query is not None else with_memory,
+    }  # fmt: skip
+    if dry_run:
+        from gitmem.a2a import remote_links
+
+        server = remote_links.identity_of(agent) if remote_call.is_url(agent) else None
+        shown = preview.preview(store, caller, agent, options, server)
+        given = {
+            "--timeout": timeout, "--join": join, "--no-wait": no_wait, "--with-context": with_context, "--var": var,
+            "--with-memory": with_memory, "--memory-query": memory_query, "--idempotency-key": idempotency_key,
+            "--cancel-on-timeout": cancel_on_timeout, "--once": once, "--again": again, "--allow-secret": allow_secret,
+        }  # fmt: skip
+        shown.next = [command("gitmem", "call", agent, text, *words(given))]
+        output.answer(at.json, shown, render.call_previewed)
+        return 0
+    with contextlib.ExitStack() as stack:
+        options["stop"] = stack.enter_context(WatchEnded())
+        options["tick"] = lambda: autosync.start_if_due(at)
+        if is_remote := remote_call.is_url(agent):
+            ids: set[str] = set()
+            options["began"] = ids.update
+            agent = stack.enter_context(remote_call.serving(store, agent, ids))
+        found = calls.call(store, caller, agent, message, **options)
+        if no_wait and is_remote:
+            remote_call.wait_until_sent(store, found)
+    return _answer(at, found, is_waiting=not no_wait)
+
+
+def wait(at: Environment, ids: TaskIds, timeout: CallTimeout = None) -> int:
+    """Wait for the results of tasks, and accept those that your session wrote; exit 6 after the time limit."""
+    from gitmem.invocation import call as calls
+
+    from .. import autosync, remote_call, remote_sends
+    from .watch import WatchEnded
+
+    store, caller = committing(at), at.caller()
+    untold = remote_sends.cancel_there(store, ids)
+    with WatchEnded() as stop, remote_call.following(store, ids):
+        found = calls.wait(
+            store, caller, ids, timeout=seconds(timeout), stop=stop, tick=lambda: autosync.start_if_due(at)
+        )
+    found.warnings += untold
+    return _answer(at, found)
+
+
+def input(
+    at: Environment,
+    id: TaskId,
+    text: TaskText,
+    timeout: CallTimeout = None,
+    allow_secret: AllowSecret = False,
+) -> int:
+    """Answer the question of a task that you wrote, and wait for its result as `gitmem call` does."""
+    from gitmem.tasks import WAITING, find_task, task_decisions
+
+    from .. import remote_call
+    from ..values import typed
+
+    store, caller, answer = committing(at), at.caller(), typed(text, "text")
+    task = find_task.require(store, id, writing=True)
+    if task.state not in WAITING:
+        raise UsageError(
+            f"{task.record['task_id']} asks nothing: it is {task.state}. Nothing was written.",
+            hint="`gitmem task message` writes to whoever works on it.",
+            code="no-question",
+            next=[f"gitmem task show {task.record['task_id']}"],
+        )
+    remote_call.of_servers(store, [id])  # whose token must be right before the answer is recorded
+    task_decisions.message(store, caller, id, answer, allow_secret=allow_secret)
+    return wait(at, [task.record["task_id"]], timeout)
+
+
+def committing(at: Environment, *, long_lived: bool = False) -> Store:
+    """Return the store of a command that goes on after a record: what it records is committed meanwhile."""
+    from .. import background
+
+    store = at.store(long_lived=long_lived)
+    store.after_record = lambda: background.start_committer(at)
+    return store
+
+
+def seconds(typed: str | None) -> float | None:
+    """Return a duration as it was typed, in seconds."""
+    from ..values import duration
+
+    return duration(typed, "--timeout") if typed is not None else None
+
+
+def _answer(at: Environment, found: CallResult, *, is_waiting: bool = True) -> int:
+    """Print a result and return the exit status."""
+    output.answer(at.json, found, render.call_result)
+    if found.is_done or not is_waiting:
+        return 0
+    return TIMED_OUT if found.timed_out else 1
+
+
+def serve_agent(
+    at: Environment,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name or identity of the agent to serve.")],
+    exec_: Annotated[
+        str | None,
+        typer.Option(
+            "--exec",
+            metavar="CMD",
+            help="Run CMD with sh for each task: the task on standard input, its result on standard output.",
+        ),
+    ] = None,
+    callable_: Annotated[
+        str | None,
+        typer.Option("--callable", metavar="MODULE:FUNCTION", help="Run a Python function for each task."),
+    ] = None,
+    input_: Annotated[
+        str | None,
+        typer.Option(
+            "--input",
+            metavar="frame|text",
+            help="Standard input of CMD: the text in a frame that names the caller (default), or the bare text.",
+        ),
+    ] = None,
+    trust: ServeTrust = False,
+    lease: ServeLease = None,
+    worktree: ServeWorktree = False,
+    client: ServeClient = None,
+) -> None:
+    """Serve an agent: run its tasks, one at a time, until Ctrl-C."""
+    from gitmem.agents import lifecycle
+    from gitmem.invocation import worker, worker_session
+
+    from .. import autosync
+    from ..values import lease as leased
+    from ..values import words
+    from .watch import WatchEnded
+
+    lease_seconds = (
+        leased("--lease", lease, least=1) / 1_000_000 if lease is not None else worker.LEASE_SECONDS
+    )
+    store = committing(at, long_lived=True)
+    session: list[str] = []
+    if client is not None and exec_ is None and callable_ is None and not trust:
+        start = client_starter(at, client, input_, session)
+    else:
+        if client is not None:
+            refuse_several()
+        command = _command(store, name, exec_, callable_, trust=trust)
+        start = starter(at, command, callable_, input_, session)
+    runs = _in_worktrees(at, store, start, callable_) if worktree else None
+    options = {"--exec": exec_, "--client": client, "--callable": callable_, "--input": input_, "--lease": lease,
+               "--worktree": worktree}  # fmt: skip
+    began = worker_session.start(store, name, words(options))
+    session.append(began.session_id)
+    own = _acting(store, began.session_id)
+    with WatchEnded() as stop:
+        _note(f"serving {name} as {began.display_name} ({began.agent_identity}); press Ctrl-C to end")
+        if trust:
+            _note(f"trusted on this machine, and run for each task: {command}")
+        try:
+            if runs is not None:
+                runs.clean()
+            worker.Worker(
+                store, own, runs or start, stop=stop, lease=lease_seconds, tick=lambda: autosync.start_if_due(at),
+                report=_note,
+            ).serve()  # fmt: skip
+        finally:
+            lifecycle.end(store, own())
+
+
+def _acting(store: Store, session: str) -> Callable[[], Caller]:
+    """Return what finds the session of the worker as it is now."""
+    from gitmem.agents import caller as callers
+    from gitmem.agents.caller import CallerClaims
+
+    who = CallerClaims(as_=session, session=session)
+
+    def own() -> Caller:
+        found = callers.find(store, who)
+        assert found is not None
+        return found
+
+    return own
+
+
+def _command(store: Store, name: str, typed: str | None, function: str | None, *, trust: bool) -> str | None:
+    """Return the command to run: the user's own, or the trusted one of the repository; None for a function."""
+    from gitmem.invocation import trusted_commands
+
+    if typed is None and function is None:
+        return trusted_commands.find(store, name, trust=trust)
+    if trust:
+        raise UsageError(
+            "--trust is about the command of .gitmem/roles.toml: give it without --exec and --callable. Nothing was written.",
+            code="bad-trust",
+        )
+    return typed
+
+
+def _in_worktrees(
+    at: Environment, store: Store, start: Callable[..., Run], function: str | None
+) -> WorktreeRuns:
+    """Return what starts a task with a program in a git work tree of its own, in the same folder of it as the command."""
+    from gitmem.invocation.worktree_runs import WorktreeRuns
+
+    from ..wal_folders import user_state
+
+    if function is not None:
+        raise UsageError(
+            "--worktree needs a program: give it with --exec or --client. Nothing was written.",
+            code="bad-worktree",
+        )
+    inside = os.path.relpath(at.folder, store.repo.worktree or at.folder)
+
+    def start_in(task: ServedTask, worktree: str) -> Run:
+        folder = os.path.normpath(os.path.join(worktree, inside))
+        return start(task, folder if os.path.isdir(folder) else worktree)
+
+    return WorktreeRuns(store.repo, user_state(), start_in, _note)
+
+
+def _note(text: str) -> None:
+    output.write_error(f"gitmem: {output.sanitize(text)}")
+
+
+PREFIX, SESSION = "GITMEM_", "GITMEM_SESSION"  # of variables of our own
+
+
+def starter(
+    at: Environment, command: str | None, function: str | None, form: str | None, session: list[str]
+) -> Start:
+    """Return what starts a task: a program or a function.
+
+    Args:
+        session: The session of the worker, once it has started.
+    """
+    from gitmem.invocation.served_task import FRAME, INPUT_FORMS
+
+    if (command is None) == (function is None):
+        refuse_several()
+    if form is not None and (form not in INPUT_FORMS or command is None):
+        _refuse_form(form)
+    if function is not None:
+        return _function(at, function)
+    from gitmem.invocation.child_process import ChildRun
+
+    def start(task: ServedTask, folder: str = at.folder) -> Run:
+        assert command is not None
+        return ChildRun(command, _encoded(task.input(form or FRAME)), variables(task, session[0]), folder)
+
+    return start
+
+
+def client_starter(at: Environment, typed: str, form: str | None, session: list[str]) -> Start:
+    """Return what starts a task with the coding agent that `--client` names, and the words after it."""
+    import shlex
+    import shutil
+
+    from gitmem.invocation.client_run import CLIENT_PROGRAMS, ClientOutput, ClientRun, prompt
+    from gitmem.invocation.served_task import INPUT_FORMS, TEXT
+
+    try:
+        name, *words = shlex.split(typed) or [""]
+    except ValueError:
+        name, words = typed, []
+    program = CLIENT_PROGRAMS.get(name)
+    if program is None:
+        choices = ", ".join(CLIENT_PROGRAMS)
+        raise UsageError(
+            f"Invalid --client: {name}; choose from {choices}. Nothing was written.",
+            hint="Any other program runs with --exec CMD.",
+            code="bad-client",
+        )
+    if form is not None and form not in INPUT_FORMS:
+        _refuse_form(form)
+    if form == TEXT:
+        raise UsageError(
+            "--input text is for programs: a coding agent would take the bare text of a peer for its user's, with commands and files that it names. Nothing was written.",
+            hint="Leave it out.",
+            code="bad-input-form",
+        )
+    if shutil.which(name) is None:
+        raise UsageError(
+            f"--client: the program {name} is not on PATH. Nothing was written.",
+            hint="Install it, or put its folder on PATH.",
+            code="no-client",
+        )
+    sessions: dict[str, str] = {}  # of tasks that may go on after an answer
+
+    def start(task: ServedTask, folder: str = at.folder) -> Run:
+        id = task.task_id
+
+        def ended(resumable: str | None) -> None:
+            if resumable is not None:
+                sessions[id] = resumable
+
+        known = sessions.pop(id, None)
+        return ClientRun(
+            program.command(words, known), _encoded(prompt(task)), variables(task, session[0]), folder,
+            output=ClientOutput(program.read, task.progress), ended=ended, is_resumed=known is not None,
+        )  # fmt: skip
+
+    return start
+
+
+def _function(at: Environment, typed: str) -> Start:
+    """Return what starts a task with the function that `--callable` names, from the folder of the command."""
+    import sys
+    from importlib import import_module
+
+    from gitmem.invocation.runs import FunctionRun
+
+    module, _, name = typed.partition(":")
+    # Imports are the user's here, so the folders that `__init__` has left out count again.
+    sys.path[:0] = [at.folder, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    try:
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UsageError(
+            f"--callable: cannot import {typed} ({error}). Nothing was written.",
+            hint="Name a module of this folder or of the environment, and a function: shop:prices.",
+            code="bad-callable",
+        ) from error
+    if not callable(found):
+        raise UsageError(f"--callable: {typed} is not a function. Nothing was written.", code="bad-callable")
+    return lambda task: FunctionRun(found, task)
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "backslashreplace")
+
+
+def variables(task: ServedTask, session: str) -> dict[str, str]:
+    """Return the environment of a program that runs a task.
+
+    Of our own variables it gets the settings alone: the others have a token of the user's, or would make it act for somebody else. Variables of
+    git that belong to one repository go, the user's own settings of git stay.
+    """
+    from gitmem.git.processes import without_local
+
+    from ..background import COMMIT_AFTER
+
+    kept = {
+        name: value
+        for name, value in without_local(os.environ).items()
+        if name == COMMIT_AFTER or not name.upper().startswith(PREFIX)
+    }
+    return {**kept, TASK: task.task_id, SESSION: session}
+
+
+def refuse_several() -> NoReturn:
+    """Raise UsageError, because of `--exec`, `--client` and `--callable` one is to be given."""
+    raise UsageError(
+        "serve-agent runs --exec CMD, --client NAME or --callable MODULE:FUNCTION, not both. Nothing was written.",
+        code="no-command",
+    )
+
+
+def _refuse_form(form: str) -> NoReturn:
+    from gitmem.invocation.served_task import INPUT_FORMS
+
+    raise UsageError(
+        f"Invalid --input: {form}; choose from {', '.join(INPUT_FORMS)}, with --exec. Nothing was written.",
+        code="bad-input-form",
+    )
+
+
+def a2a_serve(
+    at: Environment,
+    agent: Annotated[
+        list[str] | None, typer.Option("--agent", metavar="NAME", help="Agent to serve; repeat for more.")
+    ] = None,
+    host: Annotated[
+        str | None,
+        typer.Option("--host", metavar="ADDRESS", help="Address to listen on (default: 127.0.0.1)."),
+    ] = None,
+    port: Annotated[
+        str | None, typer.Option("--port", metavar="N", help="Port (default: 4810; 0: a free one).")
+    ] = None,
+    url: Annotated[
+        str | None, typer.Option("--url", metavar="URL", help="Where clients reach it, if behind a proxy.")
+    ] = None,
+    no_token: Annotated[
+        bool, typer.Option("--no-token", help="Let every program of this machine in without a token.")
+    ] = False,
+    tenant: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tenant",
+            metavar="NAME=DIR",
+            help="Another repository, for requests with this tenant; repeat for more.",
+        ),
+    ] = None,
+    push: Annotated[
+        bool, typer.Option("--push", help="Send what happens to tasks to public URLs that clients name.")
+    ] = False,
+    push_allow_private: Annotated[
+        bool, typer.Option("--push-allow-private", help="The same, also into private networks.")
+    ] = False,
+) -> None:
+    """Serve agents of this repository to clients of the A2A protocol, over HTTP, until Ctrl-C."""
+    if not agent:
+        raise UsageError(
+            "Missing --agent: name whom to serve; nobody else is reached.",
+            code="no-agent",
+            next=["gitmem roster"],
+        )
+    from .. import gateway
+
+    gateway.run(
+        at,
+        agent,
+        host or gateway.LOOPBACK[0],
+        gateway.port_of(port),
+        tenants=tenant or (),
+        url=url,
+        no_token=no_token,
+        push=push or push_allow_private,
+        allow_private=push_allow_private,
+    )
+
+
+def token(
+    at: Environment, name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the caller.")]
+) -> None:
+    """Make a token for a caller of `gitmem a2a serve`, and print it once; its earlier one is no longer valid."""
+    from gitmem.a2a.tokens import Tokens
+
+    store = at.store()
+    found = Tokens(store.repo.state).add(name, store.now())
+    output.answer(at.json, found, _new_token)
+
+
+def tokens(at: Environment) -> None:
+    """List the callers that have a token for `gitmem a2a serve`."""
+    from gitmem.a2a.tokens import TokenList, Tokens
+
+    output.answer(at.json, TokenList(Tokens(at.store().repo.state).list()), _token_list)
+
+
+def revoke(
+    at: Environment, name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the caller.")]
+) -> None:
+    """Make the token of a caller invalid, at once."""
+    from gitmem.a2a.tokens import Tokens
+
+    output.answer(at.json, Tokens(at.store().repo.state).remove(name), _revoked)
+
+
+def _new_token(found: Token) -> list[str]:
+    return [
+        found.token or "",
+        f"note: it is shown only now, and is {found.name}'s: Authorization: Bearer TOKEN",
+    ]
+
+
+def _token_list(found: TokenList) -> list[str]:
+    lines = [
+        f"{each.name}{SEPARATOR}{each.created_at[:16]}Z{SEPARATOR}{each.identity}" for each in found.callers
+    ]
+    return lines or ["Nobody has a token."]
+
+
+def _revoked(found: Token) -> list[str]:
+    return [f"{found.name} has no valid token now."]

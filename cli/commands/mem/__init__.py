@@ -1,1 +1,0 @@
-"""The commands `gitmem mem …`, which write and read the memory."""

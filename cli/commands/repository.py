@@ -1,0 +1,279 @@
+"""`gitmem init`, `sync`, `doctor`, `import`, `schema` and `completion`, and the commands that others start in the background."""
+
+from __future__ import annotations
+
+import os
+
+from gitmem.errors import UsageError
+from gitmem.records import KINDS, OBJECTS
+
+from .. import after_command, syncing
+from ..environment import Environment
+from ..render import output
+from ..syncing import TIMEOUT, is_agent
+from ..values import duration
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Annotated
+
+    import typer
+
+    from .options import AllowForeign, AllowSecret, ShowProgress, Timeout
+
+
+def init(
+    at: Environment,
+    publish: Annotated[
+        str | None,
+        typer.Option(
+            "--publish", metavar="branch|hidden", help="Ref that stores the log on remotes, for all clones."
+        ),
+    ] = None,
+    autosync: Annotated[
+        str | None,
+        typer.Option("--autosync", metavar="30s|off", help="Sync automatically at this interval, or off."),
+    ] = None,
+    uninstall: Annotated[
+        bool, typer.Option("--uninstall", help="Remove the settings that init added to git's config.")
+    ] = False,
+    no_publish: Annotated[
+        bool,
+        typer.Option(
+            "--no-publish", help="Withdraw consent: sync only fetches until `gitmem sync --publish`."
+        ),
+    ] = False,
+    allow_foreign: AllowForeign = False,
+    timeout: Timeout = TIMEOUT,
+) -> None:
+    """Set up this repository: the log, the remote's log, consent to publish to it, the merge driver. Idempotent."""
+    from gitmem.sync import autosync as syncs
+    from gitmem.sync import init as operation
+
+    from ..render import repository
+    from .clients import installer, merge_program
+
+    every = syncs.normalize_interval(autosync) if autosync is not None else None
+    store = at.store(long_lived=True)
+    if uninstall:
+        changed = _unique([*installer.set_autosync(store.repo, None), *installer.uninstall(store.repo)])
+        syncs.switch(store.repo, False)
+        left = operation.uninstall(store)
+        lines = repository.uninstalled(left, changed)
+        output.answer_values(at.json, {**left.as_json(), "changed": changed}, lines, left.next)
+        return
+    merger = merge_program()
+    found = operation.init(
+        store,
+        publish=publish,
+        consents=False if no_publish else None if autosync is not None else True,
+        allow_foreign=allow_foreign,
+        timeout=duration(timeout, "--timeout"),
+    )
+    changed = installer.install(store.repo, merger)
+    if autosync is not None:
+        changed = _unique([*changed, *installer.set_autosync(store.repo, every)])
+        operation.apply_autosync(store, found, every)
+    from gitmem.agents import edited_paths
+
+    if is_agent(at):  # the agent's user decides what is published
+        found.next = [each for each in found.next if "--publish" not in each.split()]
+    elif found.publishes_to is not None and not edited_paths.is_published(store):
+        found.remarks.append(
+            "`git config gitmem.claims publish` also shares which tracked files your agents edit, as claims that stop nobody."
+        )
+    values = {**found.as_json(), "program": merger, "changed": changed}
+    output.answer_values(at.json, values, repository.init(found, merger, changed), found.next)
+
+
+def _unique(paths: list[str]) -> list[str]:
+    return list(dict.fromkeys(paths))
+
+
+def sync(
+    at: Environment,
+    remotes: Annotated[
+        list[str] | None, typer.Argument(metavar="REMOTE", help="Remotes (default: the branch's upstream).")
+    ] = None,
+    all: Annotated[bool, typer.Option("--all", help="Sync with all remotes.")] = False,
+    publish: Annotated[
+        bool,
+        typer.Option(
+            "--publish", help="Consent to publish the log to these remotes, now and in later syncs."
+        ),
+    ] = False,
+    allow_foreign: AllowForeign = False,
+    allow_large: Annotated[
+        bool, typer.Option("--allow-large", help="Accept files of any size and number.")
+    ] = False,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Repair a remote log that all clones reject.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Allow a forced push if the repair needs one.")] = False,
+    timeout: Timeout = syncing.TIMEOUT,
+    progress: ShowProgress = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print nothing if it succeeds.")] = False,
+    auto: Annotated[bool, typer.Option("--auto", hidden=True)] = False,
+) -> int:
+    """Fetch records of other machines, and push local ones if you consented to publish."""
+    after_command.look_for_commits(at)
+    if auto:
+        from .. import autosync
+
+        return autosync.run(at)
+    seconds = duration(timeout, "--timeout")
+    if progress:
+        at.store(long_lived=True).progress = output.progress(True)
+    if remotes or all or publish or allow_foreign or allow_large or repair:
+        from gitmem.sync import sync_remotes as operation
+
+        synced = operation.sync(
+            at.store(long_lived=True), remotes or (), all=all, publish=publish, allow_foreign=allow_foreign,
+            allow_large=allow_large, repair=repair, force=yes, timeout=seconds,
+        )  # fmt: skip
+        if publish:
+            from gitmem.sync import consent_messages
+
+            consent_messages.report_consent(at.store(), synced.remotes)
+    else:
+        synced = syncing.sync_usual(at, seconds)
+    if syncing.is_agent(at) and synced.status == 2:
+        from gitmem.sync import consent_messages
+
+        consent_messages.reword_for_agent(synced)
+    from ..render import repository
+
+    if at.json or synced.status or not quiet:
+        output.answer(at.json, synced, repository.sync)
+    return int(synced.status)
+
+
+def doctor(
+    at: Environment,
+    fix: Annotated[
+        bool,
+        typer.Option("--fix", help="Fix problems where no record can be lost. Never uses the network."),
+    ] = False,
+    progress: ShowProgress = False,
+) -> int:
+    """Check the log, the index, the write-ahead log, the merge driver and the hooks; report a fix for each finding."""
+    from gitmem.doctor import doctor as operation
+
+    from ..render import repository
+    from .clients import LocalInstallation
+
+    store, installed = at.store(), LocalInstallation(at)
+    store.progress = output.progress(progress)
+    report = operation.fix(store, installed) if fix else operation.examine(store, installed)
+    output.answer(at.json, report, repository.doctor)
+    return report.status
+
+
+def lumenflow(
+    at: Environment,
+    folder: Annotated[
+        str, typer.Argument(metavar="DIR", help="A LumenFlow project folder, or its .lumenflow/memory.")
+    ],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be done without doing it.")
+    ] = False,
+    allow_secret: AllowSecret = False,
+    progress: ShowProgress = False,
+) -> None:
+    """Import LumenFlow's memory and signals with their ids and times. Idempotent."""
+    from gitmem.importers.lumenflow import import_files
+
+    from ..render import repository
+
+    at.store(long_lived=True).progress = output.progress(progress)
+    found = import_files.import_folder(
+        at.store(),
+        at.caller(dry_run=dry_run),
+        os.path.join(at.folder, folder),
+        dry_run=dry_run,
+        allow_secret=allow_secret,
+        typed=folder,
+    )
+    output.answer(at.json, found, repository.imported)
+
+
+def upkeep(at: Environment) -> None:
+    """Update the index, and combine the log's small packs if there are many. Prints nothing."""
+    store = at.store()
+    store.starts_upkeep = None
+    store.db()  # with full priority: other processes wait for it
+    os.nice(10)
+    store.keep_up()
+
+
+def commit_waiting(at: Environment) -> None:
+    """Commit waiting records unless another process does; commands start this automatically."""
+    from gitmem import commit_process
+
+    from ..background import COMMIT_AFTER
+
+    store = at.store()
+    store.commit_after = commit_process.window(store.settings(), os.environ.get(COMMIT_AFTER))
+    commit_process.run(store)
+    store.tidy_index()
+
+
+def note_commits(at: Environment) -> None:
+    """Record the commits of this worktree's sessions; git's post-commit hook starts this. Prints nothing."""
+    from gitmem.agents import commit_stamps
+
+    commit_stamps.update(at.store(), from_beginning=True)  # every command records them at its end
+
+
+def schema(
+    at: Environment,
+    kind: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="KIND", help=f"{', '.join((*KINDS, *OBJECTS[:-1]))} or {OBJECTS[-1]} (default: all)."
+        ),
+    ] = None,
+) -> None:
+    """Print the JSON Schema of the records and of the objects in them. Needs no repository."""
+    from gitmem import records
+
+    if kind is not None:
+        found = records.schema(kind)
+    else:
+        found = {each: records.schema(each) for each in (*KINDS, *OBJECTS)}
+    if at.json:  # as in every JSON answer; without --json only the schema is printed
+        found = {**found, "next": [] if kind else [f"gitmem schema {KINDS[0]}"]}
+    output.write_json(found)
+
+
+# How each shell reads the script in its start-up file.
+USES = {
+    "bash": 'eval "$(gitmem completion bash)"',
+    "zsh": 'eval "$(gitmem completion zsh)"',
+    "fish": "gitmem completion fish | source",
+}
+
+
+def completion(
+    at: Environment,
+    shell: Annotated[
+        str,
+        typer.Argument(
+            metavar="|".join(USES), help=f"The shell. In its start-up file: {' or '.join(USES.values())}."
+        ),
+    ],
+) -> None:
+    """Print the script with which a shell completes commands and options."""
+    if shell not in USES:
+        raise UsageError(
+            f"Unknown shell: {output.sanitize(shell)}; choose from {', '.join(USES)}. Nothing was printed.",
+            suggestions=list(USES.values()),
+            next=["gitmem completion --help"],
+        )
+    from ..app import completion_script
+
+    script = completion_script(shell)
+    if at.json:  # without --json only the script is printed
+        output.write_json({"shell": shell, "script": script, "next": [USES[shell]]})
+    else:
+        output.write(script)

@@ -1,0 +1,317 @@
+"""`gitmem thread`, `show`, `log`, `converged`, `receipts` and `gate`."""
+
+from __future__ import annotations
+
+from gitmem.errors import UsageError
+
+from ..environment import Environment
+from ..render import output, signals
+from ..render.output import with_options
+from ..values import duration, note_workspaces, number, parse_moment
+from .signals import note_unknown_sender
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Annotated
+
+    import typer
+
+    from gitmem.agents.work_units import GateUnchecked
+    from gitmem.signals.gate import Gate
+
+    from .options import (
+        AllowSecret,
+        AnyId,
+        From,
+        Initiative,
+        NewWu,
+        Pager,
+        Reader,
+        ReceiptsLimit,
+        ReceiptsSignal,
+        ReceiptsSince,
+        SyncToo,
+        Thread,
+        ThreadId,
+        ThreadLimit,
+        Wu,
+    )
+
+
+ENTRIES = 20
+SYNC_EVERY_SECONDS = 5.0
+
+
+def thread(at: Environment, id: AnyId, limit: ThreadLimit = None, pager: Pager = False) -> None:
+    """Show a thread and the decision of each recipient. Does not mark signals as delivered."""
+    from gitmem.signals import threads
+
+    at.store().asks_once = True
+    most = None if at.json and limit is None else number("--limit", limit, threads.LIMIT)
+    found = threads.thread(at.store(), id, at.caller_if_any(), limit=most)
+    output.answer(at.json, found, signals.thread, page=at.pager(pager))
+
+
+def show(at: Environment, id: AnyId, pager: Pager = False) -> int:
+    """Show one record in full, and its commit. Does not mark signals as delivered."""
+    if id.startswith("mem-"):
+        from . import memory_read
+
+        return memory_read.show(at, id, pager=pager)
+    from gitmem.signals import history
+
+    found = history.show(at.store(), id)
+    note_workspaces(at, [found.record.get("workspace_id")])
+    output.answer(at.json, found, signals.one, page=at.pager(pager))
+    return 0
+
+
+def log(
+    at: Environment,
+    n: Annotated[
+        str | None, typer.Option("-n", metavar="N", help="Maximum number of records (default: 20).")
+    ] = None,
+    wu: Wu = None,
+    thread: Thread = None,
+    from_: From = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--since",
+            metavar="1h|ISO",
+            help="Only records after this time: ISO or a duration such as 1h.",
+        ),
+    ] = None,
+    role: Annotated[
+        str | None,
+        typer.Option(
+            "--role", metavar="ROLE", help="Only signals of or for a role, and sessions that state it."
+        ),
+    ] = None,
+    receipts: Annotated[
+        bool, typer.Option("--receipts", help="Include receipts, reads of nodes and renewals.")
+    ] = False,
+    audits: Annotated[
+        bool,
+        typer.Option(
+            "--audits", help="Only passes of gates and guards, releases of others' claims, and --insist."
+        ),
+    ] = False,
+    pager: Pager = False,
+) -> None:
+    """Show the history of the log, newest last."""
+    from gitmem import commit_process
+    from gitmem.signals import history
+
+    most = number("-n", n, ENTRIES)
+    commit_process.try_commit_waiting(at.store())  # afterwards `git log gitmem/log` shows the same records
+    oldest = parse_moment(since) if since is not None else None
+    found = history.log(
+        at.store(),
+        n=most,
+        wu=wu,
+        thread=thread,
+        from_=from_,
+        since=oldest,
+        role=role,
+        receipts=receipts,
+        audits=audits,
+    )
+    note_unknown_sender(at, from_)
+    output.answer(at.json, found, signals.format_history, page=at.pager(pager))
+
+
+def converged(
+    at: Environment,
+    id: ThreadId = None,
+    thread: Thread = None,
+    wait: Annotated[
+        str | None,
+        typer.Option("--wait", metavar="30s", help="Wait up to this long for agreement."),
+    ] = None,
+    sync: SyncToo = False,
+) -> int:
+    """Exit 0 if all parties of a thread agreed to this proposal, or to any if the id is of something else; else 1."""
+    if (id is None) == (thread is None):
+        raise UsageError("Expected one thread or signal id.", next=["gitmem converged --help"])
+    import time
+
+    from gitmem import commit_process
+    from gitmem.signals import change_watcher, threads
+
+    from .. import autosync
+    from ..syncing import sync_after_command
+
+    waker = change_watcher.ChangeWatcher(at.store(), change_watcher.NeverSet(), events=False)
+    deadline = time.monotonic() + (duration(wait, "--wait") if wait is not None else 0.0)
+    sync_at = time.monotonic() if sync or wait is not None else deadline
+    failures: list[str] = []
+    while True:
+        if time.monotonic() >= sync_at:
+            if sync:
+                failures, _, _ = sync_after_command(at)
+            else:
+                autosync.start(at, commit_process.IF_DUE)
+            sync_at = time.monotonic() + SYNC_EVERY_SECONDS
+        seen = waker.stamp()  # before the read: a signal that arrives during it counts as a change
+        with at.store().one_look():
+            found = threads.converged(at.store(), id or thread or "", caller=at.caller_if_any())
+        if found.is_settled or time.monotonic() >= deadline:
+            break
+        waker.wait(seen, min(deadline, sync_at) - time.monotonic())
+    if at.json:
+        found.warnings += failures
+    else:
+        output.note(failures)
+    output.answer(at.json, found, signals.converged)
+    return 0 if found.converged else 1
+
+
+def receipts(
+    at: Environment,
+    id: ReceiptsSignal = None,
+    reader: Reader = None,
+    since: ReceiptsSince = None,
+    limit: ReceiptsLimit = None,
+) -> None:
+    """Show who has received which signal, when, and what became of it, newest last."""
+    from gitmem.signals import receipt_list
+
+    oldest = parse_moment(since) if since is not None else None
+    most = number("--limit", limit, receipt_list.LIMIT)
+    found = receipt_list.receipt_list(at.store(), id, reader=reader, since=oldest, limit=most)
+    output.answer(at.json, found, signals.receipts)
+
+
+CLOSED = 1
+
+
+def gate(
+    at: Environment,
+    wu: Wu = None,
+    initiative: Initiative = None,
+    allow_unread_signals: Annotated[
+        bool,
+        typer.Option(
+            "--allow-unread-signals",
+            help="Pass the gate despite unread signals; needs --reason, and is recorded.",
+        ),
+    ] = False,
+    reason: Annotated[
+        str | None, typer.Option("--reason", metavar="TEXT", help="Reason for --allow-unread-signals.")
+    ] = None,
+    pre_push: Annotated[
+        bool,
+        typer.Option(
+            "--pre-push",
+            help="For git's pre-push hook: check the work unit of the branch, or of `gitmem.wu`.",
+        ),
+    ] = False,
+    paths: Annotated[
+        list[str] | None,
+        typer.Option("--paths", metavar="PATH", help="Check claims on this path instead. May be repeated."),
+    ] = None,
+    anyway: Annotated[
+        str | None, typer.Option("--anyway", metavar="REASON", help="Pass claims on --paths; it is recorded.")
+    ] = None,
+    pre_commit: Annotated[
+        bool,
+        typer.Option(
+            "--pre-commit", help="For git's pre-commit hook: check claims on the paths on standard input."
+        ),
+    ] = False,
+    new: NewWu = False,
+    allow_secret: AllowSecret = False,
+) -> int:
+    """Exit 1 while signals to you on a work unit are unread or need your AGREE or REJECT, or others claim --paths."""
+    if paths or anyway is not None or pre_commit:
+        from .claims import guard
+
+        return guard(at, paths or [], anyway, pre_commit=pre_commit)
+    from gitmem.signals import gate as operation
+
+    if allow_unread_signals != (reason is not None):
+        raise UsageError(
+            "--allow-unread-signals and --reason must be given together. Nothing was written.",
+            hint="The reason is recorded in the log, where everybody can read it.",
+            code="no-reason",
+        )
+    if pre_push:
+        if wu or initiative or reason is not None:
+            raise UsageError(
+                "--pre-push takes no work unit and no reason: it uses the work unit of the branch.",
+                code="usage",
+            )
+        return _before_push(at)
+    at.store().asks_once = reason is None
+    found = operation.check(
+        at.store(),
+        at.caller(),
+        wu=wu,
+        initiative=initiative,
+        reason=reason,
+        new=new,
+        allow_secret=allow_secret,
+    )
+    _print_answer(at, found)
+    return 0 if found.open else CLOSED
+
+
+def _before_push(at: Environment) -> int:
+    """Check the gate for git's pre-push hook, which passes no options.
+
+    Print nothing if the gate is open. A gate that the caller has passed with a reason counts as open. Report what could
+    not be checked.
+    """
+    from gitmem.agents import work_units
+    from gitmem.agents.caller import pushing
+    from gitmem.signals import gate as operation
+
+    store = at.store()
+    status = 0
+    units = work_units.of_checkout(store, store.settings().get(work_units.SETTING))
+    if not units:
+        _print_unchecked(at, work_units.unchecked(store))
+    for wu in units:
+        callers = pushing(store, at.who())
+        if not callers:
+            _print_unchecked(at, work_units.unknown_pusher(wu))
+        for caller in callers:
+            found = operation.check(store, caller, wu=wu, push=True)
+            if not found.open:
+                status = CLOSED
+                found.next = [*found.next[:2], operation.pass_command(wu)]
+            if not found.open or found.warnings:
+                _print_answer(at, found, ["--as", caller.reader] if len(callers) > 1 else [])
+    return status
+
+
+def _print_unchecked(at: Environment, found: GateUnchecked) -> None:
+    """Print what was not checked, with a warning if records are missing from the log."""
+    from gitmem import moved_back
+
+    moved_back.add_warning(at.store(), found)
+    output.answer(at.json, found, signals.unchecked)
+
+
+def _print_answer(at: Environment, found: Gate, who: Sequence[str] = ()) -> None:
+    """Print the result, with next commands that act as the checked session.
+
+    Args:
+        at: The environment.
+        found: The result.
+        who: The options that select the session, if the environment does not.
+    """
+    from gitmem.outcome import command
+
+    def acting(commands: Sequence[str]) -> list[str]:
+        words = f" {command(*who)}" if who else ""
+        return [each + words if output.acts(each) else each for each in commands]
+
+    for signal in found.signals:
+        listed = signal["commands"]
+        assert isinstance(listed, list)
+        signal["commands"] = with_options(acting(listed))
+    found.next = acting(found.next)
+    output.answer(at.json, found, signals.gate)
