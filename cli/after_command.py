@@ -1,8 +1,16 @@
-"""What every command does at its end for its session: without anything to do it looks at a few files."""
+"""What every command does at its end for its session: without anything to do it looks at a few files.
+
+It records the commits of its worktree, renews claims and tells of contested ones, and gives notice of unread signals: one line on standard
+error, or the field `notice` of an answer in JSON.
+"""
 
 from __future__ import annotations
 
 import os
+import time
+
+from gitmem.errors import GitmemError
+from gitmem.outcome import Outcome
 
 from .render import output
 
@@ -10,8 +18,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from gitmem.agents.caller import Caller
+    from gitmem.history.commits import Clues
+    from gitmem.store import Store
+
     from .environment import Environment
-    from .unread_notice import UnreadNotice
+
+# The functions of commands that show the signals, print a document, or run for another program.
+SILENT = frozenset(
+    ("inbox", "watch", "gate", "mcp", "demo", "completion", "context", "recover", "export", "upkeep", "commit_waiting", "note_commits")
+)  # fmt: skip
+INBOX = "gitmem inbox"
+COMMIT_SECONDS = 5.0
+ANSWER_SECONDS, PAUSE_SECONDS = 1.0, 0.1  # each look runs git
 
 
 def note_commits(at: Environment) -> None:
@@ -25,9 +44,9 @@ def look_for_commits(at: Environment) -> None:
     from gitmem.agents import commit_stamps
 
     if commit_stamps.has_news(at.repo):
-        from . import commit_notes
+        from gitmem.history import commits
 
-        commit_notes.of_command(at)
+        commits.try_note(at.store(), _clues(at), seconds=COMMIT_SECONDS)
 
 
 def look_before_answer(at: Environment) -> bool:
@@ -43,9 +62,37 @@ def look_before_answer(at: Environment) -> bool:
     at.store()
     if not commit_stamps.has_news(at.repo) or (at.own_name is None and not commit_stamps.has_hook(at.repo)):
         return False
-    from . import commit_notes
+    return _wait_for_commits(at)
 
-    return commit_notes.before_answer(at)
+
+def _wait_for_commits(at: Environment) -> bool:
+    """Record the commits of a command's worktree; wait a moment for another process that does so, and for the note of git's hook.
+
+    Returns:
+        Whether some may still be missing.
+    """
+    from gitmem.agents import commit_stamps
+    from gitmem.history import commits
+
+    until = time.monotonic() + ANSWER_SECONDS
+    while at.repo.worktree is not None:
+        try:
+            commits.note(at.store(), _clues(at), seconds=ANSWER_SECONDS)
+        except (GitmemError, OSError, ValueError, KeyError):
+            return False  # they can't be recorded here, now or later
+        if not commit_stamps.has_news(at.repo):
+            return False
+        if time.monotonic() >= until:
+            return True
+        time.sleep(PAUSE_SECONDS)
+    return False
+
+
+def _clues(at: Environment) -> Clues:
+    """Return what tells of whom the commits are. An agent's own command runs in the turn of its session."""
+    from gitmem.history.commits import Clues
+
+    return Clues(at.caller_if_any(), in_turn=at.client_session is not None)
 
 
 def tell_about_claims(at: Environment) -> None:
@@ -61,7 +108,7 @@ def tell_about_claims(at: Environment) -> None:
 
 
 def notice(at: Environment, body: Callable[..., int | None]) -> UnreadNotice | None:
-    """Return the notice of the caller's unread signals; None without one. Without a flag nothing else is read."""
+    """Return the notice of the caller's unread signals; None without one, or if the command shows them. Without a flag nothing else is read."""
     name = at.own_name
     if name is None:
         return None
@@ -69,6 +116,48 @@ def notice(at: Environment, body: Callable[..., int | None]) -> UnreadNotice | N
 
     if not heartbeats.is_flagged(at.repo.state, name):
         return None
-    from . import unread_notice
+    return None if body.__name__ in SILENT else unread_notice(at, name)
 
-    return unread_notice.of_command(at, name, body)
+
+class UnreadNotice(Outcome):
+    """How many signals wait for a session, and the command that shows them."""
+
+    def __init__(self, unread: int, wants_answer: int) -> None:
+        self.unread = unread
+        self.wants_answer = wants_answer
+        self.next = output.with_options([INBOX])
+
+    @property
+    def line(self) -> str:
+        """The notice in one line."""
+        wants = "wants" if self.wants_answer == 1 else "want"
+        asked = f" ({self.wants_answer} {wants} an answer)" if self.wants_answer else ""
+        return f"{self.unread} unread{asked}: {self.next[0]}"
+
+
+def unread_notice(at: Environment, name: str) -> UnreadNotice | None:
+    """Return the notice for the caller, or None. Never raises: the answer matters more.
+
+    Args:
+        name: The name of the session's flag, which is raised.
+    """
+    from gitmem.agents import delivery
+    from gitmem.clients.hooks import hook_state
+
+    try:
+        caller = at.caller_if_any()
+        if caller is None or hook_state.is_served(at.repo.state, caller.session_id or name):
+            return None
+        store = at.store()
+        unread, asked = store.with_one_snapshot(lambda: _unread_counts(store, caller), exact=True)
+        if not unread:
+            delivery.clean_queues(store, caller.reader, caller.session_id)
+    except Exception:
+        return None
+    return UnreadNotice(unread, asked) if unread else None
+
+
+def _unread_counts(store: Store, caller: Caller) -> tuple[int, int]:
+    from gitmem.signals.unread_counts import unread_counts
+
+    return unread_counts(store.db(), caller.reader, caller.session_id, caller.workspace, store.now())

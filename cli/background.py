@@ -38,6 +38,10 @@ if TYPE_CHECKING:
             """The options with which another process finds the same repository."""
             ...
 
+        def external_wals(self) -> tuple[list[str], list[str]]:
+            """Return the folders of write-ahead logs outside the repository: those to write to, and those to read."""
+            ...
+
         def store(self, *, long_lived: bool = False) -> Store:
             """Open the store on the first call; return the same one afterwards."""
             ...

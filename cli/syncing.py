@@ -1,12 +1,21 @@
-"""Syncs with the usual remote: by `gitmem sync`, beside another command, and in the background."""
+"""Syncs with the usual remote: by `gitmem sync`, beside another command, and by autosync in the background (`gitmem sync --auto`)."""
 
 from __future__ import annotations
+
+import os
+import time
+
+from gitmem.commit_process import IF_DUE
+from gitmem.sync import autosync
+
+from . import background
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitmem.sync.sync_result import SyncResult
 
     from .background import OpenedRepo
+
 
 TIMEOUT = "30s"  # for each git process
 
@@ -18,19 +27,14 @@ def is_agent(at: OpenedRepo) -> bool:
 
 def sync_usual(at: OpenedRepo, timeout: float) -> SyncResult:
     """Sync with the usual remote; if nothing is new, that costs only one query of the remote."""
-    import os
-    import time
-
     from gitmem.sync import sync_remotes as operation
-
-    from .wal_folders import external_wals
 
     repo = at.repo
 
     def meanwhile() -> list[str]:
         from .render import repository  # noqa: F401  (needed in a moment, and the remote takes its time)
 
-        written, read = external_wals(repo)
+        written, read = at.external_wals()
         return [*written, *read]
 
     looked = operation.check_noop(repo, meanwhile, time.time(), timeout)
@@ -61,3 +65,89 @@ def sync_after_command(at: OpenedRepo) -> tuple[list[str], bool, str]:
         f"Not synced with {each.name}: {each.message}" for each in synced.remotes if each.state not in good
     ]
     return failures, all(each.safe for each in synced.remotes), again
+
+
+LIMIT_SECONDS = 300  # for one sync with all its git processes; each of them has its own timeout
+GIT_SECONDS = 30.0
+
+
+def start_autosync(at: OpenedRepo, how: int) -> None:
+    """Start a background sync if autosync is on and a sync is due.
+
+    The calling command has done its work: this must not delay it, and no error here becomes an error of it.
+
+    Args:
+        how: `IF_DUE`, `LATER` or `NOW`, see `sync.autosync`.
+    """
+    try:
+        if at.repo.by_folder:  # a commit may contain such a repository
+            from gitmem.sync.autosync_process import refuse_untrusted
+
+            refuse_untrusted(at.repo)
+        if autosync.wants(at.repo, how, time.time()):
+            background.start([*(["-C", at.directory] if at.directory else []), "sync", "--auto"])
+    except Exception:
+        return
+
+
+def autosync_if_due(at: OpenedRepo) -> None:
+    """Start a background sync from a long-lived process, which calls this repeatedly and keeps its store open."""
+    store = at.store()
+    how, store.wrote = store.wrote, IF_DUE
+    start_autosync(at, how)
+
+
+def run_autosync(at: OpenedRepo) -> int:
+    """Run the background process: sync once if it is due, and print nothing.
+
+    Returns:
+        0, whatever the result of the sync.
+
+    Raises:
+        StoreError: git does not trust this repository, or a commit may contain it. Nothing was written.
+    """
+    from gitmem.sync import autosync_process
+
+    repo = at.repo
+    autosync_process.refuse_untrusted(repo)
+    again = [*at.same_repo_options, "sync", "--auto"]
+    _detach()
+    if autosync_process.run(repo, lambda: _sync_in_time(at)):
+        background.start(again)
+    return 0
+
+
+def _detach() -> None:
+    """Leave the session of the starting process, such as a shell, and its folder, which may be removed."""
+    try:
+        os.chdir(os.sep)
+        os.setsid()
+    except (OSError, AttributeError):  # already in a session of its own, or another system
+        return
+
+
+def _sync_in_time(at: OpenedRepo) -> SyncResult:
+    """Sync, and end all git processes at the time limit.
+
+    Raises:
+        TimeoutError: It took longer than `LIMIT_SECONDS`.
+    """
+    import signal
+
+    def stop(number: int, frame: object) -> None:
+        raise _SyncTimeout if number != signal.SIGTERM else SystemExit(0)
+
+    before = [(number, signal.signal(number, stop)) for number in (signal.SIGTERM, signal.SIGALRM)]
+    try:
+        signal.setitimer(signal.ITIMER_REAL, LIMIT_SECONDS)
+        return sync_usual(at, GIT_SECONDS)
+    except _SyncTimeout:
+        raise TimeoutError from None
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, handler in before:
+            signal.signal(number, handler)
+
+
+class _SyncTimeout(BaseException):
+    """Not an Exception: code between could handle that as an error of the disk."""

@@ -1,7 +1,8 @@
-"""Values as people type them: times, durations, numbers, text."""
+"""Values as people type them, such as times, durations, numbers and texts, and standard input."""
 
 from __future__ import annotations
 
+import sys
 import time
 
 from gitmem.errors import UsageError, bad_number
@@ -9,11 +10,12 @@ from gitmem.errors import UsageError, bad_number
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from typing import TypeVar
+    from typing import Any, TypeVar
 
     from .environment import Environment
 
     Text = TypeVar("Text", str, str | None)
+
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 SECONDS_MAX = 100 * 365 * 86400
@@ -119,9 +121,8 @@ def typed(text: Text, what: str) -> Text:
     """Return the typed text, or all of standard input for `-`."""
     if text != "-":
         return text
-    from . import stdin
 
-    return stdin.text(what)
+    return stdin_text(what)
 
 
 def words(options: Mapping[str, str | bool | Sequence[str] | None]) -> list[str]:
@@ -220,3 +221,59 @@ def own_task() -> str | None:
     from .environment import variable
 
     return variable("GITMEM_TASK")
+
+
+TEXT_MAX_BYTES = 1024 * 1024
+LINES_MAX_BYTES = 256 * 1024 * 1024
+_stdin: dict[str, Any] = {}
+
+
+def stdin_text(what: str, most: int = TEXT_MAX_BYTES) -> str:
+    """Return all of standard input.
+
+    Args:
+        what: The name of the input in errors: `message`.
+        most: The limit in bytes; the rest is not read.
+
+    Raises:
+        UsageError: There is no standard input, or it is not UTF-8.
+    """
+    if sys.stdin is None:
+        raise UsageError(f"No standard input to read the {what} from. Nothing was written.")
+    if _stdin.get("from") is not sys.stdin:  # a repeated command uses the first read
+        _stdin.update({"from": sys.stdin, "data": sys.stdin.buffer.read(most)})
+    data: bytes = _stdin["data"]
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            f"The {what} on standard input is not valid UTF-8 (byte {error.start}). Nothing was written.",
+            hint="Convert it with iconv, or send the name of the file instead of its content.",
+            code="not-utf8",
+        ) from None
+
+
+def stdin_objects(what: str) -> list[dict[str, Any]]:
+    """Return a JSON object for each line that is not blank.
+
+    Raises:
+        UsageError: A line is not a JSON object; the message has its number.
+    """
+    import json
+
+    found = []
+    for number, line in enumerate(stdin_text(f"{what}s", LINES_MAX_BYTES).split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            value = None
+        if not isinstance(value, dict):
+            raise UsageError(
+                f"Line {number} of standard input is not a JSON object. Nothing was written.",
+                hint='Each line must be a JSON object, such as {"content":"The parser drops tabs","type":"bug"}',
+                code="bad-json",
+            )
+        found.append(value)
+    return found

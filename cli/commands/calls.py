@@ -80,7 +80,7 @@ def call(
     from gitmem.invocation.call_result import ALL, ANY
     from gitmem.outcome import command
 
-    from .. import autosync, remote_call
+    from .. import a2a, syncing
     from ..values import choice, metadata, typed, words
     from .watch import WatchEnded
 
@@ -95,7 +95,7 @@ def call(
     if dry_run:
         from gitmem.a2a import remote_links
 
-        server = remote_links.identity_of(agent) if remote_call.is_url(agent) else None
+        server = remote_links.identity_of(agent) if a2a.is_url(agent) else None
         shown = preview.preview(store, caller, agent, options, server)
         given = {
             "--timeout": timeout, "--join": join, "--no-wait": no_wait, "--with-context": with_context, "--var": var,
@@ -107,14 +107,14 @@ def call(
         return 0
     with contextlib.ExitStack() as stack:
         options["stop"] = stack.enter_context(WatchEnded())
-        options["tick"] = lambda: autosync.start_if_due(at)
-        if is_remote := remote_call.is_url(agent):
+        options["tick"] = lambda: syncing.autosync_if_due(at)
+        if is_remote := a2a.is_url(agent):
             ids: set[str] = set()
             options["began"] = ids.update
-            agent = stack.enter_context(remote_call.serving(store, agent, ids))
+            agent = stack.enter_context(a2a.serving_tasks_of(store, agent, ids))
         found = calls.call(store, caller, agent, message, **options)
         if no_wait and is_remote:
-            remote_call.wait_until_sent(store, found)
+            a2a.wait_until_sent(store, found)
     return _answer(at, found, is_waiting=not no_wait)
 
 
@@ -122,14 +122,14 @@ def wait(at: Environment, ids: TaskIds, timeout: CallTimeout = None) -> int:
     """Wait for the results of tasks, and accept those that your session wrote; exit 6 after the time limit."""
     from gitmem.invocation import call as calls
 
-    from .. import autosync, remote_call, remote_sends
+    from .. import a2a, syncing
     from .watch import WatchEnded
 
     store, caller = committing(at), at.caller()
-    untold = remote_sends.cancel_there(store, ids)
-    with WatchEnded() as stop, remote_call.following(store, ids):
+    untold = a2a.cancel_there(store, ids)
+    with WatchEnded() as stop, a2a.following(store, ids):
         found = calls.wait(
-            store, caller, ids, timeout=seconds(timeout), stop=stop, tick=lambda: autosync.start_if_due(at)
+            store, caller, ids, timeout=seconds(timeout), stop=stop, tick=lambda: syncing.autosync_if_due(at)
         )
     found.warnings += untold
     return _answer(at, found)
@@ -145,7 +145,7 @@ def input(
     """Answer the question of a task that you wrote, and wait for its result as `gitmem call` does."""
     from gitmem.tasks import WAITING, find_task, task_decisions
 
-    from .. import remote_call
+    from .. import a2a
     from ..values import typed
 
     store, caller, answer = committing(at), at.caller(), typed(text, "text")
@@ -157,7 +157,7 @@ def input(
             code="no-question",
             next=[f"gitmem task show {task.record['task_id']}"],
         )
-    remote_call.of_servers(store, [id])  # whose token must be right before the answer is recorded
+    a2a.of_servers(store, [id])  # whose token must be right before the answer is recorded
     task_decisions.message(store, caller, id, answer, allow_secret=allow_secret)
     return wait(at, [task.record["task_id"]], timeout)
 
@@ -218,7 +218,7 @@ def serve_agent(
     from gitmem.agents import lifecycle
     from gitmem.invocation import worker, worker_session
 
-    from .. import autosync
+    from .. import syncing
     from ..values import lease as leased
     from ..values import words
     from .watch import WatchEnded
@@ -249,7 +249,7 @@ def serve_agent(
             if runs is not None:
                 runs.clean()
             worker.Worker(
-                store, own, runs or start, stop=stop, lease=lease_seconds, tick=lambda: autosync.start_if_due(at),
+                store, own, runs or start, stop=stop, lease=lease_seconds, tick=lambda: syncing.autosync_if_due(at),
                 report=_note,
             ).serve()  # fmt: skip
         finally:
@@ -291,7 +291,7 @@ def _in_worktrees(
     """Return what starts a task with a program in a git work tree of its own, in the same folder of it as the command."""
     from gitmem.invocation.worktree_runs import WorktreeRuns
 
-    from ..wal_folders import user_state
+    from ..environment import user_state
 
     if function is not None:
         raise UsageError(
@@ -493,13 +493,13 @@ def a2a_serve(
             code="no-agent",
             next=["gitmem roster"],
         )
-    from .. import gateway
+    from .. import a2a
 
-    gateway.run(
+    a2a.serve_agents(
         at,
         agent,
-        host or gateway.LOOPBACK[0],
-        gateway.port_of(port),
+        host or a2a.LOOPBACK[0],
+        a2a.port_of(port),
         tenants=tenant or (),
         url=url,
         no_token=no_token,

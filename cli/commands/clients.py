@@ -8,11 +8,10 @@ from importlib import import_module
 
 from gitmem.errors import GitmemError, StoreError, UsageError
 
-from ..environment import Environment
-from ..missing_extra import needs_extra
+from ..environment import Environment, user_state
+from ..failure import needs_extra
 from ..render import output
 from ..render import repository as render
-from ..wal_folders import user_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -101,10 +101,10 @@ def create(
         )
     if jsonl:
         given = {name: value for name, value in options.items() if value}
-        from .. import stdin
+        from .. import values
 
         at.store().progress = output.progress(progress)
-        many = [{**given, **node} for node in stdin.objects("node")]
+        many = [{**given, **node} for node in values.stdin_objects("node")]
         appended = edit.append(at.store(), at.caller(), many, private=private, allow_secret=allow_secret)
         output.answer(
             at.json, appended, render.appended, only=[node.id for node in appended.nodes] if quiet else None

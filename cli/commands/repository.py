@@ -118,9 +118,7 @@ def sync(
     """Fetch records of other machines, and push local ones if you consented to publish."""
     after_command.look_for_commits(at)
     if auto:
-        from .. import autosync
-
-        return autosync.run(at)
+        return syncing.run_autosync(at)
     seconds = duration(timeout, "--timeout")
     if progress:
         at.store(long_lived=True).progress = output.progress(True)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from gitmem.errors import UsageError
 
-from ..environment import Environment, machine
+from ..environment import Environment, external_wals, machine
 from ..render import output
-from ..wal_folders import external_wals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,9 +50,9 @@ def signal(
     from gitmem.signals import send as signals
 
     if message == "-":
-        from .. import stdin
+        from .. import values
 
-        message = stdin.text("message")
+        message = values.stdin_text("message")
     sent = signals.send_with_one_snapshot(at.store(), at.caller, message, **options)
     if sync:
         _publish(at, sent)

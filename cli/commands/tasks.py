@@ -211,16 +211,14 @@ def message(
     """Write to the other side of a task, such as the answer to a question."""
     from gitmem.tasks import task_decisions
 
-    from .. import remote_sends
+    from .. import a2a
     from ..values import typed
 
     store, caller, said = at.store(), at.caller(), typed(text, "message")
-    is_asked = remote_sends.asks(
-        store, id
-    )  # by a server, whose token must be right before the answer is recorded
+    is_asked = a2a.asks(store, id)  # by a server, whose token must be right before the answer is recorded
     found = task_decisions.message(store, caller, id, said, allow_secret=allow_secret)
     if is_asked:
-        remote_sends.send_answer(store, found)
+        a2a.send_answer(store, found)
     _changed(at, found, quiet)
 
 
@@ -235,10 +233,10 @@ def cancel(at: Environment, id: TaskId, reason: Reason = None, quiet: Quiet = Fa
     """Cancel a task that nobody has taken, else ask its holder to stop."""
     from gitmem.tasks import task_decisions
 
-    from .. import remote_sends
+    from .. import a2a
 
     found = task_decisions.cancel(at.store(), at.caller(), id, reason=reason)
-    remote_sends.send_cancel(at.store(), found)
+    a2a.send_cancel(at.store(), found)
     _changed(at, found, quiet)
 
 

@@ -140,7 +140,7 @@ def converged(
     from gitmem import commit_process
     from gitmem.signals import change_watcher, threads
 
-    from .. import autosync
+    from .. import syncing
     from ..syncing import sync_after_command
 
     waker = change_watcher.ChangeWatcher(at.store(), change_watcher.NeverSet(), events=False)
@@ -152,7 +152,7 @@ def converged(
             if sync:
                 failures, _, _ = sync_after_command(at)
             else:
-                autosync.start(at, commit_process.IF_DUE)
+                syncing.start_autosync(at, commit_process.IF_DUE)
             sync_at = time.monotonic() + SYNC_EVERY_SECONDS
         seen = waker.stamp()  # before the read: a signal that arrives during it counts as a change
         with at.store().one_look():

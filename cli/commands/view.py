@@ -7,9 +7,9 @@ import os
 from gitmem import atomic_write
 from gitmem.errors import UsageError
 
-from .. import gateway
+from .. import a2a
 from ..environment import Environment
-from ..missing_extra import needs_extra
+from ..failure import needs_extra
 from ..render import output
 from ..render.terminal import is_everywhere
 
@@ -166,7 +166,7 @@ def top(at: Environment) -> None:
 
 
 WHAT = "gitmem view --serve"
-LISTEN = gateway.LOOPBACK[0]
+LISTEN = a2a.LOOPBACK[0]
 ENTRY_FILE = "view-open.html"
 _ENTRY = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={url}"><a href="{url}">gitmem</a>'
 
@@ -188,13 +188,13 @@ def run(
     Raises:
         UsageError: The port is invalid or in use, or the extra is not installed.
     """
-    with gateway.needs_sdk(WHAT):
+    with a2a.needs_sdk(WHAT):
         from gitmem.a2a import server
         from gitmem.page_server.live_page import LivePage
 
-    bound = gateway.bind(LISTEN, gateway.port_of(port) if port is not None else 0)
+    bound = a2a.bind(LISTEN, a2a.port_of(port) if port is not None else 0)
     entry_file = os.path.join(at.store().repo.state, ENTRY_FILE)
-    log = gateway.log(at, push=False, allow_private=False)
+    log = a2a.served_log(at, push=False, allow_private=False)
     page = LivePage(log, lambda: collect(log.store))
     number = bound.getsockname()[1]
     url = f"http://{LISTEN}:{number}{page.entry}"
@@ -205,10 +205,10 @@ def run(
         else:
             output.write_lines([f"{url}", "note: this link lets a browser in; press Ctrl-C to end"])
         if show is not None and not _open(entry_file, url, show):
-            gateway.note("no browser was found: open the link with your own")
+            a2a.note("no browser was found: open the link with your own")
 
     try:  # an open page always waits for an event: who presses Ctrl-C should not wait for that
-        app = page.application(gateway.hosts(LISTEN, number, None))
+        app = page.application(a2a.hosts(LISTEN, number, None))
         server.server_of(app, started, end_seconds=0).run(sockets=[bound])
     finally:
         bound.close()

@@ -12,14 +12,13 @@ from gitmem import atomic_write
 from gitmem.errors import UsageError
 from gitmem.invocation import child_process
 
-from .. import autosync
+from .. import syncing
 from ..background import program
-from ..environment import Environment
+from ..environment import Environment, external_wals
 from ..render import output
 from ..render import signals as render
 from ..render.terminal import is_read
 from ..values import duration
-from ..wal_folders import external_wals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -300,7 +299,7 @@ def _watch_loop(at: Environment, seen: Watch, showing: SignalPrinter, syncs: Bac
             _note(f"watch ended: the session of {seen.of.name} has ended")
             return
         if syncs is None:
-            autosync.start_if_due(at)
+            syncing.autosync_if_due(at)
         elif (notice := syncs.tick()) is not None:
             _note(notice)
         seen.store.log.read_also(external_wals(at.repo)[1])

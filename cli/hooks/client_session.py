@@ -14,8 +14,7 @@ from gitmem.clients.hooks import checked_scripts, events, hook_errors, hook_stat
 from gitmem.errors import GitmemError, UsageError
 from gitmem.sync import consent_messages
 
-from ..environment import variable
-from ..wal_folders import user_state, wal_folders
+from ..environment import user_state, variable, wal_folders
 from . import hook_caller
 from .show_signals import deliver, limit_retries
 

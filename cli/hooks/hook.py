@@ -163,9 +163,8 @@ def _note_commits(at: Environment, call: HookInput) -> None:
         return
     from gitmem.clients.hooks import hook_state
 
-    from .. import commit_notes
-    from . import hook_caller
+    from . import hook_caller, tool_use
 
     if hook_state.update_index(at.store(), BUSY_MILLISECONDS):
         caller = hook_caller.caller(at, call)
-        commit_notes.of_hook(at, caller, call.fields, in_turn=call.kind in (events.TOOL, events.STOP))
+        tool_use.note_commits(at, caller, call.fields, in_turn=call.kind in (events.TOOL, events.STOP))

@@ -14,7 +14,7 @@ from gitmem.clients.hooks.events import PROMPT, READS, START, STOP, TOOL
 from gitmem.log.lines import format_at
 from gitmem.signals import inbox, message_frame
 
-from .. import autosync
+from .. import syncing
 from ..render import output
 from ..render.text import format_ago
 from . import hook_caller
@@ -228,7 +228,7 @@ def wait(
     deadline = time.monotonic() + seconds
     try:
         while not sleep.is_over():
-            autosync.start(at, commit_process.IF_DUE)  # an idle agent starts no other command
+            syncing.start_autosync(at, commit_process.IF_DUE)  # an idle agent starts no other command
             if sleep.is_called() and _deliver_unread(at, call):
                 return EXIT_WAKE
             if time.monotonic() >= deadline:

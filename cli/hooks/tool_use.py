@@ -19,7 +19,7 @@ from .hook_call import answer, refuse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from gitmem.agents.caller import Caller
     from gitmem.store import Store
@@ -91,6 +91,13 @@ def _open_ends(text: str) -> tuple[str, str]:
 
 
 BUSY_MILLISECONDS = 500
+COMMIT_SECONDS = 2.0
+OUTPUT_MAX, DEPTH_MAX, PRINTED_MAX = 256 * 1024, 4, 64
+_ASKED = ("tool_input", "toolArgs", "args")
+_PRINTED = ("tool_response", "tool_output", "toolResult", "toolOutput", "output", "result")
+# A command that makes commits, and what git prints then: `[branch 1234567] subject`.
+_MAKES = r"\bgit\b[^\n]{0,4096}\b(?:commit|cherry-pick|revert)\b"
+_MADE = r"(?m)^\[[^\]\n]{1,300} ([0-9a-f]{7,64})\] "
 
 
 def before_edit(at: Environment, call: HookInput, clock: HookTimer) -> None:
@@ -133,3 +140,39 @@ def notice_edits(at: Environment) -> None:
         edit_overlaps.note(store)
         for session_id in edited_paths.sessions_here(store):
             edit_overlaps.publish(store, session_id)
+
+
+def note_commits(at: Environment, caller: Caller | None, fields: object, *, in_turn: bool) -> None:
+    """Record the commits of a client's worktree.
+
+    Args:
+        fields: The input of the hook, which may have the output of a command.
+        in_turn: Whether the agent is in its turn.
+    """
+    from gitmem.history import commits
+    from gitmem.history.commits import Clues
+
+    clues = Clues(caller, printed_commits(fields), in_turn=in_turn)
+    commits.try_note(at.store(), clues, seconds=COMMIT_SECONDS)
+
+
+def printed_commits(fields: object) -> list[str]:
+    """Return the beginnings of the ids of the commits that a tool's command says it has made."""
+    import re  # slow to import, and most hooks see no commit
+
+    if not isinstance(fields, dict):
+        return []
+    asked = [text for key in _ASKED for text in _texts(fields.get(key))]
+    if not any(re.search(_MAKES, text) for text in asked):
+        return []
+    texts = [text for key in _PRINTED for text in _texts(fields.get(key))]
+    return [found for text in texts for found in re.findall(_MADE, text)][:PRINTED_MAX]
+
+
+def _texts(value: object, depth: int = 0) -> Iterator[str]:
+    """Yield the texts in a value, cut to a size that is searched quickly."""
+    if isinstance(value, str):
+        yield value[-OUTPUT_MAX:]
+    elif depth < DEPTH_MAX and isinstance(value, (dict, list)):
+        for each in list(value.values() if isinstance(value, dict) else value)[:100]:
+            yield from _texts(each, depth + 1)

@@ -13,7 +13,7 @@ from pydantic import Field
 from gitmem.errors import UsageError
 from gitmem.outcome import command
 
-from .. import after_command, remote_sends, values
+from .. import a2a, after_command, values
 from .. import shared_options as shared
 from ..render import claims
 from ..render import tasks as render
@@ -100,7 +100,7 @@ class TaskTools(ToolCalls):
                 return self._show(at, id)
             found = _change(at.store(), self._session.caller(at), action, id, text, failed=failed)
             if action in ("message", "cancel"):
-                found.warnings += remote_sends.remark(at.store(), found.task_id)
+                found.warnings += a2a.remark(at.store(), found.task_id)
             peers = found.handoff is not None or found.received is not None
             return tool_results.of(found, render.change(found), peers=peers, is_framed=True)
 

@@ -25,7 +25,7 @@ from gitmem.signals.inbox import resolve_owner
 from gitmem.tasks import task_decisions
 from gitmem.text.sanitize import SEPARATOR, within
 
-from .. import remote_call
+from .. import a2a
 from ..commands.signals import lines_of
 from ..render import signals as signal_text
 from ..render import tasks as task_text
@@ -250,7 +250,7 @@ def answer_task(store: Store, caller: Caller, task_id: str, text: str) -> list[s
             was written.
         StoreError: It can't be recorded.
     """
-    if remote_call.of_servers(store, [task_id]):
+    if a2a.of_servers(store, [task_id]):
         raise UsageError(
             f"{task_id} is done by a server, which gets an answer only while somebody waits. Nothing was written.",
             hint=f"Run `gitmem task input {task_id} 'your answer'` in a shell.",

@@ -20,14 +20,14 @@ from gitmem.signals.change_watcher import ChangeWatcher
 from gitmem.tasks import WAITING, stuck, task_list
 from gitmem.text.sanitize import SEPARATOR
 
-from .. import autosync, background, failure
+from .. import background, failure, syncing
+from ..environment import external_wals
 from ..render import claims as claim_text
 from ..render import output
 from ..render import signals as signal_text
 from ..render import tasks as task_text
 from ..render.output import sanitize
 from ..render.text import format_ago, minute, plural, sender_text, value_text
-from ..wal_folders import external_wals
 from ..worker import Worker
 
 TYPE_CHECKING = False
@@ -498,7 +498,7 @@ class LogAccess:
         until = time.monotonic() + AGES_SECONDS
         first = True
         while not (self._stop.is_set() or self._again.is_set()) and time.monotonic() < until:
-            autosync.start_if_due(self._at)
+            syncing.autosync_if_due(self._at)
             if waker.wait(stamp, TICK_SECONDS):
                 return
             if first:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cli import remote_sends
+from cli import a2a
 from gitmem.a2a.remote_links import Link, RemoteLinks
 from gitmem.tasks import new_task, task_decisions
 from tests.sandbox import Agent, Clock, open_store
@@ -21,15 +21,15 @@ def test_i10_who_answers_or_cancels_learns_what_the_server_does_not_have(repo: P
         for to in (SERVER, "claude:worker:bohr")
     )
     links = RemoteLinks(store.repo.state)
-    assert remote_sends.remark(store, own) == remote_sends.remark(store, other) == []
+    assert a2a.remark(store, own) == a2a.remark(store, other) == []
     for each in (own, other):
         links.write(each, Link("theirs", "context"))
         task_decisions.cancel(store, planner, each)
-    assert remote_sends.remark(store, own) == [f"The server gets it with: gitmem task wait {own}"]
-    assert remote_sends.remark(store, other) == []
+    assert a2a.remark(store, own) == [f"The server gets it with: gitmem task wait {own}"]
+    assert a2a.remark(store, other) == []
     said = "The server is not told that it is canceled: another clone has called it."
-    assert remote_sends.cancel_there(store, [own, other]) == [said]
+    assert a2a.cancel_there(store, [own, other]) == [said]
     links.add_server(SERVER, "http://127.0.0.1:9", "token")
-    (said,) = remote_sends.cancel_there(store, [own])
+    (said,) = a2a.cancel_there(store, [own])
     assert "GITMEM_A2A_TOKEN is not the token that it got" in said and f"gitmem task wait {own}" in said
     assert links.read(own) is not None

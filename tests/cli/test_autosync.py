@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from cli import autosync as front
 from cli import background
+from cli import syncing as front
 from gitmem.sync import autosync
 
 from ..clones import git

@@ -284,7 +284,7 @@ def test_what_waits_outside_the_repository_is_looked_for(
     (tmp_path / "state" / "gitmem").mkdir(parents=True)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     stamped.answers()
-    from cli.wal_folders import wal_folders
+    from cli.environment import wal_folders
     from gitmem.repo import find
 
     folder = Path(wal_folders(find(str(stamped.state.parents[1])))[0])

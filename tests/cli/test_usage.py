@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from cli import usage
+from cli import failure
 
 from .conftest import Run
 
@@ -82,4 +82,4 @@ def test_the_common_options_are_taken_off_a_command_that_is_offered_again() -> N
     """But not what stands behind `--`, or in the message."""
     args = ["-C", "x", "--as=Me", "signal", "--as", "You", "a", "--", "--as", "b"]
 
-    assert usage.without_common(args) == ["signal", "a", "--", "--as", "b"]
+    assert failure.without_common(args) == ["signal", "a", "--", "--as", "b"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cli import wal_folders
+from cli import environment
 from gitmem.repo import find
 
 from .conftest import Desk, Said, powerless, process, waiting
@@ -60,7 +60,7 @@ def test_a_line_from_a_sandbox_is_found_under_another_tmpdir(
     """What was accepted in /tmp, or in the state folder, is answered and committed by who has a $TMPDIR of its own."""
     shared, state = tmp_path / "shared", tmp_path / "state"
     shared.mkdir()
-    monkeypatch.setattr(wal_folders, "SHARED", (str(shared), str(tmp_path / "var")))
+    monkeypatch.setattr(environment, "SHARED", (str(shared), str(tmp_path / "var")))
     monkeypatch.setenv("XDG_STATE_HOME", str(state))
     env = {"TMPDIR": str(shared), "XDG_STATE_HOME": "/proc"} if place == "shared" else {"TMPDIR": "/proc"}
     sandbox(desk, sealed, "from the sandbox", **env)
@@ -89,21 +89,21 @@ def test_nothing_elsewhere_costs_a_look_and_a_folder_with_two_names_is_read_once
     shared, link = tmp_path / "shared", tmp_path / "link"
     shared.mkdir()
     link.symlink_to(shared)
-    monkeypatch.setattr(wal_folders, "SHARED", (str(shared), str(tmp_path / "var")))
+    monkeypatch.setattr(environment, "SHARED", (str(shared), str(tmp_path / "var")))
     monkeypatch.setenv("TMPDIR", str(link))
     monkeypatch.setenv("XDG_STATE_HOME", "relative")
     place = find(str(repo))
-    assert wal_folders.external_wals(place) == ([], [])
+    assert environment.external_wals(place) == ([], [])
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "access", lambda path, mode: False)
-        written, read = wal_folders.external_wals(place)
+        written, read = environment.external_wals(place)
         state = os.path.join(os.environ["HOME"], ".local", "state", "gitmem")
         assert [os.path.dirname(each) for each in written] == [state, f"{link}/gitmem-{os.getuid()}"]
         assert read == []
         os.makedirs(written[1])
-        assert wal_folders.external_wals(place) == (written, [])
-    assert wal_folders.external_wals(place) == ([], written[1:])
+        assert environment.external_wals(place) == (written, [])
+    assert environment.external_wals(place) == ([], written[1:])
 
 
 def test_processes_with_different_folders_do_not_undo_each_others_index(

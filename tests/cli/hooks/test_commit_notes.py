@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cli import commit_notes
+from cli.hooks import tool_use
 
 from ...sandbox import Clock, open_store
 from ..conftest import Run
@@ -98,7 +98,7 @@ def test_only_what_git_prints_about_a_new_commit_names_it(
     fields: dict[str, object], found: list[str]
 ) -> None:
     """Text of other commands names nothing; hostile output is searched within limits."""
-    assert commit_notes.printed(fields) == found
+    assert tool_use.printed_commits(fields) == found
 
 
 @pytest.mark.parametrize("variable", ["GITMEM_SESSION", "CLAUDE_CODE_SESSION_ID"])

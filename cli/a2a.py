@@ -1,0 +1,513 @@
+"""Agents of other systems, by the A2A protocol: serve our agents to their clients, and call their servers as agents of this clone.
+
+A server is served as long as somebody here waits for it. After a question, or when nobody waits any more, it goes on with its task; `gitmem task
+wait` and `gitmem task input` follow it, and tell it what it was not told.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+
+from gitmem.errors import UsageError
+
+from .environment import Environment, variable
+from .failure import needs_extra
+from .render import output
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+    from gitmem.a2a.card import ServedAgent
+    from gitmem.a2a.remote_links import RemoteLinks
+    from gitmem.a2a.served_log import ServedLog
+    from gitmem.agents.caller import Caller
+    from gitmem.invocation.call_result import CallResult
+    from gitmem.store import Store
+    from gitmem.tasks.append import TaskChange
+    from gitmem.tasks.fold import FoldedTask
+
+
+ADDED = "'a2a-sdk[http-server]>=1.3,<2' uvicorn"
+PORT = 4810
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+AGENT_MAX, NAME_MAX = 100, 64
+_PATHS = ("agents", "rest", "message:send", "message:stream", "tasks", "extendedAgentCard")
+LOCAL = "local"  # the caller of requests without a token
+_THEIRS = ("a2a", "uvicorn", "starlette", "sse_starlette", "google", "httpx")
+
+
+def serve_agents(
+    at: Environment,
+    agents: Sequence[str],
+    listen: str,
+    port: int,
+    *,
+    tenants: Sequence[str],
+    url: str | None,
+    no_token: bool,
+    push: bool,
+    allow_private: bool,
+) -> None:
+    """Serve until a signal ends it.
+
+    Raises:
+        UsageError: An option is invalid, or the extra is not installed.
+    """
+    with needs_sdk("gitmem a2a serve"):
+        from gitmem.a2a import server
+    from gitmem import __version__
+
+    if no_token and listen not in LOOPBACK:
+        raise UsageError(
+            f"--no-token is refused with --host {output.sanitize(listen)}: other machines could give tasks to your agents.",
+            hint="Make a token for each caller.",
+            code="no-token",
+            next=["gitmem a2a token --help"],
+        )
+    served = [served_agent(at, each) for each in agents]
+    places = {"": at, **open_tenants(at, tenants)}
+    logs = {name: served_log(each, push=push, allow_private=allow_private) for name, each in places.items()}
+    by_token = {
+        name: callers_by_token(each, name, listen, no_token=no_token) for name, each in places.items()
+    }
+    bound = bind(listen, port)
+    number = bound.getsockname()[1]
+    shown = f"[{listen}]" if ":" in listen else listen
+    where = (url or f"http://{shown}:{number}").rstrip("/")
+    app = server.application(
+        server.Served(served, logs, by_token, url=where, hosts=hosts(shown, number, url), version=__version__,
+                     anonymous=LOCAL if no_token else None)
+    )  # fmt: skip
+    try:
+        server.server_of(app, lambda: note(f"serving {', '.join(agents)} at {where}/")).run(sockets=[bound])
+    finally:
+        bound.close()
+        for each in places.values():
+            each.close()
+
+
+def served_log(at: Environment, *, push: bool, allow_private: bool) -> ServedLog:
+    """Return the log of a repository; what is recorded in it is committed and synced meanwhile."""
+    from gitmem.a2a.served_log import ServedLog
+
+    from . import background, syncing
+
+    store = at.store(long_lived=True)
+    store.after_record = lambda: background.start_committer(at)
+    found = ServedLog(store, lambda: syncing.autosync_if_due(at), report=note)
+    if push:
+        from gitmem.a2a.push import Push
+        from gitmem.a2a.push_url import Poster
+
+        found.push = Push(store.repo.state, Poster(allow_private=allow_private), report=note)
+    return found
+
+
+def needs_sdk(what: str) -> AbstractContextManager[None]:
+    """Import a module of `gitmem.a2a` that imports the SDK.
+
+    Args:
+        what: What needs it.
+
+    Raises:
+        UsageError: The extra is not installed.
+    """
+    return needs_extra(
+        "a2a",
+        _THEIRS,
+        ADDED,
+        "no-a2a",
+        f"The A2A SDK is not installed; {what} needs it. Nothing was written.",
+    )
+
+
+def open_tenants(at: Environment, typed: Sequence[str]) -> dict[str, Environment]:
+    """Return the repositories of tenants.
+
+    Raises:
+        UsageError: A text is not NAME=DIR, or two have one name.
+    """
+    found: dict[str, Environment] = {}
+    for text in typed:
+        name, _, folder = text.partition("=")
+        if (
+            not 1 <= len(name) <= NAME_MAX
+            or not is_word(name)
+            or not folder
+            or name in found
+            or name in _PATHS
+        ):
+            raise UsageError(
+                f"--tenant: invalid or repeated: {output.sanitize(text)[:80]!r}; NAME=DIR is valid, NAME of letters, digits, - and _.",
+                code="bad-tenant",
+            )
+        found[name] = Environment(os.path.join(at.folder, folder))
+    output.set_options(at.directory, at.as_)
+    return found
+
+
+def served_agent(at: Environment, name: str) -> ServedAgent:
+    """Return the agent of a name: the one that `gitmem serve-agent NAME` serves, or that of an identity."""
+    from gitmem.a2a.card import ServedAgent
+    from gitmem.a2a.described import describe
+    from gitmem.invocation import agent_lookup
+
+    if not 1 <= len(name) <= AGENT_MAX or not is_word(name.replace(":", "")):
+        raise UsageError(
+            f"--agent: invalid name {output.sanitize(name)[:80]!r}; letters, digits, -, _ and : are valid.",
+            code="bad-agent-name",
+        )
+    address = agent_lookup.identity_of(name)
+    return ServedAgent(name, address, *describe(at.store(), name, address))
+
+
+def callers_by_token(
+    at: Environment, tenant: str, listen: str, *, no_token: bool
+) -> Callable[[str], str | None]:
+    """Return what finds the caller of a token. Without any token, make one for as long as this runs."""
+    import hmac
+
+    from gitmem.a2a.tokens import Tokens, new_token
+
+    known = Tokens(at.store().repo.state, report=note)
+    if no_token or tenant or known.list():
+        return known.caller_of
+    if listen not in LOOPBACK:
+        raise UsageError(
+            f"--host {listen} needs tokens: other machines could give tasks to your agents.",
+            code="no-token",
+            next=["gitmem a2a token --help"],
+        )
+    made = new_token()
+    note(f"no caller has a token; until this ends, this one is valid: {made}")
+    return lambda given: LOCAL if hmac.compare_digest(given.encode(), made.encode()) else None
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Return a socket that listens.
+
+    Raises:
+        UsageError: The address is invalid or in use.
+    """
+    import socket
+
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family, backlog=128)
+    except OSError as error:
+        raise UsageError(
+            f"Cannot listen on {output.sanitize(host)}, port {port}: {error.strerror or error}.",
+            hint="Choose another one with --port, or 0 for a free one.",
+            code="cannot-listen",
+        ) from error
+
+
+def port_of(text: str | None) -> int:
+    """Return the port that a text is; the default without one."""
+    if text is None:
+        return PORT
+    if not (text.isascii() and text.isdigit() and len(text) <= 5 and int(text) <= 65535):
+        raise UsageError(
+            f"Invalid port: {output.sanitize(text)[:20]}; 0 to 65535 are valid.", code="bad-port"
+        )
+    return int(text)
+
+
+def hosts(shown: str, port: int, url: str | None) -> list[str]:
+    """Return the values of the Host header that name this gateway."""
+    from urllib.parse import urlsplit
+
+    names = {shown, *(("localhost", "127.0.0.1", "[::1]") if shown.strip("[]") in LOOPBACK else ())}
+    found = [f"{name}:{port}" for name in sorted(names)]
+    return [*found, urlsplit(url).netloc.lower()] if url else found
+
+
+def is_word(text: str) -> bool:
+    """Return whether a text has only ASCII letters, digits, dashes and underscores."""
+    return text.isascii() and text.replace("-", "").replace("_", "").isalnum()
+
+
+def note(text: str) -> None:
+    """Tell whoever runs this."""
+    output.write_error(f"gitmem: {output.sanitize(text)}")
+
+
+TOKEN = "GITMEM_A2A_TOKEN"  # noqa: S105  (the name of a variable)
+END_SECONDS, SEND_SECONDS, LOOK_SECONDS = 5.0, 10.0, 0.05
+
+
+def is_url(agent: str) -> bool:
+    """Return whether a call names a server instead of agents of the log."""
+    return agent.strip().lower().startswith(("https://", "http://"))
+
+
+@contextlib.contextmanager
+def serving_tasks_of(store: Store, url: str, ids: set[str]) -> Iterator[str]:
+    """Serve a server's tasks in a thread; yield the identity that a call names.
+
+    Args:
+        ids: The tasks that it may get, once they are known. Those of others would be sent with our token.
+
+    Raises:
+        UsageError: The URL is invalid, or the extra is not installed.
+        StoreError: The server can't be remembered.
+    """
+    from gitmem.a2a import remote_links
+
+    with needs_sdk("a call to an A2A server"):
+        from gitmem.a2a import remote  # noqa: F401  (before anything is written)
+    identity, links = remote_links.identity_of(url), remote_links.RemoteLinks(store.repo.state)
+    links.add_server(identity, url, variable(TOKEN))
+    with _served(store, links, identity, url, "", ids):
+        yield identity
+
+
+@contextlib.contextmanager
+def following(store: Store, ids: Sequence[str]) -> Iterator[None]:
+    """Go on with those of some tasks that servers have, and that nobody else in this clone follows.
+
+    Raises:
+        UsageError: See `of_servers`, or the extra is not installed.
+    """
+    with contextlib.ExitStack() as stack:
+        for (identity, url, session), wanted in of_servers(store, ids).items():
+            from gitmem.a2a.remote_links import RemoteLinks
+
+            stack.enter_context(_served(store, RemoteLinks(store.repo.state), identity, url, session, wanted))
+        yield
+
+
+def wait_until_sent(store: Store, found: CallResult) -> None:
+    """Wait until the server of a call has its task, for a caller that does not wait for the result; warn if it has not."""
+    from gitmem.a2a.remote_links import RemoteLinks
+
+    links = RemoteLinks(store.repo.state)
+    ids = [each.task_id for each in found.results]
+    if not until(lambda: all(((link := links.read(id)) and link.id) or is_over(store, id) for id in ids)):
+        found.warnings.append("The server does not have it yet; gitmem task wait sends it.")
+
+
+def of_server(store: Store, id: str) -> FoldedTask | None:
+    """Return a task that is for a server, or None."""
+    from gitmem.invocation import SERVER
+    from gitmem.tasks import find_task
+
+    with store.lock:
+        task = find_task.require(store, id, writing=True)
+    return task if (task.record.get("agent") or "").startswith(SERVER) else None
+
+
+def is_over(store: Store, id: str) -> bool:
+    """Return whether a task has an end."""
+    from gitmem.tasks import find_task
+
+    with store.lock:
+        return find_task.require(store, id, writing=True).is_finished
+
+
+def until(is_so: Callable[[], object]) -> bool:
+    """Wait until something is so; return whether it was in time."""
+    deadline = time.monotonic() + SEND_SECONDS
+    while not is_so():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(LOOK_SECONDS)
+    return True
+
+
+def of_servers(store: Store, ids: Sequence[str]) -> dict[tuple[str, str, str], set[str]]:
+    """Return those of some tasks that servers have, by identity and URL of the server and the session that took them, or "".
+
+    Raises:
+        UsageError: A task is unknown, or the token is not the one that its server got.
+    """
+    from gitmem.invocation import SERVER
+    from gitmem.tasks import find_task
+
+    found: dict[tuple[str, str, str], set[str]] = {}
+    for id in ids:
+        task = find_task.require(store, id, writing=True)
+        identity = task.record.get("agent") or ""
+        if task.is_finished or not identity.startswith(SERVER):
+            continue
+        from gitmem.a2a.remote_links import RemoteLinks, digest_of
+
+        links = RemoteLinks(store.repo.state)
+        own = task.record["task_id"]
+        known, link = links.server(identity), links.read(own)
+        if known is None:  # another clone has called it
+            continue
+        url, digest = known
+        if digest != digest_of(variable(TOKEN)) and task.state != "auth-required":
+            raise UsageError(
+                f"{TOKEN} is not the token that {identity} got with the call. Nothing was written or sent.",
+                hint="Set the same token, or none if the call had none.",
+                code="other-token",
+                next=[f"gitmem task show {own}"],
+            )
+        found.setdefault((identity, url, link.session if link is not None else ""), set()).add(own)
+    return found
+
+
+@contextlib.contextmanager
+def _served(
+    store: Store, links: RemoteLinks, identity: str, url: str, session: str, ids: set[str]
+) -> Iterator[None]:
+    """Serve some tasks of a server in a thread, as the session that has taken them if any has; do nothing if another process does."""
+    from gitmem import state_files
+    from gitmem.agents import caller as callers
+    from gitmem.agents import lifecycle, presence
+    from gitmem.agents.caller import CallerClaims
+    from gitmem.invocation import DEADLINE_SECONDS, SERVER, worker, worker_session
+    from gitmem.invocation.runs import FunctionRun
+    from gitmem.log.lock import Lock
+
+    with needs_sdk("a call to an A2A server"):
+        from gitmem.a2a.remote import RemoteAgent
+    with store.lock:
+        known = presence.get(store, session) if session else None
+        if known is None or known.ended is not None or not known.here or known.agent_identity != identity:
+            session = worker_session.start(store, identity, name=identity.removeprefix(SERVER)).session_id
+    state_files.make_dirs(links.folder)
+    lock = Lock(os.path.join(links.folder, f"{session}.lock"))
+    if not lock.take():
+        yield
+        return
+    who = CallerClaims(as_=session, session=session)
+
+    def own() -> Caller:
+        found = callers.find(store, who)
+        assert found is not None  # the session is open
+        return found
+
+    stop, function = threading.Event(), RemoteAgent(url, variable(TOKEN), links, session)
+    serves = worker.Worker(
+        store,
+        own,
+        lambda task: FunctionRun(function, task),
+        stop=stop,
+        lease=DEADLINE_SECONDS,
+        accepts=ids.__contains__,
+    )
+    thread = threading.Thread(target=serves.serve, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(END_SECONDS)
+        function.wait(END_SECONDS)
+        with store.lock:
+            if _is_through(store, links, ids):
+                lifecycle.end(store, own())
+        lock.release()
+
+
+def _is_through(store: Store, links: RemoteLinks, task_ids: set[str]) -> bool:
+    """Forget the server's tasks of those of ours that have ended; return whether all have."""
+    from gitmem.tasks import load
+
+    left = set()
+    for id in task_ids:
+        task = load.load(store.db(), id)
+        if task is None or task.is_finished:
+            links.delete(id)
+        else:
+            left.add(id)
+    return not left
+
+
+def asks(store: Store, id: str) -> bool:
+    """Return whether a server that this clone has called waits for an answer.
+
+    Raises:
+        UsageError: See `of_servers`.
+    """
+    from gitmem.tasks import WAITING
+
+    task = of_server(store, id)
+    return task is not None and task.state in WAITING and bool(of_servers(store, [id]))
+
+
+def send_answer(store: Store, found: TaskChange) -> None:
+    """Send an answer that was recorded to the server that has asked; warn if it does not have it in time."""
+    from gitmem.a2a.remote_links import RemoteLinks
+
+    links, id = RemoteLinks(store.repo.state), found.task_id
+    before = link.answers if (link := links.read(id)) is not None else 0
+    with following(store, [id]):
+        is_sent = until(lambda: is_over(store, id) or ((link := links.read(id)) and link.answers > before))
+    if not is_sent:
+        found.warnings.append("The server does not have it yet; gitmem task wait sends it.")
+    found.next = [f"gitmem task wait {id}"]
+
+
+def send_cancel(store: Store, found: TaskChange) -> None:
+    """Ask the server of a task that was canceled to cancel it, and let our session that has the task give it back."""
+    from gitmem.a2a.remote_links import RemoteLinks
+
+    task, id = of_server(store, found.task_id), found.task_id
+    if task is None:
+        return
+    has_link = RemoteLinks(store.repo.state).read(id) is not None
+    said = cancel_there(store, [id])
+    if has_link and not said and not task.is_finished:
+        with following(store, [id]):
+            has_ended = until(lambda: is_over(store, id))
+        if has_ended:
+            found.state, found.warnings = "canceled", []
+    found.warnings += said
+
+
+def cancel_there(store: Store, ids: Sequence[str]) -> list[str]:
+    """Ask the servers of some tasks to cancel those whose callers want that; return a sentence for each that was not told."""
+    from gitmem.tasks import rules
+
+    said = []
+    for id in ids:
+        task = of_server(store, id)
+        if task is None or not task.cancels:
+            continue
+        is_wished = any(rules.close(task, each.sender) is None for each in task.cancels)
+        if task.state == "canceled" or (is_wished and not task.is_finished):
+            why = _not_canceled(store, task)
+            said += [f"The server is not told that it is canceled: {why}."] if why else []
+    return said
+
+
+def _not_canceled(store: Store, task: FoldedTask) -> str:
+    """Ask a server to cancel a task; return why it was not told, or ""."""
+    from gitmem.a2a.remote_links import RemoteLinks, digest_of
+
+    links, id = RemoteLinks(store.repo.state), task.record["task_id"]
+    known, link = links.server(task.record.get("agent") or ""), links.read(id)
+    if known is None:
+        return "another clone has called it"
+    if link is None or not link.id:
+        return ""  # it does not have the task, or was told
+    url, digest = known
+    if digest != digest_of(variable(TOKEN)):
+        return f"{TOKEN} is not the token that it got; with that, gitmem task wait {id} tells it"
+    with needs_sdk("a call to an A2A server"):
+        from gitmem.a2a import remote
+    if not remote.cancel(url, variable(TOKEN), link.id):
+        return f"it does not answer; gitmem task wait {id} tells it"
+    if task.is_finished:
+        links.delete(id)
+    return ""
+
+
+def remark(store: Store, id: str) -> list[str]:
+    """Return which command sends what was recorded to the server that has a task; empty for any other task."""
+    from gitmem.a2a.remote_links import RemoteLinks
+
+    task = of_server(store, id)
+    if task is None or RemoteLinks(store.repo.state).read(task.record["task_id"]) is None:
+        return []
+    return [f"The server gets it with: gitmem task wait {task.record['task_id']}"]
