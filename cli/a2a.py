@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from gitmem.a2a.served_log import ServedLog
     from gitmem.agents.caller import Caller
     from gitmem.invocation.call_result import CallResult
+    from gitmem.order.task import FoldedTask
     from gitmem.store import Store
     from gitmem.tasks.append import TaskChange
-    from gitmem.tasks.fold import FoldedTask
 
 
 ADDED = "'a2a-sdk[http-server]>=1.3,<2' uvicorn"
@@ -429,7 +429,7 @@ def asks(store: Store, id: str) -> bool:
     Raises:
         UsageError: See `of_servers`.
     """
-    from gitmem.tasks import WAITING
+    from gitmem.order.task import WAITING
 
     task = of_server(store, id)
     return task is not None and task.state in WAITING and bool(of_servers(store, [id]))

@@ -55,7 +55,7 @@ def lease(option: str, text: str, *, least: int = 0) -> int:
     Raises:
         UsageError: The text is not a duration, or too short or too long.
     """
-    from gitmem.tasks import LEASE_MAX_MICROS
+    from gitmem.order.task import LEASE_MAX_MICROS
 
     micros = int(duration(text, option) * 1_000_000)
     if not max(1, least * 1_000_000) <= micros <= LEASE_MAX_MICROS:

@@ -21,14 +21,13 @@ from gitmem.log.lines import LogEntry
 from gitmem.log.local_log import AHEAD_MAX_MICROS
 from gitmem.log.union import canonical, union
 from gitmem.memory import bulk_values, decay, node_fold
+from gitmem.order import thread as causality
+from gitmem.order.task import FoldedTask, TaskEvent
+from gitmem.order.thread import FoldedThread, ThreadSignal
 from gitmem.records import ids, kinds
 from gitmem.records import lines as record_lines
-from gitmem.signals import causality, message_frame, own_decisions, reply
-from gitmem.signals.agreement import FoldedThread
-from gitmem.signals.causality import ThreadSignal
+from gitmem.signals import message_frame, own_decisions, reply
 from gitmem.sync import read_remote
-from gitmem.tasks.fold import FoldedTask
-from gitmem.tasks.task_facts import TaskEvent
 from gitmem.text import sanitize
 
 ROOT = Path(__file__).resolve().parent.parent

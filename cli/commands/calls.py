@@ -143,7 +143,8 @@ def input(
     allow_secret: AllowSecret = False,
 ) -> int:
     """Answer the question of a task that you wrote, and wait for its result as `gitmem call` does."""
-    from gitmem.tasks import WAITING, find_task, task_decisions
+    from gitmem.order.task import WAITING
+    from gitmem.tasks import find_task, task_decisions
 
     from .. import a2a
     from ..values import typed

@@ -15,9 +15,10 @@ from gitmem.claims import claim_list
 from gitmem.claims.standing_claims import HELD
 from gitmem.handoffs import detail as task_details
 from gitmem.invocation import received
+from gitmem.order.task import WAITING
 from gitmem.signals import message_frame, thread_list, threads
 from gitmem.signals.change_watcher import ChangeWatcher
-from gitmem.tasks import WAITING, stuck, task_list
+from gitmem.tasks import stuck, task_list
 from gitmem.text.sanitize import SEPARATOR
 
 from .. import background, failure, syncing

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
     from typing import Any
 
-    from ..tasks.fold import FoldedTask
+    from ..order.task import FoldedTask
 
     # Yields a task of a caller now and after each change, and whether its state is the last word.
     Changes = Callable[[str, str], AsyncIterator[tuple[FoldedTask, bool]]]

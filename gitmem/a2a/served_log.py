@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from ..agents.caller import Caller
+    from ..order.task import FoldedTask
     from ..store import Store
-    from ..tasks.fold import FoldedTask
     from .incoming import Incoming
     from .push import Push
 

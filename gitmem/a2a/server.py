@@ -31,7 +31,8 @@ from starlette.applications import Starlette
 from starlette.routing import Mount, Router
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from ..tasks import WAITING, task_decisions
+from ..order.task import WAITING
+from ..tasks import task_decisions
 from . import incoming, wire
 from .card import REST, card_of
 from .guard import CALLER, CARDS, Guard
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from starlette.routing import BaseRoute
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from ..tasks.fold import FoldedTask
+    from ..order.task import FoldedTask
     from .card import ServedAgent
     from .guard import CallerOf
     from .incoming import Incoming

@@ -16,7 +16,8 @@ from a2a.types import (
 from google.protobuf.json_format import ParseDict, ParseError
 
 from ..invocation import ANSWER
-from ..tasks import SUBMITTED, WORKING, artifacts
+from ..order.task import SUBMITTED, WORKING
+from ..tasks import artifacts
 from . import CLIENT_MESSAGE, CONTEXT, EXTENSION, METADATA, OUTPUT_MODES, PARTS
 from .incoming import DATA_TYPE, json_part
 
@@ -25,8 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-    from ..tasks.fold import FoldedTask
-    from ..tasks.task_facts import TaskEvent
+    from ..order.task import FoldedTask, TaskEvent
 
     Event = TaskStatusUpdateEvent | TaskArtifactUpdateEvent
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     from ..index.rows import Rows
-    from .claim_fold import FoldedClaim
+    from ..order.claim import FoldedClaim
 
 DDL = (
     # Times are microseconds since the epoch. The table `claim` is another one: of lines without a valid code.
@@ -70,11 +70,11 @@ def _fold(
     """Return a claim, and the number of each of its lines."""
     from .. import records
     from ..index import entity_lines
-    from . import claim_fold
+    from ..order import claim
 
-    lines, left_out = entity_lines.read(db, _LINES + but, claim_id, claim_fold.READ_MAX)
+    lines, left_out = entity_lines.read(db, _LINES + but, claim_id, claim.READ_MAX)
     read = [(records.read_kind("claim", line), line) for _, line in lines]
-    found = claim_fold.fold(((record, line) for record, line in read if record is not None), ahead)
+    found = claim.fold(((record, line) for record, line in read if record is not None), ahead)
     if found is not None:
         found.left_out = left_out
     return found, {line: number for number, line in lines}

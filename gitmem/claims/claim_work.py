@@ -7,11 +7,12 @@ from ..agents.delivery import delivery_lock
 from ..commit_message import SUBJECT_MAX, cut, sanitize
 from ..errors import GateError, UsageError
 from ..log.lines import CommitMessage, format_at
+from ..order import claim as claim_fold
 from ..outcome import command
 from ..records.ids import new_id, unit_key
 from ..tasks import chains, find_task
 from ..text.sanitize import is_blank
-from . import claim_fold, claim_list, claimed_edits, path_patterns, standing_claims
+from . import claim_list, claimed_edits, path_patterns, standing_claims
 from .claim_answers import ClaimChange, paths_text, text_of
 from .standing_claims import BEHIND, EXCLUSIVE, PERHAPS_RENEWED, StandingClaim
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..log.lines import format_at
 from ..records import ids
-from . import claim_fold, claim_view, standing_claims
+from . import claim_view, standing_claims
 from .claim_answers import text_of
 from .standing_claims import BEHIND, PERHAPS_RENEWED, StandingClaim
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..agents.caller import Caller
+    from ..order import claim
     from ..store import Store
 
 AFTER_MAX = 64  # claims that a claim names as seen
@@ -100,7 +101,7 @@ def why_not(
 
 
 def _in_the_way(
-    claim: claim_fold.FoldedClaim, known: Collection[StandingClaim], caller: Caller
+    claim: claim.FoldedClaim, known: Collection[StandingClaim], caller: Caller
 ) -> StandingClaim | None:
     """Return a claim of a third agent on the same paths, if this one does not stand: its session has ended; None without one."""
     if any(each.id == claim.record["claim_id"] for each in known):
@@ -112,9 +113,7 @@ def _in_the_way(
     return next((each for each in others if standing_claims.are_in_conflict(wanted, each)), None)
 
 
-def _add(
-    store: Store, caller: Caller, claim: claim_fold.FoldedClaim, task_id: str, found: MovedClaims
-) -> None:
+def _add(store: Store, caller: Caller, claim: claim.FoldedClaim, task_id: str, found: MovedClaims) -> None:
     """Add the two lines. The new claim has seen what the old one had: claims that contested the old one contest it."""
     old = claim.record
     new_id = ids.new_id("claim", store.random)

@@ -7,7 +7,8 @@ from ..agents import audits, heartbeats
 from ..commit_message import cut, sanitize
 from ..digests import sha256
 from ..log.lines import format_at
-from . import claim_fold, claim_view, standing_claims
+from ..order import claim as claim_fold
+from . import claim_view, standing_claims
 from .claim_answers import paths_text
 
 TYPE_CHECKING = False
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator
 
+    from ..order.claim import FoldedClaim
     from ..store import Store
-    from .claim_fold import FoldedClaim
     from .standing_claims import StandingClaim
 
 LOOKED_MAX = 50  # newest releases, and audits

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..agents import delivery
 from ..log.lines import CommitMessage, format_at
-from . import claim_fold, claim_work, local_state, standing_claims
+from ..order import claim
+from . import claim_work, local_state, standing_claims
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def renew_due(store: Store, caller: Caller) -> int:
         folded = each.claim
         if folded.owner != own or each.is_over or (folded.renewed + folded.until) // 2 > now:
             continue
-        lease = min(folded.until - folded.renewed, claim_fold.LEASE_MAX_MICROS)
+        lease = min(folded.until - folded.renewed, claim.LEASE_MAX_MICROS)
         lines.append(claim_work.renewal(store, each, format_at(now + lease)))
     if lines:
         message = CommitMessage(

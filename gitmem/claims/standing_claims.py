@@ -15,18 +15,19 @@ import os
 from .. import atomic_write
 from ..agents import heartbeats
 from ..log.lines import format_at
+from ..order import claim as claim_fold
 from ..sync import noop_check
 from ..tasks import load as load_task
-from . import claim_fold, claim_view, path_patterns
+from . import claim_view, path_patterns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Iterator, Sequence
 
+    from ..order.claim import FoldedClaim
+    from ..order.task import FoldedTask
     from ..store import Store
-    from ..tasks.fold import FoldedTask
-    from .claim_fold import FoldedClaim
     from .path_patterns import Budget
 
 HELD, CONTESTED, BEHIND, PERHAPS_RENEWED = "held", "contested", "behind", "perhaps renewed"

@@ -6,8 +6,9 @@ from ..agents.delivery import delivery_lock
 from ..claims import claim_work, moved_claims
 from ..commit_message import sanitize
 from ..errors import UsageError
+from ..order.task import HANDOFF
 from ..outcome import command
-from ..tasks import HANDOFF, append, find_task, load, task_work
+from ..tasks import append, find_task, load, task_work
 from . import detail
 from .content import first
 
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..claims.moved_claims import MovedClaims
+    from ..order.task import FoldedTask
     from ..store import Store
     from ..tasks.append import TakeFacts, TaskChange
-    from ..tasks.fold import FoldedTask
     from .content import HandoffContent
 
     Line = tuple[str, bytes]

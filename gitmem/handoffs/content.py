@@ -9,9 +9,9 @@ from ..commit_message import cut, sanitize
 from ..log.lines import format_at
 from ..memory import load as nodes
 from ..memory.session_checkpoints import PREFIX
+from ..order.task import sender_of
 from ..outcome import Outcome, command
 from ..tasks import HANDOFFS_MAX, load
-from ..tasks.task_facts import sender_of
 from ..text.sanitize import SEPARATOR
 
 TYPE_CHECKING = False
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
+    from ..order.task import Sender
     from ..store import Store
-    from ..tasks.task_facts import Sender
 
 TEXT_MAX = 4 * 1024  # characters of each text of a checkpoint
 TITLE_MAX = 200  # characters of the first line of a signal

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from ..claims import claim_view, moved_claims
-from ..tasks import HANDOFF, find_task, give_up, load, task_list
+from ..order.task import HANDOFF
+from ..tasks import find_task, give_up, load, task_list
 from . import content
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..agents.caller import Caller
     from ..claims.moved_claims import MovedClaims
+    from ..order.task import FoldedTask
     from ..store import Store
-    from ..tasks.fold import FoldedTask
     from ..tasks.task_list import TaskDetail
 
 NOTHING_LEFT = "The giver has none of these tasks and claims any more."

@@ -8,12 +8,13 @@ from ..claims import standing_claims
 from ..commit_message import cut, sanitize
 from ..errors import UsageError
 from ..memory import live_pieces, session_checkpoints
+from ..order.task import HANDOFF
+from ..order.thread import FoldedThread
 from ..outcome import Outcome, command
 from ..records.ids import role_id, unit_key
 from ..signals import next_steps, send
-from ..signals.agreement import FoldedThread
 from ..signals.thread_lines import ThreadLines
-from ..tasks import HANDOFF, HANDOFF_MICROS, HANDOFFS_MAX, delegate, load, new_task, rules
+from ..tasks import HANDOFF_MICROS, HANDOFFS_MAX, delegate, load, new_task, rules
 from . import content, handoff_list
 from .content import LeftOut
 

@@ -6,9 +6,9 @@ from .. import records
 from ..agents import presence, waiting_work
 from ..commit_message import sanitize
 from ..log.lines import format_at
+from ..order.task import sender_of
 from ..outcome import Outcome, command
 from ..tasks import HANDOFF_MICROS, load, task_roles
-from ..tasks.task_facts import sender_of
 from ..text.sanitize import SEPARATOR
 from . import content
 

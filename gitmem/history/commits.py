@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from ..agents.caller import Caller
     from ..agents.presence import Presence
     from ..git.history import CommitFacts, ReflogEntry
+    from ..order.task import FoldedTask
     from ..records.record_types import CommitFields
     from ..repo import Repo
     from ..store import Store
-    from ..tasks.fold import FoldedTask
 
     Variables = frozenset[tuple[str, str]]
     Made = tuple[ReflogEntry, CommitFacts, "Origin", str, Caller]

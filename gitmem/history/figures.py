@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from ..agents import presence
 from ..log.lines import format_at, parse_at
+from ..order.thread import ASKS
 from ..outcome import Outcome
-from ..signals import ASKS
 from ..signals.many_threads import ManyThreads, Selection, owed
 
 TYPE_CHECKING = False
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import NotRequired, TypedDict
 
-    from ..signals.agreement import FoldedThread
-    from ..signals.causality import ThreadSignal
+    from ..order.thread import FoldedThread, ThreadSignal
     from ..store import Store
 
     class DayFigures(TypedDict):

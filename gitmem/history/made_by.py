@@ -6,7 +6,7 @@ import os
 
 from ..git import history
 from ..log.lines import format_at
-from ..tasks.task_facts import micros
+from ..order.task import micros
 from . import commit_view
 
 TYPE_CHECKING = False

@@ -9,9 +9,10 @@ from ..claims import path_patterns, standing_claims
 from ..claims.claim_answers import ClaimRow, contest_text, paths_text
 from ..claims.standing_claims import CONTESTED
 from ..handoffs import handoff_list
+from ..order.task import WAITING
 from ..outcome import Outcome, PartOfAnswer, command
 from ..records.ids import unit_key
-from ..tasks import WAITING, task_list
+from ..tasks import task_list
 from ..text.sanitize import SEPARATOR
 
 TYPE_CHECKING = False

@@ -10,7 +10,6 @@ import time
 
 from .. import atomic_write, records, state_files
 from ..agents.addressing import Resolved
-from ..agents.mailbox import ANNOUNCER, OVERLAP, is_notice
 from ..claims import branches
 from ..digests import sha256
 from ..errors import GitmemError, StoreError, UsageError
@@ -19,6 +18,7 @@ from ..git.branches import CONFLICT, SLOW, UNKNOWN, Merge, Tip
 from ..git.objects import is_oid
 from ..git.temporary import ScratchRepository, make_parent
 from ..log.lines import format_at
+from ..order.content import ANNOUNCER, OVERLAP, is_notice
 from ..outcome import Outcome, command
 from ..records.ids import keyed_id
 from ..records.lines import as_json

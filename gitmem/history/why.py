@@ -16,14 +16,14 @@ from ..log.lines import format_at, parse_at
 from ..log.ref import LOG_REF
 from ..memory import anchors, node_fold
 from ..memory import load as load_nodes
+from ..order.task import SUBMITTED, WAITING, micros
+from ..order.thread import FoldedThread
 from ..outcome import Outcome, command
 from ..records.ids import role_id, unit_key
 from ..repo import READING
 from ..signals import threads
-from ..signals.agreement import FoldedThread
 from ..signals.thread_outcomes import Proposal
-from ..tasks import SUBMITTED, WAITING, find_task, load
-from ..tasks.task_facts import micros
+from ..tasks import find_task, load
 from ..text.sanitize import sanitize, title
 from . import commits, made_by
 from .made_by import MadeHere
@@ -35,9 +35,8 @@ if TYPE_CHECKING:
 
     from ..git.history import CommitFacts, Lines
     from ..memory.versioned_node import VersionedNode
+    from ..order.task import FoldedTask, TaskEvent
     from ..store import Store
-    from ..tasks.fold import FoldedTask
-    from ..tasks.task_facts import TaskEvent
     from .commit_view import CommitLine
     from .made_by import Makers
 

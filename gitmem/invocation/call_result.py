@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ..errors import GitmemError
 from ..log.lines import format_at
+from ..order.task import TERMINAL, WAITING, WORKING
 from ..outcome import Outcome, command
-from ..tasks import TERMINAL, WAITING, WORKING, find_task, give_up, rules, task_decisions, task_signals
+from ..tasks import find_task, give_up, rules, task_decisions, task_signals
 from ..tasks.task_work import sender_of
 
 TYPE_CHECKING = False
@@ -14,9 +15,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..agents.caller import Caller
+    from ..order.task import FoldedTask, TaskEvent
     from ..store import Store
-    from ..tasks.fold import FoldedTask
-    from ..tasks.task_facts import TaskEvent
     from .bundle_content import Transfer
 
 ALL, ANY = "all", "any"

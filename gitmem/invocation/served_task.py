@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from ..order.task import WAITING
 from ..outcome import command
 from ..signals.message_frame import PEERS, quote_lines, sender_text
-from ..tasks import WAITING, artifacts
+from ..tasks import artifacts
 from ..text.sanitize import SEPARATOR, sanitize_for_model
 
 TYPE_CHECKING = False
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from ..tasks.fold import FoldedTask
+    from ..order.task import FoldedTask
     from .received import Received
 
 

@@ -12,18 +12,8 @@ import time
 from ..commit_process import NOW
 from ..errors import GitmemError, StoreError, UsageError
 from ..log.lines import format_at
-from ..tasks import (
-    SUBMITTED,
-    WAITING,
-    WORKING,
-    artifacts,
-    chains,
-    find_task,
-    load,
-    open_tasks,
-    rules,
-    task_work,
-)
+from ..order.task import SUBMITTED, WAITING, WORKING
+from ..tasks import artifacts, chains, find_task, load, open_tasks, rules, task_work
 from ..tasks.task_roles import addressed_by
 from . import received
 from .log_waiter import LogWaiter
@@ -36,9 +26,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..agents.caller import Caller
+    from ..order.task import FoldedTask
     from ..signals.change_watcher import StopWatching
     from ..store import Store
-    from ..tasks.fold import FoldedTask
     from .runs import Run, Start
     from .served_task import Report
 

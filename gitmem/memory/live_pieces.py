@@ -10,8 +10,8 @@ from ..agents import descriptions, mailbox, presence
 from ..agents.descriptions import sender_name
 from ..commit_message import cut, sanitize
 from ..index.engine import StepLimit
-from ..signals import ASKS, conflicts, next_steps
-from ..signals.agreement import FoldedThread
+from ..order.thread import ASKS, FoldedThread
+from ..signals import conflicts, next_steps
 from ..signals.thread_lines import ThreadLines
 from ..text.sanitize import sanitize_for_model
 from . import candidates

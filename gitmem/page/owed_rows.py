@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ..log.lines import format_at
+from ..order.task import HANDOFF, SUBMITTED, WAITING
 from ..signals.many_threads import owed
-from ..tasks import HANDOFF, HANDOFF_MICROS, SUBMITTED, WAITING, load
+from ..tasks import HANDOFF_MICROS, load
 from .texts import millis_of, put, title
 
 TYPE_CHECKING = False
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Mapping, Sequence
 
-    from ..signals.causality import ThreadSignal
+    from ..order.thread import ThreadSignal
     from ..signals.many_threads import ManyThreads
     from ..tasks.task_list import TaskRow
     from .board_contract import Owed

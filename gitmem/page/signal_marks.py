@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Mapping
 
-    from ..signals.agreement import FoldedThread
-    from ..signals.causality import ThreadSignal
+    from ..order.thread import FoldedThread, ThreadSignal
     from ..signals.many_threads import ManyThreads
     from .contract import ProposalMark, Receipt, SignalMark, ThreadState
     from .lanes import Lanes

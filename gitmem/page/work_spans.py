@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from .. import records
 from ..claims import claim_view, path_patterns, standing_claims
-from ..tasks import HANDOFF, HANDOFFS_MAX, TERMINAL, load, task_list
+from ..order.task import HANDOFF, TERMINAL
+from ..tasks import HANDOFFS_MAX, load, task_list
 from .texts import millis, millis_of, put, short
 
 TYPE_CHECKING = False
@@ -12,9 +13,9 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Collection, Iterable
 
-    from ..claims.claim_fold import FoldedClaim
     from ..claims.path_patterns import Budget
     from ..claims.standing_claims import StandingClaim
+    from ..order.claim import FoldedClaim
     from ..records.record_types import TaskRecord
     from ..signals.many_threads import Selection
     from ..store import Store

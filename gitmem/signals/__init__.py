@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
 # The kinds of signal in a thread; the first is the default.
 INTENTS = ("INFO", "PROPOSE", "COUNTER", "AGREE", "REJECT")
-ASKS = ("PROPOSE", "COUNTER")  # intents that ask for decisions
-DECISIONS = ("AGREE", "REJECT", "COUNTER")
 
 
 def check_intent(name: str) -> str:
@@ -33,11 +31,6 @@ def check_intent(name: str) -> str:
             suggestions=[each for each in INTENTS if each[:1] == upper[:1]],
         )
     return upper
-
-
-def asks(record: SignalRecord | ShownSignal) -> bool:
-    """Return whether a signal asks its recipients, or the parties of its thread, for a decision."""
-    return bool(record.get("requires_ack")) or record["intent"] in ASKS
 
 
 def may_contradict(record: SignalRecord) -> bool:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from .. import records
 from ..agents import caller as callers
 from ..agents import descriptions, presence
-from ..agents.mailbox import ANNOUNCER, keyed_content, notice_text
 from ..errors import GitmemError, UsageError
+from ..order.content import ANNOUNCER, keyed_content, notice_text
 from ..outcome import Outcome
 from ..records.ids import keyed_id, unit_key
 from . import INTENTS, send

@@ -6,10 +6,11 @@ from .. import moved_back, records
 from ..agents import audits, mailbox, work_units
 from ..agents.descriptions import sender_name
 from ..errors import UsageError
+from ..order import thread
 from ..outcome import Outcome, command
 from ..records.ids import unit_key, unit_key_sql
 from ..text.sanitize import is_blank
-from . import agreement, next_steps
+from . import next_steps
 from .thread_lines import ThreadLines
 
 TYPE_CHECKING = False
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     from ..agents.caller import Caller
+    from ..order.thread import ThreadSignal
     from ..store import Store
-    from .causality import ThreadSignal
     from .thread_lines import ThreadCache
 
     class BlockingSignal(TypedDict):
@@ -152,7 +153,7 @@ def _fill(
     lines = ThreadLines(db, forged=False)
     for thread_id, ids in by_thread.items():
         known = threads_of.of(thread_id) if threads_of is not None else None
-        fold = known or agreement.FoldedThread(lines.load(thread_id) or {})
+        fold = known or thread.FoldedThread(lines.load(thread_id) or {})
         for signal_id, readers in ids.items():
             signal = fold.signals.get(signal_id)
             if signal is None or not _is_on(signal, fold.root, found):
@@ -201,7 +202,7 @@ def _shown(store: Store, signal: ThreadSignal, why: str) -> BlockingSignal:
     """Return a signal as it is shown."""
     record = signal.record
     read = command("gitmem", "inbox", "--thread", record.get("thread_id") or signal.id)
-    is_conflicting = agreement.is_conflicting(signal)
+    is_conflicting = thread.is_conflicting(signal)
     settles = next_steps.compare(signal.id) if is_conflicting else next_steps.decide_now(store, record)
     return {
         "signal_id": signal.id,

@@ -5,15 +5,16 @@ from __future__ import annotations
 from .. import records
 from ..agents import audits, presence
 from ..agents.descriptions import sender_name_from
-from ..agents.mailbox import keyed_content
 from ..errors import UsageError, check_limit
 from ..index import resolve_id
 from ..log.lines import format_at
 from ..log.ref import LOG_REF, lookup
+from ..order import thread as agreement
+from ..order.content import keyed_content
 from ..outcome import Outcome, command
 from ..records.ids import is_id, unit_key, unit_key_sql
 from ..text.name_matching import fold
-from . import agreement, conflicts, threads
+from . import conflicts, threads
 from .task_records import TaskRecords
 
 TYPE_CHECKING = False
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..agents.presence import ShownNames
+    from ..order.thread import ThreadSignal
     from ..records.record_types import SignalFields
     from ..store import Store
-    from .causality import ThreadSignal
 
 
 LOOKED_UP_MAX = (

@@ -13,9 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
 
+    from ..order.thread import FoldedThread, ThreadSignal
     from ..store import Store
-    from .agreement import FoldedThread
-    from .causality import ThreadSignal
 
 FOLD_MAX_BYTES = 24 * 1024 * 1024  # of the lines of all threads
 _OF_AGENT = (

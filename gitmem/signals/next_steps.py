@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from ..agents import presence
 from ..errors import UsageError
+from ..order.thread import ASKS, DECISIONS, asks
 from ..outcome import command
 from ..text.sanitize import sanitize
-from . import ASKS, DECISIONS, asks, has_conflict
+from . import has_conflict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,9 +15,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..agents.addressing import Resolved
+    from ..order.thread import FoldedThread
     from ..records.record_types import ShownSignal, SignalRecord
     from ..store import Store
-    from .agreement import FoldedThread
 
 
 def remarks(record: SignalRecord) -> list[str]:

@@ -6,9 +6,8 @@ agent identity and client in its records: an agent remains the same in a new ses
 
 from __future__ import annotations
 
+from ..order.thread import ASKS, ThreadSignal, root
 from ..records.ids import is_id
-from . import ASKS
-from .causality import ThreadSignal, root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Mapping, Sequence
 
+    from ..order.thread import FoldedThread
     from ..store import Store
-    from .agreement import FoldedThread
 
 LIMIT = 50
 # A reply counts for a recipient of an answered line, and for a reader of a broadcast. There, the reply of a session

@@ -11,11 +11,12 @@ from ..agents import addressing, mailbox
 from ..errors import ELSEWHERE, UsageError
 from ..index import resolve_id
 from ..log.lines import format_at
+from ..order import thread as thread_order
+from ..order.thread import ASKS, DECISIONS, FoldedThread
 from ..outcome import command
 from ..records.ids import unit_key
 from ..text.sanitize import sanitize, sanitize_for_model
-from . import ASKS, DECISIONS, agreement, causality, next_steps, threads
-from .agreement import FoldedThread
+from . import next_steps, threads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
 
     from ..agents.addressing import Resolved
     from ..agents.caller import Caller
+    from ..order.thread import ThreadSignal
     from ..records.record_types import SignalFields, SignalRecord
     from ..store import Store
-    from .causality import ThreadSignal
 
 TURNS_MAX = 12
 WINDOW_MICROS = 10 * 60 * 1_000_000
@@ -67,7 +68,7 @@ class ReplyContext:
         self._is_reply = answered is not None
         self.thread_id = thread_id
         self.signals = threads.load(db, thread_id)
-        self.parent = answered or (causality.root(self.signals) if self.signals else None)
+        self.parent = answered or (thread_order.root(self.signals) if self.signals else None)
         self.task = TaskAnswer()
 
     def members(
@@ -127,7 +128,7 @@ class ReplyContext:
         answered = self.fold.answered.get(record.get("reply_to") or "", "")
         if record["intent"] not in DECISIONS or record["intent"] in ASKS or not self.fold.ended(answered):
             return None
-        fold = FoldedThread({**self.signals, record["signal_id"]: causality.ThreadSignal(record, [line])})
+        fold = FoldedThread({**self.signals, record["signal_id"]: thread_order.ThreadSignal(record, [line])})
         if not fold.ended(answered):  # it is agreed on now
             return None
         owed = [each.record for id, each in fold.in_force.items() if fold.owes(caller.ids, id)]
@@ -150,7 +151,7 @@ class ReplyContext:
                 code="other-thread",
                 next=[command("gitmem", "thread", self.parent.id)],
             )
-        if not agreement.is_conflicting(self.parent):
+        if not thread_order.is_conflicting(self.parent):
             return
         raise UsageError(
             f"{self.parent.id} is ambiguous: the log has more than one signal with this id, so an {intent} has no clear target. "
@@ -169,7 +170,7 @@ class ReplyContext:
         read = {
             id for id in self.signals if any(db.execute(has_receipt, (each, id)).fetchone() for each in ids)
         }
-        return causality.ids_for_after(
+        return thread_order.ids_for_after(
             caller.reader, self.signals, read, self.parent.id if self.parent is not None else None
         )
 
@@ -184,7 +185,7 @@ class ReplyContext:
 
     def _root(self, parent: ThreadSignal) -> ThreadSignal:
         """Return the root of the thread; of a new one the signal that is answered."""
-        return causality.root(self.signals) if self.signals else parent
+        return thread_order.root(self.signals) if self.signals else parent
 
     def apply_loop_limit(self, store: Store, caller: Caller, fields: SignalFields) -> str | None:
         """Make a signal of a long loop advisory, see `limit_loop`."""

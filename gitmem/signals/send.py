@@ -6,10 +6,11 @@ from .. import commit_message, records
 from ..agents import addressing, descriptions, heartbeats
 from ..errors import UsageError
 from ..log.lines import digest
+from ..order.thread import DECISIONS
 from ..outcome import Outcome
 from ..records import ids
 from ..records.table import OPTIONS
-from . import DECISIONS, INTENTS, check_intent, next_steps
+from . import INTENTS, check_intent, next_steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
     from ..agents.addressing import Resolved
     from ..agents.caller import Caller
     from ..log.local_log import Appended
+    from ..order.thread import ThreadSignal
     from ..records.record_types import ShownSignal, SignalFields, SignalRecord
     from ..store import Store
-    from .causality import ThreadSignal
     from .reply import ReplyContext
     from .signal_options import SignalOptions
 

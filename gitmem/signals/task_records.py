@@ -9,8 +9,8 @@ from __future__ import annotations
 from .. import strict_json
 from ..agents import descriptors, presence
 from ..agents.descriptors import listed, role_text
-from ..agents.mailbox import is_notice
 from ..commit_message import sanitize
+from ..order.content import is_notice
 from ..outcome import quote
 from ..records.ids import is_id, unit_key
 from ..text.name_matching import fold

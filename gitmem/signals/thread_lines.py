@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from .. import records
 from ..agents import mailbox
-from ..agents.mailbox import answers_a_line, digests_of
+from ..agents.mailbox import digests_of
+from ..order.content import answers_a_line
 from ..order.shares import LINES_MAX, fair_share
-from . import asks
-from .agreement import FoldedThread
-from .causality import ThreadSignal
+from ..order.thread import FoldedThread, ThreadSignal, asks
 from .own_decisions import SessionNames, void_own_decisions
 
 TYPE_CHECKING = False

@@ -10,9 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..agents.presence import ShownNames
+    from ..order.thread import FoldedThread, ThreadSignal
     from ..records.record_types import ShownSignal
-    from .agreement import FoldedThread
-    from .causality import ThreadSignal
 
 
 class Proposal(Outcome):

@@ -8,11 +8,11 @@ from ..agents.caller import other_workspaces, own_person
 from ..agents.descriptions import sender_name_from
 from ..errors import UsageError, check_limit
 from ..index.resolve_id import resolve, thread_of
+from ..order.thread import FoldedThread
 from ..outcome import command
 from ..sync import whereabouts
 from ..text.sanitize import sanitize
 from . import conflicts, next_steps
-from .agreement import FoldedThread
 from .task_records import TaskRecords
 from .thread_lines import ThreadLines
 from .thread_outcomes import Converged, Thread
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..agents.presence import ShownNames
+    from ..order.thread import ThreadSignal
     from ..records.record_types import ShownSignal, SignalRecord
     from ..store import Store
-    from .causality import ThreadSignal
     from .thread_outcomes import Standing
 
 LIMIT = 50  # signals of a page for a person

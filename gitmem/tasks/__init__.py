@@ -6,16 +6,10 @@ with a `seal`; until then the outcome may change, when events of other clones ar
 
 from __future__ import annotations
 
-TERMINAL = ("completed", "failed", "canceled", "rejected")
-WAITING = ("input-required", "auth-required")
-SUBMITTED, WORKING = "submitted", "working"
 ONCE = "at-most-once"  # the semantics of a task that may begin only once
-HANDOFF, DELEGATION = "handoff", "delegation"
 CALL = "call"  # the purpose of tasks that a caller waits for
 HANDOFFS_MAX = 50  # tasks that a handoff hands over, and handoffs of a task; readers ignore further ones
 ACCEPTANCES_MAX = 20  # takes of a handoff that count for the tasks that it hands over
 HANDOFF_MICROS = 24 * 3600 * 1_000_000  # for which a handoff waits for an answer
-TAKERS_MAX = 100  # agents that have taken a task, whose claims are compared
 EVENTS_MAX = 200  # events of a task that writers write; renewals, outcomes and releases may follow
 READ_MAX = 1_000  # lines of a task's events that readers read: a peer may have written any number
-LEASE_MAX_MICROS = 24 * 3600 * 1_000_000

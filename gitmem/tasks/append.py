@@ -5,9 +5,10 @@ from __future__ import annotations
 from ..agents import descriptors
 from ..commit_message import SUBJECT_MAX, body, cut, sanitize
 from ..log.lines import CommitMessage
+from ..order.task import TERMINAL
 from ..outcome import Outcome
 from ..records import ids
-from . import EVENTS_MAX, TERMINAL, load
+from . import EVENTS_MAX, load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,11 +17,10 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..log.local_log import Appended
+    from ..order.task import FoldedTask, TaskEvent
     from ..records.record_types import TaskRecord
     from ..store import Store
-    from .fold import FoldedTask
     from .rules import Refusal
-    from .task_facts import TaskEvent
 
     class TakeFacts(TypedDict):
         """What a take or a launch says about the worker: role, scope, and what it runs in."""

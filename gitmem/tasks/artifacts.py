@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..agents.caller import Caller
+    from ..order.task import FoldedTask, TaskEvent
     from ..store import Store
     from .append import EventContent, TaskChange
-    from .fold import FoldedTask
-    from .task_facts import TaskEvent
 
 ARTIFACT_MAX_BYTES = 32 * 1024  # of one event; more belongs into a commit or a file
 ARTIFACTS_MAX = 200

@@ -10,9 +10,9 @@ from ..agents import presence
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..log.lines import format_at
+from ..order.task import micros
 from ..outcome import command
 from . import find_task, load, rules
-from .task_facts import micros
 from .task_rows import LINKS_MAX
 
 TYPE_CHECKING = False
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..agents.caller import Caller
+    from ..order.task import FoldedTask
     from ..store import Store
-    from .fold import FoldedTask
     from .rules import Refusal
 
 CHAIN_MAX, WITHIN_ROOT_MAX = 5, 50

@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from ..agents.caller import Caller
+    from ..order.task import FoldedTask, Sender, TaskEvent
     from ..store import Store
-    from .fold import FoldedTask
-    from .task_facts import Sender, TaskEvent
 
 LISTED, LOOKED_MAX = 5, 20
 TWICE = "delegated twice"

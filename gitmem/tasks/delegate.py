@@ -5,10 +5,11 @@ from __future__ import annotations
 from ..agents import addressing, descriptions, descriptors, presence, vocabulary
 from ..commit_message import sanitize
 from ..errors import UsageError
+from ..order.task import DELEGATION
 from ..outcome import command
 from ..records.ids import role_id
 from ..signals import next_steps, send
-from . import DELEGATION, collisions, escalate, new_task, task_roles, task_signals
+from . import collisions, escalate, new_task, task_roles, task_signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from ..agents.addressing import Resolved
 from ..agents.delivery import delivery_lock
-from ..agents.mailbox import ANNOUNCER, ESCALATION
 from ..errors import GitmemError, UsageError
+from ..order.content import ANNOUNCER, ESCALATION
 from ..records.ids import keyed_id
 from ..records.lines import as_json
 from ..signals import announcements, send
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..agents.caller import Caller
+    from ..order.task import FoldedTask
     from ..records.record_types import SignalFields
     from ..store import Store
-    from .fold import FoldedTask
     from .stuck import StuckPage, StuckTask
 
 ESCALATED_MAX = 20  # in one call

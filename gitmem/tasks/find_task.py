@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     import sqlite3
 
     from ..agents.caller import Caller
+    from ..order.task import FoldedTask
     from ..records.record_types import TaskRecord
     from ..store import Store
-    from .fold import FoldedTask
 
 
 def resolve(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:

@@ -14,8 +14,8 @@ from .task_work import sender_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..agents.caller import Caller
+    from ..order.task import FoldedTask
     from ..store import Store
-    from .fold import FoldedTask
 
 GRACE_MICROS = (
     once.LOST_MICROS

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ..agents.caller import Caller
+    from ..order.task import FoldedTask
     from ..records.record_types import ShownSignal
     from ..store import Store
     from .append import EventContent
-    from .fold import FoldedTask
 
 
 def cancellations(store: Store, caller: Caller, shown: Iterable[ShownSignal]) -> list[tuple[str, bytes]]:

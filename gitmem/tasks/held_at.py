@@ -9,8 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
 
-    from .fold import FoldedTask
-    from .task_facts import Sender, TaskEvent
+    from ..order.task import FoldedTask, Sender, TaskEvent
 
 TAKEN_MAX = 32  # tasks that a session may have had at one moment and that are read
 # With the tasks that it has by a handoff. What ended before is left out by the state of all lines: forged ones can only hide a task.

@@ -21,10 +21,9 @@ if TYPE_CHECKING:
     from typing import Any, NotRequired, TypedDict, Unpack
 
     from ..agents.caller import Caller
+    from ..order.task import FoldedTask, TaskEvent
     from ..store import Store
     from .append import EventContent
-    from .fold import FoldedTask
-    from .task_facts import TaskEvent
 
     class LaunchOptions(TypedDict):
         """What a launcher may say of a launch. One that is missing, None or empty is not given.

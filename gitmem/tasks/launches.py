@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-    from .fold import FoldedTask
-    from .task_facts import TaskEvent
+    from ..order.task import FoldedTask, TaskEvent
 
 SHOWN_MAX = 20  # launches of a task that an answer has: the last ones
 _NUMBERS = (

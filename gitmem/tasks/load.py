@@ -5,9 +5,8 @@ from __future__ import annotations
 from .. import records
 from ..order.causal import by_line
 from ..order.shares import first_ones, in_turn, rounds
-from . import ACCEPTANCES_MAX, HANDOFF, HANDOFFS_MAX, READ_MAX, TERMINAL
-from .fold import FoldedTask
-from .task_facts import TaskEvent, sender_of
+from ..order.task import HANDOFF, TERMINAL, FoldedTask, TaskEvent, sender_of
+from . import ACCEPTANCES_MAX, HANDOFFS_MAX, READ_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import TypeVar
 
+    from ..order.task import Sender
     from ..records.record_types import TaskRecord
-    from .task_facts import Sender
 
     Event = TypeVar("Event", TaskEvent, "EventRow")
 

@@ -7,10 +7,11 @@ from ..agents import addressing
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..log.lines import format_at
+from ..order.task import DELEGATION, HANDOFF
 from ..outcome import Outcome, command
 from ..records import ids
 from ..signals import send
-from . import CALL, DELEGATION, HANDOFF, append, chains, find_task, keyed_task, open_tasks
+from . import CALL, append, chains, find_task, keyed_task, open_tasks
 from .task_rows import LINKS_MAX
 
 TYPE_CHECKING = False

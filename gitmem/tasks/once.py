@@ -17,8 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ..order.task import FoldedTask
     from ..store import Store
-    from .fold import FoldedTask
 
 LOST_MICROS = 60 * 1_000_000  # after the end of a lease: a renewal may be on its way from another clone
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from ..agents.delivery import delivery_lock
 from ..commit_message import sanitize
 from ..errors import UsageError
+from ..order.task import micros
 from .chains import QUOTA
-from .task_facts import micros
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
 
     from ..agents.caller import Caller
+    from ..order.task import FoldedTask
     from ..store import Store
-    from .fold import FoldedTask
     from .rules import Refusal
 
 OPEN_OF_CALLER_MAX, OPEN_FOR_AGENT_MAX = 20, 100

@@ -6,17 +6,18 @@ The signal alone decides nothing: an addressee's REJECT comes with the status `r
 
 from __future__ import annotations
 
+from ..order.task import WAITING
 from ..outcome import command
 from ..signals.reply import TaskAnswer
-from . import WAITING, append, load, rules, task_signals
+from . import append, load, rules, task_signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..agents.caller import Caller
+    from ..order.task import FoldedTask
     from ..records.record_types import SignalFields, SignalRecord
     from ..store import Store
     from .append import EventContent
-    from .fold import FoldedTask
 
 
 def of_reply(

@@ -6,16 +6,16 @@ The fold survives writers that break these rules, because two clones can't ask e
 from __future__ import annotations
 
 from ..log.lines import format_at
+from ..order.task import HANDOFF, WAITING
 from ..outcome import command
-from . import HANDOFF, ONCE, WAITING
+from . import ONCE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from ..agents.caller import Caller
-    from .fold import FoldedTask
-    from .task_facts import Sender, TaskEvent
+    from ..order.task import FoldedTask, Sender, TaskEvent
 
     Refusal = tuple[str, str]
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 from ..agents import presence, waiting_work
 from ..commit_message import sanitize
 from ..log.lines import format_at
+from ..order.task import LEASE_MAX_MICROS, WAITING
 from ..outcome import Outcome, command
 from ..records.ids import unit_key
-from . import LEASE_MAX_MICROS, WAITING, task_list
+from . import task_list
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..log.lines import digest
+from ..order.task import TERMINAL
 from ..text.sanitize import is_blank
-from . import TERMINAL, append, find_task, load, rules, task_roles, task_signals
+from . import append, find_task, load, rules, task_roles, task_signals
 from .append import TaskChange
 from .task_work import refuse, sender_of, unchanged, write
 
@@ -16,9 +17,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..agents.caller import Caller
+    from ..order.task import FoldedTask
     from ..store import Store
     from .append import EventContent
-    from .fold import FoldedTask
 
 
 def message(

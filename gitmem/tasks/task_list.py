@@ -21,12 +21,11 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..agents.presence import ShownNames
+    from ..order.task import FoldedTask, TaskEvent
     from ..records.kinds import TaskDifference
     from ..records.record_types import ShownTask, ShownTaskEvent, SignalRecord, TaskRecord
     from ..store import Store
-    from .fold import FoldedTask
     from .launches import LaunchReceipt
-    from .task_facts import TaskEvent
 
 LISTED = 50
 TITLE_SHOWN = 60  # characters, where a task is named beside others

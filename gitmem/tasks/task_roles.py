@@ -19,10 +19,9 @@ if TYPE_CHECKING:
 
     from ..agents import vocabulary
     from ..agents.caller import Caller
+    from ..order.task import FoldedTask, TaskEvent
     from ..records.record_types import TaskRecord
     from .append import TakeFacts
-    from .fold import FoldedTask
-    from .task_facts import TaskEvent
 
 _TEXTS = ("model", "client", "worktree", "branch")
 SHOWN_MAX = 10  # takes of a task that are compared

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ..agents.descriptors import ACTUAL, compare_fields, role_text
+from ..order.task import DELEGATION, WAITING, TaskEvent, micros
 from ..records.ids import unit_key
 from ..records.lines import as_json
-from . import DELEGATION, ONCE, WAITING, load, task_roles
-from .task_facts import TaskEvent, micros
+from . import ONCE, load, task_roles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ..index.rows import Rows
+    from ..order.task import FoldedTask, Sender
     from ..records.record_types import TaskEventRecord, TaskRecord
-    from .fold import FoldedTask
-    from .task_facts import Sender
 
     Value = str | int | None
 

@@ -6,9 +6,9 @@ from .. import records
 from ..agents import addressing, descriptions
 from ..commit_message import cut, sanitize
 from ..errors import UsageError
+from ..order.task import DELEGATION, HANDOFF, WAITING
 from ..signals import reply, send, threads
 from ..signals.message_frame import STOP
-from . import DELEGATION, HANDOFF, WAITING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
     from ..agents.addressing import Resolved
     from ..agents.caller import Caller
+    from ..order.task import FoldedTask
     from ..records.record_types import SignalRecord
     from ..signals.reply import ReplyContext
     from ..store import Store
     from .append import EventContent
-    from .fold import FoldedTask
 
 TELLING = (DELEGATION, HANDOFF)  # purposes of tasks whose events tell the other side
 TELL = "tell"  # in the payload of a call whose caller does not wait: its result tells the caller, as that of a delegation does

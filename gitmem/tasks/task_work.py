@@ -5,8 +5,9 @@ from __future__ import annotations
 from ..agents.delivery import delivery_lock
 from ..errors import GateError, UsageError
 from ..log.lines import format_at
+from ..order.task import HANDOFF
 from ..outcome import command
-from . import HANDOFF, append, chains, collisions, escalate, find_task, load, rules, task_roles, task_signals
+from . import append, chains, collisions, escalate, find_task, load, rules, task_roles, task_signals
 from .append import TaskChange
 
 TYPE_CHECKING = False
@@ -15,11 +16,10 @@ if TYPE_CHECKING:
     from typing import Any, Unpack
 
     from ..agents.caller import Caller
+    from ..order.task import FoldedTask, TaskEvent
     from ..store import Store
     from .append import EventContent, TakeFacts
-    from .fold import FoldedTask
     from .rules import Refusal
-    from .task_facts import TaskEvent
 
     # Returns the lines that are recorded with a new event of a task, which has this id.
     Beside = Callable[[FoldedTask, str], Sequence[tuple[str, bytes]]]

@@ -28,7 +28,7 @@ from tests.a2a.talking import talk
 from tests.sandbox import Clock, open_store
 
 if TYPE_CHECKING:
-    from gitmem.tasks.fold import FoldedTask
+    from gitmem.order.task import FoldedTask
 
 AGENT = "gitmem:worker:prices"
 

@@ -7,11 +7,11 @@ import random
 import pytest
 
 from gitmem import records, views
-from gitmem.claims import claim_fold
-from gitmem.claims.claim_fold import FoldedClaim
 from gitmem.index import index_file, insert
 from gitmem.index.index_file import Index
 from gitmem.log.lines import format_at
+from gitmem.order import claim
+from gitmem.order.claim import FoldedClaim
 
 BEGINNING = 1_795_000_000_000_000
 MINUTE = 60 * 1_000_000
@@ -26,7 +26,7 @@ def line(event: str, minute: int, who: str = BOHR, *, until: int | None = None, 
 
 
 def fold(*lines: bytes) -> FoldedClaim:
-    found = claim_fold.fold((record, each) for each in lines if (record := records.read_kind("claim", each)))
+    found = claim.fold((record, each) for each in lines if (record := records.read_kind("claim", each)))
     assert found is not None
     return found
 

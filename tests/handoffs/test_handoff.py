@@ -10,10 +10,10 @@ from gitmem.errors import GateError, UsageError
 from gitmem.handoffs import accept, content, detail, give, handoff_list, session_end
 from gitmem.history import open_work
 from gitmem.memory import checkpoints
+from gitmem.order.task import FoldedTask
 from gitmem.signals import inbox, send
 from gitmem.store import Store
 from gitmem.tasks import find_task, new_task, rules, stuck, task_decisions, task_list, task_work
-from gitmem.tasks.fold import FoldedTask
 from tests.sandbox import DAY, HOUR, Agent, bodies
 
 from .conftest import BOHR, CURIE, DIRAC, Work

@@ -23,8 +23,8 @@ from gitmem.digests import Mac
 from gitmem.index import index_file, insert
 from gitmem.index.index_file import Index
 from gitmem.memory import load, relations, triage
+from gitmem.order.thread import FoldedThread
 from gitmem.signals import threads
-from gitmem.signals.agreement import FoldedThread
 from gitmem.signals.thread_outcomes import Converged
 from gitmem.store import Store
 from gitmem.trust import sender_tables

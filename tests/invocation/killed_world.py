@@ -17,10 +17,10 @@ from cli import main as front
 from gitmem.a2a import EXTENSION, IDEMPOTENCY
 from gitmem.a2a.wire import RESULT
 from gitmem.log import committer
+from gitmem.order.task import FoldedTask
 from gitmem.repo import find
 from gitmem.store import Store
 from gitmem.tasks import load
-from gitmem.tasks.fold import FoldedTask
 from tests.clones import agree, git
 from tests.hazards import faults
 from tests.invocation.killable import Process, Scenario, is_alive, run

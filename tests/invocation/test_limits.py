@@ -16,8 +16,9 @@ from gitmem.invocation import DEADLINE_SECONDS
 from gitmem.invocation.runs import FunctionRun
 from gitmem.invocation.worker import ASIDE_ROWS, FOLDED_MAX, Candidates, Worker
 from gitmem.log.lines import CommitMessage, format_at
+from gitmem.order.task import LEASE_MAX_MICROS
 from gitmem.store import wall_clock
-from gitmem.tasks import LEASE_MAX_MICROS, chains, find_task, new_task, open_tasks, task_work
+from gitmem.tasks import chains, find_task, new_task, open_tasks, task_work
 from tests.sandbox import Agent, bodies
 
 from .conftest import PLANNER, PRICES, Serve

@@ -14,6 +14,7 @@ from gitmem.agents import broadcasts, mailbox
 from gitmem.index import index_file, insert
 from gitmem.index.index_file import Index
 from gitmem.log.lines import digest
+from gitmem.order import content
 from gitmem.records import ids
 
 DAY = broadcasts.BACKLOG_MICROS
@@ -347,5 +348,5 @@ def test_an_index_with_other_contents_is_not_used() -> None:
     key = {"idempotency_key": "deploy-1", "signal_id": ids.keyed_id("sig", "a:b:one", "deploy-1")}
     record = records.read_kind("signal", signal(1, 0, "a:b:one", ["a:b:two"], **key))
     assert record is not None
-    assert mailbox.is_keyed(record)
-    assert mailbox.content_of(record, b"").hex()[:16] == "3f8ae7bd0371b706"
+    assert content.is_keyed(record)
+    assert content.content_of(record, b"").hex()[:16] == "3f8ae7bd0371b706"

@@ -9,12 +9,13 @@ import pytest
 
 from gitmem import records, views
 from gitmem.agents import presence
-from gitmem.claims import claim_fold, claim_view
+from gitmem.claims import claim_view
 from gitmem.index import index_file, insert
 from gitmem.memory import load
+from gitmem.order import claim as claim_fold
 from gitmem.order.shares import fair_share
+from gitmem.order.thread import FoldedThread
 from gitmem.signals import thread_lines
-from gitmem.signals.agreement import FoldedThread
 from gitmem.trust.clone_key import CloneKey
 from tests.hostile_logs import Victim, Writer, iso
 

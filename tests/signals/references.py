@@ -10,8 +10,8 @@ import random
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
+from gitmem.order.thread import ThreadSignal
 from gitmem.records.record_types import SignalRecord
-from gitmem.signals.causality import ThreadSignal
 
 if TYPE_CHECKING:
     from gitmem.order.causal import Fact

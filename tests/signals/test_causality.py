@@ -7,8 +7,8 @@ import json
 import pytest
 
 from gitmem import records
-from gitmem.signals import causality
-from gitmem.signals.causality import ThreadSignal
+from gitmem.order import thread as causality
+from gitmem.order.thread import ThreadSignal
 
 
 def said(

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from gitmem.conformance.reference_signals import Agreement
-from gitmem.signals.agreement import FoldedThread
-from gitmem.signals.causality import ThreadSignal
+from gitmem.order.thread import FoldedThread, ThreadSignal
 from tests.signals import references
 from tests.signals.references import random_thread
 

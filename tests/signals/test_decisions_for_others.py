@@ -13,8 +13,8 @@ from gitmem import api
 from gitmem.conformance import definitions
 from gitmem.conformance.definitions import text
 from gitmem.errors import UsageError
+from gitmem.order.thread import ThreadSignal
 from gitmem.signals import threads
-from gitmem.signals.causality import ThreadSignal
 from gitmem.signals.own_decisions import void_own_decisions
 
 from ..sandbox import Clock, open_store

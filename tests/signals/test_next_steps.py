@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
+from gitmem.order.thread import FoldedThread, ThreadSignal
 from gitmem.signals import next_steps
-from gitmem.signals.agreement import FoldedThread
-from gitmem.signals.causality import ThreadSignal
 
 ROOT = {
     "signal_id": "sig-root",

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from gitmem import records
 from gitmem.log.lines import digest, format_at
+from gitmem.order.task import FoldedTask, TaskEvent, sender_of
 from gitmem.records.record_types import TaskRecord
 from gitmem.tasks import load
-from gitmem.tasks.fold import FoldedTask
-from gitmem.tasks.task_facts import TaskEvent, sender_of
 
 BEGINNING = 1_795_000_000_000_000  # microseconds
 SECOND = 1_000_000

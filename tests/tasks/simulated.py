@@ -11,10 +11,9 @@ from collections.abc import Collection, Iterable
 
 from gitmem import records
 from gitmem.log.lines import digest, format_at
+from gitmem.order.task import FoldedTask, TaskEvent, sender_of
 from gitmem.records.record_types import TaskRecord
 from gitmem.tasks import rules
-from gitmem.tasks.fold import FoldedTask
-from gitmem.tasks.task_facts import TaskEvent, sender_of
 
 from .events_by_hand import BEGINNING, SECOND, described
 

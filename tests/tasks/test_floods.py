@@ -12,6 +12,7 @@ from gitmem import records, views
 from gitmem.index import index_file, insert
 from gitmem.log.lines import CommitMessage
 from gitmem.order.causal import by_line
+from gitmem.order.task import FoldedTask, TaskEvent
 from gitmem.store import Store
 from gitmem.tasks import (
     EVENTS_MAX,
@@ -24,8 +25,6 @@ from gitmem.tasks import (
     task_list,
     task_work,
 )
-from gitmem.tasks.fold import FoldedTask
-from gitmem.tasks.task_facts import TaskEvent
 from tests.sandbox import Agent, Clock, carry, new_repo, open_store
 
 from .events_by_hand import CALLER, Task, at, described, session_of, write

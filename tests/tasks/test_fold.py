@@ -366,7 +366,7 @@ def test_unknown_events_and_states_change_nothing_but_what_was_seen() -> None:
     take = task.take(BOHR, 1)
     line = task.status(BOHR, 2, "completed", take).line
     from gitmem import records
-    from gitmem.tasks.task_facts import TaskEvent
+    from gitmem.order.task import TaskEvent
 
     for old, new in ((b'"completed"', b'"archived"'), (b'"event":"status"', b'"event":"steal"')):
         record = records.read_kind("task_event", line.replace(old, new))

@@ -6,8 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 
 import pytest
 
-from gitmem.tasks.fold import FoldedTask
-from gitmem.tasks.task_facts import TaskEvent
+from gitmem.order.task import FoldedTask, TaskEvent
 
 from .simulated import World
 

@@ -15,11 +15,11 @@ import pytest
 from gitmem.agents import addressing, lifecycle
 from gitmem.agents.caller import Caller
 from gitmem.errors import GateError, UsageError
+from gitmem.order.task import FoldedTask
 from gitmem.records import RecordError, SecretError
 from gitmem.records.record_types import SignalFields
 from gitmem.store import Store
 from gitmem.tasks import EVENTS_MAX, append, delegate, find_task, launch, new_task, task_decisions, task_work
-from gitmem.tasks.fold import FoldedTask
 from gitmem.tasks.new_task import NewTask
 from gitmem.tasks.task_list import show
 from tests.sandbox import HOUR, MINUTE, SECOND, Agent, Clock, bodies, open_store

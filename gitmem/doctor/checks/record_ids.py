@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from ... import records
-from ...agents.mailbox import content_of, digest_bytes, is_imported
 from ...log import ref
+from ...order.content import content_of, digest_bytes, is_imported
 from ...order.cycles import cyclic_components
 from ...outcome import command
 from ..findings import Check, Examination, Finding, note, problem

@@ -1,4 +1,4 @@
-"""Fold the records of one claim: whose it is, what it covers, and until when.
+"""Reduce the records of one claim: whose it is, what it covers, and until when.
 
 Claims are advice. Whether two of them are in each other's way is decided by what their writers had seen, never by clocks: see
 docs/format.md section 16.
@@ -6,13 +6,14 @@ docs/format.md section 16.
 
 from __future__ import annotations
 
-from ..tasks.task_facts import micros
+from .task import micros
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ..records.record_types import ClaimRecord
+
 
 LEASE_MAX_MICROS = 24 * 3600 * 1_000_000
 AHEAD_MICROS = 24 * 3600 * 1_000_000  # lines with a later time do not count yet: no clock is so wrong

@@ -1,4 +1,4 @@
-"""Fold the events of one task into its state, the same on every clone and in any order of arrival.
+"""Reduce the events of one task to its state, the same on every clone and in any order of arrival.
 
 The order of events is causal, by the events that each writer had seen; events that it does not order are ordered by `(at, bytes)`.
 docs/format.md section 15 has the rules. Clocks decide nothing: whether a take is void depends on the leases that its writer
@@ -7,15 +7,134 @@ had seen and on the time in its own line.
 
 from __future__ import annotations
 
-from ..order.causal import CausalOrder, by_line
-from . import HANDOFF, SUBMITTED, TAKERS_MAX, TERMINAL, WAITING, WORKING, task_facts
+from ..log.lines import digest, parse_at
+from .causal import CausalOrder, by_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from ..records.record_types import TaskRecord
-    from .task_facts import TaskEvent
+    from ..records.record_types import TaskEventRecord, TaskRecord
+
+    Sender = tuple[str, str | None]
+
+
+TERMINAL = ("completed", "failed", "canceled", "rejected")
+WAITING = ("input-required", "auth-required")
+SUBMITTED, WORKING = "submitted", "working"
+HANDOFF, DELEGATION = "handoff", "delegation"
+TAKERS_MAX = 100  # agents that have taken a task, whose claims are compared
+LEASE_MAX_MICROS = 24 * 3600 * 1_000_000
+_NAMED = ("take", "outcome", "launch", "relaunch_of")  # fields with an id that the writer must have seen
+
+
+class TaskEvent:
+    """An event of a task.
+
+    Lines start with their time, so they sort by `(at, bytes)`. Of several lines of one id the lowest counts.
+
+    Attributes:
+        is_own: Whether this clone has surely written it, and it counts first of its id, for what this clone does.
+        named: The ids of the events that its writer had seen.
+        sender: Identity and session of its writer.
+        replaces: Of the acceptance of a handoff: the giver's take that it replaces.
+        giver: Of the acceptance of a handoff: the writer of the handoff.
+        versions: The events of all lines with its id, itself first.
+    """
+
+    __slots__ = (
+        "event", "giver", "id", "is_own", "line", "named", "record", "replaces", "sender", "versions",
+    )  # fmt: skip
+
+    def __init__(self, record: TaskEventRecord, line: bytes) -> None:
+        self.record = record
+        self.id = record["event_id"]
+        self.event = record["event"]
+        self.line = line
+        self.is_own = False
+        self.versions = [self]
+        self.sender = sender_of(record)
+        self.named = set(record.get("after") or ())
+        for name in _NAMED:
+            id = record.get(name)
+            if id is not None:
+                self.named.add(id)  # type: ignore[arg-type]
+        self.replaces: str | None = None
+        self.giver: Sender | None = None
+
+    @property
+    def at(self) -> int:
+        """The time of its line in microseconds."""
+        return micros(self.record["at"])
+
+    @property
+    def take(self) -> str | None:
+        """The take under which it was written; for a take its own id."""
+        return self.id if self.event == "take" else self.record.get("take")
+
+    @property
+    def state(self) -> str | None:
+        """The state that it reports or decides."""
+        return self.record.get("state")
+
+    @property
+    def until(self) -> int:
+        """The end of the lease that it gives; leases longer than allowed are cut."""
+        return min(micros(self.record.get("until")), self.at + LEASE_MAX_MICROS)
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether it reports that the work has ended."""
+        return self.event == "status" and self.state in TERMINAL
+
+    @property
+    def is_retryable(self) -> bool:
+        """Whether it reports a failure after which somebody else may take the task."""
+        error = self.record.get("payload", {}).get("error")
+        return self.state == "failed" and isinstance(error, dict) and error.get("retryable") is True
+
+    @property
+    def is_rejection(self) -> bool:
+        """Whether an addressee refuses the task with it, without a take."""
+        return self.event == "status" and self.state == "rejected" and self.record.get("take") is None
+
+    def version(self, wanted: str | None) -> TaskEvent | None:
+        """Return the event of this id whose line has this digest; without one, of the lowest line."""
+        if wanted is None:
+            return self
+        return next((each for each in self.versions if digest(each.line) == wanted), None)
+
+    def accepting(self, replaces: str, giver: Sender) -> TaskEvent:
+        """Return this take of a handoff as an event of a task that is handed over."""
+        found = TaskEvent(self.record, self.line)
+        found.named = {*self.named, replaces}
+        found.replaces, found.giver = replaces, giver
+        return found
+
+
+def micros(at: str | None) -> int:
+    """Return a time in microseconds; 0 without one, and for a date such as the 30th of February."""
+    try:
+        return parse_at(at) if at else 0
+    except ValueError:
+        return 0
+
+
+def sender_of(record: TaskRecord | TaskEventRecord) -> Sender:
+    """Return identity and session of a writer."""
+    return record["sender_identity"], record.get("sender_session") or None
+
+
+def by_id(events: Iterable[TaskEvent]) -> dict[str, TaskEvent]:
+    """Return the lowest event of each id, with all its versions. An acceptance comes before an event with its id, then an own one."""
+    found: dict[str, TaskEvent] = {}
+    for each in sorted(events, key=lambda each: (each.replaces is None, not each.is_own, each.line)):
+        if each.id not in found:
+            found[each.id] = each
+            each.versions = [each]
+        else:
+            found[each.id].versions.append(each)
+    return found
 
 
 class FoldedTask:
@@ -50,7 +169,7 @@ class FoldedTask:
         self.record = record
         self.replaced_by = sorted(replaced_by)
         self.left_out = left_out
-        self.events = task_facts.by_id(events)
+        self.events = by_id(events)
         self._order = CausalOrder(self.events.values())
         self._by_kind: dict[str, list[TaskEvent]] = {}
         self._of_take: dict[tuple[str, str | None], list[TaskEvent]] = {}
@@ -75,7 +194,7 @@ class FoldedTask:
             self.seal, self.close = map(self._after_acceptance, (self._seals(), self._closes()))
         self.takes = by_line(self._valid.values())
         self._seen_by_takes = self._order.seen_by(self.takes)
-        self._taken_by: dict[task_facts.Sender, int] = {}
+        self._taken_by: dict[Sender, int] = {}
         for take in self.takes:
             self._taken_by[take.sender] = self._taken_by.get(take.sender, 0) | self._order.bits([take])
         self.held = [take for take in self._order.heads(self.takes) if not self.is_released(take)]
@@ -86,9 +205,9 @@ class FoldedTask:
         self.late = by_line(self._late()) if self.is_finished else []
 
     @property
-    def caller(self) -> task_facts.Sender:
+    def caller(self) -> Sender:
         """Identity and session of its caller."""
-        return task_facts.sender_of(self.record)
+        return sender_of(self.record)
 
     @property
     def is_finished(self) -> bool:
@@ -206,7 +325,7 @@ class FoldedTask:
             for each in self._of_take.get(("release", take.id), ())
         )
 
-    def rejection_by(self, sender: task_facts.Sender) -> TaskEvent | None:
+    def rejection_by(self, sender: Sender) -> TaskEvent | None:
         """Return the rejection of a sender that still stands."""
         return next((each for each in self.rejections if each.sender == sender and self._stands(each)), None)
 
@@ -219,7 +338,7 @@ class FoldedTask:
             return all(self.is_released(take, rejection) for take in self._order.heads(self.takes))
         return not self._taken_by.get(rejection.sender, 0) & ~self._order.seen(rejection)
 
-    def refused_by(self) -> list[task_facts.Sender]:
+    def refused_by(self) -> list[Sender]:
         """Return the senders whose rejections of a task for a role stand: it is not offered to them any more."""
         found = (each.sender for each in self.rejections if self._stands(each))
         return [] if self.record.get("agent") else sorted(set(found), key=str)
