@@ -238,10 +238,10 @@ class PageLog:
             "id": id_of("rel", self._dice),
             "from_id": new,
             "to_id": old,
-            "type": "related",
+            "type": "supersedes" if supersedes else "related",
             **self._sender(0),
         }
-        return "memory", records.line("relation", at, fields | ({"supersedes": True} if supersedes else {}))
+        return "memory", records.line("relation", at, fields)
 
     def _commit(self, where: str, count: int) -> None:
         """Write commits on several branches with one run of git."""

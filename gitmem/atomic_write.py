@@ -111,3 +111,17 @@ def remove_quietly(path: str) -> None:
         os.unlink(path)
     except OSError:
         return
+
+
+def fsync_dir(path: str) -> None:
+    """Sync a folder to make the names in it durable. Ignore folders that are missing or cannot be synced."""
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    except OSError:  # some network file systems
+        pass
+    finally:
+        os.close(handle)

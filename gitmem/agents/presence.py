@@ -9,12 +9,11 @@ from __future__ import annotations
 import os
 
 from ..errors import UsageError
-from ..log.local_log import read_word
 from ..order.shares import LINES_MAX, fair_share
 from ..records import CLEARABLE
 from ..records.ids import role_id
 from ..text.name_matching import fold
-from ..trust import clone_key, sender_tables
+from ..trust import sender_tables
 from . import heartbeats
 
 TYPE_CHECKING = False
@@ -463,8 +462,10 @@ def of_client(store: Store, client_id: str, *, ended: bool = False) -> Presence 
     Args:
         ended: Return a session that has ended, rather than an open one.
     """
+    from ..trust.clone_key import hashed
+
     key = store.keys.now()
-    published = clone_key.hashed(key, client_id)
+    published = hashed(key, client_id)
     db = store.db()
     rows = db.execute("SELECT session_id FROM session WHERE harness_session = ?", (published,)).fetchall()
     ids = {str(session_id) for (session_id,) in rows}
@@ -490,7 +491,9 @@ def is_client_of(store: Store, found: Presence, client_id: str) -> bool:
     """Return whether a client's own id is, or was before a `/clear`, that of a session."""
     if heartbeats.client_of(store, found.session_id) == client_id:
         return True
-    published = clone_key.hashed(store.keys.now(), client_id)
+    from ..trust.clone_key import hashed
+
+    published = hashed(store.keys.now(), client_id)
     return published in _values(store.db(), "harness_session", "session_id", found.session_id)
 
 
@@ -566,6 +569,8 @@ def unregistered_here(store: Store) -> list[Presence]:
     Only sessions whose records have this clone's code count, because a peer can claim to work here. A clone without an
     id never wrote its git folder, so it has no codes: then every session with this worktree's name counts.
     """
+    from ..log.local_log import read_word
+
     db = store.db()
     known = heartbeats.known_sessions(store)
     rows = db.execute(

@@ -17,9 +17,6 @@ import struct
 import time
 from contextlib import closing
 
-from dulwich.object_format import get_object_format
-from dulwich.pack import UnpackedObject, load_pack_index, write_pack_data, write_pack_index
-
 from .. import atomic_write, state_files
 from ..errors import StoreError
 from ..repo import read_small
@@ -71,6 +68,8 @@ def write_pack(path: str, objects: Objects, id_length: int) -> None:
     Raises:
         OSError: a file cannot be written.
     """
+    from dulwich.pack import UnpackedObject, write_pack_data, write_pack_index
+
     records = (
         UnpackedObject(_KINDS[kind], sha=bytes.fromhex(oid), decomp_chunks=[content])
         for oid, (kind, content) in objects.items()
@@ -88,6 +87,8 @@ def write_pack(path: str, objects: Objects, id_length: int) -> None:
 
 def ids_in(index: str, id_length: int) -> list[str]:
     """Return the ids in a pack index; empty if it is missing or damaged."""
+    from dulwich.pack import load_pack_index
+
     try:
         with closing(load_pack_index(index, _form(id_length))) as found:
             return [oid.decode("ascii") for oid in found]
@@ -97,6 +98,8 @@ def ids_in(index: str, id_length: int) -> list[str]:
 
 def count_in(index: str, id_length: int) -> int:
     """Return the number of objects in a pack, from its index; 0 if that is missing or damaged."""
+    from dulwich.pack import load_pack_index
+
     try:
         with closing(load_pack_index(index, _form(id_length))) as found:
             return len(found)
@@ -105,6 +108,8 @@ def count_in(index: str, id_length: int) -> int:
 
 
 def _form(id_length: int) -> ObjectFormat:
+    from dulwich.object_format import get_object_format
+
     return get_object_format(ALGORITHMS[id_length])
 
 
@@ -246,7 +251,7 @@ def write(common: str, objects: Objects, id_length: int) -> str:
         _claim(common, name)
         keep(common, name)
         write_pack(os.path.join(packs, name), objects, id_length)
-        plumbing.fsync_dir(packs)
+        atomic_write.fsync_dir(packs)
     except OSError as error:
         remove(common, name)
         raise plumbing.failed("Objects could not be written", error, common) from error
@@ -347,7 +352,7 @@ def combine(common: str) -> int:
                 os.replace(made + end, os.path.join(packs, new + end))
     except OSError as error:
         raise plumbing.failed("The log's packs could not be united", error, common) from error
-    plumbing.fsync_dir(packs)
+    atomic_write.fsync_dir(packs)
     state_files.give_back(common)
     for name in chosen.keys() - {new}:
         remove(common, name)

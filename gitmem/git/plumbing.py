@@ -25,30 +25,16 @@ _WRITTEN = (
 )
 
 
-def fsync_dir(path: str) -> None:
-    """Sync a folder to make the names in it durable. Ignore folders that are missing or cannot be synced."""
-    try:
-        handle = os.open(path, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
-    except OSError:  # some network file systems
-        pass
-    finally:
-        os.close(handle)
-
-
 def fsync_ref_dir(common: str, ref: str, *, created: bool) -> None:
     """Make the file name of a moved ref durable; a new ref's folder may itself be new."""
     tables = os.path.join(common, "reftable")
     if os.path.isdir(tables):
-        fsync_dir(tables)
+        atomic_write.fsync_dir(tables)
         return
     folder = os.path.dirname(os.path.join(common, ref))
-    fsync_dir(folder)
+    atomic_write.fsync_dir(folder)
     if created:
-        fsync_dir(os.path.dirname(folder))
+        atomic_write.fsync_dir(os.path.dirname(folder))
 
 
 def break_stale_lock(common: str, ref: str, age_seconds: float) -> bool:

@@ -264,7 +264,7 @@ class Incoming:
                         os.replace(os.path.join(theirs, pack + end), os.path.join(ours, pack + end))
         except OSError as error:
             raise plumbing.failed("What was fetched could not be stored", error, self.common) from error
-        plumbing.fsync_dir(ours)
+        atomic_write.fsync_dir(ours)
 
     def move_refs(self, prefix: str, there: dict[str, str]) -> None:
         """Make the refs below `prefix` those that the remote has, except for what others keep there.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..errors import StoreError, UsageError
+from ..git import packs
 from ..git.objects import Draft
-from ..git.packs import localize
 from . import log_refs, ref
 from .tree_union import union_changes
 
@@ -75,7 +75,7 @@ def create_ref_from_fetched(log: LocalLog) -> None:
 def _create_ref(log: LocalLog, tip: str, why: str) -> bool:
     """Create the ref; False if it exists. The caller holds gitmem's lock; a stale lock of git is broken."""
     git = log.git
-    localize(log.repo.common, tip)
+    packs.localize(log.repo.common, tip)
     if git.swap(ref.LOG_REF, None, tip, why):
         return True
     stale = git.tip(ref.LOG_REF) is None and git.break_stale_lock(ref.LOG_REF, ref.STALE_LOCK_SECONDS)

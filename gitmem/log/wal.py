@@ -146,10 +146,9 @@ class Owner:
             OSError: It cannot be written.
         """
         from .. import atomic_write
-        from ..git.plumbing import fsync_dir
 
         for path in (os.path.join(self.repo.state, "clone"), self.repo.state):
-            fsync_dir(path)  # syncs a file as well
+            atomic_write.fsync_dir(path)  # syncs a file as well
 
         rows = [
             f"clone {self._clone()}",

@@ -10,10 +10,9 @@ from __future__ import annotations
 import errno
 import os
 
-from .. import state_files
+from .. import atomic_write, state_files
 from ..digests import Mac, sha256
 from ..errors import StoreError
-from ..git.plumbing import fsync_dir
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -184,7 +183,7 @@ def make(state: str, random: Callable[[int], bytes]) -> CloneKey:
             if error.errno not in NO_LINKS:
                 raise  # a full or failing disk: a truncated key would keep every command from writing
             _write(path, secret)  # readers may see the file before its content
-        fsync_dir(state)
+        atomic_write.fsync_dir(state)
     except OSError:
         pass
     finally:

@@ -34,7 +34,7 @@ OTHERS = {
     "gitmem/clients/managed_files.py:content": "this package",
     "gitmem/clients/user_files.py:read": "files of the user",
     "gitmem/commit_process.py:_is_zombie": "/proc",
-    "gitmem/git/plumbing.py:fsync_dir": "a folder",
+    "gitmem/atomic_write.py:fsync_dir": "a folder",
     "gitmem/git/temporary.py:reset": "a folder that it has just made",
     "gitmem/git/packs.py:gc_runs": "git's own file",
     "gitmem/git/files.py:loose_tip": "git's own file",

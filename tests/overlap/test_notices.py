@@ -10,7 +10,7 @@ import pytest
 from gitmem.agents import lifecycle
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.history import overlap
-from gitmem.signals import inbox, threads
+from gitmem.signals import announcements, inbox, threads
 from gitmem.store import Store
 
 from ..conftest import Git
@@ -120,9 +120,9 @@ def test_another_s_notice_counts_only_for_its_readers(
     pair = overlap.Conflict(["one", "other"], ["other"], [])
     for to, hours in (("test:agent:nobody", 0), (other.reader, 30)):
         clock.forward(hours * HOUR)
-        fields = overlap.notices.fields_of(clone, them, overlap.OVERLAP, pair.key())
+        fields = announcements.notice_fields(clone, them, overlap.OVERLAP, pair.key())
         fields["recipients"], fields["thread_id"] = [to], pair.thread()
-        overlap.notices.record(clone, them, fields)
+        announcements.record_notice(clone, them, fields)
         clock.forward(-hours * HOUR)
     carry(store, clone)
     assert len(overlap.overlap(store, notify=one).sent) == 1

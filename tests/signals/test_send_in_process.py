@@ -14,7 +14,7 @@ import gitmem
 from gitmem import commit_process, records, store_index
 from gitmem.api import Log
 from gitmem.errors import UsageError
-from gitmem.index import query
+from gitmem.index import catch_up, query
 from gitmem.log import wal as wal_record
 from gitmem.log import wal_files
 from gitmem.log.lines import CommitMessage, LogEntry
@@ -149,19 +149,20 @@ def test_a_session_that_starts_between_two_sends_is_found(repo: Path, planck: Lo
     assert recipients(planck, "Bohr", "Curie") == ["test:worker:bohr", "test:worker:curie"]
 
 
-def test_a_send_that_the_index_does_not_suffice_for_updates_it_once(
+def test_a_send_that_the_index_does_not_suffice_for_reads_once_what_waits(
     planck: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And then has its snapshot; so has a broadcast, which needs all that waits."""
-    updates = []
-    real = Store.caught_up
-    monkeypatch.setattr(Store, "caught_up", lambda self: updates.append(1) or real(self))
+    """And leaves the index as it is; so does a broadcast, which needs all that waits."""
+    reads, updates = [], []
+    real = catch_up.preview
+    monkeypatch.setattr(catch_up, "preview", lambda *given: reads.append(1) or real(*given))
+    monkeypatch.setattr(Store, "caught_up", updates.append)
     append(planck, "name", name="Mach", event="add")
     assert recipients(planck, "Curie") == ["test:worker:curie"]
-    assert updates == [1]
+    assert reads == [1]
 
     planck.signals.send("hello", broadcast=True)
-    assert updates == [1, 1]
+    assert (reads, updates) == ([1, 1], [])
 
 
 def test_an_entry_that_is_void_between_two_sends_counts_no_more(planck: Log) -> None:

@@ -198,7 +198,7 @@ def test_a_ref_that_is_no_log_or_a_newer_one_is_left_alone(log: LocalLog, root: 
 def test_an_object_that_is_gone_is_named_and_nothing_moves(log: LocalLog, root: str) -> None:
     """Here one of the other log's."""
     other = read(log, put(log, root, **{SEGMENT: b"1\n2\n3\n"}))
-    other.tree = "a0" * 20
+    other = other._replace(tree="a0" * 20)
     with pytest.raises(StoreError) as refused:
         rebase.rebase_log(log, None, [other])
     assert (refused.value.code, refused.value.next) == ("missing-object", ["gitmem doctor"])

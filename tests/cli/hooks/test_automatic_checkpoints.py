@@ -277,8 +277,11 @@ def test_hooks_that_save_at_once_leave_one_checkpoint(
     assert len(live(run)) == 1
 
 
-def test_saving_imports_nothing_of_others(hook: Hook, run: Run, begun: str, repo: Path) -> None:
-    """A hook has to be fast: no typer, pydantic, dulwich or filelock."""
+def test_saving_imports_nothing_of_others(
+    hook: Hook, run: Run, begun: str, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hook has to be fast: no typer, pydantic, dulwich or filelock; the commit is the committer's."""
+    monkeypatch.setenv("GITMEM_COMMIT_AFTER", "60")
     code = (
         "import sys; from cli import main; main.main(['hook', 'claude-code', 'PostToolUse', 'checkpoint']);"
         "print(sorted({name.split('.')[0] for name in sys.modules if name.split('.')[0] in"
