@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..agents import presence
 from ..log.lines import format_at, parse_at
-from ..order.thread import ASKS
+from ..order.content import ASKS
 from ..outcome import Outcome
 from ..signals.many_threads import ManyThreads, Selection, owed
 

@@ -10,7 +10,8 @@ from ..agents import descriptions, mailbox, presence
 from ..agents.descriptions import sender_name
 from ..commit_message import cut, sanitize
 from ..index.engine import StepLimit
-from ..order.thread import ASKS, FoldedThread
+from ..order.content import ASKS
+from ..order.thread import FoldedThread
 from ..signals import conflicts, next_steps
 from ..signals.thread_lines import ThreadLines
 from ..text.sanitize import sanitize_for_model

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from ..records.record_types import SignalFields, SignalRecord
+    from ..records.record_types import ShownSignal, SignalFields, SignalRecord
 
 LOCAL = "local"  # the origin of signals that no importer wrote
 
@@ -30,6 +30,15 @@ NOTICES = {
 }
 ANNOUNCER = "gitmem"  # in the place of the sender in the key of a notice's id
 OF_SENDER = ("sender_identity", "via")  # of a notice they may differ: whoever sends it, it is the same
+
+
+ASKS = ("PROPOSE", "COUNTER")  # intents that ask for decisions
+DECISIONS = ("AGREE", "REJECT", "COUNTER")
+
+
+def asks(record: SignalRecord | ShownSignal) -> bool:
+    """Return whether a signal asks its recipients, or the parties of its thread, for a decision."""
+    return bool(record.get("requires_ack")) or record["intent"] in ASKS
 
 
 def notice_text(kind: str, key: str) -> str:

@@ -10,22 +10,13 @@ from functools import cached_property
 
 from .. import records
 from .causal import CausalOrder, by_id
-from .content import content_of, digest_bytes
+from .content import ASKS, DECISIONS, asks, content_of, digest_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from ..records.record_types import ShownSignal, SignalRecord
-
-
-ASKS = ("PROPOSE", "COUNTER")  # intents that ask for decisions
-DECISIONS = ("AGREE", "REJECT", "COUNTER")
-
-
-def asks(record: SignalRecord | ShownSignal) -> bool:
-    """Return whether a signal asks its recipients, or the parties of its thread, for a decision."""
-    return bool(record.get("requires_ack")) or record["intent"] in ASKS
+    from ..records.record_types import SignalRecord
 
 
 class ThreadSignal:

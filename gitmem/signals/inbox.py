@@ -7,7 +7,7 @@ from ..agents import delivery, heartbeats, mailbox, presence
 from ..agents.descriptions import sender_name_from
 from ..errors import StoreError, UsageError, check_limit
 from ..log.lines import digest, format_at
-from ..order.thread import asks
+from ..order.content import asks
 from ..outcome import Outcome, PartOfAnswer, command
 from ..records.ids import unit_key
 from ..sync import whereabouts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..agents import presence
 from ..errors import UsageError
-from ..order.thread import ASKS, DECISIONS, asks
+from ..order.content import ASKS, DECISIONS, asks
 from ..outcome import command
 from ..text.sanitize import sanitize
 from . import has_conflict

@@ -6,7 +6,8 @@ agent identity and client in its records: an agent remains the same in a new ses
 
 from __future__ import annotations
 
-from ..order.thread import ASKS, ThreadSignal, root
+from ..order.content import ASKS
+from ..order.thread import ThreadSignal, root
 from ..records.ids import is_id
 
 TYPE_CHECKING = False

@@ -12,7 +12,8 @@ from ..errors import ELSEWHERE, UsageError
 from ..index import resolve_id
 from ..log.lines import format_at
 from ..order import thread as thread_order
-from ..order.thread import ASKS, DECISIONS, FoldedThread
+from ..order.content import ASKS, DECISIONS
+from ..order.thread import FoldedThread
 from ..outcome import command
 from ..records.ids import unit_key
 from ..text.sanitize import sanitize, sanitize_for_model

@@ -6,7 +6,7 @@ from .. import commit_message, records
 from ..agents import addressing, descriptions, heartbeats
 from ..errors import UsageError
 from ..log.lines import digest
-from ..order.thread import DECISIONS
+from ..order.content import DECISIONS
 from ..outcome import Outcome
 from ..records import ids
 from ..records.table import OPTIONS

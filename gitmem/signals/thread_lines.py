@@ -5,9 +5,9 @@ from __future__ import annotations
 from .. import records
 from ..agents import mailbox
 from ..agents.mailbox import digests_of
-from ..order.content import answers_a_line
+from ..order.content import answers_a_line, asks
 from ..order.shares import LINES_MAX, fair_share
-from ..order.thread import FoldedThread, ThreadSignal, asks
+from ..order.thread import FoldedThread, ThreadSignal
 from .own_decisions import SessionNames, void_own_decisions
 
 TYPE_CHECKING = False

@@ -20,7 +20,7 @@ from gitmem.conformance.reference_signals import Agreement
 from gitmem.history import why
 from gitmem.log.lines import CommitMessage, digest
 from gitmem.memory import live_pieces
-from gitmem.order.thread import ASKS
+from gitmem.order.content import ASKS
 from gitmem.page import page_data
 from gitmem.signals import gate, inbox, receipt_list, thread_list, thread_outcomes, threads
 from gitmem.signals.many_threads import ManyThreads, Selection, owed
