@@ -234,7 +234,11 @@ class StoreIndex(ABC):
         """Catch up after a write.
 
         An index failure does not undo the write. If the index is busy or damaged, the next query handles it, also in `one_look`.
+        An operation with a snapshot that is never committed leaves the index as it is, for the next query.
         """
+        if self._index is not None and self._index.db.in_transaction:
+            self.has_asked = False
+            return
         from .index import catch_up, damaged_index
 
         looked, self.has_asked = self.has_asked, False

@@ -492,7 +492,7 @@ def recorded_by(store: Store, caller: Caller, intent: str, *, may: bool) -> str 
     """Return the session that records a signal in the caller's name, or None if the caller records it itself.
 
     Args:
-        may: Whether it may record one of this intent: it is no decision, or a person insists.
+        may: Whether the caller may record it: always if it is not a decision, else only if a person insists.
 
     Raises:
         UsageError: `another-identity` if it may not.

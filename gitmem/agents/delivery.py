@@ -460,7 +460,7 @@ def record_receipts(
 
     Args:
         more: Lines to record with them.
-        session_id: The session that has read, if there is no caller.
+        session_id: The session whose reader has read the signals; for a caller, its own.
 
     Raises:
         StoreError: They could not be recorded.

@@ -205,7 +205,7 @@ def fingerprint(repo: Repo) -> str | None:
     has a commit that it had before.
 
     Returns:
-        The text, or None if the ref is not in a plain file of its own or there is no ledger.
+        The text; None without a ledger, and for a ref that is packed or in a reftable.
     """
     state = repo.state
     files = [file for file in list_files(os.path.join(state, "wal")) if file.size]

@@ -120,7 +120,7 @@ class PrivateStore(Store):
     def record(
         self, lines: Sequence[tuple[str, bytes]], message: CommitMessage, *, deferred: bool = False
     ) -> Appended:
-        """Append lines to the private ones; they are on the disk after the return. There is no commit.
+        """Append lines to the private ones, synced to the disk. Private lines are never committed.
 
         Raises:
             StoreError: Nothing was recorded.

@@ -128,7 +128,7 @@ def shell(common: str, script: str, data: bytes = b"", **options: int) -> proces
 
 
 def test_much_in_and_much_out(common: str) -> None:
-    """Both sides have more to say than a pipe holds, at the same time; of errors without end the end is kept, and is no output."""
+    """Input and output are larger than a pipe at the same time; of a large standard error the last part is kept, apart from the output."""
     data = os.urandom(1 << 20)
     done = shell(common, "tee /dev/stderr", data)
     assert (done.out, done.err) == (data, data.decode("utf-8", "replace"))

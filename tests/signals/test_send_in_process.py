@@ -165,6 +165,21 @@ def test_a_send_that_the_index_does_not_suffice_for_reads_once_what_waits(
     assert (reads, updates) == ([1, 1], [])
 
 
+def test_a_commit_within_a_send_leaves_the_index_to_the_next_query(planck: Log) -> None:
+    """It is open for what waits, and stays so: a commit at once neither writes it nor gives it up."""
+    append(planck, "name", name="Mach", event="add")
+    planck.store.commit_after = 0
+    index = planck.store.index
+    sent = planck.signals.send("hello", to=["Curie"])
+
+    assert sent.commit
+    assert planck.store.index is index
+    rows = planck.store.db().execute(
+        "SELECT count(*) FROM signal WHERE signal_id = ?", (sent.signal["signal_id"],)
+    )
+    assert rows.fetchone() == (1,)
+
+
 def test_an_entry_that_is_void_between_two_sends_counts_no_more(planck: Log) -> None:
     """An earlier snapshot has read the entry; the void is behind it."""
     say(planck, OTHER)
