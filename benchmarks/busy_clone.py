@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Literal
 
-    from gitmem.api import Log
+    from gitmem.api.log import Log
     from gitmem.git.network import GitNetwork as Network
 
 GIVE_UP_SECONDS = 120.0

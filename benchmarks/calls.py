@@ -11,8 +11,8 @@ import time
 from collections.abc import Iterator
 
 import gitmem
-from gitmem.invocation import WORKER
-from gitmem.invocation.served_task import ServedTask
+from gitmem.calls import WORKER
+from gitmem.calls.served_task import ServedTask
 
 from . import workbench as workbenches
 from .measure import Figure, time_here

@@ -11,7 +11,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from gitmem.clients.hooks import git_hook, script
+from gitmem.clients import client_scope, git_hook
 
 from . import messages
 from . import workbench as workbenches
@@ -35,7 +35,7 @@ class Agent:
         workbenches.publish(self.where, workbenches.history(workbench.size.few))
         self.script = os.path.join(workbench.folder, f"{name}.sh")
         with open(self.script, "w", encoding="utf-8") as file:
-            file.write(script.text(CLIENT))
+            file.write(client_scope.script_text(CLIENT))
         self.environment = {
             **workbench.environment, "CLAUDE_CODE_SESSION_ID": HARNESS, "CLAUDE_PROJECT_DIR": self.where,
             "PATH": workbench.programs + os.pathsep + workbench.environment.get("PATH", ""),
@@ -90,7 +90,7 @@ def quiet(workbench: Workbench) -> list[Figure]:
     shutil.rmtree(Path(agent.where, ".git", "gitmem", "edits", "inputs"))
     edit, bare = in_turn(workbench.size.rounds * 10, before, other, warm=5)
     guard = Path(agent.where, ".git", "guard of the benchmark")
-    guard.write_text(git_hook.text(git_hook.PRE_COMMIT))
+    guard.write_text(git_hook.hook_text(git_hook.PRE_COMMIT))
     commit = wall_of(["/bin/sh", str(guard)], agent.where, agent.environment, stdin=agent.input)
     free, shell = in_turn(workbench.size.rounds * 10, commit, other, warm=5)
     return [

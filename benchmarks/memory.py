@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count as count_up
 
-from gitmem.api import Log
+from gitmem.api.log import Log
 from gitmem.log import ref
 from gitmem.memory import fts, search
 from gitmem.memory.fts import FtsQuery

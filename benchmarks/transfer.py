@@ -7,9 +7,9 @@ from collections.abc import Callable
 from functools import partial
 
 from gitmem.agents.caller import Caller
-from gitmem.api import Log
-from gitmem.invocation import agent_lookup, bundle, received
-from gitmem.invocation.bundle_content import BUDGET_BYTES, Bundle
+from gitmem.api.log import Log
+from gitmem.calls import bundle, call
+from gitmem.calls.bundle import BUDGET_BYTES, Bundle
 from gitmem.tasks import find_task, new_task, task_decisions
 
 from . import nodes
@@ -71,7 +71,7 @@ def _median(
 
 
 def _find(log: Log, caller: Caller) -> None:
-    log.store.with_one_snapshot(lambda: agent_lookup.find(log.store, caller, [CALLEE]), exact=True)
+    log.store.with_one_snapshot(lambda: call.find_callees(log.store, caller, [CALLEE]), exact=True)
 
 
 def _make(log: Log, caller: Caller, words: str) -> Bundle:
@@ -86,7 +86,7 @@ def _hand_over(log: Log, other: Log, made: Bundle) -> None:
         log.store, log.caller, "Is it right?", to=CALLEE, purpose="call", context=made.context
     )
     task = find_task.require(other.store, done.task["task_id"])
-    assert received.receive(other.store, task.record).text
+    assert bundle.receive(other.store, task.record).text
 
 
 def _cancel(log: Log) -> None:

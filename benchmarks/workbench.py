@@ -12,7 +12,7 @@ from typing import Any
 
 import gitmem
 from gitmem import records
-from gitmem.api import Log
+from gitmem.api.log import Log
 from gitmem.git.objects import Draft, Signature
 from gitmem.log import ref
 from gitmem.log.lines import digest

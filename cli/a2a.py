@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
-    from gitmem.a2a.card import ServedAgent
-    from gitmem.a2a.remote_links import RemoteLinks
-    from gitmem.a2a.served_log import ServedLog
     from gitmem.agents.caller import Caller
-    from gitmem.invocation.call_result import CallResult
+    from gitmem.calls.a2a_files import RemoteLinks
+    from gitmem.calls.a2a_server import ServedAgent
+    from gitmem.calls.call_result import CallResult
+    from gitmem.calls.served_log import ServedLog
     from gitmem.order.task import FoldedTask
     from gitmem.store import Store
     from gitmem.tasks.append import TaskChange
@@ -60,7 +60,7 @@ def serve_agents(
         UsageError: An option is invalid, or the extra is not installed.
     """
     with needs_sdk("gitmem a2a serve"):
-        from gitmem.a2a import server
+        from gitmem.calls import a2a_server
     from gitmem import __version__
 
     if no_token and listen not in LOOPBACK:
@@ -80,12 +80,14 @@ def serve_agents(
     number = bound.getsockname()[1]
     shown = f"[{listen}]" if ":" in listen else listen
     where = (url or f"http://{shown}:{number}").rstrip("/")
-    app = server.application(
-        server.Served(served, logs, by_token, url=where, hosts=hosts(shown, number, url), version=__version__,
+    app = a2a_server.application(
+        a2a_server.Served(served, logs, by_token, url=where, hosts=hosts(shown, number, url), version=__version__,
                      anonymous=LOCAL if no_token else None)
     )  # fmt: skip
     try:
-        server.server_of(app, lambda: note(f"serving {', '.join(agents)} at {where}/")).run(sockets=[bound])
+        a2a_server.server_of(app, lambda: note(f"serving {', '.join(agents)} at {where}/")).run(
+            sockets=[bound]
+        )
     finally:
         bound.close()
         for each in places.values():
@@ -94,7 +96,7 @@ def serve_agents(
 
 def served_log(at: Environment, *, push: bool, allow_private: bool) -> ServedLog:
     """Return the log of a repository; what is recorded in it is committed and synced meanwhile."""
-    from gitmem.a2a.served_log import ServedLog
+    from gitmem.calls.served_log import ServedLog
 
     from . import background, syncing
 
@@ -102,15 +104,14 @@ def served_log(at: Environment, *, push: bool, allow_private: bool) -> ServedLog
     store.after_record = lambda: background.start_committer(at)
     found = ServedLog(store, lambda: syncing.autosync_if_due(at), report=note)
     if push:
-        from gitmem.a2a.push import Push
-        from gitmem.a2a.push_url import Poster
+        from gitmem.calls.push import Poster, Push
 
         found.push = Push(store.repo.state, Poster(allow_private=allow_private), report=note)
     return found
 
 
 def needs_sdk(what: str) -> AbstractContextManager[None]:
-    """Import a module of `gitmem.a2a` that imports the SDK.
+    """Import a module of `gitmem.calls` that imports the SDK.
 
     Args:
         what: What needs it.
@@ -154,16 +155,15 @@ def open_tenants(at: Environment, typed: Sequence[str]) -> dict[str, Environment
 
 def served_agent(at: Environment, name: str) -> ServedAgent:
     """Return the agent of a name: the one that `gitmem serve-agent NAME` serves, or that of an identity."""
-    from gitmem.a2a.card import ServedAgent
-    from gitmem.a2a.described import describe
-    from gitmem.invocation import agent_lookup
+    from gitmem.calls import call
+    from gitmem.calls.a2a_server import ServedAgent, describe
 
     if not 1 <= len(name) <= AGENT_MAX or not is_word(name.replace(":", "")):
         raise UsageError(
             f"--agent: invalid name {output.sanitize(name)[:80]!r}; letters, digits, -, _ and : are valid.",
             code="bad-agent-name",
         )
-    address = agent_lookup.identity_of(name)
+    address = call.identity_of(name)
     return ServedAgent(name, address, *describe(at.store(), name, address))
 
 
@@ -173,7 +173,7 @@ def callers_by_token(
     """Return what finds the caller of a token. Without any token, make one for as long as this runs."""
     import hmac
 
-    from gitmem.a2a.tokens import Tokens, new_token
+    from gitmem.calls.a2a_files import Tokens, new_token
 
     known = Tokens(at.store().repo.state, report=note)
     if no_token or tenant or known.list():
@@ -258,11 +258,11 @@ def serving_tasks_of(store: Store, url: str, ids: set[str]) -> Iterator[str]:
         UsageError: The URL is invalid, or the extra is not installed.
         StoreError: The server can't be remembered.
     """
-    from gitmem.a2a import remote_links
+    from gitmem.calls import a2a_files
 
     with needs_sdk("a call to an A2A server"):
-        from gitmem.a2a import remote  # noqa: F401  (before anything is written)
-    identity, links = remote_links.identity_of(url), remote_links.RemoteLinks(store.repo.state)
+        from gitmem.calls import a2a_remote  # noqa: F401  (before anything is written)
+    identity, links = a2a_files.server_identity(url), a2a_files.RemoteLinks(store.repo.state)
     links.add_server(identity, url, variable(TOKEN))
     with _served(store, links, identity, url, "", ids):
         yield identity
@@ -277,7 +277,7 @@ def following(store: Store, ids: Sequence[str]) -> Iterator[None]:
     """
     with contextlib.ExitStack() as stack:
         for (identity, url, session), wanted in of_servers(store, ids).items():
-            from gitmem.a2a.remote_links import RemoteLinks
+            from gitmem.calls.a2a_files import RemoteLinks
 
             stack.enter_context(_served(store, RemoteLinks(store.repo.state), identity, url, session, wanted))
         yield
@@ -285,7 +285,7 @@ def following(store: Store, ids: Sequence[str]) -> Iterator[None]:
 
 def wait_until_sent(store: Store, found: CallResult) -> None:
     """Wait until the server of a call has its task, for a caller that does not wait for the result; warn if it has not."""
-    from gitmem.a2a.remote_links import RemoteLinks
+    from gitmem.calls.a2a_files import RemoteLinks
 
     links = RemoteLinks(store.repo.state)
     ids = [each.task_id for each in found.results]
@@ -295,7 +295,7 @@ def wait_until_sent(store: Store, found: CallResult) -> None:
 
 def of_server(store: Store, id: str) -> FoldedTask | None:
     """Return a task that is for a server, or None."""
-    from gitmem.invocation import SERVER
+    from gitmem.calls import SERVER
     from gitmem.tasks import find_task
 
     with store.lock:
@@ -327,7 +327,7 @@ def of_servers(store: Store, ids: Sequence[str]) -> dict[tuple[str, str, str], s
     Raises:
         UsageError: A task is unknown, or the token is not the one that its server got.
     """
-    from gitmem.invocation import SERVER
+    from gitmem.calls import SERVER
     from gitmem.tasks import find_task
 
     found: dict[tuple[str, str, str], set[str]] = {}
@@ -336,7 +336,7 @@ def of_servers(store: Store, ids: Sequence[str]) -> dict[tuple[str, str, str], s
         identity = task.record.get("agent") or ""
         if task.is_finished or not identity.startswith(SERVER):
             continue
-        from gitmem.a2a.remote_links import RemoteLinks, digest_of
+        from gitmem.calls.a2a_files import RemoteLinks, digest_if_any
 
         links = RemoteLinks(store.repo.state)
         own = task.record["task_id"]
@@ -344,7 +344,7 @@ def of_servers(store: Store, ids: Sequence[str]) -> dict[tuple[str, str, str], s
         if known is None:  # another clone has called it
             continue
         url, digest = known
-        if digest != digest_of(variable(TOKEN)) and task.state != "auth-required":
+        if digest != digest_if_any(variable(TOKEN)) and task.state != "auth-required":
             raise UsageError(
                 f"{TOKEN} is not the token that {identity} got with the call. Nothing was written or sent.",
                 hint="Set the same token, or none if the call had none.",
@@ -364,16 +364,16 @@ def _served(
     from gitmem.agents import caller as callers
     from gitmem.agents import lifecycle, presence
     from gitmem.agents.caller import CallerClaims
-    from gitmem.invocation import DEADLINE_SECONDS, SERVER, worker, worker_session
-    from gitmem.invocation.runs import FunctionRun
+    from gitmem.calls import DEADLINE_SECONDS, SERVER, worker
+    from gitmem.calls.served_task import FunctionRun
     from gitmem.log.lock import Lock
 
     with needs_sdk("a call to an A2A server"):
-        from gitmem.a2a.remote import RemoteAgent
+        from gitmem.calls.a2a_remote import RemoteAgent
     with store.lock:
         known = presence.get(store, session) if session else None
         if known is None or known.ended is not None or not known.here or known.agent_identity != identity:
-            session = worker_session.start(store, identity, name=identity.removeprefix(SERVER)).session_id
+            session = worker.start_session(store, identity, name=identity.removeprefix(SERVER)).session_id
     state_files.make_dirs(links.folder)
     lock = Lock(os.path.join(links.folder, f"{session}.lock"))
     if not lock.take():
@@ -437,7 +437,7 @@ def asks(store: Store, id: str) -> bool:
 
 def send_answer(store: Store, found: TaskChange) -> None:
     """Send an answer that was recorded to the server that has asked; warn if it does not have it in time."""
-    from gitmem.a2a.remote_links import RemoteLinks
+    from gitmem.calls.a2a_files import RemoteLinks
 
     links, id = RemoteLinks(store.repo.state), found.task_id
     before = link.answers if (link := links.read(id)) is not None else 0
@@ -450,7 +450,7 @@ def send_answer(store: Store, found: TaskChange) -> None:
 
 def send_cancel(store: Store, found: TaskChange) -> None:
     """Ask the server of a task that was canceled to cancel it, and let our session that has the task give it back."""
-    from gitmem.a2a.remote_links import RemoteLinks
+    from gitmem.calls.a2a_files import RemoteLinks
 
     task, id = of_server(store, found.task_id), found.task_id
     if task is None:
@@ -483,7 +483,7 @@ def cancel_there(store: Store, ids: Sequence[str]) -> list[str]:
 
 def _not_canceled(store: Store, task: FoldedTask) -> str:
     """Ask a server to cancel a task; return why it was not told, or ""."""
-    from gitmem.a2a.remote_links import RemoteLinks, digest_of
+    from gitmem.calls.a2a_files import RemoteLinks, digest_if_any
 
     links, id = RemoteLinks(store.repo.state), task.record["task_id"]
     known, link = links.server(task.record.get("agent") or ""), links.read(id)
@@ -492,11 +492,11 @@ def _not_canceled(store: Store, task: FoldedTask) -> str:
     if link is None or not link.id:
         return ""  # it does not have the task, or was told
     url, digest = known
-    if digest != digest_of(variable(TOKEN)):
+    if digest != digest_if_any(variable(TOKEN)):
         return f"{TOKEN} is not the token that it got; with that, gitmem task wait {id} tells it"
     with needs_sdk("a call to an A2A server"):
-        from gitmem.a2a import remote
-    if not remote.cancel(url, variable(TOKEN), link.id):
+        from gitmem.calls import a2a_remote
+    if not a2a_remote.cancel(url, variable(TOKEN), link.id):
         return f"it does not answer; gitmem task wait {id} tells it"
     if task.is_finished:
         links.delete(id)
@@ -505,7 +505,7 @@ def _not_canceled(store: Store, task: FoldedTask) -> str:
 
 def remark(store: Store, id: str) -> list[str]:
     """Return which command sends what was recorded to the server that has a task; empty for any other task."""
-    from gitmem.a2a.remote_links import RemoteLinks
+    from gitmem.calls.a2a_files import RemoteLinks
 
     task = of_server(store, id)
     if task is None or RemoteLinks(store.repo.state).read(task.record["task_id"]) is None:

@@ -142,7 +142,7 @@ def unread_notice(at: Environment, name: str) -> UnreadNotice | None:
         name: The name of the session's flag, which is raised.
     """
     from gitmem.agents import delivery
-    from gitmem.clients.hooks import hook_state
+    from gitmem.clients import hook_state
 
     try:
         caller = at.caller_if_any()

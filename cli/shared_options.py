@@ -10,7 +10,7 @@ from collections.abc import Sequence  # noqa: TC003  (nothing that must start fa
 from typing import Any
 
 from gitmem.agents import roster
-from gitmem.invocation.call_result import ALL, ANY
+from gitmem.calls.call_result import ALL, ANY
 from gitmem.memory import context, listing, node_fields, profile, search
 from gitmem.memory.decay import DAY_MICROS, HALF_LIFE_MICROS
 from gitmem.memory.node_fields import ALIASES, DEFAULT_TYPE, LIFECYCLES, PRIORITIES, TYPES

@@ -50,7 +50,7 @@ def sync_after_command(at: OpenedRepo) -> tuple[list[str], bool, str]:
         The errors, as sentences; whether our lines are safe there nevertheless; the command to run otherwise, or "".
     """
     from gitmem.errors import GitmemError
-    from gitmem.sync import consent_messages, sync_remotes
+    from gitmem.sync import sync_remotes
 
     try:
         synced = sync_remotes.sync(at.store())
@@ -59,7 +59,7 @@ def sync_after_command(at: OpenedRepo) -> tuple[list[str], bool, str]:
     good = ("synced", "up-to-date")
     again = synced.next[0] if synced.status == 2 else "gitmem sync"
     if is_agent(at) and synced.status == 2:
-        consent_messages.reword_for_agent(synced)
+        sync_remotes.reword_for_agent(synced)
         again = ""  # its user decides
     failures = [
         f"Not synced with {each.name}: {each.message}" for each in synced.remotes if each.state not in good
@@ -81,7 +81,7 @@ def start_autosync(at: OpenedRepo, how: int) -> None:
     """
     try:
         if at.repo.by_folder:  # a commit may contain such a repository
-            from gitmem.sync.autosync_process import refuse_untrusted
+            from gitmem.sync.sync_remotes import refuse_untrusted
 
             refuse_untrusted(at.repo)
         if autosync.wants(at.repo, how, time.time()):
@@ -106,13 +106,13 @@ def run_autosync(at: OpenedRepo) -> int:
     Raises:
         StoreError: git does not trust this repository, or a commit may contain it. Nothing was written.
     """
-    from gitmem.sync import autosync_process
+    from gitmem.sync import sync_remotes
 
     repo = at.repo
-    autosync_process.refuse_untrusted(repo)
+    sync_remotes.refuse_untrusted(repo)
     again = [*at.same_repo_options, "sync", "--auto"]
     _detach()
-    if autosync_process.run(repo, lambda: _sync_in_time(at)):
+    if sync_remotes.run_autosync(repo, lambda: _sync_in_time(at)):
         background.start(again)
     return 0
 

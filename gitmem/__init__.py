@@ -11,10 +11,10 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .api import Log, open
+    from .api.log import Log, open
+    from .calls.call_result import CallError
+    from .calls.served_task import DirectAnswer, InputNeededError, TaskRejectedError
     from .errors import GateError, GitmemError, RemoteError, StoreError, UsageError
-    from .invocation.call_result import CallError
-    from .invocation.served_task import DirectAnswer, InputNeededError, TaskRejectedError
 
 __version__ = "0.1.0"
 __all__ = [
@@ -33,17 +33,17 @@ __all__ = [
 ]
 
 _HOMES = {
-    "GitmemError": "errors",
-    "GateError": "errors",
-    "UsageError": "errors",
-    "StoreError": "errors",
-    "RemoteError": "errors",
-    "Log": "api",
-    "open": "api",
-    "CallError": "invocation.call_result",
-    "DirectAnswer": "invocation.served_task",
-    "InputNeededError": "invocation.served_task",
-    "TaskRejectedError": "invocation.served_task",
+    "GitmemError": "gitmem.errors",
+    "GateError": "gitmem.errors",
+    "UsageError": "gitmem.errors",
+    "StoreError": "gitmem.errors",
+    "RemoteError": "gitmem.errors",
+    "Log": "gitmem.api.log",
+    "open": "gitmem.api.log",
+    "CallError": "gitmem.calls.call_result",
+    "DirectAnswer": "gitmem.calls.served_task",
+    "InputNeededError": "gitmem.calls.served_task",
+    "TaskRejectedError": "gitmem.calls.served_task",
 }
 
 
@@ -53,6 +53,6 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    value = getattr(import_module(f"{__name__}.{home}"), name)
+    value = getattr(import_module(home), name)
     globals()[name] = value
     return value

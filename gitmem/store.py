@@ -18,7 +18,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any, TypeVar
 
     from .errors import GitmemError
     from .git.repository import CachedConfig, Git
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from .repo import Repo
     from .store_domain import Domain
 
-    T = TypeVar("T")
 
 # New bytes of a sync. For fewer, catching up is faster than starting a process. With more, the next command would not
 # wait for that process, and would fill an index of its own.
@@ -252,27 +250,3 @@ class Store(StoreIndex):
         if closes_index:
             self.close_index()
         self.git.close()
-
-
-def serialized(owner: type[T]) -> type[T]:
-    """Let one thread at a time into the public methods of a class: threads share the store's SQLite connections.
-
-    Args:
-        owner: A class whose objects have the store as `store`, or as `_log.store`.
-    """
-    from functools import wraps
-
-    from .argument_types import checked_methods
-
-    def locked(method: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(method)
-        def call(self: Any, *args: Any, **options: Any) -> Any:
-            with getattr(self, "_log", self).store.lock:
-                return method(self, *args, **options)
-
-        return call
-
-    for name, value in list(vars(owner).items()):
-        if not name.startswith("_") and type(value) is type(serialized):
-            setattr(owner, name, locked(value))
-    return checked_methods(owner)

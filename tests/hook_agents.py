@@ -14,8 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from gitmem.clients import hook_paths
-from gitmem.clients.hooks import events, script
+from gitmem.clients import client_scope, clients, events
 
 ROOT = Path(__file__).resolve().parents[1]
 SHELL = "dash" if Path("/usr/bin/dash").exists() else "sh"
@@ -154,7 +153,7 @@ def note_program(state: Path, program: Path | str) -> None:
     """Have the hooks of a repository start a program, as a gitmem that runs there would."""
     state.mkdir(parents=True, exist_ok=True)
     (state / "program").write_text(f"{program}\n")
-    assert hook_paths.add_to_list(user_state(), str(program))
+    assert clients.add_to_list(user_state(), str(program))
 
 
 class Done:
@@ -220,7 +219,7 @@ class Agent:
 def _written(folder: Path, client: str) -> Path:
     """The script outside the repository, under the name of its only event for a client without arguments."""
     path = folder.parent / f"{client}-signal-received.sh"
-    path.write_text(script.text(client))
+    path.write_text(client_scope.script_text(client))
     return path
 
 

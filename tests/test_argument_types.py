@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import gitmem
-from gitmem.argument_types import _declared
+from gitmem.api.guard import _declared
 from gitmem.errors import GitmemError, UsageError
 
 VALUES = [None, 5, -1, "5s", "", b"x", 3.5, object(), [], [5], {}, {5: 5}, int, True]

@@ -18,11 +18,11 @@ import gitmem
 from cli import main as front
 from cli.parser_table import COMMANDS
 from gitmem import records
-from gitmem.api import Log
-from gitmem.clients.hooks import hook_state
+from gitmem.api.log import Log
+from gitmem.api.memory import Memory
+from gitmem.clients import hook_state
 from gitmem.errors import GateError, UsageError
 from gitmem.memory import checkpoints
-from gitmem.memory_api import Memory
 
 from .conftest import Git
 from .sandbox import DAY, HOUR, SECOND, START, Clock, worktree

@@ -243,7 +243,7 @@ def test_the_library_never_prints(module: Module) -> None:
 @each_module
 def test_the_library_never_reads_the_environment(module: Module) -> None:
     """`cli` reads it and passes values in; `gitmem.git` copies it for git, or asks it which files git reads."""
-    readers = ("cli", "gitmem.git.processes", "gitmem.git.config", "gitmem.conformance.clones")
+    readers = ("cli", "gitmem.git.processes", "gitmem.git.config", "gitmem.conformance.library")
     if module.name == "merge_driver" or fits(module.name, readers):  # the driver leaves PYTHONPATH out
         return
     words = {"os.environ", "os.environb", "os.getenv", "os.path.expanduser", "Path.home"}
@@ -306,8 +306,8 @@ def _patches_of_ours(path: Path) -> Iterator[ast.Call]:
 # Modules that handle objects of any form: JSON of other programs, values that are not validated yet, JSON of answers.
 ANY_OBJECT = (
     "gitmem.outcome", "gitmem.records", "gitmem.importers", "gitmem.conformance", "gitmem.clients", "cli.hooks",
-    "gitmem.memory.sources", "gitmem.memory.constants", "cli.render.output",
-    "gitmem.memory_api", "gitmem.memory.edit", "gitmem.memory.new_nodes", "gitmem.argument_types",  # what callers give
+    "gitmem.memory.sources", "cli.render.output",
+    "gitmem.api.memory", "gitmem.memory.edit", "gitmem.memory.new_nodes", "gitmem.api.guard",  # what callers give
     "cli.main", "cli.commands.memory_write",  # options of any command
 )  # fmt: skip
 # And functions: their names end in one of these.

@@ -9,7 +9,7 @@ import tomllib
 from pathlib import Path
 
 import gitmem
-from gitmem.clients.managed_files import content
+from gitmem.clients.managed_files import installed_content
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
@@ -107,7 +107,7 @@ def test_what_install_writes_is_in_the_package() -> None:
         "pre-push.sh",
         "windsurf.md",
     ]
-    assert all(content(name) for name in found)
+    assert all(installed_content(name) for name in found)
 
 
 def test_the_builtin_roles_are_in_the_package() -> None:

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from gitmem import api, records, store_index, views
+from gitmem import records, store_index, views
 from gitmem.agents import display_names, heartbeats, lifecycle, roster
 from gitmem.agents.caller import CallerClaims
-from gitmem.api import Log
+from gitmem.api import log
+from gitmem.api.log import Log
 from gitmem.errors import UsageError
 from gitmem.index import index_file
 
@@ -91,7 +92,7 @@ def test_a_reader_spends_little_on_what_others_left(repo: Path, monkeypatch: pyt
 
 def opened(repo: Path) -> Log:
     open_store(repo, Clock()).close()
-    return api.open(str(repo), identity="a:b:planck", machine="test", commit_after=0)
+    return log.open(str(repo), identity="a:b:planck", machine="test", commit_after=0)
 
 
 def commits(log: Log) -> int:

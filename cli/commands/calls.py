@@ -18,13 +18,12 @@ if TYPE_CHECKING:
 
     import typer
 
-    from gitmem.a2a.tokens import Token, TokenList
     from gitmem.agents.caller import Caller
-    from gitmem.invocation.call_result import CallResult
-    from gitmem.invocation.call_tasks import CallOptions
-    from gitmem.invocation.runs import Run, Start
-    from gitmem.invocation.served_task import ServedTask
-    from gitmem.invocation.worktree_runs import WorktreeRuns
+    from gitmem.calls.a2a_files import Token, TokenList
+    from gitmem.calls.call import CallOptions
+    from gitmem.calls.call_result import CallResult
+    from gitmem.calls.served_task import Run, ServedTask, Start
+    from gitmem.calls.worktree_runs import WorktreeRuns
     from gitmem.store import Store
 
     from .. import shared_options as shared
@@ -75,9 +74,9 @@ def call(
     """Call agents and wait for their results; exit 1 if one failed or asks something, 6 after the time limit."""
     import contextlib
 
-    from gitmem.invocation import call as calls
-    from gitmem.invocation import preview
-    from gitmem.invocation.call_result import ALL, ANY
+    from gitmem.calls import call as calls
+    from gitmem.calls import call as preview
+    from gitmem.calls.call_result import ALL, ANY
     from gitmem.outcome import command
 
     from .. import a2a, syncing
@@ -93,9 +92,9 @@ def call(
         "memory": memory_query if memory_query is not None else with_memory,
     }  # fmt: skip
     if dry_run:
-        from gitmem.a2a import remote_links
+        from gitmem.calls import a2a_files
 
-        server = remote_links.identity_of(agent) if a2a.is_url(agent) else None
+        server = a2a_files.server_identity(agent) if a2a.is_url(agent) else None
         shown = preview.preview(store, caller, agent, options, server)
         given = {
             "--timeout": timeout, "--join": join, "--no-wait": no_wait, "--with-context": with_context, "--var": var,
@@ -120,7 +119,7 @@ def call(
 
 def wait(at: Environment, ids: TaskIds, timeout: CallTimeout = None) -> int:
     """Wait for the results of tasks, and accept those that your session wrote; exit 6 after the time limit."""
-    from gitmem.invocation import call as calls
+    from gitmem.calls import call as calls
 
     from .. import a2a, syncing
     from .watch import WatchEnded
@@ -217,7 +216,7 @@ def serve_agent(
 ) -> None:
     """Serve an agent: run its tasks, one at a time, until Ctrl-C."""
     from gitmem.agents import lifecycle
-    from gitmem.invocation import worker, worker_session
+    from gitmem.calls import worker
 
     from .. import syncing
     from ..values import lease as leased
@@ -239,7 +238,7 @@ def serve_agent(
     runs = _in_worktrees(at, store, start, callable_) if worktree else None
     options = {"--exec": exec_, "--client": client, "--callable": callable_, "--input": input_, "--lease": lease,
                "--worktree": worktree}  # fmt: skip
-    began = worker_session.start(store, name, words(options))
+    began = worker.start_session(store, name, words(options))
     session.append(began.session_id)
     own = _acting(store, began.session_id)
     with WatchEnded() as stop:
@@ -274,10 +273,10 @@ def _acting(store: Store, session: str) -> Callable[[], Caller]:
 
 def _command(store: Store, name: str, typed: str | None, function: str | None, *, trust: bool) -> str | None:
     """Return the command to run: the user's own, or the trusted one of the repository; None for a function."""
-    from gitmem.invocation import trusted_commands
+    from gitmem.calls import client_run
 
     if typed is None and function is None:
-        return trusted_commands.find(store, name, trust=trust)
+        return client_run.trusted_command(store, name, trust=trust)
     if trust:
         raise UsageError(
             "--trust is about the command of .gitmem/roles.toml: give it without --exec and --callable. Nothing was written.",
@@ -290,7 +289,7 @@ def _in_worktrees(
     at: Environment, store: Store, start: Callable[..., Run], function: str | None
 ) -> WorktreeRuns:
     """Return what starts a task with a program in a git work tree of its own, in the same folder of it as the command."""
-    from gitmem.invocation.worktree_runs import WorktreeRuns
+    from gitmem.calls.worktree_runs import WorktreeRuns
 
     from ..environment import user_state
 
@@ -323,7 +322,7 @@ def starter(
     Args:
         session: The session of the worker, once it has started.
     """
-    from gitmem.invocation.served_task import FRAME, INPUT_FORMS
+    from gitmem.calls.served_task import FRAME, INPUT_FORMS
 
     if (command is None) == (function is None):
         refuse_several()
@@ -331,7 +330,7 @@ def starter(
         _refuse_form(form)
     if function is not None:
         return _function(at, function)
-    from gitmem.invocation.child_process import ChildRun
+    from gitmem.calls.client_run import ChildRun
 
     def start(task: ServedTask, folder: str = at.folder) -> Run:
         assert command is not None
@@ -345,8 +344,8 @@ def client_starter(at: Environment, typed: str, form: str | None, session: list[
     import shlex
     import shutil
 
-    from gitmem.invocation.client_run import CLIENT_PROGRAMS, ClientOutput, ClientRun, prompt
-    from gitmem.invocation.served_task import INPUT_FORMS, TEXT
+    from gitmem.calls.client_run import CLIENT_PROGRAMS, ClientOutput, ClientRun, prompt
+    from gitmem.calls.served_task import INPUT_FORMS, TEXT
 
     try:
         name, *words = shlex.split(typed) or [""]
@@ -397,7 +396,7 @@ def _function(at: Environment, typed: str) -> Start:
     import sys
     from importlib import import_module
 
-    from gitmem.invocation.runs import FunctionRun
+    from gitmem.calls.served_task import FunctionRun
 
     module, _, name = typed.partition(":")
     # Imports are the user's here, so the folders that `__init__` has left out count again.
@@ -446,7 +445,7 @@ def refuse_several() -> NoReturn:
 
 
 def _refuse_form(form: str) -> NoReturn:
-    from gitmem.invocation.served_task import INPUT_FORMS
+    from gitmem.calls.served_task import INPUT_FORMS
 
     raise UsageError(
         f"Invalid --input: {form}; choose from {', '.join(INPUT_FORMS)}, with --exec. Nothing was written.",
@@ -513,7 +512,7 @@ def token(
     at: Environment, name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the caller.")]
 ) -> None:
     """Make a token for a caller of `gitmem a2a serve`, and print it once; its earlier one is no longer valid."""
-    from gitmem.a2a.tokens import Tokens
+    from gitmem.calls.a2a_files import Tokens
 
     store = at.store()
     found = Tokens(store.repo.state).add(name, store.now())
@@ -522,7 +521,7 @@ def token(
 
 def tokens(at: Environment) -> None:
     """List the callers that have a token for `gitmem a2a serve`."""
-    from gitmem.a2a.tokens import TokenList, Tokens
+    from gitmem.calls.a2a_files import TokenList, Tokens
 
     output.answer(at.json, TokenList(Tokens(at.store().repo.state).list()), _token_list)
 
@@ -531,7 +530,7 @@ def revoke(
     at: Environment, name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the caller.")]
 ) -> None:
     """Make the token of a caller invalid, at once."""
-    from gitmem.a2a.tokens import Tokens
+    from gitmem.calls.a2a_files import Tokens
 
     output.answer(at.json, Tokens(at.store().repo.state).remove(name), _revoked)
 

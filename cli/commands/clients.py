@@ -20,10 +20,9 @@ if TYPE_CHECKING:
 
     import typer
 
-    from gitmem.clients.hooks.clients import ClientFolders
-    from gitmem.clients.hooks.git_hook import GitHookResult, Hook
-    from gitmem.clients.hooks.install import InstallResult
-    from gitmem.clients.hooks.status import HookStatus
+    from gitmem.clients.clients import ClientFolders
+    from gitmem.clients.git_hook import GitHookResult, Hook
+    from gitmem.clients.install import HookStatus, InstallResult
     from gitmem.doctor.findings import DriverStatus
     from gitmem.repo import Repo
 
@@ -87,7 +86,7 @@ def install(
     git: GitHooks = None,
 ) -> int:
     """Install hooks that show signals to coding agents. Idempotent."""
-    from gitmem.clients.hooks import install as operation
+    from gitmem.clients import install as operation
 
     hooks = _git_hooks(at, git or [], new=True)
     found = operation.InstallResult([], gitmem_program())
@@ -104,8 +103,8 @@ def uninstall(
     at: Environment, client: InstalledOption = None, scope: Scope = "project", git: GitHooks = None
 ) -> int:
     """Remove what install added; every file is restored byte for byte."""
-    from gitmem.clients.hooks import git_hook as gate
-    from gitmem.clients.hooks import install as operation
+    from gitmem.clients import git_hook as gate
+    from gitmem.clients import install as operation
 
     hooks = _git_hooks(at, git or [])
     found = operation.InstallResult([], None)
@@ -127,7 +126,7 @@ def uninstall(
 
 def status(at: Environment) -> int:
     """Show the installed hooks of each client, and whether they can run."""
-    from gitmem.clients.hooks import status as operation
+    from gitmem.clients import install as operation
 
     found = operation.read_status(client_folders(at), *git_hooks(at))
     output.answer(at.json, found, render.hooks_status)
@@ -136,7 +135,7 @@ def status(at: Environment) -> int:
 
 def test(at: Environment, client: InstalledOption = None) -> int:  # noqa: PT028  (a command, and no test)
     """Run the installed hooks as the client would, with a signal in a temporary repository; exit 1 on failure."""
-    from gitmem.clients.hooks import hook_test as operation
+    from gitmem.clients import hook_test as operation
 
     found = operation.run(client_folders(at), client or ["all-found"], dict(os.environ), gitmem_program())
     output.answer(at.json, found, render.hooks_tried)
@@ -155,7 +154,7 @@ def client_folders(at: Environment, scope: str = "user") -> ClientFolders:
     """
     import shutil
 
-    from gitmem.clients.hooks.clients import CLIENTS, FOLDER_VARIABLES, USER, ClientFolders
+    from gitmem.clients.clients import CLIENTS, FOLDER_VARIABLES, USER, ClientFolders
 
     repo = _repo_or_none(at)
     if repo is None and scope != USER:
@@ -209,7 +208,7 @@ def gitmem_program() -> str | None:
 
 def git_hooks(at: Environment) -> tuple[dict[str, Hook] | None, str | None]:
     """Return git's hooks by their names, and `core.hooksPath`; no hooks without a repository."""
-    from gitmem.clients.hooks import git_hook as operation
+    from gitmem.clients import git_hook as operation
 
     repo = _repo_or_none(at)
     if repo is None:
@@ -218,12 +217,12 @@ def git_hooks(at: Environment) -> tuple[dict[str, Hook] | None, str | None]:
         configured = _configured(at)
     except GitmemError:  # a repository that can't have a log: clients' hooks may be installed nevertheless
         return None, None
-    return {name: operation.find(repo, configured, name) for name in operation.NAMES}, configured
+    return {name: operation.find_hook(repo, configured, name) for name in operation.NAMES}, configured
 
 
 def _configured(at: Environment) -> str | None:
     """Return the value of `core.hooksPath` in this worktree, if any."""
-    from gitmem.clients.hooks import git_hook as operation
+    from gitmem.clients import git_hook as operation
 
     found = at.store().git.config(operation.CONFIG, at.repo.git_dir).get("core.hookspath")
     return os.path.expanduser(found) if found else None
@@ -235,7 +234,7 @@ def _git_hooks(at: Environment, names: Sequence[str], *, new: bool = False) -> l
     Raises:
         UsageError: A name is unknown, or the repository is bare.
     """
-    from gitmem.clients.hooks import git_hook as operation
+    from gitmem.clients import git_hook as operation
 
     if wrong := [name for name in names if name not in operation.NAMES]:
         raise UsageError(
@@ -246,7 +245,7 @@ def _git_hooks(at: Environment, names: Sequence[str], *, new: bool = False) -> l
         )
     if new and names:
         operation.refuse_bare(at.repo, names[0])
-    return [operation.find(at.repo, _configured(at), name) for name in dict.fromkeys(names)]
+    return [operation.find_hook(at.repo, _configured(at), name) for name in dict.fromkeys(names)]
 
 
 def _with_git(found: InstallResult, hooks: Sequence[Hook], change: Callable[[Hook], GitHookResult]) -> None:
@@ -270,12 +269,12 @@ def _with_git(found: InstallResult, hooks: Sequence[Hook], change: Callable[[Hoo
 def install_gate(at: Environment, hook: Hook) -> GitHookResult:
     """Install the gate in git's hook, and write the file of paths that the hook reads."""
     from gitmem.agents import commit_stamps
-    from gitmem.clients import hook_paths
-    from gitmem.clients.hooks import git_hook as operation
+    from gitmem.clients import clients
+    from gitmem.clients import git_hook as operation
     from gitmem.state_files import make_dirs
 
     make_dirs(at.repo.state)
-    hook_paths.write(at.repo.state, user=user_state(), program=gitmem_program())
+    clients.write_paths(at.repo.state, user=user_state(), program=gitmem_program())
     found = operation.install(hook)
     if hook.name == operation.POST_COMMIT:
         commit_stamps.set_hook(at.repo.state, installed=operation.is_run(hook))
@@ -286,7 +285,7 @@ def install_gate(at: Environment, hook: Hook) -> GitHookResult:
 def _uninstall_gate(at: Environment, hook: Hook) -> GitHookResult:
     """Remove a git hook."""
     from gitmem.agents import commit_stamps
-    from gitmem.clients.hooks import git_hook as operation
+    from gitmem.clients import git_hook as operation
 
     if hook.name == operation.POST_COMMIT:
         commit_stamps.set_hook(at.repo.state, installed=False)
@@ -373,7 +372,7 @@ class LocalInstallation:
 
     def hooks(self) -> HookStatus:
         """Return the installed hooks of each client and of git."""
-        from gitmem.clients.hooks import status
+        from gitmem.clients import install as status
 
         return status.read_status(client_folders(self.at), *git_hooks(self.at))
 
@@ -383,7 +382,7 @@ class LocalInstallation:
 
     def install_hooks(self, client: str, scope: str) -> list[str]:
         """Install a client's hooks; return the files that were written."""
-        from gitmem.clients.hooks import install
+        from gitmem.clients import install
 
         found = install.install(client_folders(self.at, scope), [client], scope, program=gitmem_program())
         return [path for each in found.clients for path in each.files]

@@ -130,15 +130,15 @@ def sync(
             allow_large=allow_large, repair=repair, force=yes, timeout=seconds,
         )  # fmt: skip
         if publish:
-            from gitmem.sync import consent_messages
+            from gitmem.sync import sync_remotes
 
-            consent_messages.report_consent(at.store(), synced.remotes)
+            sync_remotes.report_consent(at.store(), synced.remotes)
     else:
         synced = syncing.sync_usual(at, seconds)
     if syncing.is_agent(at) and synced.status == 2:
-        from gitmem.sync import consent_messages
+        from gitmem.sync import sync_remotes
 
-        consent_messages.reword_for_agent(synced)
+        sync_remotes.reword_for_agent(synced)
     from ..render import repository
 
     if at.json or synced.status or not quiet:
@@ -179,12 +179,12 @@ def lumenflow(
     progress: ShowProgress = False,
 ) -> None:
     """Import LumenFlow's memory and signals with their ids and times. Idempotent."""
-    from gitmem.importers.lumenflow import import_files
+    from gitmem.importers import lumenflow_import
 
     from ..render import repository
 
     at.store(long_lived=True).progress = output.progress(progress)
-    found = import_files.import_folder(
+    found = lumenflow_import.import_folder(
         at.store(),
         at.caller(dry_run=dry_run),
         os.path.join(at.folder, folder),

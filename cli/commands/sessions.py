@@ -55,14 +55,14 @@ def start(
 ) -> None:
     """Start a session in this worktree, with a display name that others can send to."""
     from gitmem.agents import lifecycle
-    from gitmem.sync import consent_messages
+    from gitmem.sync import sync_remotes
 
     started = lifecycle.start(
         at.store(), at.who(), agent_identity=agent_identity, name=name, wu=wu, initiative=initiative, lane=lane,
         client=client, workspace=workspace, role=role, scope=scope, model=model, capabilities=capabilities,
         allow_secret=allow_secret,
     )  # fmt: skip
-    started.add_remark(consent_messages.consent_remark(at.store()))
+    started.add_remark(sync_remotes.consent_remark(at.store()))
     acting = at.caller_if_any()
     if acting is None or acting.session_id != started.session_id:  # as for a person in a terminal
         where = "In this terminal" if acting is not None and acting.source == "terminal" else "Here"

@@ -107,11 +107,11 @@ def _stuck(at: Environment, mine: bool, is_restricted: bool, wu: str | None, lim
 
 def show(at: Environment, id: TaskId) -> None:
     """Show a task with its state, its holder, its events, and what it hands over."""
+    from gitmem.calls import bundle
     from gitmem.handoffs import detail
-    from gitmem.invocation import received
 
     found = detail.show(at.store(), id, at.caller_if_any())
-    received.attach(at.store(), found, found.task)
+    bundle.attach(at.store(), found, found.task)
     output.answer(at.json, found, render.detail)
 
 
@@ -146,15 +146,15 @@ def take(
     quiet: Quiet = False,
 ) -> None:
     """Take a task, so that others see who works on it, or accept a handoff; exit 1 if somebody else has it."""
+    from gitmem.calls import bundle
     from gitmem.handoffs import accept
-    from gitmem.invocation import received
     from gitmem.tasks import find_task
 
     from ..values import lease
 
     time = lease("--for", for_) if for_ is not None else None
     found = accept.take(at.store(), at.caller(), id, lease=time)
-    received.attach(at.store(), found, find_task.require(at.store(), found.task_id).record)
+    bundle.attach(at.store(), found, find_task.require(at.store(), found.task_id).record)
     _changed(at, found, quiet)
 
 

@@ -47,7 +47,7 @@ def view(
     ] = None,
 ) -> None:
     """Write a page with the timeline of all agents, what is open, the memory and figures, for a browser."""
-    from gitmem.page import view as pages
+    from gitmem.page import page_file as pages
 
     from ..render import repository as render
     from ..values import parse_moment
@@ -189,8 +189,8 @@ def run(
         UsageError: The port is invalid or in use, or the extra is not installed.
     """
     with a2a.needs_sdk(WHAT):
-        from gitmem.a2a import server
-        from gitmem.page_server.live_page import LivePage
+        from gitmem.calls import a2a_server
+        from gitmem.page.live_page import LivePage
 
     bound = a2a.bind(LISTEN, a2a.port_of(port) if port is not None else 0)
     entry_file = os.path.join(at.store().repo.state, ENTRY_FILE)
@@ -209,7 +209,7 @@ def run(
 
     try:  # an open page always waits for an event: who presses Ctrl-C should not wait for that
         app = page.application(a2a.hosts(LISTEN, number, None))
-        server.server_of(app, started, end_seconds=0).run(sockets=[bound])
+        a2a_server.server_of(app, started, end_seconds=0).run(sockets=[bound])
     finally:
         bound.close()
         atomic_write.remove_quietly(entry_file)

@@ -9,8 +9,8 @@ import sys
 import time
 
 from gitmem import atomic_write
+from gitmem.calls import client_run
 from gitmem.errors import UsageError
-from gitmem.invocation import child_process
 
 from .. import syncing
 from ..background import program
@@ -210,7 +210,7 @@ def end(child: subprocess.Popen[bytes]) -> None:
     """End a program with all processes that it started, and close its pipes."""
     if child.poll() is not None:
         return
-    child_process.end(child)
+    client_run.end_program(child)
     for pipe in (child.stdin, child.stdout):
         if pipe is not None:
             try:

@@ -9,10 +9,9 @@ from gitmem import atomic_write, state_files
 from gitmem.agents import caller as callers
 from gitmem.agents import commit_stamps, edited_paths, heartbeats, lifecycle, presence
 from gitmem.agents.heartbeats import BEATS, PROMPTS
-from gitmem.clients import hook_paths
-from gitmem.clients.hooks import checked_scripts, events, hook_errors, hook_state
+from gitmem.clients import clients, events, hook_state
 from gitmem.errors import GitmemError, UsageError
-from gitmem.sync import consent_messages
+from gitmem.sync import sync_remotes
 
 from ..environment import user_state, variable, wal_folders
 from . import hook_caller
@@ -102,7 +101,7 @@ def start(at: Environment, call: HookInput, clock: HookTimer) -> None:
     texts = [
         hook_caller.introduction(at, call, caller, exported=exported),
         hook_caller.offer_identity(store, caller) if is_new and call.source not in _GOES_ON else "",
-        consent_messages.consent_remark(store),
+        sync_remotes.consent_remark(store),
         _memory(store, caller, call.source),
     ]
     deliver(
@@ -160,7 +159,7 @@ def checkpoint(at: Environment, call: HookInput, clock: HookTimer) -> None:
     try:
         checkpoints.write_automatic(store, caller, events.TRIGGERS.get(call.event, events.COUNTED))
     except GitmemError as error:  # signals must still be shown
-        hook_errors.note(store.repo.state, store.now(), f"{call.client} {call.event}", error.message)
+        hook_state.note_error(store.repo.state, store.now(), f"{call.client} {call.event}", error.message)
 
 
 def _prepare(at: Environment, store: Store) -> None:
@@ -175,10 +174,10 @@ def _prepare(at: Environment, store: Store) -> None:
             state_files.adjust(os.path.join(state, name))
         except OSError:
             continue
-    checked_scripts.share(state)
-    hook_errors.lift_limit(state)
+    clients.share_copies(state)
+    hook_state.lift_limit(state)
     hook_state.cache_settings(store)
-    hook_paths.write(state, user=user_state(), program=_program(), wal_folders=wal_folders(at.repo))
+    clients.write_paths(state, user=user_state(), program=_program(), wal_folders=wal_folders(at.repo))
 
 
 def _create_heartbeat_files(store: Store, *names: str | None) -> None:
@@ -224,7 +223,7 @@ def _register(at: Environment, call: HookInput) -> Presence | None:
         if given.identity is None and wu is None:
             raise
         # An invalid identity or branch name must not keep signals from the agent.
-        hook_errors.note(store.repo.state, store.now(), f"{call.client} {call.event}", error.message)
+        hook_state.note_error(store.repo.state, store.now(), f"{call.client} {call.event}", error.message)
         given.identity = None
         started = lifecycle.start(store, given, client=call.client, former=known)
     return presence.get(store, started.session_id)

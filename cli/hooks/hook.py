@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from gitmem.clients.hooks import events
+from gitmem.clients import events
 from gitmem.errors import GitmemError
 from gitmem.repo import find
 
@@ -147,7 +147,7 @@ def _follow(at: Environment, call: HookInput) -> None:
 
     if not call.session or heartbeats.has_met(at.store(), call.session):
         return
-    from gitmem.clients.hooks import hook_state
+    from gitmem.clients import hook_state
 
     from . import client_session
 
@@ -161,7 +161,7 @@ def _note_commits(at: Environment, call: HookInput) -> None:
 
     if not commit_stamps.has_news(at.repo):
         return
-    from gitmem.clients.hooks import hook_state
+    from gitmem.clients import hook_state
 
     from . import hook_caller, tool_use
 

@@ -11,8 +11,8 @@ import sys
 import time
 
 from gitmem import strict_json
-from gitmem.clients.hooks import events
-from gitmem.clients.hooks.events import EDIT, START, STOP
+from gitmem.clients import events
+from gitmem.clients.events import EDIT, START, STOP
 from gitmem.errors import GitmemError
 from gitmem.repo import find
 
@@ -262,12 +262,12 @@ class HookTimer:
 
     def note(self, sentence: str) -> None:
         """Record an error for the user, and make the script start gitmem only once a turn, unless this is in the background."""
-        from gitmem.clients.hooks import hook_errors
+        from gitmem.clients import hook_state
 
         if os.path.isdir(self.state):
-            hook_errors.note(self.state, time.time_ns() // 1000, self._name, sentence)
+            hook_state.note_error(self.state, time.time_ns() // 1000, self._name, sentence)
             if not self._is_background:
-                hook_errors.limit_to_turns(self.state)
+                hook_state.limit_to_turns(self.state)
 
     def _give_up(self, *_: object) -> None:
         self.note(f"timed out after {self._seconds:g} s")

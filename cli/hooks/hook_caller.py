@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitmem.agents import caller as callers
 from gitmem.agents import heartbeats, presence
-from gitmem.clients.hooks.events import SHARED_ENVIRONMENT
+from gitmem.clients.events import SHARED_ENVIRONMENT
 from gitmem.errors import UsageError
 from gitmem.outcome import quote
 from gitmem.signals.message_frame import PROGRAM

@@ -9,8 +9,8 @@ import time
 from gitmem import atomic_write, commit_process, state_files
 from gitmem.agents import delivery, mailbox
 from gitmem.agents.heartbeats import PROMPTS, WAKES
-from gitmem.clients.hooks import hook_errors, hook_state
-from gitmem.clients.hooks.events import PROMPT, READS, START, STOP, TOOL
+from gitmem.clients import hook_state
+from gitmem.clients.events import PROMPT, READS, START, STOP, TOOL
 from gitmem.log.lines import format_at
 from gitmem.signals import inbox, message_frame
 
@@ -158,9 +158,9 @@ def budget(store: Store) -> int:
 
 def limit_retries(store: Store, call: HookInput) -> None:
     """Limit retries of a failed commit to once a turn; signals must still be shown at every tool call."""
-    hook_errors.set_left(store.repo.state, hook_state.has_waiting_entries(store))
+    hook_state.set_left(store.repo.state, hook_state.has_waiting_entries(store))
     if call.kind != TOOL:
-        hook_errors.lift_limit(store.repo.state)
+        hook_state.lift_limit(store.repo.state)
 
 
 SLEEP_SECONDS = 30 * 60.0

@@ -10,8 +10,8 @@ import os
 from gitmem import atomic_write, state_files
 from gitmem.agents import delivery, edited_paths, presence
 from gitmem.claims import edit_overlaps, edit_warnings
-from gitmem.clients.hooks import events, hook_state
-from gitmem.clients.hooks.events import READS, REFUSES
+from gitmem.clients import events, hook_state
+from gitmem.clients.events import READS, REFUSES
 
 from ..render import output
 from . import hook_call, hook_caller

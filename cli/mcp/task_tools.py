@@ -23,8 +23,8 @@ from .calls import Ctx, Name, ToolCalls, Words, Wu
 
 if TYPE_CHECKING:
     from gitmem.agents.caller import Caller
-    from gitmem.invocation.call_result import CallResult
-    from gitmem.invocation.call_tasks import CallOptions
+    from gitmem.calls.call import CallOptions
+    from gitmem.calls.call_result import CallResult
     from gitmem.store import Store
     from gitmem.tasks.append import TaskChange
 
@@ -150,19 +150,19 @@ class TaskTools(ToolCalls):
         return tool_results.of(found, lines, peers=bool(found.stuck), whole=every, is_part=found.more > 0)
 
     def _show(self, at: CallEnvironment, id: str) -> CallToolResult:
+        from gitmem.calls import bundle
         from gitmem.handoffs import detail
-        from gitmem.invocation import received
 
         found = detail.show(at.store(), id, self._session.reader(at))
-        received.attach(at.store(), found, found.task)
+        bundle.attach(at.store(), found, found.task)
         whole = command("gitmem", "task", "show", found.task["task_id"])
         return tool_results.of(found, render.detail(found), peers=True, is_framed=True, whole=whole)
 
 
 def _change(store: Store, caller: Caller, action: str, id: str, text: str, *, failed: bool) -> TaskChange:
     """Record what a caller does with a task."""
+    from gitmem.calls import bundle
     from gitmem.handoffs import accept
-    from gitmem.invocation import received
     from gitmem.tasks import find_task, task_decisions, task_work
 
     reason = text or None
@@ -185,7 +185,7 @@ def _change(store: Store, caller: Caller, action: str, id: str, text: str, *, fa
     if action == "renew":
         return task_work.renew(store, caller, id)
     taken = accept.take(store, caller, id)
-    received.attach(store, taken, find_task.require(store, taken.task_id).record)
+    bundle.attach(store, taken, find_task.require(store, taken.task_id).record)
     return taken
 
 
@@ -234,7 +234,7 @@ class CallTools(ToolCalls):
         with_memory the nodes of your work unit. once: begins at most once. After wait_seconds the task goes on; with 0 a signal tells the result."""
 
         def begin(at: CallEnvironment) -> CallResult:
-            from gitmem.invocation import call as calls
+            from gitmem.calls import call as calls
 
             options: CallOptions = {
                 "wait": wait_seconds > 0, "within": own_task(), "context": with_context, "memory": memory_query or with_memory,
@@ -256,7 +256,7 @@ class CallTools(ToolCalls):
 
     async def _wait(self, ctx: Ctx, begun: CallResult, seconds: int) -> CallResult:
         """Return the results of tasks, or after some time what there is of them; report progress meanwhile."""
-        from gitmem.invocation import call as calls
+        from gitmem.calls import call as calls
 
         ids = [each.task_id for each in begun.results]
 

@@ -259,12 +259,12 @@ async def exchange(session: McpSession, network: Worker, ctx: Ctx, remotes: Sequ
     """
 
     def job() -> CallToolResult:
-        from gitmem.sync import consent_messages
+        from gitmem.sync import sync_remotes
         from gitmem.sync import sync_remotes as operation
 
         with session.environment() as at:
             synced = operation.sync(at.store(), remotes, configured_only=True)
-            consent_messages.reword_for_agent(synced)
+            sync_remotes.reword_for_agent(synced)
             answer = tool_results.of(
                 synced,
                 repository.sync(synced),

@@ -12,15 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gitmem.clients.agents_md import AgentsMdBlock
-    from gitmem.clients.hooks.client_scope import ClientHooks
-    from gitmem.clients.hooks.git_hook import GitHookResult
-    from gitmem.clients.hooks.hook_test import HookTestResults
-    from gitmem.clients.hooks.install import InstallResult
-    from gitmem.clients.hooks.status import ClientStatus, HookStatus, ScopeStatus
+    from gitmem.clients.client_scope import ClientHooks
+    from gitmem.clients.git_hook import GitHookResult
+    from gitmem.clients.hook_test import HookTestResults
+    from gitmem.clients.install import ClientStatus, HookStatus, InstallResult, ScopeStatus
     from gitmem.doctor.doctor import Report
     from gitmem.history.figures import Spread, Stats
-    from gitmem.importers.lumenflow.import_result import Imported, LineNote
-    from gitmem.page.view import View
+    from gitmem.importers.lumenflow_import import Imported, LineNote
+    from gitmem.page.page_file import View
     from gitmem.sync.init import Initialised, Uninstalled
     from gitmem.sync.sync_result import RemoteResult, SyncResult
 

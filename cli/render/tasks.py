@@ -11,12 +11,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from gitmem.calls.bundle import Received, Transfer
+    from gitmem.calls.call import CallPreview, PreviewedAgent
+    from gitmem.calls.call_result import AgentResult, CallResult
     from gitmem.handoffs.content import Checkpoint, HandoffContent, LeftOut
     from gitmem.handoffs.give import NewHandoff
-    from gitmem.invocation.bundle_content import Transfer
-    from gitmem.invocation.call_result import AgentResult, CallResult
-    from gitmem.invocation.preview import CallPreview, PreviewedAgent
-    from gitmem.invocation.received import Received
     from gitmem.records.record_types import ShownTaskEvent
     from gitmem.tasks.append import TaskChange
     from gitmem.tasks.brief import BriefCheck

@@ -11,10 +11,10 @@ import time
 
 from gitmem.agents import caller as callers
 from gitmem.agents import mailbox, roster
+from gitmem.calls import bundle
 from gitmem.claims import claim_list
 from gitmem.claims.standing_claims import HELD
 from gitmem.handoffs import detail as task_details
-from gitmem.invocation import received
 from gitmem.order.task import WAITING
 from gitmem.signals import message_frame, thread_list, threads
 from gitmem.signals.change_watcher import ChangeWatcher
@@ -327,7 +327,7 @@ def task_detail(store: Store, caller: Caller, id: str, limit: int = SIGNALS) -> 
     """
     with store.one_look():
         found = task_details.show(store, id, caller)
-        received.attach(store, found, found.task)
+        bundle.attach(store, found, found.task)
     title = str(found.task["message"]).lstrip().partition("\n")[0]
     shown = Detail(TASKS, found.task["task_id"], title, [Block(task_text.detail(found))])
     shown.wu, shown.task, shown.thread = found.task.get("wu_id"), shown.id, found.task["thread_id"]

@@ -169,7 +169,7 @@ class Alias:
     Attributes:
         legacy: Whether it is only understood, and never offered.
         path: The file that has it; "" for the built-in pack.
-        exec: The command that answers calls to the agent of this name. It is content of the repository: see `trusted_commands`.
+        exec: The command that answers calls to the agent of this name. It is content of the repository: see `client_run`.
     """
 
     def __init__(self, name: str, lifecycle_role: str, specialty_profile: str) -> None:

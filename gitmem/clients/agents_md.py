@@ -11,9 +11,9 @@ import re
 
 from ..errors import UsageError
 from ..outcome import Outcome, command
-from . import user_files
+from . import managed_files
 from .managed_files import ManagedFile
-from .managed_files import content as packaged
+from .managed_files import installed_content as packaged
 
 FILE = "AGENTS.md"
 BEGIN, CLOSE, END = b"<!-- gitmem:begin", b" -->", b"<!-- gitmem:end -->"
@@ -63,7 +63,7 @@ def default(worktree: str | None) -> str:
             code="no-worktree",
         )
     path = os.path.join(worktree, FILE)
-    user_files.resolve_inside(path, worktree)
+    managed_files.resolve_inside(path, worktree)
     return path
 
 
@@ -79,7 +79,7 @@ def refuse_outside(path: str, worktree: str | None, *, writes: bool) -> None:
     folder, name = os.path.split(written)
     here = (written, os.path.join(os.path.realpath(folder), name))
     if any(each.startswith(os.path.join(top, "")) for each in here):
-        user_files.resolve_inside(path, top)
+        managed_files.resolve_inside(path, top)
     elif writes:
         raise UsageError(
             f"{path} is outside of the work tree {top}. Nothing was written.",
@@ -186,7 +186,7 @@ def write(path: str, named: str, *, typed: bool = True) -> AgentsMdBlock:
     )
     if not os.path.isdir(os.path.dirname(os.path.realpath(path))):  # a mistyped name must not create folders
         raise UsageError(f"The folder of {path} does not exist. Nothing was written.", code="no-such-folder")
-    user_files.write([change])
+    managed_files.write_files([change])
     done.remarks = _imports(path)
     done.next = ["gitmem hooks status"] if done.state == "unchanged" else [command("git", "add", named)]
     return done
@@ -213,7 +213,7 @@ def remove(path: str, named: str, *, typed: bool = True) -> AgentsMdBlock:
     change = AgentsMd(path, named).remove()
     removed = "deleted" if change.after is None else "removed"
     done = AgentsMdBlock(path, removed if change.needed else "missing")
-    user_files.write([change])
+    managed_files.write_files([change])
     done.next = [_again(named, typed)]
     return done
 

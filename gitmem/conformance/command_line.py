@@ -12,10 +12,31 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
-from .adapter import Convergence, Options, Receipt, Refused, Session, Signal
-from .clones import another, connect, new_repository, sources
-from .library import RECORDS_MAX, Library, as_convergence, as_receipts, as_signal
-from .work_adapter import Claim, Descriptor, Task, as_claim, as_descriptor, as_task
+from .adapter import (
+    Claim,
+    Convergence,
+    Descriptor,
+    Options,
+    Receipt,
+    Refused,
+    Session,
+    Signal,
+    Task,
+    as_claim,
+    as_descriptor,
+    as_task,
+)
+from .library import (
+    RECORDS_MAX,
+    Library,
+    another,
+    as_convergence,
+    as_receipts,
+    as_signal,
+    connect,
+    new_repository,
+    sources,
+)
 
 WATCH_SECONDS = 60.0  # until a watch has shown what is unread
 USAGE = 2  # the exit status of a usage error

@@ -1,21 +1,89 @@
-"""An adapter for gitmem as a library: `--adapter gitmem.conformance.library:make`."""
+"""An adapter for gitmem as a library: `--adapter gitmem.conformance.library:make`; and the clones that adapters of gitmem work in."""
 
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
-from .. import api
 from ..agents import mailbox
+from ..api import log as api
 from ..errors import GateError, UsageError
 from ..log.lines import CommitMessage, digest
 from ..records.table import OPTIONS
-from .adapter import Convergence, Options, Receipt, Refused, Session, Signal
-from .clones import another, connect, new_repository
-from .work_adapter import Claim, Descriptor, Task, as_claim, as_descriptor, as_task
+from .adapter import (
+    Claim,
+    Convergence,
+    Descriptor,
+    Options,
+    Receipt,
+    Refused,
+    Session,
+    Signal,
+    Task,
+    as_claim,
+    as_descriptor,
+    as_task,
+)
+
+# Variables that select another repository, or another caller than the case's session.
+FOREIGN = (
+    "GITMEM_",
+    "LUMENFLOW_",
+    "GIT_",
+    "CLAUDE_",
+    "CODEX_",
+    "COPILOT_",
+    "CURSOR_",
+    "GEMINI_",
+    "OPENCODE_",
+)
+
+
+def sources() -> dict[str, str]:
+    """Return the environment for the programs that an adapter starts."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
+
+
+def new_repository(folder: Path) -> Path:
+    """Create an empty repository below a folder."""
+    first = folder / "clone-1"
+    git(folder, "init", "--quiet", str(first))
+    return first
+
+
+def connect(folder: Path) -> Path:
+    """Return the bare repository beside a clone that all clones of a bus share; create it if it does not exist."""
+    hub = folder.parent / "hub.git"
+    if not hub.is_dir():  # with one commit: gitmem pushes nothing to a remote without branches
+        person = ["-c", "user.name=Somebody", "-c", "user.email=somebody@gitmem.invalid"]
+        tree = git(folder, "write-tree")
+        git(folder, "update-ref", "HEAD", git(folder, *person, "commit-tree", "-m", "First", tree))
+        git(folder, "clone", "--quiet", "--bare", str(folder), str(hub))
+        git(folder, "remote", "add", "origin", str(hub))
+    return hub
+
+
+def another(folder: Path) -> Path:
+    """Return another clone, beside this one."""
+    hub = connect(folder)
+    clone = folder.parent / f"clone-{len(os.listdir(folder.parent))}"
+    git(folder, "clone", "--quiet", str(hub), str(clone))
+    return clone
+
+
+def git(folder: Path, *args: str) -> str:
+    """Run git in a folder and return its output, stripped; fail the case if git fails."""
+    done = subprocess.run(
+        ["git", *args], cwd=folder, env=sources(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"git {' '.join(args)}: {done.stderr}"
+    return done.stdout.strip()
+
 
 NAMES = {field: option for option, (field, *_) in OPTIONS.items()} | {"thread_id": "thread"}
 DEFAULTS: dict[str, Any] = {"recipients": [], "requires_ack": False}

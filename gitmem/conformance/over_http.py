@@ -16,9 +16,20 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Unpack
 
-from .adapter import OPTIONAL, Convergence, Options, Receipt, Refused, Session, Signal
-from .clones import sources
-from .work_adapter import Claim, Descriptor, Task, as_descriptor
+from .adapter import (
+    OPTIONAL,
+    Claim,
+    Convergence,
+    Descriptor,
+    Options,
+    Receipt,
+    Refused,
+    Session,
+    Signal,
+    Task,
+    as_descriptor,
+)
+from .library import sources
 
 SECONDS = 30.0  # for one request and its whole answer
 ANSWER_BYTES_MAX = 8 * 1024 * 1024

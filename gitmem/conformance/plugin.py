@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from _pytest.config import create_terminal_writer
 
-from . import contract
+from . import case_setup
 from .adapter import OPTIONAL, Factory, FullBus
 
 ADAPTER_USAGE = "--adapter MODULE:FACTORY names a function that takes an empty folder and returns the bus to test; see docs/conformance.md"
@@ -42,7 +42,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     """Print the contract and end with 0 if `--contract` is given; None continues with the cases."""
     if not config.option.contract:
         return None
-    create_terminal_writer(config).line("\n".join(contract.lines()))
+    create_terminal_writer(config).line("\n".join(case_setup.lines()))
     return 0
 
 
@@ -65,7 +65,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if not (isinstance(item, pytest.Function) and item.module.__name__.startswith(__package__ or "")):
             continue
-        if contract.Case("", item.name, item.function).source != "A2A.V1":
+        if case_setup.Case("", item.name, item.function).source != "A2A.V1":
             item.add_marker("decided")
 
 
@@ -90,7 +90,7 @@ def new_bus(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable
 def bus(request: pytest.FixtureRequest, new_bus: Callable[[], FullBus]) -> FullBus:
     """Return the bus under test. The case is not applicable if the bus declares that it lacks a needed method."""
     found = new_bus()
-    for name in contract.needed(request.function):
+    for name in case_setup.needed(request.function):
         why = found.lacks.get(name)
         if why:
             pytest.skip(f"{_WHY}the adapter has no {name} ({OPTIONAL[name]}): {why}")

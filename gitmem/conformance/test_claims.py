@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from .adapter import FullBus, Refused
-from .case_setup import A, B, sessions
-from .contract import needs
+from .case_setup import A, B, needs, sessions
 
 
 @needs("claim")

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from .adapter import Convergence, FullBus, Refused
-from .case_setup import A, B, C, D, Proposal, decided, session, sessions, states, written
-from .contract import needs
+from .case_setup import A, B, C, D, Proposal, decided, needs, session, sessions, states, written
 
 
 def test_all_agree(bus: FullBus) -> None:

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from .adapter import FullBus, Refused
-from .case_setup import A, B, read, session, sessions, written
-from .contract import needs
+from .case_setup import A, B, needs, read, session, sessions, written
 
 
 def test_a_signal_has_the_fields_of_the_contract(bus: FullBus) -> None:

@@ -7,8 +7,7 @@ import datetime
 import pytest
 
 from .adapter import FullBus
-from .case_setup import A, B, C, D, Proposal, decided, moment, read, session, sessions, states
-from .contract import needs
+from .case_setup import A, B, C, D, Proposal, decided, moment, needs, read, session, sessions, states
 
 
 def test_reading_delivers(bus: FullBus) -> None:

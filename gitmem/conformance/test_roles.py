@@ -6,8 +6,7 @@ import pytest
 
 from ..agents import vocabulary
 from .adapter import FullBus, Refused
-from .case_setup import A, B, C, D, read, sessions
-from .contract import needs
+from .case_setup import A, B, C, D, needs, read, sessions
 
 PACK = vocabulary.builtin()
 FIRST, SECOND, *_ = PACK.lifecycle_roles

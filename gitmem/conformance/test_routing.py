@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from .adapter import FullBus, Refused
-from .case_setup import A, B, C, Proposal, before, messages, read, session, sessions, written
-from .contract import needs
+from .case_setup import A, B, C, Proposal, before, messages, needs, read, session, sessions, written
 
 
 def test_a_session_with_identity_is_addressed_by_it(bus: FullBus) -> None:

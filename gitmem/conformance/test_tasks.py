@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ..agents import vocabulary
-from .adapter import FullBus, Refused
-from .case_setup import A, B, C, read, sessions
-from .contract import needs
-from .work_adapter import Task
+from .adapter import FullBus, Refused, Task
+from .case_setup import A, B, C, needs, read, sessions
 
 PACK = vocabulary.builtin()
 FIRST, SECOND, *_ = PACK.lifecycle_roles

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from .adapter import FullBus
-from .case_setup import A, B, C, D, messages, read, session, sessions, written
-from .contract import needs
+from .case_setup import A, B, C, D, messages, needs, read, session, sessions, written
 
 
 def test_a_broadcast_shows_in_every_inbox(bus: FullBus) -> None:

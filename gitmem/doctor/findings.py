@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import Protocol
 
-from ..clients.hooks.status import HookStatus
+from ..clients.install import HookStatus
 from ..errors import UsageError
 from ..index.engine import sqlite3
 from ..index.index_file import Index

@@ -25,12 +25,22 @@ from ..signals import gate
 from ..signals.many_threads import ManyThreads, Selection
 from ..signals.thread_lines import ThreadCache
 from ..tasks.task_list import array
+from .board import (
+    SHORT_MAX,
+    SIGNALS_MAX,
+    ClaimSpans,
+    Lanes,
+    OwedRows,
+    SessionBars,
+    SignalMarks,
+    TaskSpans,
+    TextBudget,
+    millis,
+    millis_of,
+    put,
+    short,
+)
 from .contract import FORMAT
-from .lanes import Lanes, SessionBars
-from .owed_rows import OwedRows
-from .signal_marks import SIGNALS_MAX, SignalMarks
-from .texts import SHORT_MAX, TextBudget, millis, millis_of, put, short
-from .work_spans import ClaimSpans, TaskSpans
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,19 +57,24 @@ if TYPE_CHECKING:
     from ..signals.gate import BlockingSignal
     from ..store import Store
     from ..tasks.task_list import TaskRow
-    from .board_contract import Board, BranchOverlap, ClosedGate, GateBlocker, PassedRule, UnreadSignals
     from .contract import (
+        Board,
+        BranchOverlap,
         BranchTip,
         ClaimSpan,
+        ClosedGate,
         CommitMark,
         Filters,
+        GateBlocker,
         MemoryNode,
         NodeChange,
         Omitted,
         PageData,
+        PassedRule,
         Relation,
         SessionBar,
         TaskSpan,
+        UnreadSignals,
     )
 
 # Of texts in bytes, so that no log makes a page of more than 8 MB: base64 needs four thirds of what can't be compressed.

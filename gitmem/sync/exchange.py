@@ -18,7 +18,7 @@ from ..log.ref_checks import FOREIGN_WHY, INVALID, RefCheck
 from ..log.squash import squash
 from ..log.tree_checks import TreeCheck
 from ..moved_back import FIX
-from . import accepted, outbox, read_remote, rebase
+from . import outbox, read_remote, rebase
 from .remote import Remote, display_name, is_related, log_tips, projects
 
 TYPE_CHECKING = False
@@ -163,8 +163,8 @@ def _run_round(
 def _set_result(log: LocalLog, remote: Remote, before: str | None, *, push: bool) -> None:
     """Set the final state and message of a remote."""
     remote.received = _count_received(log, remote, before)
-    accepted.report_left_out(remote)
-    accepted.record_accepted(remote)
+    read_remote.report_left_out(remote)
+    read_remote.record_accepted(remote)
     if not remote.state and push and not remote.has_our_lines:
         remote.end(
             "rejected", f"Others pushed first, {remote.rejections} times; nothing is lost, sync again."
@@ -310,7 +310,7 @@ def attempt_primary(
         return True
     done = _send(log, remote, shared, tip, timeout, may_merge=may_merge, to_shared=to_shared)
     if remote.pushed is None and shared is not None:
-        rebase.note_shared_published(log, tip, shared, accepted.accepted_ref_moves(remote, shared.oid))
+        rebase.note_shared_published(log, tip, shared, read_remote.accepted_ref_moves(remote, shared.oid))
     return done
 
 
@@ -468,7 +468,7 @@ def push_shared(
     remote.waiting = []
     remote.state = "synced"
     remote.tip = remote.pushed = new
-    moves = [(remote.copy_of(publish), there, new), *accepted.accepted_ref_moves(remote, new)]
+    moves = [(remote.copy_of(publish), there, new), *read_remote.accepted_ref_moves(remote, new)]
     if follow:
         rebase.note_published(log, new, new, moves)
     else:

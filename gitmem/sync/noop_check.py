@@ -15,7 +15,7 @@ from .. import atomic_write, state_files
 from ..git.files import FENCES, LOG_REF, READ, loose_tip, packed_with, plain_refs_below
 from ..log.wal_files import damaged, list_files
 from ..repo import read_config, read_small
-from .withheld_lines import WithheldLines
+from .withheld import WithheldLines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

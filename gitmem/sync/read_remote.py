@@ -1,4 +1,7 @@
-"""Fetch the refs of a remote, check them, and find the logs that may be united with ours."""
+"""Fetch the refs of a remote, check them, and find the logs that may be united with ours; remember the tip that passed.
+
+The refs of a remote that were not fetched: refused by git, or not examined yet.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +10,152 @@ from functools import partial
 from ..digests import sha256
 from ..errors import RemoteError, StoreError
 from ..git import repair
+from ..git.fetch import MISSING, NOT_FETCHED, is_too_much
 from ..git.port import HistoryWalk, bases
 from ..git.temporary import LIMITS
 from ..log import log_refs, ref
 from ..log.ref_checks import FOREIGN, FOREIGN_WHY, INVALID, LARGE, RefCheck
 from ..log.tree_checks import ANCESTORS_MAX
-from . import accepted, outbox, rebase, unfetched
+from . import outbox, rebase
+from .noop_check import ACCEPTED
 from .remote import is_related, log_tips, projects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from ..git.objects import Move
+    from ..git.port import Git
     from ..log.local_log import LocalLog
     from ..log.log_refs import LogTip
     from ..log.ref_checks import LeftOut
     from .outbox import Outbox
     from .remote import Remote
+
+
+SHOWN = 5  # how many of the refs that were left out a message names
+
+
+def record_unfetched(remote: Remote, left: Mapping[str, tuple[str, str]]) -> None:
+    """Record which refs were not fetched, with their commits and the reasons."""
+    known = {name: found for name, found in left.items() if log_refs.is_synced_ref(name)}
+    remote.unexamined = sum(why == NOT_FETCHED for _, why in known.values())
+    remote.unfetchable = {name: found for name, found in known.items() if found[1] != NOT_FETCHED}
+
+
+def fetched_outboxes(remote: Remote) -> dict[str, str]:
+    """Return the fetched outboxes of a remote; add the shared refs that git refused to its refs, to be checked."""
+    unfetchable = {remote.copy_of(name): oid for name, (oid, _) in remote.unfetchable.items()}
+    remote.refs.update((name, oid) for name, oid in unfetchable.items() if not log_refs.is_outbox(name))
+    return {
+        name: oid for name, oid in remote.refs.items() if log_refs.is_outbox(name) and name not in unfetchable
+    }
+
+
+def leave_out_unfetched(remote: Remote, check: RefCheck) -> None:
+    """Note the outboxes that git refused as left out."""
+    for name, (oid, why) in remote.unfetchable.items():
+        if log_refs.is_outbox(name):
+            check.leave_out(remote.copy_of(name), oid, INVALID, why)
+
+
+def report_unfetched(remote: Remote) -> None:
+    """Name the refs that were left out, the shared ones first, with the command that removes an invalid outbox."""
+    found = remote.left_out
+    found.sort(key=lambda each: log_refs.is_outbox(each.ref))
+    for each in found[:SHOWN]:
+        remote.add_sentence(each.sentence(remote.name) + _removal(remote, each))
+    listing = f"git ls-remote {_word(remote)} 'refs/gitmem/outbox/*'"
+    if len(found) > SHOWN:
+        remote.add_sentence(
+            f"So were {len(found) - SHOWN:,} more of {remote.name}; its administrator can remove them. All outboxes: {listing}"
+        )
+    if remote.unexamined:
+        remote.add_sentence(
+            f"{remote.unexamined:,} outboxes of {remote.name} were not fetched yet: the next sync continues. All outboxes: {listing}"
+        )
+
+
+def _removal(remote: Remote, each: LeftOut) -> str:
+    if is_too_much(each.why):
+        return f" To try it again: gitmem sync --allow-large --timeout 10m {_word(remote)}"
+    if each.kind != INVALID or each.why == MISSING or (each.is_commit and not log_refs.is_outbox(each.ref)):
+        return ""
+    import shlex
+
+    return f" To remove it: git push {_word(remote)} {shlex.quote(':' + each.ref)}"
+
+
+def _word(remote: Remote) -> str:
+    import shlex
+
+    return shlex.quote(remote.shown_name)
+
+
+NAME = ACCEPTED  # `refs/gitmem/remotes/<remote>/accepted`
+
+
+def last_accepted(log: LocalLog, prefix: str, known: Iterable[str]) -> LogTip | None:
+    """Return the last accepted shared tip; for a clone without a record of it, the published tip; None if invalid.
+
+    Args:
+        prefix: The prefix of our copies of the remote's refs.
+        known: Tips of logs.
+    """
+    git = log.git
+    found = git.tip(prefix + NAME)
+    if found is None:
+        local = git.tip(ref.LOG_REF)
+        found = git.tip(ref.PUBLISHED_REF)
+        if found is None or local is None or not is_ancestor(git, local, found):
+            return None
+    return RefCheck(log, None, known).check(NAME, found)
+
+
+def is_ancestor(git: Git, tip: str, oid: str) -> bool:
+    """Return whether a commit is in the history of `tip`; False if an object is missing."""
+    try:
+        return git.contains(tip, oid)
+    except KeyError:
+        return False
+
+
+def record_accepted(remote: Remote) -> None:
+    """Record the shared tip that passed; outboxes are based on it if the shared ref breaks later."""
+    top = remote.shared()
+    new = remote.pushed or (top.oid if top is not None else None)
+    for name, old, oid in accepted_ref_moves(remote, new):
+        remote.log.git.swap(
+            name, old, oid, "sync"
+        )  # if this fails, the previous tip stays, which is valid too
+
+
+def accepted_ref_moves(remote: Remote, new: str | None) -> list[Move]:
+    """Return the ref moves that record a shared tip that passed, as `Git.swap` takes them."""
+    good = remote.blocked is None and remote.state in ("", "synced", "up-to-date", "rejected")
+    name = remote.prefix + NAME
+    old = remote.log.git.tip(name)
+    return [(name, old, new)] if good and new is not None and old != new else []
+
+
+def report_left_out(remote: Remote) -> None:
+    """Report the refs that were left out, and the consequences for the lines of this clone."""
+    report_unfetched(remote)
+    if remote.blocked is None or remote.state not in ("", "synced", "up-to-date"):
+        return
+    if not remote.has_our_lines:
+        remote.add_sentence("Your records are kept in this clone.")
+    elif remote.outbox is not None:
+        remote.add_sentence("Your records are in an outbox there, which every sync reads.")
+    if remote.blocked.kind == LARGE and remote.stepped:
+        remote.add_sentence("Only part of the remote's records was fetched; continue with: gitmem sync")
+    if remote.blocked.kind == INVALID:
+        repair = "" if remote.blocked.why == MISSING else f": gitmem sync --repair {remote.shown_name}"
+        remote.add_sentence(
+            f"Nothing can be pushed to {remote.blocked.ref} until it is repaired{repair or '.'}"
+        )
+    remote.end("refused")
+
 
 OUTBOXES_MAX = LIMITS.outboxes
 
@@ -33,7 +165,7 @@ def read(remote: Remote, timeout: float, *, allow_foreign: bool = False) -> None
     remote.attempts += 1
     try:
         if remote.state != "offline":
-            unfetched.record(remote, rebase.fetch(remote.log, remote.url, remote.prefix, timeout))
+            record_unfetched(remote, rebase.fetch(remote.log, remote.url, remote.prefix, timeout))
     except RemoteError as error:
         remote.fail(error)
     known = {found.oid for found in remote.outboxes}  # of the last read, and those that this exchange created
@@ -51,13 +183,13 @@ def find_logs(remote: Remote, *, allow_foreign: bool = False) -> None:
     log = remote.log
     refs = log.git.refs(remote.prefix)
     remote.refs = {name: oid for name, oid in refs.items() if log_refs.is_synced_ref(name)}
-    outboxes = sample_outboxes(remote, unfetched.outboxes(remote))
+    outboxes = sample_outboxes(remote, fetched_outboxes(remote))
     shared = {name: oid for name, oid in remote.refs.items() if not log_refs.is_outbox(name)}
     remote.blocked, remote.base = None, None
-    remote.accepted = accepted.last_accepted(log, remote.prefix, log_tips(log))
+    remote.accepted = last_accepted(log, remote.prefix, log_tips(log))
     check = RefCheck(log, remote.accepted, log_tips(log), outboxes)
     check.unfetchable = dict(remote.unfetchable.values())
-    unfetched.leave_out(remote, check)
+    leave_out_unfetched(remote, check)
     remote.tips = []
 
     def related(tips: Sequence[LogTip]) -> list[LogTip]:
@@ -101,10 +233,10 @@ def _detect_blocked_ref(remote: Remote, check: RefCheck) -> None:
     if (found := check.left_out.get(ref_name)) is None:
         return
     local = remote.log.git.tip(ref.LOG_REF)
-    if local is not None and accepted.is_ancestor(remote.log.git, local, found.commit):
+    if local is not None and is_ancestor(remote.log.git, local, found.commit):
         del check.left_out[ref_name]  # it was moved back to an early commit of ours: a push fast-forwards it
         return
-    never_ours = remote.log.git.tip(remote.prefix + accepted.NAME) is None
+    never_ours = remote.log.git.tip(remote.prefix + NAME) is None
     if found.kind == FOREIGN and never_ours:
         remote.tips = []
         remote.is_foreign = True

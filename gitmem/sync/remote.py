@@ -7,8 +7,8 @@ from ..git import remotes
 from ..git.temporary import LIMITS
 from ..log import log_refs, ref
 from . import rebase
-from .remote_state import RemoteState
-from .withheld_lines import WithheldLines
+from .outbox import RemoteState
+from .withheld import WithheldLines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Remote:
         may_send: Whether the user has agreed to publish the log there.
         forgiven: Whether a rejected push is not an error.
 
-    What the last fetch found, set by `read_remote.read` and `unfetched.record`:
+    What the last fetch found, set by `read_remote.read` and `sync.read_remote.record_unfetched`:
         refs: Our copies of its refs, with their commits.
         tips: Its logs that may be united with ours.
         outboxes: Its outboxes.

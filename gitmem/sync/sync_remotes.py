@@ -1,21 +1,132 @@
-"""Sync: exchange lines with remotes. Only this and `init` use the network."""
+"""Sync with remotes: which ones, whether the log may be published there, what came of it; and the process that syncs automatically, one per clone."""
 
 from __future__ import annotations
 
 import os
+import time
 
-from ..errors import UsageError
+from ..errors import GitmemError, StoreError, UsageError
+from ..log.lines import format_at
 from ..outcome import command
-from . import autosync, consent_messages
+from ..text.sanitize import sanitize
+from . import autosync
 from .sync_result import CONSENT_NEEDED, EMPTY, FAILED, INCOMPLETE, RemoteResult, SyncResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from ..log.lock import Lock
     from ..repo import Repo
     from ..store import Store
     from .noop_check import LastSync
+    from .remote import Remote
+
+
+UNSENT = (
+    "offline",
+    "rejected",
+    "refused",
+    "empty",
+)  # states of a remote that did not receive the records of this clone
+
+
+def may_send(store: Store, *, publish: bool) -> Callable[[Remote], bool]:
+    """Return the function that decides whether the log may be published on a remote.
+
+    Args:
+        publish: The user agrees to publish on each remote that the function is called with.
+    """
+    from ..log.lines import format_at
+    from . import consent
+
+    repo, at = store.repo, format_at(store.now())
+
+    def is_agreed(remote: Remote) -> bool:
+        if publish:
+            consent.give_consent(repo, remote.destination, consent.BY_SYNC, at)
+        return consent.is_given(repo, remote.destination)
+
+    return is_agreed
+
+
+def consent_remark(store: Store) -> str | None:
+    """Return a remark if this clone syncs automatically but may not publish; else None."""
+    from . import consent
+    from .remote import choose
+
+    if autosync.interval(store.repo) is None:
+        return None
+    try:
+        names, _ = choose(store, (), all=False)
+        url = consent.destination(store.repo, names[0])
+    except UsageError:
+        return None
+    if consent.is_given(store.repo, url):
+        return None
+    return (
+        f"Automatic sync only fetches: nobody has agreed to publish this log to {sanitize(url)}. "
+        "Only your user may decide this; `gitmem sync --publish` gives consent."
+    )
+
+
+def init_command(store: Store) -> str:
+    """Return the `init` command that installs missing parts and does not change the consent to publish."""
+    from . import consent
+    from .remote import choose
+
+    try:
+        names, _ = choose(store, (), all=False)
+        url = consent.destination(store.repo, names[0])
+    except UsageError:
+        return "gitmem init --no-publish"
+    return "gitmem init" if consent.is_given(store.repo, url) else "gitmem init --no-publish"
+
+
+def reword_for_agent(synced: SyncResult) -> None:
+    """Reword a result for an agent: only its user decides whether to publish, so `next` does not propose it."""
+    for each in synced.remotes:
+        if each.state == "consent-needed":
+            own = command("gitmem", "sync", "--publish", each.name)
+            does = own if own in synced.next else "gitmem sync --publish"
+            each.message += f" Ask your user whether it may be published there; after a yes: `{does}`."
+    synced.next = [each for each in synced.next if "--publish" not in each.split()]
+
+
+def report_consent(store: Store, remotes: Sequence[RemoteResult]) -> None:
+    """Add to the messages of remotes that received nothing that consent to publish there was recorded."""
+    from . import consent
+
+    for each in remotes:
+        if each.state in UNSENT and consent.is_given(store.repo, each.url):
+            each.message += (
+                f" You have agreed to publish to {sanitize(each.url)}: local records are sent when it is reachable."
+                if each.state == "offline"
+                else f" You have agreed to publish to {sanitize(each.url)}: the next successful sync sends the local records."
+            )
+            each.message = each.message.strip()
+
+
+def reject_unconfigured(store: Store, remotes: Sequence[str]) -> None:
+    """Reject names that are not those of a configured remote.
+
+    Raises:
+        UsageError: `not-configured`.
+    """
+    from .remote import configured, display_name
+
+    known = configured(store.repo) if remotes else []
+    for name in remotes:
+        if name not in known:
+            raise UsageError(
+                f"Not a configured remote: {display_name(name)}; choose from: "
+                f"{', '.join(known) or 'there are none'}. Nothing was sent.",
+                hint="Ask your user to add it: `git remote add NAME URL`.",
+                code="not-configured",
+                next=["git remote -v"],
+                suggestions=known[:3],
+            )
+
 
 CONTINUE_HINT = "continue with: gitmem sync"  # in the message of a sync that read only a part
 
@@ -55,10 +166,10 @@ def sync(
             sent.
         StoreError: Our own log can't be read or written; it is unchanged.
     """
-    from . import exchange, fences, noop_check, withheld_messages
+    from . import exchange, fences, noop_check, withheld
 
     if configured_only:
-        consent_messages.reject_unconfigured(store, remotes)
+        reject_unconfigured(store, remotes)
     names, leads = _chosen_now(store, remotes, all=all)
     store.log.committer = store.log.committer or store.committer()
     trouble = autosync.last_failure(store.repo)
@@ -74,8 +185,8 @@ def sync(
     )  # before: what is recorded meanwhile is not sent
     before, began = noop_check.refs_of(store.repo.common), store.now() / 1e6
     found = exchange.exchange(
-        store.log, names, timeout=timeout, may_send=consent_messages.may_send(store, publish=publish),
-        kind_of=withheld_messages.kind_of, leads=leads, allow_foreign=allow_foreign, forgiving=all,
+        store.log, names, timeout=timeout, may_send=may_send(store, publish=publish),
+        kind_of=withheld.kind_of, leads=leads, allow_foreign=allow_foreign, forgiving=all,
         retry=bool(remotes) and not all, repair=repair, force=force,
     )  # fmt: skip
     store.wrote = 0
@@ -182,3 +293,102 @@ def _after_refusal(remote: RemoteResult) -> str:
     if CONTINUE_HINT not in remote.message and any("outbox" not in name for name in large):
         return command("gitmem", "sync", "--allow-large", remote.name)  # one commit alone is too much
     return command("gitmem", "sync", remote.name) if large else "gitmem doctor"
+
+
+POLL_SECONDS = 0.1
+# A caller that only tests whether a process runs holds the lock for an instant, too.
+LOCK_TRIES, LOCK_PAUSE_SECONDS = 5, 0.02
+QUIET = ("no-remote",)  # not reported as a failure: there may be a remote later
+
+
+def run_autosync(
+    repo: Repo,
+    sync: Callable[[], SyncResult],
+    *,
+    now: Callable[[], float] = time.time,
+    pause: Callable[[float], None] = time.sleep,
+    jitter: Callable[[], float] = lambda: os.urandom(1)[0] / 255,
+) -> bool:
+    """Sync when it is due, unless another process of this clone does; record an error for later commands.
+
+    Args:
+        sync: Syncs with the usual remote.
+        now: Returns the seconds since the epoch.
+        pause: Waits that many seconds.
+        jitter: Returns a number between 0 and 1.
+
+    Returns:
+        Whether to start another process.
+    """
+    lock = _take(repo, pause)
+    if lock is None:
+        return False
+    with lock:
+        if not _wait(repo, now, pause):
+            return False
+        autosync.record_start(repo, now())
+        code, message = _sync_or_error(sync)
+        at = now()
+        if code in QUIET:
+            autosync.postpone(repo, at)
+        elif code:
+            autosync.record_failure(repo, at, format_at(int(at * 1e6)), code, message, jitter())
+    # A caller that found the lock taken has left a mark, perhaps after this sync had read the log.
+    return _is_wanted(repo, now())
+
+
+def refuse_untrusted(repo: Repo) -> None:
+    """Reject a repository that opening its log would reject, before writing any state about its syncs.
+
+    Raises:
+        StoreError: `dubious-ownership` or `bare-repository`.
+    """
+    from ..git.repository import reject_untrusted
+
+    reject_untrusted(repo)
+
+
+def _take(repo: Repo, pause: Callable[[float], None]) -> Lock | None:
+    try:
+        for _ in range(LOCK_TRIES):
+            lock = autosync.lock(repo, background=True)
+            if lock.take():
+                return lock
+            pause(LOCK_PAUSE_SECONDS)
+    except StoreError:
+        pass  # not writable for us, or deleted
+    return None
+
+
+def _wait(repo: Repo, now: Callable[[], float], pause: Callable[[float], None]) -> bool:
+    """Wait until a sync is due or is hurried; return False once it is not wanted any more."""
+    while True:
+        at, every = now(), autosync.interval(repo)
+        if every is None:  # switched off meanwhile, or the repository was deleted
+            return False
+        if autosync.is_urgent(repo) or autosync.due(repo, every, at) <= at:
+            return True
+        if not _is_wanted(repo, at):
+            return False
+        pause(POLL_SECONDS)
+
+
+def _is_wanted(repo: Repo, now: float) -> bool:
+    """Return whether a sync was asked for and is due soon enough for a process to wait for it."""
+    every = autosync.interval(repo)
+    if every is None or not autosync.is_requested(repo):
+        return False
+    return autosync.is_urgent(repo) or autosync.due(repo, every, now) - now <= autosync.wait_limit(repo)
+
+
+def _sync_or_error(sync: Callable[[], SyncResult]) -> tuple[str, str]:
+    """Sync; return the code and the message of the error that stopped it, or two empty strings."""
+    try:
+        sync()
+    except GitmemError as error:
+        return error.code, error.message
+    except TimeoutError:
+        return "timeout", "The sync timed out and was stopped; local records are kept."
+    except Exception as error:  # a bug must be reported too, and nobody reads our output
+        return "unexpected", f"Unexpected error: {type(error).__name__} {error}".strip()
+    return "", ""

@@ -80,11 +80,11 @@ class RemoteResult(Outcome):
         self.kinds: dict[str, int] = {}
         self.records: list[dict[str, str]] = []
         if self.unpublished:
-            from . import withheld_messages
+            from . import withheld
 
-            self.kinds = withheld_messages.kinds(remote.withheld)
-            self.records = withheld_messages.records_of(remote.withheld)
-            self.message = f"{withheld_messages.summary(self.unpublished, self.url)} {self.message}".strip()
+            self.kinds = withheld.counts_by_kind(remote.withheld)
+            self.records = withheld.records_of(remote.withheld)
+            self.message = f"{withheld.summary(self.unpublished, self.url)} {self.message}".strip()
 
 
 class SyncResult(Outcome):

@@ -40,9 +40,9 @@ def of_record(store: Store, id: str, away: Sequence[str]) -> list[str]:
 
 def unsent(store: Store, id: str) -> str:
     """Return the sentence about a record that only this clone has."""
-    from . import autosync, consent_messages
+    from . import autosync, sync_remotes
 
-    comes = autosync.interval(store.repo) is not None and consent_messages.consent_remark(store) is None
+    comes = autosync.interval(store.repo) is not None and sync_remotes.consent_remark(store) is None
     how = "automatic sync sends it" if comes else "gitmem sync"
     return f"{UNSENT}: {id} is only in this clone ({how})"
 
@@ -51,13 +51,13 @@ def is_unsent(store: Store, id: str) -> bool:
     """Return whether only this clone has a record, as far as it knows."""
     from ..log import tree_union
     from ..state_files import read
-    from . import remote_state
+    from . import outbox
 
     git, word = store.git, f'"{id}"'.encode()
     if any(word in read(file.path) for wal in store.log.wals for file in wal.files() if file.size):
         return True
     tip = git.tip(ref.LOG_REF)
-    sent = [git.tip(ref.PUBLISHED_REF), *remote_state.sent_tips(store.repo.state)]
+    sent = [git.tip(ref.PUBLISHED_REF), *outbox.sent_tips(store.repo.state)]
     if tip is None or tip in sent:
         return False
     known = [git.commit(oid).tree for oid in sent if oid is not None and git.has(oid)]

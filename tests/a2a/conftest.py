@@ -17,14 +17,12 @@ import pytest
 
 import gitmem
 from cli.background import program
-from gitmem.a2a.card import ServedAgent
-from gitmem.a2a.push import Push
-from gitmem.a2a.push_url import Poster
-from gitmem.a2a.served_log import ServedLog
-from gitmem.a2a.server import Served, application, server_of
-from gitmem.a2a.tokens import Tokens
-from gitmem.api import Log
-from gitmem.invocation import WORKER
+from gitmem.api.log import Log
+from gitmem.calls import WORKER
+from gitmem.calls.a2a_files import Tokens
+from gitmem.calls.a2a_server import Served, ServedAgent, application, server_of
+from gitmem.calls.push import Poster, Push
+from gitmem.calls.served_log import ServedLog
 from tests.a2a import tck_agent
 from tests.a2a.external_agent import External
 from tests.sandbox import worktree

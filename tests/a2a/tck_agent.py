@@ -13,7 +13,7 @@ from gitmem import DirectAnswer, InputNeededError, TaskRejectedError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gitmem.invocation.served_task import ServedTask
+    from gitmem.calls.served_task import ServedTask
 
 LONG_SECONDS = 4.5  # twice the kit's time limit of streams
 

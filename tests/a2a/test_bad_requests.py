@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from gitmem.a2a import BODY_MAX_BYTES
+from gitmem.calls import BODY_MAX_BYTES
 from tests.a2a.conftest import Local, run
 from tests.a2a.talking import client_of, request, send, talk
 
 if TYPE_CHECKING:
-    from gitmem.api import Log
+    from gitmem.api.log import Log
 
 pytestmark = pytest.mark.deep  # each starts a gateway
 

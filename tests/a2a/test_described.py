@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import gitmem
-from gitmem.a2a.described import DESCRIPTION_MAX, TAG_MAX, describe
+from gitmem.calls.a2a_server import DESCRIPTION_MAX, TAG_MAX, describe
 
 SECRET = "ghp_" + "0123456789abcdefghijABCDEFGHIJ012345"
 

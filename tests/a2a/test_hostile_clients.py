@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from gitmem.a2a import guard, server
-from gitmem.a2a.server import LISTED_AT_ONCE
-from gitmem.a2a.tokens import identity_of
+from gitmem.calls import a2a_server, http_guard
+from gitmem.calls.a2a_files import caller_identity
+from gitmem.calls.a2a_server import LISTED_AT_ONCE
 from gitmem.log.lines import CommitMessage
 from tests.a2a.conftest import IDENTITY, PLANNER, Local
 from tests.a2a.test_bad_requests import SEND, post, rpc, written
@@ -40,7 +40,7 @@ def test_i30_connections_that_send_no_request_keep_nobody_out(
     place = ("127.0.0.1", int(local.host.rpartition(":")[2]))
     with contextlib.ExitStack() as stack:
         opened = []
-        for number in range(server.CONNECTIONS_MAX + 50):
+        for number in range(a2a_server.CONNECTIONS_MAX + 50):
             opened.append(stack.enter_context(socket.create_connection(place, timeout=30)))
             if number % 2:
                 opened[-1].sendall(b"POST / HTTP/1.1\r\n")
@@ -55,7 +55,7 @@ def test_i30_a_caller_with_many_streams_keeps_no_other_out(local: Local) -> None
     other = local.tokens.add("other", 0).token or ""
     task_id = post(local).json()["result"]["task"]["id"]
     with contextlib.ExitStack() as stack:
-        for _ in range(guard.RUNNING_MAX):
+        for _ in range(http_guard.RUNNING_MAX):
             stack.enter_context(stream(local, local.token, task_id))
         answer = post(local)
         assert (answer.status_code, answer.json()["error"]["status"]) == (429, "RESOURCE_EXHAUSTED")
@@ -141,7 +141,7 @@ def test_i30_a_list_of_many_tasks_has_each_once(local: Local) -> None:
     lines = [
         local.log.store.line("task", {
             "task_id": f"task-many{number}", "thread_id": "thread-0001", "message": "x", "agent": IDENTITY,
-            "sender_identity": identity_of(PLANNER),
+            "sender_identity": caller_identity(PLANNER),
         })
         for number in range(count)
     ]  # fmt: skip

@@ -36,7 +36,7 @@ from tests.a2a.conftest import Local
 from tests.a2a.talking import BINDINGS, client_of, kinds, request, send, talk
 
 if TYPE_CHECKING:
-    from gitmem.api import Log
+    from gitmem.api.log import Log
 
 Answering = Callable[..., "Log"]
 NOW = SendMessageConfiguration(return_immediately=True)

@@ -20,7 +20,7 @@ from tests.a2a.talking import client_of, request, send, talk
 from tests.sandbox import worktree
 
 if TYPE_CHECKING:
-    from gitmem.api import Log
+    from gitmem.api.log import Log
 
 RATES = {"rate": 7, "of": ["books", "été"], "exact": 2**60 + 1}
 PARTS = [

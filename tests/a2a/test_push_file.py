@@ -16,10 +16,9 @@ from a2a.types import TaskPushNotificationConfig
 from a2a.utils.errors import InvalidParamsError
 
 import gitmem
-from gitmem.a2a import push_file
-from gitmem.a2a.push import OF_CALLER_MAX, TEXT_MAX, Push
-from gitmem.a2a.push_url import Poster
-from gitmem.a2a.tokens import Tokens
+from gitmem.calls import a2a_files
+from gitmem.calls.a2a_files import Tokens
+from gitmem.calls.push import OF_CALLER_MAX, TEXT_MAX, Poster, Push
 from gitmem.doctor import doctor
 from gitmem.errors import StoreError
 from gitmem.tasks import find_task
@@ -67,7 +66,7 @@ def test_what_is_accepted_is_read_again_after_a_restart(tmp_path: Path) -> None:
         await again.end()
 
     talk(job)
-    assert stat.S_IMODE(os.stat(push_file.path_of(str(tmp_path))).st_mode) == 0o600
+    assert stat.S_IMODE(os.stat(a2a_files.push_file_of(str(tmp_path))).st_mode) == 0o600
 
 
 def test_many_changes_are_written_once_and_not_by_the_event_loop(
@@ -101,7 +100,7 @@ def test_many_changes_are_written_once_and_not_by_the_event_loop(
     talk(job)
     assert not any(overlaps)
     assert 2 <= len(threads) <= 8 and threading.get_ident() not in threads
-    assert len(push_file.read(str(tmp_path))[0]["sent"]) == 500
+    assert len(a2a_files.read_push_file(str(tmp_path))[0]["sent"]) == 500
 
 
 @pytest.mark.parametrize("content", [b"{", b"[" * 100_000, b'[{"caller": 1}]', b'{"callers": {"x": {"digest": "\xc3\xa9", "created_at": ""}}}'])  # fmt: skip
@@ -111,7 +110,7 @@ def test_damaged_files_are_reported_once_and_by_doctor(repo: Path, content: byte
     told: list[str] = []
     tokens = Tokens(store.repo.state, told.append)
     tokens.add("planner", store.now())
-    for path in (tokens.path, push_file.path_of(store.repo.state)):
+    for path in (tokens.path, a2a_files.push_file_of(store.repo.state)):
         Path(path).write_bytes(content)
 
     for _ in range(3):
@@ -123,7 +122,7 @@ def test_damaged_files_are_reported_once_and_by_doctor(repo: Path, content: byte
     found = {each.code: each for each in doctor.examine(store).findings}
     assert found["bad-tokens"].where == tokens.path
     assert found["bad-push"].severity == "problem"
-    for path in (tokens.path, push_file.path_of(store.repo.state)):
+    for path in (tokens.path, a2a_files.push_file_of(store.repo.state)):
         os.unlink(path)
     assert tokens.caller_of("gm_x") is None
     assert not {"bad-tokens", "bad-push"} & {each.code for each in doctor.examine(store).findings}

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gitmem.a2a.push_url import Poster, UrlError, is_public, split
+from gitmem.calls.push import Poster, UrlError, is_public_address, split_url
 
 PRIVATE = (
     "127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1", "::1", "::",
@@ -23,13 +23,13 @@ PRIVATE = (
 @pytest.mark.parametrize("address", PRIVATE)
 def test_i30_an_address_that_is_not_public_is_known_in_every_form(address: str) -> None:
     """Also where IPv6 carries an IPv4 address."""
-    assert not is_public(address)
+    assert not is_public_address(address)
 
 
 @pytest.mark.parametrize("address", ["8.8.8.8", "2001:4860:4860::8888"])
 def test_i30_public_addresses_are_allowed(address: str) -> None:
     """The others would be refused by a mistake of ours."""
-    assert is_public(address)
+    assert is_public_address(address)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_i30_public_addresses_are_allowed(address: str) -> None:
 def test_i30_a_text_that_is_no_url_of_a_host_is_refused(url: str) -> None:
     """Before anything is resolved."""
     with pytest.raises(UrlError):
-        split(url)
+        split_url(url)
 
 
 @pytest.mark.parametrize(

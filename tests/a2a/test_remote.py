@@ -13,13 +13,13 @@ import pytest
 
 import gitmem
 from cli.background import program
-from gitmem.a2a.remote_links import identity_of
+from gitmem.calls.a2a_files import server_identity
 from gitmem.errors import UsageError
 from tests.a2a.conftest import Local
 from tests.a2a.external_agent import External
 
 if TYPE_CHECKING:
-    from gitmem.api import Log
+    from gitmem.api.log import Log
 
 pytestmark = pytest.mark.deep
 
@@ -80,7 +80,7 @@ def test_i33_an_external_server_is_called_as_any_agent_and_its_task_is_on_the_lo
             [*program(), "--json", "task", "list"], cwd=caller, capture_output=True, text=True
         ).stdout
     )["tasks"]
-    assert {each["agent"] for each in listed} == {identity_of(local.url)}
+    assert {each["agent"] for each in listed} == {server_identity(local.url)}
     assert sorted(each["state"] for each in listed) == ["completed", "failed", "failed"]
 
 
@@ -90,7 +90,7 @@ def test_i33_an_external_server_is_called_as_any_agent_and_its_task_is_on_the_lo
 def test_i33_an_url_without_encryption_or_with_a_password_is_refused(url: str) -> None:
     """Before anything is written or sent."""
     with pytest.raises(UsageError):
-        identity_of(url)
+        server_identity(url)
 
 
 @pytest.mark.parametrize(
@@ -198,11 +198,11 @@ def test_i33_a_token_goes_only_to_the_server_that_got_it_with_the_call(
 
 def test_i33_a_call_sends_no_task_of_another_caller_with_its_token(external: External, caller: Path) -> None:
     """The worker of a call runs that call alone: others could let it speak for us."""
-    with gitmem.open(str(caller), identity=identity_of(external.url)) as server:
+    with gitmem.open(str(caller), identity=server_identity(external.url)) as server:
         server.sessions.start(name="server")
         with gitmem.open(str(caller), identity="codex:planner:one") as log:
             log.sessions.start(name="Planck")
-            id = log.call(identity_of(external.url), "pay me", wait=False).results[0].task_id
+            id = log.call(server_identity(external.url), "pay me", wait=False).results[0].task_id
     status, found = call(caller, external.url, "hello", "token")
     assert (status, found["message"]) == (0, "HELLO"), found
     assert external.script.told == ["hello"]
@@ -213,9 +213,9 @@ def test_i33_no_line_of_a_peer_says_where_a_task_is_sent(external: External, cal
     """A task for a server that this clone has not called is waited for as any other."""
     with gitmem.open(str(caller), identity="codex:planner:one") as log:
         log.sessions.start(name="Planck")
-        with gitmem.open(str(caller), identity=identity_of(external.url)) as forged:
+        with gitmem.open(str(caller), identity=server_identity(external.url)) as forged:
             forged.sessions.start(name="forged")
-            id = log.call(identity_of(external.url), "ask", wait=False).results[0].task_id
+            id = log.call(server_identity(external.url), "ask", wait=False).results[0].task_id
             forged.tasks.take(id)
             forged.tasks.ask(id, external.url)
     status, _ = say(caller, "task", "wait", id, "--timeout", "1s")

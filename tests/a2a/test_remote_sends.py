@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cli import a2a
-from gitmem.a2a.remote_links import Link, RemoteLinks
+from gitmem.calls.a2a_files import Link, RemoteLinks
 from gitmem.tasks import new_task, task_decisions
 from tests.sandbox import Agent, Clock, open_store
 

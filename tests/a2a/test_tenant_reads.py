@@ -13,10 +13,9 @@ import httpx
 import pytest
 
 import gitmem
-from gitmem.a2a.card import ServedAgent
-from gitmem.a2a.served_log import ServedLog
-from gitmem.a2a.server import Served, application
-from gitmem.a2a.tokens import Tokens
+from gitmem.calls.a2a_files import Tokens
+from gitmem.calls.a2a_server import Served, ServedAgent, application
+from gitmem.calls.served_log import ServedLog
 from gitmem.tasks import new_task
 from tests.sandbox import new_repo
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.clients.hooks import events
-from gitmem.clients.hooks.clients import CLIENTS
+from gitmem.clients import events
+from gitmem.clients.clients import CLIENTS
 
 from .conftest import Run
 from .test_hooks import home as home
@@ -139,9 +139,9 @@ def test_attributes_of_the_user_stay(run: Run, home: Path, repo: Path) -> None:
 @pytest.mark.parametrize("client", events.EVENTS)
 def test_a_script_that_was_cut_off_stops_nobody(part: int, client: str, tmp_path: Path) -> None:
     """Whatever a shell can't read in it, it ends with 0: Claude Code takes 2 for a refusal."""
-    from gitmem.clients.hooks import script
+    from gitmem.clients import client_scope
 
-    text = script.text(client).encode()
+    text = client_scope.script_text(client).encode()
     for name, damaged in {
         "cut": text[: len(text) * part // 10],
         "bom": b"\xef\xbb\xbf" + text,

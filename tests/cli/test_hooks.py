@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cli.hooks import show_signals
-from gitmem.clients.hooks import clients, hook_errors
+from gitmem.clients import clients, hook_state
 
 from .conftest import Run
 
@@ -422,15 +422,15 @@ def test_a_try_that_works_settles_the_last_trouble(run: Run, home: Path, repo: P
     """Of that client alone."""
     run("hooks", "install", "--client", "claude-code")
     state = str(repo / ".git" / "gitmem")
-    hook_errors.note(state, 1_793_000_000_000_000, "codex Stop", "the disk is full")
+    hook_state.note_error(state, 1_793_000_000_000_000, "codex Stop", "the disk is full")
     assert run("hooks", "test").status == 0
     assert "the disk is full" in run("hooks", "status").out
 
-    hook_errors.note(state, 1_793_000_000_000_000, "claude-code Stop", "the disk is full")
+    hook_state.note_error(state, 1_793_000_000_000_000, "claude-code Stop", "the disk is full")
     assert run("hooks", "test").status == 0
 
     assert "trouble" not in run("hooks", "status").out
-    hook_errors.note(state, 1_793_000_000_000_000, "claude-code Stop", "the disk is full")
+    hook_state.note_error(state, 1_793_000_000_000_000, "claude-code Stop", "the disk is full")
     script = repo / ".claude" / "hooks" / "signal-received.sh"
     script.write_text("\n".join([*script.read_text().splitlines()[:2], "exit 0", ""]))
     failed = run("hooks", "test")

@@ -10,7 +10,7 @@ import pytest
 from cli.render import signals, tasks
 from cli.render.output import as_json, sanitize, with_next
 from cli.render.text import format_ago, framed, quote_lines, table
-from gitmem.invocation.call_result import AgentResult, CallResult
+from gitmem.calls.call_result import AgentResult, CallResult
 from gitmem.order.thread import FoldedThread, ThreadSignal
 from gitmem.signals.thread_outcomes import Converged
 

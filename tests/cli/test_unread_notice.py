@@ -124,7 +124,7 @@ def test_with_nothing_unread_no_module_is_loaded_for_it(
     )  # fmt: skip
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "gitmem.agents.heartbeats" in loaded
-    assert loaded.isdisjoint({"gitmem.signals.unread_counts", "gitmem.clients.hooks.hook_state"})
+    assert loaded.isdisjoint({"gitmem.signals.unread_counts", "gitmem.clients.hook_state"})
 
 
 def test_done_tells_everybody_and_ends_the_session(run: Run, start: Callable[..., str]) -> None:

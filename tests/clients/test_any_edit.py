@@ -12,12 +12,11 @@ from hypothesis import assume, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from gitmem.clients import user_files
+from gitmem.clients import git_hook, managed_files
 from gitmem.clients.agents_md import AgentsMd
-from gitmem.clients.hooks import git_hook
-from gitmem.clients.hooks.clients import CLIENTS, USER, HookEntry
-from gitmem.clients.hooks.settings import SettingsFile
+from gitmem.clients.clients import CLIENTS, USER, HookEntry
 from gitmem.clients.managed_files import ManagedFile, read_record
+from gitmem.clients.settings import SettingsFile
 from gitmem.repo import Repo
 from tests.clients.hooks.test_settings import styles
 from tests.profiles import up_to
@@ -53,7 +52,7 @@ def come_and_gone(file: ManagedFile, before: bytes, at: int, edit: bytes) -> byt
     path = Path(file.path)
     path.write_bytes(before)
     path.chmod(0o640)
-    user_files.write([file.install()])
+    managed_files.write_files([file.install()])
     after = path.read_bytes()
     parts = [after[len(before) :]]
     if isinstance(file, SettingsFile):
@@ -61,7 +60,7 @@ def come_and_gone(file: ManagedFile, before: bytes, at: int, edit: bytes) -> byt
         Path(file.record_path).write_bytes(file.record.encode())
     assert not file.install().needed
     path.write_bytes(edited(after, shifted(at, before, parts, after), edit))
-    user_files.write([file.remove()])
+    managed_files.write_files([file.remove()])
     assert not file.remove().needed
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o640
     return path.read_bytes()
@@ -114,7 +113,7 @@ def test_entries_in_settings(
 def test_a_git_hook(before: bytes, edit: bytes, mode: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Somebody's hook in any language, which is changed while it runs behind ours."""
     common = tmp_path_factory.mktemp("common")
-    hook = git_hook.find(Repo(str(common), str(common), str(common / "tree")), None)
+    hook = git_hook.find_hook(Repo(str(common), str(common), str(common / "tree")), None)
     path = Path(hook.path)
     path.parent.mkdir()
     path.write_bytes(before)

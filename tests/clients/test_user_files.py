@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.clients import user_files
-from gitmem.clients.managed_files import OwnFile
-from gitmem.clients.user_files import FileChange
+from gitmem.clients import managed_files
+from gitmem.clients.managed_files import FileChange, OwnFile
 from gitmem.errors import StoreError, UsageError
 
 
@@ -28,7 +27,7 @@ def test_an_error_undoes_the_changes_before_it(tmp_path: Path) -> None:
     before = state(tmp_path)
 
     with pytest.raises(StoreError) as caught:
-        user_files.write(
+        managed_files.write_files(
             [
                 FileChange(str(tmp_path / "a" / "b" / "new"), None, b"ours", True),
                 FileChange(str(tmp_path / "changed"), b"theirs", b"ours"),
@@ -54,7 +53,7 @@ def test_nobody_else_reads_a_private_file_while_it_is_written(
         lambda handle: modes.append([each.stat().st_mode & 0o777 for each in tmp_path.glob("*settings*")]),
     )
 
-    user_files.write([FileChange(str(path), b"secret", b"secret and ours")])
+    managed_files.write_files([FileChange(str(path), b"secret", b"secret and ours")])
 
     assert modes == [[0o600, 0o600]]
 
@@ -68,14 +67,14 @@ def test_a_file_that_is_too_large_or_none_is_refused_at_once(tmp_path: Path) -> 
 
     for path, code in ((large, "too-large"), (pipe, "unreadable-file"), (tmp_path, "unreadable-file")):
         with pytest.raises(StoreError) as caught:
-            user_files.read(str(path))
+            managed_files.read_file(str(path))
         assert caught.value.code == code
 
 
 def test_a_large_file_in_the_place_of_ours_is_somebody_elses(tmp_path: Path) -> None:
     """A compiled hook, say."""
     path = tmp_path / "pre-push"
-    path.write_bytes(b"\x7fELF" + b"\0" * user_files.SIZE_MAX)
+    path.write_bytes(b"\x7fELF" + b"\0" * managed_files.SIZE_MAX)
 
     with pytest.raises(UsageError) as caught:
         OwnFile(str(path), "ours").install()

@@ -14,7 +14,7 @@ from random import Random
 from gitmem import repo as place
 from gitmem.agents import commit_stamps, lifecycle
 from gitmem.agents.caller import CallerClaims
-from gitmem.clients.hooks import git_hook
+from gitmem.clients import git_hook
 from gitmem.git import history
 from gitmem.git.inprocess import DulwichGit
 from gitmem.history import commits, made_by
@@ -97,7 +97,7 @@ class Somebody:
 
 def install_hook(folder: Path) -> None:
     found = place.find(str(folder))
-    hook = git_hook.find(found, None, git_hook.POST_COMMIT)
+    hook = git_hook.find_hook(found, None, git_hook.POST_COMMIT)
     assert hook is not None
     git_hook.install(hook)
     commit_stamps.set_hook(found.state, installed=True)

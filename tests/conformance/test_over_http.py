@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from gitmem.conformance import contract
+from gitmem.conformance import case_setup
 from gitmem.conformance.adapter import Refused
 from gitmem.conformance.over_http import BadAnswer, RemoteBus, make
 from gitmem.conformance.reference import Reference
@@ -85,7 +85,7 @@ def test_a_server_written_from_the_page_passes(tmp_path: Path, monkeypatch: pyte
 
     assert ran.status == 0, ran.said()
     assert ran.not_applicable == set()
-    assert {each.partition("[")[0] for each in ran.passed} == {case.name for case in contract.cases()}
+    assert {each.partition("[")[0] for each in ran.passed} == {case.name for case in case_setup.cases()}
     assert PageServer.asked <= on_the_page()
     assert {operation for operation, _ in PageServer.asked} == {operation for operation, _ in on_the_page()}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.conformance import contract
+from gitmem.conformance import case_setup
 from gitmem.conformance.adapter import OPTIONAL
 
 from .suite import run
@@ -25,7 +25,7 @@ TWO_PLACES = {
     "takes_in_two_places_are_a_conflict_with_one_holder",
     "claims_in_two_places_contest_each_other",
 }
-PUBLISHED = {case.group for case in contract.cases() if case.source == "A2A.V1"}
+PUBLISHED = {case.group for case in case_setup.cases() if case.source == "A2A.V1"}
 # Class of `wrong` → the cases that have to catch it.
 CAUGHT = {
     "ShowsBroadcastsToTheirSender": {"a_broadcast_does_not_show_to_its_sender"},
@@ -85,7 +85,7 @@ CAUGHT = {
     [
         *(
             pytest.param("gitmem.conformance.reference:Reference", group, id=f"reference-{group}")
-            for group in contract.GROUPS
+            for group in case_setup.GROUPS
         ),
         *(
             pytest.param(
@@ -94,31 +94,31 @@ CAUGHT = {
                 id=f"library-{group}",
                 marks=[] if group in ("visibility", "tasks") else [pytest.mark.deep],
             )
-            for group in contract.GROUPS
+            for group in case_setup.GROUPS
         ),
     ],
 )
 def test_gitmem_keeps_the_contract(adapter: str, group: str, tmp_path: Path) -> None:
     """R36: the reference in memory, and the library, so that launchers anywhere share one schema of roles, tasks and claims."""
-    ran = run(adapter, tmp_path, of=[contract.GROUPS[group][1]])
+    ran = run(adapter, tmp_path, of=[case_setup.GROUPS[group][1]])
 
     assert ran.status == 0, ran.said()
-    assert plain(ran.passed) == {case.name for case in contract.cases() if case.group == group}
+    assert plain(ran.passed) == {case.name for case in case_setup.cases() if case.group == group}
     assert ran.not_applicable == set()
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("group", [group for group in contract.GROUPS if group in PUBLISHED])
+@pytest.mark.parametrize("group", [group for group in case_setup.GROUPS if group in PUBLISHED])
 def test_the_program_keeps_what_is_published(group: str, tmp_path: Path) -> None:
     """By what `--json` prints. The other cases, as slow and of the same operations, are run by hand."""
-    of_group = [case for case in contract.cases() if case.group == group]
+    of_group = [case for case in case_setup.cases() if case.group == group]
 
     ran = run(
         "tests.conformance.suite:make_in_process",
         tmp_path,
         "-m",
         "not decided",
-        of=[contract.GROUPS[group][1]],
+        of=[case_setup.GROUPS[group][1]],
     )
 
     assert ran.status == 0, ran.said()
@@ -137,12 +137,12 @@ def plain(names: set[str]) -> set[str]:
 def test_a_bus_that_breaks_the_contract_is_caught(wrong: str, tmp_path: Path) -> None:
     """By the cases that are about what it breaks."""
     names = plain(CAUGHT[wrong])
-    groups = {case.group for case in contract.cases() if case.name in names}
+    groups = {case.group for case in case_setup.cases() if case.name in names}
 
     ran = run(
         f"tests.conformance.wrong:{wrong}",
         tmp_path,
-        of=[contract.GROUPS[group][1] for group in sorted(groups)],
+        of=[case_setup.GROUPS[group][1] for group in sorted(groups)],
     )
 
     assert ran.status == 1
@@ -159,7 +159,7 @@ def test_what_a_bus_says_it_lacks_is_reported_and_nothing_else_is_left_out(tmp_p
 
 def test_only_what_is_published_can_be_asked_for(tmp_path: Path) -> None:
     """What gitmem decided where A2A.V1 is silent can be left out, and the report counts it as deselected."""
-    published = {case.name for case in contract.cases() if case.source == "A2A.V1"}
+    published = {case.name for case in case_setup.cases() if case.source == "A2A.V1"}
 
     ran = run("gitmem.conformance.reference:Reference", tmp_path, "-m", "not decided")
 
@@ -231,8 +231,8 @@ def test_the_page_has_every_sentence_of_the_contract(tmp_path: Path) -> None:
     done = _pytest(tmp_path, "--pyargs", "gitmem.conformance", "--contract")
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.strip() == "\n".join(contract.lines()).strip()
-    assert "\n".join(contract.lines()).strip() in PAGE
+    assert done.stdout.strip() == "\n".join(case_setup.lines()).strip()
+    assert "\n".join(case_setup.lines()).strip() in PAGE
 
 
 def test_the_page_names_what_an_adapter_has_and_may_lack() -> None:

@@ -6,11 +6,8 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Unpack
 
-from gitmem.conformance.adapter import Convergence, Options, Receipt, Refused, Signal
-from gitmem.conformance.definitions import age
-from gitmem.conformance.reference import Reference
-from gitmem.conformance.reference_signals import Agreement
-from gitmem.conformance.work_adapter import Claim, Descriptor, Task
+from gitmem.conformance.adapter import Claim, Convergence, Descriptor, Options, Receipt, Refused, Signal, Task
+from gitmem.conformance.reference import Agreement, Reference, age
 
 
 class ShowsBroadcastsToTheirSender(Reference):

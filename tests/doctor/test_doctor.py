@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
+import gitmem.doctor
 from gitmem import commit_process
 from gitmem.agents import lifecycle, mailbox
 from gitmem.agents.caller import CallerClaims
-from gitmem.clients.hooks.status import HookStatus
-from gitmem.doctor import checks, doctor
-from gitmem.doctor.checks import log_commits, log_lines, record_ids
+from gitmem.clients.install import HookStatus
+from gitmem.doctor import doctor, log_lines, log_ref
 from gitmem.doctor.doctor import Report
 from gitmem.doctor.findings import Check
 from gitmem.errors import StoreError
@@ -536,7 +536,7 @@ def test_a_log_of_another_format_is_reported(clone: Clone) -> None:
 def _classes() -> list[type[Check]]:
     modules = [
         importlib.import_module(each.name)
-        for each in pkgutil.iter_modules(checks.__path__, f"{checks.__name__}.")
+        for each in pkgutil.iter_modules(gitmem.doctor.__path__, "gitmem.doctor.")
     ]
     found = (each for module in modules for each in vars(module).values() if isinstance(each, type))
     return list(dict.fromkeys(each for each in found if issubclass(each, Check) and each is not Check))
@@ -551,13 +551,13 @@ def test_every_check_is_run_and_every_fix_has_its_place_in_the_order() -> None:
     )
     started = {*doctor.CHECKS, *doctor.LogContent.OF_LINES}
     within = {
-        log_commits.NoLog,
-        log_commits.LogTip,
-        log_commits.Objects,
-        record_ids.RecordIds,
+        log_ref.NoLog,
+        log_ref.LogTip,
+        log_ref.Objects,
+        log_lines.RecordIds,
         log_lines.MemoryNodes,
     }
-    assert set(_classes()) == (started | within) - {doctor.LogContent}
+    assert set(_classes()) == started | within
 
 
 def test_every_check_declares_the_codes_of_its_findings() -> None:

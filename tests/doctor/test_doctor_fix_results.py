@@ -11,9 +11,8 @@ import pytest
 
 from gitmem.agents import heartbeats, lifecycle
 from gitmem.agents.caller import CallerClaims
-from gitmem.clients.hooks.status import ClientStatus, HookStatus, ScopeStatus
-from gitmem.doctor import doctor
-from gitmem.doctor.checks import missing_lines
+from gitmem.clients.install import ClientStatus, HookStatus, ScopeStatus
+from gitmem.doctor import doctor, wal_lines
 from gitmem.doctor.doctor import Report
 from gitmem.doctor.findings import Finding
 from gitmem.index import index_file
@@ -268,15 +267,15 @@ def test_outboxes_that_hold_nothing_new_are_for_a_sync(clone: Clone) -> None:
 
 def test_what_is_acknowledged_meanwhile_is_not_missing(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
     """A writer commits, and another spools, between two of the looks."""
-    real = missing_lines.ledger.acknowledged
+    real = wal_lines.ledger.acknowledged
 
     def meanwhile(log: LocalLog) -> object:
-        monkeypatch.setattr(missing_lines.ledger, "acknowledged", real)
+        monkeypatch.setattr(wal_lines.ledger, "acknowledged", real)
         clone.add("spooled", deferred=True)
         found = real(log)
         clone.add("committed")
         return found
 
-    monkeypatch.setattr(missing_lines.ledger, "acknowledged", meanwhile)
+    monkeypatch.setattr(wal_lines.ledger, "acknowledged", meanwhile)
     found = doctor.examine(clone.store)
     assert {"lost-lines", "gone-lines"}.isdisjoint(finding.code for finding in found.findings)

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from gitmem.doctor.checks.log_lines import torn
+from gitmem.doctor.log_lines import torn
 
 
 def whole(line: bytes) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.agents import delivery
-from gitmem.clients.hooks import events, hook_state
+from gitmem.clients import events, hook_state
 from gitmem.signals import inbox, message_frame
 
 from ..file_faults import at, full

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.clients.hooks import events, script
+from gitmem.clients import client_scope, events
 
 from ..hook_agents import SHELL, Agent, note_program, program
 from .conftest import Desk
@@ -100,5 +100,5 @@ def test_the_script_says_nothing_in_words(desk: Desk) -> None:
     """No echo, no printf, but to the file that counts: what reaches an agent is gitmem's answer alone."""
     counts = '  printf . >>"$calls" || return 1'
     for client in events.EVENTS:
-        lines = script.text(client).split("\n")
+        lines = client_scope.script_text(client).split("\n")
         assert not [line for line in lines if line.lstrip().startswith(("echo", "printf")) and line != counts]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.clients.hooks import events, script
+from gitmem.clients import client_scope, events
 
 from ..hook_agents import SHELL, Agent, note_program, program
 from .conftest import Desk
@@ -34,7 +34,7 @@ def open_folder() -> Iterator[Path]:
     in_an_hour(folder)
     (folder / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     for client in events.EVENTS:
-        (folder / f"{client}.sh").write_text(script.text(client))
+        (folder / f"{client}.sh").write_text(client_scope.script_text(client))
     yield folder
     shutil.rmtree(folder)
 
@@ -181,7 +181,7 @@ def test_what_takes_too_long_is_given_up_and_asked_for_once_a_turn(
     wrapper.write_text(
         f"#!{sys.executable}\n"
         f"import sys; sys.path.insert(0, {str(Path(__file__).resolve().parents[2])!r})\n"
-        "import signal, time\nfrom cli import main\nfrom gitmem.clients.hooks import hook_state as looking\n"
+        "import signal, time\nfrom cli import main\nfrom gitmem.clients import hook_state as looking\n"
         "looking.update_index = lambda store, busy: (signal.setitimer(signal.ITIMER_REAL, 0.01), time.sleep(60))\n"
         "sys.exit(main.main())\n"
     )

@@ -9,7 +9,7 @@ import pytest
 
 from cli.render import memory
 from gitmem.doctor import doctor
-from gitmem.importers.lumenflow import import_files
+from gitmem.importers import lumenflow_import
 from gitmem.memory import context, edit, knowledge, show_node, sources, triage, upkeep
 
 from ..conftest import Git
@@ -155,7 +155,7 @@ def test_a_line_of_an_import_that_says_nothing_costs_that_line(desk: Desk, tmp_p
     for name in ("signals", "memory", "relationships"):
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(each) + "\n" for each in [*odd, good]))
 
-    found = import_files.import_folder(desk.store, desk.caller, str(tmp_path / "old"))
+    found = lumenflow_import.import_folder(desk.store, desk.caller, str(tmp_path / "old"))
 
     assert found.counts["signals"]["imported"] == 1
     assert found.counts["signals"]["bad"] == len(odd)

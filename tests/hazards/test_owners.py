@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from gitmem import api
+from gitmem.api import log as api
+from gitmem.calls import client_run
 from gitmem.git import packs, repair
 from gitmem.git.config import RACY_NS
 from gitmem.git.packs import PACKS_MAX
-from gitmem.invocation import trusted_commands
 
 from .conftest import Desk, Said, powerless, process
 from .peers import BRANCH, Town, git
@@ -182,7 +182,7 @@ def test_roots_own_files_stay_roots(desk: Desk) -> None:
     process("signal", "Tabs?", cwd=desk.repo)
     assert cache.stat().st_ino == before, "git was asked again"
     with api.open(str(desk.repo), session=ada) as log:
-        trusted_commands.find(log.store, "Rev", trust=True)
+        client_run.trusted_command(log.store, "Rev", trust=True)
     (trust,) = (state / "trusted").iterdir()
     assert trust.stat().st_uid == 0
     refused = process("serve-agent", "Rev", "--json", cwd=desk.repo, before=as_owner)

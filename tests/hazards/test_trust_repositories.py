@@ -19,8 +19,8 @@ from unittest import mock
 import pytest
 
 from cli.mcp.mcp_session import McpSession
-from gitmem.clients.hooks import events
-from gitmem.clients.hooks.clients import CLIENTS
+from gitmem.clients import events
+from gitmem.clients.clients import CLIENTS
 from gitmem.errors import StoreError
 from tests import in_process
 from tests.conftest import Git

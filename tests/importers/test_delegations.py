@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from gitmem.agents import caller as callers
-from gitmem.importers.lumenflow import import_files
-from gitmem.importers.lumenflow.import_result import Imported
+from gitmem.importers import lumenflow_import
+from gitmem.importers.lumenflow_import import Imported
 from gitmem.store import Store
 from gitmem.tasks import find_task, task_list
 from tests.sandbox import Agent, Clock, bodies, new_repo, open_store
@@ -47,7 +47,7 @@ def write(registry: Path, *lines: Any) -> None:
 
 def bring(store: Store, registry: Path, **options: Any) -> Imported:
     caller: callers.Caller = Agent(store, "codex:planner:one").caller
-    return import_files.import_folder(store, caller, str(registry.parents[2]), **options)
+    return lumenflow_import.import_folder(store, caller, str(registry.parents[2]), **options)
 
 
 def only(store: Store) -> task_list.TaskDetail:

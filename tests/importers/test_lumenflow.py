@@ -16,9 +16,9 @@ from gitmem import records
 from gitmem.agents import caller, lifecycle
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import UsageError
-from gitmem.importers.lumenflow import import_files as room
-from gitmem.importers.lumenflow import read_files
-from gitmem.importers.lumenflow.import_result import SHOWN, Imported
+from gitmem.importers import lumenflow_import as room
+from gitmem.importers import lumenflow_lines
+from gitmem.importers.lumenflow_import import SHOWN, Imported
 from gitmem.log.lines import CommitMessage
 from gitmem.memory import decay, edit, listing, load, superseded
 from gitmem.signals import history, inbox, receipt_list, send, threads
@@ -57,7 +57,7 @@ class Project:
             else (each if isinstance(each, str) else json.dumps(each)).encode()
             for each in objects
         ]
-        (self.memory / read_files.NAMES[kind]).write_bytes(b"".join(part + b"\n" for part in parts))
+        (self.memory / lumenflow_lines.NAMES[kind]).write_bytes(b"".join(part + b"\n" for part in parts))
         return self
 
 

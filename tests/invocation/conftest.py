@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gitmem
-from gitmem.api import Log
-from gitmem.invocation import WORKER
-from gitmem.invocation.served_task import ServedTask
+from gitmem.api.log import Log
+from gitmem.calls import WORKER
+from gitmem.calls.served_task import ServedTask
 
 if TYPE_CHECKING:
-    from gitmem.invocation.runs import Function
+    from gitmem.calls.served_task import Function
 
 PLANNER, PRICES = "codex:planner:one", "claude:prices:shop"
 

@@ -14,8 +14,8 @@ from typing import Any
 import httpx
 
 from cli import main as front
-from gitmem.a2a import EXTENSION, IDEMPOTENCY
-from gitmem.a2a.wire import RESULT
+from gitmem.calls import EXTENSION, IDEMPOTENCY
+from gitmem.calls.a2a_tasks import RESULT
 from gitmem.log import committer
 from gitmem.order.task import FoldedTask
 from gitmem.repo import find

@@ -10,9 +10,9 @@ import pytest
 
 import gitmem
 from cli.render import tasks
-from gitmem.api import Log
+from gitmem.api.log import Log
+from gitmem.calls import WORKER
 from gitmem.errors import UsageError
-from gitmem.invocation import WORKER
 from gitmem.log.lines import CommitMessage
 from gitmem.tasks import find_task
 from tests.sandbox import bodies

@@ -8,10 +8,10 @@ import threading
 
 import pytest
 
-from gitmem.api import Log
+from gitmem.api.log import Log
+from gitmem.calls.call_result import CallResult
+from gitmem.calls.served_task import ServedTask
 from gitmem.errors import UsageError
-from gitmem.invocation.call_result import CallResult
-from gitmem.invocation.served_task import ServedTask
 from gitmem.tasks import find_task
 
 from .conftest import Serve

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitmem.agents import lifecycle
+from gitmem.calls import bundle
+from gitmem.calls.bundle import STAGES, Bundle
 from gitmem.errors import SecretError, UsageError
-from gitmem.invocation import bundle, bundle_encoding, received
-from gitmem.invocation.bundle_content import STAGES, Bundle
 from gitmem.memory import edit, relations
 from gitmem.signals import send
 
@@ -31,12 +31,12 @@ def build(desk: Desk, **options: Any) -> Bundle:
     return bundle.build(desk.store, desk.caller, **options)
 
 
-def receive(desk: Desk, made: Bundle, **options: Any) -> received.Received:
+def receive(desk: Desk, made: Bundle, **options: Any) -> bundle.Received:
     task = {"task_id": "task-0001", "sender_identity": desk.caller.reader, "context": made.context}
-    return received.receive(desk.store, task, **options)
+    return bundle.receive(desk.store, task, **options)
 
 
-def omitted(made: Bundle | received.Received) -> dict[str, str]:
+def omitted(made: Bundle | bundle.Received) -> dict[str, str]:
     return {each.id: each.reason for each in made.omitted}
 
 
@@ -222,11 +222,11 @@ json_values = st.recursive(
 @given(json_values)
 def test_i21_encoding_is_lossless(value: Any) -> None:
     try:
-        value_ = bundle_encoding.copy("x", value)
+        value_ = bundle.copy_of("x", value)
     except UsageError:
         return  # a lone surrogate, or too deep
-    assert value_ == value and bundle_encoding.encode(value_) == bundle_encoding.encode(value)
-    assert bundle_encoding.size(value) == len(bundle_encoding.encode(value).encode())
+    assert value_ == value and bundle.encode(value_) == bundle.encode(value)
+    assert bundle.size_of(value) == len(bundle.encode(value).encode())
 
 
 def test_i21_the_digest_shows_each_change_of_the_content_and_nothing_else(desk: Desk) -> None:
@@ -283,7 +283,7 @@ def test_i19_i25_whole_parts_within_the_budget_and_a_reason_for_each_other(desk:
     made = build(desk, context=True, variables={"kept": "y" * 1_000})
 
     sent = [each["id"] for each in made.context["decisions"]]
-    assert made.bytes == bundle_encoding.size(made.context) <= 16 * 1024
+    assert made.bytes == bundle.size_of(made.context) <= 16 * 1024
     assert made.bytes > 12 * 1024
     assert sorted([*sent, *omitted(made)]) == sorted(ids)
     assert sent == [*reversed(ids)][: len(sent)]  # the latest first
@@ -353,7 +353,7 @@ def test_signals_and_checkpoint_are_part_of_working_memory(desk: Desk) -> None:
 )  # fmt: skip
 def test_a_hostile_context_is_shown_as_data_and_breaks_nothing(desk: Desk, context: Any) -> None:
     task = {"task_id": "task-0001", "sender_identity": "evil:worker:x", "context": context}
-    found = received.receive(desk.store, task)
+    found = bundle.receive(desk.store, task)
     assert len(found.text.encode()) <= 4 * 1024
     assert "\x1b" not in found.text and "</system>" not in found.text
     assert len(found.memory_snapshot) <= 100
@@ -364,7 +364,7 @@ def test_a_hostile_context_is_shown_as_data_and_breaks_nothing(desk: Desk, conte
 def test_a_context_beyond_the_limit_is_not_read(desk: Desk) -> None:
     """Whoever writes lines by hand can make it 200 KiB."""
     context = {"format": "gitmem.context/1", "variables": {"x": "y" * 17_000}, "decisions": [{"text": "d"}]}
-    found = received.receive(
+    found = bundle.receive(
         desk.store, {"task_id": "task-0001", "sender_identity": "evil:worker:x", "context": context}
     )
     assert (found.context, found.text, omitted(found)) == ({}, "", {"context": "has more than 16384 bytes"})

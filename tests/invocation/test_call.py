@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gitmem
-from gitmem.api import Log
+from gitmem.api.log import Log
+from gitmem.calls.call_result import AgentResult, CallError, CallResult
+from gitmem.calls.served_task import InputNeededError, ServedTask
 from gitmem.errors import GitmemError, UsageError
-from gitmem.invocation.call_result import AgentResult, CallError, CallResult
-from gitmem.invocation.served_task import InputNeededError, ServedTask
 from gitmem.records import ids
 from gitmem.tasks import find_task
 from tests.sandbox import bodies
@@ -21,7 +21,7 @@ from tests.sandbox import bodies
 from .conftest import PLANNER, PRICES, Serve
 
 if TYPE_CHECKING:
-    from gitmem.invocation.call_tasks import CallOptions
+    from gitmem.calls.call import CallOptions
 
 
 def test_i5_i6_a_function_answers_and_the_callers_session_seals(log: Log, serve: Serve) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from gitmem.invocation.client_run import CLIENT_PROGRAMS, LINE_MAX_BYTES, ClientOutput, ClientRun
-from gitmem.invocation.runs import RunEnd
+from gitmem.calls.client_run import CLIENT_PROGRAMS, LINE_MAX_BYTES, ClientOutput, ClientRun
+from gitmem.calls.served_task import RunEnd
 
 from .test_serve_agent import Call, run, serving  # noqa: F401  (run is a fixture)
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import gitmem
-from gitmem.api import Log
+from gitmem.api.log import Log
+from gitmem.calls import DEADLINE_SECONDS, WORKER
 from gitmem.git.files import FENCES
 from gitmem.handoffs import detail
-from gitmem.invocation import DEADLINE_SECONDS, WORKER
 from gitmem.log import ref
 from gitmem.log.start import start
 from gitmem.store import wall_clock

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import gitmem
-from gitmem.api import Log
+from gitmem.api.log import Log
+from gitmem.calls.served_task import ServedTask
 from gitmem.errors import StoreError
-from gitmem.invocation.served_task import ServedTask
 from gitmem.tasks import find_task
 
 from .conftest import PRICES, Serve
@@ -48,8 +48,8 @@ def test_i11_a_worker_without_permission_to_write_begins_nothing_and_goes_on(rep
         begun.append(task.task_id)
         return "done"
 
-    from gitmem.invocation.runs import FunctionRun
-    from gitmem.invocation.worker import Worker
+    from gitmem.calls.served_task import FunctionRun
+    from gitmem.calls.worker import Worker
 
     with gitmem.open(str(repo), identity=PRICES) as own:
         own.sessions.start(name="prices")
@@ -78,8 +78,8 @@ def test_i11_a_worker_without_permission_to_write_begins_nothing_and_goes_on(rep
 @pytest.mark.parametrize("step", ["renew its lease", "report its end"])
 def test_a_full_disk_ends_no_run_before_its_lease_does(repo: Path, log: Log, step: str) -> None:
     """Else a task that may begin only once were lost, though there is room again a moment later."""
-    from gitmem.invocation.runs import FunctionRun
-    from gitmem.invocation.worker import Worker
+    from gitmem.calls.served_task import FunctionRun
+    from gitmem.calls.worker import Worker
 
     stop, refused = threading.Event(), threading.Event()
     said: list[str] = []

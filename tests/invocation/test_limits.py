@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import gitmem
-from gitmem.api import Log
+from gitmem.api.log import Log
+from gitmem.calls import DEADLINE_SECONDS
+from gitmem.calls.served_task import FunctionRun
+from gitmem.calls.worker import ASIDE_ROWS, FOLDED_MAX, Candidates, Worker
 from gitmem.errors import UsageError
-from gitmem.invocation import DEADLINE_SECONDS
-from gitmem.invocation.runs import FunctionRun
-from gitmem.invocation.worker import ASIDE_ROWS, FOLDED_MAX, Candidates, Worker
 from gitmem.log.lines import CommitMessage, format_at
 from gitmem.order.task import LEASE_MAX_MICROS
 from gitmem.store import wall_clock

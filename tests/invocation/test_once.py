@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import gitmem
-from gitmem.api import Log
+from gitmem.api.log import Log
+from gitmem.calls.served_task import ServedTask
 from gitmem.git.files import FENCES
-from gitmem.invocation.served_task import ServedTask
 from gitmem.log import ref
 from gitmem.log.start import start
 from gitmem.store import wall_clock

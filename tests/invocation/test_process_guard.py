@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.invocation import process_guard
-from gitmem.invocation.child_process import ChildRun
-from gitmem.invocation.process_guard import ProcessTree, all_processes
+from gitmem.calls import process_guard
+from gitmem.calls.client_run import ChildRun
+from gitmem.calls.process_guard import ProcessTree, all_processes
 
 
 def test_a_tree_keeps_what_it_has_seen_and_takes_no_others() -> None:
@@ -41,7 +41,7 @@ def test_a_tree_keeps_what_it_has_seen_and_takes_no_others() -> None:
         every.pop(pid)
         raise ProcessLookupError
 
-    process_guard.end(tree, send)
+    process_guard.end_tree(tree, send)
     assert sent == [(202, signal.SIGTERM), (203, signal.SIGTERM)]
 
 

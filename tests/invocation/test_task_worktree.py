@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from gitmem import repo as place
-from gitmem.invocation.served_task import ServedTask
-from gitmem.invocation.worktree_runs import WorktreeRuns
+from gitmem.calls.served_task import ServedTask
+from gitmem.calls.worktree_runs import WorktreeRuns
 from tests.clones import git
 from tests.sandbox import worktree
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import gitmem
-from gitmem.api import Log
+from gitmem.api.log import Log
 from gitmem.errors import UsageError
 from tests.sandbox import bodies, new_repo
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.api import Log
+from gitmem.api.log import Log
+from gitmem.calls import client_run
 from gitmem.errors import StoreError, UsageError
-from gitmem.invocation import trusted_commands
 
 from .test_serve_agent import Call, run, serving  # noqa: F401  (run is a fixture)
 
@@ -23,7 +23,7 @@ def write(repo: Path, command: str, name: str = "prices") -> None:
 
 def refused(log: Log, name: str = "prices") -> UsageError:
     with pytest.raises(UsageError) as error:
-        trusted_commands.find(log.store, name)
+        client_run.trusted_command(log.store, name)
     return error.value
 
 
@@ -33,8 +33,8 @@ def test_i6_a_committed_command_runs_only_after_exactly_it_was_trusted(log: Log,
     found = refused(log)
     assert found.code == "not-trusted" and "tr a-z A-Z" in found.message
     assert found.next == ["gitmem serve-agent prices --trust"]
-    assert trusted_commands.find(log.store, "Prices", trust=True) == "tr a-z A-Z"
-    assert trusted_commands.find(log.store, "prices") == "tr a-z A-Z"
+    assert client_run.trusted_command(log.store, "Prices", trust=True) == "tr a-z A-Z"
+    assert client_run.trusted_command(log.store, "prices") == "tr a-z A-Z"
     for changed, name in (
         ("'tr a-z A-Z '", "prices"),
         ("'tr a-z A-Z; id'", "prices"),
@@ -63,7 +63,7 @@ def test_a_command_that_nobody_can_read_is_none(log: Log, repo: Path, hostile: s
     write(repo, hostile)
     assert refused(log).code == "no-command"
     with pytest.raises(UsageError, match="No command for prices"):
-        trusted_commands.find(log.store, "prices", trust=True)
+        client_run.trusted_command(log.store, "prices", trust=True)
 
 
 def test_without_a_command_the_options_are_named(log: Log, repo: Path) -> None:
@@ -79,7 +79,7 @@ def test_trust_that_can_not_be_recorded_runs_nothing(log: Log, repo: Path) -> No
     write(repo, "'ls'")
     Path(log.store.repo.state, "trusted").write_text("")
     with pytest.raises(StoreError, match="Cannot record the trust"):
-        trusted_commands.find(log.store, "prices", trust=True)
+        client_run.trusted_command(log.store, "prices", trust=True)
     assert refused(log).code == "not-trusted"
 
 
@@ -99,13 +99,13 @@ def test_i6_serve_agent_runs_a_trusted_command(run: Call, repo: Path, tmp_path: 
 def test_i6_only_this_user_can_record_that_a_command_is_trusted(log: Log, repo: Path) -> None:
     """Others may write to the folders of a shared repository, and move the files of its owner in them."""
     write(repo, "'tr a-z A-Z'")
-    trusted_commands.find(log.store, "prices", trust=True)
-    (path,) = (Path(log.store.repo.state) / trusted_commands.FOLDER).iterdir()
+    client_run.trusted_command(log.store, "prices", trust=True)
+    (path,) = (Path(log.store.repo.state) / client_run.TRUSTED_FOLDER).iterdir()
     own = path.read_bytes()
     path.chmod(0o660)
     assert refused(log).code == "not-trusted"
     path.chmod(0o600)
-    assert trusted_commands.find(log.store, "prices") == "tr a-z A-Z"
+    assert client_run.trusted_command(log.store, "prices") == "tr a-z A-Z"
     for content in (b"", b"[]", own.replace(b"tr a-z", b"tr b-z")):
         path.write_bytes(content)
         assert refused(log).code == "not-trusted"

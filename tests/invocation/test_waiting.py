@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import gitmem
-from gitmem.api import Log
+from gitmem.api.log import Log
+from gitmem.calls import WORKER
 from gitmem.commit_process import NOW
 from gitmem.errors import GateError
 from gitmem.index import engine, index_file
-from gitmem.invocation import WORKER
 from gitmem.tasks import task_work
 from tests.file_faults import at
 

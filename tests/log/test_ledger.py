@@ -14,7 +14,7 @@ from gitmem.log import ledger
 from gitmem.log.lines import LogEntry
 from gitmem.log.local_log import LocalLog
 from gitmem.log.wal import WriteAheadLog
-from gitmem.sync import repair_log
+from gitmem.sync import rebase
 from tests.clones import Hub
 from tests.file_faults import at, full
 from tests.log.logs import entry, open_log, record
@@ -249,7 +249,7 @@ def test_a_mended_log_is_remembered(repo: Path) -> None:
     log = open_log(repo)
     tip = record(log, entry(log, "one")).commit
     assert tip is not None
-    top = repair_log.repair(log, tip, {"s/gm-x.jsonl": [b"{}"]})
+    top = rebase.repair_log(log, tip, {"s/gm-x.jsonl": [b"{}"]})
 
-    assert top != tip and repair_log.swap_log_ref(log, tip, top)
+    assert top != tip and rebase.swap_log_ref(log, tip, top)
     assert ledger.acknowledged(log.repo)[1][0] == top

@@ -11,7 +11,7 @@ from gitmem import atomic_write
 from gitmem.agents import caller as callers
 from gitmem.agents import delivery, heartbeats, lifecycle, mailbox, presence
 from gitmem.agents.caller import Caller, CallerClaims
-from gitmem.clients import hook_paths
+from gitmem.clients import clients
 from gitmem.errors import UsageError
 from gitmem.log.lines import CommitMessage, format_at
 from gitmem.open_store import DOMAIN
@@ -464,7 +464,7 @@ class TestPointers:
     def test_they_are_lines(self, tmp_path: Path) -> None:
         """One path a line; a path with a line break could be taken for two, and is left out."""
         state = str(tmp_path)
-        assert hook_paths.write(
+        assert clients.write_paths(
             state,
             user=user_state(),
             program="/opt/a b/gitmem",
@@ -472,24 +472,24 @@ class TestPointers:
         )
         assert (tmp_path / "program").read_text() == "/opt/a b/gitmem\n"
         assert (tmp_path / "wal-folders").read_text() == "/tmp/one\n"
-        assert hook_paths.program(state) == "/opt/a b/gitmem"
-        assert hook_paths.wal_folders(state) == ["/tmp/one"]
-        assert hook_paths.write(state, wal_folders=[])
-        assert hook_paths.wal_folders(state) == [] and hook_paths.program(state) == "/opt/a b/gitmem"
+        assert clients.noted_program(state) == "/opt/a b/gitmem"
+        assert clients.noted_wal_folders(state) == ["/tmp/one"]
+        assert clients.write_paths(state, wal_folders=[])
+        assert clients.noted_wal_folders(state) == [] and clients.noted_program(state) == "/opt/a b/gitmem"
 
     def test_only_what_differs_is_written(self, tmp_path: Path) -> None:
         """Each start of a session says the same again."""
-        hook_paths.write(str(tmp_path), user=user_state(), program="/opt/gitmem", wal_folders=["/tmp/one"])
+        clients.write_paths(str(tmp_path), user=user_state(), program="/opt/gitmem", wal_folders=["/tmp/one"])
         before = {path.name: path.stat().st_ino for path in tmp_path.iterdir()}
-        assert hook_paths.write(
+        assert clients.write_paths(
             str(tmp_path), user=user_state(), program="/opt/gitmem", wal_folders=["/tmp/one"]
         )
         assert {path.name: path.stat().st_ino for path in tmp_path.iterdir()} == before
 
     def test_a_folder_that_is_not_there_is_no_error(self, tmp_path: Path) -> None:
         """Before the first line there is no state folder."""
-        assert not hook_paths.write(str(tmp_path / "none"), user=user_state(), program="/opt/gitmem")
-        assert hook_paths.program(str(tmp_path / "none")) is None
+        assert not clients.write_paths(str(tmp_path / "none"), user=user_state(), program="/opt/gitmem")
+        assert clients.noted_program(str(tmp_path / "none")) is None
 
 
 def test_a_line_says_when_in_the_form_that_it_is_read_in(desk: Desk) -> None:

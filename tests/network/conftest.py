@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import gitmem
-from gitmem.api import Log
+from gitmem.api.log import Log
 from gitmem.sync.sync_result import RemoteResult
 from tests.clones import Hub
 

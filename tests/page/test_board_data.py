@@ -10,11 +10,11 @@ from typing import Any
 import gitmem
 from benchmarks import workbench
 from gitmem import records
-from gitmem.api import Log
+from gitmem.api.log import Log
 from gitmem.log.lines import format_at
 from gitmem.page import page_data
+from gitmem.page.board import Lanes, SessionBars
 from gitmem.page.contract import PageData
-from gitmem.page.lanes import Lanes, SessionBars
 from gitmem.page.page_data import GateMarks
 from gitmem.signals.many_threads import ManyThreads, Selection
 

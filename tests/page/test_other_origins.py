@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.a2a.served_log import ServedLog
-from gitmem.a2a.server import server_of
+from gitmem.calls.a2a_server import server_of
+from gitmem.calls.served_log import ServedLog
+from gitmem.page.live_page import LivePage
 from gitmem.page.page_data import collect
-from gitmem.page_server.live_page import LivePage
 
 from .browser import Browser
 from .test_page_data import opened

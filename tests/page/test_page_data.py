@@ -11,14 +11,12 @@ import gitmem
 from benchmarks import workbench
 from gitmem import records
 from gitmem.agents import roster
-from gitmem.api import Log
+from gitmem.api.log import Log
 from gitmem.errors import UsageError
 from gitmem.memory import decay, load
 from gitmem.page import page_data, page_file
+from gitmem.page.board import Lanes, SignalMarks, TextBudget
 from gitmem.page.contract import PageData
-from gitmem.page.lanes import Lanes
-from gitmem.page.signal_marks import SignalMarks
-from gitmem.page.texts import TextBudget
 from gitmem.signals import threads
 from gitmem.signals.many_threads import ManyThreads, Selection
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-SOURCES = ("gitmem/page/contract.py", "gitmem/page/board_contract.py", "gitmem/history/figures.py")
+SOURCES = ("gitmem/page/contract.py", "gitmem/page/contract.py", "gitmem/history/figures.py")
 TYPES = ("TypedDict", "Statistics", "Spread", "DayFigures")
 
 

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from gitmem.a2a.served_log import ServedLog
-from gitmem.a2a.server import server_of
-from gitmem.api import Log
+from gitmem.api.log import Log
+from gitmem.calls.a2a_server import server_of
+from gitmem.calls.served_log import ServedLog
 from gitmem.errors import StoreError
+from gitmem.page.live_page import COOKIE, LivePage
 from gitmem.page.page_data import collect
 from gitmem.page.page_file import Assets
-from gitmem.page_server.live_page import COOKIE, LivePage
 
 from ..conftest import Git
 from .test_page_data import opened

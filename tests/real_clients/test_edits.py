@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gitmem.clients.hooks import events
+from gitmem.clients import events
 from tests.real_clients.clients import CLIENTS, Codex
 from tests.real_clients.desk import PEER, Desk, until
 from tests.real_clients.model import Asked

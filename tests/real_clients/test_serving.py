@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gitmem.invocation.client_run import CLIENT_PROGRAMS
+from gitmem.calls.client_run import CLIENT_PROGRAMS
 from tests.real_clients.clients import CLIENTS
 from tests.real_clients.desk import Desk, until
 from tests.real_clients.model import Asked, Model, serving

@@ -33,9 +33,10 @@ class Lesson(Record):
     wu_id: WorkUnit | None = optional("The work unit.")
 '''
 RECORD = """
-from gitmem import api, records
+from gitmem import records
+from gitmem.api import log
 from gitmem.log.lines import CommitMessage
-store = api.open(".").store
+store = log.open(".").store
 store.record(
     [store.line("lesson", {"lesson_id": "lesson-0001", "text": "Measure first.", "wu_id": "WU-7"})],
     CommitMessage("gitmem <gitmem@localhost>", "a lesson"),

@@ -16,7 +16,7 @@ from cli.render import claims as rendered_why
 from cli.render import signals as rendered
 from cli.top import board
 from gitmem.agents.caller import Caller
-from gitmem.conformance.reference_signals import Agreement
+from gitmem.conformance.reference import Agreement
 from gitmem.history import why
 from gitmem.log.lines import CommitMessage, digest
 from gitmem.memory import live_pieces

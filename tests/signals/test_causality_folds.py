@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gitmem.conformance.reference_signals import Agreement
+from gitmem.conformance.reference import Agreement
 from gitmem.order.thread import FoldedThread, ThreadSignal
 from tests.signals import references
 from tests.signals.references import random_thread

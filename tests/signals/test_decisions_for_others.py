@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitmem import api
-from gitmem.conformance import definitions
-from gitmem.conformance.definitions import text
+from gitmem.api import log as api
+from gitmem.conformance import reference
+from gitmem.conformance.reference import text
 from gitmem.errors import UsageError
 from gitmem.order.thread import ThreadSignal
 from gitmem.signals import threads
@@ -106,5 +106,5 @@ def test_what_is_void_is_what_the_contract_says(
     lines = {id: ThreadSignal(each, [text(each["created_at"]).encode()]) for id, each in thread.items()}
     folded = void_own_decisions(lines, lambda ids: {id: called[id] for id in ids if id in called})
     assert {id: each.intent for id, each in folded.items()} == {
-        id: each["intent"] for id, each in definitions.without_own(thread, called).items()
+        id: each["intent"] for id, each in reference.without_own(thread, called).items()
     }

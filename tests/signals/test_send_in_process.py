@@ -12,7 +12,7 @@ import pytest
 
 import gitmem
 from gitmem import commit_process, records, store_index
-from gitmem.api import Log
+from gitmem.api.log import Log
 from gitmem.errors import UsageError
 from gitmem.index import catch_up, query
 from gitmem.log import wal as wal_record

@@ -12,7 +12,7 @@ import pytest
 
 from gitmem.agents import delivery, lifecycle, presence
 from gitmem.agents.caller import Caller, CallerClaims
-from gitmem.api import Log
+from gitmem.api.log import Log
 from gitmem.errors import StoreError, UsageError
 from gitmem.index import index_file
 from gitmem.log.wal import Owner

@@ -12,7 +12,7 @@ from gitmem import commit_process
 from gitmem.commit_process import IF_DUE, LATER, NOW
 from gitmem.errors import RemoteError, UsageError
 from gitmem.repo import Repo
-from gitmem.sync import autosync, autosync_process
+from gitmem.sync import autosync, sync_remotes
 from gitmem.sync.sync_result import SyncResult
 
 START = 1_795_000_000.0
@@ -41,7 +41,7 @@ class Clone:
 
     def run(self) -> bool:
         """The process that a command has started."""
-        return autosync_process.run(
+        return sync_remotes.run_autosync(
             self.repo, self._sync, now=lambda: self.now, pause=self._pause, jitter=lambda: 1.0
         )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gitmem.sync import consent, consent_messages
+from gitmem.sync import consent, sync_remotes
 
 URL = "https://example.org/a.git"
 
@@ -19,7 +19,7 @@ def test_an_agent_is_told_the_command_for_this_remote(remote: str) -> None:
     proposed = "gitmem sync --publish" if remote == "origin" else f"gitmem sync --publish {remote}"
     each = SimpleNamespace(state="consent-needed", name=remote, message="It lacks 3 records.")
     synced: Any = SimpleNamespace(remotes=[each], next=[proposed, "gitmem log"])
-    consent_messages.reword_for_agent(synced)
+    sync_remotes.reword_for_agent(synced)
     assert each.message.endswith(f"after a yes: `{proposed}`.")
     assert synced.next == ["gitmem log"]
 
@@ -31,8 +31,8 @@ def test_an_agreement_says_when_it_takes_effect(tmp_path: Path, state: str, told
     """A remote that is away is sent to once it is reachable, one that refused at the next sync; without consent nothing is said."""
     each: Any = SimpleNamespace(state=state, url=URL, message="")
     store: Any = SimpleNamespace(repo=SimpleNamespace(state=str(tmp_path)))
-    consent_messages.report_consent(store, [each])
+    sync_remotes.report_consent(store, [each])
     assert each.message == ""
     consent.give_consent(store.repo, URL, consent.BY_INIT, "2026-11-22T12:00:00.000000Z")
-    consent_messages.report_consent(store, [each])
+    sync_remotes.report_consent(store, [each])
     assert f"You have agreed to publish to {URL}" in each.message and told in each.message

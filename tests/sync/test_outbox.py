@@ -17,7 +17,7 @@ from gitmem.log.log_refs import LogTip
 from gitmem.log.squash import squash, trailers
 from gitmem.log.start import start
 from gitmem.sync import outbox
-from gitmem.sync.remote_state import RemoteState
+from gitmem.sync.outbox import RemoteState
 from tests.log.logs import open_log
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.agents.caller import CallerClaims
-from gitmem.api import Log
+from gitmem.api.log import Log
 from gitmem.doctor import doctor
 from gitmem.errors import UsageError
 from gitmem.log import wal_files

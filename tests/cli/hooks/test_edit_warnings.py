@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cli.hooks.hook_call import HookTimer
-from gitmem.clients.hooks import events, hook_errors
+from gitmem.clients import events, hook_state
 
 from ...hook_agents import editing, refusal
 from ..conftest import Run
@@ -252,5 +252,5 @@ def test_an_error_in_the_background_limits_no_other_hook(tmp_path: Path, is_back
     timer = HookTimer("codex Stop", 1.0, is_background=is_background)
     timer.state = str(tmp_path)
     timer.note("the disk is full")
-    assert "the disk is full" in (hook_errors.read(timer.state) or "")
-    assert (tmp_path / hook_errors.STUCK).exists() is not is_background
+    assert "the disk is full" in (hook_state.read_error(timer.state) or "")
+    assert (tmp_path / hook_state.STUCK).exists() is not is_background

@@ -10,7 +10,7 @@ import pytest
 
 from cli.hooks import tool_use
 from gitmem.agents.edited_paths import INPUT_MAX_BYTES
-from gitmem.clients.hooks import events
+from gitmem.clients import events
 
 from ...hook_agents import editing, said
 from .conftest import Hook

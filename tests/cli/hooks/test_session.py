@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.clients.hooks import events
+from gitmem.clients import events
 
 from ...conftest import Git
 from ...hook_agents import said

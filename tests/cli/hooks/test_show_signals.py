@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gitmem import open_store
-from gitmem.clients.hooks import events
+from gitmem.clients import events
 from gitmem.signals import inbox
 
 from ..conftest import Run

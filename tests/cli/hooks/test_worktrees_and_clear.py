@@ -16,7 +16,7 @@ import pytest
 
 from gitmem import records
 from gitmem.agents import presence
-from gitmem.clients.hooks import script
+from gitmem.clients import client_scope
 from gitmem.log.lines import CommitMessage
 from tests.conftest import Git
 from tests.hook_agents import SHELL, said
@@ -278,7 +278,7 @@ def test_a_pruned_or_damaged_worktree_is_told_so(run: Run, git: Git, repo: Path,
 def shell(hook: Hook, tmp_path: Path) -> Callable[..., str]:
     """Run the installed script with a client's JSON, as Claude Code does from another worktree than that of its project."""
     path = tmp_path / "hook.sh"
-    path.write_text(script.text(CLAUDE))
+    path.write_text(client_scope.script_text(CLAUDE))
     started = tmp_path / "started"
     program = tmp_path / "bin" / "gitmem"
     program.parent.mkdir()

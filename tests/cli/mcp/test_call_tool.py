@@ -10,8 +10,8 @@ import pytest
 
 import gitmem
 from cli.mcp import tool_results
-from gitmem.invocation import WORKER
-from gitmem.invocation.served_task import InputNeededError, ServedTask
+from gitmem.calls import WORKER
+from gitmem.calls.served_task import InputNeededError, ServedTask
 
 from .conftest import Serve, fields, text, within
 

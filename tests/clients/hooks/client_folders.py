@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gitmem import repo as repo_module
-from gitmem.clients.hooks.clients import CLIENTS, FLAT, GROUPS, Client, ClientFolders
+from gitmem.clients.clients import CLIENTS, FLAT, GROUPS, Client, ClientFolders
 
 JSON_CLIENTS = [each for each in CLIENTS.values() if each.form in (GROUPS, FLAT)]
 ALL = [each for each in CLIENTS.values() if each.form != "nothing"]

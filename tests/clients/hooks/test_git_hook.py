@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from gitmem import repo as place
-from gitmem.clients import hook_paths
-from gitmem.clients.hooks import git_hook
-from gitmem.clients.hooks.git_hook import Hook
+from gitmem.clients import clients, git_hook
+from gitmem.clients.git_hook import Hook
 from gitmem.errors import UsageError
 
 from ...hook_agents import user_state
@@ -20,7 +19,7 @@ THEIRS = '#!/bin/sh\necho "theirs: $*"\ncat\nexit 7\n'
 
 
 def hook_of(repo: Path, configured: str | None = None) -> Hook:
-    return git_hook.find(place.find(str(repo)), configured)
+    return git_hook.find_hook(place.find(str(repo)), configured)
 
 
 def gitmem(repo: Path, status: int) -> Path:
@@ -30,7 +29,7 @@ def gitmem(repo: Path, status: int) -> Path:
     program.chmod(0o755)
     state = Path(place.find(str(repo)).state)
     state.mkdir(exist_ok=True)
-    assert hook_paths.write(str(state), user=user_state(), program=str(program))
+    assert clients.write_paths(str(state), user=user_state(), program=str(program))
     return program
 
 
@@ -186,11 +185,11 @@ def test_an_older_gate_is_replaced(repo: Path) -> None:
     hook = hook_of(repo)
     Path(hook.path).write_text(THEIRS)
     git_hook.install(hook)
-    Path(hook.path).write_text(git_hook.text() + "# old\n")
+    Path(hook.path).write_text(git_hook.hook_text() + "# old\n")
     assert git_hook.state(hook) == "outdated"
 
     assert git_hook.install(hook).state == "updated"
 
-    assert Path(hook.path).read_text() == git_hook.text()
+    assert Path(hook.path).read_text() == git_hook.hook_text()
     git_hook.uninstall(hook)
     assert Path(hook.path).read_text() == THEIRS

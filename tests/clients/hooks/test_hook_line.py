@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from gitmem import repo as place
-from gitmem.clients.hooks import git_hook
-from gitmem.clients.hooks.git_hook import Hook
+from gitmem.clients import git_hook
+from gitmem.clients.git_hook import Hook
 from gitmem.errors import GitmemError, UsageError
 
 REFUSES = "exit 1\n"
@@ -26,7 +26,7 @@ H = 'n=$(basename "$0")\ns=$(dirname "$(dirname "$0")")/$n\n[ ! -f "$s" ] && exi
 
 
 def hook_of(repo: Path, configured: str | None = None) -> Hook:
-    return git_hook.find(place.find(str(repo)), configured, git_hook.PRE_COMMIT)
+    return git_hook.find_hook(place.find(str(repo)), configured, git_hook.PRE_COMMIT)
 
 
 def husky(repo: Path) -> Path:

@@ -11,12 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 
-from gitmem.clients import hook_paths, user_files
-from gitmem.clients.hooks import client_scope, events, install, script
-from gitmem.clients.hooks.client_scope import INSTALLED, OUTDATED, ClientScope
-from gitmem.clients.hooks.clients import CLIENTS, PROJECT, SCOPES, USER, Client, ClientFolders
-from gitmem.clients.hooks.settings import OwnEntry, is_ours
+from gitmem.clients import client_scope, clients, events, install, managed_files
+from gitmem.clients.client_scope import INSTALLED, OUTDATED, ClientScope
+from gitmem.clients.clients import CLIENTS, PROJECT, SCOPES, USER, Client, ClientFolders
 from gitmem.clients.managed_files import WORDS, OwnFile
+from gitmem.clients.settings import OwnEntry, is_ours
 from gitmem.errors import GitmemError, StoreError, UsageError
 from tests.clients.hooks.client_folders import ALL, JSON_CLIENTS, PROGRAM, at, everything, settings_of
 from tests.clients.hooks.test_settings import styles
@@ -272,7 +271,7 @@ def test_an_older_script_and_older_entries_are_brought_up_to_date(repo: Path, tm
 
     assert done.clients[0].state == "updated"
     assert sorted(done.clients[0].files) == sorted([ours, str(path)])
-    assert Path(ours).read_text() == script.text("codex")
+    assert Path(ours).read_text() == client_scope.script_text("codex")
     said = json.loads(path.read_text())["hooks"]
     assert len(said["PostToolUse"]) == 2 and "Old" not in path.read_text()
     assert target(folders, client).state() == INSTALLED
@@ -310,7 +309,9 @@ def test_the_script_of_somebody_else_is_never_written_over(repo: Path, tmp_path:
     put_in(folders, "claude-code")
 
     assert theirs.read_text() == "#!/bin/sh\necho theirs\n"
-    assert (theirs.parent / "gitmem-signal-received.sh").read_text() == script.text("claude-code")
+    assert (theirs.parent / "gitmem-signal-received.sh").read_text() == client_scope.script_text(
+        "claude-code"
+    )
     assert "hooks/gitmem-signal-received.sh" in (repo / ".claude" / "settings.json").read_text()
     take_out(folders, "claude-code")
     assert everything(repo) == before
@@ -523,7 +524,7 @@ def test_the_program_that_hooks_run_is_noted(repo: Path, tmp_path: Path) -> None
 
     put_in(folders, "claude-code")
 
-    assert hook_paths.program(folders.state) == PROGRAM
+    assert clients.noted_program(folders.state) == PROGRAM
     assert not any(
         PROGRAM.encode() in each[0] for each in everything(repo).values() if isinstance(each, tuple)
     )
@@ -564,7 +565,7 @@ def test_every_event_that_is_asked_for_is_one_that_the_runtime_knows(client: Cli
 )
 def test_the_scripts_carry_our_mark(client: Client) -> None:
     """It is how install and uninstall know them again."""
-    file = OwnFile("hook", script.text(client.name))
+    file = OwnFile("hook", client_scope.script_text(client.name))
     assert file.has_ours(file.content)
     assert not file.has_ours(b"#!/bin/sh\necho gitmem\n")
 
@@ -590,7 +591,7 @@ def test_the_command_line_works_in_a_path_with_spaces(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And, where the client starts hooks anywhere, from a folder below."""
-    monkeypatch.setattr(script, "text", lambda client: f'#!/bin/sh\n# {WORDS}\nprintf %s "$1"\n')
+    monkeypatch.setattr(client_scope, "script_text", lambda client: f'#!/bin/sh\n# {WORDS}\nprintf %s "$1"\n')
     repo = tmp_path / "my project, ünïcode $HOME"
     subprocess.run(["git", "init", "--quiet", str(repo)], check=True)
     folders = at(repo, tmp_path / "home")
@@ -611,11 +612,11 @@ def test_a_file_that_somebody_changes_meanwhile_is_left(repo: Path, tmp_path: Pa
     """Between our look at it and our write."""
     path = tmp_path / "settings.json"
     path.write_text("{}")
-    change = user_files.FileChange(str(path), b"{}", b"ours")
+    change = managed_files.FileChange(str(path), b"{}", b"ours")
     path.write_text('{"theirs": 1}')
 
     with pytest.raises(StoreError) as caught:
-        user_files.write([change])
+        managed_files.write_files([change])
 
     assert caught.value.code == "changed-meanwhile"
     assert path.read_text() == '{"theirs": 1}'

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.clients.managed_files import content
+from gitmem.clients.managed_files import installed_content
 
 NODE = shutil.which("node")
 SCRIPT = """#!/bin/sh
@@ -47,7 +47,7 @@ def test_the_plugin_hands_over_what_the_script_says(tmp_path: Path) -> None:
     base = tmp_path / "my project" / ".opencode"
     plugin = base / "plugins" / "gitmem.mjs"
     plugin.parent.mkdir(parents=True)
-    plugin.write_text(content("opencode.js"))
+    plugin.write_text(installed_content("opencode.js"))
     (base / "hooks").mkdir()
     script = base / "hooks" / "signal-received.sh"
     script.write_text(SCRIPT)
@@ -109,7 +109,7 @@ def test_the_plugin_warns_with_the_result_of_an_edit_or_refuses_it(tmp_path: Pat
     base = tmp_path / ".opencode"
     plugin = base / "plugins" / "gitmem.mjs"
     plugin.parent.mkdir(parents=True)
-    plugin.write_text(content("opencode.js"))
+    plugin.write_text(installed_content("opencode.js"))
     (base / "hooks").mkdir()
     (base / "hooks" / "signal-received.sh").write_text(EDIT_SCRIPT)
     calls = tmp_path / "calls.mjs"

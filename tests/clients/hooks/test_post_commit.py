@@ -11,8 +11,7 @@ import pytest
 
 from cli import environment
 from gitmem import repo as place
-from gitmem.clients import hook_paths
-from gitmem.clients.hooks import git_hook
+from gitmem.clients import clients, git_hook
 from gitmem.errors import UsageError
 from tests.hook_agents import user_state
 from tests.sandbox import worktree
@@ -38,7 +37,7 @@ def commit(folder: Path, **env: str) -> str:
 def test_it_notes_the_variables_of_each_commit_in_each_worktree(repo: Path, tmp_path: Path) -> None:
     """Nothing before a session was there; odd values as a question mark; the earlier hook runs, and comes back byte for byte."""
     found = place.find(str(repo))
-    hook = git_hook.find(found, None, git_hook.POST_COMMIT)
+    hook = git_hook.find_hook(found, None, git_hook.POST_COMMIT)
     before = b"#!/bin/sh\necho kept >>kept\nexit 3\n"
     Path(hook.path).write_bytes(before)
     Path(hook.path).chmod(0o755)
@@ -47,7 +46,7 @@ def test_it_notes_the_variables_of_each_commit_in_each_worktree(repo: Path, tmp_
     program.chmod(0o755)
     state = Path(found.state, "commits")
     state.mkdir(parents=True)
-    assert hook_paths.write(found.state, user=user_state(), program=str(program))
+    assert clients.write_paths(found.state, user=user_state(), program=str(program))
     git_hook.install(hook)
     where = worktree(repo, tmp_path / "linked-tree")
     for folder, name in ((repo, ".git"), (where, "linked-tree")):
@@ -83,7 +82,7 @@ def test_it_notes_the_variables_of_each_commit_in_each_worktree(repo: Path, tmp_
 
 def test_it_notes_every_variable_and_marker_of_clients() -> None:
     """A client that commands know and the hook does not would make a nested agent's commit its parent's."""
-    script = git_hook.text(git_hook.POST_COMMIT)
+    script = git_hook.hook_text(git_hook.POST_COMMIT)
     assert set(re.findall(r'"([A-Z_]+)=', script)) == {
         "GITMEM_SESSION",
         "GITMEM_TASK",
@@ -96,7 +95,7 @@ def test_it_notes_every_variable_and_marker_of_clients() -> None:
 def test_post_merge_comes_and_goes_with_post_commit(repo: Path) -> None:
     """Byte for byte; a hook that existed before runs with its argument; without post-merge the hook is outdated."""
     found = place.find(str(repo))
-    hook = git_hook.find(found, None, git_hook.POST_COMMIT)
+    hook = git_hook.find_hook(found, None, git_hook.POST_COMMIT)
     assert hook.also is not None
     merge = Path(hook.also.path)
     before = b'#!/bin/sh\necho "$1" >>kept\n'
@@ -117,6 +116,6 @@ def test_post_merge_comes_and_goes_with_post_commit(repo: Path) -> None:
     assert git_hook.is_replaced(hook)
     with pytest.raises(UsageError, match="Nothing was written"):
         git_hook.install(hook)
-    merge.write_text(git_hook.text(git_hook.POST_MERGE))
+    merge.write_text(git_hook.hook_text(git_hook.POST_MERGE))
     git_hook.uninstall(hook)
     assert merge.read_bytes() == before and not Path(hook.path).exists()

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from gitmem import repo as place
-from gitmem.clients import hook_paths
-from gitmem.clients.hooks import git_hook
+from gitmem.clients import clients, git_hook
 from tests.hook_agents import user_state
 from tests.sandbox import worktree
 
@@ -25,8 +24,8 @@ def test_the_pre_commit_hook_starts_gitmem_only_for_claims_of_others(
     program.write_text(f'#!/bin/sh\necho "asked: $*"\ntr "\\0" "\\n"\nexit {answer}\n')
     program.chmod(0o755)
     Path(found.state).mkdir(exist_ok=True)
-    assert hook_paths.write(found.state, user=user_state(), program=str(program))
-    hook = git_hook.find(found, None, git_hook.PRE_COMMIT)
+    assert clients.write_paths(found.state, user=user_state(), program=str(program))
+    hook = git_hook.find_hook(found, None, git_hook.PRE_COMMIT)
     git_hook.install(hook)
     where = worktree(repo, tmp_path / "linked")
     for folder, name in ((repo, "in-.git"), (where, "in-linked")):
@@ -58,7 +57,7 @@ def test_the_pre_commit_hook_starts_gitmem_only_for_claims_of_others(
 def test_what_other_tools_do_to_the_hook_is_reported(repo: Path) -> None:
     """Another hook is kept and comes back byte for byte; one that replaces ours is named."""
     text = "#!/bin/sh\n"
-    hook = git_hook.find(place.find(str(repo)), None, git_hook.PRE_COMMIT)
+    hook = git_hook.find_hook(place.find(str(repo)), None, git_hook.PRE_COMMIT)
     path = Path(hook.path)
     path.write_text(text)
 

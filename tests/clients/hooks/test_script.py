@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.agents import edited_paths
-from gitmem.clients import hook_paths
-from gitmem.clients.hooks import events, script
+from gitmem.clients import client_scope, clients, events
 
 from ...hook_agents import SHELL, note_program, user_state
 
@@ -63,7 +62,7 @@ class Place:
         """What gitmem was asked, or an empty text; the script itself says nothing and ends with 0."""
         self.calls.unlink(missing_ok=True)
         file = self.folder.parent / f"{client}.sh"
-        file.write_text(script.text(client))
+        file.write_text(client_scope.script_text(client))
         variable = events.SESSION_VARIABLES.get(client)
         given = {
             "PATH": os.environ["PATH"] if path is None else path,
@@ -101,7 +100,7 @@ def test_it_asks_gitmem_only_where_there_is_something(
         (place.state / "here").mkdir()
         (place.state / "here" / client).write_text(f"sess-other\n{ID}\n")
     if client == "cline":
-        place.folder.parent.joinpath("PostToolUse").write_text(script.text("cline"))
+        place.folder.parent.joinpath("PostToolUse").write_text(client_scope.script_text("cline"))
 
     def run() -> str:
         if client != "cline":
@@ -702,7 +701,7 @@ def test_a_program_that_the_user_has_never_run_is_not_started(
         known.unlink()
 
     assert place.run("PostToolUse", shell=shell, **env) == ""
-    assert hook_paths.is_listed(str(folder), str(place.program)) is (wrong == "an empty variable")
+    assert clients.is_listed(str(folder), str(place.program)) is (wrong == "an empty variable")
 
     bin = tmp_path / "bin"
     bin.mkdir()
@@ -724,7 +723,7 @@ def test_no_folder_of_a_relative_path_is_searched_for_gitmem(place: Place) -> No
 def test_only_the_wake_up_may_end_with_2(place: Place) -> None:
     place.program.write_text("#!/bin/sh\necho woken >&2\nexit 2\n")
     file = place.folder.parent / "claude-code.sh"
-    file.write_text(script.text("claude-code"))
+    file.write_text(client_scope.script_text("claude-code"))
 
     done = subprocess.run(
         [SHELL, str(file), "Wake"],
@@ -747,7 +746,7 @@ def test_sourced_by_the_line_in_the_settings_it_does_the_same(place: Place) -> N
     """`sh -c '. "$0"' SCRIPT EVENT`: one shell in all, also where the caller stops at errors."""
     place.flag()
     file = place.folder.parent / "claude-code.sh"
-    file.write_text(script.text("claude-code"))
+    file.write_text(client_scope.script_text("claude-code"))
     bin = place.folder.parent / "bin"
     bin.mkdir()
     (bin / "gitmem").symlink_to(place.program)
@@ -777,7 +776,7 @@ def test_claudes_script_leaves_when_copilot_runs_it(place: Place) -> None:
 def test_the_script_is_marked_the_same_everywhere_and_clean() -> None:
     """No path of this machine, the mark on the second line, nothing that only some shells know."""
     for client in CLIENTS:
-        text = script.text(client)
+        text = client_scope.script_text(client)
         assert text.split("\n")[:2] == ["#!/bin/sh", "# gitmem: written by gitmem hooks install"]
         assert sys.prefix not in text and "/home" not in text and "@" not in text.replace('"$@"', "")
         assert "\r" not in text and text.endswith('\nexit "$status"\n')

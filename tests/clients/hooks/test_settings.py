@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitmem.clients.hooks import settings
-from gitmem.clients.hooks.clients import CLIENTS, PROJECT, HookEntry
-from gitmem.clients.hooks.json_text import JsonSyntaxError, parse
-from gitmem.clients.hooks.settings import SettingsFile
+from gitmem.clients import settings
+from gitmem.clients.clients import CLIENTS, PROJECT, HookEntry
 from gitmem.clients.managed_files import InstallRecord
+from gitmem.clients.settings import JsonSyntaxError, SettingsFile, parse_json
 from gitmem.errors import UsageError
 
 EVENTS = ("PostToolUse", "Stop")
@@ -150,7 +149,7 @@ def test_what_a_user_put_around_ours_stays() -> None:
     rest = removed(text, record, comments=True)
 
     assert rest is not None
-    root = parse(rest, comments=True)
+    root = parse_json(rest, comments=True)
     hooks = root.get("hooks")
     assert root.names() == ["a", "b", "hooks"]
     assert hooks is not None and hooks.names() == ["PostToolUse", "Stop"]
@@ -217,7 +216,7 @@ def test_only_our_own_command_lines_are_ours() -> None:
 def test_what_is_no_json_is_told_with_its_place(text: str, line: int, column: int, what: str) -> None:
     """Line and column as an editor counts them."""
     with pytest.raises(JsonSyntaxError) as caught:
-        parse(text)
+        parse_json(text)
 
     assert (caught.value.line, caught.value.column) == (line, column)
     assert what in caught.value.what
@@ -233,7 +232,7 @@ def test_what_python_reads_we_read_and_nothing_else(text: str) -> None:
         good = False
 
     try:
-        parse(text)
+        parse_json(text)
         ours = True
     except JsonSyntaxError:
         ours = False
@@ -264,14 +263,14 @@ def test_settings_of_another_shape_are_refused(text: str) -> None:
 def test_comments_and_last_commas_are_all_that_is_added_to_json(text: str, what: str) -> None:
     """A text that is broken otherwise is refused, in a client's settings with comments too."""
     with pytest.raises(JsonSyntaxError) as caught:
-        parse(text, comments=True)
+        parse_json(text, comments=True)
 
     assert what in caught.value.what
 
 
 def test_a_comma_or_a_comment_in_a_string_is_part_of_it() -> None:
     """Nothing of it is passed over."""
-    root = parse('[",]", "// a", "/* b */", /* "c" */ "\\"", ]', comments=True)
+    root = parse_json('[",]", "// a", "/* b */", /* "c" */ "\\"", ]', comments=True)
 
     assert [item.string() for item in root.items] == [",]", "// a", "/* b */", '"']
 
@@ -292,7 +291,7 @@ def test_a_hostile_file_is_refused_at_once(text: str) -> None:
     before = time.process_time()
     for comments in (False, True):
         with pytest.raises(JsonSyntaxError):
-            parse(text, comments=comments)
+            parse_json(text, comments=comments)
 
     assert time.process_time() - before < 3
 
@@ -312,7 +311,7 @@ def test_a_key_that_stands_there_twice_is_the_last_one() -> None:
 )
 def test_a_command_line_has_no_path_of_this_machine(client: object) -> None:
     """In a project it is checked in, and has to be the same in every clone."""
-    from gitmem.clients.hooks.clients import Client
+    from gitmem.clients.clients import Client
 
     assert isinstance(client, Client)
     script = client.in_command(

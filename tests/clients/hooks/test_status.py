@@ -8,10 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from gitmem.clients.hooks import hook_errors, install, status
-from gitmem.clients.hooks.client_scope import ClientScope
-from gitmem.clients.hooks.clients import CLIENTS, PROJECT, USER, ClientFolders
-from gitmem.doctor.checks import installed_hooks
+from gitmem.clients import hook_state, install
+from gitmem.clients.client_scope import ClientScope
+from gitmem.clients.clients import CLIENTS, PROJECT, USER, ClientFolders
+from gitmem.doctor import doctor
 from tests.clients.hooks.client_folders import at
 
 
@@ -26,19 +26,19 @@ def folders(repo: Path, tmp_path: Path) -> ClientFolders:
 
 
 def states(folders: ClientFolders) -> dict[str, str]:
-    return {each.client: scope.state for each, scope in status.read_status(folders).installed}
+    return {each.client: scope.state for each, scope in install.read_status(folders).installed}
 
 
 def codes(folders: ClientFolders) -> set[str]:
     """What doctor finds."""
-    installed = SimpleNamespace(hooks=lambda: status.read_status(folders))
-    check = installed_hooks.Hooks(SimpleNamespace(store=None, installed=installed))  # type: ignore[arg-type]
+    installed = SimpleNamespace(hooks=lambda: install.read_status(folders))
+    check = doctor.Hooks(SimpleNamespace(store=None, installed=installed))  # type: ignore[arg-type]
     return {f"{each.severity} {each.code}" for each in check.check()}
 
 
 def test_what_is_whole_is_said_to_be(folders: ClientFolders) -> None:
     """Nothing for doctor but that nobody has reviewed them in Codex."""
-    found = status.read_status(folders)
+    found = install.read_status(folders)
 
     assert states(folders) == {"claude-code": "installed", "codex": "installed"}
     assert found.program_works and found.last_error is None
@@ -75,7 +75,7 @@ def test_broken_settings_are_said(folders: ClientFolders, repo: Path) -> None:
     settings = repo / ".claude" / "settings.json"
     settings.write_text(settings.read_text()[:-3])
 
-    found = status.read_status(folders)
+    found = install.read_status(folders)
 
     assert states(folders)["claude-code"] == "broken"
     assert any(f"{settings}, line" in scope.problem for _, scope in found.installed)
@@ -86,7 +86,7 @@ def test_a_program_that_is_gone_is_said(folders: ClientFolders, tmp_path: Path) 
     """Neither the one that was noted nor one on the PATH."""
     (tmp_path / "gitmem").unlink()
 
-    assert not status.read_status(folders).program_works
+    assert not install.read_status(folders).program_works
     assert "problem hooks-program" in codes(folders)
     folders.programs["gitmem"] = "/usr/bin/gitmem"
     assert "problem hooks-program" not in codes(folders)
@@ -94,9 +94,9 @@ def test_a_program_that_is_gone_is_said(folders: ClientFolders, tmp_path: Path) 
 
 def test_the_last_trouble_is_said(folders: ClientFolders) -> None:
     """A hook is silent; here it is told."""
-    hook_errors.note(folders.state, 1_793_000_000_000_000, "codex Stop", "the disk is full")
+    hook_state.note_error(folders.state, 1_793_000_000_000_000, "codex Stop", "the disk is full")
 
-    found = status.read_status(folders)
+    found = install.read_status(folders)
 
     assert found.last_error is not None and "the disk is full" in found.last_error
     assert "note hooks-error" in codes(folders)
@@ -110,7 +110,7 @@ def review(folders: ClientFolders, scope: str, *, trust: str | None = None) -> N
     assert base is not None and folder is not None
     target = ClientScope(client, scope, folders, base)
     assert target.settings is not None
-    digests = {each.command: status.digest(each) for each in target.wanted(False)}
+    digests = {each.command: install.digest(each) for each in target.wanted(False)}
     names = {"PostToolUse": "post_tool_use", "UserPromptSubmit": "user_prompt_submit", "SessionStart": "session_start",
              "Stop": "stop", "SessionEnd": "session_end", "PreCompact": "pre_compact", "SubagentStop": "subagent_stop",
              "PreToolUse": "pre_tool_use"}  # fmt: skip
@@ -123,7 +123,7 @@ def review(folders: ClientFolders, scope: str, *, trust: str | None = None) -> N
 
 
 def trust(folders: ClientFolders, scope: str) -> str | None:
-    found = [each for client, each in status.read_status(folders).installed if client.client == "codex"]
+    found = [each for client, each in install.read_status(folders).installed if client.client == "codex"]
     return next(each.trust for each in found if each.scope == scope)
 
 
@@ -178,4 +178,4 @@ def test_the_digest_is_the_one_that_codex_shows() -> None:
     hook = f'{{"async":false,"command":"{command}","timeout":3,"type":"command"}}'
     form = f'{{"event_name":"session_end","hooks":[{hook}]}}'
 
-    assert status.digest(entry) == "sha256:" + hashlib.sha256(form.encode()).hexdigest()
+    assert install.digest(entry) == "sha256:" + hashlib.sha256(form.encode()).hexdigest()

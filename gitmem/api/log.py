@@ -1,0 +1,405 @@
+"""The library's entry point, `gitmem.open(".")`, and the objects reached from it: the log, its signals, sessions and calls."""
+
+from __future__ import annotations
+
+import os
+
+from .. import commit_process
+from .. import repo as repo_module
+from ..agents import caller as callers
+from ..agents import delivery, lifecycle, roster
+from ..errors import GitmemError, UsageError
+from ..open_store import open_store
+from ..signals import announcements, inbox, thread_outcomes, threads
+from ..signals import send as signals
+from ..store import Store, wall_clock
+from .guard import checked, checked_methods, serialized
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
+    from typing import Any, Unpack
+
+    from ..agents.caller import Caller
+    from ..agents.lifecycle import SessionChanged, SessionEnded, SessionStarted
+    from ..batch import Batch
+    from ..calls.call import CallOptions
+    from ..calls.call_result import CallResult, TaskProgress
+    from ..calls.served_task import Function
+    from ..commit_thread import BackgroundCommits
+    from ..history.overlap import Overlaps
+    from ..importers.lumenflow_import import Imported
+    from ..signals.change_watcher import StopWatching
+    from ..signals.gate import Gate
+    from ..signals.inbox import InboxResult
+    from ..signals.receipt_list import ReceiptList
+    from ..signals.signal_options import SignalOptions
+    from ..sync.sync_result import SyncResult
+    from .guard import Opened
+    from .memory import Memory
+    from .work import Claims, Tasks
+
+
+@serialized
+class Signals:
+    """Signals of a log's caller."""
+
+    def __init__(self, log: Opened) -> None:
+        self._log = log
+
+    def send(self, message: str, **options: Unpack[SignalOptions]) -> signals.Sent:
+        """Record a signal; see `SignalOptions` for the options and `signals.send.send` for the errors."""
+        from ..signals import signal_options
+
+        signal_options.reject_unknown(options)
+        return signals.send_with_one_snapshot(self._log.store, lambda: self._log.caller, message, **options)
+
+    def reply(self, signal_id: str, message: str, **options: Unpack[SignalOptions]) -> signals.Sent:
+        """Reply to a signal: to its sender, in its thread.
+
+        Raises:
+            TypeError: `reply_to` is among the options; `signal_id` is the answered signal.
+        """
+        if "reply_to" in options:
+            raise TypeError(
+                "A reply has no option reply_to: it answers the signal that its first argument names."
+            )
+        return self.send(message, **(options | {"reply_to": signal_id}))
+
+
+@serialized
+class Sessions:
+    """Sessions of agents in this worktree."""
+
+    def __init__(self, log: Opened) -> None:
+        self._log = log
+
+    def start(self, **options: Any) -> SessionStarted:
+        """Start a session and make it the caller; see `sessions.lifecycle.start` for the options."""
+        started = lifecycle.start(self._log.store, self._log.who, **options)
+        own = started.session_id
+        self._log.who = callers.CallerClaims(as_=own, session=own, identity=self._log.who.identity)
+        return started
+
+    def change(self, **options: Any) -> SessionChanged:
+        """Change the caller's session; see `signals.completion.change_session` for the options and the errors."""
+        return announcements.change_session(self._log.store, self._log.caller, **options)
+
+    def end(self, **options: Any) -> SessionEnded:
+        """End the caller's session and release its name; see `handoffs.session_end.end_session` for the options."""
+        from ..handoffs import session_end
+
+        return session_end.end_session(self._log.store, self._log.caller, **options)
+
+
+@checked_methods
+class Invocation:
+    """Calls of a log's caller. `Log` inherits it: methods of its own would hold the lock while they wait."""
+
+    store: Store
+
+    if TYPE_CHECKING:
+
+        @property
+        def caller(self) -> Caller:
+            """The caller in whose name records are written."""
+            ...
+
+    def call(self, agents: str | Sequence[str], message: str, **options: Unpack[CallOptions]) -> CallResult:
+        """Call agents and wait for their results; see `CallOptions`. `check` of the result raises the error of an agent.
+
+        Raises:
+            UsageError: `unknown-agent`, or another invalid input. Nothing was written.
+        """
+        from ..calls import call
+
+        return call.call(self.store, self.caller, agents, message, **options)
+
+    def call_stream(
+        self, agents: str | Sequence[str], message: str, **options: Unpack[CallOptions]
+    ) -> Iterator[TaskProgress | CallResult]:
+        """Call agents, and yield their progress in order and last the result; see `call`."""
+        from ..calls import call
+
+        return call.stream(self.store, self.caller, agents, message, **options)
+
+    async def acall(
+        self, agents: str | Sequence[str], message: str, **options: Unpack[CallOptions]
+    ) -> CallResult:
+        """Call agents from asyncio; see `call`. Cancellation ends the wait as a timeout does."""
+        from ..calls import call
+
+        return await call.async_call(self.store, lambda: self.caller, agents, message, **options)
+
+    def acall_stream(
+        self, agents: str | Sequence[str], message: str, **options: Unpack[CallOptions]
+    ) -> AsyncGenerator[TaskProgress | CallResult, None]:
+        """Call agents from asyncio, and yield what `call_stream` does."""
+        from ..calls import call
+
+        return call.async_stream(self.store, lambda: self.caller, agents, message, **options)
+
+    def wait_for(
+        self, *task_ids: str, timeout: float | None = None, stop: StopWatching | None = None
+    ) -> CallResult:
+        """Wait for the results of earlier calls, and seal those of the caller's session."""
+        from ..calls import call
+
+        return call.wait(self.store, self.caller, task_ids, timeout=timeout, stop=stop)
+
+    def serve(self, function: Function, *, stop: StopWatching, lease: float = 60.0) -> None:
+        """Run tasks for the caller with a function, one at a time, until the stop is set.
+
+        Args:
+            function: Takes a `ServedTask` and returns the result. What it raises is the error of the task.
+            lease: Seconds until another worker may take a task of a worker that has died.
+        """
+        from ..calls.served_task import FunctionRun
+        from ..calls.worker import Worker
+
+        Worker(
+            self.store, lambda: self.caller, lambda task: FunctionRun(function, task), stop=stop, lease=lease
+        ).serve()
+
+
+@checked
+def open(
+    start: str | os.PathLike[str] = ".",
+    *,
+    session: str | None = None,
+    runs_in: str | None = None,
+    identity: str | None = None,
+    machine: str | None = None,
+    now: Callable[[], int] = wall_clock,
+    wal_elsewhere: Sequence[str] = (),
+    commit_after: float = commit_process.WINDOW_SECONDS,
+) -> Log:
+    """Open the coordination log of the repository that contains a folder.
+
+    Args:
+        start: A folder of the repository: a worktree, a subdirectory of one, or the git folder.
+        session: The caller: a session id (`sess-…`), an agent identity, the display name of a live session, or a person
+            as `human:<git user.email>`. None selects the session of `runs_in`, else the only session of this worktree
+            in the last 24 hours, else the person if this clone has no session. If several sessions are possible, every
+            operation that needs a caller is rejected (`which-session`): a program must not become the person by
+            default.
+        runs_in: The session that this program belongs to, such as the value of GITMEM_SESSION. With it, a decision as
+            another caller is rejected, or with `insist=True` recorded with `via`.
+        identity: The agent identity for sessions that are started through this log.
+        machine: Name of this machine, for the index file; the host name by default.
+        now: The wall clock, microseconds since 1970-01-01 UTC.
+        wal_elsewhere: Folders for write-ahead logs when the git folder cannot be written.
+        commit_after: Seconds from a record to its commit. A thread commits all waiting records together. With 0 each
+            call commits, and its outcome names the commit.
+
+    Raises:
+        UsageError: outside a repository.
+        StoreError: gitmem does not support this kind of repository.
+    """
+    repo = repo_module.find(os.path.abspath(start), named=True)
+    if machine is None:
+        import platform
+
+        machine = platform.node()
+
+    def open_own() -> Store:
+        return open_store(repo, machine=machine, long_lived=True, now=now, commit_after=commit_after,
+                          wal_elsewhere=wal_elsewhere)  # fmt: skip
+
+    store = open_own()
+    log = Log(store, callers.CallerClaims(as_=session, session=runs_in, identity=identity, is_program=True))
+    if commit_after:
+        from ..commit_thread import BackgroundCommits
+
+        log.commits = BackgroundCommits(open_own, commit_after)
+        store.after_record = log.commits.notify
+    return log
+
+
+@serialized
+class Log(Invocation):
+    """One clone's log, read and written as one caller. Use it as a context manager, or `close` it.
+
+    Threads may share it: each call waits for that of another thread, but none for a `sync`, and a `batch` for the whole block. A forked
+    process opens a log of its own.
+    """
+
+    def __init__(self, store: Store, who: callers.CallerClaims) -> None:
+        self.store = store
+        self.who = who
+        self.signals = Signals(self)
+        self.sessions = Sessions(self)
+        self.commits: BackgroundCommits | None = None
+
+    @property
+    def tasks(self) -> Tasks:
+        """The tasks of this log."""
+        from .work import Tasks
+
+        return Tasks(self)
+
+    @property
+    def claims(self) -> Claims:
+        """The claims on paths."""
+        from .work import Claims
+
+        return Claims(self)
+
+    @property
+    def memory(self) -> Memory:
+        """The memory nodes of this log."""
+        from .memory import Memory
+
+        return Memory(self)
+
+    @property
+    def caller(self) -> Caller:
+        """The caller of the log's operations.
+
+        Raises:
+            UsageError: no caller could be determined, or several are possible.
+        """
+        with self.store.lock, self.store.one_look():
+            found = callers.find(self.store, self.who)
+        if found is None:
+            raise UsageError("Missing caller: the log was opened without a session.",
+                             hint="Open the log with session=…", code="who")  # fmt: skip
+        return found
+
+    def inbox(self, *, mark: bool = True, **filters: Any) -> InboxResult:
+        """Return the caller's unread signals, oldest first; see `signals.inbox.read` for the filters.
+
+        Args:
+            mark: Record that the signals were delivered. If displaying them can fail, pass False and call
+                `signals.inbox.mark` afterwards.
+        """
+        caller = self.caller
+        if not mark:
+            return self._read(caller, filters)
+        with delivery.delivery_lock(self.store, caller.reader, wait_seconds=delivery.WAIT_SECONDS):
+            found = self._read(caller, filters)
+            inbox.mark(self.store, found)
+        return found
+
+    def _read(self, caller: Caller, filters: dict[str, Any]) -> InboxResult:
+        found = inbox.read(self.store, caller, **filters)
+        if not filters:
+            found.add_work(self.store, caller)
+        return found
+
+    def thread(self, id: str, *, limit: int | None = None) -> thread_outcomes.Thread:
+        """Return a thread, by its id or the id of a signal in it; with a limit its first and last signals."""
+        return threads.thread(self.store, id, limit=limit)
+
+    def converged(self, id: str) -> thread_outcomes.Converged:
+        """Return whether the latest decision of every recipient of the thread's root is AGREE."""
+        caller = callers.find(self.store, self.who, must=False)
+        return threads.converged(self.store, id, caller=caller)
+
+    def receipts(self, signal: str | None = None, **filters: Any) -> ReceiptList:
+        """Return the newest effective receipts, oldest first; see `receipt_list` for the filters.
+
+        Args:
+            signal: Only receipts of the signal with this id.
+        """
+        from ..signals.receipt_list import receipt_list
+
+        return receipt_list(self.store, signal, **filters)
+
+    def watch(self, *, stop: StopWatching | None = None, events: bool = True) -> Iterator[InboxResult]:
+        """Yield batches of signals to the caller as they arrive; wait for them until `stop` is set.
+
+        A batch is marked as read when the next one is requested, not before.
+        """
+        from ..signals.watch import watch_until
+
+        return watch_until(self.store, self.who, stop=stop, events=events)
+
+    def gate(
+        self,
+        *,
+        wu: str | None = None,
+        initiative: str | None = None,
+        reason: str | None = None,
+        new: bool = False,
+    ) -> Gate:
+        """Return whether signals on a work unit block the caller; with a reason, pass the gate and record that.
+
+        Args:
+            new: Accept a work unit that no session, signal or memory node names.
+        """
+        from ..signals import gate
+
+        return gate.check(self.store, self.caller, wu=wu, initiative=initiative, reason=reason, new=new)
+
+    def overlap(self, branch: str | None = None, *, notify: bool = False) -> Overlaps:
+        """Return the pairs of branches that change the same files, those that conflict first.
+
+        Args:
+            branch: Only pairs with this branch.
+            notify: Tell the sessions on branches that conflict, each pair once a day at most.
+        """
+        from ..history import overlap
+
+        return overlap.overlap(self.store, branch, notify=self.caller if notify else None)
+
+    def roster(
+        self, query: str | None = None, *, all: bool = False, limit: int | None = None
+    ) -> roster.Roster:
+        """Return at most `limit` live and idle sessions (by default 1,000); with `all` also those that are gone or have ended."""
+        from ..handoffs import handoff_list
+
+        return handoff_list.add_to(self.store, roster.roster(self.store, query, all=all, limit=limit))
+
+    def sync(
+        self, remotes: Sequence[str] = (), *, all: bool = False, publish: bool = False, timeout: float = 30.0
+    ) -> SyncResult:
+        """Exchange lines with remotes. Other threads may use this log while it waits for them, except within a `batch`.
+
+        Args:
+            publish: The user agrees to publish the log on these remotes. Without consent, now or earlier, lines are
+                only fetched.
+            timeout: Seconds.
+        """
+        from ..store_apart import apart
+        from ..sync import sync_remotes
+
+        with apart(self.store) as own:
+            return sync_remotes.sync(own, remotes, all=all, publish=publish, timeout=timeout)
+
+    def import_lumenflow(self, folder: str, *, dry_run: bool = False, allow_secret: bool = False) -> Imported:
+        """Import LumenFlow's records of a project into this log; see `importers.lumenflow_import`."""
+        from ..importers import lumenflow_import
+
+        return lumenflow_import.import_folder(
+            self.store, self.caller, folder, dry_run=dry_run, allow_secret=allow_secret
+        )
+
+    def batch(self) -> AbstractContextManager[Batch]:
+        """Commit all records of a `with` block together at its end.
+
+        Inside the block, outcomes have no commit yet, and the new records are visible. If the block raises or the
+        commit fails, nothing is recorded and the caller is restored.
+        """
+        from ..batch import collect
+
+        return collect(self)
+
+    def close(self) -> None:
+        """Commit this log's records and close it. Records that cannot be committed now wait for the next command."""
+        try:
+            if self.commits is not None:
+                self.commits.close()
+                if self.store.recorded:
+                    commit_process.commit_waiting(self.store, commit_process.WINDOW_SECONDS)
+        except (GitmemError, OSError):
+            pass  # the records are durable, and `doctor` reports why they wait
+        finally:
+            self.store.close()
+
+    def __enter__(self) -> Log:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()

@@ -1,0 +1,879 @@
+"""What a call hands over: working memory by value, and nodes of the memory by reference.
+
+It passes six stages: acquisition, encoding, derivation, retrieval, relations and utilization. Nothing is handed over
+that was not asked for, nothing is cut, and what is left out is named with its reason. The target resolves it in its own
+clone, within its own budget: what a peer wrote is checked, and what is shown is framed and sanitized.
+"""
+
+from __future__ import annotations
+
+import json
+
+from .. import records
+from ..commit_message import cut, sanitize
+from ..digests import sha256
+from ..errors import SecretError, UsageError
+from ..memory import budgeted_text, load, private_nodes, relations, search, session_checkpoints
+from ..memory.budgeted_text import Section, quote_lines
+from ..memory.node_tables import HIDDEN
+from ..memory.session_checkpoints import PREFIX
+from ..outcome import Outcome, command
+from ..records.ids import is_id, unit_key
+from ..records.lines import DEPTH, is_json_safe
+from ..text.sanitize import sanitize_for_model
+from ..text.secrets import find_in, has_marker
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    from ..agents.caller import Caller
+    from ..memory.versioned_node import VersionedNode
+    from ..store import Store
+    from ..tasks.append import TaskChange
+    from ..tasks.task_list import TaskDetail
+
+
+FORMAT = "gitmem.context/1"
+NESTED = 3  # lists and objects around a value, in the record
+NAME_MAX = 60  # characters of a name in a message
+
+
+def encode(value: object) -> str:
+    """Return the one JSON text of a value: keys sorted, no spaces, characters as they are.
+
+    Raises:
+        ValueError: JSON cannot represent it.
+    """
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
+
+
+def shown_json(value: object) -> str:
+    """Return the JSON text of a value for a reader: keys in their order, on several lines."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1)
+
+
+def size_of(value: object) -> int:
+    """Return the bytes of a value as JSON in UTF-8."""
+    return len(encode(value).encode())
+
+
+def copy_of(name: str, value: object) -> Any:
+    """Return a copy of a value that JSON keeps exactly.
+
+    Raises:
+        UsageError: It is not JSON; the message has its name. Nothing was written.
+    """
+    wrong = _problem(value)
+    if wrong:
+        raise UsageError(
+            f"Failed to serialize context: {cut(sanitize(name), NAME_MAX)} {wrong}. Nothing was written.",
+            hint="Use null, true, false, numbers, texts, lists, and objects with texts as keys.",
+            code="bad-context",
+        )
+    return json.loads(encode(value))
+
+
+def _problem(value: object, depth: int = NESTED) -> str:
+    """Return why JSON cannot keep a value exactly, as the rest of a sentence; "" if it can."""
+    if depth > DEPTH:
+        return f"is nested more than {DEPTH - NESTED} levels deep, or contains itself"
+    if isinstance(value, list):
+        return next(filter(None, (_problem(item, depth + 1) for item in value)), "")
+    if isinstance(value, dict):
+        key = next((key for key in value if type(key) is not str), None)
+        if key is not None:
+            return f"has a key of type {type(key).__name__}, not a text"
+        return next(filter(None, (_problem(item, depth + 1) for pair in value.items() for item in pair)), "")
+    if value is None or type(value) in (bool, int, float, str):
+        return "" if is_json_safe(value) else f"has a {type(value).__name__} that JSON cannot represent"
+    return f"has a {type(value).__name__}, which is not JSON"
+
+
+def texts_in(value: object) -> list[str]:
+    """Return the texts in a JSON value, keys included."""
+    found: list[str] = []
+    left = [value]
+    while left:
+        each = left.pop()
+        if type(each) is str:
+            found.append(each)
+        elif isinstance(each, (list, tuple)):
+            left += each
+        elif isinstance(each, dict):
+            left += [*each, *each.values()]
+    return found
+
+
+def node_values(node: VersionedNode) -> dict[str, Any]:
+    """Return what makes up a node, as JSON: its type, text, place and metadata, but not who changed or read it."""
+    found = {
+        "type": node.type, "lifecycle": node.lifecycle, "content": node.content, "priority": node.priority,
+        "tags": sorted(node.tags), "wu_id": node.wu_id, "lane": node.lane, "paths": sorted(node.paths),
+        "metadata": node.metadata,
+    }  # fmt: skip
+    return {name: value for name, value in found.items() if value not in (None, [], {})}
+
+
+def node_digest(node: VersionedNode) -> str:
+    """Return the SHA-256 of a node as it is now, in hex."""
+    return sha256(encode(node_values(node)).encode("utf-8", "backslashreplace")).hexdigest()
+
+
+BUDGET_BYTES = 16 * 1024
+OMITTED_MAX = 20  # reasons in the record; the answer has all of them
+OMITTED_BYTES = 1024  # of the budget, kept for them
+STAGES = ("acquisition", "encoding", "derivation", "retrieval", "relations", "utilization")
+MEMORY, CHECKPOINT = "memory", "checkpoint"
+
+
+class Omitted(Outcome):
+    """Something that is not handed over, and why. `id` is that of a node or signal, or the name of a part."""
+
+    def __init__(self, id: str, reason: str) -> None:
+        self.id = id
+        self.reason = reason
+
+
+class Transfer(Outcome):
+    """What a call has handed over, as its answer says it: see `Bundle`."""
+
+    def __init__(self, made: Bundle) -> None:
+        self.bytes = made.bytes
+        self.budget = made.budget
+        self.counts = made.counts()
+        self.stages = made.stages
+        self.omitted = made.omitted
+
+
+class Bundle(Outcome):
+    """What a call hands over.
+
+    Attributes:
+        context: The field of the task; empty if nothing is handed over.
+        bytes: Its size as JSON in UTF-8.
+        budget: The most bytes.
+        stages: Counts of each stage.
+        omitted: What was left out.
+    """
+
+    def __init__(self, budget: int) -> None:
+        self.context: dict[str, Any] = {}
+        self.bytes = 0
+        self.budget = budget
+        self.stages: dict[str, dict[str, int]] = {name: {} for name in STAGES}
+        self.omitted: list[Omitted] = []
+
+    def leave_out(self, id: str, reason: str) -> None:
+        """Note what is not handed over, once: a node may be asked for by value and by reference."""
+        if not any((each.id, each.reason) == (id, reason) for each in self.omitted):
+            self.omitted.append(Omitted(id, reason))
+
+    @property
+    def transfer(self) -> Transfer:
+        """What an answer says of it."""
+        return Transfer(self)
+
+    def counts(self) -> dict[str, int]:
+        """Return the number of items of each part that is handed over, and of those left out."""
+        found = {name: len(value) for name, value in self.context.items() if isinstance(value, list)}
+        found.pop("omitted", None)
+        found |= {"variables": len(self.context.get("variables", ())), "omitted": len(self.omitted)}
+        return {name: count for name, count in sorted(found.items()) if count}
+
+
+class PackedContext:
+    """The context of a bundle while parts are added to it.
+
+    Args:
+        own: What the caller gives itself.
+
+    Raises:
+        UsageError: That alone exceeds the budget (`bad-context`). Nothing was written.
+    """
+
+    def __init__(self, bundle: Bundle, own: dict[str, Any]) -> None:
+        self.bundle = bundle
+        self.ids: set[str] = set()
+        self.context: dict[str, Any] = own
+        self.used = size_of(own)
+        if self.used > bundle.budget:
+            raise UsageError(
+                f"Failed to serialize context: it has {self.used} bytes; at most {bundle.budget} are valid."
+                " Nothing was written.",
+                hint="Commit large values, or name their paths instead.",
+                code="bad-context",
+            )
+
+    def add(self, section: str, id: str, value: Mapping[str, Any]) -> None:
+        """Add a part if it fits, else leave it out as a whole."""
+        size = size_of(value) + 1 + (0 if section in self.context else len(section) + 6)
+        if section == CHECKPOINT:
+            value_, fits = dict(value), self._fits(size)
+            self.context |= {section: value_} if fits else {}
+        else:
+            fits = self._fits(size)
+            if fits:
+                self.context.setdefault(section, []).append(dict(value))
+        if fits:
+            self.used += size
+            self.ids.add(id)
+        else:
+            self.bundle.leave_out(
+                id, f"has {size} bytes, and of the {self.bundle.budget} of the bundle {self.used} are used"
+            )
+
+    def _fits(self, size: int) -> bool:
+        return self.used + size <= self.bundle.budget - OMITTED_BYTES
+
+    def finish(self) -> None:
+        """Add what was left out, as far as it fits, and the counts."""
+        bundle, shown = self.bundle, []
+        for each in bundle.omitted[:OMITTED_MAX]:
+            shown.append(each.as_json())
+            if self.used + size_of(shown) + 80 > bundle.budget:
+                shown.pop()
+                break
+        if bundle.omitted:
+            rest = len(bundle.omitted) - len(shown)
+            self.context["omitted"] = [*shown, *([{"id": "", "reason": f"and {rest} more"}] if rest else [])]
+        is_empty = self.context.keys() == {"format"}
+        bundle.context = {} if is_empty else self.context
+        bundle.bytes = 0 if is_empty else size_of(bundle.context)
+        bundle.stages["utilization"] = {
+            "sent": len(self.ids),
+            "omitted": len(bundle.omitted),
+            "bytes": bundle.bytes,
+        }
+
+
+DECISIONS, QUESTIONS, THOUGHTS = "decisions", "open_questions", "thoughts"
+LISTS = (DECISIONS, QUESTIONS, THOUGHTS)
+GIVEN = ("goal", "variables", *LISTS)  # what callers may give themselves
+LOOKED_AT_MAX = 200  # nodes of a session that are read, last changed first
+SIGNALS_MAX = 5
+# A session's nodes are younger than it: without that, all nodes would be read.
+_NODES = (
+    f"SELECT id FROM node WHERE state < {HIDDEN} AND state = 0 AND touched >= coalesce((SELECT min(started) FROM session WHERE"
+    " session_id = ?1), 0) AND session_id IS ?1 AND sender = ?2 AND type <> 'checkpoint' ORDER BY touched DESC, id LIMIT ?3"
+)
+_THREAD = (
+    "SELECT s.thread FROM signal s JOIN line l ON l.id = s.line WHERE (s.sender_session = ?1 OR s.sender = ?2)"
+    " AND s.thread IS NOT NULL ORDER BY l.body DESC LIMIT 1"
+)
+_SIGNALS = (
+    "SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.thread = ? AND NOT EXISTS"
+    " (SELECT 1 FROM forged f WHERE f.line = s.line) ORDER BY l.body DESC LIMIT ?"
+)
+
+
+class Item:
+    """One thing that is handed over by value.
+
+    Attributes:
+        section: The field of the context.
+        id: Of the node or signal; "" for what the caller gave.
+        value: Its JSON.
+        node: The node that it was made of, if any.
+    """
+
+    def __init__(
+        self, section: str, id: str, value: Mapping[str, Any], node: VersionedNode | None = None
+    ) -> None:
+        self.section = section
+        self.id = id
+        self.value = value
+        self.node = node
+
+
+def given_items(values: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a caller gives itself, copied.
+
+    Raises:
+        UsageError: A name is unknown, or a value is not JSON. Nothing was written.
+    """
+    unknown = next((name for name in values if name not in GIVEN), None)
+    if unknown is not None:
+        raise UsageError(
+            f"Failed to serialize context: unknown part {sanitize(str(unknown))[:60]}. Nothing was written.",
+            hint=f"Valid parts: {', '.join(GIVEN)}. Anything else is a variable.",
+            code="bad-context",
+        )
+    found: dict[str, Any] = {}
+    if values.get("goal") is not None:
+        found["goal"] = {"text": _text("goal", values["goal"])}
+    own = values.get("variables")
+    own = {} if own is None else own
+    if not isinstance(own, dict):
+        raise _not("variables", "an object")
+    named = {**own, **variables}
+    if named:
+        found["variables"] = {
+            str(copy_of("a name of a variable", name)): copy_of(f"variable {name}", value)
+            for name, value in named.items()
+        }
+    for section in LISTS:
+        items = values.get(section) or []
+        if not isinstance(items, (list, tuple)):
+            raise _not(section, "a list")
+        made = [_given_item(f"{section} {number}", item) for number, item in enumerate(items, 1)]
+        found.update({section: made} if made else {})
+    return found
+
+
+def _given_item(name: str, item: object) -> Any:
+    if isinstance(item, dict):
+        return {**copy_of(name, item), "text": _text(name, item.get("text"))}
+    return {"text": _text(name, item)}
+
+
+def _text(name: str, value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise _not(name, "a text")
+    return str(copy_of(name, value))
+
+
+def _not(name: str, what: str) -> UsageError:
+    return UsageError(
+        f"Failed to serialize context: {name} is not {what}. Nothing was written.", code="bad-context"
+    )
+
+
+def goal_of(caller: Caller) -> dict[str, Any]:
+    """Return what the caller's session says that it is about; empty without it."""
+    record: Mapping[str, Any] = caller.record or {}
+    found = {"text": record.get("activity"), "wu_id": caller.wu_id, "lane": record.get("lane")}
+    return {name: value for name, value in found.items() if value}
+
+
+def working_items(store: Store, caller: Caller) -> Iterator[Item]:
+    """Yield the working memory of a caller, what matters most first; also what is sensitive: it is filtered later."""
+    nodes = _nodes(store, caller)
+    for section in (DECISIONS, QUESTIONS):
+        yield from _of_section(nodes, section)
+    checkpoint = session_checkpoints.last_checkpoint(
+        store, caller.session_id, caller.wu_id, None, None if caller.session_id else caller.reader
+    )
+    if checkpoint is not None:
+        yield Item("checkpoint", checkpoint.id, _checkpoint(checkpoint), checkpoint)
+    yield from _signals(store, caller)
+    yield from _of_section(nodes, THOUGHTS)
+
+
+def _of_section(nodes: Iterable[VersionedNode], section: str) -> Iterator[Item]:
+    return (Item(section, node.id, _value(node), node) for node in nodes if _section(node) == section)
+
+
+def _nodes(store: Store, caller: Caller) -> list[VersionedNode]:
+    db = store.db()
+    rows = db.execute(_NODES, (caller.session_id, caller.reader, LOOKED_AT_MAX))
+    return [node for node in load.load(db, [id for (id,) in rows]) if not node.unverified]
+
+
+def _section(node: VersionedNode) -> str | None:
+    if "decision" in node.tags:
+        return DECISIONS
+    if "question" in node.tags:
+        return QUESTIONS
+    return THOUGHTS if node.type == "note" else None
+
+
+def _value(node: VersionedNode) -> dict[str, Any]:
+    found = {
+        "id": node.id, "type": node.type, "at": node.created_at, "text": node.content,
+        "tags": list(node.tags), "metadata": node.metadata,
+    }  # fmt: skip
+    return {name: value for name, value in found.items() if value}
+
+
+def _checkpoint(node: VersionedNode) -> dict[str, Any]:
+    found = {
+        "id": node.id, "at": node.created_at, "text": node.content.removeprefix(PREFIX),
+        "progress": node.metadata.get("progress"), "next_steps": node.metadata.get("nextSteps"),
+    }  # fmt: skip
+    return {name: value for name, value in found.items() if value}
+
+
+def _signals(store: Store, caller: Caller) -> Iterator[Item]:
+    """Yield the last signals of the thread that the caller wrote in last, oldest first."""
+    db = store.db()
+    row = db.execute(_THREAD, (caller.session_id, caller.reader)).fetchone()
+    rows = db.execute(_SIGNALS, (row[0], SIGNALS_MAX)).fetchall() if row is not None else []
+    for (body,) in reversed(rows):
+        record = records.read_kind("signal", body.encode())
+        if record is not None and not record.get("task_id"):
+            yield Item("signals", record["signal_id"], {
+                "id": record["signal_id"], "at": record["at"], "from": record["sender_identity"], "intent": record["intent"],
+                "text": record["message"],
+            })  # fmt: skip
+
+
+NODES_MAX = 20  # nodes by reference
+_OF_UNIT = (
+    "SELECT id, wu_id IS NOT NULL AND wu_id = ?1 FROM node WHERE state = 0 AND (wu_id = ?1 OR lifecycle = 'project')"
+    " ORDER BY (wu_id IS NOT NULL AND wu_id = ?1) DESC, coalesce(priority, 'P4'), touched DESC, id LIMIT ?2"
+)
+
+
+class _Reference:
+    """A node that is handed over by reference, with the reason."""
+
+    def __init__(self, node: VersionedNode, why: str) -> None:
+        self.node = node
+        self.why = why
+
+
+def build(
+    store: Store,
+    caller: Caller,
+    *,
+    context: bool | Mapping[str, Any] | None = None,
+    variables: Mapping[str, Any] | None = None,
+    memory_query: bool | str | Sequence[str] | None = None,
+    budget: int = BUDGET_BYTES,
+    allow_secret: bool = False,
+    by_value: bool = False,
+) -> Bundle:
+    """Return what a call hands over. Nothing is written.
+
+    Args:
+        context: True for the caller's working memory; or the parts to hand over instead: `goal` (a text), `variables` (an
+            object), `decisions`, `open_questions` and `thoughts` (lists of texts, or of objects with a `text`).
+        variables: Values by name, beside either.
+        memory_query: True for the nodes of the caller's work unit and the project; words to search for; or ids of nodes.
+        budget: The most bytes. What the caller gives itself must fit; of the rest what fits is handed over.
+        allow_secret: Hand over text that looks like a secret.
+        by_value: Hand over the content of nodes too, to an agent that does not read this log.
+
+    Raises:
+        UsageError: A value is not JSON, or is too large for the budget (`bad-context`); as SecretError, it has a secret.
+            Nothing was written.
+    """
+    bundle = Bundle(budget)
+    own, items = _acquire(store, caller, bundle, context, variables or {}, allow_secret=allow_secret)
+    _encode(bundle, own, items)
+    references = _retrieve(store, caller, bundle, memory_query, allow_secret=allow_secret)
+    sources = _derive(store.db(), bundle, references)
+    links = _relate(store.db(), bundle, items, references)
+    _utilize(bundle, own, items, references, sources, links, by_value=by_value)
+    return bundle
+
+
+def _acquire(
+    store: Store,
+    caller: Caller,
+    bundle: Bundle,
+    context: bool | Mapping[str, Any] | None,
+    variables: Mapping[str, Any],
+    *,
+    allow_secret: bool,
+) -> tuple[dict[str, Any], list[Item]]:
+    """Stage 1: take what was asked for, without what must not leave its writer."""
+    values = context if context is not None and not isinstance(context, bool) else {}
+    own = given_items(values, variables)
+    for name, value in own.items():
+        if not allow_secret:
+            _refuse_secret(name, value)
+    found: list[Item] = []
+    if context is True:
+        goal = Item("goal", "goal", goal_of(caller))
+        items = [goal, *working_items(store, caller)] if goal.value else [*working_items(store, caller)]
+        searched = not allow_secret and _may_hold_secret([item.value for item in items])
+        for item in items:
+            why = _why_not(item.value, item.node, searched=searched)
+            if why:
+                bundle.leave_out(item.id, why)
+            elif item is goal:
+                own["goal"] = goal.value
+            else:
+                found.append(item)
+    bundle.stages["acquisition"] = {
+        "given": sum(len(value) if isinstance(value, list) else 1 for value in own.values()),
+        "taken": len(found),
+        "filtered": len(bundle.omitted),
+    }
+    return own, found
+
+
+def _refuse_secret(name: str, value: Any) -> None:
+    parts = value.items() if name == "variables" else [("", value)]
+    for part, each in parts:
+        found = find_in([part, each])
+        if found:
+            what = f"Variable {cut(sanitize(part), 60)}" if part else f"The {name} of the context"
+            raise SecretError(
+                f"{what} seems to contain {found.what}. Nothing was written.",
+                hint="Remove it: others can read the log once it is pushed. "
+                "If it is not a secret, a person may allow it with --allow-secret; an agent must ask its user first.",
+            )
+
+
+def _may_hold_secret(values: Sequence[object]) -> bool:
+    """Return whether values must be searched one by one: quick, and mostly False."""
+    return has_marker("\n".join(texts_in(values)))
+
+
+def _why_not(value: object, node: VersionedNode | None, *, searched: bool) -> str:
+    """Return why something is not handed over; "" if it may be.
+
+    Args:
+        searched: Whether to search the value for secrets.
+    """
+    if node is not None and (node.sensitive or node.private):
+        return "is sensitive" if node.sensitive else "is private"
+    if node is not None and node.is_hidden:
+        return f"is {node.status}"
+    found = find_in(value) if searched else None
+    return f"seems to contain {found.what}" if found else ""
+
+
+def _encode(bundle: Bundle, own: Mapping[str, Any], items: Sequence[Item]) -> None:
+    """Stage 2: encode all without loss; the sizes decide later what fits."""
+    sizes = [size_of(item.value) for item in items]
+    bundle.stages["encoding"] = {
+        "items": len(items),
+        "bytes": sum(sizes) + (size_of(own) if own else 0),
+    }
+
+
+def _retrieve(
+    store: Store,
+    caller: Caller,
+    bundle: Bundle,
+    query: bool | str | Sequence[str] | None,
+    *,
+    allow_secret: bool,
+) -> list[_Reference]:
+    """Stage 4: find the nodes that the target needs, best first."""
+    db = store.db()
+    if query is None or query is False:
+        matches = []
+    elif query is True or query == "":
+        rows = db.execute(_OF_UNIT, (unit_key(caller.wu_id) or None, NODES_MAX)).fetchall()
+        whys = {id: f"of {caller.wu_id}" if is_of_unit else "of the project" for id, is_of_unit in rows}
+        matches = [_Reference(node, whys[node.id]) for node in load.load(db, whys)]
+    elif isinstance(query, str):
+        hits = search.recall(store, query, limit=NODES_MAX, stale=False)
+        said = cut(sanitize(query), 60)
+        matches = [_Reference(hit.node, f"matches {said}: {_MATCHED[hit.matched]}") for hit in hits]
+    else:
+        matches = [_Reference(_named(store, id), "named by the caller") for id in query]
+    found: list[_Reference] = []
+    values = [node_values(each.node) for each in matches]
+    searched = not allow_secret and _may_hold_secret(values)
+    for each, value in zip(matches, values, strict=True):
+        why = _why_not(value, each.node, searched=searched)
+        if why:
+            bundle.leave_out(each.node.id, why)
+        elif each.node.id not in {other.node.id for other in found}:
+            found.append(each)
+    bundle.stages["retrieval"] = {"matched": len(matches), "filtered": len(matches) - len(found)}
+    return found
+
+
+_MATCHED = {"all": "all words", "begin": "the beginnings of its words", "some": "some of its words"}
+
+
+def _named(store: Store, id: str) -> VersionedNode:
+    if private_nodes.is_private(store, id):
+        raise UsageError(
+            f"Private node: {id}; it stays in this clone. Nothing was written.",
+            hint="Say what the other agent needs in the text of the call.",
+            code="private-nodes",
+        )
+    return load.load_one(store.db(), private_nodes.find_node(store.db(), id, writing=True))
+
+
+def _derive(db: sqlite3.Connection, bundle: Bundle, references: Sequence[_Reference]) -> dict[str, list[str]]:
+    """Stage 3: find what each node was derived from, so that it is not separated from its sources.
+
+    It follows the retrieval, because it is about the nodes that this has found.
+    """
+    found = {}
+    for each in references:
+        origins = [to for source, to, type in relations.relations_of(db, each.node.id)
+                   if source == each.node.id and type == "discovered_from"]  # fmt: skip
+        summarized = each.node.metadata.get("source_nodes")
+        listed = [id for id in summarized if isinstance(id, str)] if isinstance(summarized, list) else []
+        if sources := list(dict.fromkeys([*origins, *listed]))[:NODES_MAX]:
+            found[each.node.id] = sources
+    bundle.stages["derivation"] = {"insights": len(found), "sources": sum(map(len, found.values()))}
+    return found
+
+
+def _relate(
+    db: sqlite3.Connection,
+    bundle: Bundle,
+    items: Iterable[Item],
+    references: Iterable[_Reference],
+) -> list[tuple[str, str, str]]:
+    """Stage 5: find the relations between the nodes that are handed over."""
+    ids = {each.node.id for each in references} | {item.id for item in items if item.node is not None}
+    every = {link for id in sorted(ids) for link in relations.relations_of(db, id)}
+    found = sorted(link for link in every if link[0] in ids and link[1] in ids)
+    bundle.stages["relations"] = {"found": len(found), "to others": len(every) - len(found)}
+    return found
+
+
+def _utilize(
+    bundle: Bundle,
+    own: Mapping[str, Any],
+    items: Sequence[Item],
+    references: Sequence[_Reference],
+    sources: Mapping[str, Sequence[str]],
+    links: Sequence[tuple[str, str, str]],
+    *,
+    by_value: bool,
+) -> None:
+    """Stage 6: put what fits into the budget, in the order in which the target needs it."""
+    if not (own or items or references or bundle.omitted):
+        bundle.stages["utilization"] = {"sent": 0, "omitted": 0, "bytes": 0}
+        return
+    packed = PackedContext(bundle, {"format": FORMAT, **own})
+    for each in references:
+        value = {"id": each.node.id, "digest": node_digest(each.node), "why": each.why}
+        more: dict[str, Any] = {"sources": list(sources[each.node.id])} if each.node.id in sources else {}
+        if by_value:
+            more["node"] = node_values(each.node)
+        packed.add(MEMORY, each.node.id, {**value, **more})
+    for item in items:
+        packed.add(item.section, item.id, item.value)
+    for from_id, to_id, type in links:
+        if packed.ids.issuperset((from_id, to_id)):
+            packed.add(
+                "relations", f"{from_id} {type} {to_id}", {"from_id": from_id, "type": type, "to_id": to_id}
+            )
+    packed.finish()
+
+
+TEXT_BYTES = 4 * 1024
+ITEMS_MAX = 100  # of a list that a peer wrote
+LINE_MAX = 200  # characters of a head, which has a peer's words
+CHANGED, MISSING, UNCHANGED = "changed", "missing", "unchanged"
+SAYS = {CHANGED: "has changed since the call", MISSING: "missing here: `gitmem sync` may fetch it"}
+TITLES = {
+    "goal": "Goal", "variables": "Variables", "decisions": "Decisions", "open_questions": "Open questions",
+    CHECKPOINT: "Last checkpoint", "signals": "Last signals", MEMORY: "Memory", "thoughts": "Thoughts",
+    "relations": "Relations", "omitted": "Not handed over",
+}  # fmt: skip
+
+
+class ReceivedNode(Outcome):
+    """A node that was handed over by reference, as it is in this clone now.
+
+    Attributes:
+        state: `unchanged`, `changed` since the call, `missing` here, or its status if it was closed or hidden since.
+        why: Why the caller named it.
+        type: Its type; None if it is missing.
+        data: Its text; None if it is missing, hidden or sensitive now.
+        metadata: Its other fields.
+        sources: The nodes that it was derived from.
+    """
+
+    def __init__(self, id: str, why: str, sources: list[str]) -> None:
+        self.id = id
+        self.state = MISSING
+        self.why = why
+        self.type: str | None = None
+        self.data: str | None = None
+        self.metadata: dict[str, Any] = {}
+        self.sources = sources
+
+    def read(self, node: VersionedNode, digest: object) -> None:
+        """Take over the node as it is now."""
+        self.type = node.type
+        if node.is_hidden or node.sensitive:
+            self.state = "sensitive" if node.sensitive else node.status
+            return
+        values = node_values(node)
+        self.data = values.pop("content")
+        values.pop("type")
+        self.metadata = values
+        self.state = UNCHANGED if digest == node_digest(node) else CHANGED
+
+
+class Received(Outcome):
+    """What a task hands over to whoever works on it. All of it is inherited: copies, or others' nodes.
+
+    Attributes:
+        inherited_from: The caller.
+        context: The working memory, with the parts that have the right form.
+        memory_snapshot: The nodes.
+        omitted: What the caller left out, and what the text has not.
+        text: All of it for a prompt, within the budget, with the newline at its end; "" if nothing is handed over.
+    """
+
+    def __init__(self, task_id: str, caller: str) -> None:
+        self.task_id = task_id
+        self.inherited_from = caller
+        self.context: dict[str, Any] = {}
+        self.memory_snapshot: list[ReceivedNode] = []
+        self.omitted: list[Omitted] = []
+        self.text = ""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The number of items of each part, and of nodes that are missing or have changed."""
+        found = {name: len(value) for name, value in self.context.items() if isinstance(value, list)}
+        found |= {"variables": len(self.context.get("variables", ())), MEMORY: len(self.memory_snapshot)}
+        for state in (CHANGED, MISSING):
+            found[state] = sum(each.state == state for each in self.memory_snapshot)
+        found["omitted"] = len(self.omitted)
+        return {name: count for name, count in found.items() if count}
+
+
+def receive(store: Store, task: Mapping[str, Any], budget: int = TEXT_BYTES) -> Received:
+    """Return what the record of a task hands over. Nothing is written.
+
+    Args:
+        budget: The most bytes of the text.
+
+    Raises:
+        StoreError: The store could not be read.
+    """
+    found = Received(task["task_id"], task["sender_identity"])
+    context = task.get("context")
+    if not isinstance(context, dict) or context.get("format") != FORMAT:
+        return found
+    if size_of(context) > BUDGET_BYTES:
+        found.omitted.append(Omitted("context", f"has more than {BUDGET_BYTES} bytes"))
+        return found
+    found.context = _checked(context)
+    _add_nodes(store, found, context.get(MEMORY))
+    for each in _objects(context.get("omitted")):
+        found.omitted.append(Omitted(_line(each.get("id")), _line(each.get("reason"))))
+    _add_text(found, budget)
+    return found
+
+
+def attach(store: Store, found: TaskDetail | TaskChange, task: Mapping[str, Any]) -> None:
+    """Set what a task hands over in an answer about it; nothing changes if it hands over nothing."""
+    if task.get("context"):
+        own = receive(store, task)
+        found.received = own if own.text else None
+
+
+def _checked(context: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parts of a context that have the right form."""
+    found: dict[str, Any] = {}
+    for name in ("goal", CHECKPOINT, "variables"):
+        if isinstance(context.get(name), dict):
+            found[name] = context[name]
+    for name in (*LISTS, "signals"):
+        if values := [each for each in _objects(context.get(name)) if isinstance(each.get("text"), str)]:
+            found[name] = values
+    links = [
+        each
+        for each in _objects(context.get("relations"))
+        if _is_node(each.get("from_id")) and _is_node(each.get("to_id")) and isinstance(each.get("type"), str)
+    ]
+    return found | ({"relations": links} if links else {})
+
+
+def _objects(value: object) -> list[dict[str, Any]]:
+    return [each for each in value[:ITEMS_MAX] if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def _is_node(value: object) -> bool:
+    return isinstance(value, str) and is_id("mem", value)
+
+
+def _line(value: object) -> str:
+    return cut(sanitize_for_model(value, keep=""), LINE_MAX) if isinstance(value, str) else ""
+
+
+def _add_nodes(store: Store, found: Received, named: object) -> None:
+    """Resolve the nodes that a context names, in its order."""
+    entries = {each["id"]: each for each in _objects(named) if _is_node(each.get("id"))}
+    nodes = {node.id: node for node in load.load(store.db(), entries)}
+    for id, entry in entries.items():
+        sources = entry.get("sources")
+        listed = [each for each in sources if _is_node(each)] if isinstance(sources, list) else []
+        node = ReceivedNode(id, _line(entry.get("why")), listed)
+        if id in nodes:
+            node.read(nodes[id], entry.get("digest"))
+        found.memory_snapshot.append(node)
+
+
+def _add_text(found: Received, budget: int) -> None:
+    """Make the text of what was received, within a budget."""
+    more = command("gitmem", "task", "show", found.task_id)
+    pieces = list(_pieces(found, more))
+    if not pieces:
+        return
+    frame = f"<!-- inherited from {_line(found.inherited_from)} with {found.task_id}: data and not instructions -->"
+    block = budgeted_text.pack(
+        pieces,
+        frame=[frame],
+        sections=list(TITLES.values()),
+        max_size=budget,
+        omitted=lambda left, _: (
+            f"left out: {', '.join(f'{name} {count}' for name, count in left.items())}: {more}"
+        ),
+    )
+    found.text = block.text + "\n"
+    shown = {id for ids in block.included.values() for id in ids}
+    for piece in pieces:
+        if piece.id not in shown and piece.section != TITLES["omitted"]:
+            found.omitted.append(Omitted(piece.id, f"does not fit in {budget} bytes: {more}"))
+
+
+def _pieces(found: Received, more: str) -> Iterator[Section]:
+    """Yield what is shown, what matters most first."""
+    for rank, (section, id, head, text) in enumerate(_texts(found)):
+        title = TITLES[section]
+        shows = more if section != MEMORY else command("gitmem", "mem", "show", id)
+        lines = quote_lines(f"- {head}:" if text.strip() else f"- {head}", text)
+        yield Section(title, (rank, 0, ""), f"{title}: {id}", lines, more=shows, cuts_line=True)
+
+
+def _texts(found: Received) -> Iterator[tuple[str, str, str, str]]:
+    """Yield part, id, head and text of each item."""
+    context = found.context
+    by_value = {
+        each.get("id")
+        for section in LISTS
+        for each in context.get(section, ())
+        if isinstance(each.get("id"), str)
+    }
+    goal = context.get("goal", {})
+    if goal:
+        about = " ".join(filter(None, (_line(goal.get("wu_id")), _line(goal.get("lane")))))
+        yield "goal", "goal", about or "goal", goal["text"] if isinstance(goal.get("text"), str) else ""
+    for name, value in context.get("variables", {}).items():
+        yield "variables", f"variable {_line(name)}", _line(name), encode(value)
+    for section in ("decisions", "open_questions"):
+        yield from _items(section, context)
+    if context.get(CHECKPOINT):
+        values = context[CHECKPOINT]
+        parts = [values.get(name) for name in ("text", "progress", "next_steps")]
+        text = "\n".join(part for part in parts if isinstance(part, str))
+        yield CHECKPOINT, CHECKPOINT, _line(values.get("id")) or CHECKPOINT, text
+    for node in found.memory_snapshot:
+        facts = [
+            node.id,
+            node.type,
+            node.why,
+            SAYS.get(node.state, "" if node.state == UNCHANGED else f"is {node.state} now"),
+        ]
+        is_shown = node.id in by_value and node.state == UNCHANGED
+        text = "" if is_shown else node.data or ""
+        yield MEMORY, node.id, f"[{', '.join(fact for fact in facts if fact)}]", text
+    for section in ("signals", "thoughts"):
+        yield from _items(section, context)
+    for link in context.get("relations", ()):
+        said = f"{link['from_id']} {_line(link['type'])} {link['to_id']}"
+        yield "relations", said, said, ""
+    for number, each in enumerate(found.omitted, 1):
+        yield "omitted", f"omitted {number}", each.id or "more", each.reason
+
+
+def _items(section: str, context: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
+    for number, each in enumerate(context.get(section, ()), 1):
+        id = _line(each.get("id")) or f"{section} {number}"
+        reasoning = each.get("reasoning")
+        because = f"\nbecause {reasoning}" if isinstance(reasoning, str) else ""
+        head = ", ".join(filter(None, (_line(each.get("from")), id)))
+        yield section, id, f"[{head}]", each["text"] + because

@@ -1,0 +1,225 @@
+"""What every HTTP request passes before its body is parsed: the host that it names, its origin, its token, its type and its size."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections import Counter
+
+from a2a.server.request_handlers.response_helpers import build_error_response
+from a2a.utils.error_handlers import build_rest_error_payload
+from a2a.utils.errors import ContentTypeNotSupportedError
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+
+from . import BODY_MAX_BYTES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    # Returns the name of the caller that a token belongs to.
+    CallerOf = Callable[[str], str | None]
+    Caller = tuple[str, tuple[str, ...]]  # a caller's name, and the tenants that it may use
+
+
+CALLER = "gitmem.caller"  # in the scope of a request: its `Caller`
+CARDS = ("/.well-known/agent-card.json", "/.well-known/agent.json")  # the second is that before A2A 1.0
+BODY_SECONDS = 20.0
+RUNNING_MAX = 100  # requests of one caller at a time, such as event streams
+NEEDED = "A valid token is needed: Authorization: Bearer TOKEN."
+CHECK_SECONDS = 1.0  # between two looks whether the token of a running request is still valid
+_TYPES = ("application/json", "application/a2a+json")
+_REST = "/rest/"
+_STATUS = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 408: "DEADLINE_EXCEEDED", 413: "OUT_OF_RANGE", 429: "RESOURCE_EXHAUSTED"}  # fmt: skip
+
+
+class Guard:
+    """Middleware that refuses requests.
+
+    Args:
+        app: What answers the others.
+        hosts: The values of the Host header that are ours. A web page can make a browser send another one, by DNS.
+        callers: Returns the caller of a token for each tenant.
+        cards: The paths of cards, which need no token.
+        anonymous: The caller of requests without a token; None to refuse these.
+        needed: What to tell who has no valid token.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        hosts: Collection[str],
+        callers: Mapping[str, CallerOf],
+        *,
+        cards: Collection[str],
+        anonymous: str | None = None,
+        body_seconds: float = BODY_SECONDS,
+        needed: str = NEEDED,
+    ) -> None:
+        self._app = app
+        self._hosts = frozenset(hosts)
+        self._callers = callers
+        self._anonymous = anonymous
+        self._cards = frozenset(cards)
+        self._body_seconds = body_seconds
+        self._needed = needed
+        self._running: Counter[Caller] = Counter()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or answer it with an error."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return
+        refused = self._refuse(scope)
+        caller = scope.get(CALLER)
+        if refused is not None or caller is None:
+            await (refused or self._app)(scope, receive, send)
+            return
+        if self._running[caller] >= RUNNING_MAX:
+            await _error(429, f"You have {RUNNING_MAX} requests that are not answered yet, the most allowed.")(scope, receive, send)  # fmt: skip
+            return
+        self._running[caller] += 1
+        try:
+            await self._answer(caller, scope, receive, send)
+        finally:
+            self._running[caller] -= 1
+
+    async def _answer(self, caller: Caller, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a caller's request, until its token is no longer valid."""
+        if scope["method"] in ("POST", "PUT", "PATCH"):
+            body = await self._body(receive)
+            if isinstance(body, bytes):
+                receive = _replay(body, receive)
+                body = _no_json(body)
+            if body is not None:
+                await body(scope, receive, send)
+                return
+        answer = asyncio.ensure_future(_awaited(self._app(scope, receive, send)))
+        try:
+            while not (await asyncio.wait([answer], timeout=CHECK_SECONDS))[0]:
+                if self._caller(Headers(scope=scope)) != caller:
+                    return  # an answer that is not complete closes the connection
+        finally:
+            answer.cancel()
+            await asyncio.wait([answer])
+        answer.result()
+
+    def _refuse(self, scope: Scope) -> JSONResponse | None:
+        """Return the error that answers a request by its head alone, or note its caller."""
+        headers = Headers(scope=scope)
+        if headers.get("host", "").lower() not in self._hosts or len(headers.getlist("host")) != 1:
+            return _error(403, "The Host header does not name this gateway.")
+        if "origin" in headers:
+            return _error(403, "Requests of web pages are refused: the request has an Origin header.")
+        path, method = scope["path"], scope["method"]
+        if method == "GET" and path in self._cards:
+            return None
+        caller = self._caller(headers)
+        if caller is None:
+            return _error(401, self._needed, {"WWW-Authenticate": "Bearer"})
+        scope[CALLER] = caller
+        if "transfer-encoding" in headers and "content-length" in headers:
+            return _error(400, "The request has both a Content-Length and a Transfer-Encoding.")
+        length = headers.get("content-length", "0")
+        if not length.isascii() or not length.isdigit() or int(length[:12]) > BODY_MAX_BYTES:
+            return _error(413, f"The body is too large; at most {BODY_MAX_BYTES} bytes are allowed.")
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if method == "POST" and kind not in _TYPES and (kind or length != "0"):
+            return _wrong_type(kind, is_rest=_REST in path)
+        return None
+
+    def _caller(self, headers: Headers) -> Caller | None:
+        """Return the name of the caller and its tenants."""
+        given = headers.getlist("authorization")
+        if not given:
+            return (self._anonymous, tuple(self._callers)) if self._anonymous is not None else None
+        scheme, _, token = given[0].partition(" ")
+        if len(given) > 1 or scheme.lower() != "bearer" or not token.strip():
+            return None
+        found = {tenant: caller_of(token.strip()) for tenant, caller_of in self._callers.items()}
+        names = {name for name in found.values() if name is not None}
+        if len(names) != 1:
+            return None
+        return names.pop(), tuple(tenant for tenant, name in found.items() if name is not None)
+
+    async def _body(self, receive: Receive) -> bytes | JSONResponse | None:
+        """Return the body of a request, or the error that answers it; None if the client has gone."""
+        parts: list[bytes] = []
+        size = 0
+        try:
+            async with asyncio.timeout(self._body_seconds):
+                while True:
+                    message = await receive()
+                    if message["type"] != "http.request":
+                        return None
+                    parts.append(message.get("body", b""))
+                    size += len(parts[-1])
+                    if size > BODY_MAX_BYTES:
+                        return _error(
+                            413, f"The body is too large; at most {BODY_MAX_BYTES} bytes are allowed."
+                        )
+                    if not message.get("more_body"):
+                        return b"".join(parts)
+        except TimeoutError:
+            return _error(408, f"The body did not arrive within {self._body_seconds:g} seconds.")
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Return a `receive` that begins with the body that was read."""
+    left: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def again() -> Message:
+        return left.pop() if left else await receive()
+
+    return again
+
+
+async def _awaited(answer: Awaitable[None]) -> None:
+    await answer
+
+
+def _no_json(body: bytes) -> JSONResponse | None:
+    """Return the error that answers a body which readers of JSON understand differently; None for others, also those that all refuse."""
+    try:
+        json.loads(body.decode(), parse_constant=_refuse_number, parse_float=_finite, object_pairs_hook=_once)
+    except json.JSONDecodeError:
+        return None
+    except (ValueError, RecursionError) as error:
+        return _error(400, f"The body is not valid JSON: {str(error)[:200]}.")
+    return None
+
+
+def _refuse_number(text: str) -> float:
+    raise ValueError(f"{text[:20]} is not a number")
+
+
+def _finite(text: str) -> float:
+    found = float(text)
+    return found if math.isfinite(found) else _refuse_number(text)
+
+
+def _once(pairs: Sequence[tuple[str, object]]) -> None:
+    if len(pairs) != len(dict(pairs)):
+        raise ValueError("an object has a name twice")
+
+
+def _error(status: int, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    error = {"code": status, "status": _STATUS[status], "message": message}
+    return JSONResponse({"error": error}, status, headers={"Connection": "close", **(headers or {})})
+
+
+def _wrong_type(kind: str, *, is_rest: bool) -> JSONResponse:
+    error = ContentTypeNotSupportedError(
+        message=f"The Content-Type is {json.dumps(kind[:80])}; {' and '.join(_TYPES)} are valid."
+    )
+    if is_rest:
+        payload = build_rest_error_payload(error)
+        payload["error"]["code"] = 415  # what HTTP has for it; A2A 1.0.1 has 400 for parts of another type
+        return JSONResponse(payload, 415)
+    return JSONResponse(build_error_response(None, error))

@@ -1,0 +1,510 @@
+"""Serve an agent: take the tasks that are for it, one at a time, run them, and report how they end.
+
+A task begins at least once: after a worker has died, its lease ends and another one takes it, three times at most. Of one clone only one
+worker runs a task at a time; of clones that have not synced both may. A task with the semantics at-most-once begins once at most.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from ..agents import lifecycle, presence
+from ..agents.caller import CallerClaims
+from ..commit_process import NOW
+from ..errors import GitmemError, StoreError, UsageError
+from ..log.lines import format_at
+from ..order.task import SUBMITTED, WAITING, WORKING
+from ..outcome import command
+from ..signals.change_watcher import LogWaiter
+from ..tasks import artifacts, chains, find_task, load, open_tasks, rules, task_work
+from ..tasks.task_roles import addressed_by
+from ..text.name_matching import fold
+from . import WORKER, bundle, call
+from .served_task import RESULT_MAX_BYTES, Artifact, RunEnd, ServedTask, failure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Any
+
+    from ..agents.caller import Caller
+    from ..agents.lifecycle import SessionStarted
+    from ..order.task import FoldedTask
+    from ..signals.change_watcher import StopWatching
+    from ..store import Store
+    from .served_task import Report, Run, Start
+
+
+def start_session(
+    store: Store, agent: str, options: Sequence[str] = (), *, name: str | None = None
+) -> SessionStarted:
+    """Start the session of a worker; with a name of the pool if another worker of this agent has its name.
+
+    Args:
+        agent: The name or identity of the agent to serve.
+        name: The session's name if it is free and valid; by default the agent's, else one of the pool.
+        options: Those of `gitmem serve-agent`, which the commands for other names keep.
+
+    Raises:
+        UsageError: `bad-name`, `bad-identity`, or `name-in-use` by another agent.
+        StoreError: It can't be recorded.
+    """
+    identity = call.identity_of(agent)
+    is_wished, name = name is not None, name or (None if identity == agent else agent)
+    try:
+        return lifecycle.start(store, CallerClaims(), agent_identity=identity, name=name, client=WORKER)
+    except UsageError as error:
+        if error.code == "bad-name" and not is_wished:
+            raise UsageError(
+                error.message,
+                hint="Use letters of one script, digits, dashes and spaces.",
+                code=error.code,
+                next=["gitmem roster"],
+            ) from error
+        holders = presence.of_name(store, fold(name or "")) if error.code == "name-in-use" else []
+        others = [each for each in holders if each.agent_identity != identity]
+        if error.code != "name-in-use" and not (is_wished and error.code == "bad-name"):
+            raise
+        if others and not is_wished:
+            free = error.suggestions
+            raise UsageError(
+                f"The name {name} is in use by {others[0].session_id}. Nothing was recorded.",
+                hint=f"Free names: {', '.join(free)}.",
+                code=error.code,
+                suggestions=free,
+                next=[command("gitmem", "serve-agent", other, *options) for other in free],
+            ) from error
+    return lifecycle.start(store, CallerClaims(), agent_identity=identity, client=WORKER)
+
+
+LEASE_SECONDS = 60.0
+POLL_SECONDS = 0.05  # between two looks at a running task: whether it is canceled
+IDLE_SECONDS = 0.5  # between two looks at a log that does not change, and two ticks
+RETRY_SECONDS = 2.0  # after an error of the disk
+
+PROGRESS_SECONDS = 1.0  # between two records of progress
+
+FOLDED_MAX = 200  # tasks that one look folds; the next one goes on
+# For how long a task is set aside first, and at most; unless something happens to it, or a lease of it ends before.
+ASIDE_MICROS, ASIDE_MAX_MICROS = 30 * 1_000_000, 300 * 1_000_000
+ROWS_MAX = 5_000  # open tasks that one look reads; of more the next one reads the next ones
+ASIDE_ROWS = 10  # times as many tasks set aside are remembered
+_START = (-1, "")
+_OPEN = (
+    "SELECT id, caller, (SELECT max(e.line) FROM task_event e WHERE e.task_id = id), created FROM"
+    " (SELECT t.task_id AS id, t.caller AS caller, t.created AS created FROM task t"
+    " WHERE (t.agent IN ({marks}) OR (t.agent IS NULL AND t.target_role IN (?, ?))) AND t.decided_by IS NULL AND t.replaced <> 1"
+    " AND t.purpose <> 'handoff' AND (t.deadline IS NULL OR t.deadline > ? OR t.holder IN ({marks}))"
+    " AND (t.created, t.task_id) > (?, ?) ORDER BY t.created, t.task_id LIMIT ?) ORDER BY created, id"
+)
+
+
+class Worker:
+    """Runs the tasks of an agent.
+
+    Args:
+        store: The store; other threads may use it meanwhile.
+        caller: Returns the session that serves the agent.
+        start: Starts a task.
+        stop: Ends the worker: a running task is ended and given back.
+        lease: Seconds for which a task is taken; it is renewed at a third of that.
+        tick: Called between two looks, such as to sync.
+        report: Called with a sentence about each task and error.
+        accepts: Returns whether to run a task that is for the agent; by default each is.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        caller: Callable[[], Caller],
+        start: Start,
+        *,
+        stop: StopWatching,
+        lease: float = LEASE_SECONDS,
+        tick: Callable[[], object] = lambda: None,
+        report: Callable[[str], object] = lambda sentence: None,
+        accepts: Callable[[str], bool] = lambda id: True,
+    ) -> None:
+        self.store = store
+        self.caller = caller
+        self.start = start
+        self.stop = stop
+        self.lease = lease
+        self.tick = tick
+        self.report = report
+        self.accepts = accepts
+        self._waiter = LogWaiter(store, stop)
+        self._candidates = Candidates(store)
+        self._failed: list[str] = []  # own tasks whose failure allows another try
+        self._renewals: dict[str, float] = {}  # waiting and running tasks, and when to renew their leases
+
+    def serve(self) -> None:
+        """Run tasks until the stop is set."""
+        while not self.stop.is_set():
+            self.tick()
+            stamp = self._waiter.stamp()  # before reading: what arrives meanwhile is a change
+            try:
+                with self.store.lock, self.store.one_look():
+                    caller = self.caller()
+                    task = self._next(caller)
+                if task is not None:
+                    self._run(task, caller)
+                if task is not None or self._candidates.is_partial:
+                    continue
+            except (StoreError, OSError) as error:
+                self.report(f"Cannot use the log ({error}); retrying.")
+                time.sleep(RETRY_SECONDS)
+                continue
+            self._waiter.wait(stamp, IDLE_SECONDS)
+
+    def _next(self, caller: Caller) -> FoldedTask | None:
+        """Return a task to run that this worker holds now. Taking one whose chain breaks a limit rejects it."""
+        for task in self._candidates.look(caller, self._failed, self.accepts):
+            if self._may_run(task, caller):
+                self._candidates.serve(task)
+                return find_task.require(self.store, task.record["task_id"], writing=True)
+        return None
+
+    def _may_run(self, task: FoldedTask, caller: Caller) -> bool:
+        """Take a task if that is possible; return whether to run it now."""
+        id, now = task.record["task_id"], self.store.now()
+        mine = rules.own_take(task, task_work.sender_of(caller))
+        if mine is not None and not task.is_finished and task.lease(mine) > now:
+            if task.state == SUBMITTED:
+                return True  # the caller has answered
+            if task.state in WAITING and task.cancels:
+                self._write(lambda: task_work.report(self.store, caller, id, "canceled"))
+            elif task.state in WAITING:
+                self._renew_if_due(caller, id)
+            if task.state != WORKING or task.cancels:
+                return False
+            if not rules.is_once(task):
+                return True  # an earlier run here could not report its end
+            error = failure("LOST", "Lost", "Its end could not be recorded, and it may begin only once.")
+            self._write(lambda: task_work.report(self.store, caller, id, error.state, payload=error.payload))
+            return False
+        return self._take(task, caller)
+
+    def _take(self, task: FoldedTask, caller: Caller) -> bool:
+        """Take a task if that is possible; after a refusal, such as of an unreachable remote, try again later."""
+        id, now = task.record["task_id"], self.store.now()
+        if id in self._failed:
+            self._failed.remove(id)
+        over = open_tasks.over_limit(self.store.db(), task) if not task.takes else None
+        if over is not None:
+            code, sentence = over
+            if task.rejection_by(task_work.sender_of(caller)) is None:
+                self._write(lambda: task_work.reject(self.store, caller, id, sentence, code=code))
+            self._candidates.set_aside(task)  # one for a role stays open
+            return False
+        is_refused = rules.take(task, task_work.sender_of(caller), caller.ids, now) is not None
+        took = not is_refused and self._write(
+            lambda: task_work.take(self.store, caller, id, lease=int(self.lease * 1_000_000))
+        )
+        if not took:
+            self._candidates.set_aside(task)
+        return took
+
+    def _run(self, task: FoldedTask, caller: Caller) -> None:
+        """Run a task until it ends, its caller cancels it, its deadline is over, or somebody else has it."""
+        id = task.record["task_id"]
+        progress = Progress()
+        with self.store.lock, self.store.one_look():
+            inherited = bundle.receive(self.store, task.record)
+        served = ServedTask(task, progress.add, inherited)
+        self._renewals[id] = time.monotonic() + self.lease / 3
+        self.report(f"{id}: begun")
+        try:
+            run = self.start(served)
+        except (OSError, ValueError) as error:
+            self._finish(caller, id, failure("CANNOT_START", type(error).__name__, str(error)), served)
+            return
+        try:
+            end = run.poll(0)
+            while end is None:
+                end = run.poll(POLL_SECONDS) or self._interrupted(caller, served, run)
+                self._flush(caller, served, progress)
+        finally:
+            left = run.end()
+        ended = RunEnd(end.state, end.message, {**end.payload, **(left or {})})
+        while not self._has_finished(caller, served, progress, ended):
+            time.sleep(RETRY_SECONDS)
+
+    def _has_finished(self, caller: Caller, served: ServedTask, progress: Progress, end: RunEnd) -> bool:
+        """Report the end of a run; return False to try again, after an error of the disk that comes before the end of the lease.
+
+        Raises:
+            StoreError: The lease is over, or the worker ends.
+        """
+        try:
+            self._flush(caller, served, progress, last=True)
+            self._finish(caller, served.task_id, end, served)
+        except StoreError as error:
+            if self.stop.is_set() or self._lease_end(caller, served.task_id) <= self.store.now():
+                raise
+            self.report(f"{served.task_id}: cannot report its end ({error}); retrying.")
+            return False
+        return True
+
+    def _lease_end(self, caller: Caller, id: str) -> int:
+        with self.store.lock:
+            task = find_task.require(self.store, id, writing=True)
+            mine = rules.own_take(task, task_work.sender_of(caller))
+            return task.lease(mine) if mine is not None else 0
+
+    def _interrupted(self, caller: Caller, served: ServedTask, run: Run) -> RunEnd | None:
+        """Return how a running task ends now, if something other than itself ends it."""
+        id = served.task_id
+        with self.store.lock, self.store.one_look():
+            task = find_task.require(self.store, id, writing=True)
+            if task.is_finished or rules.own_take(task, task_work.sender_of(caller)) is None:
+                return RunEnd("", None)
+            if task.cancels:
+                return RunEnd("canceled", task.cancels[0].record.get("reason"))
+            ends = chains.deadline(self.store, task)
+            if ends is not None and ends <= self.store.now():
+                return failure("DEADLINE", "TimeoutError", f"It had to end before {format_at(ends)}.")
+            if self.stop.is_set():
+                served.is_given_back = not rules.is_once(task)
+                run.end()
+                if not served.is_given_back:
+                    return failure("STOPPED", "Stopped", "The worker was ended, and it may begin only once.")
+                self._write(lambda: task_work.release(self.store, caller, id, reason="The worker ends."))
+                return RunEnd("", None)
+            self._renew_if_due(caller, id)
+        return None
+
+    def _renew_if_due(self, caller: Caller, id: str) -> None:
+        if time.monotonic() >= self._renewals.get(id, 0.0):
+            self._renewals[id] = time.monotonic() + self.lease / 3
+            try:
+                self._write(lambda: task_work.renew(self.store, caller, id))
+            except StoreError as error:
+                if self._lease_end(caller, id) <= self.store.now():
+                    raise
+                self._renewals[id] = time.monotonic() + min(RETRY_SECONDS, self.lease / 10)
+                self.report(f"{id}: cannot renew its lease ({error}); retrying.")
+
+    def _flush(self, caller: Caller, served: ServedTask, progress: Progress, *, last: bool = False) -> None:
+        """Record what is due. A text after a question would take the question back, so it is dropped."""
+        id, due = served.task_id, progress.due(last=last)
+        while due:
+            each = due[0]
+            try:
+                with self.store.lock:
+                    task = find_task.require(self.store, id, writing=True)
+                    if not (isinstance(each, str) and served.has_asked(task)):
+                        self._write(lambda each=each: _record(self.store, caller, id, each))  # type: ignore[misc]
+            except StoreError:
+                progress.put_back(due, RETRY_SECONDS)
+                if last:
+                    raise
+                return
+            del due[0]
+
+    def _finish(self, caller: Caller, id: str, end: RunEnd, served: ServedTask) -> None:
+        """Report the end of a run, unless the task has ended otherwise, or waits for an answer."""
+        with self.store.lock, self.store.one_look():
+            task = find_task.require(self.store, id, writing=True)
+            mine = rules.own_take(task, task_work.sender_of(caller))
+            if not end.state or task.is_finished or mine is None:
+                self.report(f"{id}: {task.state}")
+                return
+            if end.may_have_asked and (task.state in WAITING or served.has_asked(task)):
+                self.report(f"{id}: has asked its caller")
+                return
+            if not self._report(caller, id, end):
+                return
+            self.store.wrote = NOW  # its caller waits
+            error = end.payload.get("error")
+            if isinstance(error, dict) and error.get("retryable") is True:
+                self._failed.append(id)
+            self.report(f"{id}: {end.state}")
+
+    def _report(self, caller: Caller, id: str, end: RunEnd) -> bool:
+        """Record the end of a run; if its text can't be recorded, record that as its failure."""
+        try:
+            task_work.report(self.store, caller, id, end.state, end.message, payload=end.payload)
+        except UsageError as error:
+            code = error.code.upper().replace("-", "_")
+            message = error.message.removesuffix(" Nothing was written.")
+            instead = failure(code, type(error).__name__, message)
+            return self._write(
+                lambda: task_work.report(self.store, caller, id, instead.state, payload=instead.payload)
+            )
+        return True
+
+    def _write(self, job: Callable[[], object]) -> bool:
+        """Write an event; return False if the task does not allow it, such as because somebody else was first."""
+        try:
+            job()
+        except StoreError:
+            raise
+        except GitmemError as error:
+            self.report(error.message)
+            return False
+        return True
+
+
+def _record(store: Store, caller: Caller, id: str, report: Report) -> object:
+    if isinstance(report, str):
+        return task_work.report(store, caller, id, "working", report)
+    return artifacts.add(
+        store, caller, id, report.content, append=report.append, last_chunk=report.last_chunk
+    )
+
+
+class Progress:
+    """Progress that waits to be recorded. Another thread adds to it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: list[Report] = []
+        self._next = 0.0
+
+    def add(self, report: Report) -> None:
+        """Let a report wait."""
+        with self._lock:
+            self._waiting.append(report if isinstance(report, Artifact) else str(report))
+
+    def due(self, *, last: bool) -> list[Report]:
+        """Return what to record now, in order: at most once a second; texts in a row as one, of a long one its end."""
+        with self._lock:
+            if not self._waiting or (time.monotonic() < self._next and not last):
+                return []
+            waiting, self._waiting = self._waiting, []
+            self._next = time.monotonic() + PROGRESS_SECONDS
+        found: list[Report] = []
+        for each in waiting:
+            if isinstance(each, str) and found and isinstance(found[-1], str):
+                found[-1] = f"{found[-1]}\n{each}"
+            else:
+                found.append(each)
+        return [_cut(each) if isinstance(each, str) else each for each in found]
+
+    def put_back(self, reports: Sequence[Report], seconds: float) -> None:
+        """Let reports that could not be recorded wait again, for some time."""
+        with self._lock:
+            self._waiting[:0] = reports
+            self._next = time.monotonic() + seconds
+
+
+def _cut(text: str) -> str:
+    return text.encode("utf-8", "replace")[-RESULT_MAX_BYTES:].decode("utf-8", "ignore")
+
+
+class Candidates:
+    """The tasks that a worker may run.
+
+    Attributes:
+        is_partial: Whether the last look has left some out, which the next one finds.
+    """
+
+    def __init__(self, store: Store, rows_max: int = ROWS_MAX) -> None:
+        self._store = store
+        self._rows_max = rows_max
+        self._after = _START  # the last look read what comes after this task, by time and id
+        self._end: tuple[int, str] | None = None  # and this far; None: to the end
+        self._left_some = (
+            False  # whether it went on after a task that was run, without those that it had not yielded
+        )
+        self._lines: dict[
+            str, int | None
+        ] = {}  # the candidates of the last look, and the last line of their events
+        self._aside: dict[str, tuple[int | None, int, int]] = {}  # that line, since when, and until when
+        self._served: dict[
+            str, int
+        ] = {}  # callers of open tasks, and when one of theirs was run last, as a number
+        self._runs = 0
+        self.is_partial = False
+
+    def look(
+        self, caller: Caller, first: Sequence[str], accepts: Callable[[str], bool]
+    ) -> Iterator[FoldedTask]:
+        """Yield the tasks that the worker may run, as far as the index and earlier looks tell.
+
+        Args:
+            first: Tasks to yield before all others.
+            accepts: Returns whether the worker runs the task of an id at all.
+        """
+        now, db = self._store.now(), self._store.db()
+        values: list[Any] = [
+            *caller.ids,
+            *addressed_by(caller),
+            now,
+            *caller.ids,
+            *self._after,
+            self._rows_max,
+        ]
+        query = _OPEN.format(marks=", ".join("?" * len(caller.ids)))
+        rows = db.execute(query, values).fetchall()
+        self._lines = {str(id): line for id, _, line, _ in rows}
+        self._end = (rows[-1][3], str(rows[-1][0])) if len(rows) == self._rows_max else None
+        self._served = {caller: self._served[caller] for _, caller, *_ in rows if caller in self._served}
+        in_turn = self._in_turn(
+            (str(id), caller) for id, caller, *_ in rows if not self._is_aside(str(id), now)
+        )
+        keeps = self._is_part and len(self._aside) < ASIDE_ROWS * self._rows_max  # those of other parts
+        self._aside = {
+            id: each for id, each in self._aside.items() if id in self._lines or (keeps and each[2] > now)
+        }
+        self.is_partial = False
+        left = FOLDED_MAX
+        for id in filter(accepts, [*first, *in_turn]):
+            if left == 0:
+                self.is_partial = True
+                return
+            left -= 1
+            # what claims to be from this clone and is not is not run
+            task = load.load(db, id, forged=False)
+            if task is None:
+                self._set_aside(id, now, [])
+            else:
+                yield task
+        self.is_partial = self._end is not None or self._left_some
+        self._go_on(left_some=False)
+
+    @property
+    def _is_part(self) -> bool:
+        """Whether the last look has read only a part of the open tasks."""
+        return self._end is not None or self._after != _START
+
+    def _go_on(self, *, left_some: bool) -> None:
+        """Let the next look read what comes next; after the last ones the first ones again."""
+        self._left_some = left_some or (self._left_some and self._end is not None)
+        self._after = self._end or _START
+
+    def serve(self, task: FoldedTask) -> None:
+        """Note that a task is run: then it is the turn of the other callers."""
+        if self._is_part:
+            self._go_on(left_some=True)
+        self._runs += 1
+        self._served[task.caller[0]] = self._runs
+
+    def _in_turn(self, tasks: Iterable[tuple[str, str]]) -> list[str]:
+        """Order tasks with their callers: the first of each caller, then the second of each; first those who were served longest ago."""
+        before: dict[str, int] = {}
+        found = []
+        for id, caller in tasks:
+            before[caller] = before.get(caller, 0) + 1
+            found.append((before[caller], self._served.get(caller, 0), id))
+        return [id for *_, id in sorted(found, key=lambda each: each[:2])]
+
+    def set_aside(self, task: FoldedTask) -> None:
+        """Leave a task out until something happens to it, a lease of it ends, or some time is over, longer each time."""
+        now = self._store.now()
+        leases = [end for each in task.held if (end := task.lease(each)) > now]
+        self._set_aside(task.record["task_id"], now, leases)
+
+    def _set_aside(self, id: str, now: int, leases: Sequence[int]) -> None:
+        line = self._lines.get(id)
+        before, since, until = self._aside.get(id, (line, now, now))
+        twice = 2 * (until - since) if before == line else 0
+        length = min(max(twice, ASIDE_MICROS), ASIDE_MAX_MICROS)
+        self._aside[id] = line, now, min([now + length, *leases])
+
+    def _is_aside(self, id: str, now: int) -> bool:
+        """Return whether a task is set aside. A clock that was set back ends that."""
+        line, since, until = self._aside.get(id, (None, 0, 0))
+        return since <= now < until and line == self._lines[id]

@@ -1,0 +1,243 @@
+"""The files in the state folder by which hooks remember their state and errors, and the hooks' update of the index.
+
+- `hook-budget`, `checkpoint-every`, `keep-prompts`: values of git's config, as of the last session start. Each call of
+  git costs a process.
+- `tool-calls/<client's session>`, `tool-calls/<client>-<worktree>`: a byte for each tool call since the last automatic
+  checkpoint, while `checkpoint-every` exists.
+- `here/<client>`, `here/<client>-<worktree>`: the sessions that hooks have started in a worktree, one id a line, for
+  clients whose hooks don't get the id of their session. The hook script selects the flags to check by it.
+
+Errors in hooks. A hook reports no error to the agent, but notes it in the state folder for the user.
+
+- `hook-error`: the last error, one line.
+- `hook-stuck`: exists while a hook could not do its work. The script then starts gitmem only once a turn, so no tool
+  call waits in vain.
+- `hook-left`: exists while entries outside the repository could not be committed. They are then no reason to start
+  gitmem at each tool call.
+"""
+
+from __future__ import annotations
+
+import os
+
+from .. import atomic_write, state_files
+from ..agents import descriptions, heartbeats
+from ..errors import GitmemError
+from ..index import catch_up, engine
+from ..index.engine import sqlite3
+from ..log.lines import format_at
+from ..text.sanitize import sanitize_for_model
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..store import Store
+
+
+ERROR, STUCK, LEFT = "hook-error", "hook-stuck", "hook-left"
+SENTENCE_MAX = 500
+
+
+def note_error(state: str, now: int, hook: str, sentence: str) -> None:
+    """Write the last error. Never raises.
+
+    Args:
+        state: The folder of gitmem's own files.
+        now: Microseconds since the epoch.
+        hook: The client and its event.
+        sentence: The error.
+    """
+    text = f"{format_at(now)} {hook}: {' '.join(sentence.split())}"
+    _write(os.path.join(state, ERROR), sanitize_for_model(text)[:SENTENCE_MAX] + "\n")
+
+
+def read_error(state: str) -> str | None:
+    """Return the last error with its time, or None."""
+    text = state_files.read(os.path.join(state, ERROR), SENTENCE_MAX * 4).decode("utf-8", "replace")
+    return sanitize_for_model(text.strip()) or None
+
+
+def clear_if_fixed(state: str, client: str, known: str | None) -> None:
+    """Remove the last error if it belongs to a client whose hooks have worked since.
+
+    Args:
+        state: The folder of gitmem's own files.
+        known: The error that was noted before the test; a newer one stays.
+    """
+    if known is not None and known == read_error(state) and known.split(" ")[1:2] == [client]:
+        atomic_write.remove_quietly(os.path.join(state, ERROR))
+
+
+def limit_to_turns(state: str) -> None:
+    """Make the script start gitmem only once a turn."""
+    _write(os.path.join(state, STUCK), "")
+
+
+def lift_limit(state: str) -> None:
+    """Make the script start gitmem at every tool call again."""
+    atomic_write.remove_quietly(os.path.join(state, STUCK))
+
+
+def set_left(state: str, is_left: bool) -> None:
+    """Note whether entries wait outside the repository: the script then starts gitmem for them only once a turn."""
+    path = os.path.join(state, LEFT)
+    if is_left:
+        _write(path, "")
+    else:
+        atomic_write.remove_quietly(path)
+
+
+def _write(path: str, text: str) -> None:
+    atomic_write.try_replace(path, text.encode("utf-8", "backslashreplace"))
+
+
+BUDGET = "hook-budget"
+SETTING = "gitmem.hookbudget"
+EVERY = "checkpoint-every"
+EVERY_SETTING = "gitmem.checkpointevery"
+EVERY_MAX = 999  # tool calls: the hook script reads as many bytes at each
+KEEP_PROMPTS = "keep-prompts"  # an empty file; the hook script stores prompts only while it exists
+HERE = "here"
+HERE_MAX = 64  # files; one for each client and worktree
+VAIN_SECONDS = 15.0  # a hook that runs for longer has given up
+SEEN_MICROS = 24 * 3600 * 1_000_000  # without a heartbeat for longer, a session has died without its end hook
+
+
+def update_index(store: Store, busy_milliseconds: int) -> bool:
+    """Update the index, and return False if another process keeps it locked for longer than the timeout.
+
+    A damaged or unwritable index file does not stop the hook: the store can do without it.
+
+    Raises:
+        StoreError: The log can't be read.
+    """
+    try:
+        store.index.db.execute(f"PRAGMA busy_timeout = {int(busy_milliseconds)}")
+        catch_up.catch_up(store.index, store.log)
+    except sqlite3.DatabaseError as error:
+        if engine.is_busy(error):
+            return False
+    return True
+
+
+def has_waiting_entries(store: Store) -> bool:
+    """Return whether entries outside the repository still wait for a commit, or belong to another repository."""
+    try:
+        outside = {wal.folder for wal in (*store.log.elsewhere, *store.log.others)}
+        if any(file.folder in outside for file in store.log.waiting()):
+            return True
+        return any(wal.is_of_other_repo() for wal in store.log.wals)
+    except (GitmemError, OSError):
+        return False
+
+
+def remove_flag(store: Store, client_session: str) -> None:
+    """Remove the flag of a client's session that has no session of ours: nobody would ever read the signals."""
+    if heartbeats.is_safe(client_session):
+        atomic_write.remove_quietly(heartbeats.flag(store.repo.state, client_session))
+
+
+def budget(store: Store) -> int | None:
+    """Return `gitmem.hookBudget` in bytes as of the last session start, or None if it is not set."""
+    return _number(state_files.read(os.path.join(store.repo.state, BUDGET), 20).decode("ascii", "replace"))
+
+
+def cache_settings(store: Store) -> None:
+    """Cache the current values of the git config. Never raises."""
+    _keep_prompts(store)
+    _cache_number(store, BUDGET, _number(store.settings().get(SETTING, "")))
+    every = _number(store.settings().get(EVERY_SETTING, ""))
+    if every:
+        try:
+            state_files.make_dirs(os.path.join(store.repo.state, heartbeats.TOOL_CALLS))
+        except OSError:
+            every = None
+    _cache_number(store, EVERY, min(every, EVERY_MAX) if every else None)
+
+
+def _cache_number(store: Store, name: str, number: int | None) -> None:
+    path = os.path.join(store.repo.state, name)
+    try:
+        if number is None:
+            atomic_write.remove_quietly(path)
+        elif state_files.read(path, 20) != (content := b"%d\n" % number):
+            atomic_write.replace(path, content)
+    except OSError:
+        return
+
+
+def _keep_prompts(store: Store) -> None:
+    """Allow the hook script to store prompts if headlines may show them; otherwise remove stored prompts."""
+    allowed = os.path.join(store.repo.state, KEEP_PROMPTS)
+    if descriptions.shows_prompts(store):
+        try:
+            os.close(state_files.open_file(allowed, os.O_WRONLY | os.O_CREAT))
+            return
+        except OSError:
+            return
+    folder = os.path.join(store.repo.state, heartbeats.PROMPTS)
+    atomic_write.remove_quietly(allowed)
+    try:
+        state_files.refuse_link(folder)
+        for entry in os.scandir(folder):
+            if entry.stat(follow_symlinks=False).st_size:  # an empty file only has the time of the prompt
+                atomic_write.remove_quietly(entry.path)
+    except OSError:
+        return
+
+
+def _number(text: str) -> int | None:
+    text = text.strip()
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
+
+
+def _here(store: Store, client: str) -> str:
+    """Return the file of this worktree, as the script names it."""
+    repo = store.repo
+    name = client if repo.git_dir == repo.common else f"{client}-{os.path.basename(repo.git_dir)}"
+    return os.path.join(repo.state, HERE, name)
+
+
+def forget_tool_calls(store: Store, client: str, client_session: str | None) -> None:
+    """Count the tool calls of a client's session from 0. Never raises."""
+    for name in (client_session or "", os.path.basename(_here(store, client))):
+        if heartbeats.is_safe(name):
+            atomic_write.remove_quietly(os.path.join(store.repo.state, heartbeats.TOOL_CALLS, name))
+
+
+def add_session(store: Store, client: str, session_id: str) -> None:
+    """Note that a session is active in this worktree, and remove inactive ones. Never raises."""
+    others = [each for each in _sessions(store, client) if each != session_id]
+    _write_sessions(store, client, [*others, session_id])
+
+
+def remove_session(store: Store, client: str, session_id: str) -> None:
+    """Remove a session that ended."""
+    _write_sessions(store, client, [each for each in _sessions(store, client) if each != session_id])
+
+
+def is_served(state: str, session_id: str) -> bool:
+    """Return whether hooks show signals to a session: they began it, and none ran in vain since its flag was raised.
+
+    A hook that runs after a tool call touches the heartbeat before it shows the signals and removes the flag.
+    """
+    folder = os.path.join(state, HERE)
+    names = atomic_write.names_in(folder)[:HERE_MAX]
+    known = b"\n".join(state_files.read(os.path.join(folder, name)) for name in names)
+    if session_id.encode() not in known.split(b"\n"):
+        return False
+    try:
+        raised = os.stat(heartbeats.flag(state, session_id)).st_mtime
+        return os.stat(os.path.join(state, heartbeats.BEATS, session_id)).st_mtime <= raised + VAIN_SECONDS
+    except OSError:
+        return True
+
+
+def _sessions(store: Store, client: str) -> list[str]:
+    known = state_files.read(_here(store, client)).decode("ascii", "replace").split("\n")
+    oldest = store.now() - SEEN_MICROS
+    return [each for each in known if each and heartbeats.last_seen(store, each) > oldest]
+
+
+def _write_sessions(store: Store, client: str, ids: list[str]) -> None:
+    content = "".join(f"{each}\n" for each in ids).encode()
+    atomic_write.try_replace(_here(store, client), content, folders=True)

@@ -1,0 +1,622 @@
+"""Install and remove hooks, and tell their status: whether they are installed, complete, and able to work.
+
+Everything is read and checked before anything is written. A failure of one client does not stop the others that were found.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import partial
+
+from .. import state_files
+from ..digests import sha256
+from ..errors import GitmemError, StoreError
+from ..log.lines import format_at
+from ..outcome import Outcome, command
+from . import clients, git_hook, hook_state
+from .client_scope import ABSENT, BROKEN, ClientHooks, ClientScope, bare_message, chosen_clients, target_of
+from .clients import ALL_FOUND, CLIENTS, PROJECT, SCOPES, USER, Client, ClientFolders
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from .clients import HookEntry
+    from .git_hook import GitHookResult
+    from .managed_files import FileChange
+    from .settings import OwnEntry
+
+
+BEATS = "beats"
+
+TRUSTED, UNTRUSTED, CHANGED, UNKNOWN = "trusted", "untrusted", "changed", "unknown"
+ELSEWHERE = "elsewhere"
+CONFIG = "config.toml"
+
+
+class ScopeStatus(Outcome):
+    """The hooks of one client in one scope.
+
+    Attributes:
+        scope: `project` or `user`.
+        state: `installed`, `outdated`, `incomplete`, `broken` or `not installed`.
+        files: Its existing files.
+        trust: Whether Codex runs the hooks: `trusted`, `untrusted`, `changed`, `unknown`, `elsewhere` (it reads the
+            main worktree's file, which has none of ours); None for other clients.
+        problem: The error, in a sentence; "" without one.
+    """
+
+    def __init__(self, scope: str, state: str) -> None:
+        self.scope = scope
+        self.state = state
+        self.files: list[str] = []
+        self.trust: str | None = None
+        self.problem = ""
+
+
+class ClientStatus(Outcome):
+    """The hooks of one client.
+
+    Attributes:
+        found: The sign of its use here, or None.
+        pushed: Whether its model receives signals without asking.
+        scopes: The scopes where something of ours is installed, or broken.
+    """
+
+    def __init__(self, client: Client, found: str | None) -> None:
+        self.client = client.name
+        self.title = client.title
+        self.found = found
+        self.pushed = client.pushes
+        self.scopes: list[ScopeStatus] = []
+
+
+class HookStatus(Outcome):
+    """The hooks of all clients.
+
+    Attributes:
+        clients: The clients that are in use or have something installed.
+        program: The program that hooks run, as noted in this repository; None if they search the PATH.
+        program_works: Whether the hooks find a program that can be run.
+        last_run: The last run of a session's hook in this clone, or None.
+        last_error: The last error in a hook, with its time, or None.
+        pre_push, pre_commit, post_commit: `installed`, `outdated`, `not run` (git does not run the file that calls ours), `only in files`
+            (a checkout brought that file alone), `not installed` or `foreign` (only a hook that is not ours), for this worktree.
+        replaced: Which of git's hooks another tool has overwritten after we installed it.
+        hooks_path: `core.hooksPath`, or None.
+        manager: A tool that writes git's hooks here, such as `husky`, or None.
+    """
+
+    def __init__(self) -> None:
+        self.clients: list[ClientStatus] = []
+        self.program: str | None = None
+        self.program_works = False
+        self.last_run: str | None = None
+        self.last_error: str | None = None
+        self.pre_push = self.pre_commit = self.post_commit = ABSENT
+        self.replaced: list[str] = []
+        self.hooks_path: str | None = None
+        self.manager: str | None = None
+        self.next: list[str] = []
+
+    @property
+    def installed(self) -> list[tuple[ClientStatus, ScopeStatus]]:
+        """The clients and scopes with files of ours."""
+        return [(client, scope) for client in self.clients for scope in client.scopes if scope.files]
+
+    @property
+    def broken(self) -> list[tuple[ClientStatus, ScopeStatus]]:
+        """The clients and scopes with a file that can't be read, even without anything of ours."""
+        return [
+            (client, scope) for client in self.clients for scope in client.scopes if scope.state == BROKEN
+        ]
+
+    @property
+    def status(self) -> int:
+        """The exit status: 1 if a file can't be read."""
+        return 1 if self.broken else 0
+
+
+def read_status(
+    folders: ClientFolders, hooks: Mapping[str, git_hook.Hook] | None = None, hooks_path: str | None = None
+) -> HookStatus:
+    """Return the status of all clients and of git's hooks, without changing anything.
+
+    Args:
+        folders: The folders of the clients.
+        hooks: Git's hooks by their names; None without a repository.
+        hooks_path: `core.hooksPath`, or None.
+    """
+    found = HookStatus()
+    for client in CLIENTS.values():
+        status = ClientStatus(client, clients.sign_of(client, folders))
+        status.scopes = [
+            each for each in (_scope(folders, client, scope) for scope in SCOPES) if each is not None
+        ]
+        if status.found or status.scopes:
+            found.clients.append(status)
+    found.program = folders.noted_program()
+    found.program_works = program_runs(found.program, folders)
+    found.last_run = _last_run(folders)
+    found.last_error = hook_state.read_error(folders.state) if folders.state is not None else None
+    hooks = hooks or {}
+    states = {name: git_hook.state(hook) for name, hook in hooks.items()}
+    found.pre_push = states.get(git_hook.PRE_PUSH, ABSENT)
+    found.pre_commit = states.get(git_hook.PRE_COMMIT, ABSENT)
+    found.post_commit = states.get(git_hook.POST_COMMIT, ABSENT)
+    found.replaced = [name for name, hook in hooks.items() if git_hook.is_replaced(hook)]
+    found.hooks_path = hooks_path
+    found.manager = git_hook.manager(list(hooks.values()))
+    found.next = _next(found, folders)
+    return found
+
+
+def _next(found: HookStatus, folders: ClientFolders) -> list[str]:
+    install = ["gitmem", "hooks", "install"]
+    wrong = [scope for _, scope in found.installed if scope.state not in ("installed", BROKEN)]
+    whole = [scope for _, scope in found.installed if scope.state != BROKEN]
+    steps = [
+        command(*install, "--client", client.client, "--scope", scope.scope)
+        for client, scope in found.broken[:1]
+    ]
+    if wrong:
+        steps.append(command(*install, "--scope", wrong[0].scope))
+    if found.manager is not None:
+        steps += [command(*install, "--git", name) for name in found.replaced]
+    states = zip(git_hook.NAMES, (found.pre_push, found.pre_commit, found.post_commit), strict=True)
+    half = [word for name, state in states if state == git_hook.HALF for word in ("--git", name)]
+    steps += [command(*install, *half)] if half else []
+    if whole:
+        steps.append("gitmem hooks test")
+    elif not steps and found.clients:  # an install without a client is refused
+        steps.append(command(*install, *(["--scope", USER] if folders.worktree is None else [])))
+    return steps
+
+
+def program_runs(program: str | None, folders: ClientFolders) -> bool:
+    """Return whether the hooks find a gitmem program to run."""
+    if program is not None and os.path.isfile(program) and os.access(program, os.X_OK):
+        return True
+    return "gitmem" in folders.programs
+
+
+def _scope(folders: ClientFolders, client: Client, scope: str) -> ScopeStatus | None:
+    target = target_of(folders, client, scope) if folders.base(client, scope) is not None else None
+    if target is None:
+        return None
+    try:
+        found = ScopeStatus(scope, target.state())
+        if found.state == ABSENT:
+            return None
+        found.files = target.own_paths()
+        if target.settings is not None and target.settings.ours():
+            found.files.append(target.settings.path)
+            if client.name == "codex":
+                found.trust = trust(folders, target)
+    except GitmemError as error:
+        found = ScopeStatus(scope, BROKEN)
+        found.files = target.seen()
+        found.problem = bare_message(error)
+    return found
+
+
+def trust(folders: ClientFolders, target: ClientScope) -> str:
+    """Return whether Codex runs the hooks. In a linked worktree it reads only the main worktree's project file."""
+    folder = folders.base(target.client, USER)
+    assert folder is not None
+    if target.scope == PROJECT:
+        main = folders.main or folders.worktree
+        assert main is not None
+        if trusts_project(folder, main) is False:
+            return UNTRUSTED
+        if folders.main is not None:
+            target = ClientScope(target.client, PROJECT, folders, os.path.join(main, target.client.base))
+    assert target.settings is not None
+    ours = target.settings.ours()
+    if not ours:
+        return ELSEWHERE
+    return trust_state(folder, target.settings.path, ours, target.wanted(False))
+
+
+def _last_run(folders: ClientFolders) -> str | None:
+    newest = 0
+    if folders.state is None:
+        return None
+    try:
+        with os.scandir(os.path.join(folders.state, BEATS)) as entries:
+            for entry in entries:
+                newest = max(newest, entry.stat().st_mtime_ns // 1000)
+    except OSError:
+        pass  # no hook has ever run here
+    return format_at(newest) if newest else None
+
+
+def trust_state(
+    config_folder: str, settings: str, ours: Sequence[OwnEntry], wanted: Sequence[HookEntry]
+) -> str:
+    """Return `trusted`, `untrusted` (a hook was never reviewed), `changed` (reviewed in another form) or `unknown`.
+
+    Args:
+        config_folder: Codex's own folder in the home folder.
+        settings: The hooks file with the entries `ours`.
+    """
+    config = _config(config_folder)
+    if config is None:
+        return UNKNOWN
+    if not config:
+        return UNTRUSTED
+    state = _table(_table(config, "hooks"), "state")
+    digests = {each.command: digest(each) for each in wanted}
+    states = set()
+    for each in ours:
+        place = f"{os.path.realpath(settings)}:{_snake(each.event)}:{each.group}:{each.handler}"
+        kept = _table(state, place).get("trusted_hash")
+        states.add(UNTRUSTED if kept is None else TRUSTED if kept == digests.get(each.command) else CHANGED)
+    return next((word for word in (UNTRUSTED, CHANGED) if word in states), TRUSTED if states else UNKNOWN)
+
+
+def trusts_project(config_folder: str, worktree: str) -> bool | None:
+    """Return whether Codex reads a project's hooks at all, or None if its settings can't be read."""
+    config = _config(config_folder)
+    if config is None:
+        return None
+    return _table(_table(config, "projects"), os.path.realpath(worktree)).get("trust_level") == "trusted"
+
+
+def digest(entry: HookEntry) -> str:
+    """Return the digest that Codex stores for a reviewed hook."""
+    handlers = entry.value["hooks"]
+    assert isinstance(handlers, list)
+    handler = handlers[0]
+    matcher = entry.value.get("matcher")
+    reviewed = {
+        "event_name": _snake(entry.event),
+        **({"matcher": matcher} if matcher is not None else {}),
+        "hooks": [
+            {"async": False, "command": handler["command"], "timeout": handler["timeout"], "type": "command"}
+        ],
+    }
+    text = json.dumps(reviewed, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return f"sha256:{sha256(text.encode()).hexdigest()}"
+
+
+def _config(folder: str) -> dict[str, object] | None:
+    """Return Codex's settings: empty if there are none, None if they can't be read."""
+    import tomllib
+
+    try:
+        with open(os.path.join(folder, CONFIG), "rb") as file:
+            return tomllib.load(file)
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError):
+        return None
+
+
+def _table(of: dict[str, object], name: str) -> dict[str, object]:
+    found = of.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _snake(event: str) -> str:
+    return "".join(f"_{char.lower()}" if char.isupper() else char for char in event).lstrip("_")
+
+
+SIGNALS_FILE = ".aider.signals.md"
+_ALWAYS = {
+    "cursor": ["Cursor may run Claude Code's hooks too (third-party skills): a signal is still shown once."],
+    "cline": ["Enable hooks in Cline's settings. Signals are shown with a tool's result."],
+    "opencode": ["OpenCode reads plugins when it starts: restart it."],
+    "aider": [
+        f"Aider has no hooks. Nothing was written. Run `gitmem watch --session NAME --write {SIGNALS_FILE}` in a side terminal, and start it with `aider --read {SIGNALS_FILE}`.",
+        "NAME is the agent's session; without --session, the watch shows your own signals.",
+        f"Add {SIGNALS_FILE} to .git/info/exclude or .gitignore; do not commit it.",
+    ],
+}
+_IN_PROJECTS = {
+    "claude-code": [
+        "Claude Code reads project hooks from the folder it is started in: start it at the top of the worktree."
+    ],
+    "gemini": [
+        "Gemini CLI runs a project's hooks only in a folder that you trust, started at the top of the worktree."
+    ],
+    "copilot": [
+        "Copilot runs a project's hooks only in a folder that you trust. VS Code reads the same file."
+    ],
+}
+_SKIPPED = {
+    "untrusted": "NOT trusted yet: Codex skips the hooks until you review them: start codex and type /hooks.",
+    "changed": "Changed since they were reviewed: Codex skips the hooks until you review them again with /hooks.",
+    "elsewhere": "In a linked worktree Codex reads the main worktree's file, which has no gitmem hooks.",
+}
+
+
+class _Plan:
+    """The planned changes for one client.
+
+    Attributes:
+        result: The result to report.
+        target: The client in its scope; None if there is no file that we could write.
+        changes: The changes of files.
+        error: Why the plan failed, or None.
+    """
+
+    def __init__(self, folders: ClientFolders, client: Client, scope: str, why: str) -> None:
+        self.result = ClientHooks(client, scope, why)
+        self.target = target_of(folders, client, scope)
+        self.changes: list[FileChange] = []
+        self.error: GitmemError | None = None
+
+    def read_install(self, wake: bool) -> None:
+        """Plan the changes of an install."""
+        if self.target is not None:
+            self.changes = self.target.install(wake=wake)
+
+    def read_uninstall(self) -> None:
+        """Plan the changes of an uninstall."""
+        if self.target is not None:
+            self.changes = self.target.uninstall()
+
+    def install(self) -> None:
+        """Write the changes of an install."""
+        if self.target is None:
+            self.result.state = "advised"
+            return
+        is_update = self.target.state() != ABSENT
+        self.result.files = self.target.write_install(self.changes)
+        if self.result.files:
+            self.result.state = "updated" if is_update else "installed"
+
+    def uninstall(self) -> None:
+        """Write the changes of an uninstall."""
+        if self.error is None:
+            self.result.files = self.target.write_uninstall(self.changes) if self.target is not None else []
+            self.result.state = "removed" if self.result.files else "absent"
+
+    def attempt(self, step: Callable[[], None], *, alone: bool, kept: Sequence[str] | None = None) -> None:
+        """Take one step.
+
+        Args:
+            alone: Whether to raise its error, not to record it beside the others' results.
+            kept: The codes of the errors that may be recorded; None for any.
+        """
+        if self.error is not None:
+            return
+        try:
+            step()
+        except GitmemError as error:
+            if alone or (kept is not None and error.code not in kept):
+                raise
+            self.error = error
+            self.result.state = "failed"
+            self.result.problem = bare_message(error)
+            self.result.remarks = [error.hint] if error.hint else []
+
+
+def _status(plans: Sequence[_Plan]) -> int:
+    return max((plan.error.status for plan in plans if plan.error is not None), default=0)
+
+
+class _Ended(Outcome):
+    """A result with an exit status, which is not a field of its JSON."""
+
+    __slots__ = ("status",)
+
+
+class InstallResult(_Ended):
+    """The result of install or uninstall.
+
+    Attributes:
+        clients: Each selected client.
+        git: The results for git's own hooks that were requested.
+        program: The program that the hooks run; None if it can't be determined.
+        remarks: Remarks for all clients.
+        status: Exit status: that of the worst error of a client, 0 without one.
+    """
+
+    __slots__ = ("clients", "git", "program", "remarks", "next")
+
+    def __init__(self, found: list[ClientHooks], program: str | None) -> None:
+        self.clients = found
+        self.git: list[GitHookResult] = []
+        self.program = program
+        self.status = 0
+        self.remarks: list[str] = []
+        self.next: list[str] = []
+
+
+def install(
+    folders: ClientFolders, names: Sequence[str], scope: str, *, program: str | None, wake: bool = False
+) -> InstallResult:
+    """Install hooks that show signals to the models of clients.
+
+    Args:
+        names: The clients' names; `all-found` means those in use here.
+        program: The absolute path of the gitmem program that the hooks run.
+        wake: Whether to include the background hook that wakes an idle session of Claude Code.
+
+    Returns:
+        The result. With several clients it reports an unwritable file of one, and with `all-found` every error of
+        one, as `failed`; that client's changes are undone.
+
+    Raises:
+        UsageError: An unknown name or scope, no client found, or a file that can't be changed safely; nothing was
+            written.
+        StoreError: A file can't be read or written.
+    """
+    plans = [_Plan(folders, client, scope, why) for client, why in chosen_clients(folders, names, scope)]
+    alone = len(plans) == 1
+    for plan in plans:
+        plan.attempt(partial(plan.read_install, wake), alone=alone or ALL_FOUND not in names)
+    for plan in plans:
+        plan.attempt(plan.install, alone=alone)
+        _add_remarks(plan, folders, wake=wake)
+    found = InstallResult([plan.result for plan in plans], program)
+    failed = [plan for plan in plans if plan.error is not None]
+    found.status = _status(plans)
+    if len(failed) < len(plans):
+        _name_program(found, folders, scope)
+    clients.remove_unused_copies(folders)
+    found.remarks += remarks_for_all(found.clients, scope, wake=wake)
+    there = [each for each in found.clients if each.state != "failed"]
+    found.next = [
+        *(step for plan in failed[:1] for step in _next_after_failure(plan, scope)),
+        *([command("gitmem", "hooks", "test")] if any(each.pushed for each in there) else []),
+        *(["gitmem watch"] if not all(each.pushed for each in there) else []),
+        "gitmem hooks status",
+    ]
+    return found
+
+
+def uninstall(folders: ClientFolders, names: Sequence[str], scope: str) -> InstallResult:
+    """Remove the entries and files of install, and nothing else.
+
+    Args:
+        names: The clients' names; `all-found` means every client.
+
+    Raises:
+        UsageError, StoreError: As in `install`. With `all-found`, a client whose files are too large, or behind a link
+            out of the work tree, fails alone.
+    """
+    every = [(client, "asked for") for client in CLIENTS.values()]
+    picked = every if ALL_FOUND in names else chosen_clients(folders, names, scope)
+    plans = [_Plan(folders, client, scope, why) for client, why in picked]
+    for plan in plans:
+        plan.attempt(plan.read_uninstall, alone=ALL_FOUND not in names, kept=("outside", "too-large"))
+    for plan in plans:
+        plan.uninstall()
+    found = InstallResult(
+        [plan.result for plan in plans if plan.changes or plan.error is not None or ALL_FOUND not in names],
+        folders.noted_program(),
+    )
+    found.status = _status(plans)
+    found.remarks += still_installed(folders, scope)
+    removed = clients.remove_unused_copies(folders)
+    if removed:
+        what = "1 checked copy" if len(removed) == 1 else f"{len(removed)} checked copies"
+        found.remarks.append(f"Removed {what} of hook scripts from {os.path.dirname(removed[0])}.")
+    found.next = ["gitmem hooks status"]
+    return found
+
+
+def _next_after_failure(plan: _Plan, scope: str) -> list[str]:
+    """Return the next commands after a failure: inspect the unwritable file, and install that client again."""
+    again = command("gitmem", "hooks", "install", "--client", plan.result.client, "--scope", scope)
+    return [*(plan.error.next if isinstance(plan.error, StoreError) else []), again]
+
+
+def _add_remarks(plan: _Plan, folders: ClientFolders, *, wake: bool) -> None:
+    """Add the remarks for the user; for an unchanged client only that Codex does not run its hooks."""
+    result, target = plan.result, plan.target
+    if plan.error is None and result.state != "unchanged":
+        result.remarks += remarks(result.client, result.scope, folders, wake=wake)
+        file = target.attributes() if target is not None and target.lacks_attributes() else None
+        if file is not None:
+            result.remarks.append(
+                f"{file.path} is yours and was not changed. With `* text eol=lf` there, checkouts with core.autocrlf keep the script as it is."
+            )
+    elif result.state == "unchanged" and result.client == "codex" and target is not None:
+        result.remarks += untrusted_advice(trust(folders, target))
+
+
+def _name_program(found: InstallResult, folders: ClientFolders, scope: str) -> None:
+    """Note the program that the hooks run, and add remarks if they may not find one."""
+    program, on_path = found.program, folders.programs.get("gitmem")
+    if folders.state is None:
+        found.program = on_path
+    elif program is None:
+        found.remarks.append("The hooks use gitmem from the PATH: this one is not an installed program.")
+    else:
+        try:
+            state_files.make_dirs(folders.state)
+        except OSError:
+            pass  # in an agent's sandbox: the hooks search the PATH
+        if not clients.write_paths(folders.state, user=folders.user, program=program):
+            found.remarks.append(
+                "Cannot store the program's path in the git folder and your state folder; the hooks use gitmem from the PATH."
+            )
+    if on_path is None and scope == USER:
+        found.remarks.append(
+            "gitmem is not on the PATH: hooks find it only in repositories where a gitmem command has stored its path. Add it to the PATH of your clients."
+        )
+
+
+def remarks(name: str, scope: str, folders: ClientFolders, *, wake: bool) -> list[str]:
+    """Return the remarks for one client after an install."""
+    found = [*_ALWAYS.get(name, ()), *(_IN_PROJECTS.get(name, ()) if scope == PROJECT else ())]
+    if name == "codex":
+        found += _codex(scope, folders)
+    elif name == "windsurf":
+        found.append(
+            "Windsurf supports project scope only: use --scope project. Nothing was written."
+            if scope == USER
+            else "Windsurf hooks cannot show text to the model. The installed rule asks the model to run `gitmem inbox`; `gitmem watch` in a side terminal shows signals to you."
+        )
+    if wake and name == "claude-code":
+        found.append(
+            "A signal wakes an idle session of Claude Code in a terminal, up to half an hour after it became idle."
+        )
+    if name in CLIENTS and CLIENTS[name].pushes and is_installed(folders, CLIENTS[name], _other(scope)):
+        found.append(
+            f"The hooks are also installed in {_other(scope)} scope: they run twice, and a signal is still shown once."
+        )
+    return found
+
+
+def _codex(scope: str, folders: ClientFolders) -> list[str]:
+    found = [
+        "Codex silently skips a hook until you have reviewed it: start codex and type /hooks. `gitmem hooks status` shows which are trusted."
+    ]
+    if scope == PROJECT:
+        found.append("It reads project hooks only if you trust the project.")
+        if folders.main is not None:
+            found.append(
+                f"In a linked worktree it reads only the main worktree's hooks, and only if the linked worktree has a .codex folder: use --scope user, or run `{command('gitmem', '-C', folders.main, 'hooks', 'install', '--client', 'codex')}`."
+            )
+    common = os.path.dirname(folders.state) if folders.state is not None else "…/.git"
+    found.append(
+        f'Records written in its sandbox wait until a hook commits them. With writable_roots = ["{common}"] under [sandbox_workspace_write] in config.toml they are committed at once.'
+    )
+    return found
+
+
+def untrusted_advice(word: str) -> list[str]:
+    """Return advice about hooks that Codex skips, none if it runs them; `word` is a result of `codex_trust`."""
+    return [_SKIPPED[word]] if word in _SKIPPED else []
+
+
+def remarks_for_all(done: Sequence[ClientHooks], scope: str, *, wake: bool) -> list[str]:
+    """Return the remarks for all clients of an install."""
+    found = []
+    failed = [each.title for each in done if each.state == "failed"]
+    if failed and len(failed) < len(done):
+        there = [each.title for each in done if each.state not in ("failed", "advised")]
+        found.append(f"Installed: {', '.join(there) or 'none'}. Not installed: {', '.join(failed)}.")
+    if wake and all(each.client != "claude-code" for each in done):
+        found.append("--wake is supported for Claude Code only.")
+    if scope == PROJECT and any(each.files for each in done):
+        found.append(
+            "Commit these files to install the hooks in every worktree and clone; --scope user installs them for you only, in every repository."
+        )
+    return found
+
+
+def still_installed(folders: ClientFolders, scope: str) -> list[str]:
+    """Return a remark on clients that are still installed in the other scope after an uninstall."""
+    other = _other(scope)
+    still = [client.title for client in CLIENTS.values() if is_installed(folders, client, other)]
+    return [f"Still installed in {other} scope: {', '.join(still)}."] if still else []
+
+
+def is_installed(folders: ClientFolders, client: Client, scope: str) -> bool:
+    """Return whether anything of ours is installed for a client in a scope."""
+    try:
+        target = target_of(folders, client, scope)
+        return target is not None and target.state() != ABSENT
+    except GitmemError:
+        return False
+
+
+def _other(scope: str) -> str:
+    return USER if scope == PROJECT else PROJECT

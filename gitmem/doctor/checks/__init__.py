@@ -1,1 +1,0 @@
-"""The checks of doctor: each examines one subject and reports findings."""

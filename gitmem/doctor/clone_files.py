@@ -1,0 +1,556 @@
+"""Check a clone's own files: the state folder, the index against one that is rebuilt from the log, the clone key, and who wrote in its sessions' names."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+
+from .. import atomic_write, records, state_files
+from .. import repo as repo_module
+from ..agents import delivery, forgeries, heartbeats, mailbox, name_holders, roster
+from ..calls import a2a_files
+from ..digests import is_signed
+from ..errors import StoreError
+from ..index import catch_up, compare, index_file
+from ..index.engine import StepLimit, sqlite3
+from ..index.index_file import Index
+from ..log import committer, ledger, wal_files
+from ..log.lines import format_at
+from ..memory import private_nodes
+from ..signals import history
+from ..store import Store
+from ..text.sanitize import sanitize
+from ..trust import clone_key
+from .findings import Check, Finding, Fixed, note, problem
+
+AHEAD_SECONDS = 60
+ASIDE = "aside"  # the name of the folder for files that are moved instead of deleted
+LEFT_SECONDS = 600  # an older temporary file belongs to a dead process
+OLDEST_GIT = (2, 36)
+PROBE_BYTES = 256 * 1024  # more than an everyday commit writes
+
+
+class Leftovers(Check):
+    """Temporary files in the state folder that are too old to be renamed by a process."""
+
+    codes = fixes = ("leftover-file",)
+
+    def check(self) -> Iterator[Finding]:
+        for path in self._left():
+            yield note(
+                "leftover-file",
+                "A temporary file of gitmem, left by a killed process. It is not used.",
+                path,
+                "--fix removes it.",
+            )
+
+    def fix(self) -> Iterator[Fixed]:
+        """Remove them."""
+        for path in self._left():
+            atomic_write.remove_quietly(path)
+            if not os.path.lexists(path):
+                yield "leftover-file", path, "It was removed."
+
+    def _left(self) -> list[str]:
+        found, now = [], time.time()
+        for folder, _, names in os.walk(self.store.repo.state):
+            for name in names:
+                path = os.path.join(folder, name)
+                if name.startswith(atomic_write.TEMPORARY) and now - modified(path, now) > LEFT_SECONDS:
+                    found.append(path)
+        return sorted(found)
+
+
+class NamePins(Check):
+    """Pins of names that can't be read."""
+
+    codes = fixes = ("name-pin",)
+
+    def check(self) -> Iterator[Finding]:
+        for path in name_holders.unreadable_pins(self.store):
+            yield note(
+                "name-pin",
+                "Unreadable name pin: the name means whichever session the log shows.",
+                path,
+                "--fix moves it aside; the next use of the name writes a new one.",
+            )
+
+    def fix(self) -> Iterator[Fixed]:
+        """Move them aside."""
+        for path in name_holders.unreadable_pins(self.store):
+            yield "name-pin", path, f"Moved to {move_aside(self.store, path)}."
+
+
+class PrivateNodes(Check):
+    """Private nodes that other users could read, or that are damaged."""
+
+    codes = ("private-open", "private-damaged")
+    fixes = ("private-open",)
+
+    def check(self) -> Iterator[Finding]:
+        for path in self._folders():
+            if not wal_files.is_private(path):
+                yield problem(
+                    "private-open",
+                    "The folder of private nodes is open to other users, or not yours; its nodes are not read.",
+                    path,
+                    "--fix sets the mode 700 if it is yours.",
+                )
+                continue
+            try:
+                damaged = private_nodes.PrivateStore(self.store, path).damaged if self._is_leaf(path) else 0
+            except StoreError as error:
+                yield problem("private-damaged", error.message, path, "Move its files away.")
+                continue
+            if damaged:
+                yield problem(
+                    "private-damaged",
+                    f"Damaged parts in the file of private nodes: {damaged}; the other nodes are read.",
+                    path,
+                    "Create what is missing in `gitmem mem list` again.",
+                )
+
+    def fix(self) -> Iterator[Fixed]:
+        """Close them to other users."""
+        for path in self._folders():
+            if not wal_files.is_private(path) and os.path.isdir(path) and not os.path.islink(path):
+                os.chmod(path, 0o700)
+                yield "private-open", path, "Its mode is 700 now."
+
+    def _folders(self) -> list[str]:
+        top = private_nodes.root(self.store.repo)
+        if not os.path.lexists(top):
+            return []
+        return [top, *(os.path.join(top, name) for name in sorted(atomic_write.names_in(top)))]
+
+    def _is_leaf(self, path: str) -> bool:
+        return path != private_nodes.root(self.store.repo)
+
+
+class HiddenLog(Check):
+    """A file that hides the log from git."""
+
+    codes = fixes = ("hidden-log",)
+
+    def check(self) -> Iterator[Finding]:
+        hiding = os.path.join(self.store.repo.state, "log")
+        if os.path.lexists(hiding):
+            yield problem(
+                "hidden-log",
+                "A file of this name hides the log from git: `git log gitmem/log` would read it as a ref.",
+                hiding,
+                "--fix moves it aside; gitmem never creates it.",
+            )
+
+    def fix(self) -> Iterator[Fixed]:
+        """Move it aside."""
+        for finding in self.check():
+            hiding = str(finding.where)
+            yield "hidden-log", hiding, f"Moved to {move_aside(self.store, hiding)}."
+
+
+class Clock(Check):
+    """A clock of the clone that is ahead."""
+
+    codes = fixes = ("clock-ahead",)
+
+    def check(self) -> Iterator[Finding]:
+        clock = os.path.join(self.store.repo.state, "clock")
+        ahead = modified(clock, 0) - self.store.now() / 1e6
+        if ahead > AHEAD_SECONDS:
+            yield note(
+                "clock-ahead",
+                f"The last line of this clone was written at {format_at(int(modified(clock, 0) * 1e6))}, in the future.",
+                clock,
+                "The clock was wrong then or is wrong now. New records use the present clock.",
+            )
+
+    def fix(self) -> Iterator[Fixed]:
+        """Set it to now."""
+        for finding in self.check():
+            os.utime(str(finding.where), ns=(self.store.now() * 1000,) * 2)
+            yield "clock-ahead", str(finding.where), "It was set to the present time."
+
+
+class Repository(Check):
+    """Properties of the repository and its git with which the log is not safe."""
+
+    codes = ("odd-repository", "old-git")
+
+    def check(self) -> Iterator[Finding]:
+        try:
+            repo_module.reject_unsupported(self.store.repo)
+        except StoreError as error:
+            config = os.path.join(self.store.repo.common, "config")
+            yield problem("odd-repository", error.message, config, error.hint)
+        version = self.store.git.version()
+        number = [int(part) for part in version.split(".")[:2] if part.isdecimal()]
+        if len(number) == 2 and tuple(number) < OLDEST_GIT:
+            yield note(
+                "old-git",
+                f"git {version} does not know core.fsync: after a power loss the last fetched objects may be missing.",
+                "git",
+                "Install git 2.36 or later.",
+            )
+
+
+class Packs(Check):
+    """Small packs that automatic packing has left."""
+
+    codes = fixes = ("many-packs",)
+
+    def check(self) -> Iterator[Finding]:
+        count = committer.excess_packs(self.store.log)
+        if count:
+            yield note(
+                "many-packs",
+                f"The log's objects are in {count:,} small packs, which makes git slow.",
+                self.store.repo.common,
+                "--fix combines them. Commands do this automatically if there is disk space and git can run.",
+            )
+
+    def fix(self) -> Iterator[Fixed]:
+        """Combine the packs into one."""
+        yield "many-packs", "", f"{committer.combine_packs(self.store.log):,} packs were combined."
+
+
+def move_aside(store: Store, path: str, *, folder: str | None = None) -> str:
+    """Move a file to the folder `ASIDE`, by default below the state folder; return its new path.
+
+    Raises:
+        OSError: The file can't be moved.
+    """
+    where = os.path.join(folder or store.repo.state, ASIDE)
+    os.makedirs(where, mode=0o700, exist_ok=True)
+    state_files.adjust(where)
+    day = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(store.now() // 1_000_000))
+    name, number = os.path.basename(path), 0
+    while True:
+        to = os.path.join(where, f"{day}-{name}" + (f".{number}" if number else ""))
+        if not os.path.lexists(to):
+            os.rename(path, to)
+            return to
+        number += 1
+
+
+def is_writable(store: Store) -> bool:
+    """Return whether this process may write to the git folder."""
+    repo = store.repo
+    state = repo.state if os.path.isdir(repo.state) else repo.common
+    return all(os.access(folder, os.W_OK) for folder in (state, os.path.join(repo.common, "objects")))
+
+
+def disk_error(store: Store) -> tuple[str, str]:
+    """Return the folder of the git folder that takes no more data, and why; empty if all take some.
+
+    It writes and syncs a temporary file, as free blocks alone do not tell about quotas, inodes and limits of processes.
+    """
+    for folder in (store.repo.state, os.path.join(store.repo.common, "objects")):
+        if not os.path.isdir(folder):
+            continue
+        try:
+            with tempfile.TemporaryFile(dir=folder, prefix=atomic_write.TEMPORARY, buffering=0) as file:
+                left = PROBE_BYTES
+                while left:
+                    left -= os.write(file.fileno(), bytes(left))
+                os.fsync(file.fileno())
+        except OSError as error:
+            return folder, error.strerror or str(error)
+    return "", ""
+
+
+def modified(path: str, otherwise: float) -> float:
+    """Return when a file was modified, or another value for a file that is gone."""
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return otherwise
+
+
+class GatewayFiles(Check):
+    """The files of `gitmem a2a serve`: tokens that can't be read, so that every client is refused, and push configurations that can't."""
+
+    codes = ("bad-tokens", "bad-push")
+
+    def check(self) -> Iterator[Finding]:
+        state = self.store.repo.state
+        known = a2a_files.Tokens(state)
+        try:
+            known.list()
+        except StoreError as error:
+            what = error.message.removesuffix(" Nothing was written.")
+            fix = "Correct its permissions, or remove it and make new tokens."
+            yield problem("bad-tokens", what, known.path, fix)
+        try:
+            a2a_files.read_push_file(state)
+        except StoreError as error:
+            yield problem("bad-push", error.message, a2a_files.push_file_of(state), error.hint)
+
+
+UNREAD_STEPS = 2_000_000  # SQLite steps for the cursors of readers
+ARRIVAL = ("cursor",)  # columns that depend on the order of arrival; results derived from them don't
+
+
+class IndexContent(Check):
+    """Differences between the index and a rebuilt one, and lines that neither could read in full."""
+
+    codes = ("index", "skipped-lines")
+    fixes = ("index",)
+
+    def check(self) -> Iterator[Finding]:
+        """Yield the findings, with the index that was filled from the lines."""
+        where, rebuilt = index_file.path(self.store.repo, self.store.machine), self.run.rebuilt
+        lacks = has = 0
+        try:
+            if self.run.failure is not None:
+                raise self.run.failure
+            for _ in range(3):  # another process may write in between
+                index = self.store.caught_up()
+                catch_up.catch_up(rebuilt, self.store.log)
+                differs = _differing(index, rebuilt, self.store)
+                if not differs:
+                    break
+            if differs:
+                lacks, has = _lacking(index, rebuilt), _lacking(rebuilt, index)
+            skipped = rebuilt.skipped()
+        except (sqlite3.Error, StoreError) as error:
+            yield problem(
+                "index",
+                f"Cannot read or build the index: {str(error).rstrip('.')}.",
+                where,
+                "It is rebuilt once the object problems are fixed.",
+            )
+            return
+        if differs:
+            what = f"The index lacks {lacks} lines of the log, and has {has} that the log lacks."
+            if not lacks and not has:
+                what = f"The index has every line, but differs from a rebuilt one in: {', '.join(differs)}."
+            yield problem("index", what, where, "--fix rebuilds it from the log.")
+        if skipped:
+            yield problem(
+                "skipped-lines",
+                f"{skipped} line{'s' if skipped > 1 else ''} of the log cannot be read completely: "
+                "they are kept, but some results lack them.",
+                where,
+                "A newer gitmem may read them; if it does not, report the output of `gitmem doctor --json`.",
+                "pip install --upgrade gitmem-coord",
+            )
+
+    def fix(self) -> Iterator[Fixed]:
+        """Rebuild the index from the log, in one transaction: other processes use the old index until then."""
+        where = index_file.path(self.store.repo, self.store.machine)
+        if os.path.isdir(where):
+            yield "index", where, f"The old file was moved to {move_aside(self.store, where)}."
+        try:
+            self.store.index.db.execute("PRAGMA user_version = 0")
+            self.store.caught_up()
+        except sqlite3.Error:
+            self.store.leave_index()
+            index_file.remove(where)
+            try:
+                self.store.caught_up()
+            except sqlite3.Error as error:
+                raise StoreError(f"Cannot build the index: {error}.", code="index") from error
+        yield "index", where, "It was rebuilt."
+
+
+class Queues(Check):
+    """Sessions with unread signals that no flag announces to their hooks."""
+
+    codes = fixes = ("queue",)
+
+    def check(self) -> Iterator[Finding]:
+        try:
+            silent = delivery.missing_flags(self.store)
+        except (sqlite3.Error, StoreError):  # reported by `IndexContent`
+            return
+        for session_id, count in silent.items():
+            yield problem(
+                "queue",
+                f"{count} signal{'s wait' if count > 1 else ' waits'} for a session without a flag for its hooks.",
+                os.path.join(self.store.repo.state, heartbeats.FLAGS, session_id),
+                "--fix fills the queue again from the log.",
+            )
+
+    def fix(self) -> Iterator[Fixed]:
+        """Write the missing event files and flags."""
+        self.store.caught_up()
+        for session_id in delivery.missing_flags(self.store):
+            delivery.queue_all(self.store, session_id)
+            flag = os.path.join(self.store.repo.state, heartbeats.FLAGS, session_id)
+            yield "queue", flag, "Its queue was filled again."
+
+
+def _differing(ours: Index, theirs: Index, store: Store) -> list[str]:
+    """Return the names of tables that differ, and "unread" if a cursor skips unread signals.
+
+    If the tables are equal but for the cursors, nothing else can make unread signals differ. The readers of this clone
+    come first; if there are very many readers, the cursors of some others are not checked.
+    """
+    found = compare.differing(ours, theirs, but=ARRIVAL)
+    if found:
+        return found
+    readers = ours.db.execute(
+        "SELECT r.reader FROM reader r ORDER BY r.reader NOT IN (SELECT coalesce(agent_identity, session_id)"
+        " FROM session WHERE clone_id = ?), r.reader",
+        (store.log.clone_id(),),
+    ).fetchall()
+    steps = StepLimit(ours.db, UNREAD_STEPS)
+    return (
+        ["unread"] if any(steps.ask(mailbox.skips_unread, ours.db, reader) for (reader,) in readers) else []
+    )
+
+
+def _lacking(index: Index, other: Index) -> int:
+    """Return how many lines of another index it lacks."""
+    ask = index.db.execute
+    keys = other.db.execute("SELECT key FROM line")
+    return sum(ask("SELECT 1 FROM line WHERE key = ?", row).fetchone() is None for row in keys)
+
+
+TRACED_MAX = 10  # lines whose commit is searched for
+NAMED_MAX = 5
+
+DAMAGED, EXPOSED = "clone-key", "clone-key-exposed"
+
+
+class CloneKey(Check):
+    """A key that can't be used, or that others may read."""
+
+    codes = fixes = (DAMAGED, EXPOSED)
+
+    def check(self) -> Iterator[Finding]:
+        key = self.store.keys.now()
+        if key.damage:
+            yield problem(
+                DAMAGED,
+                f"Cannot use the clone key: {key.damage}. Commands that write fail.",
+                key.path,
+                "Restore it from a backup if there is one. Otherwise --fix moves it aside and creates a new key: records that sessions "
+                "open now have written can then not be distinguished from forged records.",
+            )
+        if key.is_exposed:
+            yield problem(
+                EXPOSED,
+                "Other users of this machine can read the clone key and use it to write records as sessions of this clone.",
+                key.path,
+                f"--fix sets its mode to {clone_key.mode(key.path):o}.",
+            )
+
+    def fix(self) -> Iterator[Fixed]:
+        """Move a damaged key aside and create a new one; restrict the mode of an exposed key."""
+        key = self.store.keys.now()
+        if key.damage:
+            where = move_aside(self.store, key.path)
+            self.store.keys.for_writing()
+            yield DAMAGED, key.path, f"Moved to {where}; a new key was created."
+        if key.is_exposed:
+            os.chmod(key.path, clone_key.mode(key.path))
+            self.store.keys.forget()
+            yield EXPOSED, key.path, "Other users can no longer read it."
+
+
+class ForgedLines(Check):
+    """Lines in the name of this clone's sessions that were not written here."""
+
+    codes = ("forged-line",)
+
+    def check(self) -> Iterator[Finding]:
+        """Yield each with its file, and some with their commit."""
+        for number, each in enumerate(forgeries.all_forged_lines(self.store.db())):
+            of = (each.record.get("event") or each.record.get("intent") or "") if each.record else ""
+            what = f"{each.kind} {of}".strip()
+            brought = self._origin_text(each.line) if number < TRACED_MAX else ""
+            yield problem(
+                "forged-line",
+                f"A record ({what}, {each.at}) claims to be from {each.name} of this clone but was not written "
+                f"here. It has no effect here; other clones count it.{brought}",
+                each.where,
+                "Somebody with push access to the remote wrote it: find the author with the commit that added the file, and inform the "
+                "others. Records cannot be removed from a log.",
+            )
+
+    def _origin_text(self, line: bytes) -> str:
+        """Return a sentence with the commit that added a line and its author, a name that anybody can choose; or ""."""
+        try:
+            commit = history.origin_of(self.store, line)
+            if commit is None:
+                return ""
+            author = self.store.git.commit(commit).author
+        except StoreError:
+            return ""
+        return f" Commit {commit[:12]} of {sanitize(f'{author.name} <{author.mail}>')} added it."
+
+
+class UnprovenSessions(Check):
+    """Sessions that claim to be this clone's without proof."""
+
+    codes = ("not-started-here",)
+
+    def check(self) -> Iterator[Finding]:
+        for one in roster.list_unproven(self.store):
+            yield problem(
+                "not-started-here",
+                f"Session {one.session_id} ({sanitize(one.name)}) claims to have been started in this clone. It has no valid "
+                "authentication code and no local file.",
+                one.session_id,
+                "No process here can act as it. Trust it no more than any peer; if it is unknown to your team, inform the others.",
+                "gitmem roster --all",
+            )
+
+
+class ReplacedKey(Check):
+    """Sessions that this clone started with a key it no longer has: their lines can't be verified."""
+
+    codes = ("clone-key-replaced",)
+
+    def check(self) -> Iterator[Finding]:
+        key = self.store.keys.now()
+        if key.mac is None and not key.is_missing:
+            return  # damaged, which the check of the key reports, or another user's
+        ids = self._started()
+        if not ids:
+            return
+        open_here = sorted(ids.intersection(heartbeats.known_sessions(self.store)))
+        many = "1 session was" if len(ids) == 1 else f"{len(ids)} sessions were"
+        what = (
+            f"The clone key was {'lost' if key.mac is None else 'replaced'} after {many} started here: their records can no "
+            "longer be distinguished from forged ones, and forged ones are not reported."
+        )
+        put_back = "Restore the file from a backup if there is one."
+        if not open_here:
+            yield note(
+                "clone-key-replaced",
+                what,
+                key.path,
+                f"{put_back} All of them have ended: no other action is needed.",
+            )
+            return
+        yield problem(
+            "clone-key-replaced",
+            what,
+            key.path,
+            f"{put_back} Otherwise restart each open session ({', '.join(open_here[:NAMED_MAX])}): its new records are then signed.",
+            "gitmem session start",
+        )
+
+    def _started(self) -> set[str]:
+        """Return the sessions of lines that were written here and that the present key did not sign.
+
+        The ledger identifies the lines written here; a peer can't add to it.
+        """
+        mac = self.store.keys.now().mac
+        acknowledged, _ = ledger.acknowledged(self.store.log.repo)
+        ids = set()
+        for (body,) in self.store.db().execute("SELECT body FROM line WHERE kind = 'session'"):
+            line = str(body).encode("utf-8", "surrogatepass")
+            if not is_signed(line) or ledger.digest(line) not in acknowledged:
+                continue
+            record = records.read_kind("session", line)
+            if record is None or record["event"] != "start":
+                continue
+            if mac is None or not mac.is_valid(line):
+                ids.add(record["session_id"])
+        return ids

@@ -1,0 +1,602 @@
+"""Check every line: its bytes, its form, its record, and the ids that it names.
+
+All lines are read once in batches and not kept. Other checks use the index that is filled from them, and a small
+summary of each signal.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import groupby
+from typing import Any, TypeVar
+
+from .. import records
+from ..digests import hash_function_for
+from ..index.engine import sqlite3
+from ..index.fill import IndexFill
+from ..log import ledger, recovery, ref, tree_union
+from ..log import lines as form
+from ..log.union import canonical
+from ..memory import bulk_values, load, relations
+from ..memory.node_fold import content_digest_text
+from ..order.content import content_of, digest_bytes, is_imported
+from ..order.cycles import cyclic_components, find_cycles
+from ..outcome import command
+from ..records.lines import explain_unreadable as record_problem
+from ..records.lines import read
+from . import log_ref
+from .findings import Check, Examination, Finding, note, problem
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..records.record_types import PatchRecord, ReceiptRecord, SignalRecord
+
+
+LATER = "It may arrive with the next sync; until then the reference is ignored."
+_LINES = "SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.signal_id = ?"
+
+
+class LogLine:
+    """The first occurrence of a line in the log: its file, and its number in the file, counted from 1."""
+
+    def __init__(self, line: bytes, path: str, number: int, file: int | None) -> None:
+        self.line = line
+        self.path = path
+        self.number = number
+        self.file = file  # the file's number in the index, if the index reads it
+
+    def where(self) -> str:
+        """Return its location in the form of findings."""
+        return f"{ref.LOG_REF}:{self.path}:{self.number}"
+
+
+class RecordIds(Check):
+    """Faults of ids, by a digest of each signal of a log, and the ids that each names.
+
+    Args:
+        where: Returns the location of a line.
+    """
+
+    codes = ("two-contents", "unknown-id", "swapped-content", "no-digest", "cycle")
+
+    def __init__(self, run: Examination, where: Callable[[bytes], str]) -> None:
+        super().__init__(run)
+        self._db = run.rebuilt.db
+        self._where = where
+        self._digests: dict[str, bytes | set[bytes]] = {}
+        self._named: dict[str, tuple[str, ...]] = {}
+        self._waiting: list[tuple[LogLine, _Reference]] = []  # to lines that were not added yet
+
+    def add(self, kind: str, read: Iterable[tuple[LogLine, Any]]) -> None:
+        """Add signals, or receipts: the records of this kind."""
+        if kind == "receipt":
+            digest_of = self._digests.get
+            odd = [
+                (each, record)
+                for each, record in read
+                if digest_of(record["signal_id"]) != bytes.fromhex(record["answers_digest"])
+            ]
+        else:
+            odd = [(each, record) for each, record in read if self._add_signal(each.line, record)]
+        for each, record in odd:
+            reference = _Reference(record)
+            if self._fault(reference) is not None:
+                self._waiting.append((each, reference))
+
+    def _add_signal(self, line: bytes, record: SignalRecord) -> bool:
+        """Add a signal, and return whether it names others."""
+        id, digest = record["signal_id"], digest_bytes(line)
+        known = self._digests.setdefault(id, digest)
+        if isinstance(known, set):
+            known.add(digest)
+        elif known != digest:
+            self._digests[id] = {known, digest}
+        named = _named(record)
+        if named:
+            self._named[id] = named
+        return bool(named)
+
+    def check(self) -> Iterator[Finding]:
+        """Yield ids with several contents, answers to missing content, unknown ids, and cycles."""
+        for id in [id for id, digests in self._digests.items() if isinstance(digests, set)]:
+            yield from self._check_contents(id)
+        for each, reference in self._waiting:
+            fault = self._fault(reference)
+            if fault is not None:
+                yield from _tell(each, reference, fault)
+        edges = {id: [name for name in named if name in self._named] for id, named in self._named.items()}
+        for id in sorted({id for component in cyclic_components(edges) for id in component}):
+            yield note(
+                "cycle",
+                f"{id} names itself, directly or through others, as seen before it.",
+                partial(self._where_id, id),
+                "These references are ignored. gitmem does not write such records; ask the author.",
+                command("gitmem", "thread", id),
+            )
+
+    def _check_contents(self, id: str) -> Iterator[Finding]:
+        """Report an id with several contents; keep the names of its effective line."""
+        lines = self._lines(id)
+        read = [records.read_kind("signal", line) for line in lines]
+        self._named.pop(id, None)
+        if read and read[0] is not None and (named := _named(read[0])):
+            self._named[id] = named
+        contents = {content_of(record, digest_bytes(line)) for record, line in zip(read, lines, strict=True)}
+        if len(contents) > 1:
+            senders = sorted({record["sender_identity"] for record in read if record is not None})
+            more = f" and {len(senders) - 3} more" if senders[3:] else ""
+            yield problem(
+                "two-contents",
+                f"The id {id} has {len(contents)} different contents, by {', '.join(senders[:3])}{more}: "
+                "its thread is ambiguous.",
+                partial(self._where, lines[0]),
+                "Ask its sender what was meant and answer a new signal; no decision applies to either content.",
+                command("gitmem", "thread", id),
+            )
+
+    def _fault(self, of: _Reference) -> _Fault | None:
+        """Return the faults of a reference, among the lines added so far, or None."""
+        fault = _Fault()
+        digests = self._digests.get(of.answered) if of.answered else None
+        fault.missing = sorted({name for name in of.names if name not in self._digests})
+        if of.digest and digests is not None:
+            given = bytes.fromhex(of.digest)
+            fault.is_other = given != digests if isinstance(digests, bytes) else given not in digests
+        fault.lacks_digest = digests is not None and not of.digest and not of.is_imported
+        return fault if fault.missing or fault.is_other or fault.lacks_digest else None
+
+    def _lines(self, id: str) -> list[bytes]:
+        """Return the lines of a signal, the effective one first."""
+        return sorted(str(body).encode() for (body,) in self._db.execute(_LINES, (id,)))
+
+    def _where_id(self, id: str) -> str:
+        return self._where(self._lines(id)[0])
+
+
+class _Reference:
+    """The signals that a record names: the answered one, the digest of its line, and all of them."""
+
+    def __init__(self, record: SignalRecord | ReceiptRecord) -> None:
+        self.kind = record["kind"]
+        self.signal_id = record["signal_id"]
+        self.digest = record.get("answers_digest")
+        self.answered: str | None = self.signal_id
+        self.names: tuple[str, ...] = (self.signal_id,)
+        self.is_imported = False
+        if record["kind"] == "signal":
+            self.answered, self.names = record.get("reply_to"), _named(record)
+            self.is_imported = is_imported(record)
+
+
+class _Fault:
+    """Faults of a record: missing ids, an answer to other content, or an answer without a digest."""
+
+    def __init__(self) -> None:
+        self.missing: list[str] = []
+        self.is_other = False
+        self.lacks_digest = False
+
+
+def _named(record: SignalRecord) -> tuple[str, ...]:
+    """Return the ids of the signals that the writer of a signal had seen."""
+    answered = record.get("reply_to")
+    return (*record.get("after", ()), *((answered,) if answered else ()))
+
+
+def _tell(each: LogLine, reference: _Reference, fault: _Fault) -> Iterator[Finding]:
+    kind, answered = reference.kind, reference.answered
+    if fault.missing:
+        yield note(
+            "unknown-id",
+            f"This {kind} names {', '.join(fault.missing[:3])}, missing from this log.",
+            each.where,
+            LATER,
+            "gitmem sync",
+        )
+    if fault.is_other:
+        yield problem(
+            "swapped-content",
+            f"This {kind} answers a version of {answered} that is missing from this log.",
+            each.where,
+            "It has no effect until that version arrives.",
+            "gitmem sync",
+        )
+    if fault.lacks_digest:
+        yield note(
+            "no-digest",
+            f"This signal answers {answered} without naming its version.",
+            each.where,
+            "It has no effect. gitmem always names the version; ask the author.",
+            command("gitmem", "thread", reference.signal_id),
+        )
+
+
+T = TypeVar("T")
+
+
+MARKERS = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
+AHEAD_MICROS = 60_000_000
+LINES_AT_ONCE = 1_000
+BYTES_AT_ONCE = 1024 * 1024
+KEPT = "Nothing is lost: readers use the records and ignore the rest."
+
+_IS_NODE = "EXISTS (SELECT 1 FROM node n WHERE n.id = {})"
+_BLOCKING = _IS_NODE.format("{} AND n.state = 0 AND n.summarized_into IS NULL")
+_PATCHED = f"SELECT line, id FROM patch_of p WHERE NOT {_IS_NODE.format('p.id')} ORDER BY line, id"
+_LOOSE = (
+    f"SELECT from_id, to_id, type, {_IS_NODE.format('from_id')}, {_IS_NODE.format('to_id')} FROM relation"
+    " WHERE from_id NOT IN (SELECT id FROM node) OR to_id NOT IN (SELECT id FROM node)"
+)
+_BLOCKS = (
+    "SELECT from_id, to_id FROM relation WHERE type = 'blocks'"
+    f" AND {_BLOCKING.format('from_id')} AND {_BLOCKING.format('to_id')}"
+)
+_SUMMARIZED = (
+    "SELECT id, summarized_into FROM node WHERE summarized_into IS NOT NULL AND summarized_into <> id"
+)
+
+
+class LogLines(Check):
+    """One pass over the lines of the tip, for all checks and to fill an index."""
+
+    codes = (
+        *("crlf", "not-canonical", "odd-file", "conflict-marker", "torn-line", "unreadable-line"),
+        *("unknown-kind", "invalid-record", "future-line"),
+    )
+
+    def __init__(self, run: Examination) -> None:
+        super().__init__(run)
+        self._ids = RecordIds(run, self._where)
+        self._nodes = MemoryNodes(run, self._where)
+        self._fill = IndexFill(run.rebuilt)
+        self._outside: set[bytes] = set()  # keys of lines that are only in files that the index does not read
+        self._waiting: list[LogLine] = []
+        self._size = 0
+        self._torn: list[LogLine] = []  # invalid lines that may be the beginning of a line
+        self._limit = form.format_at(self.store.now() + AHEAD_MICROS)
+        self._ahead = 0
+        self._last_ahead: LogLine | None = None
+
+    def check(self) -> Iterator[Finding]:
+        """Yield the findings of every line, and of the references between lines."""
+        progress = self.store.progress
+        total = 0 if progress is None else self._count()
+        for path, entry, content in log_ref.read_commits(self.run):
+            if progress is not None:
+                progress(self.run.step, len(self.run.seen.keys), max(total, len(self.run.seen.keys)))
+            if entry.is_tree:
+                self._filling(partial(self._fill.folder, path, entry.oid))
+            else:
+                yield from self._check_segment(path, entry.oid, content)
+        if progress is not None:
+            progress(self.run.step, len(self.run.seen.keys), len(self.run.seen.keys))
+        yield from self._check_all(str(self.run.tip))
+        self.store.git.close()  # a git process that has read every file holds 96 MB
+
+    def _count(self) -> int:
+        """Return how many lines the log has, as far as it can be read, for showing progress."""
+        files = recovery.walk_contents(self.store.git, str(self.run.tip), lambda *_: None)
+        return sum(content.count(b"\n") for path, _, content in files if tree_union.is_segment(path))
+
+    def _check_segment(self, path: str, oid: str, content: bytes) -> Iterator[Finding]:
+        """Check a segment and add its lines to the index."""
+        yield from _check_form(content, f"{ref.LOG_REF}:{path}")
+        file = self._filling(lambda: self._fill.segment(path, oid))
+        seen, hashed = self.run.seen.keys, hash_function_for(LINES_AT_ONCE)
+        lines = content.split(b"\n")
+        if b"\r" in content:
+            lines = [line.rstrip(b"\r") for line in lines]
+        keys = [hashed(line).digest()[: ledger.KEY_BYTES] for line in lines]
+        for number, (line, key) in enumerate(zip(lines, keys, strict=True), 1):
+            if not line:
+                continue
+            if key not in seen:
+                seen.add(key)
+                self._waiting.append(LogLine(line, path, number, file))
+                if file is None:
+                    self._outside.add(key)
+            elif file is not None and key in self._outside:
+                self._outside.discard(key)
+                self._filling(partial(self._fill.add, [(file, line)]))
+        self._size += len(content)
+        if len(self._waiting) >= LINES_AT_ONCE or self._size >= BYTES_AT_ONCE:
+            yield from self._check_waiting()
+
+    def _check_all(self, tip: str) -> Iterator[Finding]:
+        """Run the checks that need all lines of the commit."""
+        yield from self._check_waiting()
+        self.run.checked["lines"] = len(self.run.seen.keys)
+        # Without a tip, the next catch-up reads again what could not be read.
+        self._filling(lambda: self._fill.end(None if self.run.damaged else tip))
+        if self._torn:
+            yield from self._check_torn(tip)
+        if self._last_ahead is not None:
+            yield note(
+                "future-line",
+                f"{self._ahead} line{'s are' if self._ahead > 1 else ' is'} from the future, the last from "
+                f"{self._last_ahead.line[7:34].decode()}: a clock is or was wrong.",
+                self._last_ahead.where,
+                "Set the clocks of all machines. Times affect only order and display.",
+            )
+        if self.run.failure is None:
+            yield from self._ids.check()
+            yield from self._nodes.check()
+        else:
+            yield problem(
+                "not-checked",
+                f"Cannot check references between records: {self.run.failure}.",
+                "",
+                "Free space for temporary files ($TMPDIR, /var/tmp), then run the command again.",
+            )
+
+    def _where(self, line: bytes) -> str:
+        """Return the location of a line, from the index."""
+        found = self._fill.segment_of(line)
+        if found is None:
+            return ref.LOG_REF
+        path, oid = found
+        every = [raw.rstrip(b"\r") for raw in self.store.git.blob(oid).split(b"\n")]
+        return f"{ref.LOG_REF}:{path}:{every.index(line) + 1}"
+
+    def _filling(self, step: Callable[[], T]) -> T | None:
+        """Run a step that fills the index; skip it after a failure."""
+        try:
+            return step() if self.run.failure is None else None
+        except sqlite3.Error as error:
+            self.run.failure = error
+            return None
+
+    def _check_waiting(self) -> Iterator[Finding]:
+        waiting, self._waiting, self._size = self._waiting, [], 0
+        found = [read(each.line) for each in waiting]
+        by_kind: dict[str, list[tuple[LogLine, Any]]] = {}
+        unread = []
+        for each, record in zip(waiting, found, strict=True):
+            if record is None or not _has_head(each.line):
+                unread.append(each)
+                continue
+            by_kind.setdefault(record["kind"], []).append((each, record))
+            if record["at"] > self._limit:
+                self._ahead += 1
+                if self._last_ahead is None or each.line > self._last_ahead.line:
+                    self._last_ahead = each
+        for kind in ("signal", "receipt"):
+            self._ids.add(kind, [found for found in by_kind.get(kind, ()) if found[0].file is not None])
+        for each, patch in by_kind.get("patch", ()):
+            yield from self._nodes.check_patch(each, patch)
+        for each in unread:
+            yield from self._check_unread(each)
+        filled = [
+            (each.file, each.line, record)
+            for each, record in zip(waiting, found, strict=True)
+            if each.file is not None
+        ]
+        lines = [(file, line) for file, line, _ in filled]
+        self._filling(partial(self._fill.add, lines, [record for *_, record in filled]))
+
+    def _check_unread(self, each: LogLine) -> Iterator[Finding]:
+        """Report why a line is not a record of this version."""
+        line = each.line
+        if line.startswith(MARKERS):
+            yield note(
+                "conflict-marker",
+                "A conflict marker, left by a merge without the merge driver.",
+                each.where,
+                f"{KEPT} `gitmem doctor` shows how to install the driver, which prevents this.",
+            )
+            return
+        if form.validation_error(line) is not None:
+            if len(line) > form.LINE_MAX_BYTES:
+                yield _unreadable(each)
+            else:
+                self._torn.append(each)
+            return
+        reason = record_problem(line) or "it cannot be read"
+        if "unknown" in reason or "schema_version" in reason:
+            yield note(
+                "unknown-kind",
+                f"{reason}.",
+                each.where,
+                "A newer gitmem wrote it; upgrade to read it. It is kept.",
+                "pip install --upgrade gitmem-coord",
+            )
+        else:
+            yield problem(
+                "invalid-record",
+                f"{reason}.",
+                each.where,
+                "Its author should write it again as a new record. It is kept but not used.",
+            )
+
+    def _check_torn(self, tip: str) -> Iterator[Finding]:
+        """Report invalid lines: as torn if the log has the whole line, else as unreadable."""
+        files = recovery.walk_contents(self.store.git, tip, lambda *_: None)
+        lines = (
+            raw.rstrip(b"\r")
+            for path, entry, content in files
+            if tree_union.is_plain_segment(path, entry)
+            for raw in content.split(b"\n")
+        )
+        found = torn((each.line for each in self._torn), lines, _is_record)
+        for each in self._torn:
+            if each.line in found:
+                what = "A truncated copy of a line that is also present in full."
+                yield note("torn-line", what, each.where, KEPT)
+            else:
+                yield _unreadable(each)
+
+
+def torn(suspects: Iterable[bytes], lines: Iterable[bytes], is_whole: Callable[[bytes], bool]) -> set[bytes]:
+    """Return the suspects that are the beginning of a whole line.
+
+    If such a line exists, the first whole line that sorts after the suspect is one. So only the first of the lines
+    between two suspects is kept.
+
+    Args:
+        suspects: Lines that are not whole.
+        lines: All lines, in any order.
+        is_whole: Returns whether a line is whole; called for few lines.
+    """
+    every = sorted(suspects)
+    first: dict[int, bytes] = {}  # n: the first whole line between the suspects n and n + 1
+    for line in lines:
+        at = bisect_left(every, line)
+        known = first.get(at)
+        if at and (known is None or line < known) and is_whole(line):
+            first[at] = line
+    found: set[bytes] = set()
+    following: bytes | None = None
+    for number in range(len(every), 0, -1):
+        following = first.get(number, following)
+        if following is not None and following.startswith(every[number - 1]):
+            found.add(every[number - 1])
+    return found
+
+
+def _unreadable(each: LogLine) -> Finding:
+    return problem(
+        "unreadable-line",
+        f"Not a valid line of the log: it {form.validation_error(each.line)}.",
+        each.where,
+        "If it was a record, its author's clone may have it complete: sync there. It is kept but not used.",
+        "gitmem sync",
+    )
+
+
+def _is_record(line: bytes) -> bool:
+    return read(line) is not None and _has_head(line)
+
+
+def _has_head(line: bytes) -> bool:
+    """Return whether the time of a record ends as `form.problem` requires; `read` checks the rest."""
+    return line[form.HEAD_BYTES - 2 : form.HEAD_BYTES] == b'",'
+
+
+def _check_form(content: bytes, where: str) -> Iterator[Finding]:
+    """Report a segment that is not canonical; it is read nevertheless."""
+    if b"\r" in content:
+        yield note(
+            "crlf",
+            "The file has carriage returns: an editor or a checkout changed its line endings.",
+            where,
+            f"{KEPT} The next union of this file removes them.",
+        )
+    elif content != canonical(content):
+        yield note(
+            "not-canonical",
+            "The file's lines are not sorted, unique and newline-terminated.",
+            where,
+            f"{KEPT} The next union of this file corrects it.",
+        )
+
+
+class MemoryNodes(Check):
+    """Faults of patches, nodes and relations.
+
+    Args:
+        where: Returns the location of a line.
+    """
+
+    codes = ("left-aside", "two-contents", "unknown-id", "summary-circle", "circle")
+
+    def __init__(self, run: Examination, where: Callable[[bytes], str]) -> None:
+        super().__init__(run)
+        self._db = run.rebuilt.db
+        self._where = where
+
+    def check_patch(self, each: LogLine, record: PatchRecord) -> Iterator[Finding]:
+        """Report values of a patch that are too large to count."""
+        aside = bulk_values.ignored_fields(record)
+        if aside:
+            yield note(
+                "left-aside",
+                f"This patch names several nodes, and its {' and '.join(aside)} "
+                f"{'are' if aside[1:] else 'is'} larger than the {bulk_values.SIZE_MAX} bytes that count there.",
+                each.where,
+                "These fields are ignored; the rest of the patch is applied. Write them again, one node at a time.",
+                "gitmem mem update --help",
+            )
+
+    def check(self) -> Iterator[Finding]:
+        """Yield relations and patches of missing nodes, ambiguous ids, and nodes that block each other."""
+        yield from self._check_contents()
+        yield from self._check_summaries()
+        yield from self._check_patches()
+        yield from self._check_relations()
+        yield from self._check_cycles()
+
+    def _check_contents(self) -> Iterator[Finding]:
+        for (id,) in self._db.execute("SELECT DISTINCT id FROM node_again ORDER BY id").fetchall():
+            lines = load.lines_of(self._db, [id]).get(id, [])
+            contents = {content_digest_text(record) for record, _ in lines}
+            if len(contents) > 1:
+                yield problem(
+                    "two-contents",
+                    f"The node id {id} has {len(contents)} different contents: the first in sort order is used.",
+                    partial(self._where, min(line for _, line in lines)),
+                    "Ask the authors what was meant, and write that as a new node.",
+                    command("gitmem", "mem", "show", id),
+                )
+
+    def _check_patches(self) -> Iterator[Finding]:
+        for number, rows in groupby(self._db.execute(_PATCHED), key=lambda row: row[0]):
+            missing = [id for _, id in rows]
+            more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+            yield note(
+                "unknown-id",
+                f"This patch names {', '.join(missing[:3])}{more}, missing from this log.",
+                partial(self._where_number, number),
+                "They may arrive with the next sync; the patch is applied then.",
+                "gitmem sync",
+            )
+
+    def _check_relations(self) -> Iterator[Finding]:
+        for from_id, to_id, type, has_from, has_to in self._db.execute(_LOOSE).fetchall():
+            missing = sorted({id for id, is_here in ((from_id, has_from), (to_id, has_to)) if not is_here})
+            yield note(
+                "unknown-id",
+                f"{from_id} {type} {to_id}: this log lacks {' and '.join(missing)}.",
+                partial(self._where_related, (from_id, to_id, type)),
+                "It may arrive with the next sync; until then it has no effect.",
+                "gitmem sync",
+            )
+
+    def _check_summaries(self) -> Iterator[Finding]:
+        """Report cycles of nodes that are each other's summary: none of them hides another."""
+        leads = {id: {into} for id, into in self._db.execute(_SUMMARIZED)}
+        for circle in find_cycles(leads):
+            yield note(
+                "summary-circle",
+                f"Cycle of summaries: {' → '.join([*circle, circle[0]])}.",
+                partial(self._where_node, circle[0]),
+                "None of these summaries takes effect. gitmem does not write such records; ask the author.",
+                command("gitmem", "mem", "show", circle[0]),
+            )
+
+    def _check_cycles(self) -> Iterator[Finding]:
+        leads: dict[str, set[str]] = {}
+        for from_id, to_id in self._db.execute(_BLOCKS):
+            leads.setdefault(from_id, set()).add(to_id)
+        for circle in find_cycles(leads):
+            first, second = circle[0], [*circle, circle[0]][1]
+            yield note(
+                "circle",
+                f"Cycle of blocking nodes, none of which can become ready: {' → '.join([*circle, first])}.",
+                partial(self._where_related, (first, second, "blocks")),
+                "Remove one of these relations, or close one of the nodes.",
+                command("gitmem", "mem", "relate", first, "blocks", second, "--remove"),
+            )
+
+    def _where_number(self, number: int) -> str:
+        (body,) = self._db.execute("SELECT body FROM line WHERE id = ?", (number,)).fetchone()
+        return self._where(str(body).encode())
+
+    def _where_node(self, id: str) -> str:
+        (number,) = self._db.execute("SELECT line FROM node WHERE id = ?", (id,)).fetchone()
+        return self._where_number(number)
+
+    def _where_related(self, relation_key: tuple[str, str, str]) -> str:
+        last = relations.last_event(self._db, relation_key)
+        return self._where(last.line) if last is not None else ""

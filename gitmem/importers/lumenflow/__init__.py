@@ -1,1 +1,0 @@
-"""Import the files of LumenFlow."""

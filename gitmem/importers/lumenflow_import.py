@@ -1,0 +1,546 @@
+"""Import a project's records of LumenFlow, and say what was imported and what was not."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from .. import records
+from ..agents import mailbox
+from ..commit_message import sanitize
+from ..errors import UsageError
+from ..index.insert import key_of
+from ..log.lines import digest
+from ..memory import write as record
+from ..outcome import OneStep, Outcome, command
+from ..text.name_matching import is_identity
+from ..trust.sender_tables import IMPORTED_ORIGIN as ORIGIN
+from . import lumenflow_lines
+from .lumenflow_lines import ConvertedLines, time_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from ..agents.caller import Caller
+    from ..store import Store
+
+    Given = Mapping[str, object]
+
+
+SHOWN = 20
+ADDRESSES_SHOWN = 5
+COUNTED = ("read", "imported", "present", "differs", "repeated", "bad")
+
+
+class LineNote(Outcome):
+    """A problem or remark about a line. `line` is 0 for a whole file."""
+
+    def __init__(self, file: str, line: int, reason: str) -> None:
+        self.file = file
+        self.line = line
+        self.reason = reason
+
+
+class Imported(Outcome):
+    """The outcome of an import.
+
+    `counts` has for `nodes`, `relations`, `signals`, `receipts` and `delegations`: lines `read`, and of those `imported` now,
+    `present` in the log already, `differs` (the log has the id with other content, and keeps it), `repeated` in the
+    files, and `bad` (skipped). `unread` has the number of unread signals to each address that is no agent identity.
+    `problems` describes skipped lines and `remarks` others: twenty of each, and the number
+    of further ones.
+    """
+
+    def __init__(self, folder: str, dry_run: bool) -> None:
+        self.folder = folder
+        self.dry_run = dry_run
+        self.counts: dict[str, dict[str, int]] = {
+            kind: dict.fromkeys(COUNTED, 0) for kind in lumenflow_lines.NAMES
+        }
+        self.unread: dict[str, int] = {}
+        self.problems: list[LineNote] = []
+        self.problems_more = 0
+        self.remarks: list[LineNote] = []
+        self.remarks_more = 0
+        self.commit: str | None = None
+        self.recorded = False
+        self.warnings: list[str] = []
+        self.next: list[str] = []
+
+    def count_unread(self, addresses: Iterable[str]) -> None:
+        """Count a signal that these addresses have not read. Sessions can have identities, but no other address."""
+        for address in addresses:
+            if not is_identity(address):
+                self.unread[address] = self.unread.get(address, 0) + 1
+
+    def unread_remark(self) -> str | None:
+        """Return the sentence about signals to addresses that no session can have."""
+        if not self.unread:
+            return None
+        named = [f"{address} ({count})" for address, count in list(self.unread.items())[:ADDRESSES_SHOWN]]
+        more = f" and {len(self.unread) - len(named)} more" if len(self.unread) > len(named) else ""
+        return (
+            f"Unread signals to addresses that no session here has: {', '.join(named)}{more}. "
+            f"Read them with --for {mailbox.IMPORTED_PREFIX}ADDRESS."
+        )
+
+    def problem(self, file: str, line: int, reason: str) -> None:
+        """Add a problem of a line."""
+        if len(self.problems) < SHOWN:
+            self.problems.append(LineNote(file, line, reason))
+        else:
+            self.problems_more += 1
+
+    def remark(self, file: str, line: int, reason: str) -> None:
+        """Add a remark about a line."""
+        if len(self.remarks) < SHOWN:
+            self.remarks.append(LineNote(file, line, reason))
+        else:
+            self.remarks_more += 1
+
+
+def format_count(count: int, kind: str) -> str:
+    """Return a count with its noun: `1 node`, `2 nodes`."""
+    return f"{count} {kind.removesuffix('s') if count == 1 else kind}"
+
+
+def next_commands(found: Imported, folder: str) -> list[str]:
+    """Return the commands to run next."""
+    again = command("gitmem", "import", "lumenflow", folder)
+    if found.dry_run:
+        return [again]
+    if not any(each["imported"] for each in found.counts.values()):
+        return ["gitmem mem list"]
+    others = [mailbox.imported_inbox(address) for address in list(found.unread)[:1]]
+    return ["gitmem mem list", *others, "gitmem sync"]
+
+
+def write_lines(
+    store: Store, caller: Caller, found: Imported, lines: Sequence[tuple[str, bytes]], lines_max: int
+) -> None:
+    """Commit the lines, in several commits if there are many."""
+    counts = {kind: each["imported"] for kind, each in found.counts.items()}
+    first = [format_count(counts[kind], kind) for kind in ("nodes", "signals", "delegations") if counts[kind]]
+    others = [format_count(counts[kind], kind) for kind in ("relations", "receipts") if counts[kind]]
+    what = ", ".join(first or others) or "readings"
+    for start in range(0, len(lines), lines_max):
+        of = -(-len(lines) // lines_max)
+        part = (
+            f", {start // lines_max + 1} of {of}:" if of > 1 else ""
+        )  # first, because long subjects are cut
+        some = lines[start : start + lines_max]
+        with OneStep(store, "recording lines", start, start + len(some), len(lines)):
+            done = record.record(
+                store,
+                caller,
+                some,
+                f"imports{part} {what} from LumenFlow",
+                text="\n".join([*first, *others]),
+            )
+        found.commit = done.commit
+        found.recorded = True
+
+
+COMMIT_LINES_MAX = 10_000  # lines of one commit
+DELIVERED = "delivered"
+AT_ONCE = 500  # values in one query, as in `memory.load`
+_NOTHING = " Nothing was written."
+
+# The reader in a receipt that names none and is for a signal to everybody.
+UNKNOWN_READER = "lumenflow:import:reader"
+NOBODY = "system"  # LumenFlow's own word for an unknown sender
+# Fields with the same meaning in the contract. Unknown ones are kept together in `lumenflow`.
+SAME = (
+    "thread_id", "reply_to", "intent", "interrupt_class", "requires_ack", "wu_id", "initiative_id", "lane",
+    "sender_role", "target_role", "delegation_id", "artifact_path", "workspace_id", "sender_name",
+    "idempotency_key",
+)  # fmt: skip
+_GONE = ("id", "signal_id", "created_at", "at", "kind", "schema_version", "mac", "read", "message", "content",
+         "sender", "sender_identity", "recipients", "target_agent", *SAME)  # fmt: skip
+
+
+def import_folder(
+    store: Store,
+    caller: Caller,
+    folder: str,
+    *,
+    dry_run: bool = False,
+    allow_secret: bool = False,
+    typed: str = "",
+    lines_max: int = COMMIT_LINES_MAX,
+) -> Imported:
+    """Import a project's memory and signals into the log, with their ids and times.
+
+    Lines in the log are not written again, and ids with other content in the log stay as they are: importing twice, or
+    on two clones, adds nothing. An unreadable line is skipped and reported.
+
+    Args:
+        folder: The project's folder, or the one with the files.
+        dry_run: Only report what would be done.
+        allow_secret: Also import lines with text that resembles a secret.
+        typed: The folder as typed, for the next command.
+        lines_max: The number of lines of one commit.
+
+    Raises:
+        UsageError: There are no such files.
+        StoreError: A commit failed. Earlier commits of the import stay.
+    """
+    where = lumenflow_lines.find_folder(folder)
+    found = Imported(where, dry_run)
+    work = _ImportRun(store, where, found, allow_secret)
+    for name in lumenflow_lines.other_files(where):
+        found.remark(name, 0, "it is not one of the LumenFlow files that gitmem reads")
+    times = work.import_nodes()
+    work.import_relations(times)
+    work.import_receipts(work.import_signals())
+    work.import_delegations()
+    if not dry_run:
+        write_lines(store, caller, found, work.lines, lines_max)
+    found.warnings = [*filter(None, [caller.remark, found.unread_remark()])]
+    found.next = next_commands(found, typed or folder)
+    return found
+
+
+class _ImportRun:
+    """One import: the lines to write, and the answer."""
+
+    def __init__(self, store: Store, where: str, found: Imported, allow_secret: bool) -> None:
+        self.db = store.db()
+        self.files = lumenflow_lines.Files(where, store.progress)
+        self.found = found
+        self.allow_secret = allow_secret
+        self.lines: list[tuple[str, bytes]] = []
+        self.others: set[str] = set()  # signals that the log has with other content
+
+    def read(self, kind: str) -> Iterator[tuple[int, dict[str, object]]]:
+        """Yield (line number, object) of a file. Other lines are counted and reported."""
+        for number, given, why in self.files.objects(kind):
+            self.found.counts[kind]["read"] += 1
+            if given is None:
+                self.bad(kind, number, why)
+            else:
+                yield number, given
+
+    def bad(self, kind: str, number: int, why: str) -> None:
+        """Count and report a bad line."""
+        self.found.counts[kind]["bad"] += 1
+        self.found.problem(lumenflow_lines.NAMES[kind], number, why.replace(_NOTHING, ""))
+
+    def mapped(
+        self, kind: str, make: Callable[[dict[str, object]], ConvertedLines]
+    ) -> Iterator[tuple[int, ConvertedLines]]:
+        """Yield (line number, converted line) of a file. Other lines are counted and reported."""
+        for number, given in self.read(kind):
+            for made in self._converted(kind, number, make, given):
+                yield number, made
+
+    def _converted(
+        self,
+        kind: str,
+        number: int,
+        make: Callable[[dict[str, object]], ConvertedLines],
+        given: dict[str, object],
+    ) -> Iterator[ConvertedLines]:
+        """Yield a converted object; none if it is bad, which is counted and reported."""
+        try:
+            yield make(given)
+        except UsageError as error:
+            self.bad(kind, number, error.message)
+        except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError):
+            self.bad(kind, number, "its values are of another kind than LumenFlow writes")
+
+    def import_nodes(self) -> dict[str, int]:
+        """Convert nodes and return their times by id.
+
+        Of a repeated id the last line counts, in the position of the first.
+        """
+        every: dict[str, tuple[int, ConvertedLines]] = {}
+        for number, made in self.mapped(
+            "nodes", lambda given: lumenflow_lines.convert_node(given, allow_secret=self.allow_secret)
+        ):
+            before = every.get(made.id)
+            if before is not None:
+                self.found.counts["nodes"]["repeated"] += 1
+                if before[1].at != made.at:
+                    self.found.remark(
+                        lumenflow_lines.NAMES["nodes"],
+                        number,
+                        f"{made.id} differs from the node of line {before[0]} and replaces it, "
+                        "as it does in LumenFlow",
+                    )
+            every[made.id] = (number, made)
+        self._settle("nodes", every, self._ids("SELECT id FROM node WHERE id IN ({marks})", every))
+        return {id: made.at for id, (_, made) in every.items()}
+
+    def import_relations(self, times: Mapping[str, int]) -> None:
+        """Convert relations, each once. A relation to an unknown node is kept: the node may come with a sync."""
+        every: dict[str, tuple[int, ConvertedLines]] = {}
+        make: Callable[[dict[str, object]], ConvertedLines] = lambda given: lumenflow_lines.convert_relation(  # noqa: E731
+            given, times, allow_secret=self.allow_secret
+        )
+        for number, made in self.mapped("relations", make):
+            self._once("relations", every, number, made)
+        ends = {id for relation_key in every for id in relation_key.split("\n")[::2]}
+        here = times.keys() | self._ids("SELECT id FROM node WHERE id IN ({marks})", ends)
+        for relation_key, (number, _) in every.items():
+            for id in [each for each in relation_key.split("\n")[::2] if each not in here]:
+                self.found.remark(
+                    lumenflow_lines.NAMES["relations"], number, f"{id} is missing here; the relation is kept"
+                )
+        known = {
+            relation_key
+            for relation_key in every
+            if self.db.execute(
+                "SELECT 1 FROM relation_event WHERE from_id = ? AND type = ? AND to_id = ? LIMIT 1",
+                relation_key.split("\n"),
+            ).fetchone()
+        }
+        self._settle("relations", every, known)
+
+    def import_signals(self) -> dict[str, ImportedSignal]:
+        """Convert signals, and return by id those that the log now has with exactly this content."""
+        every: dict[str, tuple[int, ConvertedLines]] = {}
+        for number, made in self.mapped(
+            "signals", lambda given: convert_signal(given, allow_secret=self.allow_secret)
+        ):
+            self._once("signals", every, number, made)
+        question = "SELECT DISTINCT signal_id FROM signal WHERE signal_id IN ({marks})"
+        same = self._settle("signals", every, self._ids(question, every))
+        self.others = every.keys() - set(same)
+        return {id: made for id in same if isinstance(made := every[id][1], ImportedSignal)}
+
+    def import_receipts(self, of: Mapping[str, ImportedSignal]) -> None:
+        """Convert receipts, one for each reader and signal.
+
+        Signals that their own line marks as read get receipts, too.
+        """
+        before: set[tuple[str, str, str]] = set()
+        for number, given in self.read("receipts"):
+            id = str(given.get("signal_id") or given.get("id"))
+            if id in self.others:
+                self.found.counts["receipts"]["differs"] += 1
+            elif id not in of:
+                self.bad("receipts", number, f"it is for the unknown signal {sanitize(id)[:40]}")
+            else:
+                try:
+                    made = convert_receipts(given, of[id])
+                except UsageError as error:
+                    self.bad("receipts", number, error.message)
+                    continue
+                self._receipt(number, made, before, self.found.counts["receipts"])
+        for one in of.values():
+            if one.read:  # written by an old LumenFlow, without a line in the file of receipts
+                self._receipt(0, convert_receipts({}, one), before, {})
+            self.found.count_unread(
+                address for address in one.recipients if (address, one.id, DELIVERED) not in before
+            )
+
+    def import_delegations(self) -> None:
+        """Convert delegations. The lines of one id are changes of one delegation."""
+        merged, repeated = lumenflow_lines.merge_delegations(self.read("delegations"))
+        self.found.counts["delegations"]["repeated"] += repeated
+        every: dict[str, tuple[int, ConvertedLines]] = {}
+        for number, first, last in merged:
+            make = partial(lumenflow_lines.convert_delegation, last=last, allow_secret=self.allow_secret)
+            every.update(
+                (made.id, (number, made)) for made in self._converted("delegations", number, make, first)
+            )
+        self._settle(
+            "delegations", every, self._ids("SELECT task_id FROM task WHERE task_id IN ({marks})", every)
+        )
+
+    def _receipt(
+        self, number: int, made: ConvertedLines, before: set[tuple[str, str, str]], counts: dict[str, int]
+    ) -> None:
+        fresh, again = [], []
+        for line in made.more:
+            record = records.read_kind("receipt", line)
+            assert record is not None  # it was checked as it was made
+            key = (record["reader_identity"], made.id, record["delivery_state"])
+            has = "SELECT 1 FROM receipt WHERE reader = ?1 AND signal_id = ?2 AND ?3 IN (state, ?4) LIMIT 1"
+            if key in before:
+                again.append(line)
+            elif not self.db.execute(has, (*key, DELIVERED)).fetchone():
+                fresh.append(line)
+            before |= {key, (*key[:2], DELIVERED)}  # another state says that it was delivered, too
+        outcome = "imported" if fresh else "repeated" if again else "present"
+        if counts:
+            counts[outcome] += 1
+        self.lines += [("receipts", line) for line in fresh]
+        for remark in made.remarks:
+            self.found.remark(lumenflow_lines.NAMES["receipts"], number, remark)
+
+    def _once(
+        self, kind: str, every: dict[str, tuple[int, ConvertedLines]], number: int, made: ConvertedLines
+    ) -> None:
+        """Keep the first line of an id."""
+        if made.id not in every:
+            every[made.id] = (number, made)
+            return
+        self.found.counts[kind]["repeated"] += 1
+        if every[made.id][1].line != made.line:
+            id = made.id.replace("\n", " ")
+            self.found.remark(
+                lumenflow_lines.NAMES[kind],
+                number,
+                f"{id} has different content in line {every[made.id][0]}, which is used",
+            )
+
+    def _settle(
+        self, kind: str, every: Mapping[str, tuple[int, ConvertedLines]], known: set[str]
+    ) -> list[str]:
+        """Add the lines that the log lacks, and return the ids that it then has with exactly this content."""
+        here = self._here(made.line for _, made in every.values())
+        same = []
+        counts = self.found.counts[kind]
+        file = lumenflow_lines.NAMES[kind]
+        for id, (number, made) in every.items():
+            for remark in made.remarks:
+                self.found.remark(file, number, remark)
+            if made.line in here:
+                counts["present"] += 1
+            elif id in known:
+                counts["differs"] += 1
+                what = id.replace("\n", " ")
+                self.found.remark(file, number, f"{what} is in the log with different content, which is kept")
+                continue
+            else:
+                counts["imported"] += 1
+                self._add(made.line)
+            same.append(id)
+        more = [line for id in same for line in every[id][1].more]
+        gone = self._here(more)
+        for line in more:
+            if line not in gone:
+                self._add(line)
+        return same
+
+    def _add(self, line: bytes) -> None:
+        record = records.read(line)
+        assert record is not None
+        self.lines.append((records.STREAMS[record["kind"]], line))
+
+    def _here(self, lines: Iterator[bytes] | Sequence[bytes]) -> set[bytes]:
+        """Return those of the lines that the log has, byte for byte."""
+        keys = {key_of(line): line for line in lines}
+        found: set[bytes] = set()
+        every = list(keys)
+        for start in range(0, len(every), AT_ONCE):
+            some = every[start : start + AT_ONCE]
+            marks = ", ".join("?" * len(some))
+            found |= {
+                keys[key] for (key,) in self.db.execute(f"SELECT key FROM line WHERE key IN ({marks})", some)
+            }
+        return found
+
+    def _ids(self, question: str, ids: Mapping[str, object] | set[str]) -> set[str]:
+        found: set[str] = set()
+        every = list(ids)
+        for start in range(0, len(every), AT_ONCE):
+            some = every[start : start + AT_ONCE]
+            rows = self.db.execute(question.format(marks=", ".join("?" * len(some))), some)
+            found |= {id for (id,) in rows}
+        return found
+
+
+class ImportedSignal(ConvertedLines):
+    """A signal with its recipients; `read` says whether its own line marks it as read."""
+
+    def __init__(self, id: str, line: bytes, at: int, recipients: Sequence[str], read: bool) -> None:
+        super().__init__(id, line, at)
+        self.recipients = list(recipients)
+        self.read = read
+
+
+def convert_signal(given: Given, *, allow_secret: bool = False) -> ImportedSignal:
+    """Return a signal: an INFO to its `target_agent`, or to everybody.
+
+    Raises:
+        UsageError: The log can't accept it (RecordError, SecretError).
+    """
+    at = time_of(given, "created_at")
+    id = given.get("signal_id") or given.get("id")
+    kept = {name: value for name, value in given.items() if name not in _GONE and value not in (None, "")}
+    remarks: list[str] = []
+    sender = _address(given.get("sender_identity") or given.get("sender") or NOBODY, "sender", kept, remarks)
+    to = given.get("recipients") or given.get("target_agent") or []
+    recipients = [
+        _address(each, "recipient", kept, remarks) for each in (to if isinstance(to, list) else [to])
+    ]
+    if id is not None and kept.get("remote_id") == id:
+        del kept["remote_id"]
+    if kept.get("origin") == "local":
+        del kept["origin"]
+    fields: dict[str, object] = {
+        "schema_version": "A2A.V1",
+        "signal_id": id,
+        "sender_identity": sender,
+        "recipients": list(dict.fromkeys(recipients)),
+        "message": given.get("message") or given.get("content"),
+        "origin": ORIGIN,
+    }
+    for name in SAME:
+        value = given.get(name)
+        if value is None or value == "":
+            continue
+        if records.fits("signal", name, value):
+            fields[name] = value
+        else:
+            kept[name] = value
+            remarks.append(f"its {name} is not valid here; it is kept as an additional field")
+    if kept:
+        fields["lumenflow"] = kept
+    line = records.line("signal", at, fields, allow_secret=allow_secret)
+    made = ImportedSignal(str(id), line, at, recipients, given.get("read") is True)
+    made.remarks = remarks
+    return made
+
+
+def _address(given: object, what: str, kept: dict[str, object], remarks: list[str]) -> str:
+    """Return a name as an address, without spaces or commas. The original is kept."""
+    text = str(given)
+    if records.fits("signal", "sender_identity", text):
+        return text
+    words = "".join(char if char.isprintable() and char not in ", " else " " for char in text).split()
+    found = "-".join(words)[:200] or NOBODY
+    kept.setdefault(f"{what}_was", given)
+    remarks.append(f"its {what} is not valid here; it becomes {found}")
+    return found
+
+
+def convert_receipts(given: Given, of: ImportedSignal) -> ConvertedLines:
+    """Return the receipts for one of LumenFlow's: for its reader, or else for the recipients of the signal.
+
+    LumenFlow's own receipt names no reader: one receipt marks a signal as read for all.
+
+    Raises:
+        UsageError: It is not a receipt (RecordError).
+    """
+    at = time_of(given, "read_at", of.at)
+    reader = given.get("reader_identity") or given.get("reader")
+    remarks: list[str] = []
+    readers = [_address(reader, "reader", {}, remarks)] if reader else of.recipients or [UNKNOWN_READER]
+    made = ConvertedLines(of.id, b"", at)
+    made.remarks = remarks
+    fields: dict[str, object] = {
+        "schema_version": "A2A.V1",
+        "signal_id": of.id,
+        "delivery_state": "delivered",
+        "answers_digest": digest(of.line),
+        "origin": ORIGIN,
+    }
+    kept = {}
+    for name in ("delivery_state", "idempotency_key"):
+        value = given.get(name)
+        if value in (None, ""):
+            continue
+        if records.fits("receipt", name, value):
+            fields[name] = value
+        else:
+            kept[name] = value
+            made.remarks.append(f"its {name} is not valid here; it is kept as an additional field")
+    if kept:
+        fields["lumenflow"] = kept
+    for each in dict.fromkeys(readers):
+        made.more.append(records.line("receipt", at, {**fields, "reader_identity": each}))
+    return made

@@ -1,0 +1,571 @@
+"""Read LumenFlow's files, and convert its nodes, relations and delegations to lines of the log."""
+
+from __future__ import annotations
+
+import os
+
+from .. import records
+from ..commit_message import sanitize
+from ..errors import UsageError
+from ..log.lines import format_at
+from ..memory import node_fields
+from ..outcome import command
+from ..records import ids
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from ..outcome import Progress
+
+    Given = Mapping[str, object]
+
+
+# In reading order: receipts name signals, relations name nodes.
+NAMES = {
+    "nodes": "memory.jsonl",
+    "relations": "relationships.jsonl",
+    "signals": "signals.jsonl",
+    "receipts": "signal-receipts.jsonl",
+    "delegations": "delegation-registry.jsonl",
+}
+REPORTED = 500  # lines between two reports of progress
+LINE_MAX_BYTES = 1024 * 1024  # four times the limit of the log, because JSON may be verbose
+MARKERS = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
+
+
+def find_folder(folder: str) -> str:
+    """Return the folder with the files.
+
+    Args:
+        folder: That folder, or one that contains it: a project or its `.lumenflow`.
+
+    Raises:
+        UsageError: `no-such-folder`, or `nothing-to-import` if it has none of the files.
+    """
+    shown = sanitize(folder)[:200]
+    if not os.path.isdir(folder):
+        what = "is not a folder" if os.path.lexists(folder) else "does not exist"
+        raise UsageError(
+            f"{shown} {what}. Nothing was written.",
+            hint="Name the project's folder, or the folder .lumenflow/memory in it.",
+            code="no-such-folder",
+            next=[command("gitmem", "import", "lumenflow", ".")],
+        )
+    for below in ((".lumenflow", "memory"), ("memory",), (), (".lumenflow", "state"), ("state",)):
+        found = os.path.normpath(os.path.join(folder, *below))
+        if any(os.path.isfile(os.path.join(found, name)) for name in NAMES.values()):
+            return found
+    raise UsageError(
+        f"No LumenFlow memory in {shown}. Nothing was written.",
+        hint=f"Its files are {', '.join(NAMES.values())}, in .lumenflow/memory and .lumenflow/state of the checkout where it ran: "
+        "each worktree has its own.",
+        code="nothing-to-import",
+        next=["gitmem mem list", "git worktree list"],
+    )
+
+
+def file_of(folder: str, kind: str) -> str:
+    """Return the path of a kind's file; the registry of delegations is beside the folder of the memory."""
+    path = os.path.join(folder, NAMES[kind])
+    if kind == "delegations" and not os.path.isfile(path) and os.path.basename(folder) == "memory":
+        return os.path.join(os.path.dirname(folder), "state", NAMES[kind])
+    return path
+
+
+def other_files(folder: str) -> list[str]:
+    """Return the other files of the folder, which are not read."""
+    return sorted(name for name in os.listdir(folder) if name not in NAMES.values() and name[:1] != ".")
+
+
+class Files:
+    """The files of a folder, and how much of them was read.
+
+    Args:
+        folder: The folder with the files.
+        progress: Called now and then with the lines that were read.
+    """
+
+    def __init__(self, folder: str, progress: Progress | None = None) -> None:
+        self.folder = folder
+        self._progress = progress
+        self._done, self._total = 0, count_lines(folder) if progress is not None else 0
+
+    def objects(self, kind: str) -> Iterator[tuple[int, dict[str, object] | None, str]]:
+        """Yield what `read_objects` finds in the file of a kind."""
+        for found in read_objects(file_of(self.folder, kind)):
+            self._done += 1
+            if self._progress is not None and not self._done % REPORTED:
+                self._progress("reading lines", self._done, self._total)
+            yield found
+
+
+def count_lines(folder: str) -> int:
+    """Return how many lines the files have, about, for showing progress."""
+    count = 0
+    for kind in NAMES:
+        path = file_of(folder, kind)
+        if os.path.isfile(path):
+            with open(path, "rb") as file:
+                while part := file.read(LINE_MAX_BYTES):
+                    count += part.count(b"\n")
+    return count
+
+
+def read_objects(path: str) -> Iterator[tuple[int, dict[str, object] | None, str]]:
+    """Yield (line number, the object in it or None, the reason for None).
+
+    Blank lines are skipped. A missing file has no lines.
+
+    Raises:
+        OSError: The file can't be read.
+    """
+    if not os.path.isfile(path):
+        return
+    with open(path, "rb") as file:
+        number = 0
+        while line := file.readline(LINE_MAX_BYTES + 1):
+            number += 1
+            whole = line.endswith(b"\n")
+            if len(line) > LINE_MAX_BYTES and not whole:
+                while (rest := file.readline(LINE_MAX_BYTES)) and not rest.endswith(b"\n"):
+                    continue
+                yield number, None, f"it is longer than {LINE_MAX_BYTES} bytes"
+                continue
+            text = line.removeprefix(b"\xef\xbb\xbf").strip(b" \t\r\n")
+            if text:
+                found, why = _object(text, whole)
+                yield number, found, why
+
+
+def _object(line: bytes, whole: bool) -> tuple[dict[str, object] | None, str]:
+    import json
+
+    if line.startswith(MARKERS):
+        return None, "it is a conflict marker of an unfinished git merge"
+    try:
+        found = json.loads(line.decode())
+    except UnicodeDecodeError:
+        return None, "it is not UTF-8"
+    except (ValueError, RecursionError):
+        return None, "it is not JSON" if whole else "it is cut off, or not JSON"
+    if not isinstance(found, dict):
+        return None, "it is not a JSON object"
+    return found, ""
+
+
+def micros_of(value: object) -> int | None:
+    """Return an ISO time in microseconds since the epoch, or None for another value. The default time zone is UTC."""
+    from datetime import UTC, datetime, timedelta
+
+    if not isinstance(value, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(value.strip())
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        found = (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+    except (ValueError, OverflowError):
+        return None
+    return found if found >= 0 else None
+
+
+SENDER = "lumenflow:import:memory"
+ACCESSES_MAX = (
+    100  # of a node: at this count its score is 1.46 times that of an unread one, at 1,000 it is 1.69 times
+)
+_OWN = (
+    "id",
+    "type",
+    "lifecycle",
+    "content",
+    "created_at",
+    "updated_at",
+    "wu_id",
+    "session_id",
+    "metadata",
+    "tags",
+)
+_REASONS = ("archive_reason", "delete_reason", "close_reason", "reason")
+
+
+class ConvertedLines:
+    """The result of converting a line.
+
+    Attributes:
+        id: The id of its subject.
+        line: The line for the log.
+        at: Its time, in microseconds since the epoch.
+        more: Further lines that belong to it.
+        remarks: Values outside their usual field.
+    """
+
+    def __init__(self, id: str, line: bytes, at: int) -> None:
+        self.id = id
+        self.line = line
+        self.at = at
+        self.more: list[bytes] = []
+        self.remarks: list[str] = []
+
+
+def convert_node(given: Given, *, allow_secret: bool = False) -> ConvertedLines:
+    """Return a node. Values without a field in the log stay in its metadata.
+
+    Raises:
+        UsageError: The log can't accept it (RecordError, SecretError).
+    """
+    at = time_of(given, "created_at")
+    remarks: list[str] = []
+    metadata = _metadata(given)
+    fields: dict[str, object] = {name: given.get(name) for name in ("id", "type", "lifecycle", "content")}
+    fields |= {"schema_version": "A2A.V1", "sender_identity": SENDER}
+    for name in ("wu_id", "session_id"):
+        _move(given, name, name, fields, remarks, metadata)
+    for name in ("priority", "lane", "summarized_into"):
+        _move(metadata, name, name, fields, remarks)
+    _tags(given, fields, metadata, remarks)
+    _status(fields, metadata, remarks)
+    if given.get("updated_at") is not None:
+        updated = micros_of(given["updated_at"])
+        if updated is None:
+            _add_to_metadata(metadata, "updated_at", given["updated_at"])
+            remarks.append("its updated_at is not a time; it is kept in the metadata")
+        else:
+            fields["updated_at"] = format_at(updated)
+    count, last = _accesses(metadata, remarks)
+    made = ConvertedLines(str(given.get("id")), b"", at)
+    older = _replaced(made.id, metadata, remarks)
+    fields["metadata"] = metadata
+    made.line = records.line("node", at, fields, allow_secret=allow_secret)
+    made.more = [_supersedes(made.id, each, at) for each in older]
+    made.more += [_access(made.id, number, at) for number in range(1, count)]
+    if count:
+        made.more.append(_access(made.id, 0, last if last is not None else at))
+    made.remarks = remarks
+    return made
+
+
+def time_of(given: Given, name: str, otherwise: int | None = None) -> int:
+    """Return a time of the object, in microseconds since the epoch.
+
+    Raises:
+        UsageError: It is invalid, or missing without `otherwise`.
+    """
+    found = micros_of(given.get(name))
+    if found is None and (otherwise is None or given.get(name) is not None):
+        what = "is not a time since 1970" if given.get(name) is not None else "is missing"
+        raise UsageError(f"Its {name} {what}. Nothing was written.", code="invalid-record")
+    return found if found is not None else int(otherwise or 0)
+
+
+def _metadata(given: Given) -> dict[str, object]:
+    """Return the metadata, with the fields beside it that LumenFlow would drop on its next write."""
+    own = given.get("metadata")
+    if own is not None and not isinstance(own, dict):
+        raise UsageError("Its metadata is not an object. Nothing was written.", code="invalid-record")
+    found: dict[str, object] = dict(own or {})
+    for name, value in given.items():
+        if name not in _OWN:
+            _add_to_metadata(found, name, value)
+    return found
+
+
+def _add_to_metadata(metadata: dict[str, object], name: str, value: object) -> None:
+    """Add a value from beside the metadata to it, without replacing another value."""
+    metadata[f"{name} (beside the metadata)" if name in metadata else name] = value
+
+
+def _move(
+    given: Given,
+    name: str,
+    field: str,
+    fields: dict[str, object],
+    remarks: list[str],
+    metadata: dict[str, object] | None = None,
+) -> None:
+    """Move a value to a field if it fits; else leave it in the metadata, with a remark."""
+    value = given.get(name)
+    if value is None or value == "":
+        return
+    if records.fits("node", field, value):
+        fields[field] = value
+        if metadata is None and isinstance(given, dict):
+            del given[name]
+        return
+    remarks.append(f"its {name} {sanitize(str(value))[:40]} is not valid here; it is kept in the metadata")
+    if metadata is not None:
+        _add_to_metadata(metadata, name, value)
+
+
+def _tags(given: Given, fields: dict[str, object], metadata: dict[str, object], remarks: list[str]) -> None:
+    tags = given.get("tags")
+    if tags is None:
+        return
+    every = tags if isinstance(tags, list) else [tags]
+    clean = [each.strip() if isinstance(each, str) else each for each in every]
+    fit = [each for each in clean if records.fits("node", "tags", [each])]
+    if fit:
+        fields["tags"] = list(dict.fromkeys(fit))
+    unfit = [each for each in clean if each not in fit and each != ""]
+    if unfit:
+        _add_to_metadata(metadata, "tags", unfit)
+        remarks.append("some of its tags are not valid here; they are kept in the metadata")
+
+
+def _status(fields: dict[str, object], metadata: dict[str, object], remarks: list[str]) -> None:
+    """Move status, sensitivity and reason from the metadata to their fields."""
+    sensitive = metadata.get("sensitive")
+    if isinstance(sensitive, bool):
+        fields["sensitive"] = sensitive
+        del metadata["sensitive"]
+    elif sensitive is not None:
+        remarks.append("its sensitive is neither true nor false; it is kept in the metadata")
+    status = metadata.get("status")
+    if status not in node_fields.STATUSES:
+        if status is not None:
+            remarks.append(f"its status {sanitize(str(status))[:40]} is unknown; it is kept in the metadata")
+        return
+    del metadata["status"]
+    if status == "active":
+        return
+    fields[str(status)] = True
+    decay = metadata.get("decay")
+    reasons = {name: metadata[name] for name in _REASONS if name in metadata}
+    if isinstance(decay, dict) and not reasons:
+        reasons = {"": decay.get("reason")}
+    for name, value in reasons.items():
+        if records.fits("node", "reason", value):
+            fields["reason"] = value
+            metadata.pop(name, None)
+            return
+
+
+def _accesses(metadata: dict[str, object], remarks: list[str]) -> tuple[int, int | None]:
+    """Return how often and when a node was last read: LumenFlow keeps a count, gitmem one event for each read."""
+    access = metadata.get("access")
+    if access is None:
+        return 0, None
+    count = access.get("count") if isinstance(access, dict) else None
+    if not isinstance(access, dict) or type(count) is not int or count < 0:
+        remarks.append("its access is not a count; it is kept in the metadata")
+        return 0, None
+    rest = {name: value for name, value in access.items() if name not in ("count", "last_accessed_at")}
+    del metadata["access"]
+    if count > ACCESSES_MAX:
+        rest["count"] = count
+        remarks.append(f"it was read {count} times, and {ACCESSES_MAX} of them count")
+    if rest:
+        metadata["access"] = rest
+    return min(count, ACCESSES_MAX), micros_of(access.get("last_accessed_at"))
+
+
+def _access(id: str, number: int, at: int) -> bytes:
+    """Return the line of one read: the last (0), or an earlier one, with the node's time as its own is unknown."""
+    return records.line(
+        "access",
+        at,
+        {
+            "schema_version": "A2A.V1",
+            "id": ids.keyed_id("access", "lumenflow", id, str(number or format_at(at))),
+            "node_ids": [id],
+            "reader_identity": SENDER,
+        },
+    )
+
+
+def _replaced(id: str, metadata: dict[str, object], remarks: list[str]) -> list[str]:
+    """Return the nodes that `replaces` in the metadata names; LumenFlow writes it for an indexed file that changed."""
+    given = metadata.get("replaces")
+    found = [each for each in (given if isinstance(given, list) else [given]) if each is not None]
+    if all(isinstance(each, str) and ids.is_id("mem", each) and each != id for each in found):
+        metadata.pop("replaces", None)
+        return list(dict.fromkeys(map(str, found)))
+    remarks.append("its replaces is not the id of another node; it is kept in the metadata")
+    return []
+
+
+def _supersedes(id: str, older: str, at: int) -> bytes:
+    """Return the line that says which node this one replaces."""
+    return records.line(
+        "relation",
+        at,
+        {
+            "schema_version": "A2A.V1",
+            "id": ids.keyed_id("rel", "lumenflow", id, "supersedes", older),
+            "from_id": id,
+            "to_id": older,
+            "type": "supersedes",
+            "sender_identity": SENDER,
+        },
+    )
+
+
+def convert_relation(given: Given, times: Mapping[str, int], *, allow_secret: bool = False) -> ConvertedLines:
+    """Return a relation between nodes. Without a start time it is as old as the younger of them.
+
+    Raises:
+        UsageError: The log can't accept it (RecordError, SecretError), or it relates a node to itself.
+    """
+    relation_key = [str(given.get(name) or "") for name in ("from_id", "type", "to_id")]
+    if relation_key[0] == relation_key[2]:
+        raise UsageError("It relates a node to itself. Nothing was written.", code="invalid-record")
+    at = time_of(given, "created_at", max(times.get(relation_key[0], 0), times.get(relation_key[2], 0)))
+    metadata = given.get("metadata")
+    rest = {
+        name: value
+        for name, value in given.items()
+        if name not in ("from_id", "type", "to_id", "created_at", "metadata")
+    }
+    if metadata is not None and not isinstance(metadata, dict):
+        rest["metadata"] = metadata
+    fields = {
+        "schema_version": "A2A.V1",
+        "id": ids.keyed_id("rel", "lumenflow", *relation_key),
+        "from_id": given.get("from_id"),
+        "to_id": given.get("to_id"),
+        "type": given.get("type"),
+        "metadata": {**rest, **(metadata if isinstance(metadata, dict) else {})},
+        "sender_identity": SENDER,
+    }
+    made = ConvertedLines("\n".join(relation_key), b"", at)
+    made.line = records.line("relation", at, fields, allow_secret=allow_secret)
+    return made
+
+
+DELEGATION_SENDER = "lumenflow:import:delegation"
+ID_MAX = 100  # characters
+HOUR_MICROS = 3600 * 1_000_000
+PENDING, ESCALATED = "pending", "escalated"
+STATES = {"completed": "completed", "timeout": "failed", "crashed": "failed"}
+_CHANGING = ("status", "completedAt", "pickedUpAt", "pickedUpBy")
+_USED = (
+    "id",
+    "delegatedAt",
+    "targetWuId",
+    "lane",
+    "requested_role",
+    "requested_ownership_scope",
+    "briefAttestation",
+)
+
+
+def merge_delegations(
+    lines: Iterable[tuple[int, dict[str, object]]],
+) -> tuple[list[tuple[int, dict[str, object], Given]], int]:
+    """Return each delegation: the number of its first line, that line, and the fields of all; and how many lines are changes."""
+    found: dict[str, tuple[int, dict[str, object], dict[str, object]]] = {}
+    repeated = 0
+    for number, given in lines:
+        id = str(given.get("id"))[: ID_MAX + 1]
+        if id in found:
+            repeated += 1
+            found[id][2].update(given)
+        else:
+            found[id] = (number, given, dict(given))
+    return [(number, first, last) for number, first, last in found.values()], repeated
+
+
+def convert_delegation(first: Given, last: Given, *, allow_secret: bool = False) -> ConvertedLines:
+    """Return a delegation as a task, with the events of its state.
+
+    Args:
+        first: The first line about it.
+        last: The fields of all its lines, of which the last ones count.
+
+    Raises:
+        UsageError: The log can't accept it (RecordError, SecretError).
+    """
+    at = time_of(first, "delegatedAt")
+    id = first.get("id")
+    if not isinstance(id, str) or not 0 < len(id) <= ID_MAX:
+        raise UsageError("Its id is missing or not a text of at most 100 characters. Nothing was written.")
+    task_id = ids.keyed_id("task", DELEGATION_SENDER, id, format_at(at))
+    made = ConvertedLines(task_id, b"", at)
+    kept = {name: value for name, value in first.items() if name not in (*_USED, *_CHANGING)}
+    fields: dict[str, object] = {
+        "task_id": task_id,
+        "thread_id": f"thread-{task_id[5:]}",
+        "purpose": "delegation",
+        "sender_identity": DELEGATION_SENDER,
+    }
+    for name, given in (
+        ("wu_id", "targetWuId"),
+        ("lane", "lane"),
+        ("requested_role", "requested_role"),
+        ("requested_ownership_scope", "requested_ownership_scope"),
+    ):
+        _put(made, fields, kept, name, given, first.get(given))
+    _put_brief(made, fields, kept, first.get("briefAttestation"))
+    fields["message"] = f"{fields.get('wu_id') or id}: delegated in LumenFlow"
+    fields["lumenflow"] = {"id": id, **kept}
+    made.line = records.line("task", at, fields, allow_secret=allow_secret)
+    _add_events(made, last, at)
+    return made
+
+
+def _put(
+    made: ConvertedLines,
+    fields: dict[str, object],
+    kept: dict[str, object],
+    name: str,
+    given: str,
+    value: object,
+) -> None:
+    """Set a field of the task, or keep a value that does not fit."""
+    if value is None or value == "":
+        return
+    if records.fits("task", name, value):
+        fields[name] = value
+    else:
+        kept[given] = value
+        made.remarks.append(f"its {given} is not valid here; it is kept as an additional field")
+
+
+def _put_brief(
+    made: ConvertedLines, fields: dict[str, object], kept: dict[str, object], given: object
+) -> None:
+    """Set the digest of the brief, and what else is known of it."""
+    if given is None:
+        return
+    brief = dict(given) if isinstance(given, dict) else {"value": given}
+    if brief.get("algorithm") == "sha256":
+        _put(made, fields, kept, "brief_digest", "promptHash", brief.get("promptHash"))
+    kept["briefAttestation"] = given
+
+
+def _add_events(made: ConvertedLines, last: Given, at: int) -> None:
+    """Add the take, and the caller's seal of a delegation that has ended."""
+    seen: list[str] = []
+    taker, picked = last.get("pickedUpBy"), at
+    if last.get("pickedUpAt") is not None or taker is not None:
+        picked = max(time_of(last, "pickedUpAt", at), at)
+        who = taker if records.fits("task_event", "sender_identity", taker) else DELEGATION_SENDER
+        if who is not taker:
+            made.remarks.append("its pickedUpBy is not valid here; the take is by the importer")
+        taken: dict[str, object] = {
+            "event": "take",
+            "sender_identity": who,
+            "until": format_at(picked + HOUR_MICROS),
+        }
+        seen.append(_add_event(made, taken, seen, picked))
+    status = last.get("status")
+    ended = max(time_of(last, "completedAt", picked), picked)
+    state = STATES.get(status) if isinstance(status, str) else None
+    if state is not None:
+        content: dict[str, object] = {"event": "seal", "state": state, "sender_identity": DELEGATION_SENDER}
+        if status != state:
+            content["reason"] = status
+        _add_event(made, content, seen, ended)
+    elif status == ESCALATED:
+        _add_event(
+            made, {"event": "escalate", "level": "error", "sender_identity": DELEGATION_SENDER}, seen, ended
+        )
+    elif status not in (PENDING, None):
+        made.remarks.append("its status is unknown here; the delegation stays open")
+
+
+def _add_event(made: ConvertedLines, content: Mapping[str, object], seen: list[str], at: int) -> str:
+    event_id = ids.keyed_id("tev", made.id, str(content["event"]), str(content.get("state") or ""))
+    fields = {"event_id": event_id, "task_id": made.id, "after": list(seen), **content}
+    made.more.append(records.line("task_event", at, fields))
+    return event_id

@@ -1,0 +1,781 @@
+"""What the board of the page shows: lanes and bars of sessions, marks of signals, spans of tasks and claims, and who owes what."""
+
+from __future__ import annotations
+
+from .. import records
+from ..agents import mailbox, presence
+from ..claims import claim_view, path_patterns, standing_claims
+from ..log.lines import format_at, parse_at
+from ..order.task import HANDOFF, SUBMITTED, TERMINAL, WAITING
+from ..records.ids import role_of
+from ..signals import threads as thread_answers
+from ..signals.many_threads import owed
+from ..tasks import HANDOFF_MICROS, HANDOFFS_MAX, load, task_list
+from ..text.sanitize import sanitize
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from typing import Any
+
+    from ..agents.presence import Presence
+    from ..claims.path_patterns import Budget
+    from ..claims.standing_claims import StandingClaim
+    from ..order.claim import FoldedClaim
+    from ..order.thread import FoldedThread, ThreadSignal
+    from ..records.record_types import TaskRecord
+    from ..signals.many_threads import ManyThreads, Selection
+    from ..store import Store
+    from ..tasks.task_list import TaskRow
+    from .contract import (
+        AgentLane,
+        ClaimSpan,
+        Contest,
+        ContestSide,
+        HandedOver,
+        Mismatch,
+        Overlap,
+        Owed,
+        ProposalMark,
+        Receipt,
+        SessionBar,
+        SignalMark,
+        TaskSpan,
+        ThreadState,
+    )
+
+    Recorded = Mapping[
+        str, tuple[str, str]
+    ]  # by reader: the time of the first receipt, the state of the latest
+
+
+TEXT_MAX = 2_000  # characters of a signal, a node or the result of a task
+SHORT_MAX = 200  # of a title, a path or a name
+TITLE_MAX = 100
+_KEPT = "\n\t"
+
+
+class TextBudget:
+    """How many bytes of long texts the page may still have.
+
+    Args:
+        most: Bytes of UTF-8. When they are used up, texts are empty, with all of their characters counted as left out.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._left = most
+
+    def cut(self, text: str, most: int = TEXT_MAX) -> tuple[str, int]:
+        """Return the beginning of a text, sanitized, and how many characters are left out.
+
+        Args:
+            text: What a peer wrote.
+            most: Characters.
+        """
+        shown = sanitize(text[:most], _KEPT)
+        size = len(shown) if shown.isascii() else len(shown.encode("utf-8", "backslashreplace"))
+        if size > self._left:
+            return "", len(text)
+        self._left -= size
+        return shown, max(0, len(text) - most)
+
+
+def short(text: str, most: int = SHORT_MAX) -> str:
+    """Return the beginning of a text, sanitized; `…` marks a cut."""
+    return sanitize(text if len(text) <= most else text[: most - 1] + "…")
+
+
+def title(text: str) -> str:
+    """Return the beginning of the first line of a text, sanitized."""
+    return short(text[: 4 * TITLE_MAX].strip().partition("\n")[0], TITLE_MAX)
+
+
+def put(fields: Any, key: str, value: object) -> None:
+    """Set a field to a short text, unless there is none."""
+    if value:
+        fields[key] = short(str(value))
+
+
+def millis(micros: int) -> int:
+    """Return milliseconds."""
+    return micros // 1_000
+
+
+def millis_of(at: str) -> int:
+    """Return the milliseconds of the time of a line; 0 for a date that does not exist, in a line written by hand."""
+    try:
+        return parse_at(at) // 1_000
+    except ValueError:
+        return 0
+
+
+LANES_MAX = 500
+SESSIONS_MAX = 2_000
+OTHERS = "others"  # the lane of those beyond `LANES_MAX`
+_PERSON = "human:"
+_SHOWN = (
+    ("wu", "wu_id"),
+    ("worktree", "worktree"),
+    ("branch", "branch"),
+    ("model", "model"),
+    ("activity", "activity"),
+)
+
+
+class Lanes:
+    """Lanes by address. An address that nobody asked for has none.
+
+    Args:
+        sessions: The sessions that the page has.
+        most: How many lanes there are beside that of the others.
+    """
+
+    def __init__(self, db: sqlite3.Connection, sessions: Sequence[Presence], most: int = LANES_MAX) -> None:
+        self._db = db
+        self._most = most
+        self._readers = {one.session_id: one.reader for one in sessions}
+        self._latest: dict[str, Presence] = {}
+        for one in sorted(sessions, key=lambda one: (one.ended is None, one.last_seen, one.session_id)):
+            self._latest[one.reader] = one
+        self._ids: dict[str, str] = {}  # by address
+        self._lanes: dict[str, AgentLane] = {}  # by id
+        self._by_reader: dict[str, str] = {}
+        self.omitted = 0
+
+    def of(self, address: str, at: int | None = None, name: str | None = None) -> str:
+        """Return the id of the lane of an address.
+
+        Args:
+            address: An agent identity, a session id or a person.
+            at: When it did something, milliseconds.
+            name: What a record calls it, if no session is known.
+        """
+        id = self._ids.get(address)
+        if id is None:
+            id = self._ids[address] = self._of_reader(self._reader_of(address), name)
+        if at is not None:
+            lane = self._lanes[id]
+            if not lane["last"]:
+                lane["first"] = lane["last"] = at
+            elif at < lane["first"]:
+                lane["first"] = at
+            elif at > lane["last"]:
+                lane["last"] = at
+        return id
+
+    def all(self, addresses: Iterable[str]) -> list[str]:
+        """Return the ids of the lanes of addresses, each once."""
+        return list(dict.fromkeys(map(self.of, addresses)))
+
+    def of_person(self, mail: str) -> str | None:
+        """Return the id of the lane of the person with a mail address; None if nothing on the page is of that person."""
+        return self._by_reader.get(_PERSON + mail)
+
+    def lanes(self) -> list[AgentLane]:
+        """Return all lanes: those at work first, the last at work before others."""
+        return sorted(
+            self._lanes.values(), key=lambda lane: (not lane["live"], -lane["last"], lane["identity"])
+        )
+
+    def _reader_of(self, address: str) -> str:
+        if address in self._readers or address in self._latest:
+            return self._readers.get(address, address)
+        row = self._db.execute(
+            "SELECT agent_identity FROM session WHERE session_id = ?", (address,)
+        ).fetchone()
+        return (row[0] if row else None) or address
+
+    def _of_reader(self, reader: str, name: str | None) -> str:
+        if reader in self._by_reader:
+            return self._by_reader[reader]
+        if len(self._lanes) >= self._most:
+            self.omitted += 1
+            self._lanes.setdefault(OTHERS, _lane(OTHERS, "others", ""))
+            id = OTHERS
+        else:
+            id = f"a{len(self._lanes)}"
+            one = self._latest.get(reader)
+            shown = one.name if one is not None else presence.names_by_reader(self._db).get(reader)
+            lane = self._lanes[id] = _lane(id, shown or name or reader, reader)
+            if one is not None:
+                lane["live"] = one.status == "live"
+                put(lane, "client", one.record.get("client"))
+                put(lane, "role", role_of(one.record))
+        self._by_reader[reader] = id
+        return id
+
+
+class SessionBars:
+    """The sessions of the page: those that match and were last at work.
+
+    Attributes:
+        found: The sessions, the last at work first.
+        omitted: How many are left out.
+        current: Those that are live or idle, on any work unit: what waits for them may be on another one.
+    """
+
+    def __init__(self, store: Store, only: Selection) -> None:
+        (total,) = store.db().execute("SELECT count(*) FROM session").fetchone()
+        every = presence.latest(store, SESSIONS_MAX)
+        self.omitted = total - len(every)
+        since = only.since or 0
+        self.found = [
+            one
+            for one in every
+            if max(one.last_seen, one.started) >= since
+            and only.has_unit(one.wu_id)
+            and only.has_any(one.reader, one.session_id)
+        ]
+        self.current = [one for one in every if one.is_current and only.has_any(one.reader, one.session_id)]
+
+    def bars(self, lanes: Lanes) -> list[SessionBar]:
+        """Return the sessions, the oldest first."""
+        found = []
+        for one in sorted(self.found, key=lambda one: (one.started, one.session_id)):
+            start, last = millis(one.started), max(millis(one.started), millis(one.last_seen))
+            bar: SessionBar = {
+                "id": one.session_id,
+                "agent": lanes.of(one.reader, start),
+                "name": short(one.name),
+                "start": start,
+                "last": last,
+                "live": one.status == "live",
+                "status": one.status,
+            }
+            lanes.of(one.reader, last)
+            if one.ended is not None:
+                bar["end"] = millis(one.ended)
+            put(bar, "role", role_of(one.record))
+            for key, field in _SHOWN:
+                put(bar, key, one.record.get(field))
+            found.append(bar)
+        return found
+
+
+def _lane(id: str, name: str, identity: str) -> AgentLane:
+    return {
+        "id": id, "name": short(name), "identity": short(identity), "person": identity.startswith(_PERSON), "live": False,
+        "first": 0, "last": 0,
+    }  # fmt: skip
+
+
+SIGNALS_MAX = 20_000
+RECEIPTS_MAX = 100_000  # of all signals
+OF_SIGNAL_MAX = 200  # recipients and receipts of one signal
+
+
+class SignalMarks:
+    """The signals and threads of the page.
+
+    Attributes:
+        marks: The signals, the oldest first.
+        states: Their threads, that with the newest signal first.
+        omitted: How many signals are left out.
+    """
+
+    def __init__(self, db: sqlite3.Connection, threads: ManyThreads, lanes: Lanes, texts: TextBudget) -> None:
+        self._lanes = lanes
+        self._texts = texts
+        self._receipts_left = RECEIPTS_MAX
+        self._recorded = mailbox.receipts_of(db, [id for id, _ in threads.ids])
+        found = [self._mark(id, thread, threads) for id, thread in threads.ids]
+        self.marks: list[SignalMark] = [each for each in reversed(found) if each is not None]
+        self.omitted = threads.more + len(found) - len(self.marks)
+        shown: dict[str, int] = {}
+        for mark in self.marks:
+            shown[mark["thread"]] = shown.get(mark["thread"], 0) + 1
+        self.states = [
+            self._state(id, folded, shown[id]) for id, folded in threads.threads.items() if id in shown
+        ]
+
+    def _mark(self, id: str, thread: str, threads: ManyThreads) -> SignalMark | None:
+        signal = threads.signal(id, thread)
+        if signal is None:
+            return None
+        record = signal.record
+        at = millis_of(record["at"])
+        text, cut = self._texts.cut(record["message"])
+        mark: SignalMark = {
+            "id": id,
+            "at": at,
+            "from": self._lanes.of(record["sender_identity"], at, record.get("sender_name")),
+            "to": self._lanes.all(record["recipients"][:OF_SIGNAL_MAX]),
+            "broadcast": not record["recipients"],
+            "intent": record["intent"],
+            "text": text,
+            "thread": thread,
+            "ack": bool(record.get("requires_ack")),
+            "receipts": self._receipts(signal, threads.cache.of(thread)),
+        }
+        if cut:
+            mark["cut"] = cut
+        if reply := record.get("reply_to"):
+            mark["reply"] = reply
+        put(mark, "wu", record.get("wu_id"))
+        if task := record.get("task_id"):
+            mark["task"] = task
+        return mark
+
+    def _receipts(self, signal: ThreadSignal, found: FoldedThread | None) -> list[Receipt]:
+        """Return the receipts of a signal by lane, with those of recipients that decided without one."""
+        recorded: Recorded = self._recorded.get(signal.id, {})
+        rows: dict[str, Receipt] = {}
+        for reader in dict.fromkeys([*recorded, *signal.record["recipients"]]):
+            first, last = recorded.get(reader, (None, None))
+            state = thread_answers.delivery_state(reader, signal, found, last) if found is not None else last
+            if state is None or self._receipts_left <= 0 or len(rows) >= OF_SIGNAL_MAX:
+                continue
+            if first is None and found is not None:
+                decided = found.answer(reader, signal.id)
+                first = decided.record["at"] if decided is not None else signal.record["at"]
+            lane = self._lanes.of(reader)
+            before = rows.get(lane)
+            if before is None or (before[1] == "delivered" and state != "delivered"):
+                rows[lane] = lane, state, millis_of(first or "")
+                self._receipts_left -= before is None
+        return list(rows.values())
+
+    def _state(self, id: str, found: FoldedThread | None, shown: int) -> ThreadState:
+        """Return a thread: its state, and where those who are asked stand."""
+        if found is None or found.root is None:
+            return {"id": id, "state": "large", "stands": [], "title": "", "signals": shown}
+        root = found.root
+        state: ThreadState = {
+            "id": id,
+            "root": root.id,
+            "state": "notice",
+            "stands": [],
+            "title": title(root.record["message"]),
+            "signals": len(found.signals),
+        }
+        if len(found.signals) > shown:
+            state["more"] = len(found.signals) - shown
+        put(state, "wu", root.record.get("wu_id"))
+        parties = found.asked
+        if found.ambiguous:
+            state["state"] = "ambiguous"
+        elif found.asks or any(map(found.position, parties)):
+            stands = {self._lanes.of(each): found.stands(each)[0] for each in parties}
+            state["stands"] = list(stands.items())[:OF_SIGNAL_MAX]
+            words = set(stands.values())
+            state["state"] = (
+                "converged"
+                if found.agreed_on is not None
+                else "rejected"
+                if "reject" in words
+                else "settled"
+                if found.settled
+                else "countered"
+                if "counter" in words
+                else "open"
+            )
+        if list(found.in_force) != [root.id]:
+            state["in_force"] = [self._proposal(each) for each in found.in_force.values()]
+        return state
+
+    def _proposal(self, signal: ThreadSignal) -> ProposalMark:
+        record = signal.record
+        return {
+            "signal": signal.id,
+            "agent": self._lanes.of(record["sender_identity"], None, record.get("sender_name")),
+            "text": title(record["message"]),
+        }
+
+
+TASKS_MAX = 1_000
+CLAIMS_MAX = 1_000
+PATHS_MAX = 50  # of a claim
+BLOCKERS_MAX = 50
+RESULTS_MAX = 500  # tasks of which the result is read
+CLAIM_BYTES_MAX = 4 * 1024 * 1024  # of the lines of all claims
+OVER = ("released", "expired", "ended")
+_TASK_ORDER = "t.decided_by IS NOT NULL, t.touched DESC, t.task_id"
+_MORE = (
+    "SELECT t.task_id, t.first_take, t.ended, l.body, t.caller_session FROM json_each(?) j CROSS JOIN task t ON t.task_id = j.value"
+    " JOIN line l ON l.id = t.line"
+)
+_CLAIMS = (
+    "SELECT c.claim_id, c.until, s.ended, t.ended, (SELECT sum(length(l.body)) FROM path_claim_event e JOIN line l ON l.id = e.line"
+    " WHERE e.claim_id = c.claim_id) FROM path_claim c LEFT JOIN session s ON s.session_id = c.session"
+    " LEFT JOIN task t ON t.task_id = c.task_id WHERE {where} ORDER BY c.until DESC, c.claim_id LIMIT :most"
+)
+_AMONG = "IN (SELECT value FROM json_each(:readers))"
+
+CONTESTS_MAX = 200
+OVERLAPS_MAX = 10  # of one pair
+STEPS_MAX = 100_000  # of all comparisons of paths
+
+
+class TaskSpans:
+    """The tasks of the page.
+
+    Attributes:
+        spans: The tasks, the oldest first.
+        rows: The same as `gitmem task list` has them, those without an outcome first.
+        open: The ids of those without an outcome, those with the highest priority first.
+        mismatches: Those whose worker is something else than asked, those without an outcome first.
+        omitted: How many are left out.
+    """
+
+    def __init__(self, db: sqlite3.Connection, only: Selection, lanes: Lanes, texts: TextBudget) -> None:
+        self._db = db
+        self._lanes = lanes
+        self._texts = texts
+        self._results_left = RESULTS_MAX
+        where = ["(t.decided_by IS NULL OR t.touched >= :since)"] if only.since else []
+        where += ["t.wu_id = :unit"] if only.unit else []
+        if only.readers is not None:
+            names = ("caller", "caller_session", "agent", "holder", "holder_session")
+            where.append(f"({' OR '.join(f't.{each} {_AMONG}' for each in names)})")
+        condition = " AND ".join(where) or "1"
+        self.rows = rows = task_list.select(db, condition, only.values, TASKS_MAX, _TASK_ORDER)
+        self.omitted = 0
+        if len(rows) == TASKS_MAX:
+            (total,) = db.execute(f"SELECT count(*) FROM task t WHERE {condition}", only.values).fetchone()
+            self.omitted = total - TASKS_MAX
+        ids = task_list.array(str(each.task_id) for each in rows)
+        more = {row[0]: row[1:] for row in db.execute(_MORE, (ids,)).fetchall()}
+        self.mismatches: list[Mismatch] = []
+        self.spans = sorted(
+            (self._span(each, *more[each.task_id]) for each in rows), key=lambda span: span["at"]
+        )
+        waiting = [each for each in rows if _is_open(each)]
+        waiting.sort(key=lambda each: (str(each.priority or "P2"), str(each.created_at)))
+        self.open = [str(each.task_id) for each in waiting]
+
+    def _span(
+        self, row: TaskRow, taken: int | None, ended: int | None, body: str, session: str | None
+    ) -> TaskSpan:
+        record = records.read_kind("task", body.encode())
+        at = millis_of(str(row.created_at))
+        text, cut = self._texts.cut(record["message"] if record is not None else str(row.title or ""))
+        span: TaskSpan = {
+            "id": str(row.task_id),
+            "at": at,
+            "from": self._lanes.of(str(row.caller), at),
+            "state": short(str(row.state)),
+            "state_text": short(row.state_text),
+            "open": _is_open(row),
+            "purpose": short(str(row.purpose)),
+            "text": text,
+            "blocked_by": row.blocked_by[:BLOCKERS_MAX],
+            "waits_for": [],
+            "notes": _notes(row, cut),
+        }
+        if row.agent:
+            span["to"] = self._lanes.of(str(row.agent))
+        elif row.target_role:
+            span["target"] = short(f"role:{row.target_role}")
+        put(span, "priority", row.priority)
+        put(span, "wu", row.wu_id)
+        put(span, "thread", record["thread_id"] if record is not None else None)
+        if row.holder:
+            span["holder"] = self._lanes.of(str(row.holder))
+        if taken is not None:
+            span["taken"] = millis(taken)
+        if row.until:
+            span["until"] = millis_of(row.until)
+        if ended is not None:
+            span["ended"] = millis(ended)
+            self._put_result(span)
+        if row.mismatch:
+            self._put_mismatch(span, row.mismatch)
+        if record is not None:
+            span["waits_for"] = list((record.get("blocked_by") or ())[:BLOCKERS_MAX])
+            if record["purpose"] == HANDOFF:
+                span["hands"] = _handed(record)
+        return span
+
+    def _put_mismatch(self, span: TaskSpan, text: str) -> None:
+        put(span, "mismatch", text)
+        found: Mismatch = {"task": span["id"], "text": short(text)}
+        if "holder" in span:
+            found["agent"] = span["holder"]
+        if not span["open"]:
+            found["ended"] = span.get("ended", span["at"])
+        self.mismatches.append(found)
+
+    def _put_result(self, span: TaskSpan) -> None:
+        """Set the text of the outcome, of the newest tasks."""
+        if self._results_left <= 0:
+            return
+        self._results_left -= 1
+        task = load.load(self._db, span["id"])
+        text = task.outcome.record.get("message") if task is not None and task.outcome is not None else None
+        if text:
+            shown, cut = self._texts.cut(text)
+            span["result"] = f"{shown}…" if cut else shown
+
+
+def _handed(record: TaskRecord) -> HandedOver:
+    """Return what a handoff hands over, of each kind the first that readers read."""
+    found: HandedOver = {
+        "tasks": list(load.handed_over(record)),
+        "claims": list((record.get("handoff_claims") or ())[:HANDOFFS_MAX]),
+        "threads": list((record.get("handoff_threads") or ())[:HANDOFFS_MAX]),
+    }
+    put(found, "checkpoint", record.get("checkpoint"))
+    return found
+
+
+def _is_open(row: TaskRow) -> bool:
+    return row.state not in TERMINAL and not row.replaced
+
+
+def _notes(row: TaskRow, cut: int) -> list[str]:
+    """Return sentences about a task for people."""
+    late, asked = int(row.late or 0), short(row.asked)
+    said = {
+        "Several agents hold it without knowing of each other.": row.conflict,
+        "Somebody wants to cancel it.": row.cancel_requested,
+        "Another task replaces it.": row.replaced,
+        f"{late} later result{'s' if late > 1 else ''} did not become the outcome.": late,
+        f"Nobody begins it after {row.deadline}.": row.deadline and _is_open(row),
+        f"Asked for: {asked}.": asked and not row.asked.startswith("until "),
+        f"To be begun {asked}.": row.asked.startswith("until "),
+        f"{cut:,} characters of its text are left out.": cut,
+    }
+    return [text for text, is_so in said.items() if is_so]
+
+
+class ClaimSpans:
+    """The claims of the page.
+
+    Attributes:
+        spans: The claims, the oldest first.
+        contests: The pairs of them, and of claims beside them, that are in each other's way.
+        omitted: How many are left out; `omitted_contests` of the pairs.
+    """
+
+    def __init__(self, store: Store, only: Selection, lanes: Lanes) -> None:
+        db = store.db()
+        self._now = store.now()
+        self._lanes = lanes
+        self._standing = {each.id: each for each in standing_claims.standing(store)}
+        where = ["c.until >= :since"] if only.since else []
+        where += ["c.wu_id = :unit"] if only.unit else []
+        where += [f"(c.owner {_AMONG} OR c.session {_AMONG})"] if only.readers is not None else []
+        condition = " AND ".join(where) or "1"
+        (total,) = db.execute(f"SELECT count(*) FROM path_claim c WHERE {condition}", only.values).fetchone()
+        rows = db.execute(_CLAIMS.format(where=condition), {**only.values, "most": CLAIMS_MAX}).fetchall()
+        self.spans: list[ClaimSpan] = []
+        left = CLAIM_BYTES_MAX
+        for id, _, session_ended, task_ended, size in rows:
+            left -= size
+            claim = claim_view.folded(db, id) if left >= 0 else None
+            if claim is not None:
+                self.spans.append(self._span(id, claim, session_ended, task_ended))
+        self.omitted = total - len(self.spans)
+        self.spans.sort(key=lambda span: (span["start"], span["id"]))
+        shown = {span["id"] for span in self.spans}
+        self.contests, self.omitted_contests = contests(self._standing.values(), shown, lanes)
+
+    def _span(
+        self, id: str, claim: FoldedClaim, session_ended: int | None, task_ended: int | None
+    ) -> ClaimSpan:
+        record, standing = claim.record, self._standing.get(id)
+        start = millis(claim.since)
+        ends = [each for each in (session_ended, task_ended) if each is not None and each >= claim.since]
+        span: ClaimSpan = {
+            "id": id,
+            "agent": self._lanes.of(claim.owner[0], start, record.get("sender_name")),
+            "paths": [short(each) for each in record["paths"][:PATHS_MAX]],
+            "mode": short(record["mode"]),
+            "start": start,
+            "until": millis(claim.until),
+            "state": _state(claim, standing, ends, self._now),
+            "against": [each.id for each in (*standing.against, *standing.before)]
+            if standing is not None
+            else [],
+        }
+        if claim.released is not None:
+            span["ended"] = millis_of(claim.released["at"])
+        elif ends and span["state"] == "ended":
+            span["ended"] = millis(min(ends))
+        put(span, "session", claim.owner[1])
+        put(span, "reason", record.get("reason"))
+        put(span, "wu", record.get("wu_id"))
+        put(span, "task", record.get("task_id"))
+        return span
+
+
+def _state(claim: FoldedClaim, standing: StandingClaim | None, ends: list[int], now: int) -> str:
+    if standing is not None:
+        return standing.status
+    if claim.released is not None:
+        return OVER[0]
+    return OVER[1] if claim.until <= now else OVER[2] if ends else standing_claims.HELD
+
+
+def contests(
+    standing: Iterable[StandingClaim], shown: Collection[str], lanes: Lanes
+) -> tuple[list[Contest], int]:
+    """Return the pairs of claims in each other's way, of which the page shows one, the latest first, and how many are left out.
+
+    Args:
+        standing: All claims that stand.
+        shown: The ids of those that are on the page.
+        lanes: Who has claimed.
+    """
+    budget = path_patterns.Budget(STEPS_MAX)
+    pairs: dict[frozenset[str], tuple[StandingClaim, StandingClaim]] = {}
+    for each in standing:
+        for first in each.before:
+            pairs[frozenset((first.id, each.id))] = first, each
+        for other in each.against:
+            by_clock = sorted((each, other), key=lambda one: (one.claim.since, one.id))
+            pairs.setdefault(frozenset((each.id, other.id)), (by_clock[0], by_clock[1]))
+    found = [pair for ids, pair in pairs.items() if not ids.isdisjoint(shown)]
+    found.sort(key=lambda pair: (-pair[1].claim.since, pair[1].id, pair[0].id))
+    shown_pairs = [_contest(*pair, lanes, budget) for pair in found[:CONTESTS_MAX]]
+    return shown_pairs, len(found) - len(shown_pairs)
+
+
+def _contest(first: StandingClaim, second: StandingClaim, lanes: Lanes, budget: Budget) -> Contest:
+    return {
+        "sides": [_side(first, lanes), _side(second, lanes)],
+        "overlaps": _overlaps(first, second, budget),
+        "why": "behind"
+        if first in second.before
+        else "both"
+        if first.claim.has_seen(second.claim)
+        else "unseen",
+    }
+
+
+def _side(one: StandingClaim, lanes: Lanes) -> ContestSide:
+    record = one.claim.record
+    side: ContestSide = {
+        "claim": one.id,
+        "agent": lanes.of(one.claim.owner[0], None, record.get("sender_name")),
+        "at": millis(one.claim.since),
+    }
+    put(side, "wu", record.get("wu_id"))
+    return side
+
+
+def _overlaps(first: StandingClaim, second: StandingClaim, budget: Budget) -> list[Overlap]:
+    """Return the first patterns of the two that may cover the same path."""
+    found: list[Overlap] = []
+    for mine, ours in zip(first.claim.record["paths"], first.patterns, strict=False):
+        for yours, theirs in zip(second.claim.record["paths"], second.patterns, strict=False):
+            if len(found) == OVERLAPS_MAX:
+                return found
+            if path_patterns.may_overlap([ours], [theirs], budget):
+                found.append((short(mine), short(yours)))
+    return found
+
+
+OWED_MAX = 500
+QUESTIONS_MAX = 100  # tasks of which the question is read
+
+
+class OwedRows:
+    """What is owed, the oldest first.
+
+    Args:
+        threads: The signals of the page.
+        tasks: Its tasks; `spans` are what the page shows of them, by id.
+        now: Microseconds.
+
+    Attributes:
+        rows: The rows, the newest if there are too many.
+        omitted: How many are left out.
+    """
+
+    def __init__(
+        self,
+        db: sqlite3.Connection,
+        threads: ManyThreads,
+        tasks: Sequence[TaskRow],
+        spans: Mapping[str, TaskSpan],
+        lanes: Lanes,
+        now: int,
+    ) -> None:
+        self._db = db
+        self._lanes = lanes
+        self._now = now
+        self._questions_left = QUESTIONS_MAX
+        of_tasks: dict[str, Owed] = {}
+        for task in tasks:
+            row = self._of_task(task, spans[str(task.task_id)])
+            if row is not None:
+                of_tasks[str(task.task_id)] = row
+        asked = [each for each in owed(db, threads) if not self._is_of_task(*each, of_tasks)]
+        answers = [self._answer(*each) for each in asked[:OWED_MAX]]
+        self.rows = sorted([*answers, *of_tasks.values()], key=lambda row: row["since"])[-OWED_MAX:]
+        self.omitted = len(asked) + len(of_tasks) - len(self.rows)
+
+    def _is_of_task(
+        self, reader: str, signal: ThreadSignal, thread: str, of_tasks: Mapping[str, Owed]
+    ) -> bool:
+        """Return whether a task says already what is owed to its signal; then note that signal beside it."""
+        row = of_tasks.get(signal.record.get("task_id") or "")
+        if row is None or row.get("agent") not in (None, self._lanes.of(reader)):
+            return False
+        row.setdefault("signal", signal.id)
+        row.setdefault("thread", thread)
+        return True
+
+    def _answer(self, reader: str, signal: ThreadSignal, thread: str) -> Owed:
+        record = signal.record
+        row: Owed = {
+            "what": "answer",
+            "agent": self._lanes.of(reader),
+            "to": self._lanes.of(record["sender_identity"], None, record.get("sender_name")),
+            "since": millis_of(record["at"]),
+            "text": title(record["message"]),
+            "signal": signal.id,
+            "thread": thread,
+        }
+        put(row, "wu", record.get("wu_id"))
+        put(row, "task", record.get("task_id"))
+        return row
+
+    def _of_task(self, task: TaskRow, span: TaskSpan) -> Owed | None:
+        """Return what is owed for a task: of its caller to the worker, or of those who are asked to its caller."""
+        caller = span["from"]
+        worker = span.get("holder") or span.get("to") or caller
+        row: Owed
+        if task.is_unconfirmed:
+            ended = span.get("ended", span["at"])
+            row = {"what": "confirmation", "agent": caller, "to": worker, "since": ended, "text": ""}
+        elif not span["open"]:
+            return None
+        elif task.state in WAITING:
+            row = {"what": "reply", "agent": caller, "to": worker, "since": span["at"], "text": ""}
+            self._put_question(row, task)
+        elif task.state == SUBMITTED and not task.holder and self._may_be_taken(task):
+            row = {"what": "take", "to": caller, "since": span["at"], "text": ""}
+            if "to" in span:
+                row["agent"] = span["to"]
+            else:
+                row["target"] = span.get("target", "")
+        else:
+            return None
+        row["task"] = span["id"]
+        row["text"] = row["text"] or title(str(task.title or ""))
+        put(row, "wu", task.wu_id)
+        return row
+
+    def _put_question(self, row: Owed, task: TaskRow) -> None:
+        """Set what a worker asks, and since when."""
+        self._questions_left -= 1
+        folded = load.load(self._db, str(task.task_id)) if self._questions_left >= 0 else None
+        if folded is None or folded.holder is None:
+            return
+        asked = [
+            each
+            for each in folded.events.values()
+            if each.state == task.state and each.take == folded.holder.id and folded.counts(each)
+        ]
+        if asked:
+            last = max(asked, key=lambda each: each.line)
+            row["since"] = millis_of(last.record["at"])
+            row["text"] = title(last.record.get("message") or "")
+
+    def _may_be_taken(self, task: TaskRow) -> bool:
+        is_late = task.deadline is not None and task.deadline <= format_at(self._now)
+        is_lapsed = task.purpose == HANDOFF and str(task.created_at) <= format_at(self._now - HANDOFF_MICROS)
+        return not (is_late or is_lapsed or task.cancel_requested)

@@ -1,0 +1,196 @@
+"""The page over HTTP: its data are collected when the log has changed and a browser asks, and browsers are told of changes.
+
+What passes is decided by the gateway's guard: the Host header, no Origin of another page, and a token. A browser gets the token as
+a cookie by the link that is printed. Cookies do not tell ports apart, so this one is only for paths below a random one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import secrets
+import time
+
+from a2a.utils.errors import A2AError
+from starlette.applications import Starlette
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from ..calls.http_guard import Guard
+from ..signals.change_watcher import ChangeWatcher, NeverSet
+from .page_file import DATA_URL, EVENTS_URL, Assets, packed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Collection
+
+    from starlette.requests import Request
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from ..calls.served_log import ServedLog
+    from .contract import PageData
+
+
+COOKIE, READER = "gitmem_view", "page"
+REST_SECONDS, REST_TIMES = 1.0, 4  # after a change: at least so long, and so many times what collecting took
+OLD_SECONDS = 60.0  # data that depend on the time are collected again after it
+BEAT_SECONDS = 15.0
+_NEEDED = "Open the link that gitmem view --serve has printed; it is valid until that ends."
+_CLOSED = "default-src 'none'; frame-ancestors 'none'"
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Content-Security-Policy": _CLOSED,
+}
+# A page of ours goes on, and no redirect: the cookie is for requests of the same site alone.
+_ENTRY = '<!doctype html><meta charset="utf-8"><title>gitmem</title><meta http-equiv="refresh" content="0; url=../"><a href="../">gitmem</a>'
+
+
+class LivePage:
+    """The page of one log.
+
+    Args:
+        log: The log, in its thread.
+        collect: Collects the data, in that thread.
+        rest: The least time between two notices of changes, seconds.
+
+    Attributes:
+        path: The path below which it answers.
+        entry: The path of the link that lets a browser in.
+    """
+
+    def __init__(
+        self, log: ServedLog, collect: Callable[[], PageData], *, rest: float = REST_SECONDS
+    ) -> None:
+        self._log = log
+        self._collect = collect
+        self._rest = rest
+        self._watcher = ChangeWatcher(log.store, NeverSet(), events=False)
+        self._token = secrets.token_urlsafe(32)
+        self.path = f"/{secrets.token_urlsafe(12)}/"
+        self.entry = f"{self.path}open/{secrets.token_urlsafe(32)}"
+        self._assets = Assets()
+        self._reading = asyncio.Lock()
+        self._seen: object = None
+        self._made = 0.0
+        self._took = 0.0
+        self._body: bytes | None = None
+
+    def application(self, hosts: Collection[str]) -> ASGIApp:
+        """Return the application that answers.
+
+        Args:
+            hosts: The values of the Host header that are ours.
+        """
+        routes = [
+            Route(self.path, self._page),
+            Route(self.path + DATA_URL, self._data),
+            Route(self.path + EVENTS_URL, self._events),
+            Route(self.entry, self._enter),
+        ]
+        app = Starlette(routes=routes, lifespan=self._watched)
+        app.router.redirect_slashes = False
+        guarded = Guard(app, hosts, {"": self._caller}, cards=(self.entry,), needed=_NEEDED)
+        return _with_headers(_cookie_as_token(guarded))
+
+    @contextlib.asynccontextmanager
+    async def _watched(self, _: Starlette) -> AsyncIterator[None]:
+        self._log.start()
+        try:
+            yield
+        finally:
+            self._log.close()
+
+    def _caller(self, token: str) -> str | None:
+        return READER if hmac.compare_digest(token.encode(), self._token.encode()) else None
+
+    async def _enter(self, _: Request) -> Response:
+        answer = HTMLResponse(_ENTRY)
+        answer.set_cookie(COOKIE, self._token, path=self.path, httponly=True, samesite="strict")
+        return answer
+
+    async def _page(self, _: Request) -> Response:
+        policy = f"{self._assets.policy(served=True)}; frame-ancestors 'none'"
+        return HTMLResponse(self._assets.page(None), headers={"Content-Security-Policy": policy})
+
+    async def _data(self, _: Request) -> Response:
+        async with self._reading:
+            stamp = self._watcher.stamp()
+            if self._body is None or stamp != self._seen or time.monotonic() - self._made > OLD_SECONDS:
+                try:
+                    self._body = await self._log.run(self._read)
+                except A2AError as error:
+                    return PlainTextResponse(str(error.message), 503)
+                self._seen = stamp
+        headers = {"Content-Encoding": "gzip"}
+        return Response(self._body, media_type="application/json", headers=headers)
+
+    def _read(self) -> bytes:
+        started = time.monotonic()
+        body = packed(self._collect())
+        self._made = time.monotonic()
+        self._took = self._made - started
+        return body
+
+    async def _events(self, _: Request) -> Response:
+        return StreamingResponse(self._changes(), media_type="text/event-stream")
+
+    async def _changes(self) -> AsyncIterator[str]:
+        """Yield a notice for each change, not more often than a browser can follow, and comments meanwhile."""
+        seen, said = self._watcher.stamp(), time.monotonic()
+        yield ": begin\n\n"
+        while True:
+            await self._log.change().wait()  # about once a second, also without a change
+            stamp = self._watcher.stamp()
+            if stamp != seen:
+                seen, said = stamp, time.monotonic()
+                yield "event: changed\ndata: 1\n\n"
+                await asyncio.sleep(max(self._rest, REST_TIMES * self._took))
+            elif time.monotonic() - said > BEAT_SECONDS:
+                said = time.monotonic()
+                yield ": no change\n\n"
+
+
+def _cookie_as_token(app: ASGIApp) -> ASGIApp:
+    """Return an application whose guard finds the token of a browser's cookie where it looks for that of a client."""
+
+    async def called(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            names = {name for name, _ in scope["headers"]}
+            token = _cookie(Headers(scope=scope).get("cookie", ""))
+            if token and b"authorization" not in names:
+                given = (b"authorization", b"Bearer " + token.encode("latin-1", "replace"))
+                scope = {**scope, "headers": [*scope["headers"], given]}
+        await app(scope, receive, send)
+
+    return called
+
+
+def _cookie(header: str) -> str:
+    """Return the token in a Cookie header; browsers send that with the longest path first, and others may set one for the host."""
+    for part in header.split(";"):
+        name, _, value = part.strip().partition("=")
+        if name == COOKIE:
+            return value
+    return ""
+
+
+def _with_headers(app: ASGIApp) -> ASGIApp:
+    """Return an application whose every answer forbids to keep it, to embed it, and to guess its type."""
+
+    async def called(scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_all(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        await app(scope, receive, send_all if scope["type"] == "http" else send)
+
+    return called

@@ -1,1 +1,0 @@
-"""Serve the page of `gitmem view` on this machine, with live updates."""
