@@ -20,7 +20,8 @@ from gitmem.log import lines, ref, tree_checks, wal
 from gitmem.log.lines import LogEntry
 from gitmem.log.local_log import AHEAD_MAX_MICROS
 from gitmem.log.union import canonical, union
-from gitmem.memory import bulk_values, decay, node_fold
+from gitmem.memory import decay
+from gitmem.order import node as node_fold
 from gitmem.order import thread as causality
 from gitmem.order.task import FoldedTask, TaskEvent
 from gitmem.order.thread import FoldedThread, ThreadSignal
@@ -333,7 +334,7 @@ def test_the_limits_are_those_of_the_code() -> None:
         "ids in `seen`; readers ignore further ones": str(broadcasts.SEEN_MAX),
         "hold of a name after a record": "48 h",
         "each of content, tags, paths, metadata in a patch of several nodes (size of section 11)": str(
-            bulk_values.SIZE_MAX
+            node_fold.SIZE_MAX
         ),
     }
     assert AHEAD_MAX_MICROS == 60 * 1_000_000

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gitmem.memory.sources import Indexed
     from gitmem.memory.triage import Contradiction, PromotedToUnit, Triaged, WorkUnitSpec
     from gitmem.memory.upkeep import Archived, CleanupResult, Deleted
-    from gitmem.memory.versioned_node import VersionedNode
+    from gitmem.order.node import VersionedNode
 
 
 SHOWN = 20  # ids; JSON has all of them

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import records
 from ..agents import caller as callers
 from ..memory import decay, edit, listing, node_fields, profile
-from ..memory.versioned_node import VersionedNode
+from ..order.node import VersionedNode
 from .guard import checked_methods, serialized
 
 TYPE_CHECKING = False

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..agents.caller import Caller
-    from ..memory.versioned_node import VersionedNode
+    from ..order.node import VersionedNode
     from ..store import Store
     from ..tasks.append import TaskChange
     from ..tasks.task_list import TaskDetail

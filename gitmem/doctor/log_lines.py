@@ -19,10 +19,10 @@ from ..index.fill import IndexFill
 from ..log import ledger, recovery, ref, tree_union
 from ..log import lines as form
 from ..log.union import canonical
-from ..memory import bulk_values, load, relations
-from ..memory.node_fold import content_digest_text
+from ..memory import load, relations
 from ..order.content import content_of, digest_bytes, is_imported
 from ..order.cycles import cyclic_components, find_cycles
+from ..order.node import SIZE_MAX, content_digest_text, ignored_fields
 from ..outcome import command
 from ..records.lines import explain_unreadable as record_problem
 from ..records.lines import read
@@ -508,12 +508,12 @@ class MemoryNodes(Check):
 
     def check_patch(self, each: LogLine, record: PatchRecord) -> Iterator[Finding]:
         """Report values of a patch that are too large to count."""
-        aside = bulk_values.ignored_fields(record)
+        aside = ignored_fields(record)
         if aside:
             yield note(
                 "left-aside",
                 f"This patch names several nodes, and its {' and '.join(aside)} "
-                f"{'are' if aside[1:] else 'is'} larger than the {bulk_values.SIZE_MAX} bytes that count there.",
+                f"{'are' if aside[1:] else 'is'} larger than the {SIZE_MAX} bytes that count there.",
                 each.where,
                 "These fields are ignored; the rest of the patch is applied. Write them again, one node at a time.",
                 "gitmem mem update --help",

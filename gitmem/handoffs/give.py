@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..agents.caller import Caller
-    from ..memory.versioned_node import VersionedNode
+    from ..order.node import VersionedNode
     from ..records.record_types import ShownTask, SignalFields, SignalRecord
     from ..store import Store
     from ..tasks.delegate import Addressees

@@ -14,8 +14,9 @@ from ..git.remotes import remotes
 from ..index.resolve_id import shown_by
 from ..log.lines import format_at, parse_at
 from ..log.ref import LOG_REF
-from ..memory import anchors, node_fold
+from ..memory import anchors
 from ..memory import load as load_nodes
+from ..order.node import fold_changes
 from ..order.task import SUBMITTED, WAITING, micros
 from ..order.thread import FoldedThread
 from ..outcome import Outcome, command
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ..git.history import CommitFacts, Lines
-    from ..memory.versioned_node import VersionedNode
+    from ..order.node import VersionedNode
     from ..order.task import FoldedTask, TaskEvent
     from ..store import Store
     from .commit_view import CommitLine
@@ -130,7 +131,7 @@ def _as_of(db: sqlite3.Connection, ids: Sequence[str], committed: int) -> dict[s
     found = {}
     for id, lines in load_nodes.lines_of(db, ids).items():
         earlier = [change for change in patches.get(id, ()) if change.record["at"] <= until]
-        found[id] = node_fold.of_changes(lines, earlier, {}, whole=False)
+        found[id] = fold_changes(lines, earlier, {}, whole=False)
     return found
 
 

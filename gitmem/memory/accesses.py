@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..agents.caller import Caller
+    from ..order.node import VersionedNode
     from ..records.record_types import AccessFields
     from ..store import Store
-    from .versioned_node import VersionedNode
 
 
 class Stats(Outcome):

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ..git.objects import PathChanges
+    from ..order.node import VersionedNode
     from ..repo import Repo
     from ..store import Store
-    from .versioned_node import VersionedNode
 
 PATHS_MAX = 100
 PATHS_SHOWN = 3

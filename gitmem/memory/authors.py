@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from ..order.node import add_signature
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Collection
 
-    from .versioned_node import VersionedNode, WinningPatches
+    from ..order.node import VersionedNode
 
 NAMED_MAX = 2  # names of other writers in one line
-# Bits of `node.hidden_by_other`: another writer archived or deleted the node; another writer summarized it.
-STATUS, SUMMARY = 1, 2
 UNVERIFIED = "UNVERIFIED"  # a line in the name of a session of this clone was not written here (forged)
 CONFLICT = "CONFLICT"  # several lines with this node's id have different content
 _NO_BRACKETS = str.maketrans("()[]", "    ")  # a name must not close gitmem's brackets or fake an identity
@@ -22,56 +22,12 @@ _SHOWN = (
 )
 
 
-def set_changed_by(node: VersionedNode, winners: WinningPatches, *, whole: bool) -> None:
-    """Set the fields of a node that name changes by writers other than its author.
-
-    A writer that only verified a node (field `head`) has not changed its content and is not named.
-
-    Args:
-        whole: Whether to include writers of metadata.
-    """
-    changes: dict[str, tuple[str | None, set[str]]] = {}
-    entries = {each.id: each for each in winners.by_key.values()} if whole else {}
-    last = [*winners.by_field.items(), *(("metadata", each) for each in entries.values())]
-    for field, change in last:
-        sender = change.record["sender_identity"]
-        name = change.record.get("sender_name")
-        if field == "content":
-            node.content_by, node.content_by_name = sender, name
-        if whole:
-            _add_signature(node, sender, name, change.record.get("sender_session"))
-        if sender != node.sender_identity:
-            changes.setdefault(sender, (name, set()))[1].add(field)
-    if node.content_by == node.sender_identity:
-        node.content_by = node.content_by_name = None
-    node.changed_by = [
-        {"sender_identity": sender, "sender_name": name, "fields": sorted(fields)}
-        if name
-        else {"sender_identity": sender, "fields": sorted(fields)}
-        for sender, (name, fields) in sorted(changes.items())
-        if fields != {"head"}
-    ]
-    status = winners.by_field.get("deleted" if node.deleted else "archived" if node.archived else "")
-    summary = winners.by_field.get("summarized_into") if node.summarized_into else None
-    node.hidden_by_other = sum(
-        bit
-        for bit, change in ((STATUS, status), (SUMMARY, summary))
-        if change is not None and change.record["sender_identity"] != node.sender_identity
-    )
-
-
-def _add_signature(node: VersionedNode, sender: str, name: str | None, session: str | None) -> None:
-    """Record a name that a writer gave for an identity, and the session of that line."""
-    if name and session:
-        node.signed.add((sender, name, session))
-
-
 def set_own_names(db: sqlite3.Connection, nodes: Collection[VersionedNode]) -> None:
     """Set which names in nodes are the display names of sessions of the same identity, now or at their end."""
     from ..records.ids import is_id
 
     for node in nodes:
-        _add_signature(node, node.sender_identity, node.sender_name, node.sender_session)
+        add_signature(node, node.sender_identity, node.sender_name, node.sender_session)
     sessions = {session for node in nodes for *_, session in node.signed if is_id("sess", session)}
     if not sessions:
         return

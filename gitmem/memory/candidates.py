@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from ..order.node import VersionedNode
     from ..store import Store
-    from .versioned_node import VersionedNode
 
 
 PROFILE, SUMMARIES, WORK, DISCOVERIES = "Project Profile", "Summaries", "WU Context", "Discoveries"

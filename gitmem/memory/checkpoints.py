@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..agents.lifecycle import SessionEnded
+    from ..order.node import VersionedNode
     from ..store import Store
-    from .versioned_node import VersionedNode
 
 
 def checkpoint(

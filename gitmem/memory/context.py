@@ -13,13 +13,13 @@ from ..agents import caller as callers
 from ..agents import presence
 from ..commit_message import cut
 from ..errors import UsageError
+from ..order.node import STATUS, SUMMARY
 from ..outcome import Outcome, PartOfAnswer, command
 from ..records.ids import unit_key
 from ..signals.task_records import TaskRecords
 from ..text.sanitize import sanitize_for_model
 from . import accesses, anchors, candidates, decay, load, node_fields, session_checkpoints, superseded
 from . import live_pieces as live
-from .authors import STATUS, SUMMARY
 from .budgeted_text import BAR, Section, pack, quote_lines
 from .candidates import PROFILE, SEEN, WORK, Selection
 from .live_pieces import ROSTER, WORK_NOW, live_pieces
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..agents.caller import Caller
+    from ..order.node import VersionedNode
     from ..store import Store
     from .anchors import ChangesSince
     from .budgeted_text import BudgetedText
-    from .versioned_node import VersionedNode
 
 
 _FIELDS = ("archived", "deleted", "summarized_into")

@@ -11,7 +11,7 @@ from ..errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .versioned_node import VersionedNode
+    from ..order.node import VersionedNode
 
 DAY_MICROS = 24 * 3600 * 1_000_000
 HALF_LIFE_MICROS = 30 * DAY_MICROS

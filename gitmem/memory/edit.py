@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..log.local_log import Appended as Written
+    from ..order.node import VersionedNode
     from ..records.record_types import PatchContent
     from ..store import Store
-    from .versioned_node import VersionedNode
 
 SHOWN = 100  # nodes whose paths are checked
 LISTED_MAX = 40  # nodes listed in the body of a commit

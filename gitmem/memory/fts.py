@@ -10,15 +10,16 @@ from __future__ import annotations
 import re
 from unicodedata import category, normalize
 
-from . import bulk_values, load
+from ..order.node import SIZE_MAX
+from . import load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ..index.engine import sqlite3
+    from ..order.node import VersionedNode
     from ..outcome import Progress
-    from .versioned_node import VersionedNode
 
 
 WORD_MAX = 64  # characters: longer words are blobs; the index and the query truncate them alike
@@ -187,7 +188,7 @@ def _parts(classes: str, start: int, end: int) -> list[tuple[int, int]]:
     return found
 
 
-VERSION = 3  # of the tables, and of the rules in `tokenize` and `bulk_values`
+VERSION = 3  # of the tables, and of the rules in `tokenize` and `order.node`
 TABLE, ROWS, VOCABULARY = "memory_words", "memory_words_row", "memory_words_vocabulary"
 KEY = TABLE  # in `meta`
 SPLIT_MAX = 4_096  # short texts in the cache
@@ -394,7 +395,7 @@ class _Split:
                 " ".join(part for name in names for part in name.parts),
                 [name.whole for name in names if name.whole],
             )
-            if len(text) <= bulk_values.SIZE_MAX:
+            if len(text) <= SIZE_MAX:
                 if len(self._known) > SPLIT_MAX:
                     self._known.clear()
                 self._known[text] = found

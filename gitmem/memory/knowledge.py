@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from ..agents.caller import Caller
+    from ..order.node import VersionedNode
     from ..records.record_types import NodeFields
     from ..store import Store
-    from .versioned_node import VersionedNode
 
 
 class Promoted(Outcome):

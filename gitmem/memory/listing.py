@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any, TypedDict, Unpack
 
+    from ..order.node import VersionedNode
     from ..store import Store
     from .private_nodes import FindCaller
-    from .versioned_node import VersionedNode
 
     class FilterOptions(TypedDict, total=False):
         """The arguments of `Filter`."""

@@ -5,17 +5,17 @@ from __future__ import annotations
 from .. import records
 from ..index import entity_lines
 from ..order.causal import CausalOrder
+from ..order.node import PatchChange, VersionedNode, fold, fold_changes
 from ..order.shares import LINES_MAX
-from . import authors, node_fold
-from .versioned_node import PatchChange, VersionedNode
+from . import authors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from ..order.node import WinningPatches
     from ..records.record_types import NodeRecord
-    from .versioned_node import WinningPatches
 
     Parsed = dict[int, PatchChange | None]
     Sets = dict[tuple[bytes, ...], WinningPatches]
@@ -48,7 +48,7 @@ def load(
     order = order_of(patches)
     for some in batches(wanted):
         for id, lines in lines_of(db, some).items():
-            found[id] = node_fold.of_changes(lines, patches.get(id, ()), sets, order, whole=whole)
+            found[id] = fold_changes(lines, patches.get(id, ()), sets, order, whole=whole)
         _add_accesses(db, some, found)
     if whole:
         _set_unverified(db, found)
@@ -166,7 +166,7 @@ def node_of_line(line: bytes) -> VersionedNode:
     record = records.read_kind("node", line)
     if record is None:
         raise ValueError("no node")
-    return node_fold.fold([(record, line)], [])
+    return fold([(record, line)], [])
 
 
 def load_one(db: sqlite3.Connection, id: str) -> VersionedNode:

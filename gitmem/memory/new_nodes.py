@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ..commit_message import sanitize
 from ..errors import UsageError
+from ..order.node import VersionedNode
 from ..records import ids
 from . import anchors, node_fields, private_nodes, relations, superseded
-from .versioned_node import NewNodes, VersionedNode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +20,25 @@ if TYPE_CHECKING:
 OPTIONS = ("type", "lifecycle", "wu", "session", "lane", "priority", "tags", "paths", "metadata", "sensitive",
            "discovered_from", "supersedes")  # fmt: skip
 _NAMES = {"wu_id": "wu", "session_id": "session"}  # field names of an exported node
+
+
+class NewNodes:
+    """New nodes with their lines.
+
+    Attributes:
+        lines: Stream and line of each node and of its relations.
+        remarks: Warnings for the writer.
+    """
+
+    def __init__(
+        self,
+        lines: Sequence[tuple[str, bytes]],
+        nodes: Sequence[VersionedNode],
+        remarks: Sequence[str] = (),
+    ) -> None:
+        self.lines = lines
+        self.nodes = nodes
+        self.remarks = remarks
 
 
 def make_nodes(

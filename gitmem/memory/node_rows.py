@@ -7,10 +7,10 @@ must not load them. Every other node is folded again from all of its lines.
 from __future__ import annotations
 
 from ..log.lines import parse_all, parse_at
+from ..order.node import STATUS, PatchChange
 from ..records.ids import unit_key
-from . import authors, load, relations, superseded
+from . import load, relations, superseded
 from .node_tables import HIDDEN
-from .versioned_node import PatchChange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from ..index.rows import LineRow, NewLines, Rows
-    from .versioned_node import VersionedNode
+    from ..order.node import VersionedNode
 
 _PUT = "INSERT OR REPLACE INTO node VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 # For a node without patches. Binding an empty text is four times as fast as binding None.
@@ -121,7 +121,7 @@ def _add_patches(db: sqlite3.Connection, rows: Iterable[LineRow]) -> set[str]:
         values = (change.rank, row.record["sender_identity"])
         db.execute(
             "UPDATE node SET state = max(state, ?1), patched = 1, hidden_by_other ="
-            f" (?1 >= {HIDDEN} AND ?1 >= state AND sender <> ?2) * {authors.STATUS} WHERE {among}",
+            f" (?1 >= {HIDDEN} AND ?1 >= state AND sender <> ?2) * {STATUS} WHERE {among}",
             values,
         )
     return changed

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from ..agents.caller import Caller
     from ..log import wal_files
     from ..log.lines import CommitMessage
+    from ..order.node import VersionedNode
     from ..repo import Repo
-    from .versioned_node import VersionedNode
 
     FindCaller = Callable[[], Caller | None]
     Item = TypeVar("Item")

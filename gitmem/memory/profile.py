@@ -12,8 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ..order.node import VersionedNode
     from ..store import Store
-    from .versioned_node import VersionedNode
 
 LIMIT = 20
 LINES_MAX = 1_024  # bytes shown of a node; `mem show` prints all of it

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from typing import Any, NotRequired, TypeVar, Unpack
 
     from ..agents.caller import Caller
+    from ..order.node import VersionedNode
     from ..store import Store
     from .listing import FilterOptions
     from .private_nodes import FindCaller
-    from .versioned_node import VersionedNode
 
     Answer = TypeVar("Answer")
 

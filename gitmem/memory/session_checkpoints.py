@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator, Sequence
 
+    from ..order.node import VersionedNode, WinningPatches
     from ..store import Store
-    from .versioned_node import VersionedNode, WinningPatches
 
 PREFIX = "Checkpoint: "  # of the content of a checkpoint
 AUTOMATIC = "auto-"  # begins the trigger of a checkpoint that a hook wrote, see `automatic_checkpoints`
@@ -205,7 +205,8 @@ def _without_forged(db: sqlite3.Connection, ids: Sequence[str]) -> Iterator[Vers
 
     The patches are read once for all nodes: one patch may name thousands.
     """
-    from . import load, node_fold
+    from ..order.node import fold_changes
+    from . import load
 
     forged = load.forged_lines(db, ids)
     patches = {
@@ -217,4 +218,4 @@ def _without_forged(db: sqlite3.Connection, ids: Sequence[str]) -> Iterator[Vers
         for id, lines in load.lines_of(db, some).items():
             made = [each for each in lines if each[1] not in forged]
             if made:
-                yield node_fold.of_changes(made, patches.get(id, ()), sets, order)
+                yield fold_changes(made, patches.get(id, ()), sets, order)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from .. import records
 from ..agents.descriptions import sender_name
+from ..order.node import content_digest_text, without_ignored
 from ..outcome import Outcome, command
 from ..signals import history
 from ..signals.task_records import TaskRecords
-from . import anchors, bulk_values, decay, load, node_fold, private_nodes, relations, superseded
+from . import anchors, decay, load, private_nodes, relations, superseded
 from .listing import first_line
 
 TYPE_CHECKING = False
@@ -15,11 +16,11 @@ if TYPE_CHECKING:
     import sqlite3
     from typing import TypedDict
 
+    from ..order.node import VersionedNode
     from ..records.kinds import TaskDifference
     from ..records.record_types import PatchRecord
     from ..store import Store
     from .private_nodes import FindCaller
-    from .versioned_node import VersionedNode
 
     class Relative(TypedDict):
         """A relation of a node, with the first line of the other node, which is None if it is unknown."""
@@ -134,9 +135,7 @@ def _patches(db: sqlite3.Connection, id: str) -> list[PatchRecord]:
         "SELECT l.body FROM patch_of p JOIN line l ON l.id = p.line WHERE p.id = ? ORDER BY l.body", (id,)
     )
     found = (records.read_kind("patch", body.encode()) for (body,) in rows)
-    return list(
-        {each["id"]: bulk_values.without_ignored(each) for each in found if each is not None}.values()
-    )
+    return list({each["id"]: without_ignored(each) for each in found if each is not None}.values())
 
 
 def _is_ambiguous(db: sqlite3.Connection, id: str) -> bool:
@@ -146,7 +145,7 @@ def _is_ambiguous(db: sqlite3.Connection, id: str) -> bool:
         (id, id),
     )
     read = (records.read_kind("node", body.encode()) for (body,) in rows)
-    return len({node_fold.content_digest_text(record) if record is not None else None for record in read}) > 1
+    return len({content_digest_text(record) if record is not None else None for record in read}) > 1
 
 
 def _verify_options(stale: str) -> list[str]:

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ..agents.caller import Caller
+    from ..order.node import VersionedNode
     from ..records.record_types import NodeFields, PatchContent
     from ..store import Store
-    from .versioned_node import VersionedNode
 
     Lines = list[tuple[str, bytes]]
 

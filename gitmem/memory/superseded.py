@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Protocol, TypeVar
 
-    from .versioned_node import VersionedNode
+    from ..order.node import VersionedNode
 
     class RankedHit(Protocol):
         """A hit of a search."""

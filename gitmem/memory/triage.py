@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ..agents.caller import Caller
+    from ..order.node import VersionedNode
     from ..records.record_types import PatchContent
     from ..store import Store
-    from .versioned_node import VersionedNode
 
 
 DECISION = "decision"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from ..commit_message import SUBJECT_MAX, body, cut, sanitize
 from ..log.lines import CommitMessage
 from ..order.causal import CausalOrder, by_id
+from ..order.node import too_large
 from ..records import ids
-from . import bulk_values, load
+from . import load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def patches(
     """
     db = store.db()
     lines = []
-    alone = bool(bulk_values.too_large(content))
+    alone = bool(too_large(content))
     for some, after in _portions(db, sorted(set(node_ids)), 1 if alone else names_max, names_max):
         fields: PatchFields = {
             **content,

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from ..git.objects import PathChanges
     from ..history.made_by import Makers
     from ..memory.load import Parsed
-    from ..memory.versioned_node import PatchChange, VersionedNode
+    from ..order.node import PatchChange, VersionedNode
     from ..records.record_types import AuditRecord
     from ..signals.gate import BlockingSignal
     from ..store import Store

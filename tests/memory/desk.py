@@ -15,7 +15,7 @@ from gitmem.index import index_file, insert
 from gitmem.log.lines import CommitMessage
 from gitmem.log.local_log import Appended
 from gitmem.memory import edit, load
-from gitmem.memory.versioned_node import VersionedNode
+from gitmem.order.node import VersionedNode
 from gitmem.repo import Repo
 from gitmem.store import Store
 

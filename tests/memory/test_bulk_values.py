@@ -10,7 +10,8 @@ import pytest
 
 from gitmem import records
 from gitmem.doctor import doctor
-from gitmem.memory import bulk_values, load, show_node
+from gitmem.memory import load, show_node
+from gitmem.order import node as bulk_values
 
 from ..sandbox import START
 from .desk import Desk, raw

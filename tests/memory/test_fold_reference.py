@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from gitmem.log.lines import format_at
-from gitmem.memory import node_fold
-from gitmem.memory.versioned_node import FIELDS, PatchChange
+from gitmem.order import node as node_fold
 from gitmem.order.causal import CausalOrder, by_id
+from gitmem.order.node import FIELDS, PatchChange
 from tests.signals import references
 
 START = 1_795_000_000_000_000
@@ -82,7 +82,7 @@ def _check(seed: int) -> None:
     own = [PatchChange(each, _line(each)) for each in patches]
     changes = by_id(own)
     order = CausalOrder({each.line: each for each in [*others, *own]}.values())
-    shared = node_fold.of_changes([(node, _line(node))], own, {}, order)
+    shared = node_fold.fold_changes([(node, _line(node))], own, {}, order)
     heads = CausalOrder(changes.values(), order).heads(changes.values())
     named = set().union(*references.earlier(changes).values())
     assert {each.id for each in heads} == changes.keys() - named

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gitmem.memory.node_fold import content_digest_text
+from gitmem.order.node import content_digest_text
 
 NODE: dict[str, Any] = {
     "type": "discovery", "lifecycle": "wu", "content": "a text", "priority": "P1", "wu_id": "WU-1", "lane": "x",

@@ -17,7 +17,7 @@ from gitmem.agents.caller import Caller, CallerClaims, find
 from gitmem.errors import UsageError
 from gitmem.log.lines import format_at
 from gitmem.memory import edit, load, sources
-from gitmem.memory.versioned_node import VersionedNode
+from gitmem.order.node import VersionedNode
 from gitmem.store import Store
 
 from ..sandbox import MINUTE, Clock, bodies, carry, new_repo, open_store

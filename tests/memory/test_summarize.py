@@ -12,7 +12,7 @@ from gitmem.agents import lifecycle
 from gitmem.agents.caller import Caller, CallerClaims, find
 from gitmem.errors import UsageError
 from gitmem.memory import context, edit, knowledge, listing, load, relations, upkeep
-from gitmem.memory.versioned_node import VersionedNode
+from gitmem.order.node import VersionedNode
 from gitmem.store import Store
 from tests.profiles import up_to
 
