@@ -13,7 +13,7 @@ from typing import get_args
 import pytest
 
 from gitmem import commit_message, records
-from gitmem.agents import broadcasts, caller, presence
+from gitmem.agents import broadcasts, caller
 from gitmem.digests import Mac
 from gitmem.git import remotes
 from gitmem.log import lines, ref, tree_checks, wal
@@ -23,6 +23,7 @@ from gitmem.log.union import canonical, union
 from gitmem.memory import decay
 from gitmem.order import node as node_fold
 from gitmem.order import thread as causality
+from gitmem.order.session import HOLD_MICROS
 from gitmem.order.task import FoldedTask, TaskEvent
 from gitmem.order.thread import FoldedThread, ThreadSignal
 from gitmem.records import ids, kinds
@@ -339,7 +340,7 @@ def test_the_limits_are_those_of_the_code() -> None:
     }
     assert AHEAD_MAX_MICROS == 60 * 1_000_000
     assert broadcasts.BACKLOG_MICROS == 24 * 3600 * 1_000_000
-    assert presence.HOLD_MICROS == 48 * 3600 * 1_000_000
+    assert HOLD_MICROS == 48 * 3600 * 1_000_000
     assert caller.KEEPALIVE_MICROS == 24 * 3600 * 1_000_000
 
 

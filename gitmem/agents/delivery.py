@@ -30,10 +30,10 @@ from ..digests import sha256
 from ..errors import GitmemError, StoreError
 from ..log.lines import CommitMessage, digest
 from ..log.lock import Lock
+from ..order.session import HOLD_MICROS
 from ..trust import sender_tables
 from . import heartbeats, mailbox
 from .heartbeats import FED, FLAGS, QUEUE, flag, flag_names, is_safe, raise_flags
-from .presence import HOLD_MICROS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,9 +107,10 @@ def waiting_sessions(
         if sender_tables.is_forged(db, (session_id,)):
             from . import presence
 
-            _, ended, fields, _ = presence.fold_unforged(db, session_id)
-            if ended is not None:
+            folded = presence.fold_unforged(db, session_id)
+            if folded.ended is not None:
                 continue
+            fields = folded.fields
             row = (session_id, fields.get("agent_identity"), fields.get("workspace_id"), row[3])
         found.append(WaitingSession(store, row))
     return found

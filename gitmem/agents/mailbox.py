@@ -432,8 +432,8 @@ def _ended(db: sqlite3.Connection, reader: str, session: str | None, *, shared: 
     found = []
     for name, has_ended in db.execute(_ENDED, (reader,)).fetchall():
         if sender_tables.is_forged(db, (name,)):
-            _, ended, fields, _ = presence.fold_unforged(db, name)
-            has_ended = ended is not None and fields.get("agent_identity") == reader
+            folded = presence.fold_unforged(db, name)
+            has_ended = folded.ended is not None and folded.fields.get("agent_identity") == reader
         found += [str(name)] * bool(has_ended)
     return found
 

@@ -13,11 +13,12 @@ import os
 from .. import atomic_write, state_files
 from ..digests import sha256
 from ..errors import UsageError
+from ..order.session import HOLD_MICROS
 from ..text.name_matching import fold, is_reserved, mixes_scripts, strip_numbers
 from ..text.sanitize import sanitize
 from ..trust import sender_tables
 from . import presence
-from .presence import HOLD_MICROS, Presence, format_age
+from .presence import Presence, format_age
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

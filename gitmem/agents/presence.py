@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 
 from ..errors import UsageError
+from ..order.session import FIELDS, HOLD_MICROS, FoldedSession
 from ..order.shares import LINES_MAX, fair_share
-from ..records import CLEARABLE
 from ..records.ids import role_id
 from ..text.name_matching import fold
 from ..trust import sender_tables
@@ -27,16 +27,10 @@ if TYPE_CHECKING:
 
 
 LIVE_MICROS = 15 * 60 * 1_000_000
-HOLD_MICROS = 48 * 3600 * 1_000_000
 IDLE_MICROS = 24 * 3600 * 1_000_000
 READ_MAX = 1_000  # sessions that a query reads, if its caller does not say how many
 BEGUN_MAX = 4  # sessions that the beginning of an id finds
 
-FIELDS = (
-    "agent_identity", "display_name", "clone_id", "worktree", "wu_id", "initiative_id", "lane", "client",
-    "workspace_id", "harness_session", "activity", "summary", "name_chosen", "lifecycle_role", "specialty_profile",
-    "role_alias", "role_pack", "capabilities", "actual_ownership_scope", "model", "branch", "task_id",
-)  # fmt: skip
 _SELECT = (
     "SELECT s.session_id, s.started, s.ended,"
     f" (SELECT max(a.until) - {HOLD_MICROS} FROM alive a WHERE a.session_id = s.session_id), t.until, t.shown, "
@@ -304,32 +298,6 @@ def events_of(db: sqlite3.Connection, session_id: str, but: str = "") -> Sequenc
     return [rows[number] for number in sorted(chosen)] if len(chosen) < len(rows) else rows
 
 
-def fold_events(
-    events: Sequence[Sequence[Any]],
-) -> tuple[int, int | None, dict[str, str], list[tuple[int, int, str]]]:
-    """Return the start, end, fields and claims of a session by its records, of which there is at least one.
-
-    A claim is (line, when, name).
-    """
-    started = next((at for _, at, event, *_ in events if event == "start"), events[0][1])
-    ended = None
-    fields: dict[str, str] = {}
-    claims: list[tuple[int, int, str]] = []  # line, when, name
-    for line, at, event, gone, *given in events:
-        for name in CLEARABLE["session"]:
-            if name in gone.split():
-                fields.pop(name, None)
-        fields.update({name: value for name, value in zip(FIELDS, given, strict=True) if value is not None})
-        name = fields["display_name"]
-        if not claims or (claims[-1][2] != name and event != "end"):
-            claims.append((line, at, name))
-        if event == "end":
-            ended = at
-            break
-    fields["display_name"] = claims[-1][2]
-    return started, ended, fields, claims
-
-
 def _latest_first(found: Iterable[Presence]) -> list[Presence]:
     return sorted(found, key=lambda one: (one.ended is not None, -one.last_seen, one.session_id))
 
@@ -399,19 +367,16 @@ def trusted(store: Store, session_id: str) -> Presence | None:
     db = store.db()
     if found is None or not sender_tables.is_forged(db, (session_id,)):
         return found
-    started, ended, fields, claims = fold_unforged(db, session_id)
+    folded = fold_unforged(db, session_id)
     row = db.execute(
-        "SELECT until, shown FROM tenure WHERE line = ? ORDER BY claimed DESC LIMIT 1", (claims[-1][0],)
+        "SELECT until, shown FROM tenure WHERE line = ? ORDER BY claimed DESC LIMIT 1",
+        (folded.claims[-1][0],),
     ).fetchone()
-    until, shown = row or (0, claims[-1][2])
+    until, shown = row or (0, folded.claims[-1][2])
     values = (
-        session_id,
-        started,
-        ended,
-        found.record_at,
-        until,
-        shown,
-        *(fields.get(name) for name in FIELDS),
+        *(session_id, folded.started, folded.ended),
+        *(found.record_at, until, shown),
+        *map(folded.fields.get, FIELDS),
     )
     return made_of(store, values)
 
@@ -428,11 +393,11 @@ def other_workspaces(store: Store, reader: str, workspace: str) -> list[str]:
     sees: dict[bool, bool] = {bool(is_open): bool(may) for is_open, may in db.execute(_SEES, values)}
     theirs: dict[bool, set[str]] = {True: set(), False: set()}
     for (session_id,) in db.execute(_FORGED, values).fetchall():
-        _, ended, fields, _ = fold_unforged(db, session_id)
-        if reader in (session_id, fields.get("agent_identity")):
-            name = fields.get("workspace_id")
-            sees[ended is None] = sees.get(ended is None, False) or name in (None, workspace)
-            theirs[ended is None].update(filter(None, [name]))
+        folded = fold_unforged(db, session_id)
+        if reader in (session_id, folded.fields.get("agent_identity")):
+            name, open_ = folded.fields.get("workspace_id"), folded.ended is None
+            sees[open_] = sees.get(open_, False) or name in (None, workspace)
+            theirs[open_].update(filter(None, [name]))
     is_open = True in sees
     if sees.get(is_open, True):
         return []
@@ -440,20 +405,18 @@ def other_workspaces(store: Store, reader: str, workspace: str) -> list[str]:
     return sorted(theirs[is_open])[:NAMES_MAX]
 
 
-def fold_unforged(
-    db: sqlite3.Connection, session_id: str
-) -> tuple[int, int | None, dict[str, str], list[tuple[int, int, str]]]:
-    """Return the fold of one of this clone's sessions, as `presence.fold_events`, from its genuine records.
+def fold_unforged(db: sqlite3.Connection, session_id: str) -> FoldedSession:
+    """Return the fold of one of this clone's sessions from its genuine records.
 
     If all its records are forged, they count.
     """
-    return fold_events(events_of(db, session_id, _NOT_FORGED) or events_of(db, session_id))
+    return FoldedSession(events_of(db, session_id, _NOT_FORGED) or events_of(db, session_id))
 
 
 def fields_at(db: sqlite3.Connection, session_id: str, at: int) -> dict[str, str]:
     """Return the fields of one of this clone's sessions as its genuine records had them at a time, in microseconds."""
     earlier = [event for event in events_of(db, session_id, _NOT_FORGED) if event[1] <= at]
-    return fold_events(earlier)[2] if earlier else {}
+    return FoldedSession(earlier).fields if earlier else {}
 
 
 def of_client(store: Store, client_id: str, *, ended: bool = False) -> Presence | None:
@@ -509,11 +472,15 @@ def addresses(db: sqlite3.Connection, reader: str, session: str | None) -> list[
         return list(found)
     clients = [name] if name.startswith("h-") else _values(db, "harness_session", "session_id", name)
     present = (
-        name if name.startswith("h-") else fold_unforged(db, name)[2]["harness_session"] if clients else None
+        name
+        if name.startswith("h-")
+        else fold_unforged(db, name).fields["harness_session"]
+        if clients
+        else None
     )
     same = _values(db, "session_id", "harness_session", present) if present else []
     found.update(
-        (each, None) for each in same if fold_unforged(db, each)[2].get("harness_session") == present
+        (each, None) for each in same if fold_unforged(db, each).fields.get("harness_session") == present
     )
     found.update(dict.fromkeys(clients))
     return list(found)

@@ -1,88 +1,27 @@
 """The view of sessions, of the names that they hold, and of the pool.
 
-A session is folded from its records: of each field the latest value counts. A `tenure` is a period in which a session
-holds one display name: from the record that asked for it to the end of the session, or to 48 hours after a record
-that had no successor in that time. If tenures of one name overlap, the first keeps the name and the others get the
-lowest free `-2`, `-3`, … The displayed name thus depends on lines alone, never on the clock or the order of arrival,
-and a session that returns after a pause takes its name from no other session.
+A `tenure` is a period in which a session holds one display name, see `order.session`. The displayed name depends on lines alone,
+never on the clock or the order of arrival, and a session that returns after a pause takes its name from no other session.
 """
 
 from __future__ import annotations
 
 from ..index.index_file import View
 from ..log.lines import parse_at
+from ..order.session import FIELDS, HOLD_MICROS, FoldedSession, HeldNames, united
 from ..records.lines import as_json
 from ..text.name_matching import fold, strip_numbers
-from .presence import FIELDS, HOLD_MICROS, events_of, fold_events
+from .presence import events_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from ..index.rows import LineRow, Rows
     from ..records.record_types import SessionRecord
 
 
-class HeldNames:
-    """The names in use at one time, in their folded forms.
-
-    For each taken name, all numbers below `_next` were tried, and those free now are in `_free`. The lowest free number
-    is thus found without a scan of all taken names.
-    """
-
-    def __init__(self, rows: Iterable[tuple[int, str]]) -> None:
-        from heapq import heapify
-
-        self._ends = list(rows)
-        heapify(self._ends)
-        self._count: dict[str, int] = {}
-        for _, folded in self._ends:
-            self._count[folded] = self._count.get(folded, 0) + 1
-        self._next: dict[str, int] = {}
-        self._free: dict[str, list[int]] = {}
-
-    def end(self, at: int) -> None:
-        """Release the names that are held until this time or less."""
-        from heapq import heappop, heappush
-
-        while self._ends and self._ends[0][0] <= at:
-            _, folded = heappop(self._ends)
-            self._count[folded] -= 1
-            if not self._count[folded]:
-                del self._count[folded]
-                base, _, number = folded.rpartition("-")
-                if base in self._next and number.isascii() and number.isdigit() and number[0] != "0":
-                    heappush(self._free[base], int(number))
-
-    def take(self, name: str, until: int) -> str:
-        """Hold a name until a time and return it, with the lowest free number after it if it is taken."""
-        from heapq import heappush
-
-        shown, folded = name, fold(name)
-        if folded in self._count:
-            number = self._number(folded)
-            shown, folded = f"{name}-{number}", f"{folded}-{number}"
-        self._count[folded] = self._count.get(folded, 0) + 1
-        heappush(self._ends, (until, folded))
-        return shown
-
-    def _number(self, base: str) -> int:
-        from heapq import heappop
-
-        first = self._next.setdefault(base, 2)
-        free = self._free.setdefault(base, [])
-        while free:
-            number = heappop(free)
-            if 2 <= number < first and f"{base}-{number}" not in self._count:
-                return number
-        while f"{base}-{first}" in self._count:
-            first += 1
-        self._next[base] = first + 1
-        return first
-
-
-_NEVER = 1 << 62
 _JSON = tuple(FIELDS.index(name) for name in ("capabilities", "actual_ownership_scope"))
 _COLUMNS = ", ".join(f"{name} TEXT" for name in FIELDS)
 
@@ -165,13 +104,7 @@ def _extend_alive(db: sqlite3.Connection, session_id: str, times: Sequence[str])
         (session_id, new[-1][1], new[0][0]),
     )
     known = set(rows.fetchall())
-    merged: list[tuple[int, int]] = []
-    for begin, until in sorted([*known, *new]):
-        if merged and begin <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(merged[-1][1], until))
-        else:
-            merged.append((begin, until))
-    now = set(merged)
+    now = set(united([*known, *new]))
     db.executemany(
         "DELETE FROM alive WHERE session_id = ? AND begin = ?",
         [(session_id, begin) for begin, _ in known - now],
@@ -202,39 +135,14 @@ def _fold_session(db: sqlite3.Connection, session_id: str, since: dict[str, int]
     events = events_of(db, session_id)
     if not events:
         return  # signals came before their session, or were written under a client's raw id
-    started, ended, fields, claims = fold_events(events)
-    values = (session_id, started, ended, *map(fields.get, FIELDS))
+    folded = FoldedSession(events)
+    values = (session_id, folded.started, folded.ended, *map(folded.fields.get, FIELDS))
     if values != db.execute("SELECT * FROM session WHERE session_id = ?", (session_id,)).fetchone():
         db.execute(f"INSERT OR REPLACE INTO session VALUES ({', '.join('?' * len(values))})", values)
     alive = db.execute(
         "SELECT begin, until FROM alive WHERE session_id = ? ORDER BY begin", (session_id,)
     ).fetchall()
-    _replace_name_periods(db, session_id, _name_periods(claims, alive, ended), since)
-
-
-def _name_periods(
-    claims: Sequence[tuple[int, int, str]], alive: Sequence[tuple[int, int]], ended: int | None
-) -> dict[tuple[int, int], tuple[int, str]]:
-    """Return (line, claimed) → (until, name) in the order of time; at least one.
-
-    Args:
-        claims: In the order of time.
-        alive: In the order of time, without overlaps.
-    """
-    ends = [at for _, at, _ in claims[1:]] + [ended if ended is not None else _NEVER]
-    found = {}
-    past = 0  # periods that ended before this claim, and so before all later ones
-    for (line, at, name), end in zip(claims, ends, strict=True):
-        while past < len(alive) and alive[past][1] <= at:
-            past += 1
-        for place in range(past, len(alive)):
-            begin, until = alive[place]
-            if begin >= end:
-                break
-            if max(at, begin) < min(end, until):
-                found[line, max(at, begin)] = (min(end, until), name)
-    line, at, name = claims[-1]
-    return found or {(line, at): (at, name)}
+    _replace_name_periods(db, session_id, folded.name_periods(alive), since)
 
 
 def _replace_name_periods(

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-from gitmem.agents import presence, session_view
-from gitmem.agents.session_view import HeldNames
+from gitmem.agents import session_view
 from gitmem.index.engine import sqlite3
 from gitmem.index.rows import LineRow, Rows
 from gitmem.log.lines import format_at
+from gitmem.order.session import HOLD_MICROS, HeldNames
 from gitmem.text.name_matching import fold, strip_numbers
 
-HOLD = presence.HOLD_MICROS
+HOLD = HOLD_MICROS
 HOUR = 3600 * 1_000_000
 START = 1_795_000_000_000_000
 Event = tuple[int, str, str, str]  # time, session, event or "signal", name
