@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -13,10 +14,11 @@ from gitmem.errors import StoreError
 from gitmem.git import path_changes, processes
 from gitmem.git.port import ARGUMENT_BYTES, STAT_LINES, WORK_TREE_SECONDS
 from gitmem.git.port import Git as PlumbingGit
+from gitmem.git.repository import open_port, root_commits
 from gitmem.repo import Repo, find
-from tests.git_on_path import GitOnPath
 
 from ..conftest import Git
+from ..git_on_path import GitOnPath
 
 
 @pytest.fixture
@@ -392,3 +394,305 @@ def test_an_error_of_git_s_is_no_missing_commit(port: PlumbingGit, repo: Path, g
                 ask(old_one, new_one)
     with pytest.raises(StoreError, match="git log failed"):
         port.commits_since(old, tip)
+
+
+# The roots of a repository: the same project from every worktree, and no other's.
+
+
+def root(git: Git, repo: Path, name: str) -> str:
+    """A commit of its own history under a full ref name."""
+    tree = git("mktree", cwd=repo, input="").strip()
+    oid = git("commit-tree", "-m", name, tree, cwd=repo).strip()
+    git("update-ref", name, oid, cwd=repo)
+    return oid
+
+
+def main(git: Git, repo: Path) -> str:
+    return git("rev-parse", "main", cwd=repo).strip()
+
+
+def test_an_orphan_branch_is_of_the_project(repo: Path, tmp_path: Path, git: Git) -> None:
+    """From a worktree of `gh-pages` as from the one of `main`: both roots."""
+    pages = root(git, repo, "refs/heads/gh-pages")
+    git("worktree", "add", "--quiet", str(tmp_path / "pages"), "gh-pages", cwd=repo)
+
+    assert root_commits(find(str(tmp_path / "pages"))) == {main(git, repo), pages}
+    assert root_commits(find(str(repo))) == {main(git, repo), pages}
+
+
+def test_what_only_the_remote_has_of_the_project_counts(repo: Path, git: Git) -> None:
+    """A clone on `main` has the orphan branch of its origin under refs/remotes."""
+    pages = root(git, repo, "refs/remotes/origin/gh-pages")
+    git("update-ref", "refs/remotes/origin/main", "main", cwd=repo)
+
+    assert root_commits(find(str(repo))) == {main(git, repo), pages}
+
+
+def test_another_projects_remote_is_not_of_the_project(repo: Path, git: Git) -> None:
+    """A vendor's branches do not make its log ours: a union can't be undone."""
+    root(git, repo, "refs/remotes/vendor/main")
+    pages = root(git, repo, "refs/remotes/origin/gh-pages")
+    git("update-ref", "refs/remotes/origin/main", "main", cwd=repo)
+
+    assert root_commits(find(str(repo))) == {main(git, repo), pages}
+
+
+def test_every_remote_of_the_project_counts(repo: Path, git: Git) -> None:
+    """A fork and the repository that it is of, each with an orphan branch; later commits are no roots."""
+    first = main(git, repo)
+    git("commit", "--quiet", "--allow-empty", "-m", "Second", cwd=repo)
+    pages = [root(git, repo, f"refs/remotes/{name}/pages-of-{name}") for name in ("origin", "upstream")]
+    for name in ("origin", "upstream"):
+        git("update-ref", f"refs/remotes/{name}/main", "main", cwd=repo)
+
+    assert root_commits(find(str(repo))) == {first, *pages}
+
+
+def test_a_detached_head_is_of_the_project(repo: Path, git: Git) -> None:
+    """No branch reaches it, and it is what this worktree has."""
+    alone = root(git, repo, "refs/heads/alone")
+    git("checkout", "--quiet", "--detach", "alone", cwd=repo)
+    git("branch", "--quiet", "-D", "alone", cwd=repo)
+
+    assert root_commits(find(str(repo))) == {main(git, repo), alone}
+
+
+def test_logs_are_no_roots(repo: Path, git: Git) -> None:
+    """Whatever branch named gitmem there is, and gitmem's own refs."""
+    for name in ("refs/heads/gitmem", "refs/remotes/origin/gitmem", "refs/gitmem/log", "refs/tags/x"):
+        root(git, repo, name)
+    git("update-ref", "refs/remotes/origin/main", "main", cwd=repo)
+    (repo / ".git" / "refs" / "remotes" / "origin" / "HEAD").write_text("ref: refs/remotes/origin/main\n")
+
+    assert root_commits(find(str(repo))) == {main(git, repo)}
+
+
+@pytest.mark.parametrize("has_remote", [False, True])
+def test_an_unborn_head(tmp_path: Path, git: Git, has_remote: bool) -> None:
+    """A clone without commits of its own has its remote's, if it has fetched."""
+    git("init", "--quiet", str(tmp_path / "new"))
+    expected = {root(git, tmp_path / "new", "refs/remotes/origin/main")} if has_remote else set()
+
+    assert root_commits(find(str(tmp_path / "new"))) == expected
+
+
+def test_a_shallow_clone_has_none(repo: Path, tmp_path: Path, git: Git) -> None:
+    """Its roots are only where it was cut."""
+    git("commit", "--quiet", "--allow-empty", "-m", "Second", cwd=repo)
+    git("clone", "--quiet", "--depth=1", f"file://{repo}", str(tmp_path / "shallow"))
+
+    assert root_commits(find(str(tmp_path / "shallow"))) == set()
+
+
+def test_a_damaged_branch_costs_that_branch(repo: Path, git: Git) -> None:
+    """What HEAD reaches is known nevertheless."""
+    (repo / ".git" / "refs" / "heads" / "bad").write_text("1" * 40 + "\n")
+
+    assert root_commits(find(str(repo))) == {main(git, repo)}
+
+
+def test_a_history_with_a_hole_costs_that_branch(repo: Path, git: Git) -> None:
+    """Git gives up on all of them; what HEAD reaches is known nevertheless, and nothing is where HEAD has the hole."""
+    first = root(git, repo, "refs/heads/other")
+    tree = git("mktree", cwd=repo, input="").strip()
+    git(
+        "update-ref",
+        "refs/heads/other",
+        git("commit-tree", "-p", first, "-m", "x", tree, cwd=repo).strip(),
+        cwd=repo,
+    )
+    (repo / ".git/objects" / first[:2] / first[2:]).unlink()
+
+    assert root_commits(find(str(repo))) == {main(git, repo)}
+    git("symbolic-ref", "HEAD", "refs/heads/other", cwd=repo)
+    assert root_commits(find(str(repo))) == set()
+
+
+def test_names_in_foreign_bytes_are_names(repo: Path, git: Git) -> None:
+    """A branch and a remote of somebody whose letters are not UTF-8."""
+    pages, vendor = (root(git, repo, f"refs/heads/{name}") for name in ("pages", "vendor"))
+    git("update-ref", "-d", "refs/heads/pages", cwd=repo)
+    git("update-ref", "-d", "refs/heads/vendor", cwd=repo)
+    rows = [(main(git, repo), "caf\udce9/main"), (pages, "caf\udce9/p\udce9"), (vendor, "vend\udce9/main")]
+    (repo / ".git/packed-refs").write_bytes(
+        b"".join(f"{oid} refs/remotes/{name}\n".encode("utf-8", "surrogateescape") for oid, name in rows)
+    )
+
+    assert root_commits(find(str(repo))) == {main(git, repo), pages}
+
+
+# How far paths are behind: odd names, and what is too far to count.
+
+ODD = ("new\nline", "cr\r")  # git reads them only where names end in NUL
+
+
+def saved(git: Git, repo: Path, **files: str | None) -> str:
+    """A commit of the user's; None removes a file."""
+    for name, content in files.items():
+        if content is None:
+            (repo / name).unlink()
+        else:
+            (repo / name).write_text(content)
+    git("add", "--all", cwd=repo)
+    git("commit", "--quiet", "-m", "m", cwd=repo)
+    return git("rev-parse", "HEAD", cwd=repo).strip()
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_names_that_came_or_went_are_told(repo: Path, common: str, git: Git, name: str) -> None:
+    """The commit that brought a file is what was known of it; one that is there no more is gone."""
+    old = saved(git, repo, went="1", **{name + "went": "1", "a" + name: "1"})
+    saved(git, repo, **{name: "1", name + "went": None, "went": None})
+    tip = saved(git, repo, **{name: "2"})
+    asked = (name, "went", name + "went", "a" + name, "README")
+    known = path_changes.behind(common, tip, [(old, path) for path in asked])
+
+    assert {path: (each.count, each.gone) for (_, path), each in known.items()} == {
+        name: (1, False),
+        "went": (1, True),
+        name + "went": (1, True),
+    }
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_an_older_git_knows_nothing_of_odd_names_and_all_of_the_others(
+    repo: Path, common: str, git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Before 2.38 its `cat-file` has no way to be asked for them."""
+    old = saved(git, repo, plain="1", **{name: "1"})
+    tip = saved(git, repo, plain="2", **{name: "2"})
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "git"
+    program.write_text(
+        f'#!/bin/sh\ncase "$*" in *--batch-check*" -z") echo "error: unknown switch" >&2; exit 129;; esac\n'
+        f'exec {shutil.which("git")} "$@"\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+
+    known = path_changes.behind(common, tip, [(old, name), (old, "plain")])
+
+    assert {path: each.count for (_, path), each in known.items()} == {"plain": 1}
+
+
+def test_a_change_beyond_what_is_counted_is_no_change_of_the_tip(repo: Path, common: str, git: Git) -> None:
+    """Of a path that was changed further back it is told that it moved on, and no commit that did not touch it."""
+    steps = (("early", "1"), ("early", "2"), ("late", "1"), ("late", "2"), ("late", "3"))
+    commits = [saved(git, repo, **{name: content}) for name, content in steps]
+
+    found = path_changes.behind(
+        common, commits[-1], [(commits[0], "early"), (commits[0], "late")], walk_max=2
+    )
+
+    early, late = found[commits[0], "early"], found[commits[0], "late"]
+    assert (early.count, early.last, early.at_least) == (0, None, True)
+    assert (late.count, late.last, late.at_least) == (2, commits[-1], True)
+
+
+# How far paths moved on is asked once, and again as soon as the answer could be another one.
+
+
+class Asked:
+    """A repository in which `a.py` changes, and what is known of it."""
+
+    def __init__(self, repo: Path, git: Git, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.repo = repo
+        self.git = git
+        self.calls = 0
+        (repo / ".git" / "gitmem").mkdir(exist_ok=True)
+        self.first = self.commit("one")
+        self.commit("two")
+        real = PlumbingGit.behind
+
+        def behind(port: PlumbingGit, *args: object) -> object:
+            self.calls += 1
+            return real(port, *args)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(PlumbingGit, "behind", behind)
+
+    def commit(self, text: str) -> str:
+        (self.repo / "a.py").write_text(text)
+        self.git("add", ".", cwd=self.repo)
+        self.git("commit", "-qm", text, cwd=self.repo)
+        return self.git("rev-parse", "HEAD", cwd=self.repo).strip()
+
+    def count(self, commit: str = "") -> int:
+        """How many commits `a.py` is ahead of a commit, as a process of its own finds it; 0 for none or unknown."""
+        port = open_port(find(str(self.repo)), long_lived=False)
+        tip = self.git("rev-parse", "HEAD", cwd=self.repo).strip()
+        found = port.behind(tip, [(commit or self.first, "a.py")])
+        port.close()
+        return sum(each.count for each in found.values())
+
+    @property
+    def file(self) -> Path:
+        (path,) = (self.repo / ".git" / "gitmem" / "behind").iterdir()
+        return path
+
+
+@pytest.fixture
+def asked(repo: Path, git: Git, monkeypatch: pytest.MonkeyPatch) -> Asked:
+    return Asked(repo, git, monkeypatch)
+
+
+def test_git_is_asked_once_while_head_is_the_same(asked: Asked) -> None:
+    """A new commit is another question."""
+    assert [asked.count(), asked.count(), asked.calls] == [1, 1, 1]
+    asked.commit("three")
+    assert [asked.count(), asked.count(), asked.calls] == [2, 2, 2]
+
+
+def test_a_commit_that_a_fetch_brings_is_seen(asked: Asked, tmp_path: Path) -> None:
+    """Of a commit that is not here nothing is known; that is no answer for good."""
+    other = tmp_path / "other"
+    asked.git("clone", "-q", str(asked.repo), str(other), cwd=tmp_path)
+    asked.git("checkout", "-qb", "side", "HEAD~1", cwd=other)
+    (other / "b.py").write_text("b")
+    asked.git("add", ".", cwd=other)
+    asked.git("commit", "-qm", "b", cwd=other)
+    side = asked.git("rev-parse", "HEAD", cwd=other).strip()
+    assert asked.count(side) == 0
+
+    asked.git("fetch", "-q", str(other), "side", cwd=asked.repo)
+
+    assert asked.count(side) == 1
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: text[:-1],
+        lambda text: text + "\n",
+        lambda text: text.replace(" 0 0\n", " 0 0 0\n"),
+        lambda text: text.replace("\n0 1 ", "\n7 1 "),
+        lambda text: text.replace("\n0 1 ", "\n0 " + "9" * 300 + " "),
+        lambda text: text.replace("\n0 1 ", "\n0 1 \x1b["),
+        lambda text: "\n" * 100_000,
+    ],
+    ids=[
+        "torn",
+        "longer",
+        "a word more",
+        "a pair that nobody asked for",
+        "a long number",
+        "no commit",
+        "no lines",
+    ],
+)
+def test_a_file_that_is_damaged_or_hostile_is_no_answer(asked: Asked, damage: Callable[[str], str]) -> None:
+    """Git is asked again, and the file is good then."""
+    asked.count()
+    text = asked.file.read_text()
+    asked.file.write_text(damage(text))
+    assert asked.file.read_text() != text
+
+    assert asked.count() == 1
+    assert asked.calls == 2
+    assert asked.file.read_text() == text
+
+
+def test_where_nothing_can_be_kept_git_answers(asked: Asked) -> None:
+    """A file is where the folder should be."""
+    (asked.repo / ".git" / "gitmem" / "behind").write_text("")
+
+    assert [asked.count(), asked.count(), asked.calls] == [1, 1, 2]

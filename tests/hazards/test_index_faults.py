@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import _sqlite3
 import json
 import os
+import random
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -13,13 +16,17 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.index import index_file
-from gitmem.log import lines
+from gitmem import store_index, views
+from gitmem.index import generations, index_file, query
+from gitmem.log import committer, lines
 from gitmem.log.lines import CommitMessage, LogEntry
+from gitmem.repo import find
 from gitmem.store import Store
 
+from ..file_faults import at, denied
+from ..hook_agents import said as given
 from .conftest import ROOT, Desk, powerless, process
-from .faults import check_index, child, command, indexed, open_store, settled, speak
+from .faults import check_index, child, command, dump, indexed, open_store, settled, speak
 
 
 class Office:
@@ -105,13 +112,13 @@ def empty(index: Path) -> None:
 
 
 def noise(index: Path) -> None:
-    index.write_bytes(b"no database at all" * 400)
+    index.write_bytes(b"no database place all" * 400)
 
 
 def noise_in_the_middle(index: Path) -> None:
     data = bytearray(index.read_bytes())
-    for at in range(4096, len(data), 512):
-        data[at : at + 64] = os.urandom(64)
+    for place in range(4096, len(data), 512):
+        data[place : place + 64] = os.urandom(64)
     index.write_bytes(data)
 
 
@@ -304,3 +311,351 @@ def test_answers_do_not_depend_on_who_caught_up(office: Office) -> None:
     deleted(office.index)
     fresh = child(command(office.repo, *office.questions[0][0], session=office.curie)).answer
     assert (fresh["status"], fresh["out"]) == office.expected[0]
+
+
+# Bytes of the index file are overwritten with noise: every command answers, and what is said is recorded.
+
+PROGRAM = str(Path(sys.executable).with_name("gitmem"))
+SIGNALS = 12
+
+
+class DamagedOffice:
+    """A log of some size, its index, and who asks."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        self.repo = desk.repo
+        self.planck, self.curie = desk.start("Planck"), desk.start("Curie")
+        for number in range(SIGNALS):
+            desk.send(self.planck, f"Result {number}: {'the parser takes tabs now; ' * 60}", "--to", "Curie")
+        (self.index,) = (self.repo / ".git" / "gitmem").glob("index-*.sqlite3")
+        self.kept = self.index.read_bytes()
+        assert len(self.kept) > 60_000
+
+    def run(self, *args: str, session: str | None = None) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [PROGRAM, *args], cwd=self.repo, env={**os.environ, "GITMEM_SESSION": session or self.planck},
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert "Traceback" not in done.stderr and "malformed" not in done.stderr, (args, done.stderr)
+        return done
+
+    def corrupt(self, at: int, length: int, seed: int) -> None:
+        for suffix in ("-wal", "-shm"):
+            Path(f"{self.index}{suffix}").unlink(missing_ok=True)
+        data = bytearray(self.kept)
+        length = min(length, len(data) - at)
+        data[at : at + length] = random.Random(seed).randbytes(length)
+        self.index.write_bytes(data)
+
+
+@pytest.fixture
+def damaged_office(desk: Desk) -> DamagedOffice:
+    return DamagedOffice(desk)
+
+
+COMMANDS = [
+    ("signal", "Said in spite of it.", "--to", "Curie"),
+    ("signal", "To everybody.", "--broadcast"),
+    ("inbox", "--no-mark"),
+    ("roster",),
+    ("log",),
+    ("mem", "create", "A note in spite of it.", "--type", "note"),
+]
+
+
+@pytest.mark.parametrize("args", COMMANDS, ids=" ".join)
+def test_noise_in_the_middle_of_the_file_costs_no_answer(
+    damaged_office: DamagedOffice, args: tuple[str, ...]
+) -> None:
+    """Some pages in the middle, which only some questions read: the file itself opens."""
+    damaged_office.corrupt(20_000, 9_000, 1)
+
+    done = damaged_office.run(*args, session=damaged_office.curie if args[0] == "inbox" else None)
+
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    assert "spite" not in " ".join(args) or "spite" in damaged_office.run("log", "-n", "3").stdout
+
+
+@pytest.mark.deep
+def test_a_signal_is_recorded_once_however_the_index_is_damaged(damaged_office: DamagedOffice) -> None:
+    """The command runs again after the index was put away, and says the same thing once."""
+    for seed, place in enumerate(range(8_192, len(damaged_office.kept), len(damaged_office.kept) // 6)):
+        damaged_office.corrupt(place, 9_000, seed)
+        done = damaged_office.run("signal", f"Unique {seed}", "--to", "Curie", "--json")
+        assert done.returncode == 0, done.stderr
+        said = damaged_office.run(
+            "inbox", "--no-mark", "--all", "--max-bytes", "1000000", "--json", session=damaged_office.curie
+        )
+        messages = [each["message"] for each in json.loads(said.stdout)["signals"]]
+        assert messages.count(f"Unique {seed}") == 1
+
+
+def test_a_message_from_standard_input_is_there_for_the_second_try(damaged_office: DamagedOffice) -> None:
+    damaged_office.corrupt(20_000, 9_000, 1)
+    done = subprocess.run(
+        [PROGRAM, "signal", "-", "--to", "Curie", "--json"], cwd=damaged_office.repo, input="Piped.", text=True,
+        env={**os.environ, "GITMEM_SESSION": damaged_office.planck}, capture_output=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["signal"]["message"] == "Piped."
+
+
+def test_a_damaged_index_in_a_folder_that_cannot_be_written(damaged_office: DamagedOffice) -> None:
+    """It can't be put away: the process goes on with an index in memory."""
+    expected = damaged_office.run("inbox", "--no-mark", "--json", session=damaged_office.curie).stdout
+    damaged_office.corrupt(20_000, 9_000, 1)
+    state = damaged_office.repo / ".git" / "gitmem"
+    bent = [
+        path for path in (damaged_office.repo / ".git").rglob("*") if path.is_dir() or path.parent == state
+    ]
+    modes = {path: path.stat().st_mode for path in [*bent, damaged_office.repo / ".git"]}
+    try:
+        for path in modes:
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        env = {"GITMEM_SESSION": damaged_office.curie}
+        said = process("inbox", "--no-mark", "--json", cwd=damaged_office.repo, env=env, before=powerless)
+        counted = process("inbox", "--count", cwd=damaged_office.repo, env=env, before=powerless)
+    finally:
+        for path, mode in modes.items():
+            path.chmod(mode)
+    assert (said.status, said.out) == (0, expected), said
+    assert (counted.status, counted.out.strip()) == (0, str(SIGNALS))
+
+
+@pytest.mark.deep
+def test_any_part_of_the_file_may_be_noise(damaged_office: DamagedOffice) -> None:
+    """Wherever it is and however long: no command fails, and everything that was said is there once."""
+    for seed in range(50):
+        dice = random.Random(seed)
+        at = dice.randrange(len(damaged_office.kept))
+        damaged_office.corrupt(at, dice.choice([1, 40, 700, 4_096, 9_000, 40_000]), seed)
+        for args in dice.sample(COMMANDS, 1):
+            done = damaged_office.run(*args, session=damaged_office.curie if args[0] == "inbox" else None)
+            assert done.returncode == 0, (seed, at, args, done.stdout, done.stderr)
+        done = damaged_office.run("signal", f"Unique {seed}", "--broadcast")
+        assert done.returncode == 0, (seed, at, done.stdout, done.stderr)
+    damaged_office.index.unlink()
+    said = damaged_office.run("log", "-n", "1000").stdout
+    for seed in range(50):
+        assert said.count(f"Unique {seed}\n") == 1, seed
+
+
+def hook(damaged_office: DamagedOffice, event: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [PROGRAM, "hook", "codex", event], cwd=damaged_office.repo, input=json.dumps(given("codex", event, "c-1", damaged_office.repo)),
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+def test_a_hook_hands_over_what_waits_in_spite_of_a_damaged_index(damaged_office: DamagedOffice) -> None:
+    """It puts the index away and runs again by itself, and hands the signal over once."""
+    sessions = damaged_office.repo / ".git" / "gitmem" / "sessions"
+    before = {path.name for path in sessions.iterdir()}
+    assert hook(damaged_office, "SessionStart").returncode == 0
+    (own,) = {path.name for path in sessions.iterdir()} - before
+    for seed in range(4):
+        damaged_office.desk.send(damaged_office.planck, f"Unique {seed}.", "--to", own)
+        damaged_office.kept = damaged_office.index.read_bytes()
+        damaged_office.corrupt(8_192 + seed * (len(damaged_office.kept) // 5), 9_000, seed)
+
+        done = hook(damaged_office, "PostToolUse")
+
+        assert (done.returncode, done.stdout.count(f"Unique {seed}.")) == (0, 1), (seed, done)
+        json.loads(done.stdout)
+        assert hook(damaged_office, "PostToolUse").stdout == ""
+    assert not (damaged_office.repo / ".git" / "gitmem" / "hook-error").exists()
+
+
+# An index that can't be written, as in an agent's sandbox: it is read as it lies, never built again for each answer.
+
+# Prints how many segments were read to answer, and the messages that the index then has.
+LOOK = """
+import json
+from pathlib import Path
+from gitmem.index import catch_up
+from tests.hazards.faults import indexed, open_store
+read = []
+real = catch_up._Reader._segment
+def spy(self, *args, **kwargs):
+    read.append(args)
+    real(self, *args, **kwargs)
+catch_up._Reader._segment = spy
+store = open_store(Path.cwd())
+texts = sorted(indexed(store))
+print(json.dumps([len(read), texts]))
+"""
+
+
+@pytest.fixture
+def sealed(desk: Desk) -> Iterator[Path]:
+    """A repository with three signals in as many segments, whose index file can't be written nor its folder."""
+    store = open_store(desk.repo)
+    for text in "abc":
+        speak(store, text)
+        store.log.new_token()
+    store.close()
+    state = desk.repo / ".git" / "gitmem"
+    seal(state, 0o555)
+    yield desk.repo
+    seal(state, 0o755)
+
+
+def seal(state: Path, mode: int) -> None:
+    for folder, _, names in os.walk(state):
+        for name in names:
+            os.chmod(os.path.join(folder, name), mode & 0o666)
+        os.chmod(folder, mode)
+
+
+def look(repo: Path) -> tuple[int, list[str]]:
+    """How many segments a process that permissions bind had to read, and what it answers."""
+    import json
+
+    done = subprocess.run(
+        [sys.executable, "-c", LOOK],
+        cwd=repo,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        preexec_fn=powerless,
+    )
+    assert done.returncode == 0, done.stderr
+    read, texts = json.loads(done.stdout)
+    return read, texts
+
+
+needs_bounds = pytest.mark.skipif(
+    sys.platform != "linux" and os.getuid() == 0, reason="root can't lay down its powers here"
+)
+
+
+@needs_bounds
+def test_an_index_that_cannot_be_written_is_read(sealed: Path) -> None:
+    """Nothing is built again."""
+    assert look(sealed) == (0, ["a", "b", "c"])
+
+
+@needs_bounds
+def test_what_it_lacks_is_added_in_memory(sealed: Path) -> None:
+    """Only the segment that differs is read, and lines that wait for a commit are answered too."""
+    state = sealed / ".git" / "gitmem"
+    seal(state, 0o755)
+    store = open_store(sealed)
+    store.log.committed = lambda: None
+    store.log.recorded = lambda entries: None
+    speak(store, "d")
+    speak(store, "rides", deferred=True)
+    store.close()
+    seal(state, 0o555)
+
+    assert look(sealed) == (1, ["a", "b", "c", "d", "rides"])
+
+
+@needs_bounds
+def test_an_index_that_somebody_else_has_open_is_read(sealed: Path) -> None:
+    """What is still in the `-wal` of a writer at work counts."""
+    state = sealed / ".git" / "gitmem"
+    seal(state, 0o755)
+    store = open_store(sealed)
+    speak(store, "d")
+    assert Path(f"{index_file.path(store.repo, store.machine)}-wal").stat().st_size
+    seal(state, 0o555)
+
+    assert look(sealed) == (0, ["a", "b", "c", "d"])
+    seal(state, 0o755)
+    store.close()
+
+
+@needs_bounds
+def test_an_index_whose_wal_cannot_be_read_is_done_without(sealed: Path) -> None:
+    """A `-wal` without its `-shm` may hold the half of a page: the log is read instead."""
+    state = sealed / ".git" / "gitmem"
+    seal(state, 0o755)
+    store = open_store(sealed)
+    speak(store, "d")
+    where = index_file.path(store.repo, store.machine)
+    kept = state / "kept"
+    shutil.copy(f"{where}-wal", kept)
+    store.close()
+    os.rename(kept, f"{where}-wal")
+    seal(state, 0o555)
+
+    assert look(sealed) == (4, ["a", "b", "c", "d"])
+
+
+def test_a_copy_is_the_index(desk: Desk) -> None:
+    """Table for table, also where the path has characters that mean something in a URI."""
+    odd = desk.repo.parent / "100% odd? #1"
+    desk.repo.rename(odd)
+    store = open_store(odd)
+    speak(store, "a")
+    store.db()
+    copy = index_file.open_copy(store.repo, store.machine, views.VIEWS, store.index.read)
+
+    assert dump(copy) == dump(store.index)
+    assert generations.is_current(copy, store.log)
+    store.close()
+
+
+def test_a_file_that_changes_while_it_is_copied_is_not_trusted(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without locks SQLite can't say that a writer came between."""
+    store = open_store(desk.repo)
+    speak(store, "a")
+    where = index_file.path(store.repo, store.machine)
+    store.close()
+    for changes in (False, True):
+
+        def connect(place: str, changes: bool = changes, **options: object) -> sqlite3.Connection:
+            if "mode=ro" in place and "immutable" not in place:
+                raise sqlite3.OperationalError("unable to open database file")
+            if "immutable" in place and changes:
+                os.utime(where, ns=(1, 1))
+            return sqlite3.connect(place, **options)  # type: ignore[call-overload,no-any-return]
+
+        with monkeypatch.context() as patch:
+            patch.setattr(_sqlite3, "connect", connect)
+            assert (index_file.copy_of(where) is None) is changes
+
+
+@needs_bounds
+def test_a_quick_read_answers_from_it(sealed: Path) -> None:
+    """The question that hooks ask all the time costs no catch-up in a sandbox either."""
+    script = (
+        "from pathlib import Path\n"
+        "from gitmem.index import query\nfrom gitmem import store_index\n"
+        "from tests.hazards.faults import find, machine\n"
+        "found = query.Snapshots(find(str(Path.cwd())), machine(), store_index.SHAPE).take()\n"
+        "print(found and found.is_complete and found.db.execute('SELECT count(*) FROM signal').fetchone()[0])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=sealed,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        preexec_fn=powerless,
+    )
+    assert done.stdout == "3\n", done.stderr
+    place = find(str(sealed))
+    assert query.Snapshots(place, "another machine", store_index.SHAPE).take() is None
+
+
+def test_a_copy_that_is_damaged_is_done_without(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A damaged file that can't be put away costs a reading of the log, not the answer."""
+    store = open_store(desk.repo)
+    speak(store, "a")
+    committer.commit_within(store.log, 5.0, deferred=True)
+    store.close()
+    where = Path(index_file.path(store.repo, store.machine))
+    data = bytearray(where.read_bytes())
+    for start in range(4096, len(data), 256):
+        data[start : start + 64] = os.urandom(64)
+    where.write_bytes(data)
+    at(monkeypatch, "unlink", "*/index-*", denied)
+    store = open_store(desk.repo)
+    assert [row[0] for row in store.db().execute("SELECT count(*) FROM signal")] == [1]
+    store.close()

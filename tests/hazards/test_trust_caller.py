@@ -14,13 +14,15 @@ from typing import Any
 import pytest
 
 from cli.environment import MARKERS
-from tests.conftest import SESSION_VARIABLES, Git
-from tests.in_process import gitmem
 
+from ..conftest import SESSION_VARIABLES, Git
+from ..in_process import gitmem
+from .forging import Hub
 from .peers import Town
 from .peers import git as git_of
 
 PROGRAM = shutil.which("gitmem", path=str(Path(sys.executable).parent)) or "gitmem"
+
 # The program with another clock: what an agent did some time ago.
 EARLIER = (
     "import sys, time; real = time.time_ns; ago = int(sys.argv.pop(1)) * 10**9;"
@@ -418,3 +420,211 @@ def test_an_ended_session_in_the_variable_decides_for_nobody(here: Place) -> Non
     planck, _, id, _ = proposal(here)
     here("session", "end", session=planck)
     assert here("reply", id, "agreed", "--agree", "--as", "Curie", session=planck).status == 2
+
+
+# Nobody agrees with itself: by a new session, in another's name, or to a proposal that it made in another's name.
+
+__all__ = ["here"]
+CLIENT = "CLAUDE_CODE_SESSION_ID"
+PLANCK = "codex:planner:one"
+VOID = "has no effect"
+
+
+def propose(here: Place, to: str, *words: str, **who: Any) -> tuple[str, str]:
+    """Ask for a decision on WU-7; the signal and the thread."""
+    asks = ("--to", to, "--intent", "PROPOSE", "--requires-ack", "--wu", "WU-7", "--json", *words)
+    said = here("signal", "Shall we split the parser?", *asks, **who)
+    assert said.status == 0, said
+    return str(said.json["signal"]["signal_id"]), str(said.json["signal"]["thread_id"])
+
+
+def agree(here: Place, id: str, *words: str, **who: Any) -> Said:
+    said = here("reply", id, "agreed", "--agree", *words, "--json", **who)
+    assert said.status == 0, said
+    return said
+
+
+def assert_void(here: Place, thread: str, said: Said, waits: str) -> None:
+    """The decision is in the log, marked, and the thread waits for the one in whose name it stands."""
+    found = here("converged", thread, "--json")
+    assert (found.status, found.json["pending"]) == (1, [waits]), found
+    assert any(VOID in each for each in said.json["warnings"]), said
+    shown = here("thread", thread, "--json").json["signals"]
+    assert [each.get("decides") for each in shown] == [None, False]
+    assert VOID in here("thread", thread).out
+
+
+@pytest.mark.parametrize("known_by", ["identity", "client", "both"])
+def test_a_new_session_of_the_proposer_agrees_for_nobody(here: Place, known_by: str) -> None:
+    """Planck proposes to Curie, ends its session, begins another one, and agrees as Curie."""
+    own = ("--agent-identity", PLANCK) if known_by != "client" else ()
+    client = {CLIENT: "0b9c1f2e-77aa-4d01-9a55-3f0e8d2c4b61"} if known_by != "identity" else {}
+    curie = here.start("Curie")
+    first = here("session", "start", "--name", "Planck", *own, "--json", env=client).json["session_id"]
+    id, thread = propose(here, "Curie", env={**client, "GITMEM_SESSION": first})
+    here("session", "end", env={**client, "GITMEM_SESSION": first})
+    second = here("session", "start", "--name", "Bohr", *own, "--json", env=client).json["session_id"]
+    assert second != first
+
+    said = agree(here, id, "--as", "Curie", "--insist", env={**client, "GITMEM_SESSION": second})
+    assert said.json["signal"]["via"] == second
+    assert_void(here, thread, said, curie)
+    agree(here, id, session=curie)
+    assert here("converged", thread).status == 0
+
+
+def test_a_client_without_a_session_of_its_own_agrees_for_nobody(here: Place) -> None:
+    """After the end of its session the client still is who has proposed."""
+    client = {CLIENT: "0b9c1f2e-77aa-4d01-9a55-3f0e8d2c4b61"}
+    curie = here.start("Curie")
+    here("session", "start", "--name", "Planck", env=client)
+    id, thread = propose(here, "Curie", env=client)
+    here("session", "end", env=client)
+    said = agree(here, id, "--as", "Curie", "--insist", env=client)
+    assert said.json["signal"]["via"].startswith("h-")
+    assert_void(here, thread, said, curie)
+
+
+@pytest.mark.parametrize("asker", ["Noether", PERSON])
+@pytest.mark.parametrize("decides", ["itself", "its next session", "as Curie"])
+def test_what_a_session_proposed_in_anothers_name_it_does_not_agree_to(
+    here: Place, asker: str, decides: str
+) -> None:
+    """Planck proposes as Noether, or as the user: neither its own decision counts nor one that it records for Curie."""
+    identity = ("--agent-identity", PLANCK)
+    planck, curie, _ = here.start("Planck", *identity), here.start("Curie"), here.start("Noether")
+    to = "Curie" if decides == "as Curie" else planck
+    id, thread = propose(here, to, "--as", asker, session=planck)
+    if decides == "its next session":
+        here("session", "end", session=planck)
+        planck = here.start("Planck", *identity)
+    words = ("--as", "Curie", "--insist") if decides == "as Curie" else ()
+    waits = curie if decides == "as Curie" else PLANCK
+    assert_void(here, thread, agree(here, id, *words, session=planck), waits)
+
+
+def test_a_proposal_as_the_user_is_not_agreed_to_as_the_user(here: Place) -> None:
+    """Planck asks the user in the user's name, and agrees in the user's name, from its next session."""
+    identity = ("--agent-identity", PLANCK)
+    first = here.start("Planck", *identity)
+    id, thread = propose(here, PERSON, "--as", PERSON, session=first)
+    here("session", "end", session=first)
+    said = agree(here, id, "--as", PERSON, "--insist", session=here.start("Planck", *identity))
+    assert any(VOID in each for each in said.json["warnings"]), said
+    agree(here, id, typed=True)  # the user, at a terminal
+    found = here("converged", thread)
+    assert (found.status, "nobody was asked" in found.out) == (1, True), found
+
+
+def test_an_own_proposal_opens_no_gate(here: Place) -> None:
+    """What Planck asked itself as Noether stands in its way on, though it has said that it agrees."""
+    planck, _ = here.start("Planck", "--wu", "WU-7"), here.start("Noether")
+    id, _ = propose(here, "Planck", "--as", "Noether", session=planck)
+    here("inbox", session=planck)
+    assert here("gate", "--wu", "WU-7", session=planck).status == 1
+    agree(here, id, session=planck)
+    found = here("gate", "--wu", "WU-7", "--json", session=planck)
+    assert (found.status, found.json["unanswered"]) == (1, 1), found
+
+
+@pytest.mark.parametrize("who", ["another agent for Curie", "Curie", "the user as Curie"])
+def test_others_decide_on_a_proposal_in_anothers_name(here: Place, who: str) -> None:
+    """Planck proposes as Noether to Curie: whoever is not Planck decides, and may record what Curie said."""
+    planck, curie = here.start("Planck", "--agent-identity", PLANCK), here.start("Curie")
+    here.start("Noether")
+    bohr = here.start("Bohr", "--agent-identity", "codex:planner:two")
+    id, thread = propose(here, "Curie", "--as", "Noether", session=planck)
+    if who == "Curie":
+        said = agree(here, id, session=curie)
+    elif who == "the user as Curie":
+        said = agree(here, id, "--as", "Curie", typed=True)
+    else:
+        said = agree(here, id, "--as", "Curie", "--insist", session=bohr)
+    assert said.json["warnings"] == []
+    assert here("converged", thread).status == 0
+    assert "decides" not in here("thread", thread, "--json").json["signals"][1]
+    assert here("gate", "--wu", "WU-7", session=curie).status == 0 or who == "another agent for Curie"
+
+
+def test_every_clone_decides_alike(tmp_path: Path) -> None:
+    """Another clone, which knows Planck's sessions from their records alone, counts its agreement for nobody, either."""
+    hub = Hub(tmp_path)
+    planck, curie = hub.clone("Planck"), hub.clone("Curie")
+    curie.sync()
+    planck.sync()
+    asks = ("--to", curie.session, "--intent", "PROPOSE", "--json")
+    signal = planck("signal", "Shall we?", *asks).json["signal"]
+    planck("session", "end")
+    started = planck("session", "start", "--agent-identity", planck.identity, "--json")
+    planck.session = started.json["session_id"]
+    answer = planck(
+        "reply", signal["signal_id"], "ok", "--agree", "--insist", "--as", curie.identity, "--json"
+    )
+    assert answer.json["signal"]["via"] == planck.session, answer
+    planck.sync()
+    curie.sync()
+    found = [each("converged", signal["thread_id"], "--json").json for each in (planck, curie)]
+    assert [each["pending"] for each in found] == [[curie.identity]] * 2
+
+
+# A session that acts with `--as` of another: whose mail is read, and what shows who it was.
+
+
+@pytest.fixture
+def sessions(here: Place) -> tuple[str, str, str]:
+    """Planck, Curie and Noether."""
+    return here.start("Planck"), here.start("Curie"), here.start("Noether")
+
+
+def ask(here: Place, session: str, to: str) -> str:
+    words = ("--to", to, "--intent", "PROPOSE", "--requires-ack", "--json")
+    return str(here("signal", "Shall we?", *words, session=session).json["signal"]["signal_id"])
+
+
+@pytest.mark.parametrize("answer", [("ok", "--agree", "--insist"), ("hm",)])
+def test_an_answer_in_anothers_name_reads_nothing_for_it(
+    here: Place, sessions: tuple[str, str, str], answer: tuple[str, ...]
+) -> None:
+    """What was answered stays in the inbox of who was asked, and stands in the way of its push."""
+    planck, curie, noether = sessions
+    id = ask(here, planck, "Curie")
+    said = here("reply", id, *answer, "--as", "Curie", "--json", session=noether)
+    assert said.json["signal"]["via"] == noether, said
+    assert here("inbox", "--count", session=curie).out == "1\n"
+    assert [each["signal_id"] for each in here("inbox", "--json", session=curie).json["signals"]] == [id]
+    assert here("inbox", "--count", session=curie).out == "0\n"
+
+
+@pytest.mark.parametrize("as_", ["Curie", PERSON])
+def test_every_signal_in_anothers_name_says_who_recorded_it(
+    here: Place, sessions: tuple[str, str, str], as_: str
+) -> None:
+    """A proposal and a plain word too, and the reader sees it in its inbox, in the thread and in a watch."""
+    planck, _, noether = sessions
+    for words in (("--intent", "PROPOSE"), ()):
+        said = here("signal", "As you like", "--to", "Planck", *words, "--as", as_, "--json", session=noether)
+        assert said.json["signal"]["via"] == noether, said
+    mark = f"recorded by {noether} in the sender's name"
+    assert here("inbox", "--for", "Planck", session=noether).out.count(mark) == 2
+    assert here("thread", said.json["signal"]["signal_id"], session=planck).out.count(mark) == 1
+    assert here("inbox", session=planck).out.count(mark) == 2
+
+
+def test_reading_as_another_only_looks(here: Place, sessions: tuple[str, str, str]) -> None:
+    """A session that a variable names sees the mail of another, is told so, and leaves it unread."""
+    planck, curie, noether = sessions
+    ask(here, planck, "Curie")
+    for as_ in ("Curie", curie):
+        said = here("inbox", "--as", as_, session=noether)
+        assert "Shall we?" in said.out and "Noether. Nothing is marked as delivered." in said.out, said
+    assert here("inbox", "--count", session=curie).out == "1\n"
+    assert "Shall we?" in here("inbox", "--as", "Curie", session=curie).out  # itself
+    assert here("inbox", "--count", session=curie).out == "0\n"
+
+
+def test_without_a_variable_as_says_who_reads(here: Place, sessions: tuple[str, str, str]) -> None:
+    """A script that works for several agents in turn names each of them."""
+    planck, curie, _ = sessions
+    ask(here, planck, "Curie")
+    assert "a look" not in here("inbox", "--as", curie).out
+    assert here("inbox", "--count", session=curie).out == "0\n"

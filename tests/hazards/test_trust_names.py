@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import time
 from collections.abc import Sequence
@@ -9,9 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from gitmem import records, views
+from gitmem.agents import broadcasts, mailbox
+from gitmem.index import index_file, insert
+from gitmem.index import rows as rows_of
 from gitmem.log.lines import format_at
 
-from .forging import Answer, Clone, Hub, line
+from .forging import Answer, Clone, Hub, changed, line
 
 BOB = "human:bob@example.org"
 HASH = "h-" + "abcdefghijklmnopqrstuvwxyz"
@@ -164,3 +169,393 @@ def log_lines(clone: Clone) -> list[bytes]:
         if path.endswith(".jsonl"):
             found += subprocess.check_output(["git", "cat-file", "blob", oid], cwd=clone.path).splitlines()
     return found
+
+
+# What a local process calls its session is nobody else's address, and forged ends and names hide no session here.
+
+CLIENT = "CLAUDE_CODE_SESSION_ID"
+UUID = "0f8fad5b-d9cb-469f-a165-70867728950e"
+OPENCODE = "ses_3f9d2c1b7ffeQ4mZx0LkT8vWya"
+
+
+def as_client(clone: Clone, value: str, *args: str) -> Answer:
+    """A command of a client whose session has this id, and which has started no session of gitmem."""
+    return clone(*args, env={"GITMEM_SESSION": "", CLIENT: value})
+
+
+@pytest.mark.parametrize("form", ["identity", "name", "folded name"])
+def test_a_client_whose_id_is_somebodys_address_gets_none_of_their_mail(
+    hub: Hub, planck: Clone, form: str
+) -> None:
+    """Before and after it spoke, the words mean the agent of the other clone."""
+    curie = hub.clone("Curie")
+    curie.sync()
+    planck.sync()
+    value = {"identity": curie.identity, "name": "Curie", "folded name": "curie"}[form]
+    assert as_client(planck, value, "signal", "hello", "--broadcast").status == 0
+
+    assert planck.send("secret", "--to", value)["recipients"] == [curie.identity]
+    said = as_client(planck, value, "inbox", "--json")
+    assert "secret" not in [each["message"] for each in said.json["signals"]]
+    planck.sync()
+    curie.sync()
+    assert "secret" in [each["message"] for each in curie.inbox()]
+
+
+def test_a_client_whose_id_is_a_persons_address_is_not_that_person(planck: Clone) -> None:
+    """Also where the log has not seen the person: then nobody gets it unless that is asked for."""
+    person = "human:hb@example.org"
+    assert as_client(planck, person, "signal", "hello", "--broadcast").status == 0
+
+    refused(planck, "unknown-recipient", "signal", "x", "--to", person)
+    assert planck.send("secret", "--to", person, "--allow-unseen")["recipients"] == [person]
+
+
+@pytest.mark.parametrize("value", ["Noether", "a:b:c", "x@example.org", "sess-abcdef123456", "thread-7"])
+def test_what_could_be_a_name_or_an_address_never_means_a_client(planck: Clone, value: str) -> None:
+    """Somebody may be called so whom this clone has not heard of yet."""
+    assert as_client(planck, value, "signal", "hello", "--broadcast").status == 0
+
+    refused(planck, "unknown-recipient", "signal", "secret", "--to", value)
+    refused(planck, "unknown-session", "signal", "secret", "--broadcast", "--as", value)
+
+
+@pytest.mark.parametrize("value", [UUID, UUID.upper(), OPENCODE])
+def test_the_ids_that_clients_give_their_sessions_still_mean_them(planck: Clone, value: str) -> None:
+    """As recipient and as caller, before the client has a session of gitmem."""
+    said = as_client(planck, value, "signal", "hello", "--broadcast", "--json")
+    reader = said.json["signal"]["sender_identity"]
+    assert reader.startswith("h-")
+
+    assert planck.send("for the client", "--to", value)["recipients"] == [reader]
+    done = planck("signal", "mine", "--broadcast", "--as", value, "--json")
+    assert done.json["signal"]["sender_identity"] == reader
+
+
+def test_as_means_the_session_that_a_client_started_under_its_id(planck: Clone) -> None:
+    """As `--to` does, and the id itself is not published."""
+    started = as_client(planck, UUID, "session", "start", "--name", "Noether", "--json").json
+
+    done = planck("signal", "mine", "--broadcast", "--as", UUID, "--json")
+    assert done.json["signal"]["sender_session"] == started["session_id"]
+    assert planck.send("for it", "--to", UUID)["recipients"] == [started["session_id"]]
+    assert UUID not in planck("log", "--json").out
+    assert planck("session", "end", "--as", UUID).status == 0
+    refused(planck, "unknown-session", "signal", "late", "--broadcast", "--as", UUID)
+
+
+def test_somebody_who_is_called_like_a_clients_id_comes_before_it(hub: Hub, planck: Clone) -> None:
+    """A name may have the form of OpenCode's ids."""
+    assert as_client(planck, OPENCODE, "signal", "hello", "--broadcast").status == 0
+    curie = hub.clone("Curie")
+    assert curie("session", "set", "--name", OPENCODE).status == 0
+    planck.sync()
+    curie.sync()
+    planck.sync()
+
+    assert planck.send("secret", "--to", OPENCODE)["recipients"] == [curie.identity]
+
+
+def test_an_identity_that_reads_like_an_id_or_a_group_is_refused(planck: Clone) -> None:
+    """Also as a recipient that nobody has seen. Words inside of an identity are fine."""
+    for identity in ("sess-a:b:c", "SESS-a:b:c", "h-x:y:z", "h-2:y:z", "sig-x:y:z", "all:all:all", "*:-:all"):
+        refused(planck, "bad-identity", "session", "start", f"--agent-identity={identity}")
+        refused(planck, "unknown-recipient", "signal", "x", "--allow-unseen", "--to", identity)
+    refused(planck, "bad-identity", "session", "set", "--agent-identity=all:all:all")
+    for identity in ("gitmem:all:x", "me:coder:all", "hannah:a:b"):
+        assert planck("session", "start", "--agent-identity", identity).status == 0
+
+
+def pins(clone: Clone) -> list[Path]:
+    return list((clone.path / ".git" / "gitmem" / "pins").iterdir())
+
+
+def forge_end(hub: Hub, clone: Clone, *names: str, session: str | None = None) -> None:
+    """Push lines that rename a session of a clone, by default that of its agent, and then end it; the clone syncs."""
+    clone.sync()
+    start = {"session_id": session or clone.session, "clone_id": "x" * 10, "agent_identity": clone.identity}
+    renamed = [
+        line("session", now(1 + number), event="change", display_name=name, name_chosen=True, **start)
+        for number, name in enumerate(names)
+    ]
+    hub.forge(*renamed, line("session", now(9), event="end", display_name=(*names, "Planck")[-1], **start))
+    clone.sync()
+
+
+@pytest.mark.parametrize("pinned", [True, False])
+@pytest.mark.parametrize("names", [(), ("Mallory",)])
+def test_a_session_that_a_peer_ended_is_still_called_as_it_calls_itself(
+    hub: Hub, planck: Clone, names: tuple[str, ...], pinned: bool
+) -> None:
+    """As caller, recipient and identity; each answer says what was forged."""
+    assert planck("session", "start", "--name", "Noether").status == 0
+    forge_end(hub, planck, *names)
+    for pin in pins(planck):
+        if not pinned:
+            pin.unlink()
+
+    for who in ("Planck", planck.identity):
+        own = planck("signal", "mine", "--broadcast", "--json", "--as", who)
+        assert own.status == 0 and own.json["signal"]["sender_session"] == planck.session, own
+        assert "FORGED" in planck("whoami", "--as", who).err
+        if not pinned:
+            for pin in pins(planck):
+                pin.unlink()
+    sent = planck("signal", "for Planck", "--to", "Planck", "--json", "--as", "Noether")
+    assert sent.status == 0 and sent.json["signal"]["recipients"] == [planck.identity], sent
+    (warning,) = sent.json["warnings"]
+    assert "FORGED" in warning and "has ended" in warning and planck.session in warning
+    assert [each["message"] for each in planck.inbox() if "for" in each["message"]] == ["for Planck"]
+
+
+def test_a_party_whose_session_a_peer_ended_is_still_waited_for(hub: Hub, planck: Clone) -> None:
+    """It has no identity, so that its session is the party."""
+    noether = planck("session", "start", "--name", "Noether", "--json").json["session_id"]
+    asked = planck("signal", "Tabs?", "--to", "Noether", "--intent", "propose", "--json", "--as", "Planck")
+    forge_end(hub, planck, session=noether)
+
+    told = planck("converged", asked.json["signal"]["signal_id"], "--as", "Planck")
+    assert "has ended" not in told.out + told.err and "--wait" in told.out, told
+    assert planck("session", "end", "--as", noether).status == 0
+    assert f"({noether}) has ended" in str(planck("converged", asked.json["signal"]["signal_id"]))
+
+
+def test_a_name_that_only_forged_lines_gave_is_refused_with_the_reason(hub: Hub, planck: Clone) -> None:
+    forge_end(hub, planck, "Mallory")
+
+    said = refused(planck, "unknown-recipient", "signal", "x", "--to", "Mallory")
+    assert "FORGED" in str(said.json) and "gitmem doctor" in str(said.json)
+    refused(planck, "unknown-session", "signal", "x", "--broadcast", "--as", "Mallory")
+
+
+def test_the_roster_says_which_session_a_peer_ended(hub: Hub, planck: Clone) -> None:
+    """It shows what all clones show, and a warning beside it, here alone."""
+    assert "FORGED" not in planck("roster").out
+    forge_end(hub, planck)
+
+    shown = planck("roster", "--json").json
+    assert planck.session not in [each["session_id"] for each in shown["sessions"]]
+    assert "FORGED" in shown["remark"] and planck.session in shown["remark"]
+    assert planck("session", "end").status == 0
+    assert "FORGED" not in str(planck("roster", "--json").json["remark"])
+
+
+# Broadcasts from clocks that are days behind, to readers who were away, and with `seen` lists that were made up.
+
+START = 1_793_000_000_000_000
+DAY = broadcasts.BACKLOG_MICROS
+CPU_SECONDS = 4  # of processor time for what a peer pushed
+
+
+def broadcast(id: str, at: str, seen: list[str] | None, message: str) -> bytes:
+    whole = line(
+        "signal",
+        at,
+        signal_id=id,
+        sender_identity="test:worker:slow",
+        recipients=[],
+        message=message,
+        seen=seen,
+    )
+    return changed(whole)
+
+
+def test_a_broadcast_from_a_clock_that_is_days_behind_reaches_who_was_there(hub: Hub) -> None:
+    """The reader's own first line did not know it; one that comes later knows it, and is spared."""
+    planck = hub.clone("Planck")
+    known = planck.send("first")["signal_id"]
+    planck.sync()
+    hub.forge(broadcast("sig-slow00000001", "2020-01-01T00:00:00.000000Z", [known], "from a slow clock"))
+    planck.sync()
+    assert [each["message"] for each in planck.inbox()] == ["from a slow clock"]
+    assert planck.inbox() == []
+
+    curie = hub.clone("Curie")
+    first = next(
+        json.loads(each) for each in _lines(curie) if b'"kind":"session"' in each and b"curie" in each
+    )
+    assert first["seen"] == ["sig-slow00000001"]
+    assert [each["message"] for each in curie.inbox()] == ["first"]
+
+
+def _lines(clone: object) -> list[bytes]:
+    import subprocess
+
+    path = clone.path  # type: ignore[attr-defined]  # a Clone
+    found = subprocess.run(
+        ["git", "grep", "-h", "", "refs/gitmem/log", "--", "*.jsonl"],
+        cwd=path,
+        capture_output=True,
+        check=True,
+    )
+    return found.stdout.splitlines()
+
+
+def test_broadcasts_to_who_was_away_wait(hub: Hub) -> None:
+    """Whoever has a first line gets every later broadcast, whatever `seen` says; without the field the clock decides."""
+    planck = hub.clone("Planck")
+    planck.sync()
+    own = json.loads(next(each for each in hub.lines() if b'"kind":"session"' in each))
+    old = [
+        broadcast(f"sig-old{number:09}", f"2026-01-0{number}T00:00:00.000000Z", [], str(number))
+        for number in (1, 2)
+    ]
+    hub.forge(*old, broadcast("sig-plain0000001", "2026-01-01T00:00:00.000000Z", None, "without seen"), broadcast("sig-loop00000001", "2026-01-03T00:00:00.000000Z", ["sig-loop00000002"], "3"),
+              broadcast("sig-loop00000002", "2026-01-04T00:00:00.000000Z", ["sig-loop00000001", "sig-gone"], "4"))  # fmt: skip
+    planck.sync()
+    assert own["seen"] == []
+    assert [each["message"] for each in planck.inbox()] == ["1", "2", "3", "4"]
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("shape", ["chain", "ring", "wide", "one id"])
+def test_no_list_of_names_makes_the_index_slow(shape: str) -> None:
+    """Megabytes of broadcasts that name each other, thousands of readers: seconds at most, and each inbox is quick."""
+    count, readers = 6_000, 4_000
+    lines = []
+    for number in range(count):
+        id = "sig-one0" if shape == "one id" else f"sig-{number:04}"
+        named = [
+            f"sig-{(number + step) % count:04}" for step in range(1, 2 if shape in ("chain", "ring") else 17)
+        ]
+        if shape == "chain":
+            named = [f"sig-{number - 1:04}"] if number else []
+        lines.append(records.line("signal", START - 9 * DAY + number, {
+            "schema_version": "A2A.V1", "signal_id": id, "sender_identity": "a:b:c", "recipients": [],
+            "message": str(number), "seen": named,
+        }))  # fmt: skip
+    lines += [
+        records.line("session", START + number, {
+            "schema_version": "A2A.V1", "session_id": f"sess-{number:04}", "event": "start", "clone_id": "clone",
+            "display_name": f"N{number}", "seen": [f"sig-{count - 1:04}"] if number % 2 else [],
+        })
+        for number in range(readers)
+    ]  # fmt: skip
+    index = index_file.in_memory([mailbox.VIEW, *views.VIEWS[1:]], records.read)
+    index.reshape()
+    rows = [rows_of.LineRow(number, each, records.read(each) or {}) for number, each in enumerate(lines, 1)]
+    index.db.executemany(
+        "INSERT INTO line VALUES (?, 1, ?, ?, ?, ?)",
+        [(row.id, str(row.id), row.at, row.record["kind"], row.line.decode()) for row in rows],
+    )
+    begun = time.process_time()
+    mailbox.add(index.db, rows_of.Rows(rows))
+    for number in (0, 1, readers - 1):
+        mailbox.unread_ids(index.db, f"sess-{number:04}", None, None, START)
+    assert time.process_time() - begun < CPU_SECONDS
+
+
+def test_an_inbox_with_nothing_new_looks_at_nothing_old() -> None:
+    """The cursor of a reader that comes to a long log stands behind all that it knows."""
+    lines = [
+        records.line("signal", START - 9 * DAY + number, {
+            "schema_version": "A2A.V1", "signal_id": f"sig-{number:04}", "sender_identity": "a:b:c", "recipients": [],
+            "message": "old", "seen": [f"sig-{number - 1:04}"] if number else [],
+        })
+        for number in range(500)
+    ]  # fmt: skip
+    index = index_file.in_memory(views.VIEWS, records.read)
+    index.reshape()
+    insert.lines(index, 1, lines)
+    assert broadcasts.latest_broadcasts(index.db) == ["sig-0499"]
+    first = records.line("session", START, {
+        "schema_version": "A2A.V1", "session_id": "sess-0001", "event": "start", "clone_id": "clone",
+        "display_name": "Planck", "seen": broadcasts.latest_broadcasts(index.db),
+    })  # fmt: skip
+    insert.lines(index, 1, [first])
+    assert broadcasts.BroadcastStart(index.db, "sess-0001", None).cursor == 500
+    assert mailbox.unread_ids(index.db, "sess-0001", None, None, START) == []
+
+
+# Mail for a session of another clone, after a peer wrote in its name that it is somebody else.
+
+EVIL = "evil:x:y"
+
+
+class Scene:
+    """Planck's clone, and Curie's, which have met; Planck has written to Curie if `pinned`."""
+
+    def __init__(self, root: Path, *, pinned: bool, identity: bool = True) -> None:
+        self.hub = Hub(root)
+        self.planck, self.curie = self.hub.clone("Planck"), self.hub.clone("Curie")
+        self.planck.sync()
+        self.session, self.identity = self.curie.session, self.curie.identity
+        if not identity:
+            started = self.curie(
+                "session", "start", "--name", "Meitner", "--json", env={"GITMEM_SESSION": ""}
+            )
+            assert started.status == 0, started
+            self.session, self.identity = started.json["session_id"], ""
+        self.name = "Curie" if identity else "Meitner"
+        self.curie.sync()
+        self.planck.sync()
+        if pinned:
+            self.planck.send("hello", "--to", self.name)
+
+    def forge(self, event: str, at: float, **fields: object) -> None:
+        """A line in the name of Curie's session."""
+        clone_id = next(
+            record["clone_id"]
+            for record in map(json.loads, self.hub.lines())
+            if record.get("session_id") == self.session
+        )
+        about = {"session_id": self.session, "event": event, "display_name": self.name, "clone_id": clone_id}
+        self.hub.forge(line("session", now(at), **{**about, **fields}))
+        self.planck.sync()
+
+    def unread(self, who: Clone, message: str) -> bool:
+        """Whether the session gets a message."""
+        self.planck.sync()
+        who.sync()
+        shown = who("inbox", "--json", env={"GITMEM_SESSION": self.session})
+        return message in [each["message"] for each in shown.json["signals"]]
+
+
+@pytest.mark.parametrize(("event", "at"), [("change", 1.0), ("start", 1.0)])
+def test_a_name_that_was_used_is_refused_once_its_session_has_another_identity(
+    tmp_path: Path, event: str, at: float
+) -> None:
+    """Both identities are named, and the id of the session still reaches it."""
+    scene = Scene(tmp_path, pinned=True)
+    scene.forge(event, at, agent_identity=EVIL)
+
+    for name in ("Curie", "curie"):
+        said = scene.planck("signal", "secret", "--to", name, "--json")
+        assert (said.status, said.json["error"]["code"]) == (2, "ambiguous-recipient"), said
+        assert EVIL in said.json["error"]["message"] and scene.identity in said.json["error"]["message"]
+    sent = scene.planck("signal", "for the session", "--to", scene.session, "--json").json
+    assert sent["signal"]["recipients"] == [scene.session]
+    assert any(EVIL in each for each in sent["warnings"])
+    assert scene.unread(scene.curie, "for the session")
+
+
+@pytest.mark.parametrize(
+    ("pinned", "identity", "event", "at"),
+    [(True, False, "change", 1.0), (True, False, "start", -100.0), (False, True, "change", 1.0)],
+)
+def test_a_session_whose_identity_was_changed_gets_its_mail_by_its_id(
+    tmp_path: Path, pinned: bool, identity: bool, event: str, at: float
+) -> None:
+    """By name, id or a beginning of it: where it had no identity, or where nobody wrote to it before."""
+    scene = Scene(tmp_path, pinned=pinned, identity=identity)
+    scene.forge(event, at, agent_identity=EVIL)
+
+    for to in (scene.session, scene.session[:12], scene.name, scene.name):
+        sent = scene.planck("signal", f"to {to}", "--to", to, "--json").json
+        assert sent["signal"]["recipients"] == [scene.session], sent
+        assert any(EVIL in each for each in sent["warnings"])
+    assert scene.unread(scene.curie, f"to {scene.name}")
+
+
+def test_an_identity_that_came_back_in_another_session_keeps_its_name(tmp_path: Path) -> None:
+    """A line that changes the session which had the name first says nothing of that one."""
+    scene = Scene(tmp_path, pinned=True)
+    assert scene.curie("session", "end").status == 0
+    again = scene.curie("session", "start", "--name", "Curie", "--agent-identity", scene.identity, "--json",
+                        env={"GITMEM_SESSION": ""})  # fmt: skip
+    assert again.status == 0, again
+    scene.curie.session = again.json["session_id"]
+    scene.curie.sync()
+    scene.forge("change", -1000.0, agent_identity=EVIL)
+    sent = scene.planck.send("still you", "--to", "Curie")
+    assert sent["recipients"] == [scene.identity]
