@@ -141,16 +141,22 @@ def unread_notice(at: Environment, name: str) -> UnreadNotice | None:
     Args:
         name: The name of the session's flag, which is raised.
     """
-    from gitmem.agents import delivery
-    from gitmem.clients import hook_state
+    from gitmem.agents import heartbeats
 
     try:
         caller = at.caller_if_any()
-        if caller is None or hook_state.is_served(at.repo.state, caller.session_id or name):
+        if caller is None or heartbeats.is_served(at.repo.state, caller.session_id or name):
             return None
         store = at.store()
-        unread, asked = store.with_one_snapshot(lambda: _unread_counts(store, caller), exact=True)
-        if not unread:
+        unread = asked = 0
+        # A command that did without the latest signals counts without them; only where it knows none, something was new.
+        for exact in (True,) if store.was_exact else (False, True):
+            unread, asked = store.with_one_snapshot(lambda: _unread_counts(store, caller), exact=exact)
+            if unread:
+                break
+        else:
+            from gitmem.agents import delivery
+
             delivery.clean_queues(store, caller.reader, caller.session_id)
     except Exception:
         return None

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 BEATS, PROMPTS, WAKES, EMPTY, TOOL_CALLS = "beats", "prompts", "wake", "empty", "tool-calls"
 QUEUE, FLAGS = "queue", "flags"
+HERE = "here"  # see `clients.hook_state`
+HERE_MAX = 64  # files; one for each client and worktree
+VAIN_SECONDS = 15.0  # a hook that runs for longer has given up
 ONLY_OWN = os.path.join("claims", "only-own")  # see `claims.local_state`
 FED = "fed"  # in the index's `meta`: up to which signal the queues are filled
 _READERS = "SELECT session_id FROM session WHERE ended IS NULL AND (session_id = ?1 OR agent_identity = ?1)"
@@ -104,6 +107,23 @@ def raise_flags(state: str, names: Iterable[str], *, urgent: bool) -> None:
             atomic_write.replace(path, b"urgent\n")
         else:
             os.close(state_files.open_file(path, os.O_WRONLY | os.O_CREAT))
+
+
+def is_served(state: str, session_id: str) -> bool:
+    """Return whether hooks show signals to a session: they began it, and none ran in vain since its flag was raised.
+
+    A hook that runs after a tool call touches the heartbeat before it shows the signals and removes the flag.
+    """
+    folder = os.path.join(state, HERE)
+    names = atomic_write.names_in(folder)[:HERE_MAX]
+    known = b"\n".join(state_files.read(os.path.join(folder, name)) for name in names)
+    if session_id.encode() not in known.split(b"\n"):
+        return False
+    try:
+        raised = os.stat(flag(state, session_id)).st_mtime
+        return os.stat(os.path.join(state, BEATS, session_id)).st_mtime <= raised + VAIN_SECONDS
+    except OSError:
+        return True
 
 
 def is_safe(name: str) -> bool:

@@ -96,9 +96,6 @@ EVERY = "checkpoint-every"
 EVERY_SETTING = "gitmem.checkpointevery"
 EVERY_MAX = 999  # tool calls: the hook script reads as many bytes at each
 KEEP_PROMPTS = "keep-prompts"  # an empty file; the hook script stores prompts only while it exists
-HERE = "here"
-HERE_MAX = 64  # files; one for each client and worktree
-VAIN_SECONDS = 15.0  # a hook that runs for longer has given up
 SEEN_MICROS = 24 * 3600 * 1_000_000  # without a heartbeat for longer, a session has died without its end hook
 
 
@@ -194,7 +191,7 @@ def _here(store: Store, client: str) -> str:
     """Return the file of this worktree, as the script names it."""
     repo = store.repo
     name = client if repo.git_dir == repo.common else f"{client}-{os.path.basename(repo.git_dir)}"
-    return os.path.join(repo.state, HERE, name)
+    return os.path.join(repo.state, heartbeats.HERE, name)
 
 
 def forget_tool_calls(store: Store, client: str, client_session: str | None) -> None:
@@ -213,23 +210,6 @@ def add_session(store: Store, client: str, session_id: str) -> None:
 def remove_session(store: Store, client: str, session_id: str) -> None:
     """Remove a session that ended."""
     _write_sessions(store, client, [each for each in _sessions(store, client) if each != session_id])
-
-
-def is_served(state: str, session_id: str) -> bool:
-    """Return whether hooks show signals to a session: they began it, and none ran in vain since its flag was raised.
-
-    A hook that runs after a tool call touches the heartbeat before it shows the signals and removes the flag.
-    """
-    folder = os.path.join(state, HERE)
-    names = atomic_write.names_in(folder)[:HERE_MAX]
-    known = b"\n".join(state_files.read(os.path.join(folder, name)) for name in names)
-    if session_id.encode() not in known.split(b"\n"):
-        return False
-    try:
-        raised = os.stat(heartbeats.flag(state, session_id)).st_mtime
-        return os.stat(os.path.join(state, heartbeats.BEATS, session_id)).st_mtime <= raised + VAIN_SECONDS
-    except OSError:
-        return True
 
 
 def _sessions(store: Store, client: str) -> list[str]:
