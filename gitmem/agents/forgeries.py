@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import records
 from ..log import ledger
+from .caller import is_own_person
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,15 +87,10 @@ def in_thread(db: sqlite3.Connection, ids: Collection[str]) -> list[str]:
 
 
 class SenderWarnings:
-    """The warnings displayed beside the sender of a signal, for one answer.
+    """The warnings displayed beside the sender of a signal, for one answer."""
 
-    Args:
-        own_mail: The reader identity of this clone's user, or None.
-    """
-
-    def __init__(self, store: Store, own_mail: str | None) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._own_mail = own_mail
         self._acknowledged: set[str] | None = None
 
     def put(self, fields: ShownSignal, line: bytes) -> None:
@@ -116,7 +112,7 @@ class SenderWarnings:
             return NOT_THE_SESSION
         if own_identities.is_agent(identity) and own_identities.is_forged(db, identity, line):
             return NOT_THE_AGENT
-        if names or session or identity != self._own_mail:
+        if names or session or not is_own_person(self._store, identity):
             return None
         return None if self._was_acknowledged(line) else ELSEWHERE
 

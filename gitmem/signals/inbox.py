@@ -482,11 +482,10 @@ def _report_forged(
     if not shown and not sender_tables.is_forged(db, names):
         return
     from ..agents import forgeries
-    from ..agents.caller import own_person
 
     warning = forgeries.of_reader(db, names)
     outcome.warnings = [warning] if warning else []
-    marks = forgeries.SenderWarnings(store, own_person(store))
+    marks = forgeries.SenderWarnings(store)
     for line, fields in shown:
         marks.put(fields, line)
 
@@ -502,9 +501,11 @@ def _filtered(
     since: int | None,
 ) -> list[tuple[bool, str, str]]:
     """Return (is not priority, at, signal id) of the wanted signals that match the filters."""
-    from ..index import resolve_id
+    thread_id = None
+    if thread:
+        from ..index import resolve_id
 
-    thread_id = resolve_id.thread_of(db, resolve_id.resolve(db, thread)) if thread else None
+        thread_id = resolve_id.thread_of(db, resolve_id.resolve(db, thread))
     intents = {check_intent(each) for part in intent for each in part.split(",") if each}
     oldest = format_at(max(since, 0)) if since is not None else ""
     senders = presence.readers_named(db, from_) | {from_} if from_ else set()

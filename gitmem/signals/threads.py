@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import moved_back, records
 from ..agents import addressing, forgeries, mailbox, presence
-from ..agents.caller import other_workspaces, own_person
+from ..agents.caller import other_workspaces
 from ..agents.descriptions import sender_name_from
 from ..errors import UsageError, check_limit
 from ..index.resolve_id import resolve, thread_of
@@ -113,7 +113,7 @@ def thread(store: Store, id: str, caller: Caller | None = None, *, limit: int | 
     outcome.warnings += [theirs] if theirs else []
     outcome.warnings += _away(store, outcome)
     owed = _owed(found, caller)
-    marks, names = forgeries.SenderWarnings(store, own_person(store)), presence.names_by_session(db)
+    marks, names = forgeries.SenderWarnings(store), presence.names_by_session(db)
     tasks = TaskRecords(db)
     every = found.order.shown()
     outcome.more = 0 if limit is None else max(0, len(every) - limit)

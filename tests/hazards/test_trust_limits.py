@@ -416,7 +416,7 @@ def fold_marks(at: Store) -> None:
     """What `thread` and the inbox say of who wrote each signal."""
     said = threads.load(at.db(), "thread-x")
     forgeries.in_thread(at.db(), said)
-    marks = forgeries.SenderWarnings(at, None)
+    marks = forgeries.SenderWarnings(at)
     for each in said.values():
         marks.put(dict(each.record), each.line)
 
