@@ -11,10 +11,10 @@ import os
 import re
 
 import gitmem
-from gitmem.claims import claim_guard, renewals
-from gitmem.claims.claim_answers import ClaimRow
 from gitmem.errors import GateError
 from gitmem.log.lines import parse_at
+from gitmem.work import claim_work, edit_guard
+from gitmem.work.claims import ClaimRow
 
 from .collision_plan import TURN, Job, edited
 from .collision_world import MINUTE, RESOLVE_MINUTES, WorkRun, World, branch
@@ -148,7 +148,7 @@ class Claims(Logged):
         self.heard: set[tuple[int, str | None]] = set()
 
     def look(self) -> None:
-        for line in renewals.at_command(self.log.store, self.log.caller):
+        for line in claim_work.at_command(self.log.store, self.log.caller):
             if line.startswith("contested"):
                 self._hear(self.log.claims.check(self._files()).claims)
         for _, text, _ in self.new_messages():
@@ -188,7 +188,7 @@ class Claims(Logged):
     def may_commit(self, run: WorkRun, path: str) -> bool:
         if path not in run.job.files:
             return True
-        guard = claim_guard.check(self.log.store, [self.log.caller], [path])
+        guard = edit_guard.check_guard(self.log.store, [self.log.caller], [path])
         self._hear([*guard.blocks, *guard.warns])
         return guard.open
 

@@ -10,7 +10,7 @@ from gitmem.agents.caller import Caller
 from gitmem.api.log import Log
 from gitmem.calls import bundle, call
 from gitmem.calls.bundle import BUDGET_BYTES, Bundle
-from gitmem.tasks import find_task, new_task, task_decisions
+from gitmem.work import new_task, task_decisions, task_rules
 
 from . import nodes
 from . import workbench as workbenches
@@ -85,7 +85,7 @@ def _hand_over(log: Log, other: Log, made: Bundle) -> None:
     done = new_task.create(
         log.store, log.caller, "Is it right?", to=CALLEE, purpose="call", context=made.context
     )
-    task = find_task.require(other.store, done.task["task_id"])
+    task = task_rules.require(other.store, done.task["task_id"])
     assert bundle.receive(other.store, task.record).text
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gitmem.calls.served_log import ServedLog
     from gitmem.order.task import FoldedTask
     from gitmem.store import Store
-    from gitmem.tasks.append import TaskChange
+    from gitmem.work.task_records import TaskChange
 
 
 ADDED = "'a2a-sdk[http-server]>=1.3,<2' uvicorn"
@@ -296,19 +296,19 @@ def wait_until_sent(store: Store, found: CallResult) -> None:
 def of_server(store: Store, id: str) -> FoldedTask | None:
     """Return a task that is for a server, or None."""
     from gitmem.calls import SERVER
-    from gitmem.tasks import find_task
+    from gitmem.work import task_rules
 
     with store.lock:
-        task = find_task.require(store, id, writing=True)
+        task = task_rules.require(store, id, writing=True)
     return task if (task.record.get("agent") or "").startswith(SERVER) else None
 
 
 def is_over(store: Store, id: str) -> bool:
     """Return whether a task has an end."""
-    from gitmem.tasks import find_task
+    from gitmem.work import task_rules
 
     with store.lock:
-        return find_task.require(store, id, writing=True).is_finished
+        return task_rules.require(store, id, writing=True).is_finished
 
 
 def until(is_so: Callable[[], object]) -> bool:
@@ -328,11 +328,11 @@ def of_servers(store: Store, ids: Sequence[str]) -> dict[tuple[str, str, str], s
         UsageError: A task is unknown, or the token is not the one that its server got.
     """
     from gitmem.calls import SERVER
-    from gitmem.tasks import find_task
+    from gitmem.work import task_rules
 
     found: dict[tuple[str, str, str], set[str]] = {}
     for id in ids:
-        task = find_task.require(store, id, writing=True)
+        task = task_rules.require(store, id, writing=True)
         identity = task.record.get("agent") or ""
         if task.is_finished or not identity.startswith(SERVER):
             continue
@@ -411,11 +411,11 @@ def _served(
 
 def _is_through(store: Store, links: RemoteLinks, task_ids: set[str]) -> bool:
     """Forget the server's tasks of those of ours that have ended; return whether all have."""
-    from gitmem.tasks import load
+    from gitmem.work import task_state
 
     left = set()
     for id in task_ids:
-        task = load.load(store.db(), id)
+        task = task_state.load_task(store.db(), id)
         if task is None or task.is_finished:
             links.delete(id)
         else:
@@ -467,14 +467,14 @@ def send_cancel(store: Store, found: TaskChange) -> None:
 
 def cancel_there(store: Store, ids: Sequence[str]) -> list[str]:
     """Ask the servers of some tasks to cancel those whose callers want that; return a sentence for each that was not told."""
-    from gitmem.tasks import rules
+    from gitmem.work import task_rules
 
     said = []
     for id in ids:
         task = of_server(store, id)
         if task is None or not task.cancels:
             continue
-        is_wished = any(rules.close(task, each.sender) is None for each in task.cancels)
+        is_wished = any(task_rules.close(task, each.sender) is None for each in task.cancels)
         if task.state == "canceled" or (is_wished and not task.is_finished):
             why = _not_canceled(store, task)
             said += [f"The server is not told that it is canceled: {why}."] if why else []

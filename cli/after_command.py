@@ -100,10 +100,10 @@ def tell_about_claims(at: Environment) -> None:
     name = at.own_name or "/"
     paths = (os.path.join(at.repo.state, "claims", each, name) for each in ("due", "notices"))
     if "/" not in name and any(map(os.path.exists, paths)):
-        from gitmem.claims import renewals
+        from gitmem.work import claim_work
 
         caller = at.caller_if_any()
-        for line in renewals.at_command(at.store(), caller) if caller is not None else ():
+        for line in claim_work.at_command(at.store(), caller) if caller is not None else ():
             output.write_error(output.sanitize(line))
 
 

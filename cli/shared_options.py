@@ -16,7 +16,7 @@ from gitmem.memory.decay import DAY_MICROS, HALF_LIFE_MICROS
 from gitmem.memory.node_fields import ALIASES, DEFAULT_TYPE, LIFECYCLES, PRIORITIES, TYPES
 from gitmem.records.table import OPTIONS
 from gitmem.signals import INTENTS, inbox, receipt_list, threads
-from gitmem.tasks import task_list
+from gitmem.work import task_list
 
 
 class Option:

@@ -47,14 +47,14 @@ class DomainPackages:
 
             delivery.queue_new(store)
         if heartbeats.are_claims_due(store.index.db, store.now()):
-            from .claims import local_state
+            from .work import claim_notices
 
-            local_state.update(store)
+            claim_notices.update(store)
         db = store.index.db
         lines = _lines_with_collisions(db, store.now())
         if lines is not None:
             from .agents import delivery
-            from .tasks import collisions
+            from .work import collisions
 
             if delivery.tell_once(store, lambda: collisions.news(store, lines[0])):
                 db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_TOLD_UP_TO, str(lines[1])))
@@ -69,9 +69,9 @@ class DomainPackages:
         self, store: Store, caller: Caller, answered: SignalRecord, about: SignalRecord, fields: SignalFields
     ) -> TaskAnswer:
         """Return what an answer in the thread of a task changes of the task."""
-        from .tasks import reply_events
+        from .work import task_records
 
-        return reply_events.of_reply(store, caller, answered, about, fields)
+        return task_records.of_reply(store, caller, answered, about, fields)
 
     def cancellations(
         self, store: Store, caller: Caller | None, shown: Sequence[ShownSignal]
@@ -79,9 +79,9 @@ class DomainPackages:
         """Return the seals that cancel tasks of a caller that were given back, as it was shown."""
         if caller is None or not any(each.get("task_id") for each in shown):
             return []
-        from .tasks import given_back
+        from .work import task_decisions
 
-        return given_back.cancellations(store, caller, shown)
+        return task_decisions.cancellations(store, caller, shown)
 
     def finished_fences(self, store: Store) -> list[str]:
         """Return the names of this clone's fences whose tasks have an end that nothing changes."""
@@ -90,9 +90,9 @@ class DomainPackages:
         names = fences.names(store)
         if not names:
             return []
-        from .tasks import once
+        from .work import task_work
 
-        return [name for name in names if once.is_over(store, name)]
+        return [name for name in names if task_work.is_over(store, name)]
 
     def waiting_work(self, store: Store, caller: Caller | None) -> PartOfAnswer | None:
         """Return what waits for a caller beside signals; None if nothing does."""

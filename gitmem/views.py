@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from . import records
 from .agents import mailbox, session_view, work_units
-from .claims import claim_view
 from .history import commit_view
 from .index.index_file import View
 from .memory import node_tables
-from .tasks import task_tables
 from .trust import sender_tables
+from .work import claim_view, task_tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ def _add_nodes(db: sqlite3.Connection, rows: Rows) -> None:
 
 
 def _add_tasks(db: sqlite3.Connection, rows: Rows) -> None:
-    from .tasks import task_rows
+    from .work import task_rows
 
     task_rows.add(db, rows)
 

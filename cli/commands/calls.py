@@ -143,13 +143,13 @@ def input(
 ) -> int:
     """Answer the question of a task that you wrote, and wait for its result as `gitmem call` does."""
     from gitmem.order.task import WAITING
-    from gitmem.tasks import find_task, task_decisions
+    from gitmem.work import task_decisions, task_rules
 
     from .. import a2a
     from ..values import typed
 
     store, caller, answer = committing(at), at.caller(), typed(text, "text")
-    task = find_task.require(store, id, writing=True)
+    task = task_rules.require(store, id, writing=True)
     if task.state not in WAITING:
         raise UsageError(
             f"{task.record['task_id']} asks nothing: it is {task.state}. Nothing was written.",

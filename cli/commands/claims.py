@@ -43,11 +43,11 @@ def paths(
     allow_secret: AllowSecret = False,
 ) -> None:
     """Claim files, folders and patterns before you change them; exit 1 if somebody else has claimed them."""
-    from gitmem.claims import claim_work
+    from gitmem.work import claim_work
 
     from .. import values
 
-    found = claim_work.claim(
+    found = claim_work.claim_paths(
         at.store(),
         at.caller(),
         at.paths(path),
@@ -63,12 +63,12 @@ def paths(
 
 
 def _task_id(at: Environment, text: str | None) -> str | None:
-    """Return the id of a task for `claim_work.claim`: None for its default, empty for none."""
-    from gitmem.tasks import find_task
+    """Return the id of a task for `work.claim_work.claim_paths`: None for its default, empty for none."""
+    from gitmem.work import task_rules
 
     if text is None:
         return None
-    return "" if text in ("", NO_TASK) else find_task.resolve(at.store().db(), text, writing=True)
+    return "" if text in ("", NO_TASK) else task_rules.resolve(at.store().db(), text, writing=True)
 
 
 def listing(
@@ -79,18 +79,18 @@ def listing(
     ] = False,
 ) -> None:
     """List what is claimed now, by whom and until when."""
-    from gitmem.claims import claim_list
+    from gitmem.work import claim_work
 
     caller = at.caller() if mine else at.caller_if_any()
-    found = claim_list.list_claims(at.store(), caller, mine=mine, edited=edited)
+    found = claim_work.list_claims(at.store(), caller, mine=mine, edited=edited)
     output.answer(at.json, found, render.page)
 
 
 def check(at: Environment, path: Paths) -> int:
     """Exit 1 if somebody else claims one of these paths."""
-    from gitmem.claims import claim_list
+    from gitmem.work import claim_work
 
-    found = claim_list.check(at.store(), at.caller_if_any(), at.paths(path))
+    found = claim_work.check_paths(at.store(), at.caller_if_any(), at.paths(path))
     output.answer(at.json, found, render.check)
     return 0 if found.free else CLAIMED
 
@@ -101,13 +101,13 @@ def guard(at: Environment, paths: list[str], anyway: str | None, *, pre_commit: 
     Print nothing for the hook if no claim is on them.
     """
     from gitmem.agents.caller import pushing
-    from gitmem.claims import claim_guard
     from gitmem.git import history
+    from gitmem.work import edit_guard
 
     if not paths and not pre_commit:
         raise UsageError("--anyway needs --paths. Nothing was written.", code="usage")
     store = at.store()
-    mode = claim_guard.mode(store, claim_guard.BLOCK)
+    mode = edit_guard.guard_mode(store, edit_guard.BLOCK)
     if pre_commit:
         import sys
 
@@ -117,7 +117,7 @@ def guard(at: Environment, paths: list[str], anyway: str | None, *, pre_commit: 
         callers = pushing(store, at.who())
     else:
         names, callers = at.paths(paths), [at.caller()]
-    found = claim_guard.check(store, callers, names, mode=mode, anyway=anyway)
+    found = edit_guard.check_guard(store, callers, names, mode=mode, anyway=anyway)
     if not pre_commit or found.blocks or found.warns:
         output.answer(at.json, found, lambda found: render.guard(found, pre_commit=pre_commit))
     return 0 if found.open else CLAIMED
@@ -136,8 +136,8 @@ def release(
     allow_secret: AllowSecret = False,
 ) -> None:
     """Release claims, so that others may change the paths."""
-    from gitmem.claims import claim_work
-    from gitmem.claims.claim_answers import ClaimsReleased
+    from gitmem.work import claim_work
+    from gitmem.work.claims import ClaimsReleased
 
     if (of is None) != (reason is None) or (of is not None and id):
         raise UsageError(

@@ -107,9 +107,9 @@ def ready(
 ) -> None:
     """List nodes and tasks that can be taken up. Most important first, and what blocks the others of the work unit."""
     from gitmem.memory import listing as operation
-    from gitmem.tasks import ready_tasks
+    from gitmem.work import task_list
 
-    found = ready_tasks.ready_work(
+    found = task_list.ready_work(
         at.store(),
         at.caller_if_any(),
         named_unit(at, wu),

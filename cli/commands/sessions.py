@@ -139,7 +139,7 @@ def end(
 ) -> None:
     """End your session and release its name."""
     from gitmem.errors import UsageError
-    from gitmem.handoffs import session_end
+    from gitmem.work import give_handoff
 
     if allow_no_checkpoint != (reason is not None):
         raise UsageError(
@@ -147,7 +147,7 @@ def end(
             hint="The reason is recorded in the log, where everybody can read it.",
             code="no-reason",
         )
-    ended = session_end.end_session(
+    ended = give_handoff.end_session(
         at.store(), at.caller(), summary=summary, done=done, reason=reason, allow_secret=allow_secret
     )
     if at.session is None:
@@ -176,14 +176,14 @@ def roster(
 ) -> None:
     """List active sessions with their work, worktree and last activity."""
     from gitmem.agents import roster as operation
-    from gitmem.handoffs import handoff_list
+    from gitmem.work import handoffs
 
     from ..values import number
 
     most = number("--limit", limit, operation.SHOWN)
     at.store().asks_once = True
     found = operation.roster(at.store(), query, all=all, caller=at.caller_if_any(), limit=most)
-    handoff_list.add_to(at.store(), found)
+    handoffs.add_to(at.store(), found)
     _name_the_rest(found, "roster", *([query] if query else []), *(["--all"] if all else []))
     output.answer(at.json, found, sessions.roster)
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     import typer
 
-    from gitmem.tasks.append import TaskChange
+    from gitmem.work.task_records import TaskChange
 
     from .. import shared_options as shared
     from .options import (
@@ -64,7 +64,7 @@ def listing(
     limit: Annotated[str | None, typer.Option("--limit", metavar="N", help=shared.TASK_LIMIT.help)] = None,
 ) -> None:
     """List tasks: open ones first, then by priority, the latest first."""
-    from gitmem.tasks import task_list
+    from gitmem.work import task_list
 
     from ..values import number
 
@@ -73,9 +73,9 @@ def listing(
         return
     caller = at.caller() if mine else None
     if caller is not None:
-        from gitmem.tasks import give_up
+        from gitmem.work import task_decisions
 
-        give_up.look(at.store(), caller)
+        task_decisions.give_up_lost(at.store(), caller)
     found = task_list.list_tasks(
         at.store(),
         caller,
@@ -89,8 +89,8 @@ def listing(
 
 def _stuck(at: Environment, mine: bool, is_restricted: bool, wu: str | None, limit: int) -> None:
     from gitmem.errors import UsageError
-    from gitmem.tasks import escalate
-    from gitmem.tasks import stuck as tasks
+    from gitmem.work import stuck
+    from gitmem.work import stuck as tasks
 
     if is_restricted:
         raise UsageError(
@@ -101,16 +101,16 @@ def _stuck(at: Environment, mine: bool, is_restricted: bool, wu: str | None, lim
     caller = at.caller() if mine else at.caller_if_any()
     found = tasks.find(at.store(), caller if mine else None, wu=wu, limit=limit)
     if caller is not None:
-        escalate.escalate(at.store(), caller, found)
+        stuck.escalate(at.store(), caller, found)
     output.answer(at.json, found, render.stuck)
 
 
 def show(at: Environment, id: TaskId) -> None:
     """Show a task with its state, its holder, its events, and what it hands over."""
     from gitmem.calls import bundle
-    from gitmem.handoffs import detail
+    from gitmem.work import handoffs
 
-    found = detail.show(at.store(), id, at.caller_if_any())
+    found = handoffs.show_handoff(at.store(), id, at.caller_if_any())
     bundle.attach(at.store(), found, found.task)
     output.answer(at.json, found, render.detail)
 
@@ -126,10 +126,10 @@ def verify(
     ] = None,
 ) -> int:
     """Compare a task's brief with what its writer attested; exit 1 if it differs, 2 if it can't be compared."""
-    from gitmem.tasks import brief as briefs
+    from gitmem.work import task_roles as briefs
 
     path = at.paths([brief])[0] if brief is not None else None
-    found = briefs.verify(at.store(), id, path)
+    found = briefs.verify_brief(at.store(), id, path)
     output.answer(at.json, found, render.brief)
     return VERIFIED[found.status]
 
@@ -147,27 +147,26 @@ def take(
 ) -> None:
     """Take a task, so that others see who works on it, or accept a handoff; exit 1 if somebody else has it."""
     from gitmem.calls import bundle
-    from gitmem.handoffs import accept
-    from gitmem.tasks import find_task
+    from gitmem.work import give_handoff, task_rules
 
     from ..values import lease
 
     time = lease("--for", for_) if for_ is not None else None
-    found = accept.take(at.store(), at.caller(), id, lease=time)
-    bundle.attach(at.store(), found, find_task.require(at.store(), found.task_id).record)
+    found = give_handoff.take_handoff(at.store(), at.caller(), id, lease=time)
+    bundle.attach(at.store(), found, task_rules.require(at.store(), found.task_id).record)
     _changed(at, found, quiet)
 
 
 def renew(at: Environment, id: TaskId, quiet: Quiet = False) -> None:
     """Extend the time for which you have a task."""
-    from gitmem.tasks import task_work
+    from gitmem.work import task_work
 
     _changed(at, task_work.renew(at.store(), at.caller(), id), quiet)
 
 
 def release(at: Environment, id: TaskId, reason: Reason = None, quiet: Quiet = False) -> None:
     """Give a task back, so that somebody else may take it."""
-    from gitmem.tasks import task_work
+    from gitmem.work import task_work
 
     _changed(at, task_work.release(at.store(), at.caller(), id, reason=reason), quiet)
 
@@ -181,7 +180,7 @@ def done(
     allow_secret: AllowSecret = False,
 ) -> None:
     """Report the result of a task that you have taken."""
-    from gitmem.tasks import task_work
+    from gitmem.work import task_work
 
     from ..values import typed
 
@@ -194,7 +193,7 @@ def ask(
     at: Environment, id: TaskId, text: TaskText, quiet: Quiet = False, allow_secret: AllowSecret = False
 ) -> None:
     """Ask whoever wrote a task that you have taken; it waits for the answer."""
-    from gitmem.tasks import task_work
+    from gitmem.work import task_work
 
     from ..values import typed
 
@@ -209,7 +208,7 @@ def message(
     at: Environment, id: TaskId, text: TaskText, quiet: Quiet = False, allow_secret: AllowSecret = False
 ) -> None:
     """Write to the other side of a task, such as the answer to a question."""
-    from gitmem.tasks import task_decisions
+    from gitmem.work import task_decisions
 
     from .. import a2a
     from ..values import typed
@@ -224,14 +223,14 @@ def message(
 
 def reject(at: Environment, id: TaskId, reason: Reason = None, quiet: Quiet = False) -> None:
     """Refuse a task that is for you."""
-    from gitmem.tasks import task_work
+    from gitmem.work import task_work
 
     _changed(at, task_work.reject(at.store(), at.caller(), id, reason), quiet)
 
 
 def cancel(at: Environment, id: TaskId, reason: Reason = None, quiet: Quiet = False) -> None:
     """Cancel a task that nobody has taken, else ask its holder to stop."""
-    from gitmem.tasks import task_decisions
+    from gitmem.work import task_decisions
 
     from .. import a2a
 
@@ -250,14 +249,14 @@ def seal(
     quiet: Quiet = False,
 ) -> None:
     """Accept the result of a task that your session wrote: from now on nothing changes it."""
-    from gitmem.tasks import task_decisions
+    from gitmem.work import task_decisions
 
-    _changed(at, task_decisions.seal(at.store(), at.caller(), id, give_up=give_up), quiet)
+    _changed(at, task_decisions.seal_task(at.store(), at.caller(), id, give_up=give_up), quiet)
 
 
 def close(at: Environment, id: TaskId, reason: Reason = None, quiet: Quiet = False) -> None:
     """Close a task whose writer has ended; needs --reason."""
-    from gitmem.tasks import task_decisions
+    from gitmem.work import task_decisions
 
     _changed(at, task_decisions.close(at.store(), at.caller(), id, reason or ""), quiet)
 
@@ -283,7 +282,7 @@ def launch(
     quiet: Quiet = False,
 ) -> None:
     """Record that you start a worker for a task; exit 1 if somebody has it. No program is started."""
-    from gitmem.tasks import launch as launches
+    from gitmem.work import task_work as launches
 
     found = launches.launch(
         at.store(), at.caller(), id, attempt=attempt, wave=wave, lane=lane, claimed_mode=claimed_mode, branch=branch,
@@ -311,7 +310,7 @@ def relaunch(
     quiet: Quiet = False,
 ) -> None:
     """Record that you start another worker for a task; exit 1 if its worker is live; needs --reason. No program is started."""
-    from gitmem.tasks import launch as launches
+    from gitmem.work import task_work as launches
 
     found = launches.relaunch(
         at.store(), at.caller(), id, reason or "", attempt=attempt, wave=wave, lane=lane, claimed_mode=claimed_mode, branch=branch,
@@ -345,21 +344,21 @@ def tree(
     ] = None,
 ) -> None:
     """List tasks by initiative and work unit, each above those that were written within it."""
-    from gitmem.tasks import task_tree
+    from gitmem.work import task_list
 
     from ..values import number
 
-    found = task_tree.tree(
-        at.store(), id, wu=wu, initiative=initiative, limit=number("--limit", limit, task_tree.LISTED)
+    found = task_list.tree(
+        at.store(), id, wu=wu, initiative=initiative, limit=number("--limit", limit, task_list.TREE_LISTED)
     )
     output.answer(at.json, found, render.tree)
 
 
 def stats(at: Environment, wu: Wu = None, initiative: OfInitiative = None) -> None:
     """Count tasks by state, outcome and role, and how long they wait and take."""
-    from gitmem.tasks import task_stats
+    from gitmem.work import task_list
 
-    output.answer(at.json, task_stats.stats(at.store(), wu=wu, initiative=initiative), render.stats)
+    output.answer(at.json, task_list.stats(at.store(), wu=wu, initiative=initiative), render.stats)
 
 
 def delegate(
@@ -398,14 +397,16 @@ def delegate(
     allow_secret: AllowSecret = False,
 ) -> None:
     """Ask an agent, or whoever has a role, to do something: a task, and a signal that tells about it."""
-    from gitmem.tasks import brief as briefs
-    from gitmem.tasks import delegate as tasks
+    from gitmem.work import new_task as tasks
+    from gitmem.work import task_roles as briefs
 
     from ..values import duration, own_task, typed
 
     store = at.store()
     caller = at.caller()
-    attested = briefs.attest(at.repo.worktree, at.paths([brief])[0], caller) if brief is not None else {}
+    attested = (
+        briefs.attest_brief(at.repo.worktree, at.paths([brief])[0], caller) if brief is not None else {}
+    )
     made = tasks.delegate(
         store,
         caller,
@@ -447,11 +448,11 @@ def handoff(
     allow_secret: AllowSecret = False,
 ) -> None:
     """Offer your checkpoint, tasks, claims and open threads to another agent, who accepts them with `gitmem task take`."""
-    from gitmem.handoffs import give
+    from gitmem.work import give_handoff
 
     from ..values import typed
 
-    made = give.hand_over(
+    made = give_handoff.hand_over(
         at.store(),
         at.caller(),
         to,

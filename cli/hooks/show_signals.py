@@ -66,9 +66,9 @@ def show_unread(at: Environment, call: HookInput, clock: HookTimer) -> bool:
         via = hook_caller.reply_program(at, call, caller)
         told = ""
         if delivery.has_news(store.repo.state, caller.session_id or "", store.now()):
-            from gitmem.claims import renewals
+            from gitmem.work import claim_work
 
-            told = output.sanitize("\n".join(renewals.at_command(store, caller)), keep="\n")
+            told = output.sanitize("\n".join(claim_work.at_command(store, caller)), keep="\n")
         if call.edited:
             from . import tool_use
 

@@ -9,9 +9,9 @@ import os
 
 from gitmem import atomic_write, state_files
 from gitmem.agents import delivery, edited_paths, presence
-from gitmem.claims import edit_overlaps, edit_warnings
 from gitmem.clients import events, hook_state
 from gitmem.clients.events import READS, REFUSES
+from gitmem.work import edit_guard
 
 from ..render import output
 from . import hook_call, hook_caller
@@ -115,7 +115,7 @@ def before_edit(at: Environment, call: HookInput, clock: HookTimer) -> None:
     if edited_paths.is_shared(at.repo) and caller.session_id is not None:
         edited_paths.note_edit(store, caller.session_id, paths)
         read_kept(store)
-    found = edit_warnings.of_edit(store, caller, paths, may_refuse=call.client in REFUSES)
+    found = edit_guard.warnings_of_edit(store, caller, paths, may_refuse=call.client in REFUSES)
     if not found.text or not clock.is_waited_for():
         return
     if found.is_refused:
@@ -129,7 +129,7 @@ def before_edit(at: Environment, call: HookInput, clock: HookTimer) -> None:
 def after_edit(at: Environment, call: HookInput, store: Store, caller: Caller) -> str:
     """Return the warnings about an edit in a client without an event before it; "" without one."""
     paths = hook_call.within_repo(at.repo, call.cwd, call.edited) if call.edited else []
-    return edit_warnings.of_edit(store, caller, paths, may_refuse=False).text
+    return edit_guard.warnings_of_edit(store, caller, paths, may_refuse=False).text
 
 
 def notice_edits(at: Environment) -> None:
@@ -137,9 +137,9 @@ def notice_edits(at: Environment) -> None:
     store = at.store()
     if hook_state.update_index(store, BUSY_MILLISECONDS):
         read_kept(store)
-        edit_overlaps.note(store)
+        edit_guard.note_overlaps(store)
         for session_id in edited_paths.sessions_here(store):
-            edit_overlaps.publish(store, session_id)
+            edit_guard.publish_edits(store, session_id)
 
 
 def note_commits(at: Environment, caller: Caller | None, fields: object, *, in_turn: bool) -> None:

@@ -166,9 +166,9 @@ class McpSession:
 
     def end(self, at: CallEnvironment, caller: Caller, *, summary: str, done: bool) -> SessionEnded:
         """End the caller's session. After the server's own one, the next call that acts starts another."""
-        from gitmem.handoffs import session_end
+        from gitmem.work import give_handoff
 
-        ended = session_end.end_session(at.store(), caller, summary=summary, done=done)
+        ended = give_handoff.end_session(at.store(), caller, summary=summary, done=done)
         if ended.session_id == self.own:
             self.own = None
             output.set_options(self.directory, self.as_)

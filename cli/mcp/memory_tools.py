@@ -135,9 +135,9 @@ class MemoryTools(ToolCalls):
         """List the nodes of a work unit that are ready, what blocks the others, and the tasks that you may take."""
 
         def job(at: CallEnvironment) -> CallToolResult:
-            from gitmem.tasks import ready_tasks
+            from gitmem.work import task_list
 
-            found = ready_tasks.ready_work(at.store(), self._session.reader(at), wu or None, limit=limit)
+            found = task_list.ready_work(at.store(), self._session.reader(at), wu or None, limit=limit)
             return tool_results.of(found, memory.ready(found), peers=True)
 
         return await self._do(ctx, "mem_ready", job)

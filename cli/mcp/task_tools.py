@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gitmem.calls.call import CallOptions
     from gitmem.calls.call_result import CallResult
     from gitmem.store import Store
-    from gitmem.tasks.append import TaskChange
+    from gitmem.work.task_records import TaskChange
 
     from .mcp_session import CallEnvironment
 
@@ -63,11 +63,11 @@ class TaskTools(ToolCalls):
         """Ask an agent, or whoever has a role, to do something; don't wait. Follow it with task."""
 
         def job(at: CallEnvironment) -> CallToolResult:
-            from gitmem.tasks import brief as briefs
-            from gitmem.tasks import delegate as tasks
+            from gitmem.work import new_task as tasks
+            from gitmem.work import task_roles as briefs
 
             store, caller = at.store(), self._session.caller(at)
-            attested = briefs.attest(at.repo.worktree, at.paths([brief])[0]) if brief else {}
+            attested = briefs.attest_brief(at.repo.worktree, at.paths([brief])[0]) if brief else {}
             made = tasks.delegate(
                 store, caller, message, within=within or own_task(), again=again, blocked_by=blocked_by, to=to or None, role=role or None, scopes=scope, requested_model=model or None,
                 priority=priority.upper() or None, wu=wu or None, initiative=initiative or None, lane=lane or None,
@@ -117,16 +117,16 @@ class TaskTools(ToolCalls):
         """Offer your checkpoint, tasks, claims and threads to another agent before your session ends. They stay yours until taken with task."""
 
         def job(at: CallEnvironment) -> CallToolResult:
-            from gitmem.handoffs import give
+            from gitmem.work import give_handoff
 
             store, caller = at.store(), self._session.caller(at)
-            made = give.hand_over(store, caller, to, message or None, wu=wu or None, dry_run=dry_run)
+            made = give_handoff.hand_over(store, caller, to, message or None, wu=wu or None, dry_run=dry_run)
             return tool_results.of(made, render.handoff_given(made), peers=bool(made.handoff.threads))
 
         return await self._do(ctx, "handoff", job)
 
     def _list(self, at: CallEnvironment, only: str, wu: str, limit: int) -> CallToolResult:
-        from gitmem.tasks import task_list
+        from gitmem.work import task_list
 
         if only == "stuck":
             return self._stuck(at, wu, limit)
@@ -140,10 +140,10 @@ class TaskTools(ToolCalls):
         return tool_results.of(found, lines, peers=bool(found.tasks), whole=every, is_part=found.more > 0)
 
     def _stuck(self, at: CallEnvironment, wu: str, limit: int) -> CallToolResult:
-        from gitmem.tasks import escalate, stuck
+        from gitmem.work import stuck
 
         found = stuck.find(at.store(), wu=wu or None, limit=limit)
-        escalate.escalate(at.store(), self._session.caller(at), found)
+        stuck.escalate(at.store(), self._session.caller(at), found)
         every = command("gitmem", "task", "list", "--stuck", *(["--wu", wu] if wu else []),
                         "--limit", str(len(found.stuck) + found.more))  # fmt: skip
         lines = render.stuck(found)
@@ -151,9 +151,9 @@ class TaskTools(ToolCalls):
 
     def _show(self, at: CallEnvironment, id: str) -> CallToolResult:
         from gitmem.calls import bundle
-        from gitmem.handoffs import detail
+        from gitmem.work import handoffs
 
-        found = detail.show(at.store(), id, self._session.reader(at))
+        found = handoffs.show_handoff(at.store(), id, self._session.reader(at))
         bundle.attach(at.store(), found, found.task)
         whole = command("gitmem", "task", "show", found.task["task_id"])
         return tool_results.of(found, render.detail(found), peers=True, is_framed=True, whole=whole)
@@ -162,8 +162,7 @@ class TaskTools(ToolCalls):
 def _change(store: Store, caller: Caller, action: str, id: str, text: str, *, failed: bool) -> TaskChange:
     """Record what a caller does with a task."""
     from gitmem.calls import bundle
-    from gitmem.handoffs import accept
-    from gitmem.tasks import find_task, task_decisions, task_work
+    from gitmem.work import give_handoff, task_decisions, task_rules, task_work
 
     reason = text or None
     if action == "done":
@@ -175,7 +174,7 @@ def _change(store: Store, caller: Caller, action: str, id: str, text: str, *, fa
     if action == "close":
         return task_decisions.close(store, caller, id, text)
     if action == "seal":
-        return task_decisions.seal(store, caller, id, give_up=reason if failed else None)
+        return task_decisions.seal_task(store, caller, id, give_up=reason if failed else None)
     if action == "reject":
         return task_work.reject(store, caller, id, reason)
     if action == "cancel":
@@ -184,8 +183,8 @@ def _change(store: Store, caller: Caller, action: str, id: str, text: str, *, fa
         return task_work.release(store, caller, id, reason=reason)
     if action == "renew":
         return task_work.renew(store, caller, id)
-    taken = accept.take(store, caller, id)
-    bundle.attach(store, taken, find_task.require(store, taken.task_id).record)
+    taken = give_handoff.take_handoff(store, caller, id)
+    bundle.attach(store, taken, task_rules.require(store, taken.task_id).record)
     return taken
 
 
@@ -310,17 +309,17 @@ class ClaimTools(ToolCalls):
     def _claim(
         self, at: CallEnvironment, paths: list[str], lease: str, reason: str, wu: str
     ) -> CallToolResult:
-        from gitmem.claims import claim_work
+        from gitmem.work import claim_work
 
-        made = claim_work.claim(
+        made = claim_work.claim_paths(
             at.store(), self._session.caller(at), at.paths(paths), lease=values.lease("time", lease) if lease else claim_work.HOUR,
             wu=wu or None, reason=reason or None,
         )  # fmt: skip
         return tool_results.of(made, claims.change(made), peers=bool(made.warnings))
 
     def _release(self, at: CallEnvironment, id: str, paths: list[str], reason: str) -> CallToolResult:
-        from gitmem.claims import claim_work
-        from gitmem.claims.claim_answers import ClaimsReleased
+        from gitmem.work import claim_work
+        from gitmem.work.claims import ClaimsReleased
 
         store, caller = at.store(), self._session.caller(at)
         try:
@@ -333,12 +332,12 @@ class ClaimTools(ToolCalls):
         return tool_results.of(released, claims.released(released))
 
     def _show(self, at: CallEnvironment, action: str, paths: list[str]) -> CallToolResult:
-        from gitmem.claims import claim_list
+        from gitmem.work import claim_work
 
         if action == "check":
-            checked = claim_list.check(at.store(), self._session.caller(at), at.paths(paths))
+            checked = claim_work.check_paths(at.store(), self._session.caller(at), at.paths(paths))
             return tool_results.of(checked, claims.check(checked), peers=not checked.free)
-        found = claim_list.list_claims(at.store(), self._session.reader(at))
+        found = claim_work.list_claims(at.store(), self._session.reader(at))
         return tool_results.of(found, claims.page(found), peers=bool(found.claims), is_part=found.more > 0)
 
     async def overlap(self, ctx: Ctx, branch: str = "") -> CallToolResult:

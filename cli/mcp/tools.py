@@ -198,10 +198,10 @@ class Tools(ToolCalls):
 
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.agents import roster
-            from gitmem.handoffs import handoff_list
+            from gitmem.work import handoffs
 
             found = roster.roster(at.store(), all=all, caller=self._session.reader(at), limit=limit)
-            handoff_list.add_to(at.store(), found)
+            handoffs.add_to(at.store(), found)
             total = len(found.sessions) + found.more
             flags = [*(["--all"] if all else []), *(["--limit", str(total)] if total > roster.SHOWN else [])]
             whole = command("gitmem", "roster", *flags)

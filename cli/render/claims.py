@@ -10,17 +10,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gitmem.claims.claim_answers import (
-        ClaimChange,
-        ClaimCheck,
-        ClaimPage,
-        ClaimRow,
-        ClaimsReleased,
-        EditRow,
-    )
-    from gitmem.claims.claim_guard import Guard
     from gitmem.history.overlap import Overlap, Overlaps, Side
     from gitmem.history.why import AgreedThread, KnownNode, MakerRow, Story, TaskAnswer, Why
+    from gitmem.work.claims import ClaimChange, ClaimCheck, ClaimPage, ClaimRow, ClaimsReleased, EditRow
+    from gitmem.work.edit_guard import Guard
 
 
 PATHS_SHOWN, GUARDED_SHOWN = 3, 20

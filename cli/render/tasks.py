@@ -14,18 +14,24 @@ if TYPE_CHECKING:
     from gitmem.calls.bundle import Received, Transfer
     from gitmem.calls.call import CallPreview, PreviewedAgent
     from gitmem.calls.call_result import AgentResult, CallResult
-    from gitmem.handoffs.content import Checkpoint, HandoffContent, LeftOut
-    from gitmem.handoffs.give import NewHandoff
     from gitmem.records.record_types import ShownTaskEvent
-    from gitmem.tasks.append import TaskChange
-    from gitmem.tasks.brief import BriefCheck
-    from gitmem.tasks.launch import Launched
-    from gitmem.tasks.launches import LaunchReceipt
-    from gitmem.tasks.new_task import NewTask
-    from gitmem.tasks.stuck import StuckPage
-    from gitmem.tasks.task_list import TaskDetail, TaskPage, TaskRow
-    from gitmem.tasks.task_stats import Durations, TaskStats
-    from gitmem.tasks.task_tree import TaskTree, TreeRow
+    from gitmem.work.give_handoff import NewHandoff
+    from gitmem.work.handoffs import Checkpoint, HandoffContent, LeftOut
+    from gitmem.work.new_task import NewTask
+    from gitmem.work.stuck import StuckPage
+    from gitmem.work.task_list import (
+        Durations,
+        LaunchReceipt,
+        TaskDetail,
+        TaskPage,
+        TaskRow,
+        TaskStats,
+        TaskTree,
+        TreeRow,
+    )
+    from gitmem.work.task_records import TaskChange
+    from gitmem.work.task_roles import BriefCheck
+    from gitmem.work.task_work import Launched
 
 
 def attempt(found: LaunchReceipt) -> list[str]:

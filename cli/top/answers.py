@@ -22,8 +22,8 @@ from gitmem.signals import INTENTS, inbox, message_frame, send
 from gitmem.signals import gate as gates
 from gitmem.signals import reply as reply_context
 from gitmem.signals.inbox import resolve_owner
-from gitmem.tasks import task_decisions
 from gitmem.text.sanitize import SEPARATOR, within
+from gitmem.work import task_decisions
 
 from .. import a2a
 from ..commands.signals import lines_of

@@ -12,14 +12,13 @@ import time
 from gitmem.agents import caller as callers
 from gitmem.agents import mailbox, roster
 from gitmem.calls import bundle
-from gitmem.claims import claim_list
-from gitmem.claims.standing_claims import HELD
-from gitmem.handoffs import detail as task_details
 from gitmem.order.task import WAITING
 from gitmem.signals import message_frame, thread_list, threads
 from gitmem.signals.change_watcher import ChangeWatcher
-from gitmem.tasks import stuck, task_list
 from gitmem.text.sanitize import SEPARATOR
+from gitmem.work import claim_work, stuck, task_list
+from gitmem.work import handoffs as task_details
+from gitmem.work.claims import HELD
 
 from .. import background, failure, syncing
 from ..environment import external_wals
@@ -39,14 +38,14 @@ if TYPE_CHECKING:
     from gitmem.agents.caller import Caller
     from gitmem.agents.descriptions import SessionRow
     from gitmem.agents.roster import Roster
-    from gitmem.claims.claim_answers import ClaimRow
     from gitmem.records.record_types import ShownSignal
     from gitmem.signals.gate import Gate
     from gitmem.signals.thread_list import ThreadRow
     from gitmem.signals.thread_outcomes import Thread
     from gitmem.store import Store
-    from gitmem.tasks.stuck import StuckTask
-    from gitmem.tasks.task_list import TaskDetail, TaskRow
+    from gitmem.work.claims import ClaimRow
+    from gitmem.work.stuck import StuckTask
+    from gitmem.work.task_list import TaskDetail, TaskRow
 
     from ..environment import Environment
 
@@ -204,7 +203,7 @@ def _task(each: TaskRow, late: StuckTask | None, caller: Caller) -> Row:
 
 
 def _put_claims(found: Board, store: Store, caller: Caller, limit: int) -> None:
-    page = claim_list.list_claims(store, caller, limit=limit)
+    page = claim_work.list_claims(store, caller, limit=limit)
     found.claims = {each.claim_id: each for each in page.claims}
     rows = [_claim(each) for each in page.claims]
     contested = sum(row.style == ASKS for row in rows)
@@ -326,7 +325,7 @@ def task_detail(store: Store, caller: Caller, id: str, limit: int = SIGNALS) -> 
         UsageError: The log has no such task.
     """
     with store.one_look():
-        found = task_details.show(store, id, caller)
+        found = task_details.show_handoff(store, id, caller)
         bundle.attach(store, found, found.task)
     title = str(found.task["message"]).lstrip().partition("\n")[0]
     shown = Detail(TASKS, found.task["task_id"], title, [Block(task_text.detail(found))])

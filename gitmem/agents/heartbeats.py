@@ -28,12 +28,12 @@ QUEUE, FLAGS = "queue", "flags"
 HERE = "here"  # see `clients.hook_state`
 HERE_MAX = 64  # files; one for each client and worktree
 VAIN_SECONDS = 15.0  # a hook that runs for longer has given up
-ONLY_OWN = os.path.join("claims", "only-own")  # see `claims.local_state`
+ONLY_OWN = os.path.join("claims", "only-own")  # see `work.claim_notices`
 FED = "fed"  # in the index's `meta`: up to which signal the queues are filled
 _READERS = "SELECT session_id FROM session WHERE ended IS NULL AND (session_id = ?1 OR agent_identity = ?1)"
 _FED = f"SELECT (SELECT value FROM meta WHERE key = '{FED}'), (SELECT max(line) FROM signal)"
 CLAIMS = (
-    "claims"  # in `meta`: the last claim's line that `claims.local_state` has read, and when it looks again
+    "claims"  # in `meta`: the last claim's line that `work.claim_notices` has read, and when it looks again
 )
 _CLAIMS = f"SELECT (SELECT value FROM meta WHERE key = '{CLAIMS}'), (SELECT max(line) FROM path_claim_event)"
 PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")

@@ -87,10 +87,10 @@ class Sessions:
         return announcements.change_session(self._log.store, self._log.caller, **options)
 
     def end(self, **options: Any) -> SessionEnded:
-        """End the caller's session and release its name; see `handoffs.session_end.end_session` for the options."""
-        from ..handoffs import session_end
+        """End the caller's session and release its name; see `work.give_handoff.end_session` for the options."""
+        from ..work import give_handoff
 
-        return session_end.end_session(self._log.store, self._log.caller, **options)
+        return give_handoff.end_session(self._log.store, self._log.caller, **options)
 
 
 @checked_methods
@@ -348,9 +348,9 @@ class Log(Invocation):
         self, query: str | None = None, *, all: bool = False, limit: int | None = None
     ) -> roster.Roster:
         """Return at most `limit` live and idle sessions (by default 1,000); with `all` also those that are gone or have ended."""
-        from ..handoffs import handoff_list
+        from ..work import handoffs
 
-        return handoff_list.add_to(self.store, roster.roster(self.store, query, all=all, limit=limit))
+        return handoffs.add_to(self.store, roster.roster(self.store, query, all=all, limit=limit))
 
     def sync(
         self, remotes: Sequence[str] = (), *, all: bool = False, publish: bool = False, timeout: float = 30.0

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from ..agents import caller as callers
-from ..claims import claim_list, claim_work
-from ..handoffs import accept, detail, give
-from ..tasks import brief as briefs
-from ..tasks import escalate, launch, stuck, task_decisions, task_list, task_stats, task_tree, task_work
+from ..work import claim_work, give_handoff, handoffs, stuck, task_decisions, task_list, task_work
+from ..work import task_roles as briefs
 from .guard import serialized
 
 TYPE_CHECKING = False
@@ -14,23 +12,21 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, Unpack
 
-    from ..claims.claim_answers import ClaimChange, ClaimCheck, ClaimPage
-    from ..handoffs.give import NewHandoff
-    from ..tasks.append import TakeFacts, TaskChange
-    from ..tasks.brief import BriefCheck
-    from ..tasks.launch import Launched, LaunchOptions
-    from ..tasks.new_task import NewTask
-    from ..tasks.stuck import StuckPage
-    from ..tasks.task_list import TaskDetail, TaskPage
-    from ..tasks.task_options import TaskOptions
-    from ..tasks.task_stats import TaskStats
-    from ..tasks.task_tree import TaskTree
+    from ..work.claims import ClaimChange, ClaimCheck, ClaimPage
+    from ..work.give_handoff import NewHandoff
+    from ..work.new_task import NewTask
+    from ..work.stuck import StuckPage
+    from ..work.task_list import TaskDetail, TaskPage, TaskStats, TaskTree
+    from ..work.task_options import TaskOptions
+    from ..work.task_records import TakeFacts, TaskChange
+    from ..work.task_roles import BriefCheck
+    from ..work.task_work import Launched, LaunchOptions
     from .guard import Opened
 
 
 @serialized
 class Tasks:
-    """The tasks of a log, for its caller. Each method calls a function in `gitmem.tasks`; ids may be unique beginnings."""
+    """The tasks of a log, for its caller. Each method calls a function in `gitmem.work`; ids may be unique beginnings."""
 
     def __init__(self, log: Opened) -> None:
         self._log = log
@@ -50,16 +46,16 @@ class Tasks:
             scopes: The scope that is requested; by default the work unit, else that of `to`.
             options: See `TaskOptions`.
         """
-        from ..tasks import delegate
+        from ..work import new_task
 
         store = self._log.store
-        return delegate.delegate(store, self._log.caller, message, role=role, scopes=scopes, **options)
+        return new_task.delegate(store, self._log.caller, message, role=role, scopes=scopes, **options)
 
     def handoff(
         self, to: str, message: str | None = None, *, wu: str | None = None, dry_run: bool = False
     ) -> NewHandoff:
         """Offer the caller's open work to somebody, by reference; nothing changes hands before it is accepted."""
-        return give.hand_over(self._log.store, self._log.caller, to, message, wu=wu, dry_run=dry_run)
+        return give_handoff.hand_over(self._log.store, self._log.caller, to, message, wu=wu, dry_run=dry_run)
 
     def list(
         self,
@@ -76,12 +72,12 @@ class Tasks:
 
     def show(self, task_id: str) -> TaskDetail:
         """Return a task with its state and its events."""
-        return detail.show(self._log.store, task_id)
+        return handoffs.show_handoff(self._log.store, task_id)
 
     def stuck(self, *, mine: bool = False, wu: str | None = None, limit: int = task_list.LISTED) -> StuckPage:
         """List tasks that wait for somebody for too long, and escalate those that nobody has escalated yet."""
         found = stuck.find(self._log.store, self._log.caller if mine else None, wu=wu, limit=limit)
-        escalate.escalate(self._log.store, self._log.caller, found)
+        stuck.escalate(self._log.store, self._log.caller, found)
         return found
 
     def tree(
@@ -90,30 +86,30 @@ class Tasks:
         *,
         wu: str | None = None,
         initiative: str | None = None,
-        limit: int = task_tree.LISTED,
+        limit: int = task_list.TREE_LISTED,
     ) -> TaskTree:
         """Return tasks with those that were written within them, by initiative and work unit."""
-        return task_tree.tree(self._log.store, task_id, wu=wu, initiative=initiative, limit=limit)
+        return task_list.tree(self._log.store, task_id, wu=wu, initiative=initiative, limit=limit)
 
     def stats(self, *, wu: str | None = None, initiative: str | None = None) -> TaskStats:
         """Count tasks by state, outcome and role, and how long they wait and take."""
-        return task_stats.stats(self._log.store, wu=wu, initiative=initiative)
+        return task_list.stats(self._log.store, wu=wu, initiative=initiative)
 
     def verify(self, task_id: str, brief: str | None = None) -> BriefCheck:
         """Compare a file, by default the one that the task names, with the brief that its caller attested."""
-        return briefs.verify(self._log.store, task_id, brief)
+        return briefs.verify_brief(self._log.store, task_id, brief)
 
     def launch(self, task_id: str, **options: Unpack[LaunchOptions]) -> Launched:
         """Record that the caller starts a worker for a task; it is refused while somebody has it."""
-        return launch.launch(self._log.store, self._log.caller, task_id, **options)
+        return task_work.launch(self._log.store, self._log.caller, task_id, **options)
 
     def relaunch(self, task_id: str, reason: str, **options: Unpack[LaunchOptions]) -> Launched:
         """Record that the caller starts another worker for a task, and why; it is refused while its worker is live."""
-        return launch.relaunch(self._log.store, self._log.caller, task_id, reason, **options)
+        return task_work.relaunch(self._log.store, self._log.caller, task_id, reason, **options)
 
     def take(self, task_id: str, *, lease: int | None = None, **facts: Unpack[TakeFacts]) -> TaskChange:
         """Take a task, for a lease in microseconds, by default an hour. To take a handoff accepts it."""
-        return accept.take(self._log.store, self._log.caller, task_id, lease=lease, **facts)
+        return give_handoff.take_handoff(self._log.store, self._log.caller, task_id, lease=lease, **facts)
 
     def renew(self, task_id: str) -> TaskChange:
         """Extend the lease of the caller's take."""
@@ -153,11 +149,11 @@ class Tasks:
         append: bool = False,
         last_chunk: bool = True,
     ) -> TaskChange:
-        """Add an artifact to the task that the caller works on: a text, or parts as A2A has them; see `tasks.artifacts`."""
-        from ..tasks import artifacts
+        """Add an artifact to the task that the caller works on: a text, or parts as A2A has them; see `work.task_work`."""
+        from ..work import task_work
 
-        artifact = artifacts.artifact_of(content, name, artifact_id)
-        return artifacts.add(
+        artifact = task_work.artifact_of(content, name, artifact_id)
+        return task_work.add_artifact(
             self._log.store, self._log.caller, task_id, artifact, append=append, last_chunk=last_chunk
         )
 
@@ -181,7 +177,7 @@ class Tasks:
 
     def seal(self, task_id: str, *, give_up: str | None = None) -> TaskChange:
         """Pin the outcome that the caller acts on; `give_up` is the reason for failing a task without one."""
-        return task_decisions.seal(self._log.store, self._log.caller, task_id, give_up=give_up)
+        return task_decisions.seal_task(self._log.store, self._log.caller, task_id, give_up=give_up)
 
     def close(self, task_id: str, reason: str, *, state: str | None = None) -> TaskChange:
         """Close a task whose caller has ended."""
@@ -208,7 +204,7 @@ class Claims:
         allow_secret: bool = False,
     ) -> ClaimChange:
         """Claim paths for some time, in microseconds; `GateError` if somebody else has them, but for the reason `anyway`."""
-        return claim_work.claim(
+        return claim_work.claim_paths(
             self._log.store,
             self._log.caller,
             paths,
@@ -224,11 +220,11 @@ class Claims:
     def list(self, *, mine: bool = False, limit: int = 50, edited: bool = False) -> ClaimPage:
         """Return the claims that stand now, or the caller's; `edited` adds what sessions change without one."""
         caller = self._log.caller if mine else callers.find(self._log.store, self._log.who, must=False)
-        return claim_list.list_claims(self._log.store, caller, mine=mine, limit=limit, edited=edited)
+        return claim_work.list_claims(self._log.store, caller, mine=mine, limit=limit, edited=edited)
 
     def check(self, paths: Sequence[str]) -> ClaimCheck:
         """Return who else claims some of these paths."""
-        return claim_list.check(self._log.store, self._log.caller, paths)
+        return claim_work.check_paths(self._log.store, self._log.caller, paths)
 
     def release(self, *named: str) -> Sequence[ClaimChange]:
         """Release the caller's claims with these ids or paths; without any, all of its session."""

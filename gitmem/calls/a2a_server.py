@@ -48,10 +48,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from ..agents import descriptions, presence, role_list, vocabulary
 from ..commit_message import cut
 from ..order.task import WAITING
-from ..tasks import task_decisions
 from ..text import secrets
 from ..text.name_matching import fold
 from ..text.sanitize import sanitize_for_model
+from ..work import task_decisions
 from . import A2A_PROTOCOL, a2a_tasks
 from .a2a_tasks import DATA_TYPE, INPUT_MODES, TEXT_TYPE
 from .http_guard import CALLER, CARDS, Guard

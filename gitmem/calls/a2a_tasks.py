@@ -18,7 +18,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 
 from ..order.task import SUBMITTED, WORKING
 from ..records.ids import keyed_id
-from ..tasks import artifacts
+from ..work import task_work
 from . import ANSWER, CLIENT_MESSAGE, CONTEXT, EXTENSION, IDEMPOTENCY, METADATA, OUTPUT_MODES, PARTS, bundle
 
 TYPE_CHECKING = False
@@ -171,7 +171,7 @@ def task_of(task: FoldedTask) -> Task:
         message = _message(task, each)
         if message is not None and (each.event == "message" or (each in said and each is not last)):
             found.history.append(message)
-    found.artifacts.extend(filter(None, map(_artifact, artifacts.folded(task))))
+    found.artifacts.extend(filter(None, map(_artifact, task_work.folded_artifacts(task))))
     if (result := _result(task)) is not None:
         found.artifacts.append(result)
     found.status.CopyFrom(_status(task, last))
@@ -219,7 +219,7 @@ def steps(task: FoldedTask, *, is_over: bool) -> list[tuple[str, Event]]:
             found.append((each.id, _update(task, status)))
         elif each in reports and not each.is_terminal:
             found.append((each.id, _update(task, _status_of(task, each, each.state or WORKING))))
-        elif (content := artifacts.of_event(task, each)) is not None:
+        elif (content := task_work.artifacts_of_event(task, each)) is not None:
             artifact = _artifact(content)
             if artifact is not None:
                 found.append((each.id, TaskArtifactUpdateEvent(

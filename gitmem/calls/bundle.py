@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from ..agents.caller import Caller
     from ..order.node import VersionedNode
     from ..store import Store
-    from ..tasks.append import TaskChange
-    from ..tasks.task_list import TaskDetail
+    from ..work.task_list import TaskDetail
+    from ..work.task_records import TaskChange
 
 
 FORMAT = "gitmem.context/1"

@@ -15,20 +15,8 @@ from ..errors import UsageError
 from ..outcome import Outcome
 from ..records import ids
 from ..signals.change_watcher import LogWaiter, NeverSet
-from ..tasks import (
-    CALL,
-    ONCE,
-    chains,
-    delegate,
-    find_task,
-    give_up,
-    keyed_task,
-    new_task,
-    open_tasks,
-    task_roles,
-    task_signals,
-)
 from ..text.name_matching import fold
+from ..work import CALL, ONCE, chains, new_task, task_decisions, task_records, task_roles, task_rules
 from . import AGENTS_MAX, DEADLINE_SECONDS, SERVER, WORKER, bundle
 from .call_result import (
     ALL,
@@ -53,7 +41,7 @@ if TYPE_CHECKING:
     from ..records.record_types import SignalFields
     from ..signals.change_watcher import StopWatching
     from ..store import Store
-    from ..tasks.task_options import TaskOptions
+    from ..work.task_options import TaskOptions
     from .bundle import Bundle, Transfer
 
 
@@ -222,7 +210,7 @@ class CallOptions(TypedDict):
 def tasks_of_key(
     store: Store, caller: Caller, agents: Sequence[str], message: str, options: CallOptions
 ) -> tuple[list[AgentResult], str] | None:
-    """Return the tasks of a call's idempotency key, and their thread, if all of them were recorded before: see `keyed_task.find`."""
+    """Return the tasks of a call's idempotency key, and their thread, if all of them were recorded before: see `work.new_task.find_keyed`."""
     key = options.get("idempotency_key")
     if not key:
         return None
@@ -266,7 +254,7 @@ def _tasks_of_key(
     options: CallOptions,
 ) -> AgentResult | None:
     for key in keys:
-        made = new_task.of_key(store, caller, message, {
+        made = new_task.task_of_key(store, caller, message, {
             "purpose": CALL, "to": text, "idempotency_key": key, "thread": thread, "semantics": ONCE if options.get("once") else None,
         })  # fmt: skip
         if made is not None:
@@ -284,7 +272,7 @@ def _refuse_other_context(task: Mapping[str, Any], options: CallOptions) -> None
     context = options.get("context")
     asked = bundle.given_items(context if isinstance(context, dict) else {}, options.get("variables") or {})
     had = task.get("context") or {}
-    keyed_task.refuse_another(
+    new_task.refuse_another(
         {**task, "context": {name: had.get(name) for name in {**asked, "variables": None}}},
         {"context": {"variables": None, **asked}},
         ["context"],
@@ -315,10 +303,10 @@ def record_tasks(
         "purpose": CALL, "chain": chain, "within": None if chain else chains.NONE, "thread": thread, "allow_secret": bool(options.get("allow_secret")),
         "deadline": _deadline(store, chain, options.get("timeout")), "context": handed.context if handed else None, "again": again,
         "semantics": ONCE if options.get("once") else None,
-        "payload": None if waits else {task_signals.TELL: True},
+        "payload": None if waits else {task_records.TELL: True},
     }  # fmt: skip
     results = []
-    with open_tasks.turn(store, is_limited=len(found) > 1):
+    with chains.turn_to_write(store, is_limited=len(found) > 1):
         entries: list[LogEntry] = []
         if len(found) > 1:
             store.collect(entries.append)
@@ -342,7 +330,7 @@ def _record_one(
     told = [each for each in callee.signaled if not _is_served(store, each.address)]
 
     def signal(fields: Mapping[str, Any]) -> SignalFields:
-        return delegate.signal_about(store, caller, fields, told)
+        return new_task.signal_about(store, caller, fields, told)
 
     if callee.role is None:
         options = {**options, "to": callee.query, "resolved": callee.signaled[0]}
@@ -384,7 +372,7 @@ def _is_served(store: Store, address: str) -> bool:
 
 TIMEOUT_MAX_SECONDS = 100 * 365 * 86_400  # as of the command line
 WAIT_SECONDS = (
-    DEADLINE_SECONDS + give_up.GRACE_MICROS / 1_000_000 + 5.0
+    DEADLINE_SECONDS + task_decisions.GRACE_MICROS / 1_000_000 + 5.0
 )  # until a task without an end is given up
 _TICK_SECONDS = 0.25  # at most, between two looks at a log that does not change: leases end without a record
 
@@ -455,7 +443,7 @@ def begin(
             lambda: record_tasks(store, caller, named, message, options, handed), exact=True
         )
         for each in results if not options.get("wait", True) else ():
-            each.warnings += task_signals.away(store, find_task.require(store, each.task_id, writing=True))
+            each.warnings += task_records.away(store, task_rules.require(store, each.task_id, writing=True))
     return CallResult(join, thread, results, handed.transfer if handed is not None else None)
 
 
@@ -504,7 +492,7 @@ def wait(
     if not task_ids:
         raise UsageError("No task to wait for.", code="no-task", next=["gitmem task list --mine"])
     with store.lock:
-        tasks = [find_task.require(store, each) for each in task_ids]
+        tasks = [task_rules.require(store, each) for each in task_ids]
     results = [
         AgentResult(task.record["task_id"], agent := task.record.get("agent") or "", task.record.get("requested_to") or agent,
                     task.record.get("resolved_by") or "", ())
@@ -551,7 +539,7 @@ def follow(
         seen: list[TaskProgress] = []
         with store.lock, store.one_look():
             for each in list(open_):
-                task = find_task.require(store, each.task_id, writing=True)
+                task = task_rules.require(store, each.task_id, writing=True)
                 seen += progress_of(task, shown[each.task_id])
                 if has_ended(store, task):
                     take_result(store, caller, each, task)

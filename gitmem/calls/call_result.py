@@ -6,8 +6,8 @@ from ..errors import GitmemError
 from ..log.lines import format_at
 from ..order.task import TERMINAL, WAITING, WORKING
 from ..outcome import Outcome, command
-from ..tasks import find_task, give_up, rules, task_decisions, task_signals
-from ..tasks.task_work import sender_of
+from ..work import task_decisions, task_records, task_rules
+from ..work.task_work import sender_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -223,20 +223,20 @@ def has_ended(store: Store, task: FoldedTask) -> bool:
     """Return whether to stop waiting: there is a question, or an end after which nobody tries again."""
     if task.state in WAITING:
         return True
-    return rules.is_over(task, store.now()) or give_up.reason(store, task) is not None
+    return task_rules.is_over(task, store.now()) or task_decisions.reason_to_give_up(store, task) is not None
 
 
 def take_result(store: Store, caller: Caller, result: AgentResult, task: FoldedTask) -> None:
     """Read the result of a task, and seal it, or that it is given up, if the caller's session wrote the task."""
-    why = None if task.state in WAITING else give_up.reason(store, task)
-    if rules.seal(task, sender_of(caller)) is None and task.state not in WAITING:
+    why = None if task.state in WAITING else task_decisions.reason_to_give_up(store, task)
+    if task_rules.seal(task, sender_of(caller)) is None and task.state not in WAITING:
         try:
             if why is not None:
-                task = give_up.seal(store, caller, task, why, asks=True)
+                task = task_decisions.give_up(store, caller, task, why, asks=True)
             else:
                 result.warnings += filter(None, [task_decisions.doubt(store, task)])
-                task_decisions.seal(store, caller, result.task_id)
-                task = find_task.require(store, result.task_id, writing=True)
+                task_decisions.seal_task(store, caller, result.task_id)
+                task = task_rules.require(store, result.task_id, writing=True)
         except GitmemError as error:
             result.warnings.append(f"The result could not be sealed: {error.message}")
     result.read(task)
@@ -257,11 +257,11 @@ def time_out(store: Store, caller: Caller, results: Sequence[AgentResult], *, ca
                 task_decisions.cancel(store, caller, each.task_id, reason="The caller stopped waiting.")
             except GitmemError as error:
                 each.warnings.append(error.message)
-        task = find_task.require(store, each.task_id, writing=True)
-        if give_up.is_fenced(store, task) and not task.is_finished:
-            each.warnings.append(give_up.BEGUN)
-        each.warnings += task_signals.away(store, task)
-        if not rules.may_cancel(task, caller):
+        task = task_rules.require(store, each.task_id, writing=True)
+        if task_decisions.is_fenced(store, task) and not task.is_finished:
+            each.warnings.append(task_decisions.BEGUN)
+        each.warnings += task_records.away(store, task)
+        if not task_rules.may_cancel(task, caller):
             others.add(each.task_id)
         each.read(task)
     return others

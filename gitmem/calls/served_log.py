@@ -20,8 +20,8 @@ from ..agents import caller as callers
 from ..agents.caller import CallerClaims
 from ..errors import GitmemError, StoreError, UsageError
 from ..signals.change_watcher import ChangeWatcher
-from ..tasks import find_task, give_up, load, new_task, rules, task_decisions
-from ..tasks.task_work import sender_of
+from ..work import new_task, task_decisions, task_rules, task_state
+from ..work.task_work import sender_of
 from . import (
     A2A_CLIENT,
 )
@@ -140,7 +140,7 @@ class ServedLog:
             StoreError: It can't be recorded.
         """
         for each in message.references:
-            task = load.load(self.store.db(), each, forged=False)
+            task = task_state.load_task(self.store.db(), each, forged=False)
             if task is None or task.caller[0] != caller.reader:
                 raise InvalidParamsError(message=f"No such task: {each!r}.")
         (resolved,) = addressing.from_addresses(self.store, [agent])
@@ -157,7 +157,7 @@ class ServedLog:
             thread=self._thread_of(caller, message.context_id),
             idempotency_key=message.key,
         )
-        return find_task.require(self.store, made.task["task_id"], writing=True)
+        return task_rules.require(self.store, made.task["task_id"], writing=True)
 
     def write(self, caller: Caller, task: FoldedTask, message: Incoming) -> FoldedTask:
         """Record a message in a task of the caller.
@@ -167,11 +167,11 @@ class ServedLog:
         """
         id = task.record["task_id"]
         task_decisions.message(self.store, caller, id, message.text, payload=message.payload)
-        return load.load(self.store.db(), id, forged=False) or task
+        return task_state.load_task(self.store.db(), id, forged=False) or task
 
     def find(self, caller: Caller, agent: str, task_id: str) -> FoldedTask | None:
         """Return a task of a caller for an agent; None for another one, whether it is here or not."""
-        task = load.load(self.store.db(), task_id, forged=False)
+        task = task_state.load_task(self.store.db(), task_id, forged=False)
         if task is None or task.caller[0] != caller.reader or task.record.get("agent") != agent:
             return None
         return task
@@ -181,27 +181,27 @@ class ServedLog:
         task = self.find(caller, agent, task_id)
         if task is None:
             return None
-        is_over = rules.is_over(task, self.store.now())
-        if rules.seal(task, sender_of(caller)) is None:
+        is_over = task_rules.is_over(task, self.store.now())
+        if task_rules.seal(task, sender_of(caller)) is None:
             try:
                 if is_over:
-                    task_decisions.seal(self.store, caller, task_id)
-                    task = load.load(self.store.db(), task_id, forged=False) or task
-                elif (why := give_up.reason(self.store, task)) is not None:
-                    task, is_over = give_up.seal(self.store, caller, task, why), True
+                    task_decisions.seal_task(self.store, caller, task_id)
+                    task = task_state.load_task(self.store.db(), task_id, forged=False) or task
+                elif (why := task_decisions.reason_to_give_up(self.store, task)) is not None:
+                    task, is_over = task_decisions.give_up(self.store, caller, task, why), True
             except GitmemError:
                 pass  # the next look seals it
         return task, is_over
 
     def ids(self, caller: Caller, agent: str, limit: int) -> Sequence[str]:
         """Return the ids of the caller's tasks for an agent, at most the last ones; tasks that nobody may begin any more are given up before."""
-        give_up.look(self.store, caller)
+        task_decisions.give_up_lost(self.store, caller)
         rows = self.store.db().execute(_OF_CALLER, (caller.reader, agent, limit)).fetchall()
         return [str(id) for (id,) in rows]
 
     def list(self, ids: Sequence[str]) -> Sequence[FoldedTask]:
         """Return tasks by their ids."""
-        found = (load.load(self.store.db(), id, forged=False) for id in ids)
+        found = (task_state.load_task(self.store.db(), id, forged=False) for id in ids)
         return [each for each in found if each is not None]
 
     def _thread_of(self, caller: Caller, context_id: str) -> str | None:

@@ -7,8 +7,8 @@ import threading
 from ..order.task import WAITING
 from ..outcome import command
 from ..signals.message_frame import PEERS, quote_lines, sender_text
-from ..tasks import artifacts
 from ..text.sanitize import SEPARATOR, sanitize_for_model
+from ..work import task_work
 from . import ANSWER, bundle
 
 TYPE_CHECKING = False
@@ -123,13 +123,13 @@ class ServedTask:
         append: bool = False,
         last_chunk: bool = True,
     ) -> None:
-        """Add an artifact: a text, or parts as A2A has them; see `tasks.artifacts.add`. It is recorded with the next progress.
+        """Add an artifact: a text, or parts as A2A has them; see `work.task_work.add_artifact`. It is recorded with the next progress.
 
         Raises:
             UsageError: A part has no content.
         """
         self._progress(
-            Artifact(artifacts.artifact_of(content, name, artifact_id), append=append, last_chunk=last_chunk)
+            Artifact(task_work.artifact_of(content, name, artifact_id), append=append, last_chunk=last_chunk)
         )
 
     def input(self, form: str = FRAME) -> str:

@@ -17,9 +17,9 @@ from ..log.lines import format_at
 from ..order.task import SUBMITTED, WAITING, WORKING
 from ..outcome import command
 from ..signals.change_watcher import LogWaiter
-from ..tasks import artifacts, chains, find_task, load, open_tasks, rules, task_work
-from ..tasks.task_roles import addressed_by
 from ..text.name_matching import fold
+from ..work import chains, task_rules, task_state, task_work
+from ..work.task_roles import addressed_by
 from . import WORKER, bundle, call
 from .served_task import RESULT_MAX_BYTES, Artifact, RunEnd, ServedTask, failure
 
@@ -163,13 +163,13 @@ class Worker:
         for task in self._candidates.look(caller, self._failed, self.accepts):
             if self._may_run(task, caller):
                 self._candidates.serve(task)
-                return find_task.require(self.store, task.record["task_id"], writing=True)
+                return task_rules.require(self.store, task.record["task_id"], writing=True)
         return None
 
     def _may_run(self, task: FoldedTask, caller: Caller) -> bool:
         """Take a task if that is possible; return whether to run it now."""
         id, now = task.record["task_id"], self.store.now()
-        mine = rules.own_take(task, task_work.sender_of(caller))
+        mine = task_rules.own_take(task, task_work.sender_of(caller))
         if mine is not None and not task.is_finished and task.lease(mine) > now:
             if task.state == SUBMITTED:
                 return True  # the caller has answered
@@ -179,7 +179,7 @@ class Worker:
                 self._renew_if_due(caller, id)
             if task.state != WORKING or task.cancels:
                 return False
-            if not rules.is_once(task):
+            if not task_rules.is_once(task):
                 return True  # an earlier run here could not report its end
             error = failure("LOST", "Lost", "Its end could not be recorded, and it may begin only once.")
             self._write(lambda: task_work.report(self.store, caller, id, error.state, payload=error.payload))
@@ -191,14 +191,14 @@ class Worker:
         id, now = task.record["task_id"], self.store.now()
         if id in self._failed:
             self._failed.remove(id)
-        over = open_tasks.over_limit(self.store.db(), task) if not task.takes else None
+        over = chains.over_limit(self.store.db(), task) if not task.takes else None
         if over is not None:
             code, sentence = over
             if task.rejection_by(task_work.sender_of(caller)) is None:
                 self._write(lambda: task_work.reject(self.store, caller, id, sentence, code=code))
             self._candidates.set_aside(task)  # one for a role stays open
             return False
-        is_refused = rules.take(task, task_work.sender_of(caller), caller.ids, now) is not None
+        is_refused = task_rules.take(task, task_work.sender_of(caller), caller.ids, now) is not None
         took = not is_refused and self._write(
             lambda: task_work.take(self.store, caller, id, lease=int(self.lease * 1_000_000))
         )
@@ -249,16 +249,16 @@ class Worker:
 
     def _lease_end(self, caller: Caller, id: str) -> int:
         with self.store.lock:
-            task = find_task.require(self.store, id, writing=True)
-            mine = rules.own_take(task, task_work.sender_of(caller))
+            task = task_rules.require(self.store, id, writing=True)
+            mine = task_rules.own_take(task, task_work.sender_of(caller))
             return task.lease(mine) if mine is not None else 0
 
     def _interrupted(self, caller: Caller, served: ServedTask, run: Run) -> RunEnd | None:
         """Return how a running task ends now, if something other than itself ends it."""
         id = served.task_id
         with self.store.lock, self.store.one_look():
-            task = find_task.require(self.store, id, writing=True)
-            if task.is_finished or rules.own_take(task, task_work.sender_of(caller)) is None:
+            task = task_rules.require(self.store, id, writing=True)
+            if task.is_finished or task_rules.own_take(task, task_work.sender_of(caller)) is None:
                 return RunEnd("", None)
             if task.cancels:
                 return RunEnd("canceled", task.cancels[0].record.get("reason"))
@@ -266,7 +266,7 @@ class Worker:
             if ends is not None and ends <= self.store.now():
                 return failure("DEADLINE", "TimeoutError", f"It had to end before {format_at(ends)}.")
             if self.stop.is_set():
-                served.is_given_back = not rules.is_once(task)
+                served.is_given_back = not task_rules.is_once(task)
                 run.end()
                 if not served.is_given_back:
                     return failure("STOPPED", "Stopped", "The worker was ended, and it may begin only once.")
@@ -293,7 +293,7 @@ class Worker:
             each = due[0]
             try:
                 with self.store.lock:
-                    task = find_task.require(self.store, id, writing=True)
+                    task = task_rules.require(self.store, id, writing=True)
                     if not (isinstance(each, str) and served.has_asked(task)):
                         self._write(lambda each=each: _record(self.store, caller, id, each))  # type: ignore[misc]
             except StoreError:
@@ -306,8 +306,8 @@ class Worker:
     def _finish(self, caller: Caller, id: str, end: RunEnd, served: ServedTask) -> None:
         """Report the end of a run, unless the task has ended otherwise, or waits for an answer."""
         with self.store.lock, self.store.one_look():
-            task = find_task.require(self.store, id, writing=True)
-            mine = rules.own_take(task, task_work.sender_of(caller))
+            task = task_rules.require(self.store, id, writing=True)
+            mine = task_rules.own_take(task, task_work.sender_of(caller))
             if not end.state or task.is_finished or mine is None:
                 self.report(f"{id}: {task.state}")
                 return
@@ -350,7 +350,7 @@ class Worker:
 def _record(store: Store, caller: Caller, id: str, report: Report) -> object:
     if isinstance(report, str):
         return task_work.report(store, caller, id, "working", report)
-    return artifacts.add(
+    return task_work.add_artifact(
         store, caller, id, report.content, append=report.append, last_chunk=report.last_chunk
     )
 
@@ -457,7 +457,7 @@ class Candidates:
                 return
             left -= 1
             # what claims to be from this clone and is not is not run
-            task = load.load(db, id, forged=False)
+            task = task_state.load_task(db, id, forged=False)
             if task is None:
                 self._set_aside(id, now, [])
             else:

@@ -19,8 +19,8 @@ from ..log.lines import CommitMessage, format_at
 from ..log.ref import LOG_REF
 from ..records import ids
 from ..records.ids import is_id
-from ..tasks import held_at
 from ..trust import sender_tables
+from ..work import task_state
 from . import commit_view
 from .made_by import NONE
 
@@ -580,5 +580,5 @@ class WorkThen:
         same = {name: value for name, value in before.items() if after.get(name) == value}
         task = same.get("task_id")
         if task is None and "task_id" not in {*before, *after}:
-            task = held_at.only_held_at(db, (reader, session), first, last, known=self._tasks)
+            task = task_state.only_held_at(db, (reader, session), first, last, known=self._tasks)
         return task, same.get("wu_id")

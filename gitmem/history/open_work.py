@@ -5,15 +5,14 @@ from __future__ import annotations
 from ..agents import waiting_work
 from ..agents.descriptors import role_text
 from ..agents.waiting_work import ASKING, GRACE_MICROS, OFFERED
-from ..claims import path_patterns, standing_claims
-from ..claims.claim_answers import ClaimRow, contest_text, paths_text
-from ..claims.standing_claims import CONTESTED
-from ..handoffs import handoff_list
 from ..order.task import WAITING
 from ..outcome import Outcome, PartOfAnswer, command
 from ..records.ids import unit_key
-from ..tasks import task_list
 from ..text.sanitize import SEPARATOR
+from ..work import claims as standing_claims
+from ..work import handoffs as handoff_list
+from ..work import path_patterns, task_list
+from ..work.claims import CONTESTED, ClaimRow, contest_text, paths_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,10 +21,10 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..agents.descriptors import OwnershipScope
-    from ..claims.standing_claims import StandingClaim
-    from ..handoffs.handoff_list import HandoffRow
     from ..store import Store
-    from ..tasks.task_list import TaskRow
+    from ..work.claims import StandingClaim
+    from ..work.handoffs import HandoffRow
+    from ..work.task_list import TaskRow
 
 
 LISTED = 20  # of each kind

@@ -10,7 +10,6 @@ import time
 
 from .. import atomic_write, records, state_files
 from ..agents.addressing import Resolved
-from ..claims import branches
 from ..digests import sha256
 from ..errors import GitmemError, StoreError, UsageError
 from ..git import branches as changes
@@ -24,6 +23,7 @@ from ..records.ids import keyed_id
 from ..records.lines import as_json
 from ..signals import announcements
 from ..text.sanitize import sanitize
+from ..work import branches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..agents.presence import Presence
-    from ..claims.branches import Branch
     from ..store import Store
+    from ..work.branches import Branch
 
     Pair = tuple[str, str]
 

@@ -6,7 +6,6 @@ import os
 import re
 
 from ..agents import commit_stamps, presence
-from ..claims import claim_view, path_patterns
 from ..errors import UsageError
 from ..git import files, history
 from ..git.processes import GitOutputError, GitTimeoutError
@@ -24,8 +23,8 @@ from ..records.ids import role_id, unit_key
 from ..repo import READING
 from ..signals import threads
 from ..signals.thread_outcomes import Proposal
-from ..tasks import find_task, load
 from ..text.sanitize import sanitize, title
+from ..work import claim_view, path_patterns, task_rules, task_state
 from . import commits, made_by
 from .made_by import MadeHere
 
@@ -237,7 +236,7 @@ def task_thread(db: sqlite3.Connection, task_id: str, folded: FoldedTask | None)
 
 def folded_task(db: sqlite3.Connection, task_id: str | None) -> FoldedTask | None:
     """Return a task with its events, if it is here."""
-    return load.load(db, task_id) if task_id is not None else None
+    return task_state.load_task(db, task_id) if task_id is not None else None
 
 
 def _answers(db: sqlite3.Connection, task: FoldedTask) -> dict[tuple[str, str | None], TaskAnswer]:
@@ -382,7 +381,7 @@ class MakerRow(Outcome):
         self.inferred = self.evidence == made_by.ALONE
         self.here = line.is_own
         self.task_id = record.get("task_id")
-        self.wu_id = find_task.unit_of(db, self.task_id) or record.get("wu_id")
+        self.wu_id = task_rules.unit_of(db, self.task_id) or record.get("wu_id")
 
 
 class PossibleMaker(Outcome):
@@ -520,7 +519,7 @@ def _role(db: sqlite3.Connection, session_id: str | None) -> str | None:
 
 def _released_at(db: sqlite3.Connection, claim_id: str) -> int:
     """Return when a claim was released, in microseconds; 0 if that can't be read."""
-    claim = claim_view.folded(db, claim_id)
+    claim = claim_view.folded_claim(db, claim_id)
     return micros(claim.released["at"]) if claim is not None and claim.released is not None else 0
 
 

@@ -300,7 +300,7 @@ class Ready(Outcome):
         more: The number of further nodes that are ready.
         more_blocked: The number of further nodes that are blocked.
         circles: Cycles of ids that block each other; the first id is repeated at the end.
-        tasks: The tasks that the caller may take, see `tasks.ready_tasks`.
+        tasks: The tasks that the caller may take, see `work.task_list`.
     """
 
     def __init__(

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from .. import records
 from ..agents import mailbox, presence
-from ..claims import claim_view, path_patterns, standing_claims
 from ..log.lines import format_at, parse_at
 from ..order.task import HANDOFF, SUBMITTED, TERMINAL, WAITING
 from ..records.ids import role_of
 from ..signals import threads as thread_answers
 from ..signals.many_threads import owed
-from ..tasks import HANDOFF_MICROS, HANDOFFS_MAX, load, task_list
 from ..text.sanitize import sanitize
+from ..work import HANDOFF_MICROS, HANDOFFS_MAX, claim_view, claims, path_patterns, task_list, task_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,14 +19,14 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..agents.presence import Presence
-    from ..claims.path_patterns import Budget
-    from ..claims.standing_claims import StandingClaim
     from ..order.claim import FoldedClaim
     from ..order.thread import FoldedThread, ThreadSignal
     from ..records.record_types import TaskRecord
     from ..signals.many_threads import ManyThreads, Selection
     from ..store import Store
-    from ..tasks.task_list import TaskRow
+    from ..work.claims import StandingClaim
+    from ..work.path_patterns import Budget
+    from ..work.task_list import TaskRow
     from .contract import (
         AgentLane,
         ClaimSpan,
@@ -501,7 +500,7 @@ class TaskSpans:
         if self._results_left <= 0:
             return
         self._results_left -= 1
-        task = load.load(self._db, span["id"])
+        task = task_state.load_task(self._db, span["id"])
         text = task.outcome.record.get("message") if task is not None and task.outcome is not None else None
         if text:
             shown, cut = self._texts.cut(text)
@@ -511,7 +510,7 @@ class TaskSpans:
 def _handed(record: TaskRecord) -> HandedOver:
     """Return what a handoff hands over, of each kind the first that readers read."""
     found: HandedOver = {
-        "tasks": list(load.handed_over(record)),
+        "tasks": list(task_state.handed_over(record)),
         "claims": list((record.get("handoff_claims") or ())[:HANDOFFS_MAX]),
         "threads": list((record.get("handoff_threads") or ())[:HANDOFFS_MAX]),
     }
@@ -552,7 +551,7 @@ class ClaimSpans:
         db = store.db()
         self._now = store.now()
         self._lanes = lanes
-        self._standing = {each.id: each for each in standing_claims.standing(store)}
+        self._standing = {each.id: each for each in claims.standing(store)}
         where = ["c.until >= :since"] if only.since else []
         where += ["c.wu_id = :unit"] if only.unit else []
         where += [f"(c.owner {_AMONG} OR c.session {_AMONG})"] if only.readers is not None else []
@@ -563,7 +562,7 @@ class ClaimSpans:
         left = CLAIM_BYTES_MAX
         for id, _, session_ended, task_ended, size in rows:
             left -= size
-            claim = claim_view.folded(db, id) if left >= 0 else None
+            claim = claim_view.folded_claim(db, id) if left >= 0 else None
             if claim is not None:
                 self.spans.append(self._span(id, claim, session_ended, task_ended))
         self.omitted = total - len(self.spans)
@@ -605,7 +604,7 @@ def _state(claim: FoldedClaim, standing: StandingClaim | None, ends: list[int], 
         return standing.status
     if claim.released is not None:
         return OVER[0]
-    return OVER[1] if claim.until <= now else OVER[2] if ends else standing_claims.HELD
+    return OVER[1] if claim.until <= now else OVER[2] if ends else claims.HELD
 
 
 def contests(
@@ -762,7 +761,7 @@ class OwedRows:
     def _put_question(self, row: Owed, task: TaskRow) -> None:
         """Set what a worker asks, and since when."""
         self._questions_left -= 1
-        folded = load.load(self._db, str(task.task_id)) if self._questions_left >= 0 else None
+        folded = task_state.load_task(self._db, str(task.task_id)) if self._questions_left >= 0 else None
         if folded is None or folded.holder is None:
             return
         asked = [

@@ -8,7 +8,6 @@ import time
 from .. import __version__
 from ..agents import audits, mailbox
 from ..agents.caller import of_session
-from ..claims.branches import Refs
 from ..errors import GitmemError
 from ..git import history
 from ..history import commit_view, made_by, overlap
@@ -24,7 +23,8 @@ from ..records.ids import is_id, unit_key
 from ..signals import gate
 from ..signals.many_threads import ManyThreads, Selection
 from ..signals.thread_lines import ThreadCache
-from ..tasks.task_list import array
+from ..work.branches import Refs
+from ..work.task_list import array
 from .board import (
     SHORT_MAX,
     SIGNALS_MAX,
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from ..records.record_types import AuditRecord
     from ..signals.gate import BlockingSignal
     from ..store import Store
-    from ..tasks.task_list import TaskRow
+    from ..work.task_list import TaskRow
     from .contract import (
         Board,
         BranchOverlap,

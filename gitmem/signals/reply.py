@@ -37,7 +37,7 @@ ENDS = ("AGREE", "REJECT")
 
 
 class TaskAnswer:
-    """What an answer in the thread of a task changes of the task, see `tasks.reply_events`.
+    """What an answer in the thread of a task changes of the task, see `work.task_records`.
 
     Attributes:
         lines: Lines of events, to be recorded with the signal.

@@ -31,7 +31,7 @@ from a2a.utils.errors import A2AError, TaskNotCancelableError, TaskNotFoundError
 from google.protobuf.json_format import ParseDict
 
 from gitmem.store import wall_clock
-from gitmem.tasks import give_up
+from gitmem.work import task_decisions
 from tests.a2a.conftest import Local
 from tests.a2a.talking import BINDINGS, client_of, kinds, request, send, talk
 
@@ -340,7 +340,7 @@ def test_a_task_that_nobody_took_before_its_deadline_fails(local: Local, binding
             local.log.store.now = lambda: wall_clock() + 11 * 60 * 1_000_000
             task = await client.get_task(GetTaskRequest(id=ids[0]))
             assert task.status.state == TaskState.TASK_STATE_FAILED
-            assert task.status.message.parts[0].text == give_up.UNTAKEN
+            assert task.status.message.parts[0].text == task_decisions.UNTAKEN
             listed = await client.list_tasks(ListTasksRequest())
             assert [each.status.state for each in listed.tasks] == [TaskState.TASK_STATE_FAILED] * 2
 

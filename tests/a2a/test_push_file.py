@@ -21,7 +21,7 @@ from gitmem.calls.a2a_files import Tokens
 from gitmem.calls.push import OF_CALLER_MAX, TEXT_MAX, Poster, Push
 from gitmem.doctor import doctor
 from gitmem.errors import StoreError
-from gitmem.tasks import find_task
+from gitmem.work import task_rules
 from tests import file_faults
 from tests.a2a.talking import talk
 from tests.sandbox import Clock, open_store
@@ -148,7 +148,7 @@ def test_slow_receivers_of_one_caller_do_not_keep_notifications_from_others(repo
         with gitmem.open(str(repo), identity="codex:planner:one") as log:
             log.sessions.start(name="Planck")
             made = log.tasks.delegate("x", to="prices", role="implementer/test", wu="WU-1")
-            task = find_task.require(log.store, made.task["task_id"])
+            task = task_rules.require(log.store, made.task["task_id"])
             push = Push(str(repo), Slow(allow_private=True))
 
             async def over(caller: str, task_id: str) -> AsyncIterator[tuple[FoldedTask, bool]]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cli import a2a
 from gitmem.calls.a2a_files import Link, RemoteLinks
-from gitmem.tasks import new_task, task_decisions
+from gitmem.work import new_task, task_decisions
 from tests.sandbox import Agent, Clock, open_store
 
 SERVER = "a2a:server:agents.example.org"

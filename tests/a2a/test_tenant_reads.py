@@ -16,7 +16,7 @@ import gitmem
 from gitmem.calls.a2a_files import Tokens
 from gitmem.calls.a2a_server import Served, ServedAgent, application
 from gitmem.calls.served_log import ServedLog
-from gitmem.tasks import new_task
+from gitmem.work import new_task
 from tests.sandbox import new_repo
 
 HOST = "127.0.0.1:4810"

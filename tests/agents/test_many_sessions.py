@@ -9,12 +9,12 @@ import pytest
 from gitmem import records
 from gitmem.agents import addressing, lifecycle, presence, role_list
 from gitmem.agents.caller import CallerClaims, of_session
-from gitmem.claims import branches
 from gitmem.errors import UsageError
 from gitmem.log.lines import CommitMessage
 from gitmem.memory import live_pieces, upkeep
 from gitmem.memory.budgeted_text import Section
 from gitmem.store import Store
+from gitmem.work import branches
 
 from ..sandbox import HOUR, Clock, new_repo, open_store
 

@@ -10,10 +10,10 @@ import pytest
 
 from gitmem import records
 from gitmem.agents import audits, delivery
-from gitmem.claims import claim_guard, claim_work, edit_warnings, local_state, renewals, standing_claims
 from gitmem.errors import UsageError
 from gitmem.log.lines import CommitMessage
 from gitmem.store import Store
+from gitmem.work import claim_notices, claim_work, claims, edit_guard
 from tests.sandbox import HOUR, MINUTE, Agent, Clock, carry, open_store, worktree
 
 from .conftest import BOHR, CURIE
@@ -32,36 +32,36 @@ def test_a_change_after_a_claim_was_seen_is_blocked_and_a_reason_passes_it(
 ) -> None:
     """The owner is not blocked; others are until they give a reason, which an audit keeps."""
     bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
-    claim_work.claim(store, bohr, ["src"])
+    claim_work.claim_paths(store, bohr, ["src"])
     store.db()
     changed(repo, "src/a.py", clock.value + MINUTE)
-    assert claim_guard.check(store, [bohr], ["src/a.py"]).open
-    assert claim_guard.check(store, [curie], ["docs/a.md"]).open
-    closed = claim_guard.check(store, [curie], ["src/a.py"])
+    assert edit_guard.check_guard(store, [bohr], ["src/a.py"]).open
+    assert edit_guard.check_guard(store, [curie], ["docs/a.md"]).open
+    closed = edit_guard.check_guard(store, [curie], ["src/a.py"])
     assert (closed.open, len(closed.blocks)) == (False, 1)
-    assert claim_guard.check(store, [curie], ["src/gone.py"]).open is False
-    assert claim_guard.check(store, [curie], ["src/a.py"], mode="warn").open
-    passed = claim_guard.check(store, [curie], ["src/a.py"], anyway="agreed")
+    assert edit_guard.check_guard(store, [curie], ["src/gone.py"]).open is False
+    assert edit_guard.check_guard(store, [curie], ["src/a.py"], mode="warn").open
+    passed = edit_guard.check_guard(store, [curie], ["src/a.py"], anyway="agreed")
     assert (passed.open, passed.audit_id is not None) == (True, True)
-    again = claim_guard.check(store, [curie], ["src/a.py"])
+    again = edit_guard.check_guard(store, [curie], ["src/a.py"])
     assert (again.open, again.warns) == (True, [])
     assert again.warnings == [
         f"guard open: you have passed the claims on these paths: {closed.blocks[0].name}'s {closed.blocks[0].claim_id}"
     ]
-    assert claim_guard.check(store, [Agent(store, "a:b:c").caller], ["src/a.py"]).open is False
+    assert edit_guard.check_guard(store, [Agent(store, "a:b:c").caller], ["src/a.py"]).open is False
 
 
 @pytest.mark.parametrize("reason", ["", " \n", "\u200b"])
 def test_no_claim_is_passed_without_a_reason(store: Store, repo: Path, clock: Clock, reason: str) -> None:
     """An audit without one would tell the owner nothing."""
     bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
-    claim_work.claim(store, bohr, ["src"])
+    claim_work.claim_paths(store, bohr, ["src"])
     store.db()
     changed(repo, "src/a.py", clock.value + MINUTE)
     with pytest.raises(UsageError) as error:
-        claim_guard.check(store, [curie], ["src/a.py"], anyway=reason)
+        edit_guard.check_guard(store, [curie], ["src/a.py"], anyway=reason)
     assert (error.value.code, "Nothing was written" in error.value.message) == ("no-reason", True)
-    assert not claim_guard.check(store, [curie], ["src/a.py"]).open
+    assert not edit_guard.check_guard(store, [curie], ["src/a.py"]).open
 
 
 def test_no_number_of_a_peer_s_audits_hides_a_reason_that_passed_the_guard(
@@ -76,14 +76,14 @@ def test_no_number_of_a_peer_s_audits_hides_a_reason_that_passed_the_guard(
         for number in range(1_050)
     ]
     store.record([("audits", line) for line in forged], CommitMessage("m <m@example.org>", "sync"))
-    claim_work.claim(store, bohr, ["src"])
+    claim_work.claim_paths(store, bohr, ["src"])
     store.db()
     changed(repo, "src/a.py", clock.value + MINUTE)
-    assert not claim_guard.check(store, [curie], ["src/a.py"]).open
+    assert not edit_guard.check_guard(store, [curie], ["src/a.py"]).open
 
-    claim_guard.check(store, [curie], ["src/a.py"], anyway="agreed")
+    edit_guard.check_guard(store, [curie], ["src/a.py"], anyway="agreed")
 
-    assert claim_guard.check(store, [curie], ["src/a.py"]).open
+    assert edit_guard.check_guard(store, [curie], ["src/a.py"]).open
 
 
 def test_what_was_changed_before_the_claim_was_seen_and_what_is_contested_only_warns(
@@ -93,39 +93,41 @@ def test_what_was_changed_before_the_claim_was_seen_and_what_is_contested_only_w
     bohr, curie = Agent(far, BOHR).caller, Agent(store, CURIE).caller
     changed(repo, "src/a.py", clock.value)
     clock.forward(MINUTE)
-    claim_work.claim(far, bohr, ["src"])
+    claim_work.claim_paths(far, bohr, ["src"])
     carry(store, far)
     store.db()
-    early = claim_guard.check(store, [curie], ["src/a.py"])
+    early = edit_guard.check_guard(store, [curie], ["src/a.py"])
     assert (early.open, len(early.warns)) == (True, 1)
     for name in ("src/a.py", "src/b.py"):
         changed(repo, name, clock.value + MINUTE)
-    assert claim_guard.check(store, [curie], ["src/a.py"]).open  # its first change was before, and it goes on
-    assert not claim_guard.check(store, [curie], ["src/b.py"]).open
-    (seen,) = Path(local_state.path(store.repo.state, local_state.SEEN)).iterdir()
+    assert edit_guard.check_guard(
+        store, [curie], ["src/a.py"]
+    ).open  # its first change was before, and it goes on
+    assert not edit_guard.check_guard(store, [curie], ["src/b.py"]).open
+    (seen,) = Path(claim_notices.state_path(store.repo.state, claim_notices.SEEN)).iterdir()
     seen.write_bytes(b"")  # git could not list the files in time: then the last change decides
     os.utime(seen, ns=(clock.value * 1000, clock.value * 1000))
-    assert not claim_guard.check(store, [curie], ["src/a.py"]).open
+    assert not edit_guard.check_guard(store, [curie], ["src/a.py"]).open
     claim_work.release(far, bohr)
     carry(store, far)
-    claim_work.claim(far, bohr, ["src"])
-    claim_work.claim(store, curie, ["src"])
+    claim_work.claim_paths(far, bohr, ["src"])
+    claim_work.claim_paths(store, curie, ["src"])
     carry(store, far)
-    contested = claim_guard.check(store, [curie], ["src/a.py"])
+    contested = edit_guard.check_guard(store, [curie], ["src/a.py"])
     assert (contested.open, [each.status for each in contested.warns]) == (True, ["contested"])
 
 
 def test_both_owners_are_told_once_at_their_next_command(store: Store, far: Store) -> None:
     """One line each; their flags are raised for hooks."""
     bohr, curie = Agent(store, BOHR).caller, Agent(far, CURIE).caller
-    claim_work.claim(store, bohr, ["src"])
-    claim_work.claim(far, curie, ["src/a.py"])
+    claim_work.claim_paths(store, bohr, ["src"])
+    claim_work.claim_paths(far, curie, ["src/a.py"])
     carry(store, far)
     for one, caller in ((store, bohr), (far, curie)):
         one.db()
-        (line,) = renewals.at_command(one, caller)
+        (line,) = claim_work.at_command(one, caller)
         assert line.startswith("contested: your claim claim-")
-        assert renewals.at_command(one, caller) == []
+        assert claim_work.at_command(one, caller) == []
         assert os.path.lexists(os.path.join(one.repo.state, "flags", caller.session_id or ""))
 
 
@@ -135,7 +137,7 @@ def test_what_sessions_were_told_is_noted_within_limits_and_for_those_of_this_cl
     """The latest words stay, so that what was said last is not said again."""
     bohr = Agent(store, BOHR).caller
     session = bohr.session_id or ""
-    claim_work.claim(store, bohr, ["src"])
+    claim_work.claim_paths(store, bohr, ["src"])
     told = Path(store.repo.state, delivery.TOLD)
     words = [f"about/{number}" for number in range(delivery.TOLD_MAX + 3)]
     delivery.tell_once(store, lambda: [(session, word, "news") for word in words[:3]])
@@ -153,18 +155,18 @@ def test_a_claim_is_renewed_when_half_its_time_is_over_and_its_session_acts(
 ) -> None:
     """Not before, and not by others; a silent session's claim ends."""
     bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
-    claim_work.claim(store, bohr, ["src"], lease=HOUR)
-    claim_work.claim(store, curie, ["docs"], lease=HOUR)
+    claim_work.claim_paths(store, bohr, ["src"], lease=HOUR)
+    claim_work.claim_paths(store, curie, ["docs"], lease=HOUR)
     store.db()
     clock.forward(20 * MINUTE)
-    assert renewals.renew_due(store, bohr) == 0
+    assert claim_work.renew_due(store, bohr) == 0
     clock.forward(20 * MINUTE)
     store.db()
-    renewals.at_command(store, bohr)
+    claim_work.at_command(store, bohr)
     clock.forward(30 * MINUTE)
-    assert [each.claim.owner[0] for each in standing_claims.standing(store)] == [BOHR]
-    assert renewals.renew_due(store, bohr) == 1
-    assert renewals.renew_due(store, bohr) == 0
+    assert [each.claim.owner[0] for each in claims.standing(store)] == [BOHR]
+    assert claim_work.renew_due(store, bohr) == 1
+    assert claim_work.renew_due(store, bohr) == 0
 
 
 def test_the_flag_is_there_only_where_another_session_claims(
@@ -175,23 +177,23 @@ def test_the_flag_is_there_only_where_another_session_claims(
     other = open_store(worktree(repo, tmp_path / "linked"), clock)
     Agent(other, CURIE)
     state = store.repo.state
-    claim_work.claim(store, bohr, ["src"], lease=HOUR)
+    claim_work.claim_paths(store, bohr, ["src"], lease=HOUR)
     store.db()
-    assert os.path.exists(local_state.path(state, "claimed"))
-    assert os.listdir(os.path.join(state, local_state.ONLY_OWN)) == ["in-.git"]
+    assert os.path.exists(claim_notices.state_path(state, "claimed"))
+    assert os.listdir(os.path.join(state, claim_notices.ONLY_OWN)) == ["in-.git"]
     Agent(store, "a:b:third")
-    assert os.listdir(os.path.join(state, local_state.ONLY_OWN)) == []
-    os.unlink(local_state.path(state, "claimed"))
+    assert os.listdir(os.path.join(state, claim_notices.ONLY_OWN)) == []
+    os.unlink(claim_notices.state_path(state, "claimed"))
     clock.forward(2 * MINUTE)
     store.db()
-    assert os.path.exists(local_state.path(state, "claimed"))
+    assert os.path.exists(claim_notices.state_path(state, "claimed"))
     clock.forward(2 * HOUR)
     store.db()
-    assert not os.path.exists(local_state.path(state, "claimed"))
-    claim_work.claim(store, bohr, ["src"], shared=True)
+    assert not os.path.exists(claim_notices.state_path(state, "claimed"))
+    claim_work.claim_paths(store, bohr, ["src"], shared=True)
     store.db()
     assert not os.path.exists(
-        local_state.path(state, "claimed")
+        claim_notices.state_path(state, "claimed")
     )  # the guard lets everybody pass a shared one
     other.close()
 
@@ -206,7 +208,7 @@ def test_what_was_uncommitted_when_the_claim_arrived_only_warns_in_its_worktree(
     changed(repo, "src/odd \n name.py", clock.value)
     changed(repo, "docs/a.md", clock.value)
     clock.forward(MINUTE)
-    claim_work.claim(far, Agent(far, BOHR).caller, ["src"])
+    claim_work.claim_paths(far, Agent(far, BOHR).caller, ["src"])
     carry(store, far)
     store.db()
     names = ["src/odd \n name.py", "src/b.py"]
@@ -214,7 +216,7 @@ def test_what_was_uncommitted_when_the_claim_arrived_only_warns_in_its_worktree(
         for name in names:
             changed(where, name, clock.value + MINUTE)
     verdicts = [
-        claim_guard.check(one, [caller], [name]).open
+        edit_guard.check_guard(one, [caller], [name]).open
         for one, caller in ((store, curie), (other, planck))
         for name in names
     ]
@@ -233,13 +235,13 @@ def test_owners_are_told_once_who_passed_or_released_their_claim_and_why(
 ) -> None:
     """In the same clone, and in another one after a sync; what the owner does is no news to it."""
     bohr, gauss, curie = Agent(store, BOHR), Agent(far, "a:b:gauss"), Agent(store, CURIE)
-    near = claim_work.claim(store, bohr.caller, ["src"]).claim_id
-    there = claim_work.claim(far, gauss.caller, ["docs/**"]).claim_id
+    near = claim_work.claim_paths(store, bohr.caller, ["src"]).claim_id
+    there = claim_work.claim_paths(far, gauss.caller, ["docs/**"]).claim_id
     carry(store, far)
     store.db()
     clock.forward(2 * MINUTE)
     for path, reason in (("src/a.py", "urgent fix"), ("docs/a.md", "a\ntypo")):
-        assert claim_guard.check(store, [curie.caller], [path], anyway=reason).audit_id
+        assert edit_guard.check_guard(store, [curie.caller], [path], anyway=reason).audit_id
     assert told(bohr) == [f"passed: {curie.caller.name} passed your claim {near} on src: urgent fix"]
     carry(far, store)
     clock.forward(2 * MINUTE)
@@ -249,7 +251,7 @@ def test_owners_are_told_once_who_passed_or_released_their_claim_and_why(
     assert told(bohr) == [f"released: {curie.caller.name} released your claim {near} on src: gone"]
     carry(far, store)
     assert told(gauss) == [f"released: {curie.caller.name} released your claim {there} on docs/**: merged"]
-    own = claim_work.claim(store, bohr.caller, ["src"]).claim_id
+    own = claim_work.claim_paths(store, bohr.caller, ["src"]).claim_id
     claim_work.release(store, bohr.caller, [own])
     assert told(bohr) == told(gauss) == told(curie) == []
 
@@ -257,10 +259,10 @@ def test_owners_are_told_once_who_passed_or_released_their_claim_and_why(
 def test_claims_on_other_paths_and_none_with_the_guard_off_are_no_news(store: Store, clock: Clock) -> None:
     """A valid setting needs no remark, either."""
     bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
-    claim_work.claim(store, bohr, ["src"])
-    beside = claim_guard.check(store, [curie], ["docs/a.md"])
+    claim_work.claim_paths(store, bohr, ["src"])
+    beside = edit_guard.check_guard(store, [curie], ["docs/a.md"])
     assert (beside.open, beside.warns, beside.warnings) == (True, [], [])
-    off = claim_guard.check(store, [curie], ["src/a.py"], mode=claim_guard.OFF)
+    off = edit_guard.check_guard(store, [curie], ["src/a.py"], mode=edit_guard.OFF)
     assert (off.open, off.warns) == (True, [])
     assert off.warnings == ["`git config gitmem.guard` is off: claims are not checked."]
 
@@ -271,16 +273,16 @@ def test_an_edit_is_refused_warned_of_or_let_alone_as_the_setting_says(
 ) -> None:
     """A client that can't keep the edit from happening shows a warning; with the guard off nothing. Each warning is given once."""
     bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
-    claim_work.claim(store, bohr, ["src"])
-    git("config", claim_guard.SETTING, claim_guard.BLOCK, cwd=repo)
-    found = edit_warnings.of_edit(store, curie, ["src/a.py"], may_refuse=may_refuse)
+    claim_work.claim_paths(store, bohr, ["src"])
+    git("config", edit_guard.SETTING, edit_guard.BLOCK, cwd=repo)
+    found = edit_guard.warnings_of_edit(store, curie, ["src/a.py"], may_refuse=may_refuse)
     assert (found.is_refused, "Nothing was changed" in found.text) == (may_refuse, may_refuse)
     assert found.text.startswith("src/a.py: ")
-    git("config", claim_guard.SETTING, claim_guard.OFF, cwd=repo)
-    assert edit_warnings.of_edit(store, curie, ["src/b.py"], may_refuse=may_refuse).text == ""
-    git("config", claim_guard.SETTING, claim_guard.WARN, cwd=repo)
-    assert edit_warnings.of_edit(store, curie, ["src/b.py"]).text
-    assert not edit_warnings.of_edit(store, curie, ["src/b.py"]).text
+    git("config", edit_guard.SETTING, edit_guard.OFF, cwd=repo)
+    assert edit_guard.warnings_of_edit(store, curie, ["src/b.py"], may_refuse=may_refuse).text == ""
+    git("config", edit_guard.SETTING, edit_guard.WARN, cwd=repo)
+    assert edit_guard.warnings_of_edit(store, curie, ["src/b.py"]).text
+    assert not edit_guard.warnings_of_edit(store, curie, ["src/b.py"]).text
 
 
 def test_a_tool_that_edits_nothing_costs_no_look_at_claims(store: Store) -> None:
@@ -288,19 +290,19 @@ def test_a_tool_that_edits_nothing_costs_no_look_at_claims(store: Store) -> None
     curie = Agent(store, CURIE).caller
     asked: list[str] = []
     store.db().set_trace_callback(asked.append)
-    assert edit_warnings.of_edit(store, curie, []).text == ""
+    assert edit_guard.warnings_of_edit(store, curie, []).text == ""
     assert asked == []
 
 
 def test_no_number_of_edited_paths_fills_the_disk_with_notes_of_warnings(store: Store) -> None:
     """With too many of them nobody is warned again."""
     bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
-    made = claim_work.claim(store, bohr, ["src"]).claim_id
+    made = claim_work.claim_paths(store, bohr, ["src"]).claim_id
     store.db()
-    folder = Path(local_state.path(store.repo.state, local_state.WARNED))
+    folder = Path(claim_notices.state_path(store.repo.state, claim_notices.WARNED))
     folder.mkdir(exist_ok=True)
-    for number in range(edit_warnings.WARNED_MAX - 1):
+    for number in range(edit_guard.WARNED_MAX - 1):
         (folder / f"{made}.{number}").touch()
-    assert edit_warnings.of_edit(store, curie, ["src/a.py"]).text
-    assert not edit_warnings.of_edit(store, curie, ["src/b.py"]).text
-    assert len(list(folder.iterdir())) == edit_warnings.WARNED_MAX
+    assert edit_guard.warnings_of_edit(store, curie, ["src/a.py"]).text
+    assert not edit_guard.warnings_of_edit(store, curie, ["src/b.py"]).text
+    assert len(list(folder.iterdir())) == edit_guard.WARNED_MAX

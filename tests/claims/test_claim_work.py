@@ -12,12 +12,11 @@ import gitmem
 from gitmem import records
 from gitmem.agents import audits, caller, lifecycle
 from gitmem.agents.caller import CallerClaims
-from gitmem.claims import claim_guard, claim_list, claim_work, standing_claims
 from gitmem.errors import GateError, UsageError
 from gitmem.log.lines import CommitMessage, format_at
 from gitmem.store import Store
 from gitmem.sync import noop_check
-from gitmem.tasks import new_task, task_decisions, task_work
+from gitmem.work import claim_work, claims, edit_guard, new_task, task_decisions, task_work
 from tests.sandbox import HOUR, MINUTE, Agent, Clock, acting, bodies, carry, new_repo, open_store, worktree
 
 from .conftest import BOHR, CURIE, PLANCK
@@ -25,50 +24,50 @@ from .conftest import BOHR, CURIE, PLANCK
 
 def states(store: Store, *, forged: bool = True) -> dict[str, str]:
     """The status of what stands, by owner."""
-    return {each.claim.owner[0]: each.status for each in standing_claims.standing(store, forged=forged)}
+    return {each.claim.owner[0]: each.status for each in claims.standing(store, forged=forged)}
 
 
 def test_a_claim_that_its_writer_has_seen_is_refused_to_others(store: Store) -> None:
     """The owner, its agent and sessions of one task may claim; others may claim what does not overlap."""
     bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
-    first = claim_work.claim(store, bohr, ["src/prices/**"], reason="rounding", wu="WU-7")
+    first = claim_work.claim_paths(store, bohr, ["src/prices/**"], reason="rounding", wu="WU-7")
     with pytest.raises(GateError, match=r'claims src/prices/\*\*.*"rounding" \(WU-7\)') as refused:
-        claim_work.claim(store, curie, ["src/prices/round.py"])
+        claim_work.claim_paths(store, curie, ["src/prices/round.py"])
     assert refused.value.status == 1
-    assert len(claim_list.list_claims(store).claims) == 1
-    claim_work.claim(store, curie, ["docs"])
-    claim_work.claim(store, bohr, ["src/prices/round.py"])
+    assert len(claim_work.list_claims(store).claims) == 1
+    claim_work.claim_paths(store, curie, ["docs"])
+    claim_work.claim_paths(store, bohr, ["src/prices/round.py"])
     assert set(states(store).values()) == {"held"}
     claim_work.release(store, bohr)
-    assert claim_work.claim(store, curie, ["src/prices/round.py"]).claim_id != first.claim_id
+    assert claim_work.claim_paths(store, curie, ["src/prices/round.py"]).claim_id != first.claim_id
 
 
 def test_shared_claims_stand_beside_each_other(store: Store) -> None:
     """An exclusive one does not."""
     bohr, curie, planck = (Agent(store, each).caller for each in (BOHR, CURIE, PLANCK))
-    claim_work.claim(store, bohr, ["src"], shared=True)
-    claim_work.claim(store, curie, ["src"], shared=True)
+    claim_work.claim_paths(store, bohr, ["src"], shared=True)
+    claim_work.claim_paths(store, curie, ["src"], shared=True)
     with pytest.raises(GateError):
-        claim_work.claim(store, planck, ["src"])
+        claim_work.claim_paths(store, planck, ["src"])
     assert set(states(store).values()) == {"held"}
 
 
 def test_the_same_paths_again_renew_the_claim(store: Store, clock: Clock) -> None:
     """No second claim; an earlier end does not shorten it."""
     bohr = Agent(store, BOHR).caller
-    first = claim_work.claim(store, bohr, ["src", "docs"])
+    first = claim_work.claim_paths(store, bohr, ["src", "docs"])
     clock.forward(30 * MINUTE)
-    again = claim_work.claim(store, bohr, ["docs", "src"], lease=2 * HOUR)
+    again = claim_work.claim_paths(store, bohr, ["docs", "src"], lease=2 * HOUR)
     assert (again.claim_id, again.event) == (first.claim_id, "renew")
-    assert claim_work.claim(store, bohr, ["docs", "src"], lease=MINUTE).until == again.until
+    assert claim_work.claim_paths(store, bohr, ["docs", "src"], lease=MINUTE).until == again.until
 
 
 def test_concurrent_claims_have_no_winner(store: Store, far: Store, clock: Clock) -> None:
     """Neither clone had the other's claim: both are contested, on both clones, whoever was first by the clock."""
     bohr, curie = Agent(store, BOHR).caller, Agent(far, CURIE).caller
-    claim_work.claim(store, bohr, ["src/**"])
+    claim_work.claim_paths(store, bohr, ["src/**"])
     clock.forward(MINUTE)
-    claim_work.claim(far, curie, ["src/a.py"])
+    claim_work.claim_paths(far, curie, ["src/a.py"])
     assert states(store) == {BOHR: "held"}
     carry(store, far)
     assert states(store) == states(far) == {BOHR: "contested", CURIE: "contested"}
@@ -82,17 +81,17 @@ def test_claims_of_one_agent_and_of_one_task_do_not_conflict(store: Store, far: 
     bohr, again = Agent(store, BOHR).caller, Agent(far, BOHR).caller
     task = str(new_task.create(store, bohr, "Write", target_role="implementer/test").task["task_id"])
     curie, planck = Agent(far, CURIE).caller, Agent(far, PLANCK).caller
-    claim_work.claim(store, bohr, ["src"], task_id=task, wu="WU-7")
-    claim_work.claim(far, again, ["src"], wu="WU-7")
+    claim_work.claim_paths(store, bohr, ["src"], task_id=task, wu="WU-7")
+    claim_work.claim_paths(far, again, ["src"], wu="WU-7")
     carry(store, far)
-    claim_work.claim(store, bohr, ["docs"], task_id=task, wu="WU-7")
-    claim_work.claim(far, curie, ["docs"], task_id=task)
+    claim_work.claim_paths(store, bohr, ["docs"], task_id=task, wu="WU-7")
+    claim_work.claim_paths(far, curie, ["docs"], task_id=task)
     carry(store, far)
-    assert {each.status for each in standing_claims.standing(store)} == {"held"}
-    claim_work.claim(store, bohr, ["tests"], wu="WU-7")
-    claim_work.claim(far, planck, ["tests"], wu="WU-7")
+    assert {each.status for each in claims.standing(store)} == {"held"}
+    claim_work.claim_paths(store, bohr, ["tests"], wu="WU-7")
+    claim_work.claim_paths(far, planck, ["tests"], wu="WU-7")
     carry(store, far)
-    assert [each.status for each in standing_claims.standing(store)].count("contested") == 2
+    assert [each.status for each in claims.standing(store)].count("contested") == 2
 
 
 def test_a_claim_ends_by_release_time_session_and_task(store: Store, clock: Clock) -> None:
@@ -102,7 +101,7 @@ def test_a_claim_ends_by_release_time_session_and_task(store: Store, clock: Cloc
         new_task.create(store, agents[0].caller, "Write", target_role="implementer/test").task["task_id"]
     )
     for number, agent in enumerate(agents):
-        claim_work.claim(
+        claim_work.claim_paths(
             store,
             agent.caller,
             [f"src/{number}"],
@@ -125,21 +124,21 @@ def test_a_claim_ends_with_the_one_open_task_of_its_session(store: Store) -> Non
         str(new_task.create(store, again, text, target_role="implementer/test").task["task_id"])
         for text in ("Write", "Test")
     )
-    assert claim_work.claim(store, bohr, ["none"]).task_id is None
+    assert claim_work.claim_paths(store, bohr, ["none"]).task_id is None
     task_work.take(store, bohr, first)
-    made = claim_work.claim(store, bohr, ["src"])
+    made = claim_work.claim_paths(store, bohr, ["src"])
     assert made.task_id == first
-    assert claim_work.claim(store, bohr, ["left out"], task_id="").task_id is None
-    assert claim_work.claim(store, again, ["docs"]).task_id is None
+    assert claim_work.claim_paths(store, bohr, ["left out"], task_id="").task_id is None
+    assert claim_work.claim_paths(store, again, ["docs"]).task_id is None
     task_work.take(store, bohr, second)
-    assert claim_work.claim(store, bohr, ["two"]).task_id is None
-    renewed = claim_work.claim(store, bohr, ["src"])
+    assert claim_work.claim_paths(store, bohr, ["two"]).task_id is None
+    renewed = claim_work.claim_paths(store, bohr, ["src"])
     assert (renewed.event, renewed.task_id) == ("renew", first)
 
     task_work.report(store, bohr, first, "completed", "Done.")
 
-    assert made.claim_id not in {each.claim_id for each in claim_list.list_claims(store).claims}
-    assert claim_work.claim(store, bohr, ["tests"]).task_id == second
+    assert made.claim_id not in {each.claim_id for each in claim_work.list_claims(store).claims}
+    assert claim_work.claim_paths(store, bohr, ["tests"]).task_id == second
 
 
 def test_a_claim_of_another_work_unit_is_not_of_the_open_task(store: Store) -> None:
@@ -150,7 +149,7 @@ def test_a_claim_of_another_work_unit_is_not_of_the_open_task(store: Store) -> N
             store, who, "Write", target_role="implementer/test", **({"wu": unit} if unit else {})
         )
         task_work.take(store, who, str(made.task["task_id"]))
-    named = [claim_work.claim(store, who, [f"src/{number}"], wu=wu).task_id is not None
+    named = [claim_work.claim_paths(store, who, [f"src/{number}"], wu=wu).task_id is not None
              for number, (who, wu) in enumerate([(bohr, "WU-8"), (bohr, "wu-7"), (bohr, None), (curie, "WU-8")])]  # fmt: skip
     assert named == [False, True, True, True]
 
@@ -167,8 +166,8 @@ def test_a_claim_for_a_task_is_of_the_task_s_work_unit(store: Store) -> None:
         {"task_id": task_id}, {"task_id": task_id, "wu": "WU-9"}, {"task_id": task_id, "wu": ""}, {},
     ]  # fmt: skip
     for number, options in enumerate(asked):
-        claim_work.claim(store, bohr_now, [f"src/{number}"], **options)  # type: ignore[arg-type]
-    shown = {each.paths[0]: each.wu_id for each in claim_list.list_claims(store).claims}
+        claim_work.claim_paths(store, bohr_now, [f"src/{number}"], **options)  # type: ignore[arg-type]
+    shown = {each.paths[0]: each.wu_id for each in claim_work.list_claims(store).claims}
     assert shown == {"src/0": "WU-7", "src/1": "WU-9", "src/2": None, "src/3": "WU-8"}
 
 
@@ -182,15 +181,15 @@ def test_claims_of_two_who_took_one_task_apart_are_contested(
     carry(store, far)
     for place, who in ((store, bohr), (far, curie)):
         if claims_first:
-            claim_work.claim(place, who, ["src"], task_id=task)
+            claim_work.claim_paths(place, who, ["src"], task_id=task)
         task_work.take(place, who, task)
         if not claims_first:
-            claim_work.claim(place, who, ["src"])
+            claim_work.claim_paths(place, who, ["src"])
         clock.forward(MINUTE)
-    claim_work.claim(far, planck, ["src"], task_id=task)
+    claim_work.claim_paths(far, planck, ["src"], task_id=task)
     carry(store, far)
     assert states(store) == states(far) == {BOHR: "contested", CURIE: "contested", PLANCK: "held"}
-    assert claim_work.claim(store, bohr, ["src"]).warnings[0].endswith("contested.")
+    assert claim_work.claim_paths(store, bohr, ["src"]).warnings[0].endswith("contested.")
     task_work.release(store, bohr, task)
     carry(store, far)
     assert states(store) == states(far) == {CURIE: "held", PLANCK: "held"}
@@ -203,20 +202,20 @@ def test_who_took_a_task_after_a_lapsed_lease_is_refused_the_paths_of_the_first(
     bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
     task = str(new_task.create(store, bohr, "Write", target_role="implementer/test").task["task_id"])
     task_work.take(store, bohr, task, lease=10 * MINUTE)
-    claim_work.claim(store, bohr, ["src"])
-    other = claim_work.claim(store, bohr, ["docs"], task_id="")
+    claim_work.claim_paths(store, bohr, ["src"])
+    other = claim_work.claim_paths(store, bohr, ["docs"], task_id="")
     clock.forward(11 * MINUTE)
     task_work.take(store, curie, task)
     with pytest.raises(GateError, match="Already claimed"):
-        claim_work.claim(store, curie, ["src"])
-    (blocked,) = claim_guard.check(store, [curie], ["src/a.py"], before_edit=True).blocks
+        claim_work.claim_paths(store, curie, ["src"])
+    (blocked,) = edit_guard.check_guard(store, [curie], ["src/a.py"], before_edit=True).blocks
     assert blocked.owner == BOHR
     task_work.release(store, curie, task)
     task_work.take(store, bohr, task)
     task_work.release(store, bohr, task)
     task_work.take(store, curie, task)
-    assert claim_work.claim(store, curie, ["src"]).task_id == task
-    assert other.claim_id in {each.id for each in standing_claims.standing(store)}
+    assert claim_work.claim_paths(store, curie, ["src"]).task_id == task
+    assert other.claim_id in {each.id for each in claims.standing(store)}
 
 
 def test_who_failed_at_a_task_and_may_not_go_on_has_no_claims_of_it(store: Store) -> None:
@@ -224,34 +223,34 @@ def test_who_failed_at_a_task_and_may_not_go_on_has_no_claims_of_it(store: Store
     bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
     task = str(new_task.create(store, bohr, "Write", target_role="implementer/test").task["task_id"])
     task_work.take(store, bohr, task)
-    claim_work.claim(store, bohr, ["src"])
+    claim_work.claim_paths(store, bohr, ["src"])
     task_work.report(store, bohr, task, "failed", "No tests here.", payload={"error": {"retryable": True}})
     task_work.take(store, curie, task)
-    assert claim_work.claim(store, curie, ["src"]).task_id == task
+    assert claim_work.claim_paths(store, curie, ["src"]).task_id == task
     assert states(store) == {CURIE: "held"}
 
 
 def test_what_ended_elsewhere_is_perhaps_renewed_for_a_while(store: Store, far: Store, clock: Clock) -> None:
     """Its owner's clone may have renewed it. It refuses nobody; a later renewal then contests."""
     bohr, curie = Agent(store, BOHR).caller, Agent(far, CURIE).caller
-    mine = claim_work.claim(store, bohr, ["src"])
+    mine = claim_work.claim_paths(store, bohr, ["src"])
     carry(store, far)
     clock.forward(50 * MINUTE)
-    known = standing_claims.standing(store)[0]
+    known = claims.standing(store)[0]
     renewal = claim_work.renewal(store, known, format_at(store.now() + HOUR))
     store.record([renewal], CommitMessage("Bohr <bohr@example.org>", "renews"))
     clock.forward(15 * MINUTE)
     assert (states(store), states(far)) == ({BOHR: "held"}, {BOHR: "perhaps renewed"})
-    taken = claim_work.claim(far, curie, ["src/a.py"])
+    taken = claim_work.claim_paths(far, curie, ["src/a.py"])
     assert any("perhaps renewed" in each for each in taken.warnings)
     carry(store, far)
     assert states(far) == {BOHR: "contested", CURIE: "contested"}
-    assert mine.claim_id in {each.id for each in standing_claims.standing(far)}
+    assert mine.claim_id in {each.id for each in claims.standing(far)}
 
 
 def test_it_is_free_elsewhere_after_a_quarter_of_an_hour(store: Store, far: Store, clock: Clock) -> None:
     """And in its own clone at once."""
-    claim_work.claim(store, Agent(store, BOHR).caller, ["src"])
+    claim_work.claim_paths(store, Agent(store, BOHR).caller, ["src"])
     carry(store, far)
     clock.forward(HOUR)
     assert (states(store), states(far)) == ({}, {BOHR: "perhaps renewed"})
@@ -261,14 +260,14 @@ def test_it_is_free_elsewhere_after_a_quarter_of_an_hour(store: Store, far: Stor
 
 def test_what_ended_since_the_last_sync_is_perhaps_renewed(store: Store, far: Store, clock: Clock) -> None:
     """M6: however long ago that was, until a sync shows what its owner's clone did; here the end is known."""
-    claim_work.claim(store, Agent(store, BOHR).caller, ["src"])
+    claim_work.claim_paths(store, Agent(store, BOHR).caller, ["src"])
     carry(store, far)
     for one in (store, far):
         noop_check.record_read(one.repo, clock() / 1e6)
     clock.forward(30 * HOUR)
     assert (states(store), states(far)) == ({}, {BOHR: "perhaps renewed"})
-    assert claim_list.check(far, None, ["src/a.py"]).free is False
-    taken = claim_work.claim(far, Agent(far, CURIE).caller, ["src/a.py"])
+    assert claim_work.check_paths(far, None, ["src/a.py"]).free is False
+    taken = claim_work.claim_paths(far, Agent(far, CURIE).caller, ["src/a.py"])
     assert any("perhaps renewed. Ask" in each for each in taken.warnings)
     noop_check.record_read(far.repo, clock() / 1e6)
     assert states(far) == {CURIE: "held"}
@@ -280,7 +279,7 @@ def test_a_claim_without_a_session_ends_at_once_where_it_was_written(
     """A person without a session claims: elsewhere it is perhaps renewed."""
     person = caller.find(store, CallerClaims())
     assert person
-    claim_work.claim(store, person, ["src"])
+    claim_work.claim_paths(store, person, ["src"])
     carry(store, far)
     clock.forward(HOUR)
     assert (states(store), states(far)) == ({}, {person.reader: "perhaps renewed"})
@@ -289,7 +288,7 @@ def test_a_claim_without_a_session_ends_at_once_where_it_was_written(
 def test_another_s_claim_is_released_only_with_a_reason_that_is_audited(store: Store) -> None:
     """Without one, and with an unknown id, nothing is written."""
     bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE, wu="WU-9").caller
-    made = claim_work.claim(store, bohr, ["src"])
+    made = claim_work.claim_paths(store, bohr, ["src"])
     before = bodies(store)
     for wrong in ([made.claim_id], ["claim-nothere"]):
         with pytest.raises(UsageError):
@@ -329,7 +328,7 @@ def test_bad_input_is_refused_with_a_sentence(store: Store, paths: list[str], le
     bohr = Agent(store, BOHR).caller
     before = bodies(store)
     with pytest.raises(UsageError, match="Nothing was written") as refused:
-        claim_work.claim(store, bohr, paths, lease=lease)
+        claim_work.claim_paths(store, bohr, paths, lease=lease)
     assert refused.value.code == code
     assert bodies(store) == before
 
@@ -339,8 +338,8 @@ def test_a_pattern_that_matches_nothing_is_claimed_with_a_warning(store: Store, 
     Path(repo, "src").mkdir()
     Path(repo, "src", "a.py").touch()
     bohr = Agent(store, BOHR).caller
-    assert claim_work.claim(store, bohr, ["src/*.py", "src", "**/a.py"]).warnings == []
-    assert claim_work.claim(store, bohr, ["src/*.md", "new.txt"]).warnings == [
+    assert claim_work.claim_paths(store, bohr, ["src/*.py", "src", "**/a.py"]).warnings == []
+    assert claim_work.claim_paths(store, bohr, ["src/*.md", "new.txt"]).warnings == [
         "Nothing matches yet: src/*.md, new.txt."
     ]
 
@@ -351,7 +350,7 @@ def test_a_forged_record_counts_alike_everywhere_and_nobody_here_acts_on_it(
 ) -> None:
     """M4: a peer writes in the name of a session of this clone."""
     bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
-    made = claim_work.claim(store, bohr, ["src"])
+    made = claim_work.claim_paths(store, bohr, ["src"])
     carry(store, far)
     clock.forward(MINUTE)
     line = records.line("claim", clock.value, {
@@ -362,14 +361,14 @@ def test_a_forged_record_counts_alike_everywhere_and_nobody_here_acts_on_it(
     far.record([("claims", line)], CommitMessage("Mallory <m@example.org>", "forged"))
     carry(store, far)
 
-    shown = [[(each.id, each.claim.until) for each in standing_claims.standing(one)] for one in (store, far)]
+    shown = [[(each.id, each.claim.until) for each in claims.standing(one)] for one in (store, far)]
     assert shown[0] == shown[1]
-    (acted,) = standing_claims.standing(store, forged=False)
+    (acted,) = claims.standing(store, forged=False)
     assert (acted.id, acted.claim.until) == (made.claim_id, clock.value - MINUTE + HOUR)
     with pytest.raises(GateError):
-        claim_work.claim(store, curie, ["src"])
-    claim_work.claim(store, curie, ["docs"])
-    assert any("FORGED" in each for each in claim_list.list_claims(store).warnings)
+        claim_work.claim_paths(store, curie, ["src"])
+    claim_work.claim_paths(store, curie, ["docs"])
+    assert any("FORGED" in each for each in claim_work.list_claims(store).warnings)
 
 
 def test_what_stands_does_not_depend_on_the_order_of_arrival(
@@ -377,16 +376,16 @@ def test_what_stands_does_not_depend_on_the_order_of_arrival(
 ) -> None:
     """Permutations of the lines of contested, renewed, seen and released claims."""
     bohr, curie, planck = Agent(store, BOHR).caller, Agent(far, CURIE).caller, Agent(far, PLANCK).caller
-    claim_work.claim(store, bohr, ["src"])
-    claim_work.claim(far, curie, ["src/a.py"])
-    claim_work.claim(far, planck, ["docs"], shared=True)
+    claim_work.claim_paths(store, bohr, ["src"])
+    claim_work.claim_paths(far, curie, ["src/a.py"])
+    claim_work.claim_paths(far, planck, ["docs"], shared=True)
     carry(store, far)
-    claim_work.claim(store, bohr, ["docs"], shared=True)
-    claim_work.claim(store, bohr, ["src"], lease=3 * HOUR)
+    claim_work.claim_paths(store, bohr, ["docs"], shared=True)
+    claim_work.claim_paths(store, bohr, ["src"], lease=3 * HOUR)
     claim_work.release_of(
         store,
         bohr,
-        next(each.id for each in standing_claims.standing(far) if each.claim.owner[0] == CURIE),
+        next(each.id for each in claims.standing(far) if each.claim.owner[0] == CURIE),
         "gone",
     )
     carry(store, far)
@@ -394,7 +393,7 @@ def test_what_stands_does_not_depend_on_the_order_of_arrival(
     def described(one: Store) -> list[tuple[object, ...]]:
         return sorted(
             (each.id, each.status, each.claim.until, *sorted(other.id for other in each.against))
-            for each in standing_claims.standing(one)
+            for each in claims.standing(one)
         )
 
     lines = bodies(store)
@@ -422,10 +421,10 @@ def test_a_claim_says_what_it_does_not_cover(store: Store, repo: Path) -> None:
     Path(repo, "src", "lib", ".git").write_text("gitdir: ../../.git/modules/lib\n")
     Path(repo, "link").symlink_to("src")
     inside = "Repositories of their own: src/lib. Their commits are not checked here; claim paths there, too."
-    assert claim_work.claim(store, bohr, ["src/lib"]).warnings == []
-    assert claim_work.claim(store, bohr, ["src/lib/a"]).warnings == [inside]
-    assert claim_work.claim(store, bohr, ["src/lib/*"]).warnings == [inside]
-    assert claim_work.claim(store, bohr, ["link"]).warnings == [
+    assert claim_work.claim_paths(store, bohr, ["src/lib"]).warnings == []
+    assert claim_work.claim_paths(store, bohr, ["src/lib/a"]).warnings == [inside]
+    assert claim_work.claim_paths(store, bohr, ["src/lib/*"]).warnings == [inside]
+    assert claim_work.claim_paths(store, bohr, ["link"]).warnings == [
         "A symbolic link, not what it leads to: link."
     ]
 
@@ -437,10 +436,10 @@ def test_a_claim_is_keyed_by_path_and_session_not_by_worktree(
     linked = worktree(repo, tmp_path / "elsewhere" / "deep")
     other = open_store(linked, clock)
     bohr, curie = Agent(store, BOHR).caller, Agent(other, CURIE).caller
-    made = claim_work.claim(other, curie, ["src/a.py"])
+    made = claim_work.claim_paths(other, curie, ["src/a.py"])
     with pytest.raises(GateError):
-        claim_work.claim(store, bohr, ["src"])
-    again = claim_work.claim(store, acting(store, str(curie.session_id)), ["src/a.py"])
+        claim_work.claim_paths(store, bohr, ["src"])
+    again = claim_work.claim_paths(store, acting(store, str(curie.session_id)), ["src/a.py"])
     assert (again.event, again.claim_id) == ("renew", made.claim_id)
     other.close()
     shutil.rmtree(linked)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from gitmem.agents import delivery, edited_paths, lifecycle, roster
-from gitmem.claims import claim_list, claim_work, edit_overlaps, local_state, renewals, standing_claims
 from gitmem.store import Store
+from gitmem.work import claim_notices, claim_work, claims, edit_guard
 from tests.sandbox import MINUTE, Agent, Clock, carry, open_store, worktree
 
 from .conftest import BOHR, CURIE, PLANCK
@@ -40,20 +40,22 @@ def test_two_sessions_that_edit_the_same_path_are_told_once(
     (repo / ".git" / "info" / "exclude").write_text("*.log\n")
     write(repo, "src/a.py", "src/only.py", "x.log", "src/claimed.py")
     write(linked, "src/a.py", "docs/only.md", "x.log", "src/claimed.py")
-    claim_work.claim(store, bohr, ["src/claimed.py"])
+    claim_work.claim_paths(store, bohr, ["src/claimed.py"])
 
-    assert edit_overlaps.note(store) == 0
-    assert edit_overlaps.note(other) == 2
+    assert edit_guard.note_overlaps(store) == 0
+    assert edit_guard.note_overlaps(other) == 2
     (ours, theirs) = (
-        next(each for each in renewals.at_command(place, who) if each.startswith("also edited, unclaimed: "))
+        next(
+            each for each in claim_work.at_command(place, who) if each.startswith("also edited, unclaimed: ")
+        )
         for place, who in ((store, bohr), (other, curie))
     )
     assert ours.startswith("also edited, unclaimed: src/a.py, by ") and "in the worktree linked" in ours
     assert f"--to {CURIE}" in ours and f"--to {BOHR}" in theirs
-    assert [edit_overlaps.note(each) for each in (store, other, store)] == [0, 0, 0]
+    assert [edit_guard.note_overlaps(each) for each in (store, other, store)] == [0, 0, 0]
     assert os.path.lexists(os.path.join(store.repo.state, "flags", bohr.session_id or ""))
     write(linked, "src/only.py")
-    assert edit_overlaps.note(other) == 2
+    assert edit_guard.note_overlaps(other) == 2
 
 
 @pytest.mark.parametrize("noticed", [True, False])
@@ -64,42 +66,42 @@ def test_who_has_changed_a_path_is_told_of_a_claim_made_later_and_so_is_who_clai
     bohr, curie, again = Agent(store, BOHR).caller, Agent(other, CURIE).caller, Agent(store, CURIE).caller
     write(Path(other.repo.worktree or ""), "src/a.py", "src/shared.py", "src/mine.py", "docs/b.md")
     if noticed:
-        edit_overlaps.note(other)
+        edit_guard.note_overlaps(other)
     clock.forward(MINUTE)
 
     answers = [
-        claim_work.claim(store, bohr, ["src/shared.py"], shared=True),
-        claim_work.claim(store, again, ["src/mine.py"]),
-        claim_work.claim(store, bohr, ["tests"]),
+        claim_work.claim_paths(store, bohr, ["src/shared.py"], shared=True),
+        claim_work.claim_paths(store, again, ["src/mine.py"]),
+        claim_work.claim_paths(store, bohr, ["tests"]),
     ]
-    made = claim_work.claim(store, bohr, ["src/a*"], reason="rounding")
-    standing_claims.standing(other)
+    made = claim_work.claim_paths(store, bohr, ["src/a*"], reason="rounding")
+    claims.standing(other)
 
     name = curie.name
     mine = f"edited before your claim {made.claim_id} and not committed: src/a.py by {name} in the worktree linked. Agree before you change them."
     assert not any("edited before" in text for each in answers for text in each.warnings)
     assert mine in made.warnings
-    (theirs,) = renewals.at_command(other, curie)
-    since = claim_list.list_claims(store).claims[-1].since
+    (theirs,) = claim_work.at_command(other, curie)
+    since = claim_work.list_claims(store).claims[-1].since
     assert theirs.startswith(
         f"claimed: {bohr.name} claims src/a.py since {since[:10]} {since[11:16]} UTC; you have changed it since your last commit. "
     )
     assert f"--to {BOHR}" in theirs
     clock.forward(2 * MINUTE)
     for place, who in ((store, bohr), (other, curie), (store, again)):
-        standing_claims.standing(place)
-        assert renewals.at_command(place, who) == []
+        claims.standing(place)
+        assert claim_work.at_command(place, who) == []
 
 
 def test_what_a_claimer_has_perhaps_changed_itself_is_nobody_elses_edit(store: Store, repo: Path) -> None:
     """Two sessions work in one worktree, and no hook has noted which of them edited the file. Once one has, its session is told."""
     bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
     write(repo, "src/a.py", "src/b.py")
-    assert claim_work.claim(store, bohr, ["src/a.py"]).warnings == []
+    assert claim_work.claim_paths(store, bohr, ["src/a.py"]).warnings == []
     edited_paths.update_flags(store)
     edited_paths.note_edit(store, curie.session_id or "", ["src/b.py"])
-    assert len(claim_work.claim(store, bohr, ["src/b.py"]).warnings) == 1
-    (told,) = renewals.at_command(store, curie)
+    assert len(claim_work.claim_paths(store, bohr, ["src/b.py"]).warnings) == 1
+    (told,) = claim_work.at_command(store, curie)
     assert "src/b.py" in told and "src/a.py" not in told
 
 
@@ -113,11 +115,11 @@ def test_who_has_changed_a_path_is_told_of_a_claim_that_arrives(store: Store, fa
     write(repo, "src/a.py", "src/\x1b[31mb.py")
     edited_paths.update_flags(store)
     edited_paths.note_edit(store, bohr.session_id or "", ["src/a.py", "src/\x1b[31mb.py"])
-    claim_work.claim(far, curie, ["src"])
+    claim_work.claim_paths(far, curie, ["src"])
     carry(store, far)
-    standing_claims.standing(store)
-    assert renewals.at_command(store, planck) == []
-    (told,) = renewals.at_command(store, bohr)
+    claims.standing(store)
+    assert claim_work.at_command(store, planck) == []
+    (told,) = claim_work.at_command(store, bohr)
     assert "src/a.py" in told and "you have changed them" in told
     assert told.isprintable()
 
@@ -128,23 +130,23 @@ def test_what_sessions_edit_is_listed_until_it_is_committed(
     """In `claim list --edited`, `claim check` of somebody else, and the roster; without what the session has claimed."""
     bohr, curie = Agent(store, BOHR).caller, Agent(other, CURIE).caller
     write(repo, "src/a.py", "docs/b.md")
-    edit_overlaps.note(store)
+    edit_guard.note_overlaps(store)
 
-    (row,) = claim_list.list_claims(store, edited=True).edits
+    (row,) = claim_work.list_claims(store, edited=True).edits
     assert (row.session_id, row.paths, row.worktree) == (bohr.session_id, ["docs/b.md", "src/a.py"], "repo")
-    assert claim_list.list_claims(store).edits == []
-    answer = claim_list.check(other, curie, ["src"])
+    assert claim_work.list_claims(store).edits == []
+    answer = claim_work.check_paths(other, curie, ["src"])
     assert (answer.free, [each.paths for each in answer.edits]) == (True, [["src/a.py"]])
-    assert claim_list.check(store, bohr, ["src"]).edits == []
+    assert claim_work.check_paths(store, bohr, ["src"]).edits == []
     edits = {each["session_id"]: each.get("edits") for each in roster.roster(store).sessions}
     assert edits == {bohr.session_id: ["docs/b.md", "src/a.py"], curie.session_id: None}
-    claim_work.claim(store, bohr, ["src"])
-    assert [each.paths for each in claim_list.list_claims(store, edited=True).edits] == [["docs/b.md"]]
+    claim_work.claim_paths(store, bohr, ["src"])
+    assert [each.paths for each in claim_work.list_claims(store, edited=True).edits] == [["docs/b.md"]]
 
     for name in ("src/a.py", "docs/b.md"):
         (repo / name).unlink()
-    edit_overlaps.note(store)
-    assert claim_list.list_claims(store, edited=True).edits == []
+    edit_guard.note_overlaps(store)
+    assert claim_work.list_claims(store, edited=True).edits == []
 
 
 def test_in_a_shared_worktree_only_who_edited_a_path_is_named(store: Store, other: Store, repo: Path) -> None:
@@ -155,12 +157,12 @@ def test_in_a_shared_worktree_only_who_edited_a_path_is_named(store: Store, othe
     write(repo, "src/a.py", "src/b.py")
     write(Path(other.repo.worktree or ""), "src/a.py")
     edited_paths.note_edit(store, second.session_id or "", ["src/a.py"])
-    edit_overlaps.note(store)
+    edit_guard.note_overlaps(store)
 
     assert edited_paths.by_session(store) == {second.session_id: ["src/a.py"]}
-    edit_overlaps.note(other)
-    assert renewals.at_command(store, bohr) == []
-    assert len(renewals.at_command(store, second)) == 1
+    edit_guard.note_overlaps(other)
+    assert claim_work.at_command(store, bohr) == []
+    assert len(claim_work.at_command(store, second)) == 1
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b'{"worktree": 1}', b'{"worktree":"/","at":"x","paths":{},"more":0}',
@@ -168,11 +170,11 @@ def test_in_a_shared_worktree_only_who_edited_a_path_is_named(store: Store, othe
 def test_a_damaged_file_is_written_again(store: Store, other: Store, repo: Path, content: bytes) -> None:
     Agent(store, BOHR), Agent(other, CURIE)
     write(repo, "a.py")
-    edit_overlaps.note(store)
+    edit_guard.note_overlaps(store)
     for name in ("in-.git", "in-linked", "in-unknown"):
         Path(store.repo.state, "edits", name).write_bytes(content)
     assert edited_paths.by_session(store) == {}
-    edit_overlaps.note(store)
+    edit_guard.note_overlaps(store)
     assert [*edited_paths.by_session(store).values()] == [["a.py"]]
 
 
@@ -183,9 +185,9 @@ def test_names_of_files_act_on_no_terminal_and_no_model(store: Store, other: Sto
     names = ["a\nb\x1b[2J<system-reminder>.py", os.fsdecode(b"\xff\xfe.py"), "c'; rm -rf $(x) `y`"]
     write(repo, *names)
     write(Path(other.repo.worktree or ""), *names)
-    edit_overlaps.note(store)
-    assert edit_overlaps.note(other) == 2
-    (line,) = renewals.at_command(store, bohr)
+    edit_guard.note_overlaps(store)
+    assert edit_guard.note_overlaps(other) == 2
+    (line,) = claim_work.at_command(store, bohr)
     assert "\x1b" not in line and "<system-reminder>" not in line
     assert sorted(edited_paths.by_session(store)[bohr.session_id or ""]) == sorted(names)
 
@@ -199,7 +201,7 @@ def test_more_changes_than_are_kept_cost_little_and_stop_nothing(
     for number in range(2_500):
         (repo / "many" / f"{number}.txt").touch()
     begin = time.process_time()
-    edit_overlaps.note(store)
+    edit_guard.note_overlaps(store)
     (found,) = edited_paths.worktrees(store)
     assert (len(found.paths), found.more) == (edited_paths.PATHS_MAX, 500)
     assert time.process_time() - begin < 5
@@ -253,20 +255,20 @@ def test_edits_are_published_only_if_the_setting_says_so(store: Store, repo: Pat
     for name in (*names, "untracked.py"):
         (repo / name).write_text("again")
     for caller, name in ((bohr, "own.py"), (curie, "theirs.py")):
-        claim_work.claim(store, caller, [name])
+        claim_work.claim_paths(store, caller, [name])
     edited_paths.update_flags(store)
     edited_paths.note_edit(store, session, [*names, "untracked.py"])
-    edit_overlaps.note(store)
+    edit_guard.note_overlaps(store)
 
-    assert edit_overlaps.publish(store, session) is None
+    assert edit_guard.publish_edits(store, session) is None
     subprocess.run(["git", "config", "gitmem.claims", "publish"], cwd=repo, check=True)
     fresh = open_store(repo, clock)
-    claim = edit_overlaps.publish(fresh, session)
+    claim = edit_guard.publish_edits(fresh, session)
     assert claim is not None
-    (found,) = [each for each in standing_claims.standing(fresh) if each.id == claim]
+    (found,) = [each for each in claims.standing(fresh) if each.id == claim]
     assert (found.claim.record["paths"], found.claim.record["mode"]) == (["src/a.py"], "shared")
     assert found.claim.owner == (bohr.reader, session)
-    assert edit_overlaps.publish(fresh, session) is None
+    assert edit_guard.publish_edits(fresh, session) is None
 
 
 def test_no_agent_floods_the_log_with_what_it_edits(store: Store, repo: Path, clock: Clock) -> None:
@@ -279,13 +281,13 @@ def test_no_agent_floods_the_log_with_what_it_edits(store: Store, repo: Path, cl
         (repo / name).write_text("again")
     subprocess.run(["git", "config", "gitmem.claims", "publish"], cwd=repo, check=True)
     fresh = open_store(repo, clock)
-    edit_overlaps.note(fresh)
-    made = [edit_overlaps.publish(fresh, session) for _ in range(6)]
+    edit_guard.note_overlaps(fresh)
+    made = [edit_guard.publish_edits(fresh, session) for _ in range(6)]
     assert [each is not None for each in made] == [True] * 4 + [False] * 2
-    found = {each.id: each.claim.record["paths"] for each in standing_claims.standing(fresh)}
+    found = {each.id: each.claim.record["paths"] for each in claims.standing(fresh)}
     assert [len(found[str(each)]) for each in made[:4]] == [64] * 4
-    clock.forward(edit_overlaps.HOUR + 1)
-    assert edit_overlaps.publish(fresh, session) is not None
+    clock.forward(edit_guard.HOUR + 1)
+    assert edit_guard.publish_edits(fresh, session) is not None
 
 
 def test_a_worktree_in_which_nobody_works_is_nobodys_edit(store: Store, other: Store, repo: Path) -> None:
@@ -293,9 +295,9 @@ def test_a_worktree_in_which_nobody_works_is_nobodys_edit(store: Store, other: S
     Agent(store, BOHR)
     write(repo, "src/a.py")
     write(Path(other.repo.worktree or ""), "src/a.py")
-    assert [edit_overlaps.note(each) for each in (store, other, store)] == [0, 0, 0]
+    assert [edit_guard.note_overlaps(each) for each in (store, other, store)] == [0, 0, 0]
     Agent(other, CURIE)
-    assert edit_overlaps.note(other) == 2
+    assert edit_guard.note_overlaps(other) == 2
 
 
 def test_edits_of_others_are_not_mine(store: Store, other: Store, repo: Path) -> None:
@@ -303,10 +305,10 @@ def test_edits_of_others_are_not_mine(store: Store, other: Store, repo: Path) ->
     bohr, curie = Agent(store, BOHR).caller, Agent(other, CURIE).caller
     write(repo, "src/a.py")
     write(Path(other.repo.worktree or ""), "docs/b.md")
-    edit_overlaps.note(store)
-    edit_overlaps.note(other)
+    edit_guard.note_overlaps(store)
+    edit_guard.note_overlaps(other)
     for who, path in ((bohr, "src/a.py"), (curie, "docs/b.md")):
-        assert [each.paths for each in claim_list.list_claims(store, who, mine=True, edited=True).edits] == [
+        assert [each.paths for each in claim_work.list_claims(store, who, mine=True, edited=True).edits] == [
             [path]
         ]
 
@@ -314,7 +316,7 @@ def test_edits_of_others_are_not_mine(store: Store, other: Store, repo: Path) ->
 def test_a_session_id_is_no_path(store: Store, clock: Clock) -> None:
     """A name from a client's hook opens no file elsewhere."""
     state = store.repo.state
-    where = Path(local_state.path(state, local_state.DUE))
+    where = Path(claim_notices.state_path(state, claim_notices.DUE))
     where.mkdir(parents=True)
     (where.parent / "elsewhere").touch()
     os.utime(where.parent / "elsewhere", (0, 0))
@@ -328,7 +330,7 @@ def test_a_repository_without_a_work_tree_claims_and_edits_nothing_of_its_own(
     bohr = Agent(other, BOHR).caller
     Agent(store, CURIE)
     write(repo, "src/a.py")
-    assert edit_overlaps.note(store) == 0
+    assert edit_guard.note_overlaps(store) == 0
     other.repo.worktree = None
-    assert claim_work.claim(other, bohr, ["docs/**"]).warnings == []
-    assert edit_overlaps.note(other) == 0
+    assert claim_work.claim_paths(other, bohr, ["docs/**"]).warnings == []
+    assert edit_guard.note_overlaps(other) == 0

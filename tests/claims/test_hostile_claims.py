@@ -11,19 +11,19 @@ import pytest
 from cli.render import claims as claim_render
 from gitmem import records
 from gitmem.agents import audits, lifecycle
-from gitmem.claims import (
-    claim_guard,
-    claim_list,
-    claim_work,
-    local_state,
-    path_patterns,
-    renewals,
-    standing_claims,
-)
 from gitmem.errors import GateError, UsageError
 from gitmem.log.lines import CommitMessage, format_at
 from gitmem.store import Store
-from gitmem.tasks import new_task, task_decisions, task_work
+from gitmem.work import (
+    claim_notices,
+    claim_work,
+    claims,
+    edit_guard,
+    new_task,
+    path_patterns,
+    task_decisions,
+    task_work,
+)
 from tests.git_on_path import GitOnPath
 from tests.sandbox import DAY, HOUR, MINUTE, Agent, Clock, carry
 
@@ -57,7 +57,7 @@ def claims_of(store: Store) -> list[bytes]:
 
 def standing(store: Store, **limits: int) -> set[str]:
     """The owners of what stands."""
-    return {each.claim.owner[0] for each in standing_claims.standing(store, **limits)}
+    return {each.claim.owner[0] for each in claims.standing(store, **limits)}
 
 
 @pytest.mark.parametrize("writers", [1, 12])
@@ -66,16 +66,16 @@ def test_no_number_of_invented_owners_crowds_out_own_claims_and_those_seen_befor
 ) -> None:
     """From one clone or from as many as claims. What arrives later from a clone that was known before counts, too."""
     bohr, curie, planck = Agent(store, BOHR).caller, Agent(far, CURIE).caller, Agent(far, PLANCK).caller
-    claim_work.claim(far, curie, ["src"])
+    claim_work.claim_paths(far, curie, ["src"])
     arrive(store, claims_of(far), "far")
     each = 60 // writers
     for number in range(writers):
         lines = [line(clock, place, at=-MINUTE) for place in range(each * number, each * (number + 1))]
         arrive(store, lines, f"evil{number}")
-    claim_work.claim(store, bohr, ["mine"])
+    claim_work.claim_paths(store, bohr, ["mine"])
     assert len(standing(store, most=10)) == 10
     assert {BOHR, CURIE} <= standing(store, most=10)
-    claim_work.claim(far, planck, ["tests"])
+    claim_work.claim_paths(far, planck, ["tests"])
     arrive(store, claims_of(far), "far")
     assert {BOHR, CURIE} <= standing(store, most=10)
     assert PLANCK in standing(store, most=10)
@@ -84,24 +84,24 @@ def test_no_number_of_invented_owners_crowds_out_own_claims_and_those_seen_befor
 def test_no_flood_of_claims_keeps_anybody_from_claiming(store: Store, far: Store, clock: Clock) -> None:
     """With a reason, which is recorded; the claims of the clone that was known before the flood are named first."""
     bohr, curie = Agent(store, BOHR).caller, Agent(far, CURIE).caller
-    claim_work.claim(far, curie, ["src"])
+    claim_work.claim_paths(far, curie, ["src"])
     arrive(store, claims_of(far), "far")
     arrive(store, [line(clock, each, at=-HOUR, paths=["**"]) for each in range(60)])
     with pytest.raises(GateError, match=r"Already claimed: \S+ claims src until .*, and 60 more") as refused:
-        claim_work.claim(store, bohr, ["src/a.py"])
+        claim_work.claim_paths(store, bohr, ["src/a.py"])
     assert refused.value.next[-1] == "gitmem claim paths src/a.py --anyway why"
     with pytest.raises(UsageError, match="--anyway is empty"):
-        claim_work.claim(store, bohr, ["src/a.py"], anyway=" ")
-    made = claim_work.claim(store, bohr, ["src/a.py"], anyway="a flood")
+        claim_work.claim_paths(store, bohr, ["src/a.py"], anyway=" ")
+    made = claim_work.claim_paths(store, bohr, ["src/a.py"], anyway="a flood")
     assert made.warnings[0].endswith(": passed.") and " claims src until" in made.warnings[0]
     assert (made.warnings[5], len(made.warnings)) == ("56 more claims: passed.", 7)
     (audit,) = audits.of_readers(store, [BOHR])
     assert (audit["audit_id"], audit["action"]) == (made.audit_id, audits.CLAIM)
     assert audit["reason"].startswith("a flood (claim-")
     assert len(audits.claim_ids(audit)) == claim_work.NAMED
-    listed = claim_list.list_claims(store, limit=5).claims
+    listed = claim_work.list_claims(store, limit=5).claims
     assert {BOHR, CURIE} <= {each.owner for each in listed}
-    assert len(claim_render.guard(claim_guard.check(store, [bohr], ["src/a.py"]))) == 22
+    assert len(claim_render.guard(edit_guard.check_guard(store, [bohr], ["src/a.py"]))) == 22
     carry(store, far)
     assert BOHR in standing(far)
 
@@ -111,10 +111,10 @@ def test_no_owner_has_more_claims_than_its_share(store: Store, far: Store, clock
     curie = Agent(far, CURIE).caller
     as_curie = {"sender_identity": CURIE, "sender_session": curie.session_id}
     arrive(store, [line(clock, each, at=-MINUTE, **as_curie) for each in range(150)])
-    claim_work.claim(far, curie, ["src"])
+    claim_work.claim_paths(far, curie, ["src"])
     arrive(store, claims_of(far), "far")
-    found = standing_claims.standing(store)
-    assert len(found) == standing_claims.OF_OWNER_MAX + 1
+    found = claims.standing(store)
+    assert len(found) == claims.OF_OWNER_MAX + 1
     assert found[-1].claim.record["paths"] == ["src"]
 
 
@@ -123,14 +123,14 @@ def test_long_claims_of_others_leave_room_for_short_ones(store: Store, far: Stor
     long = [f"{number}/" + "x" * 4_000 for number in range(60)]
     arrive(store, [line(clock, each, paths=long) for each in range(3)])
     arrive(store, [line(clock, each, paths=[f"src/{'y' * 4_000}"] * 20) for each in range(3, 20)], "more")
-    claim_work.claim(far, Agent(far, CURIE).caller, ["src"])
+    claim_work.claim_paths(far, Agent(far, CURIE).caller, ["src"])
     arrive(store, claims_of(far), "far")
     found = standing(store)
     assert CURIE in found
     assert not {"evil:worker:m0", "evil:worker:m1"} & found
     assert len(found) < 12
     with pytest.raises(GateError, match=r"Already claimed: \S+ claims src until"):
-        claim_work.claim(store, Agent(store, BOHR).caller, ["src/a.py"])
+        claim_work.claim_paths(store, Agent(store, BOHR).caller, ["src/a.py"])
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_a_forged_end_of_a_session_does_not_end_its_claims_here(
 ) -> None:
     """M4: elsewhere it does; here its claim still keeps others away."""
     bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
-    claim_work.claim(store, bohr, ["src"])
+    claim_work.claim_paths(store, bohr, ["src"])
     clock.forward(MINUTE)
     end = records.line("session", clock(), {
         "session_id": bohr.session_id, "event": "end", "display_name": "x", "agent_identity": BOHR, "clone_id": "clone-far",
@@ -197,14 +197,14 @@ def test_a_forged_end_of_a_session_does_not_end_its_claims_here(
     carry(store, far)
     assert standing(far) == standing(store) == set()
     with pytest.raises(GateError, match="Already claimed"):
-        claim_work.claim(store, curie, ["src"])
+        claim_work.claim_paths(store, curie, ["src"])
 
 
 def test_a_forged_end_of_a_task_does_not_end_its_claims_here(store: Store, far: Store, clock: Clock) -> None:
     """M4: as with sessions. Its owner is told, once, and where claims are listed. The end that its caller writes does."""
     bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
     task_id = new_task.create(store, bohr, "Write", target_role="implementer/test").task["task_id"]
-    made = claim_work.claim(store, bohr, ["src"], task_id=task_id)
+    made = claim_work.claim_paths(store, bohr, ["src"], task_id=task_id)
     clock.forward(MINUTE)
     cancel = records.line("task_event", clock(), {
         "event_id": "tev-forged", "task_id": task_id, "event": "seal", "state": "canceled", "sender_identity": BOHR,
@@ -215,19 +215,19 @@ def test_a_forged_end_of_a_task_does_not_end_its_claims_here(store: Store, far: 
     carry(store, far)
     assert standing(far) == standing(store) == set()
     with pytest.raises(GateError, match="Already claimed"):
-        claim_work.claim(store, curie, ["src"])
+        claim_work.claim_paths(store, curie, ["src"])
     said = f"FORGED: records not written in this clone end the claim {made.claim_id} on src. It stands here; other clones no longer show it."
-    assert [each[: len(said)] for each in claim_list.list_claims(store).warnings] == [said]
+    assert [each[: len(said)] for each in claim_work.list_claims(store).warnings] == [said]
     clock.forward(2 * MINUTE)
     standing(store)
-    assert [each[: len(said)] for each in renewals.at_command(store, bohr)] == [said]
+    assert [each[: len(said)] for each in claim_work.at_command(store, bohr)] == [said]
     clock.forward(2 * MINUTE)
     standing(store)
-    assert renewals.at_command(store, bohr) == renewals.at_command(store, curie) == []
-    assert claim_list.list_claims(far).warnings == []
+    assert claim_work.at_command(store, bohr) == claim_work.at_command(store, curie) == []
+    assert claim_work.list_claims(far).warnings == []
     assert task_decisions.cancel(store, bohr, task_id).state == "canceled"
-    assert claim_list.list_claims(store).warnings == []
-    assert claim_work.claim(store, curie, ["src"]).event == "claim"
+    assert claim_work.list_claims(store).warnings == []
+    assert claim_work.claim_paths(store, curie, ["src"]).event == "claim"
 
 
 def test_a_task_of_many_claims_is_folded_once(store: Store, clock: Clock) -> None:
@@ -235,12 +235,12 @@ def test_a_task_of_many_claims_is_folded_once(store: Store, clock: Clock) -> Non
     bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
     task_id = str(new_task.create(store, bohr, "Write", target_role="implementer/test").task["task_id"])
     for path in "src", "docs", "tests":
-        claim_work.claim(store, curie, [path], task_id=task_id)
+        claim_work.claim_paths(store, curie, [path], task_id=task_id)
     clock.forward(MINUTE)
     task_decisions.cancel(store, bohr, task_id)
     asked: list[str] = []
     store.db().set_trace_callback(asked.append)
-    assert standing_claims.standing(store, forged=False) == []
+    assert claims.standing(store, forged=False) == []
     assert sum("FROM task_event e JOIN line" in each for each in asked) == 1
 
 
@@ -251,7 +251,7 @@ def test_a_forged_take_makes_no_claims_of_one_task_collide_here(
     bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
     task_id = str(new_task.create(store, bohr, "Write", target_role="implementer/test").task["task_id"])
     task_work.take(store, curie, task_id)
-    claim_work.claim(store, curie, ["src"])
+    claim_work.claim_paths(store, curie, ["src"])
     clock.forward(MINUTE)
     take = records.line("task_event", clock(), {
         "event_id": "tev-forged", "task_id": task_id, "event": "take", "until": format_at(clock() + HOUR), "sender_identity": BOHR,
@@ -260,10 +260,10 @@ def test_a_forged_take_makes_no_claims_of_one_task_collide_here(
     carry(store, far)
     far.record([("tasks", take)], CommitMessage("Mallory <m@example.org>", "forged"))
     carry(store, far)
-    assert claim_work.claim(store, bohr, ["src/a.py"], task_id=task_id).event == "claim"
+    assert claim_work.claim_paths(store, bohr, ["src/a.py"], task_id=task_id).event == "claim"
     carry(store, far)
     for place, forged, status in ((store, False, "held"), (store, True, "behind"), (far, True, "behind")):
-        found = {each.claim.owner[0]: each.status for each in standing_claims.standing(place, forged=forged)}
+        found = {each.claim.owner[0]: each.status for each in claims.standing(place, forged=forged)}
         assert found == {CURIE: "held", BOHR: status}
 
 
@@ -275,7 +275,7 @@ def test_many_patterns_stop_the_guard_in_time_and_it_says_so(store: Store, repo:
     arrive(store, [line(clock, 99, paths=["src/a.py"])], "far")
     paths = ["src/a.py", *(f"docs/abcdefghabcdefgh/{number}" for number in range(2_000))]
     began = time.process_time()
-    found = claim_guard.check(store, [curie], paths)
+    found = edit_guard.check_guard(store, [curie], paths)
     assert time.process_time() - began < 10
     assert [each.owner for each in found.blocks][:1] == ["evil:worker:m99"]
     assert found.warnings[-1] == "Not all paths were compared with all claims: there are too many."
@@ -295,14 +295,14 @@ def test_claims_that_arrive_in_part_count_when_the_rest_is_there(store: Store, c
     arrive(store, [line(clock, 2, until=HOUR, **as_curie)])
     assert standing(store) == set()
     arrive(store, [line(clock, 1, until=HOUR, **as_curie)])
-    (found,) = standing_claims.standing(store)
+    (found,) = claims.standing(store)
     assert found.claim.until == clock() + 9 * HOUR
 
 
 def test_audits_of_unknown_claims_and_of_the_owner_hide_no_news(store: Store, clock: Clock) -> None:
     """A peer's audit may name any id, and the owner needs no word about itself; a real one is told."""
     bohr = Agent(store, BOHR)
-    made = claim_work.claim(store, bohr.caller, ["src"]).claim_id
+    made = claim_work.claim_paths(store, bohr.caller, ["src"]).claim_id
     for who, named in ((CURIE, made), (BOHR, made), (CURIE, "claim-unknown00000")):
         clock.forward(1_000)
         audit = records.line("audit", clock(), {
@@ -312,7 +312,7 @@ def test_audits_of_unknown_claims_and_of_the_owner_hide_no_news(store: Store, cl
         store.record([("audits", audit)], CommitMessage("x <x@example.org>", "audit"))
     clock.forward(2 * MINUTE)
     store.db()
-    assert renewals.at_command(store, bohr.caller) == [
+    assert claim_work.at_command(store, bohr.caller) == [
         f"passed: {CURIE} passed your claim {made} on src: why"
     ]
 
@@ -320,9 +320,9 @@ def test_audits_of_unknown_claims_and_of_the_owner_hide_no_news(store: Store, cl
 def test_the_claims_of_an_ended_session_keep_nobody_from_its_paths(store: Store) -> None:
     """Its lines are genuine, and it is gone."""
     bohr = Agent(store, BOHR).caller
-    claim_work.claim(store, bohr, ["src"])
+    claim_work.claim_paths(store, bohr, ["src"])
     lifecycle.end(store, bohr)
-    assert standing_claims.standing(store, forged=False) == []
+    assert claims.standing(store, forged=False) == []
 
 
 class Counted(list[path_patterns.PathPattern]):
@@ -338,11 +338,11 @@ class Counted(list[path_patterns.PathPattern]):
 def test_comparisons_end_with_their_steps(store: Store, clock: Clock) -> None:
     """Of claims with each other, and of paths with a claim; else each flood costs its square."""
     arrive(store, [line(clock, number) for number in range(20)])
-    found = standing_claims.standing(store)
+    found = claims.standing(store)
     assert len(found) == 20
     for each in found:
         each.patterns = Counted(each.patterns)
-    standing_claims.compare(found, 0)
+    claims.compare(found, 0)
     assert sum(each.patterns.asked for each in found) == 2  # type: ignore[attr-defined]
     spent = path_patterns.Budget(0)
     spent.take(1)
@@ -356,12 +356,12 @@ def test_git_is_not_asked_again_while_no_claim_is_new(
 ) -> None:
     """What was changed before a claim was seen is known; the list of all worktrees' changes costs a second."""
     bohr = Agent(store, BOHR).caller
-    claim_work.claim(store, bohr, ["src"])
-    local_state.update(store)
+    claim_work.claim_paths(store, bohr, ["src"])
+    claim_notices.update(store)
     on_path = GitOnPath(tmp_path, monkeypatch)
-    local_state.update(store)
+    claim_notices.update(store)
     assert on_path.started == []
     clock.forward(1_000)
-    claim_work.claim(store, bohr, ["docs"])
-    local_state.update(store)
+    claim_work.claim_paths(store, bohr, ["docs"])
+    claim_notices.update(store)
     assert on_path.started

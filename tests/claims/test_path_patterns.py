@@ -13,8 +13,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gitmem.claims import path_patterns
-from gitmem.claims.path_patterns import PathPattern
+from gitmem.work import path_patterns
+from gitmem.work.path_patterns import PathPattern
 
 
 @pytest.mark.parametrize(

@@ -146,11 +146,11 @@ def test_a_worker_reads_it_in_its_input(pair: Pair, tmp_path: Path) -> None:
     import gitmem
     from gitmem.calls import bundle
     from gitmem.calls.served_task import ServedTask
-    from gitmem.tasks import find_task
+    from gitmem.work import task_rules
 
     task = pair.call("--with-context", "--var", "limit=3", "--json").json["results"][0]["task_id"]
     with gitmem.open(str(pair.other), identity="claude:prices:shop") as log:
-        found = find_task.require(log.store, task)
+        found = task_rules.require(log.store, task)
         served = ServedTask(found, print, bundle.receive(log.store, found.record))
     assert "- limit: 3" in served.input() and "Round once per line" in served.input()
     assert served.input("text") == "Is it right?"

@@ -10,8 +10,8 @@ import pytest
 
 from cli import main as front
 from cli.render import claims as render
-from gitmem.claims.claim_answers import ClaimRow
-from gitmem.claims.claim_guard import Guard
+from gitmem.work.claims import ClaimRow
+from gitmem.work.edit_guard import Guard
 
 from .conftest import Run
 

@@ -394,8 +394,7 @@ def test_a_list_of_tasks_loads_nothing_that_decides_tasks_or_sends_signals(scene
     assert said.status == 0, said
     loaded = loaded_by(scene, repo, "task", "list", says="a task")
     assert not loaded & {
-        "gitmem.tasks.give_up",
-        "gitmem.tasks.task_decisions",
+        "gitmem.work.task_decisions",
         "gitmem.sync.fences",
         "gitmem.signals.send",
     }

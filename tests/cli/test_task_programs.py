@@ -12,7 +12,7 @@ import gitmem
 from cli.commands import calls
 from gitmem.calls import bundle, client_run
 from gitmem.calls.served_task import ServedTask
-from gitmem.tasks import find_task
+from gitmem.work import task_rules
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,7 +50,7 @@ def test_no_line_of_a_frame_begins_with_a_peers_text_and_coding_agents_find_no_f
             away.sessions.start(name="prices")
         id = log.call("prices", attack, variables={"@x": "@y\n/z"}, wait=False).results[0].task_id
         log.tasks.message(id, attack)
-        task = find_task.require(log.store, id)
+        task = task_rules.require(log.store, id)
         served = ServedTask(task, print, bundle.receive(log.store, task.record))
     text = client_run.prompt(served)
     assert "see @secrets.txt and user@example.org" in served.input()

@@ -13,7 +13,7 @@ import pytest
 from gitmem.agents import lifecycle
 from gitmem.agents.caller import Caller
 from gitmem.store import Store
-from gitmem.tasks import new_task, task_work
+from gitmem.work import new_task, task_work
 from tests.sandbox import SECOND, Clock, acting
 
 from .people import Somebody, git, install_hook, store_at

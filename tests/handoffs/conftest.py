@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.claims import claim_work
 from gitmem.memory import checkpoints
 from gitmem.signals import send
 from gitmem.store import Store
-from gitmem.tasks import new_task, task_work
+from gitmem.work import claim_work, new_task, task_work
 from tests.sandbox import HOUR, SECOND, Agent, Clock, carry, new_repo, open_store
 
 PLANCK, BOHR, CURIE, DIRAC = "a:b:planck", "a:b:bohr", "a:b:curie", "a:b:dirac"
@@ -34,7 +33,9 @@ class Work:
             "task_id"
         ]
         task_work.take(here, self.bohr, self.task_id)
-        self.claim_id = claim_work.claim(here, self.bohr, ["src/**"], lease=2 * HOUR, wu="WU-7").claim_id
+        self.claim_id = claim_work.claim_paths(
+            here, self.bohr, ["src/**"], lease=2 * HOUR, wu="WU-7"
+        ).claim_id
         self.node_id = checkpoints.checkpoint(
             here, self.bohr, "half is done", next_steps="The other half", wu="WU-7", diff_stat=False
         ).node.id

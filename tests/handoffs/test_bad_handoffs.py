@@ -8,13 +8,20 @@ import pytest
 
 from gitmem import records
 from gitmem.agents import lifecycle
-from gitmem.claims import claim_work, standing_claims
 from gitmem.errors import GitmemError, UsageError
-from gitmem.handoffs import accept, detail, give, handoff_list
 from gitmem.log.lines import CommitMessage
 from gitmem.memory import edit, upkeep
 from gitmem.store import Store
-from gitmem.tasks import find_task, new_task, task_decisions, task_work
+from gitmem.work import (
+    claim_work,
+    claims,
+    give_handoff,
+    handoffs,
+    new_task,
+    task_decisions,
+    task_rules,
+    task_work,
+)
 from tests.sandbox import HOUR, Agent, bodies
 
 from .conftest import BOHR, CURIE, Work
@@ -56,10 +63,10 @@ def test_a_wrong_addressee_or_text_is_refused(work: Work) -> None:
     ]
     for to, message, code in wrong:
         with pytest.raises(GitmemError) as refused:
-            give.hand_over(work.here, work.bohr, to, message)
+            give_handoff.hand_over(work.here, work.bohr, to, message)
         assert (refused.value.code, NOTHING in str(refused.value)) == (code, True), refused.value
     assert bodies(work.here) == before
-    assert give.hand_over(work.here, work.bohr, "Curie", "x" * 65_500).recorded, (
+    assert give_handoff.hand_over(work.here, work.bohr, "Curie", "x" * 65_500).recorded, (
         "the signal about it is longer"
     )
 
@@ -69,7 +76,7 @@ def test_who_has_nothing_is_told_so_and_an_ended_session_gets_nothing(work: Work
     with pytest.raises(
         UsageError, match="no task taken, no claim, no open thread and no checkpoint"
     ) as refused:
-        give.hand_over(work.there, work.dirac, "Curie")
+        give_handoff.hand_over(work.there, work.dirac, "Curie")
     assert refused.value.code == "nothing-to-hand-over"
     ended = lifecycle.start(work.here, lifecycle.callers.CallerClaims(), name="Noether")
     from tests.sandbox import acting
@@ -77,33 +84,33 @@ def test_who_has_nothing_is_told_so_and_an_ended_session_gets_nothing(work: Work
     noether = acting(work.here, ended)
     lifecycle.end(work.here, noether)
     with pytest.raises(UsageError, match="has ended"):
-        give.hand_over(work.here, work.bohr, ended.session_id)
+        give_handoff.hand_over(work.here, work.bohr, ended.session_id)
     with pytest.raises(UsageError, match="ended session"):
         acting(work.here, ended)
 
 
 def test_only_the_addressee_accepts(work: Work) -> None:
     """Neither somebody else, nor the giver."""
-    handoff = give.hand_over(work.here, work.bohr, "Curie").task["task_id"]
+    handoff = give_handoff.hand_over(work.here, work.bohr, "Curie").task["task_id"]
     work.sync()
     for store, caller, code in (
         (work.there, work.dirac, "not-for-you"),
         (work.here, work.bohr, "own-handoff"),
     ):
         with pytest.raises(GitmemError) as refused:
-            accept.take(store, caller, handoff)
+            give_handoff.take_handoff(store, caller, handoff)
         assert (refused.value.code, NOTHING in str(refused.value)) == (code, True)
 
 
 def test_a_handoff_of_what_others_have_moves_nothing(work: Work) -> None:
     """The tasks and claims of somebody else, and of nobody: accepted, they stay where they are."""
-    take = find_task.require(work.there, work.task_id).holder
+    take = task_rules.require(work.there, work.task_id).holder
     assert take is not None
     handoff = hostile(
         work, handoff_tasks=[work.task_id, "task-missing"], handoff_takes=[take.id, "tev-missing"],
         handoff_claims=[work.claim_id, "claim-missing"], handoff_threads=["thread-missing"], checkpoint="mem-missing",
     )  # fmt: skip
-    found = accept.take(work.there, work.curie, handoff)
+    found = give_handoff.take_handoff(work.there, work.curie, handoff)
     assert (found.handoff.tasks, found.handoff.claims, found.handoff.threads, found.handoff.checkpoint) == (
         [],
         [],
@@ -120,15 +127,15 @@ def test_a_handoff_of_what_others_have_moves_nothing(work: Work) -> None:
     }
     work.sync()
     for store in (work.here, work.there):
-        holder = find_task.require(store, work.task_id).holder
+        holder = task_rules.require(store, work.task_id).holder
         assert holder is not None and holder.sender[0] == BOHR
-        (claim,) = standing_claims.standing(store)
+        (claim,) = claims.standing(store)
         assert claim.claim.owner[0] == BOHR
 
 
 def test_a_handoff_in_the_name_of_this_clone_is_not_accepted_here(work: Work) -> None:
     """M4: it would take the work from a session that gave nothing away."""
-    take = find_task.require(work.there, work.task_id).holder
+    take = task_rules.require(work.there, work.task_id).holder
     assert take is not None
     handoff = hostile(
         work, sender_identity=BOHR, sender_session=work.bohr.session_id, agent=None, target_role="reviewer/test",
@@ -136,15 +143,15 @@ def test_a_handoff_in_the_name_of_this_clone_is_not_accepted_here(work: Work) ->
     )  # fmt: skip
     work.sync()
     ada = Agent(work.here, "a:b:ada", role="reviewer/test").caller
-    assert handoff_list.of_caller(work.here, ada).offered == []
+    assert handoffs.of_caller(work.here, ada).offered == []
     before = bodies(work.here)
     with pytest.raises(
         UsageError,
         match="FORGED: task-hostile claims to be from a:b:bohr of this clone",
     ):
-        accept.take(work.here, ada, handoff)
+        give_handoff.take_handoff(work.here, ada, handoff)
     assert bodies(work.here) == before
-    accept.take(work.there, work.curie, handoff)
+    give_handoff.take_handoff(work.there, work.curie, handoff)
     work.sync()
     assert task_work.report(work.here, work.bohr, work.task_id, "working", "mine").state == "working"
 
@@ -157,7 +164,7 @@ def test_thousands_of_ids_in_one_line_are_read_in_part(work: Work) -> None:
         "handoff_claims": [f"claim-{number:05}" for number in range(4_000)],
         "handoff_threads": [f"thread-{number:05}" for number in range(4_000)],
     }
-    found = accept.take(work.there, work.curie, hostile(work, **many))
+    found = give_handoff.take_handoff(work.there, work.curie, hostile(work, **many))
     assert len(found.handoff.left_out) == 150
     longest = max(bodies(work.there), key=len)
     assert b'"kind":"task"' in longest, "the acceptance is short"
@@ -173,20 +180,20 @@ def test_a_giver_with_too_many_tasks_and_claims_gives_fifty_and_names_the_rest(w
         made = new_task.create(work.here, callers[number % 3], f"Number {number}", to="a:b:ada")
         task_work.take(work.here, ada, made.task["task_id"])
     for number in range(3):
-        claim_work.claim(work.here, ada, [f"lib/{number}/**"])
-    given = give.hand_over(work.here, ada, "Planck")
+        claim_work.claim_paths(work.here, ada, [f"lib/{number}/**"])
+    given = give_handoff.hand_over(work.here, ada, "Planck")
     assert (len(given.task["handoff_tasks"]), len(given.task["handoff_claims"])) == (50, 3)
     assert {each.reason for each in given.left_out} == {"a handoff has at most 50 of each kind"}
-    accept.take(work.here, work.planck, given.task["task_id"])
-    assert len(give.hand_over(work.here, ada, "Planck").task["handoff_tasks"]) == 4
+    give_handoff.take_handoff(work.here, work.planck, given.task["task_id"])
+    assert len(give_handoff.hand_over(work.here, ada, "Planck").task["handoff_tasks"]) == 4
 
 
 def test_a_checkpoint_that_is_gone_is_named(work: Work) -> None:
     """Deleted after the handoff was written; the rest is accepted."""
-    handoff = give.hand_over(work.here, work.bohr, "Curie").task["task_id"]
+    handoff = give_handoff.hand_over(work.here, work.bohr, "Curie").task["task_id"]
     upkeep.delete(work.here, work.bohr, [work.node_id])
     work.sync()
-    found = accept.take(work.there, work.curie, handoff)
+    found = give_handoff.take_handoff(work.there, work.curie, handoff)
     assert found.handoff.checkpoint is None
     assert [(each.id, each.reason) for each in found.handoff.left_out] == [(work.node_id, "is deleted")]
     assert len(found.handoff.tasks) == 1
@@ -194,11 +201,11 @@ def test_a_checkpoint_that_is_gone_is_named(work: Work) -> None:
 
 def test_a_checkpoint_that_became_sensitive_is_named_and_not_shown(work: Work) -> None:
     """Marked after the handoff was written: neither the offer nor the acceptance has its text."""
-    handoff = give.hand_over(work.here, work.bohr, "Curie", "Go on").task["task_id"]
+    handoff = give_handoff.hand_over(work.here, work.bohr, "Curie", "Go on").task["task_id"]
     edit.change(work.here, work.bohr, [work.node_id], sensitive=True)
     work.sync()
-    offer = detail.show(work.there, handoff).handoff
-    taken = accept.take(work.there, work.curie, handoff).handoff
+    offer = handoffs.show_handoff(work.there, handoff).handoff
+    taken = give_handoff.take_handoff(work.there, work.curie, handoff).handoff
     for found in (offer, taken):
         assert found.checkpoint is None
         assert (work.node_id, "is sensitive") in [(each.id, each.reason) for each in found.left_out]
@@ -211,7 +218,9 @@ def test_a_long_checkpoint_of_a_peer_is_cut(work: Work) -> None:
         work.there, "node", work.clock.value, id="mem-long", type="checkpoint", lifecycle="wu", wu_id="WU-7",
         content="x" * 60_000, sender_identity="x:y:mallory",
     )  # fmt: skip
-    found = accept.take(work.there, work.curie, hostile(work, checkpoint="mem-long")).handoff.checkpoint
+    found = give_handoff.take_handoff(
+        work.there, work.curie, hostile(work, checkpoint="mem-long")
+    ).handoff.checkpoint
     assert (len(found.content), found.is_cut, found.next) == (4_096, True, ["gitmem mem show mem-long"])
 
 
@@ -225,13 +234,13 @@ def test_twenty_handoffs_without_an_answer_are_enough(work: Work) -> None:
         work.clock.forward(1_000_000)
         if number:
             checkpoints.checkpoint(work.here, work.bohr, f"step {number}", diff_stat=False)
-        made.append(give.hand_over(work.here, work.bohr, "Curie").task["task_id"])
+        made.append(give_handoff.hand_over(work.here, work.bohr, "Curie").task["task_id"])
     work.clock.forward(1_000_000)
     checkpoints.checkpoint(work.here, work.bohr, "one more", diff_stat=False)
     with pytest.raises(UsageError, match="20 of your handoffs have no answer"):
-        give.hand_over(work.here, work.bohr, "Curie")
+        give_handoff.hand_over(work.here, work.bohr, "Curie")
     task_decisions.cancel(work.here, work.bohr, made[0])
-    assert give.hand_over(work.here, work.bohr, "Curie").recorded
+    assert give_handoff.hand_over(work.here, work.bohr, "Curie").recorded
 
 
 def test_tasks_that_are_over_or_forged_for_this_clone_are_not_handed_over(work: Work) -> None:
@@ -253,7 +262,7 @@ def test_tasks_that_are_over_or_forged_for_this_clone_are_not_handed_over(work: 
         "SELECT count(*) FROM task WHERE holder = ? AND decided_by IS NULL", (BOHR,)
     )
     assert held.fetchone() == (2,)
-    assert give.collect(work.here, work.bohr, None).tasks == {}
+    assert give_handoff.collect(work.here, work.bohr, None).tasks == {}
 
 
 def test_a_handoff_without_an_answer_too_many_is_refused(work: Work) -> None:
@@ -263,11 +272,11 @@ def test_a_handoff_without_an_answer_too_many_is_refused(work: Work) -> None:
             "task_id": f"task-open{number:04}", "thread_id": "thread-0001", "message": "yours", "purpose": "handoff", "agent": CURIE,
             "sender_identity": BOHR, "sender_session": work.bohr.session_id,
         })
-        for number in range(handoff_list.LISTED)
+        for number in range(handoffs.LISTED)
     ]  # fmt: skip
     work.here.record(made, CommitMessage("Bohr <bohr@example.org>", "many"))
     with pytest.raises(UsageError, match="20 of your handoffs have no answer; at most 20 are") as refused:
-        give.hand_over(work.here, work.bohr, "Curie")
+        give_handoff.hand_over(work.here, work.bohr, "Curie")
     assert (refused.value.code, NOTHING in str(refused.value)) == ("too-many-open", True)
 
 
@@ -277,7 +286,7 @@ def test_a_handoff_without_an_answer_too_many_is_refused(work: Work) -> None:
 def test_a_handoff_with_an_earlier_record_is_not_accepted_in_part(work: Work, forged: dict[str, str]) -> None:
     """Whether that is of another kind, or claims to be from the giver. The giver withdraws it and hands over again."""
     noether = Agent(work.here, "a:b:noether", name="Noether").caller
-    id = give.hand_over(work.here, work.bohr, "Noether").task["task_id"]
+    id = give_handoff.hand_over(work.here, work.bohr, "Noether").task["task_id"]
     fields = {
         "thread_id": "thread-0001",
         "message": "mine",
@@ -290,10 +299,10 @@ def test_a_handoff_with_an_earlier_record_is_not_accepted_in_part(work: Work, fo
     with pytest.raises(
         UsageError, match=r"FORGED: an earlier record by [a-z:]+ has the id of this handoff"
     ) as refused:
-        accept.take(work.here, noether, id)
+        give_handoff.take_handoff(work.here, noether, id)
     assert (refused.value.code, bodies(work.here)) == ("forged-handoff", before)
     task_decisions.cancel(work.here, work.bohr, id)
-    again = give.hand_over(work.here, work.bohr, "Noether").task["task_id"]
-    given = accept.take(work.here, noether, again).handoff
+    again = give_handoff.hand_over(work.here, work.bohr, "Noether").task["task_id"]
+    given = give_handoff.take_handoff(work.here, noether, again).handoff
     assert given is not None
     assert [each.task_id for each in given.tasks] == [work.task_id]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from gitmem.agents import roster
-from gitmem.handoffs import handoff_list
 from gitmem.log.lines import CommitMessage
 from gitmem.store import Store
-from gitmem.tasks import new_task, task_decisions, task_work
+from gitmem.work import handoffs, new_task, task_decisions, task_work
 from tests.sandbox import DAY, HOUR, MINUTE, Agent, Clock
 
 BOHR, CURIE, DIRAC = "claude:worker:bohr", "claude:worker:curie", "claude:worker:dirac"
@@ -20,12 +19,12 @@ def given(store: Store, agent: Agent, **options: Any) -> str:
 
 
 def shown(store: Store, agent: Agent) -> tuple[list[str], list[str]]:
-    found = handoff_list.of_caller(store, agent.caller)
+    found = handoffs.of_caller(store, agent.caller)
     return [each.task_id for each in found.offered], [each.task_id for each in found.given]
 
 
 def lines(store: Store) -> dict[str, list[str]]:
-    found = handoff_list.add_to(store, roster.roster(store))
+    found = handoffs.add_to(store, roster.roster(store))
     return {each["display_name"]: each["handoffs"] for each in found.sessions}
 
 
@@ -39,12 +38,12 @@ def test_a_handoff_is_offered_to_its_addressee_and_shown_to_its_giver(store: Sto
         ([one], []),
         ([], []),
     )
-    (row,) = handoff_list.of_caller(store, curie.caller).offered
+    (row,) = handoffs.of_caller(store, curie.caller).offered
     assert (row.text, row.next, row.status) == (
         f"Bohr offers (gitmem task show {one}): WU-7; next steps: All yours",
         [f"gitmem task show {one}", f"gitmem task take {one}"], "waiting",
     )  # fmt: skip
-    (row,) = handoff_list.of_caller(store, bohr.caller).given
+    (row,) = handoffs.of_caller(store, bohr.caller).given
     assert (row.text, row.next) == (
         "You hand over WU-7 to Curie, waiting: All yours",
         [f"gitmem task cancel {one}"],
@@ -91,7 +90,7 @@ def test_after_a_day_of_silence_it_is_returned_to_its_giver(store: Store, clock:
     assert shown(store, curie) == ([one], [])
     clock.forward(HOUR)
     assert (shown(store, curie), shown(store, bohr)) == (([], []), ([], [one]))
-    (row,) = handoff_list.of_caller(store, bohr.caller).given
+    (row,) = handoffs.of_caller(store, bohr.caller).given
     assert row.status == "returned" and "nobody has answered in 24 hours" in row.text
     assert not any(lines(store).values())
     clock.forward(7 * DAY)
@@ -107,8 +106,8 @@ def test_a_list_is_short_and_harmless_whatever_peers_write(store: Store, clock: 
     }  # fmt: skip
     made = [store.line("task", {**fields, "task_id": f"task-a{number:04}"}) for number in range(1_000)]  # type: ignore[arg-type]
     store.record(made, CommitMessage("x <x@example.org>", "flood"))
-    found = handoff_list.of_caller(store, curie.caller)
-    assert len(found.offered) == handoff_list.LISTED
+    found = handoffs.of_caller(store, curie.caller)
+    assert len(found.offered) == handoffs.LISTED
     assert not any("\x1b" in each.text for each in found.offered)
     assert not any("\x1b" in said for all_of in lines(store).values() for said in all_of)
     clock.forward(MINUTE)

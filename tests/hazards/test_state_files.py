@@ -64,7 +64,7 @@ GITS = {  # modules that read git's and users' small files, following links as g
     "gitmem/clients/git_hook.py", "gitmem/git/branches.py", "gitmem/git/files.py",
     "gitmem/git/packs.py", "gitmem/git/history.py",
     "gitmem/git/port.py", "gitmem/git/repair.py",
-    "gitmem/calls/worktree_runs.py", "gitmem/claims/branches.py", "gitmem/repo.py",
+    "gitmem/calls/worktree_runs.py", "gitmem/work/branches.py", "gitmem/repo.py",
     "gitmem/signals/change_watcher.py", "gitmem/state_files.py", "gitmem/sync/autosync.py",
     "gitmem/sync/noop_check.py",
 }  # fmt: skip

@@ -12,7 +12,7 @@ from gitmem.agents import caller as callers
 from gitmem.importers import lumenflow_import
 from gitmem.importers.lumenflow_import import Imported
 from gitmem.store import Store
-from gitmem.tasks import find_task, task_list
+from gitmem.work import task_list, task_rules
 from tests.sandbox import Agent, Clock, bodies, new_repo, open_store
 
 LINE: dict[str, Any] = {
@@ -83,7 +83,7 @@ def test_r20_a_delegation_is_a_task_with_its_last_state(
     assert task["created_at"] == "2025-01-15T10:00:00.000000Z"
     assert (task["lumenflow"]["id"], task["lumenflow"]["parentWuId"]) == ("dlg-a1b2", "WU-1")
     if "take" in events:
-        assert find_task.require(store, task["task_id"]).takes[0].sender == ("claude:worker:bohr", None)
+        assert task_rules.require(store, task["task_id"]).takes[0].sender == ("claude:worker:bohr", None)
 
 
 def test_r20_importing_again_adds_only_what_changed(store: Store, registry: Path, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from gitmem.log import committer
 from gitmem.order.task import FoldedTask
 from gitmem.repo import find
 from gitmem.store import Store
-from gitmem.tasks import load
+from gitmem.work import task_state
 from tests.clones import agree, git
 from tests.hazards import faults
 from tests.invocation.killable import Process, Scenario, is_alive, run
@@ -200,7 +200,7 @@ class World:
         if key in self.once:
             assert len(begins) <= 1, f"{key} began {len(begins)} times"
         for id in self.ids[key]:
-            tasks = [load.load(store.db(), id) for store in stores]
+            tasks = [task_state.load_task(store.db(), id) for store in stores]
             assert all(tasks), f"{key}: {id} was printed, and is not in each clone"
             said = {outcome_of(task) for task in tasks if task is not None}
             assert len(said) == 1, f"{key}: clones differ: {said}"
@@ -222,7 +222,7 @@ class World:
                 if not id.startswith("task-") or state not in ("begun", "completed"):
                     continue
                 for store in stores:
-                    task = load.load(store.db(), id)
+                    task = task_state.load_task(store.db(), id)
                     assert task is not None and [*task.takes, *task.void], line
                     ends = [each for each in task.events.values() if each.is_terminal]
                     assert ends or state == "begun", line

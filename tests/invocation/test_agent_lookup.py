@@ -14,7 +14,7 @@ from gitmem.api.log import Log
 from gitmem.calls import WORKER
 from gitmem.errors import UsageError
 from gitmem.log.lines import CommitMessage
-from gitmem.tasks import find_task
+from gitmem.work import task_rules
 from tests.sandbox import bodies
 
 from .conftest import PRICES, Serve
@@ -56,7 +56,7 @@ def test_i2_the_step_of_the_lookup_is_reported_and_stored(
     """With the text as it was typed."""
     serve()
     (one,) = log.call(typed, "x", wait=False).results
-    record = find_task.require(log.store, one.task_id).record
+    record = task_rules.require(log.store, one.task_id).record
     assert (one.resolved_by, record["resolved_by"], record["requested_to"]) == (step, step, typed)
 
 
@@ -102,7 +102,7 @@ def test_d5_a_call_to_a_role_with_several_holders_is_for_any_one(log: Log, serve
     (one,) = found.results
     assert (found.message, one.resolved_by, one.name) == ("X", "role", "role:reviewer")
     assert one.agent in (PRICES, RATES)
-    record = find_task.require(log.store, one.task_id).record
+    record = task_rules.require(log.store, one.task_id).record
     assert record.get("agent") is None
     assert (record["target_role"], record["requested_to"], record["resolved_by"]) == (
         "reviewer",

@@ -12,7 +12,7 @@ from gitmem.api.log import Log
 from gitmem.calls.call_result import CallResult
 from gitmem.calls.served_task import ServedTask
 from gitmem.errors import UsageError
-from gitmem.tasks import find_task
+from gitmem.work import task_rules
 
 from .conftest import Serve
 
@@ -93,7 +93,7 @@ def test_a_cancellation_ends_the_wait_as_a_timeout_does(log: Log, serve: Serve, 
         asyncio.run(run())
         assert not [each for each in threading.enumerate() if each.name == "gitmem call"]
         (listed,) = log.tasks.list().tasks
-        task = find_task.require(log.store, str(listed.task_id))
+        task = task_rules.require(log.store, str(listed.task_id))
         assert (task.state, bool(task.cancels)) == ("working", cancels)
     finally:
         end.set()

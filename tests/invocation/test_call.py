@@ -15,7 +15,7 @@ from gitmem.calls.call_result import AgentResult, CallError, CallResult
 from gitmem.calls.served_task import InputNeededError, ServedTask
 from gitmem.errors import GitmemError, UsageError
 from gitmem.records import ids
-from gitmem.tasks import find_task
+from gitmem.work import task_rules
 from tests.sandbox import bodies
 
 from .conftest import PLANNER, PRICES, Serve
@@ -34,7 +34,7 @@ def test_i5_i6_a_function_answers_and_the_callers_session_seals(log: Log, serve:
     (one,) = found.results
     assert (one.agent, one.resolved_by, one.confirmed) == (PRICES, "exact", True)
     assert found.check() is found
-    task = find_task.require(log.store, one.task_id)
+    task = task_rules.require(log.store, one.task_id)
     assert (task.record["purpose"], task.decided_by) == ("call", "seal")
     assert not log.store.db().execute("SELECT 1 FROM signal").fetchall()
 
@@ -65,7 +65,7 @@ def test_i13_i15_a_function_gets_what_is_handed_over_and_changes_only_its_copy(
         (decision, "unchanged", "Round once per line")
     ]
     assert (limits, log.memory.get(decision).content) == ([3], "Round once per line")
-    record = find_task.require(log.store, found.results[0].task_id).record
+    record = task_rules.require(log.store, found.results[0].task_id).record
     assert record["context"]["variables"] == {"limits": [3]}
     assert log.call("prices", "again", timeout=20).transfer is None
     assert (seen[1].context, seen[1].memory) == ({}, [])
@@ -233,7 +233,7 @@ def test_i11_the_ids_of_a_call_with_a_key_are_those_of_the_format(log: Log, serv
     keys = ["k", f"m {PRICES}", "m claude:rates:shop"]
     found = [each.task_id for each in (*one.results, *both.results)]
     assert found == [ids.keyed_id("task", PLANNER, key) for key in keys]
-    record = find_task.require(log.store, found[0]).record
+    record = task_rules.require(log.store, found[0]).record
     assert record["payload"] == {"tell": True}
 
 
@@ -290,7 +290,7 @@ def test_i37_parallel_calls_report_partial_failure(log: Log, serve: Serve) -> No
         "KeyError",
     )
     assert [each.state for each in found.results] == ["completed", "failed"]
-    threads = {find_task.require(log.store, each.task_id).record["thread_id"] for each in found.results}
+    threads = {task_rules.require(log.store, each.task_id).record["thread_id"] for each in found.results}
     assert threads == {found.thread_id}
     either = log.call("rates,prices", "x", join="any", timeout=20)
     assert (either.state, either.message) == ("completed", "X")
@@ -312,8 +312,8 @@ def test_i36_a_call_within_a_task_is_linked_to_it_and_never_ends_later(
     serve(chain)
     found = log.call("prices", "x", timeout=20)
     assert found.message == "x!"
-    outer = find_task.require(log.store, found.results[0].task_id).record
-    record = find_task.require(log.store, inner[0]).record
+    outer = task_rules.require(log.store, found.results[0].task_id).record
+    record = task_rules.require(log.store, inner[0]).record
     assert record["chain"] == (outer["task_id"],) or list(record["chain"]) == [outer["task_id"]]
     assert str(record["deadline"]) <= str(outer["deadline"])
 
@@ -357,9 +357,9 @@ def test_i5_a_caller_that_does_not_wait_is_told_the_result_and_accepts_it_by_wai
     while log.tasks.show(id).state != "completed":
         time.sleep(0.01)
     assert [each["message"] for each in log.inbox().signals] == ["Done: SECOND"]
-    assert find_task.require(log.store, id).decided_by == "status"
+    assert task_rules.require(log.store, id).decided_by == "status"
     log.wait_for(id, timeout=20)
-    assert find_task.require(log.store, id).decided_by == "seal"
+    assert task_rules.require(log.store, id).decided_by == "seal"
 
 
 def test_i9_what_is_not_json_or_over_is_refused_before_any_write(log: Log, serve: Serve) -> None:
@@ -378,7 +378,7 @@ def test_i11_once_is_in_the_record(log: Log, serve: Serve) -> None:
     """The workers of all clones read it there."""
     serve()
     id = log.call("prices", "x", wait=False, once=True).results[0].task_id
-    assert find_task.require(log.store, id).record["semantics"] == "at-most-once"
+    assert task_rules.require(log.store, id).record["semantics"] == "at-most-once"
 
 
 @pytest.mark.parametrize("seconds", [-1.0, 1e15, float("inf"), float("nan")])

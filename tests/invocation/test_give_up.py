@@ -12,18 +12,17 @@ import gitmem
 from gitmem.api.log import Log
 from gitmem.calls import DEADLINE_SECONDS, WORKER
 from gitmem.git.files import FENCES
-from gitmem.handoffs import detail
 from gitmem.log import ref
 from gitmem.log.start import start
 from gitmem.store import wall_clock
 from gitmem.sync import noop_check
-from gitmem.tasks import find_task, give_up, task_work
+from gitmem.work import handoffs, task_decisions, task_rules, task_work
 from tests.clones import git
 
 from .conftest import PLANNER, PRICES
 
 DEADLINE = int(DEADLINE_SECONDS * 1_000_000)
-MINUTE = give_up.GRACE_MICROS
+MINUTE = task_decisions.GRACE_MICROS
 
 
 class Late:
@@ -69,14 +68,14 @@ def test_the_caller_of_a_call_that_somebody_fenced_and_never_took_learns_that_it
     """Before its deadline that somebody has begun it; then that it is lost, instead of `submitted` for ever."""
     task_id = fenced(log)
     before = log.wait_for(task_id, timeout=0.0)
-    assert before.timed_out and before.warnings == [give_up.BEGUN]
-    assert give_up.BEGUN in detail.show(log.store, task_id, log.caller).warnings
+    assert before.timed_out and before.warnings == [task_decisions.BEGUN]
+    assert task_decisions.BEGUN in handoffs.show_handoff(log.store, task_id, log.caller).warnings
     late.micros = DEADLINE + MINUTE - 5_000_000
     assert log.wait_for(task_id, timeout=0.0).timed_out
     late.micros = DEADLINE + MINUTE
     found = log.wait_for(task_id, timeout=5)
-    assert (found.state, found.message, found.timed_out) == ("failed", give_up.FENCED, False)
-    assert find_task.require(log.store, task_id).decided_by == "seal"
+    assert (found.state, found.message, found.timed_out) == ("failed", task_decisions.FENCED, False)
+    assert task_rules.require(log.store, task_id).decided_by == "seal"
 
 
 def test_a_look_of_the_session_that_called_gives_up_what_nobody_took_and_no_other_look_does(
@@ -87,10 +86,10 @@ def test_a_look_of_the_session_that_called_gives_up_what_nobody_took_and_no_othe
     late.micros = DEADLINE + MINUTE
     with gitmem.open(str(repo), identity=PLANNER, now=late) as other:
         other.sessions.start(name="Second")
-        assert detail.show(other.store, task_id, other.caller).state == "submitted"
-    assert detail.show(log.store, task_id).state == "submitted"
-    found = detail.show(log.store, task_id, log.caller)
-    assert (found.state, found.seal and found.seal.get("reason")) == ("failed", give_up.UNTAKEN)
+        assert handoffs.show_handoff(other.store, task_id, other.caller).state == "submitted"
+    assert handoffs.show_handoff(log.store, task_id).state == "submitted"
+    found = handoffs.show_handoff(log.store, task_id, log.caller)
+    assert (found.state, found.seal and found.seal.get("reason")) == ("failed", task_decisions.UNTAKEN)
 
 
 def test_a_call_that_somebody_works_on_is_not_given_up_before_its_lease_is_over(
@@ -104,7 +103,7 @@ def test_a_call_that_somebody_works_on_is_not_given_up_before_its_lease_is_over(
     late.micros = DEADLINE + 5 * MINUTE
     assert log.wait_for(task_id, timeout=0.0).timed_out
     late.micros = DEADLINE + 11 * MINUTE
-    assert log.wait_for(task_id, timeout=5).message == give_up.UNFINISHED
+    assert log.wait_for(task_id, timeout=5).message == task_decisions.UNFINISHED
 
 
 def test_a_call_is_not_given_up_before_the_remote_was_read_after_its_deadline(
@@ -117,7 +116,7 @@ def test_a_call_is_not_given_up_before_the_remote_was_read_after_its_deadline(
     late.micros = DEADLINE + MINUTE
     assert log.wait_for(task_id, timeout=0.0).timed_out
     noop_check.record_read(log.store.repo, log.store.now() / 1e6)
-    assert log.wait_for(task_id, timeout=5).message == give_up.UNTAKEN
+    assert log.wait_for(task_id, timeout=5).message == task_decisions.UNTAKEN
 
 
 def test_a_waiting_caller_asks_the_remote_for_the_fence_of_another_clone(
@@ -133,7 +132,7 @@ def test_a_waiting_caller_asks_the_remote_for_the_fence_of_another_clone(
     git("push", "-q", "origin", f"{oid}:{FENCES[0]}{task_id}", cwd=repo)
     late.micros = DEADLINE + MINUTE
     assert not os.path.exists(os.path.join(log.store.repo.state, noop_check.READ))
-    assert log.wait_for(task_id, timeout=5).message == give_up.FENCED
+    assert log.wait_for(task_id, timeout=5).message == task_decisions.FENCED
 
 
 def test_a_delegation_is_not_given_up(log: Log, late: Late) -> None:
@@ -142,5 +141,5 @@ def test_a_delegation_is_not_given_up(log: Log, late: Late) -> None:
         "Write it", to="prices", deadline=log.store.now() + MINUTE, role="implementer/test", wu="WU-1"
     )
     late.micros = 10 * MINUTE
-    assert detail.show(log.store, made.task["task_id"], log.caller).state == "submitted"
+    assert handoffs.show_handoff(log.store, made.task["task_id"], log.caller).state == "submitted"
     assert log.wait_for(made.task["task_id"], timeout=0.0).timed_out

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.tasks import ONCE
+from gitmem.work import ONCE
 from tests.clones import git, hub_and_first_clone
 from tests.invocation.killable import Process, Scenario, run
 from tests.invocation.killed_world import World

@@ -14,7 +14,7 @@ import gitmem
 from gitmem.api.log import Log
 from gitmem.calls.served_task import ServedTask
 from gitmem.errors import StoreError
-from gitmem.tasks import find_task
+from gitmem.work import task_rules
 
 from .conftest import PRICES, Serve
 
@@ -33,7 +33,7 @@ def test_i11_a_task_that_takes_longer_than_its_lease_is_renewed_and_begins_once(
     serve(slow, lease=1.0)
     serve(slow, name="Bohr", lease=1.0)
     found = log.call(PRICES, "x", timeout=20)
-    events = [each.event for each in find_task.require(log.store, found.results[0].task_id).events.values()]
+    events = [each.event for each in task_rules.require(log.store, found.results[0].task_id).events.values()]
     assert (found.message, len(begun), events.count("take")) == ("done", 1, 1)
     assert events.count("renew") >= 1
 
@@ -122,6 +122,6 @@ def test_a_full_disk_ends_no_run_before_its_lease_does(repo: Path, log: Log, ste
     assert (found.state, found.message, len(begun)) == ("completed", "done", 1), said
     texts = [
         each.record.get("message")
-        for each in find_task.require(log.store, found.results[0].task_id).events.values()
+        for each in task_rules.require(log.store, found.results[0].task_id).events.values()
     ]
     assert "at work" in texts

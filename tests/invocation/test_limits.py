@@ -1,4 +1,4 @@
-"""Limits on calls that run away: those of `tasks/chains.py` and `new_task.py`, as a call meets them and as a worker does."""
+"""Limits on calls that run away: those of `work/chains.py` and `new_task.py`, as a call meets them and as a worker does."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gitmem.errors import UsageError
 from gitmem.log.lines import CommitMessage, format_at
 from gitmem.order.task import LEASE_MAX_MICROS
 from gitmem.store import wall_clock
-from gitmem.tasks import chains, find_task, new_task, open_tasks, task_work
+from gitmem.work import chains, new_task, task_rules, task_work
 from tests.sandbox import Agent, bodies
 
 from .conftest import PLANNER, PRICES, Serve
@@ -127,7 +127,7 @@ def test_a_call_within_none_is_within_no_task(log: Log, other: Log) -> None:
 
     def chain(**options: Any) -> list[str]:
         made = other.call("a:b:c", "x", wait=False, **options).results[0].task_id
-        return list(find_task.require(other.store, made).record.get("chain") or ())
+        return list(task_rules.require(other.store, made).record.get("chain") or ())
 
     with gitmem.open(str(log.store.repo.worktree), identity="a:b:c") as third:
         third.sessions.start(name="Curie")
@@ -163,13 +163,13 @@ def test_tasks_that_nobody_took_in_time_do_not_count_as_open(repo: Path) -> None
         with gitmem.open(str(repo), identity=PRICES) as worker:
             worker.sessions.start(name="prices")
             made = [
-                log.call("prices", str(number), wait=False) for number in range(open_tasks.OPEN_OF_CALLER_MAX)
+                log.call("prices", str(number), wait=False) for number in range(chains.OPEN_OF_CALLER_MAX)
             ]
             with pytest.raises(UsageError, match="open tasks"):
                 log.call("prices", "one too many", wait=False)
             task_work.take(worker.store, worker.caller, made[0].results[0].task_id)
         late[0] = 1_000_000 * int(DEADLINE_SECONDS) + 1_000_000
-        for number in range(open_tasks.OPEN_OF_CALLER_MAX - 1):
+        for number in range(chains.OPEN_OF_CALLER_MAX - 1):
             log.call("prices", f"again {number}", wait=False)
         with pytest.raises(UsageError, match="open tasks"):
             log.call("prices", "one too many", wait=False)
@@ -214,7 +214,7 @@ def test_i38_a_worker_rejects_what_is_beyond_the_open_tasks_of_its_writer(
     """QUOTA, by the times in the tasks: those of another session, and those that had passed then, do not count."""
     with gitmem.open(str(log.store.repo.worktree), identity=PRICES) as away:
         away.sessions.start()
-    most = open_tasks.OPEN_OF_CALLER_MAX
+    most = chains.OPEN_OF_CALLER_MAX
     flood(log, most, "sess-0002", deadline=format_at(1))
     flood(log, most, "sess-0003", agent="a:b:c")
     (one_more,) = flood(log, 1, "sess-0003")
@@ -228,7 +228,7 @@ def test_a_task_for_a_role_that_is_beyond_them_is_rejected_once_and_never_run(lo
     """It stays open after that, for others with the role; a rejection by anybody else changes nothing."""
     role = {"agent": None, "target_role": "implementer/test"}
     bohr = Agent(log.store, "claude:worker:bohr", role="implementer/test").caller
-    flood(log, open_tasks.OPEN_OF_CALLER_MAX, "sess-0004", agent="a:b:c")
+    flood(log, chains.OPEN_OF_CALLER_MAX, "sess-0004", agent="a:b:c")
     (one_more,) = flood(log, 1, "sess-0004", **role)
     task_work.reject(log.store, log.caller, one_more)
     serves = Worker(log.store, lambda: bohr, lambda task: FunctionRun(str, task), stop=threading.Event())
@@ -236,7 +236,7 @@ def test_a_task_for_a_role_that_is_beyond_them_is_rejected_once_and_never_run(lo
     for minutes in range(0, 30, 10):
         log.store.now = lambda minutes=minutes: now + minutes * 60 * 1_000_000  # type: ignore[method-assign, misc]
         assert serves._next(bohr) is None
-    found = find_task.require(log.store, one_more)
+    found = task_rules.require(log.store, one_more)
     assert [each.sender[0] for each in found.rejections] == [log.caller.reader, bohr.reader]
     assert found.state == "submitted"
 

@@ -14,9 +14,9 @@ from gitmem.git.files import FENCES
 from gitmem.log import ref
 from gitmem.log.start import start
 from gitmem.store import wall_clock
-from gitmem.tasks import once, task_work
-from gitmem.tasks.give_up import LOST
-from gitmem.tasks.once import LOST_MICROS
+from gitmem.work import task_work
+from gitmem.work.task_decisions import LOST
+from gitmem.work.task_work import LOST_MICROS
 from tests.clones import git
 
 from .conftest import PLANNER, PRICES, Serve
@@ -65,7 +65,7 @@ def test_the_caller_learns_that_the_worker_of_a_call_is_lost(repo: Path) -> None
         late[0] = LOST_MICROS + 2_000_000
         found = log.wait_for(task_id, timeout=5)
         assert (found.state, found.message, found.timed_out) == ("failed", LOST, False)
-        assert once.is_over(log.store, task_id)
+        assert task_work.is_over(log.store, task_id)
 
 
 def test_a_worker_that_is_ended_does_not_give_a_call_back_that_may_begin_once(repo: Path) -> None:

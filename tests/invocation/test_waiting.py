@@ -14,7 +14,7 @@ from gitmem.calls import WORKER
 from gitmem.commit_process import NOW
 from gitmem.errors import GateError
 from gitmem.index import engine, index_file
-from gitmem.tasks import task_work
+from gitmem.work import task_work
 from tests.file_faults import at
 
 from .conftest import PRICES

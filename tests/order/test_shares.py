@@ -9,7 +9,6 @@ import pytest
 
 from gitmem import records, views
 from gitmem.agents import presence
-from gitmem.claims import claim_view
 from gitmem.index import index_file, insert
 from gitmem.memory import load
 from gitmem.order import claim as claim_fold
@@ -17,6 +16,7 @@ from gitmem.order.shares import fair_share
 from gitmem.order.thread import FoldedThread
 from gitmem.signals import thread_lines
 from gitmem.trust.clone_key import CloneKey
+from gitmem.work import claim_view
 from tests.hostile_logs import Victim, Writer, iso
 
 NOW = 1_793_000_000_000_000
@@ -106,7 +106,7 @@ def claim(w: Writer, flood: Writer, kind: str) -> Callable[[Db], object]:
         )
 
     def state(db: Db) -> object:
-        found = claim_view.folded(db, "claim-000000")
+        found = claim_view.folded_claim(db, "claim-000000")
         assert found is not None
         assert (found.owner, found.until, found.left_out) == (
             ("a:b:planck", None),

@@ -11,10 +11,10 @@ import pytest
 import gitmem
 from gitmem.agents import lifecycle
 from gitmem.agents.caller import CallerClaims
-from gitmem.claims import branches
 from gitmem.errors import UsageError
 from gitmem.history import overlap
 from gitmem.store import Store
+from gitmem.work import branches
 
 from ..conftest import Git
 from ..git_on_path import GitOnPath

@@ -8,7 +8,7 @@ from gitmem import records
 from gitmem.log.lines import digest, format_at
 from gitmem.order.task import FoldedTask, TaskEvent, sender_of
 from gitmem.records.record_types import TaskRecord
-from gitmem.tasks import load
+from gitmem.work import task_state
 
 BEGINNING = 1_795_000_000_000_000  # microseconds
 SECOND = 1_000_000
@@ -71,7 +71,7 @@ class Task:
 
     def flooded(self, flood: Iterable[TaskEvent], **limit: int) -> FoldedTask:
         """The task with a flood of events, of which it reads a part."""
-        return load.of_lines(self.record, [*self.events.values(), *flood], **limit)
+        return task_state.of_lines(self.record, [*self.events.values(), *flood], **limit)
 
     def accepted(self, take: TaskEvent, replaces: TaskEvent) -> TaskEvent:
         """The take of this handoff as an event of a task whose take it replaces."""

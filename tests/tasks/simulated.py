@@ -1,6 +1,6 @@
 """Clones, callers and takers on one seed, with clocks that disagree, crashes and partial syncs.
 
-Writers do what `gitmem.tasks.rules` allows by what their clone knows; lines travel as in a sync, wholly or in part. The real fold
+Writers do what `gitmem.work.task_rules` allows by what their clone knows; lines travel as in a sync, wholly or in part. The real fold
 and the real lines are used; only the log between them is a set.
 """
 
@@ -13,7 +13,7 @@ from gitmem import records
 from gitmem.log.lines import digest, format_at
 from gitmem.order.task import FoldedTask, TaskEvent, sender_of
 from gitmem.records.record_types import TaskRecord
-from gitmem.tasks import rules
+from gitmem.work import task_rules
 
 from .events_by_hand import BEGINNING, SECOND, described
 
@@ -260,14 +260,14 @@ class World:
 
     def work(self, who: Actor, task: FoldedTask) -> None:
         """What a worker does with a task."""
-        mine = rules.own_take(task, who.sender)
+        mine = task_rules.own_take(task, who.sender)
         if mine is None:
             self.begin(who, task)
             return
         do = self.random.choice(
             ["renew", "release", "working", "input-required", "completed", "completed", "failed", "hand"]
         )
-        if rules.report(task, who.sender) is not None:
+        if task_rules.report(task, who.sender) is not None:
             return
         if do == "renew":
             until = format_at(self.clock(who.clone) + LEASE * SECOND)
@@ -299,14 +299,14 @@ class World:
             self.err(who, task)
         elif task.takes and task.record.get("agent") and self.refusing.random() < 0.1:
             self.event(who, task, "status", state="rejected")  # whatever another session does with it
-        elif rules.take(task, who.sender, who.addresses, self.clock(who.clone)) is None:
+        elif task_rules.take(task, who.sender, who.addresses, self.clock(who.clone)) is None:
             until = format_at(self.clock(who.clone) + LEASE * SECOND)
             self.event(who, task, "take", until=until)
         elif self.random.random() < 0.1:
             self.reject(who, task)
 
     def reject(self, who: Actor, task: FoldedTask) -> None:
-        if rules.refuse(task, who.sender, who.addresses) is None:
+        if task_rules.refuse(task, who.sender, who.addresses) is None:
             self.event(who, task, "status", state="rejected")
 
     def err(self, who: Actor, task: FoldedTask) -> None:
@@ -332,7 +332,7 @@ class World:
         given = self.known(who, handoff.record["handoff_tasks"][0])
         if given is not None and given.is_finished and self.random.random() < 0.9:
             return
-        if rules.accept(handoff, who.sender, who.addresses, self.clock(who.clone)) is None:
+        if task_rules.accept(handoff, who.sender, who.addresses, self.clock(who.clone)) is None:
             until = format_at(self.clock(who.clone) + LEASE * SECOND)
             seen = [each.id for each in given.heads()] if given is not None else []
             take = self.event(who, handoff, "take", until=until, more=seen)
@@ -346,7 +346,7 @@ class World:
         do = self.random.choice(["seal", "seal", "seal", "message", "cancel", "replace", "nothing"])
         if task.state == "input-required" and self.random.random() < 0.7:
             do = "message"
-        if do == "seal" and rules.seal(task, who.sender) is None and task.outcome is not None:
+        if do == "seal" and task_rules.seal(task, who.sender) is None and task.outcome is not None:
             self.seal(
                 who,
                 task,
@@ -362,7 +362,7 @@ class World:
 
     def cancel(self, who: Actor, task: FoldedTask) -> None:
         wish = self.event(who, task, "cancel", reason="not needed")
-        if rules.may_cancel_at_once(task):
+        if task_rules.may_cancel_at_once(task):
             self.seal(who, task, wish, "canceled", more=[wish.id])
 
     def seal(self, who: Actor, task: FoldedTask, outcome: TaskEvent, state: str, **fields: object) -> None:
@@ -378,7 +378,7 @@ class World:
         state = self.random.choice(["failed", "canceled", "completed"])
         if who is self.twin and self.random.random() < 0.5:
             self.event(who, task, "seal", state=state, outcome=task.outcome.id if task.outcome else None)
-        elif self.random.random() < 0.15 and rules.close(task, who.sender) is None:
+        elif self.random.random() < 0.15 and task_rules.close(task, who.sender) is None:
             self.event(who, task, "close", state=state, outcome=task.outcome.id if task.outcome else None)
 
     # What must hold

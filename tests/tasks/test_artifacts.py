@@ -8,7 +8,7 @@ import pytest
 
 import gitmem
 from gitmem.errors import UsageError
-from gitmem.tasks import artifacts, find_task
+from gitmem.work import task_rules, task_work
 
 IDENTITY = "codex:worker:one"
 
@@ -22,12 +22,14 @@ def test_pieces_of_an_artifact_are_joined_and_a_later_one_replaces_it(repo: Path
         log.tasks.artifact(task, "a", artifact_id="x", last_chunk=False)
         log.tasks.artifact(task, [{"text": "b"}, {"data": {"n": 1}}], artifact_id="x", append=True)
         log.tasks.artifact(task, {"url": "https://example.org/f"}, name="file")
-        folded = artifacts.folded(find_task.require(log.store, task))
+        folded = task_work.folded_artifacts(task_rules.require(log.store, task))
         assert [each["parts"] for each in folded] == [
             [{"text": "a"}, {"text": "b"}, {"data": {"n": 1}}], [{"url": "https://example.org/f"}],
         ]  # fmt: skip
         log.tasks.artifact(task, "new", artifact_id="x")
-        assert artifacts.folded(find_task.require(log.store, task))[0]["parts"] == [{"text": "new"}]
+        assert task_work.folded_artifacts(task_rules.require(log.store, task))[0]["parts"] == [
+            {"text": "new"}
+        ]
 
 
 def test_an_artifact_without_content_too_large_or_by_somebody_else_is_refused(repo: Path) -> None:
@@ -43,4 +45,4 @@ def test_an_artifact_without_content_too_large_or_by_somebody_else_is_refused(re
             with pytest.raises(UsageError) as refused:
                 log.tasks.artifact(task, content)
             assert refused.value.code == code
-        assert artifacts.folded(find_task.require(log.store, task)) == []
+        assert task_work.folded_artifacts(task_rules.require(log.store, task)) == []

@@ -9,7 +9,7 @@ import pytest
 
 import gitmem
 from gitmem.store import Store
-from gitmem.tasks import brief, new_task, task_list
+from gitmem.work import new_task, task_list, task_roles
 from tests.sandbox import Agent
 
 PLANNER, BOHR = "codex:planner:one", "claude:worker:bohr"
@@ -20,7 +20,7 @@ def attested(store: Store, repo: Path, **payload: object) -> str:
     """A task with a brief, or with another statement about it in its payload; its id."""
     (repo / "brief.md").write_text(TEXT)
     planner = Agent(store, PLANNER, client="codex").caller
-    options = brief.attest(store.repo.worktree, "brief.md", planner)
+    options = task_roles.attest_brief(store.repo.worktree, "brief.md", planner)
     if payload:
         options["payload"] = dict(payload)
     made = new_task.create(store, planner, "Write it", target_role="implementer/test", **options)  # type: ignore[arg-type]
@@ -31,7 +31,7 @@ def test_r18_a_brief_is_attested_with_digest_length_time_and_client(store: Store
     """All four are in the record, and a matching file says so."""
     task_id = attested(store, repo)
 
-    found = brief.verify(store, task_id[:12])
+    found = task_roles.verify_brief(store, task_id[:12])
 
     assert (found.status, found.path, found.sentence) == ("matches", "brief.md", None)
     assert found.attested_sha256 == found.sha256 == hashlib.sha256(TEXT.encode()).hexdigest()
@@ -59,7 +59,7 @@ def test_r18_a_changed_brief_and_a_missing_one_are_told_apart(
     elif change == "binary":
         path.write_bytes(b"a\0b")
 
-    found = brief.verify(store, task_id)
+    found = task_roles.verify_brief(store, task_id)
 
     assert found.status == ("changed" if change == "changed" else "missing")
     assert (found.sha256 is None, found.reason is None) == (change != "changed", change == "changed")
@@ -71,8 +71,8 @@ def test_r18_another_file_may_be_the_brief(store: Store, repo: Path) -> None:
     task_id = attested(store, repo)
     (repo / "brief.md").rename(repo / "moved.md")
     (repo / "moved.md").write_bytes(TEXT.replace("\n", "\r\n").encode())
-    assert brief.verify(store, task_id).status == "missing"
-    assert brief.verify(store, task_id, "moved.md").status == "matches"
+    assert task_roles.verify_brief(store, task_id).status == "missing"
+    assert task_roles.verify_brief(store, task_id, "moved.md").status == "matches"
 
 
 def test_r18_a_task_without_a_brief_is_refused_with_the_command_that_attests_one(
@@ -93,9 +93,9 @@ def test_a_peers_statement_about_a_brief_of_any_form_is_read(
     stated: object, store: Store, repo: Path
 ) -> None:
     """The payload is the text of a peer; the digest decides."""
-    found = brief.verify(store, attested(store, repo, brief=stated))
+    found = task_roles.verify_brief(store, attested(store, repo, brief=stated))
     assert (found.status, found.attested_length) == ("matches", None)
-    assert len(found.attested_client or "") <= brief.CLIENT_MAX
+    assert len(found.attested_client or "") <= task_roles.CLIENT_MAX
 
 
 def test_a_brief_of_a_million_characters_is_refused_with_its_limit(store: Store, repo: Path) -> None:
@@ -105,7 +105,9 @@ def test_a_brief_of_a_million_characters_is_refused_with_its_limit(store: Store,
     with pytest.raises(
         gitmem.UsageError, match=r"brief.md: it is larger than 256 KiB\. Nothing was written"
     ) as refused:
-        brief.attest(store.repo.worktree, "brief.md")
+        task_roles.attest_brief(store.repo.worktree, "brief.md")
     assert "at most 256 KiB" in str(refused.value.hint)
-    path.write_text("x" * brief.BRIEF_MAX)
-    assert brief.attest(store.repo.worktree, "brief.md")["payload"]["brief"] == {"length": brief.BRIEF_MAX}
+    path.write_text("x" * task_roles.BRIEF_MAX)
+    assert task_roles.attest_brief(store.repo.worktree, "brief.md")["payload"]["brief"] == {
+        "length": task_roles.BRIEF_MAX
+    }

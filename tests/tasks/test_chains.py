@@ -7,7 +7,7 @@ import pytest
 from gitmem.errors import UsageError
 from gitmem.log.lines import CommitMessage
 from gitmem.store import Store
-from gitmem.tasks import chains, find_task, new_task, task_decisions, task_tree, task_work
+from gitmem.work import chains, new_task, task_decisions, task_list, task_rules, task_work
 from tests.sandbox import HOUR, SECOND, Agent, Clock, bodies
 
 
@@ -37,7 +37,7 @@ class Team:
         return task_id
 
     def chain(self, task_id: str) -> list[str]:
-        return list(find_task.require(self.store, task_id).record.get("chain") or ())
+        return list(task_rules.require(self.store, task_id).record.get("chain") or ())
 
     def refused(self, code: str, of: str, to: str | None, **options: object) -> str:
         self[of], to and self[to]
@@ -58,7 +58,7 @@ class Team:
         """The code in the log, and the answer of the taker."""
         with pytest.raises(UsageError) as error:
             self.take(who, task_id)
-        (event,) = find_task.require(self.store, task_id).rejections
+        (event,) = task_rules.require(self.store, task_id).rejections
         assert event.sender[0] == self[who].caller.reader
         return event.record["payload"]["error"]["code"], error.value.message
 
@@ -84,7 +84,7 @@ def test_r19_the_chain_is_that_of_the_one_task_that_the_writer_has(team: Team) -
     child = team.take("c", team.ask("b", "c"))
     grandchild = team.ask("c", "d")
     assert [team.chain(each) for each in (top, child, grandchild)] == [[], [top], [top, child]]
-    (group,) = task_tree.tree(team.store, top).groups
+    (group,) = task_list.tree(team.store, top).groups
     assert [(row.task.task_id, row.depth) for row in group.tasks] == [(top, 0), (child, 1), (grandchild, 2)]
 
     second = team.take("b", team.ask("a", "b"))
@@ -167,8 +167,8 @@ def test_a_task_begins_before_the_deadlines_of_its_chain(team: Team) -> None:
     """By default before the first one of them; the taker refuses what a peer wrote without one."""
     until = team.clock.value + HOUR
     top = team.take("b", team.ask("a", "b", deadline=until))
-    inner = find_task.require(team.store, team.ask("b", "c"))
-    assert inner.record["deadline"] == find_task.require(team.store, top).record["deadline"]
+    inner = task_rules.require(team.store, team.ask("b", "c"))
+    assert inner.record["deadline"] == task_rules.require(team.store, top).record["deadline"]
     team.refused("late-deadline", "b", "c", deadline=until + SECOND)
     team.ask("b", "c", deadline=until - SECOND)
 
@@ -178,4 +178,4 @@ def test_a_task_begins_before_the_deadlines_of_its_chain(team: Team) -> None:
     with pytest.raises(UsageError) as error:
         team.take("d", careless)
     assert error.value.code == "past-deadline"
-    assert not find_task.require(team.store, careless).rejections
+    assert not task_rules.require(team.store, careless).rejections

@@ -12,7 +12,7 @@ from gitmem.agents import caller, delivery
 from gitmem.errors import GateError
 from gitmem.log.lines import CommitMessage
 from gitmem.store import Store
-from gitmem.tasks import collisions, delegate, find_task, task_decisions, task_list, task_work
+from gitmem.work import collisions, new_task, task_decisions, task_list, task_rules, task_work
 from tests.clones import Clone, Hub, git
 from tests.sandbox import SECOND, Agent, Clock, carry
 
@@ -27,7 +27,7 @@ PLANCK, CURIE, BOHR, GAUSS = (
 def ask(agent: Agent, text: str = "Write the tests", **options: object) -> str:
     """Delegate to whoever is implementer/test; the task's id."""
     given: dict[str, object] = {"to": "role:implementer/test", "wu": "WU-7", **options}
-    return str(delegate.delegate(agent.store, agent.caller, text, **given).task["task_id"])  # type: ignore[arg-type]
+    return str(new_task.delegate(agent.store, agent.caller, text, **given).task["task_id"])  # type: ignore[arg-type]
 
 
 def told(agent: Agent) -> list[str]:
@@ -51,7 +51,7 @@ def meet(*clones: Clone) -> None:
 
 def left(store: Store, ids: Sequence[str]) -> list[str]:
     """Those of these tasks that go on."""
-    tasks = [find_task.require(store, id) for id in ids]
+    tasks = [task_rules.require(store, id) for id in ids]
     return [id for id, task in zip(ids, tasks, strict=True) if not task.is_finished and not task.cancels]
 
 
@@ -117,7 +117,7 @@ def test_r17_if_all_sides_do_as_they_are_told_exactly_one_task_is_left(
     meet(*clones)
     (stays,) = left(clones[0].store, ids)
     assert not taken or stays == ids[taken[-1]]  # it was taken first
-    assert find_task.require(clones[0].store, stays).holder or not taken
+    assert task_rules.require(clones[0].store, stays).holder or not taken
     assert all(left(each.store, ids) == [stays] for each in clones)
     for agent in everybody:
         for id in ids:
@@ -188,7 +188,7 @@ def test_r17_who_is_told_in_an_answer_gets_no_notice_of_it_too(two: tuple[Clone,
     planck, curie, bohr = (Agent(store, name) for name in (PLANCK, CURIE, BOHR))
     first = ask(planck)
     delivery.tell(store, curie.caller.session_id or "", "contested: a claim")
-    made = delegate.delegate(store, curie.caller, "x", to="role:implementer/test", wu="WU-7")
+    made = new_task.delegate(store, curie.caller, "x", to="role:implementer/test", wu="WU-7")
     assert len(made.warnings) == 2 and "Cancel this one" in made.warnings[-1], made.warnings
     assert told(curie) == ["contested: a claim"]
     (sentence,) = told(planck)
@@ -226,7 +226,7 @@ def test_r17_a_second_delegation_in_one_clone_is_warned_about_in_its_answer(two:
         ({"blocked_by": [first]}, False),
     ):
         given: dict[str, object] = {"to": "role:implementer/test", "wu": "WU-7", **options}
-        made = delegate.delegate(store, curie.caller, "x", **given)  # type: ignore[arg-type]
+        made = new_task.delegate(store, curie.caller, "x", **given)  # type: ignore[arg-type]
         assert any(f"{PLANCK} delegated the same work as {first}" in each for each in made.warnings) == warned
         task_decisions.cancel(store, curie.caller, made.task["task_id"])
     for number, options in enumerate(({"brief_digest": "ab" * 32}, {"idempotency_key": "release-7"})):
@@ -247,7 +247,7 @@ def test_r17_the_loser_of_two_takes_is_told_and_the_winner_too(hub: Hub) -> None
         task_work.take(agent.store, agent.caller, task_id)
     exchange(bohr_at, gauss_at)
 
-    holder = find_task.require(bohr.store, task_id).holder
+    holder = task_rules.require(bohr.store, task_id).holder
     assert holder is not None
     winner, loser = (bohr, gauss) if holder.sender[0] == BOHR else (gauss, bohr)
     (won,), (lost,) = told(winner), told(loser)
@@ -256,7 +256,7 @@ def test_r17_the_loser_of_two_takes_is_told_and_the_winner_too(hub: Hub) -> None
     assert lost.endswith(f"give yours back: gitmem task release {task_id} --reason 'taken twice'")
     assert told(winner) == told(loser) == []
     task_work.release(loser.store, loser.caller, task_id)
-    assert not find_task.require(loser.store, task_id).conflict
+    assert not task_rules.require(loser.store, task_id).conflict
     with pytest.raises(GateError):
         task_work.take(loser.store, loser.caller, task_id)
 
@@ -303,12 +303,12 @@ def test_a_seal_says_whose_result_it_accepts_and_that_another_exists(hub: Hub) -
         task_work.report(agent.store, agent.caller, task_id, "completed", "mine")
     exchange(planner_at, bohr_at, gauss_at)
 
-    task = find_task.require(bohr.store, task_id)
+    task = task_rules.require(bohr.store, task_id)
     assert task.outcome is not None
     winner, loser = (bohr, gauss) if task.outcome.sender[0] == BOHR else (gauss, bohr)
     names = {each.sender[0]: each.record.get("sender_name") or each.sender[0] for each in task.takes}
     first, other = (names[each.caller.reader] for each in (winner, loser))
-    sealed = task_decisions.seal(planck.store, planck.caller, task_id)
+    sealed = task_decisions.seal_task(planck.store, planck.caller, task_id)
     assert sealed.warnings == [f"It accepts the result of {first}; another result exists, of {other}."]
 
 
@@ -338,13 +338,13 @@ def test_who_wrote_a_late_result_is_told_once(hub: Hub, decided: str) -> None:
     for agent in (bohr, gauss) if decided != "cancel" else (bohr,):
         task_work.report(agent.store, agent.caller, task_id, "completed", "mine")
     if decided == "cancel":
-        task_decisions.seal(planck.store, planck.caller, task_id, give_up="no longer wanted")
+        task_decisions.seal_task(planck.store, planck.caller, task_id, give_up="no longer wanted")
     elif decided:
         exchange(bohr_at, planner_at)
-        task_decisions.seal(planck.store, planck.caller, task_id)
+        task_decisions.seal_task(planck.store, planck.caller, task_id)
     exchange(planner_at, bohr_at, gauss_at)
 
-    task = find_task.require(bohr.store, task_id)
+    task = task_rules.require(bohr.store, task_id)
     by = task.outcome.sender[0] if task.outcome is not None else ""
     late, first = (bohr, gauss) if decided == "cancel" or by == GAUSS else (gauss, bohr)
     why = {

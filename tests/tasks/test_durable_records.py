@@ -12,7 +12,7 @@ import pytest
 import gitmem
 from cli.render import signals as rendered
 from cli.render import tasks as rendered_tasks
-from gitmem.tasks import load, task_list
+from gitmem.work import task_list, task_state
 
 Differences = list[tuple[str, str, "str | None"]]
 
@@ -203,6 +203,6 @@ def test_r32_no_words_of_a_peer_pass_for_ours_in_a_remark_and_a_flood_is_read_in
     assert len(line) < 260
     assert "<system-reminder>" not in line
     db = desk.planner.store.db()
-    task = load.load(db, desk.id)
+    task = task_state.load_task(db, desk.id)
     assert task is not None
     assert len(task_list.contradictions(db, task.record, most=2)) == 2

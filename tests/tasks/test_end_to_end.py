@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitmem.tasks import find_task, new_task, task_decisions, task_work
+from gitmem.work import new_task, task_decisions, task_rules, task_work
 from tests.clones import Clone, Hub
 from tests.sandbox import Agent
 
@@ -24,7 +24,7 @@ def test_a_task_reaches_another_clone(two: tuple[Clone, Clone]) -> None:
     here.exchange()
     there.exchange()
 
-    task = find_task.require(there.store, str(made.task["task_id"]))
+    task = task_rules.require(there.store, str(made.task["task_id"]))
     assert (task.state, task.record.get("agent"), task.record.get("wu_id")) == ("submitted", BOHR, "WU-7")
     assert task.record["message"] == "Write the tests\nof the tax rules"
     assert "DELEGATION Write the tests" in "".join(there.subjects())
@@ -50,12 +50,12 @@ def test_two_clones_take_one_task_offline_and_all_see_the_same(hub: Hub) -> None
         task_work.report(agent.store, agent.caller, task_id, "completed", result)
     for each in (curie_at, planner_at):
         each.exchange()
-    assert task_decisions.seal(planner.store, planner.caller, task_id).state == "completed"
+    assert task_decisions.seal_task(planner.store, planner.caller, task_id).state == "completed"
     for each in everybody:
         each.exchange()
 
     for each in (planner_at, bohr_at, curie_at):
-        task = find_task.require(each.store, task_id)
+        task = task_rules.require(each.store, task_id)
         assert task.outcome is not None
         assert task.outcome.record.get("message") == "9 cases"
         assert [late.record.get("message") for late in task.late] == ["12 cases"]

@@ -14,15 +14,14 @@ from gitmem.log.lines import CommitMessage
 from gitmem.order.causal import by_line
 from gitmem.order.task import FoldedTask, TaskEvent
 from gitmem.store import Store
-from gitmem.tasks import (
+from gitmem.work import (
     EVENTS_MAX,
     READ_MAX,
-    find_task,
-    load,
     new_task,
-    rules,
     task_decisions,
     task_list,
+    task_rules,
+    task_state,
     task_work,
 )
 from tests.sandbox import Agent, Clock, carry, new_repo, open_store
@@ -60,7 +59,7 @@ def flood(
 
 
 def held_by(folded: FoldedTask, take: TaskEvent) -> bool:
-    own = rules.own_take(folded, take.sender)
+    own = task_rules.own_take(folded, take.sender)
     return own is not None and own.id == take.id
 
 
@@ -187,7 +186,7 @@ def test_every_clone_reads_the_same_of_a_flood(seed: int) -> None:
         cut = draw.randrange(len(lines))
         insert.lines(index, 1, lines[:cut])
         insert.lines(index, 1, lines[cut:])
-        found = load.load(index.db, "task-0001")
+        found = task_state.load_task(index.db, "task-0001")
         assert found is not None
         assert described(found) == expected
         draw.shuffle(hostile)
@@ -225,7 +224,7 @@ def test_a_flood_that_decides_nothing_changes_no_state(seed: int) -> None:
         accepted = [each for each in task.events.values() if each.replaces is not None]
         own = [each for one in task.events.values() for each in one.versions if each.replaces is None]
         every = by_line([*own, *hostile_to(task, draw, 700)])
-        read = load.choose(every, task.caller, task.record.get("agent"), most=120)
+        read = task_state.choose(every, task.caller, task.record.get("agent"), most=120)
         flooded = FoldedTask(task.record, [*read, *accepted], task.replaced_by)
         for name in ("state", "decided_by", "outcome", "seal", "holder", "held", "takes", "void"):
             one, other = (
@@ -303,7 +302,7 @@ def test_events_of_others_use_up_nobodys_limit(store: Store, tmp_path: Path, clo
     theirs.record(lines, CommitMessage("Mallory <m@example.org>", "flood"))
     carry(store, theirs)
     theirs.close()
-    assert len(find_task.require(store, task_id).events) == len(hostile)
+    assert len(task_rules.require(store, task_id).events) == len(hostile)
     assert task_work.take(store, bohr, task_id).recorded
     assert task_work.report(store, bohr, task_id, "input-required", "Which rounding?").recorded
     assert task_decisions.message(store, planner, task_id, "half up").recorded

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from gitmem.tasks import READ_MAX
+from gitmem.work import READ_MAX
 
 from .events_by_hand import BEGINNING, CALLER, SECOND, Task, at, described, write
 

@@ -11,15 +11,7 @@ from gitmem import records
 from gitmem.errors import GateError, UsageError
 from gitmem.log.lines import CommitMessage, format_at
 from gitmem.store import Store
-from gitmem.tasks import (
-    find_task,
-    keyed_task,
-    load,
-    new_task,
-    task_decisions,
-    task_list,
-    task_work,
-)
+from gitmem.work import new_task, task_decisions, task_list, task_rules, task_state, task_work
 from tests.sandbox import HOUR, Agent, Clock, carry, new_repo, open_store
 
 from .events_by_hand import described
@@ -50,7 +42,7 @@ class Attack:
 
     def alike(self) -> None:
         """What both clones show is the same."""
-        ours, theirs = (load.load(each.db(), self.task_id) for each in (self.ours, self.theirs))
+        ours, theirs = (task_state.load_task(each.db(), self.task_id) for each in (self.ours, self.theirs))
         assert ours is not None
         assert theirs is not None
         assert described(ours) == described(theirs)
@@ -93,11 +85,11 @@ def test_a_forged_result_is_not_sealed(attack: Attack) -> None:
     taken = task_work.take(attack.ours, attack.bohr, attack.task_id)
     attack.forge("status", BOHR, attack.bohr.session_id, state="completed", take=taken.event_id)
     attack.alike()
-    assert find_task.require(attack.ours, attack.task_id).state == "completed"
+    assert task_rules.require(attack.ours, attack.task_id).state == "completed"
     with pytest.raises(UsageError, match="has no outcome yet: working"):
-        task_decisions.seal(attack.ours, attack.planner, attack.task_id)
+        task_decisions.seal_task(attack.ours, attack.planner, attack.task_id)
     assert task_work.report(attack.ours, attack.bohr, attack.task_id, "failed").recorded
-    assert task_decisions.seal(attack.ours, attack.planner, attack.task_id).state == "failed"
+    assert task_decisions.seal_task(attack.ours, attack.planner, attack.task_id).state == "failed"
     carry(attack.ours, attack.theirs)
     attack.alike()
 
@@ -110,7 +102,7 @@ def test_a_forged_seal_does_not_stop_the_caller(attack: Attack) -> None:
     assert task_list.show(attack.ours, attack.task_id).state == "canceled"
     done = task_work.report(attack.ours, attack.bohr, attack.task_id, "completed", "12 cases")
     assert (done.recorded, taken.recorded) == (True, True)
-    assert task_decisions.seal(attack.ours, attack.planner, attack.task_id).recorded
+    assert task_decisions.seal_task(attack.ours, attack.planner, attack.task_id).recorded
     assert "FORGED: a seal" in task_list.show(attack.ours, attack.task_id).warnings[0]
     carry(attack.ours, attack.theirs)
     attack.alike()
@@ -122,7 +114,7 @@ def test_somebody_elses_seal_is_nothing(attack: Attack) -> None:
     attack.forge("seal", "claude:worker:mallory", "sess-mallory", state="canceled")
     attack.forge("close", "claude:worker:mallory", "sess-mallory", state="canceled")
     attack.alike()
-    assert find_task.require(attack.theirs, attack.task_id).state == "working"
+    assert task_rules.require(attack.theirs, attack.task_id).state == "working"
 
 
 def test_a_line_with_the_id_of_a_take_takes_it_from_nobody_here(attack: Attack) -> None:
@@ -137,14 +129,14 @@ def test_a_line_with_the_id_of_a_take_takes_it_from_nobody_here(attack: Attack) 
         attack.theirs.record([("tasks", line)], CommitMessage("Mallory <m@example.org>", "forged"))
         carry(attack.ours, attack.theirs)
         attack.alike()
-        shown = load.load(attack.ours.db(), attack.task_id)
+        shown = task_state.load_task(attack.ours.db(), attack.task_id)
         assert shown is not None
         assert [each.sender[0] for each in shown.held] == [[MALLORY], []][number]
         assert task_work.report(attack.ours, attack.bohr, attack.task_id, "working", "step 1").recorded
         with pytest.raises(GateError, match=f"taken by {BOHR}"):
             task_work.take(attack.ours, attack.curie, attack.task_id)
     assert task_work.report(attack.ours, attack.bohr, attack.task_id, "completed").recorded
-    assert task_decisions.seal(attack.ours, attack.planner, attack.task_id).state == "completed"
+    assert task_decisions.seal_task(attack.ours, attack.planner, attack.task_id).state == "completed"
     carry(attack.ours, attack.theirs)
     attack.alike()
 
@@ -165,10 +157,10 @@ def test_an_older_line_in_the_name_of_an_agent_is_not_its_own(attack: Attack) ->
 def test_a_cancellation_by_others_stops_no_worker(attack: Attack, identity: str) -> None:
     """In a peer's own name it counts nowhere, in that of a caller of ours not for what is done here."""
     attack.forge("cancel", identity, "sess-mallory", reason="stop")
-    assert find_task.require(attack.theirs, attack.task_id).cancels == [] or identity == PLANNER
+    assert task_rules.require(attack.theirs, attack.task_id).cancels == [] or identity == PLANNER
     attack.alike()
     task_work.take(attack.ours, attack.bohr, attack.task_id)
-    assert find_task.require(attack.ours, attack.task_id, writing=True).cancels == []
+    assert task_rules.require(attack.ours, attack.task_id, writing=True).cancels == []
     assert task_work.release(attack.ours, attack.bohr, attack.task_id).event == "release"
 
 
@@ -176,7 +168,7 @@ def test_a_close_in_the_name_of_a_caller_here_ends_no_work(attack: Attack) -> No
     """One by a person does, and says who that was."""
     task_work.take(attack.ours, attack.bohr, attack.task_id)
     attack.forge("close", PLANNER, "sess-mallory", state="canceled")
-    assert find_task.require(attack.ours, attack.task_id).state == "canceled"
+    assert task_rules.require(attack.ours, attack.task_id).state == "canceled"
     assert task_work.report(attack.ours, attack.bohr, attack.task_id, "working", "step 1").recorded
     assert "FORGED: a close" in task_list.show(attack.ours, attack.task_id).warnings[0]
 
@@ -194,7 +186,7 @@ def test_an_earlier_record_with_the_id_of_a_task_makes_nobody_its_caller_here(
     task_work.take(attack.ours, attack.bohr, attack.task_id)
     attack.forge("seal", identity, "sess-mallory", state="canceled")
     attack.alike()
-    shown, acted = (find_task.require(attack.ours, attack.task_id, writing=each) for each in (False, True))
+    shown, acted = (task_rules.require(attack.ours, attack.task_id, writing=each) for each in (False, True))
     assert (shown.caller, shown.state) == ((identity, "sess-mallory"), "canceled")
     assert (acted.caller[0], acted.record["message"], acted.state) == (PLANNER, "Write the tests", "working")
     (said, *_) = task_list.show(attack.ours, attack.task_id).warnings
@@ -203,8 +195,8 @@ def test_an_earlier_record_with_the_id_of_a_task_makes_nobody_its_caller_here(
         "earlier record" in each for each in task_list.show(attack.theirs, attack.task_id).warnings
     )
     assert task_work.report(attack.ours, attack.bohr, attack.task_id, "completed").recorded
-    assert task_decisions.seal(attack.ours, attack.planner, attack.task_id).recorded
-    sealed = find_task.require(attack.ours, attack.task_id, writing=True)
+    assert task_decisions.seal_task(attack.ours, attack.planner, attack.task_id).recorded
+    sealed = task_rules.require(attack.ours, attack.task_id, writing=True)
     assert (sealed.state, sealed.decided_by) == ("completed", "seal")
     carry(attack.ours, attack.theirs)
     attack.alike()
@@ -219,26 +211,26 @@ def test_a_result_of_another_clone_may_be_of_an_earlier_records_text(attack: Att
     attack.theirs.record([("tasks", line)], CommitMessage("Mallory <m@example.org>", "earlier"))
     carry(attack.ours, attack.theirs)
     record, shown = (
-        find_task.record_of(attack.ours.db(), attack.task_id),
-        find_task.require(attack.theirs, attack.task_id),
+        task_rules.record_of(attack.ours.db(), attack.task_id),
+        task_rules.require(attack.theirs, attack.task_id),
     )
     assert record is not None
     assert (record["message"], shown.record["message"]) == ("Write the tests", "Delete them")
-    assert find_task.unit_of(attack.ours.db(), attack.task_id) is None
+    assert task_rules.unit_of(attack.ours.db(), attack.task_id) is None
     dirac = Agent(attack.theirs, "claude:worker:dirac").caller
     task_work.take(attack.theirs, dirac, attack.task_id)
     done = task_work.report(attack.theirs, dirac, attack.task_id, "completed", "All are gone.")
     carry(attack.ours, attack.theirs)
-    task = find_task.require(attack.ours, attack.task_id, writing=True)
+    task = task_rules.require(attack.ours, attack.task_id, writing=True)
     assert (task.state, task.outcome and task.outcome.id) == ("completed", done.event_id)
     assert task.outcome is not None
-    (warning,) = task_decisions.seal(attack.ours, attack.planner, attack.task_id).warnings
+    (warning,) = task_decisions.seal_task(attack.ours, attack.planner, attack.task_id).warnings
     assert warning.startswith(f"FORGED: an earlier record by {MALLORY} has the id of this task. ")
 
 
 def test_who_knows_an_idempotency_key_keeps_nobody_from_its_task(attack: Attack) -> None:
     """Its id can be computed; a record in another name is not the task of the key."""
-    task_id = keyed_task.id_of(attack.planner, "deploy-1")
+    task_id = new_task.id_of_key(attack.planner, "deploy-1")
     line = records.line("task", attack.clock.value - HOUR, {
         "task_id": task_id, "thread_id": "thread-0001", "message": "x", "target_role": "a/b", "sender_identity": MALLORY,
         "idempotency_key": "deploy-1",
@@ -248,4 +240,4 @@ def test_who_knows_an_idempotency_key_keeps_nobody_from_its_task(attack: Attack)
     asked = {"target_role": "implementer/test", "idempotency_key": "deploy-1"}
     made, again = (new_task.create(attack.ours, attack.planner, "Deploy", **asked) for _ in range(2))  # type: ignore[arg-type]
     assert (made.task["task_id"], made.recorded, again.recorded) == (task_id, True, False)
-    assert find_task.require(attack.ours, task_id, writing=True).record["message"] == "Deploy"
+    assert task_rules.require(attack.ours, task_id, writing=True).record["message"] == "Deploy"

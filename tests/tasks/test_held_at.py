@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gitmem.handoffs import accept, give
 from gitmem.store import Store
-from gitmem.tasks import held_at, new_task, task_decisions, task_work
+from gitmem.work import give_handoff, new_task, task_decisions, task_state, task_work
 from tests.sandbox import SECOND, Agent, Clock
 
 MINUTE = 60 * SECOND
@@ -33,7 +32,7 @@ class Desk:
 
     def had(self, at: int, until: int | None = None, who: Agent | None = None) -> str | None:
         caller = (who or self.worker).caller
-        return held_at.only_held_at(self.store.db(), task_work.sender_of(caller), at, until or at)
+        return task_state.only_held_at(self.store.db(), task_work.sender_of(caller), at, until or at)
 
 
 @pytest.fixture
@@ -54,7 +53,7 @@ def test_it_was_held_from_its_take_to_its_end(desk: Desk, how: str) -> None:
     elif how == "release":
         task_work.release(desk.store, desk.worker.caller, task)
     elif how == "seal":
-        task_decisions.seal(desk.store, desk.boss.caller, task, give_up="canceled")
+        task_decisions.seal_task(desk.store, desk.boss.caller, task, give_up="canceled")
     else:
         again = Agent(desk.store, "claude:worker:b")
         task_decisions.close(desk.store, again.caller, task, "Nobody needs it.", state="canceled")
@@ -95,8 +94,8 @@ def test_a_handoff_moves_a_task_when_it_is_accepted(desk: Desk) -> None:
     task = desk.ask()
     task_work.take(desk.store, desk.worker.caller, task)
     before = desk.step()
-    offered = give.hand_over(desk.store, desk.worker.caller, desk.other.caller.reader, "Go on there")
-    accept.take(desk.store, desk.other.caller, offered.task["task_id"])
+    offered = give_handoff.hand_over(desk.store, desk.worker.caller, desk.other.caller.reader, "Go on there")
+    give_handoff.take_handoff(desk.store, desk.other.caller, offered.task["task_id"])
     after = desk.step()
     assert (desk.had(before), desk.had(after)) == (task, None)
     assert (desk.had(before, who=desk.other), desk.had(after, who=desk.other)) == (None, task)
@@ -110,7 +109,7 @@ def test_more_takes_than_are_read_are_none(desk: Desk) -> None:
         task_work.release(desk.store, desk.worker.caller, task)
     task_work.take(desk.store, desk.worker.caller, tasks[2])
     now, sender = desk.step(), task_work.sender_of(desk.worker.caller)
-    found = [held_at.only_held_at(desk.store.db(), sender, now, now, most) for most in (2, 3)]
+    found = [task_state.only_held_at(desk.store.db(), sender, now, now, most) for most in (2, 3)]
     assert found == [None, tasks[2]]
 
 
@@ -122,5 +121,5 @@ def test_a_task_is_folded_once_for_many_moments(desk: Desk) -> None:
     desk.store.db().set_trace_callback(asked.append)
     sender = task_work.sender_of(desk.worker.caller)
     moments = [desk.step() for _ in range(9)]
-    assert {held_at.only_held_at(desk.store.db(), sender, at, at, known=known) for at in moments} == {task}
+    assert {task_state.only_held_at(desk.store.db(), sender, at, at, known=known) for at in moments} == {task}
     assert sum("FROM task_line" in each for each in asked) == 1

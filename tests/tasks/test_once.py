@@ -16,7 +16,7 @@ from gitmem.git.files import FENCES
 from gitmem.log import ref
 from gitmem.store import Store, wall_clock
 from gitmem.sync import consent, fences, noop_check, sync_remotes
-from gitmem.tasks import ONCE, find_task, new_task, once, task_decisions, task_work
+from gitmem.work import ONCE, new_task, task_decisions, task_rules, task_work
 from tests import file_faults
 from tests.clones import Clone, Hub, git
 from tests.recorded_network import RecordedNetwork
@@ -45,7 +45,7 @@ class Race:
         """How many have taken it, as all clones see it after a sync."""
         for each in (self.here, self.there, self.planner):
             sync(each)
-        return len(find_task.require(self.planner.store, self.id).takes)
+        return len(task_rules.require(self.planner.store, self.id).takes)
 
     def fence(self) -> str | None:
         return self.hub.tip(FENCES[0] + self.id)
@@ -87,7 +87,7 @@ def test_recording_does_not_wait_for_the_remote_of_a_fence(race: Race) -> None:
                     store, race.one.caller, f"note {len(told)}", to=WORKER, allow_unseen=True
                 )
                 told.append(str(made.task["task_id"]))
-                assert find_task.require(store, told[-1])
+                assert task_rules.require(store, told[-1])
             finally:
                 store.lock.release()
 
@@ -100,7 +100,7 @@ def test_recording_does_not_wait_for_the_remote_of_a_fence(race: Race) -> None:
     with store.lock, store.lock, store.one_look():  # as a worker's thread holds it
         assert task_work.take(store, race.one.caller, race.id).recorded
         assert len(told) == len(network.calls) >= 2
-        assert all(find_task.require(store, each) for each in told)
+        assert all(task_rules.require(store, each) for each in told)
         assert store.asks_once
     assert store.lock.acquire(blocking=False)
     store.lock.release()
@@ -136,7 +136,7 @@ def test_ten_takers_at_the_same_time_in_two_clones(race: Race) -> None:
     for each in threads:
         each.join()
     found = (
-        {each.sender for each in find_task.require(race.planner.store, race.id).takes}
+        {each.sender for each in task_rules.require(race.planner.store, race.id).takes}
         if race.takes()
         else set()
     )
@@ -173,7 +173,7 @@ def test_killed_between_fence_and_take_nobody_begins(race: Race) -> None:
     assert "fence on origin" in refused("fence-taken", race.two, race.id)
     assert race.takes() == 0
     task_decisions.cancel(race.planner.store, race.caller.caller, race.id)
-    assert find_task.require(race.planner.store, race.id).state == "canceled"
+    assert task_rules.require(race.planner.store, race.id).state == "canceled"
 
 
 @pytest.mark.parametrize("answer", ["lost", "never sent"])
@@ -206,7 +206,7 @@ def test_who_created_the_fence_reads_the_log_before_it_begins(race: Race) -> Non
     task_work.report(race.here.store, race.one.caller, race.id, "completed", "Paid")
     sync(race.here)
     sync(race.planner)
-    task_decisions.seal(race.planner.store, race.caller.caller, race.id)
+    task_decisions.seal_task(race.planner.store, race.caller.caller, race.id)
     for each in (race.planner, race.here):
         sync(each)
     assert race.fence() is not None  # the seal has come only now: what it ends is over on the remote, too
@@ -234,7 +234,7 @@ def test_a_task_that_was_begun_once_is_never_taken_again(race: Race, hub: Hub) -
     hub.now.micros += 3_600_000_000
     another = Agent(race.here.store, WORKER)
     assert "may begin only once" in refused("begun-task", another, race.id)
-    assert once.is_lost(find_task.require(race.here.store, race.id), hub.now())
+    assert task_work.is_lost(task_rules.require(race.here.store, race.id), hub.now())
     refused("begun-task", race.one, race.id)
     task_work.release(race.here.store, race.one.caller, race.id)
     refused("begun-task", another, race.id)
@@ -277,7 +277,7 @@ def test_without_a_remote_whoever_ends_a_task_deletes_its_fence(
     sealed, closed, open_ = begun("one"), begun("two"), begun("three")
     task_work.report(store, worker.caller, sealed, "completed", "Paid")
     assert sorted(fences.names(store)) == sorted([sealed, closed, open_])
-    task_decisions.seal(store, planner.caller, sealed)
+    task_decisions.seal_task(store, planner.caller, sealed)
     task_decisions.close(store, Agent(store, PLANNER).caller, closed, "its caller is gone")
     assert fences.names(store) == [open_]
     assert not list(repo.glob(".git/objects/pack/*.keep"))  # nothing was written that no ref reaches
@@ -292,7 +292,7 @@ def test_without_a_remote_whoever_ends_a_task_deletes_its_fence(
 
     git("remote", "add", "origin", str(repo.with_name("nowhere.git")), cwd=repo)
     task_work.report(store, worker.caller, fifth, "completed", "Paid")
-    task_decisions.seal(store, planner.caller, fifth)
+    task_decisions.seal_task(store, planner.caller, fifth)
     assert sorted(fences.names(store)) == sorted([open_, fifth])
 
 
@@ -387,7 +387,7 @@ def test_a_taker_killed_at_any_step_on_the_network_begins_at_most_once(race: Rac
     assert race.takes() == 1 or race.fence() is not None or fences.names(race.here.store)
     if not race.takes():
         task_decisions.cancel(race.planner.store, race.caller.caller, race.id)
-        assert find_task.require(race.planner.store, race.id).state == "canceled"
+        assert task_rules.require(race.planner.store, race.id).state == "canceled"
 
 
 def test_many_tasks_that_have_fences_cost_one_push(race: Race) -> None:

@@ -7,7 +7,7 @@ import pytest
 from gitmem.log.lines import CommitMessage
 from gitmem.signals import send
 from gitmem.store import Store
-from gitmem.tasks import delegate, find_task
+from gitmem.work import new_task, task_rules
 from tests.sandbox import Agent
 
 PLANNER, BOHR, MALLORY = "codex:planner:one", "claude:worker:bohr", "claude:worker:mallory"
@@ -16,7 +16,7 @@ PLANNER, BOHR, MALLORY = "codex:planner:one", "claude:worker:bohr", "claude:work
 def _delegated(store: Store) -> tuple[str, str]:
     """A task for Bohr and its thread."""
     planner = Agent(store, PLANNER).caller
-    made = delegate.delegate(store, planner, "Write it", to=BOHR, role="implementer/test", wu="WU-7")
+    made = new_task.delegate(store, planner, "Write it", to=BOHR, role="implementer/test", wu="WU-7")
     return made.task["task_id"], made.task["thread_id"]
 
 
@@ -32,8 +32,8 @@ def test_r17_who_answers_a_signal_that_only_names_the_task_rejects_nothing(store
         })  # fmt: skip
         store.record([line], CommitMessage("Mallory <m@example.org>", "forged"))
         send.send(store, bohr, "no", reply_to=signal_id, intent="REJECT")
-    assert find_task.require(store, task_id).state == "submitted"
-    assert not find_task.require(store, task_id).rejections
+    assert task_rules.require(store, task_id).state == "submitted"
+    assert not task_rules.require(store, task_id).rejections
 
 
 def test_a_signal_about_a_task_that_is_not_here_is_answered_as_any_other(store: Store) -> None:

@@ -8,7 +8,7 @@ from gitmem.git.inprocess import DulwichGit
 from gitmem.open_store import DOMAIN
 from gitmem.store import Store
 from gitmem.store_apart import apart
-from gitmem.tasks import new_task, task_list
+from gitmem.work import new_task, task_list
 from tests.sandbox import Agent, Clock
 
 PLANNER = "codex:planner:one"

@@ -9,7 +9,7 @@ from gitmem.agents import lifecycle
 from gitmem.log.lines import CommitMessage
 from gitmem.signals import inbox
 from gitmem.store import Store
-from gitmem.tasks import escalate, find_task, launch, new_task, stuck, task_decisions, task_work
+from gitmem.work import new_task, stuck, task_decisions, task_rules, task_work
 from tests.clones import Hub
 from tests.sandbox import HOUR, Agent, Clock
 
@@ -36,7 +36,7 @@ def test_r37_half_an_hour_an_hour_and_two_are_the_levels(
     planner = Agent(store, PLANNER)
     task_id, launched = made(planner), made(planner)
     clock.forward(minutes * MINUTE)
-    launch.launch(store, planner.caller, launched)
+    task_work.launch(store, planner.caller, launched)
     assert seen(store) == ({task_id: ("untaken", level)} if level else {})
 
 
@@ -69,7 +69,7 @@ def test_r37_the_reasons_are_told_apart(store: Store, clock: Clock) -> None:
     assert page[overdue].text == f"the time of {BOHR} ended 40 minutes ago, its session was seen just now"
     assert [len(stuck.find(store, limit=2).stuck), stuck.find(store, limit=2).more] == [2, 5]
     assert {each.task.task_id for each in stuck.find(store, curie.caller).stuck} == {crashed, orphaned}
-    task_decisions.seal(store, planner.caller, crashed, give_up="lost")
+    task_decisions.seal_task(store, planner.caller, crashed, give_up="lost")
     assert crashed not in seen(store)
 
 
@@ -85,12 +85,12 @@ def test_r37_m9_an_escalation_is_one_event_and_one_notice_across_clones(hub: Hub
 
     for store, agent in ((here.store, bohr), (there.store, curie), (there.store, curie), (here.store, bohr)):
         page = stuck.find(store)
-        escalate.escalate(store, agent.caller, page)
+        stuck.escalate(store, agent.caller, page)
     for each in (here, there, here):
         each.exchange()
 
     for store in (here.store, there.store):
-        task = find_task.require(store, task_id)
+        task = task_rules.require(store, task_id)
         (event,) = [each for each in task.events.values() if each.event == "escalate"]
         assert (event.record["level"], event.record["take"]) == ("warning", task.holder and task.holder.id)  # type: ignore[typeddict-item]
         notices = store.db().execute("SELECT count(DISTINCT signal_id) FROM signal").fetchone()
@@ -103,7 +103,7 @@ def test_r37_m9_an_escalation_is_one_event_and_one_notice_across_clones(hub: Hub
     )
     hub.now.micros += HOUR
     page = stuck.find(here.store)
-    escalate.escalate(here.store, bohr.caller, page)
+    stuck.escalate(here.store, bohr.caller, page)
     assert page.escalated == [task_id] and page.stuck[0].level == "error"
 
 
@@ -114,7 +114,7 @@ def test_r37_the_next_take_or_delegation_escalates_so_that_nobody_watches(store:
     clock.forward(40 * MINUTE)
     assert task_work.take(store, bohr.caller, made(planner)).warnings == []
     assert first in inbox.read(store, planner.caller).signals[0]["message"]
-    own = escalate.look(store, planner.caller)
+    own = stuck.escalate_due(store, planner.caller)
     assert own == ["Stuck tasks of yours: 1; `gitmem task list --stuck` shows them."]
 
 
@@ -146,7 +146,7 @@ def test_a_peer_that_writes_the_event_or_the_notice_first_hides_neither(store: S
         "signal", {"signal_id": "sig-0000", "sender_identity": PLANNER, "recipients": [], "message": "x"}
     )
     store.record([forged], CommitMessage("gitmem <gitmem@localhost>", "sync"))
-    event_id = escalate.keyed_id("tev", "escalate", task_id, "", "warning")
+    event_id = stuck.keyed_id("tev", "escalate", task_id, "", "warning")
     line = store.line(
         "task_event",
         {
@@ -158,7 +158,7 @@ def test_a_peer_that_writes_the_event_or_the_notice_first_hides_neither(store: S
     )
     store.record([line], CommitMessage("gitmem <gitmem@localhost>", "sync"))
     page = stuck.find(store)
-    escalate.escalate(store, bohr.caller, page)
+    stuck.escalate(store, bohr.caller, page)
     assert page.escalated == [task_id]
     assert task_id in inbox.read(store, planner.caller).signals[0]["message"]
 
@@ -181,5 +181,5 @@ def test_no_number_of_older_tasks_keeps_a_task_of_this_clone_from_being_escalate
     task_id = made(planner)
     clock.forward(40 * MINUTE)
     assert len(stuck.find(store).stuck) == 31
-    assert len(escalate.look(store, bohr.caller)) == 0
+    assert len(stuck.escalate_due(store, bohr.caller)) == 0
     assert any(task_id in each["message"] for each in inbox.read(store, planner.caller).signals)

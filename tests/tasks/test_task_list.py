@@ -16,7 +16,7 @@ from gitmem.agents import waiting_work, work_units
 from gitmem.agents.caller import Caller
 from gitmem.history import open_work
 from gitmem.store import Store
-from gitmem.tasks import new_task, stuck, task_decisions, task_list, task_work
+from gitmem.work import new_task, stuck, task_decisions, task_list, task_work
 from tests.sandbox import HOUR, Agent, Clock, open_store
 
 PLANNER, BOHR, CURIE = "codex:planner:one", "claude:worker:bohr", "claude:worker:curie"
@@ -142,7 +142,7 @@ LIST = """
 import sys
 from gitmem.open_store import open_store
 from gitmem.repo import find
-from gitmem.tasks import task_list
+from gitmem.work import task_list
 store = open_store(find(sys.argv[1]), machine="test", long_lived=False)
 print(len(task_list.list_tasks(store, limit=1000).tasks))
 """

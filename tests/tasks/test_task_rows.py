@@ -10,7 +10,7 @@ import pytest
 from gitmem import records, views
 from gitmem.index import index_file, insert
 from gitmem.index.index_file import Index
-from gitmem.tasks import READ_MAX, load
+from gitmem.work import READ_MAX, task_state
 
 from .events_by_hand import CALLER, Task, at, described, session_of, write
 from .simulated import World
@@ -60,7 +60,7 @@ def test_the_order_of_arrival_does_not_matter(seed: int) -> None:
         portions.append(draw.sample(lines, len(lines) // 3))
         assert rows(filled(*portions)) == rows(whole)
     for task_id in world.tasks:
-        found = load.load(whole.db, task_id)
+        found = task_state.load_task(whole.db, task_id)
         expected = world.fold(world.clones[0].lines.values(), task_id)
         assert found is not None
         assert expected is not None
@@ -72,10 +72,10 @@ def test_events_may_come_before_their_task() -> None:
     task = Task()
     done = task.status(BOHR, 2, "completed", task.take(BOHR, 1))
     index = filled([each.line for each in task.events.values()])
-    assert load.load(index.db, task.record["task_id"]) is None
+    assert task_state.load_task(index.db, task.record["task_id"]) is None
     assert index.db.execute("SELECT count(*) FROM task").fetchone() == (0,)
     insert.lines(index, 1, [task.line])
-    found = load.load(index.db, task.record["task_id"])
+    found = task_state.load_task(index.db, task.record["task_id"])
     assert found is not None
     assert found.outcome is not None
     assert found.outcome.id == done.id
@@ -86,7 +86,7 @@ def test_of_several_lines_of_a_task_the_lowest_counts() -> None:
     one, other = Task(message="Write the tests"), Task(message="Write the docs")
     lowest = min(one, other, key=lambda each: each.line)
     for portions in ([one.line], [other.line]), ([other.line], [one.line]):
-        found = load.load(filled(*portions).db, lowest.record["task_id"])
+        found = task_state.load_task(filled(*portions).db, lowest.record["task_id"])
         assert found is not None
         assert found.record["message"] == lowest.record["message"]
 

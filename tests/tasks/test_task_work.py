@@ -19,9 +19,9 @@ from gitmem.order.task import FoldedTask
 from gitmem.records import RecordError, SecretError
 from gitmem.records.record_types import SignalFields
 from gitmem.store import Store
-from gitmem.tasks import EVENTS_MAX, append, delegate, find_task, launch, new_task, task_decisions, task_work
-from gitmem.tasks.new_task import NewTask
-from gitmem.tasks.task_list import show
+from gitmem.work import EVENTS_MAX, new_task, task_decisions, task_records, task_rules, task_work
+from gitmem.work.new_task import NewTask
+from gitmem.work.task_list import show
 from tests.sandbox import HOUR, MINUTE, SECOND, Agent, Clock, bodies, open_store
 
 PLANNER, BOHR, CURIE = "codex:planner:one", "claude:worker:bohr", "claude:worker:curie"
@@ -42,7 +42,7 @@ class Office:
         return str(made.task["task_id"])
 
     def task(self, task_id: str) -> FoldedTask:
-        return find_task.require(self.store, task_id)
+        return task_rules.require(self.store, task_id)
 
     def refused(self, code: str, act: object, *args: object, **options: object) -> str:
         """The message of the refusal; nothing was written."""
@@ -73,7 +73,7 @@ def test_a_task_from_its_writing_to_its_seal(office: Office) -> None:
     )
     assert done.state == "completed"
     assert office.task(task_id).decided_by == "status"
-    sealed = task_decisions.seal(office.store, office.planner, task_id)
+    sealed = task_decisions.seal_task(office.store, office.planner, task_id)
     assert (sealed.state, sealed.event) == ("completed", "seal")
     task = office.task(task_id)
     assert task.seal is not None
@@ -190,14 +190,14 @@ def test_a_canceled_task_is_canceled_at_once_if_nobody_has_it(office: Office) ->
 def test_only_the_session_that_wrote_it_seals(office: Office, repo: Path) -> None:
     """M3: nobody else, and not without an outcome."""
     task_id = office.new()
-    office.refused("no-outcome", task_decisions.seal, office.planner, task_id)
+    office.refused("no-outcome", task_decisions.seal_task, office.planner, task_id)
     twin = Agent(office.store, PLANNER).caller
     task_work.take(office.store, office.bohr, task_id)
     task_work.report(office.store, office.bohr, task_id, "completed", "done")
-    office.refused("not-the-caller", task_decisions.seal, office.bohr, task_id)
-    office.refused("not-the-caller", task_decisions.seal, twin, task_id)
-    task_decisions.seal(office.store, office.planner, task_id)
-    again = task_decisions.seal(office.store, office.planner, task_id)
+    office.refused("not-the-caller", task_decisions.seal_task, office.bohr, task_id)
+    office.refused("not-the-caller", task_decisions.seal_task, twin, task_id)
+    task_decisions.seal_task(office.store, office.planner, task_id)
+    again = task_decisions.seal_task(office.store, office.planner, task_id)
     assert (again.recorded, again.until) == (False, None)
     office.refused("sealed-task", task_decisions.close, twin, task_id, "over")
 
@@ -206,7 +206,7 @@ def test_a_lost_task_can_be_given_up(office: Office) -> None:
     """The caller of a worker that never answers decides that it failed."""
     task_id = office.new()
     task_work.take(office.store, office.bohr, task_id)
-    given_up = task_decisions.seal(office.store, office.planner, task_id, give_up="the worker is gone")
+    given_up = task_decisions.seal_task(office.store, office.planner, task_id, give_up="the worker is gone")
     assert given_up.state == "failed"
 
 
@@ -220,7 +220,7 @@ def test_a_close_stands_for_a_caller_who_has_ended(office: Office) -> None:
     twin = Agent(office.store, PLANNER).caller
     assert task_decisions.close(office.store, twin, task_id, "its session has ended").state == "canceled"
     office.refused("closed-task", task_decisions.close, twin, task_id, "again")
-    assert task_decisions.seal(office.store, office.planner, task_id).state == "canceled"
+    assert task_decisions.seal_task(office.store, office.planner, task_id).state == "canceled"
 
 
 def test_a_question_needs_its_text(office: Office) -> None:
@@ -283,9 +283,9 @@ def test_after_two_hundred_events_only_the_end_is_written(office: Office) -> Non
     task_id = office.new()
     task_work.take(office.store, office.bohr, task_id)
     task = office.task(task_id)
-    lines = [append.event_line(office.store, office.bohr, task, "message", {"message": f"step {number}"})[1]
+    lines = [task_records.event_line(office.store, office.bohr, task, "message", {"message": f"step {number}"})[1]
              for number in range(EVENTS_MAX - 1)]  # fmt: skip
-    append.record(office.store, office.bohr, lines, "writes", task.record)
+    task_records.record(office.store, office.bohr, lines, "writes", task.record)
     office.refused("too-many-events", task_work.report, office.bohr, task_id, "working", "more")
     task_work.renew(office.store, office.bohr, task_id)
     assert task_decisions.message(
@@ -298,16 +298,16 @@ def test_after_two_hundred_events_the_caller_only_decides(office: Office) -> Non
     """D14: its messages have the same limit, and that of its holder is another."""
     task_id = office.new()
     task = office.task(task_id)
-    lines = [append.event_line(office.store, office.planner, task, "message", {"message": f"hint {number}"})[1]
+    lines = [task_records.event_line(office.store, office.planner, task, "message", {"message": f"hint {number}"})[1]
              for number in range(EVENTS_MAX)]  # fmt: skip
-    append.record(office.store, office.planner, lines, "writes", task.record)
+    task_records.record(office.store, office.planner, lines, "writes", task.record)
     office.refused("too-many-events", task_decisions.message, office.planner, task_id, "more")
-    office.refused("too-many-events", launch.launch, office.planner, task_id)
+    office.refused("too-many-events", task_work.launch, office.planner, task_id)
     task_work.take(office.store, office.bohr, task_id)
     assert task_work.report(office.store, office.bohr, task_id, "working", "step 1").recorded
     assert task_decisions.cancel(office.store, office.planner, task_id).recorded
     task_work.release(office.store, office.bohr, task_id)
-    assert task_decisions.seal(office.store, office.planner, task_id).state == "canceled"
+    assert task_decisions.seal_task(office.store, office.planner, task_id).state == "canceled"
 
 
 def test_a_replaced_task_is_not_taken(office: Office) -> None:
@@ -389,7 +389,7 @@ def test_a_key_is_one_task(office: Office) -> None:
                    idempotency_key="deploy-1")  # fmt: skip
 
 
-@pytest.mark.parametrize("write", [new_task.create, delegate.delegate])
+@pytest.mark.parametrize("write", [new_task.create, new_task.delegate])
 @pytest.mark.parametrize("to", ["role:implementer/test", BOHR, "Bohr-9"])
 def test_a_key_is_one_task_whatever_has_changed_since(
     office: Office, clock: Clock, write: Callable[..., new_task.NewTask], to: str
@@ -435,7 +435,7 @@ LATE_WRITER = """
 import sys
 from pathlib import Path
 from gitmem.errors import UsageError
-from gitmem.tasks import new_task
+from gitmem.work import new_task
 from tests.sandbox import Clock, acting, open_store
 store = open_store(Path(sys.argv[1]), Clock())
 caller = acting(store, sys.argv[2])
@@ -462,7 +462,7 @@ def test_the_limit_of_open_tasks_holds_for_two_processes_at_once(office: Office,
         assert others[0].stdout is not None and others[0].stdout.readline() == "ready\n"
         with contextlib.suppress(subprocess.TimeoutExpired):
             others[0].wait(0.5)
-        return delegate.signal_about(office.store, office.planner, fields, found)
+        return new_task.signal_about(office.store, office.planner, fields, found)
 
     found = addressing.resolve(office.store, [BOHR], caller=office.planner)
     new_task.create_with_signal(office.store, office.planner, "x", signal, found, to=BOHR)

@@ -10,11 +10,10 @@ import pytest
 from cli.top import answers, board, panes
 from gitmem.agents import lifecycle
 from gitmem.agents.caller import Caller, CallerClaims
-from gitmem.claims import claim_work
 from gitmem.errors import UsageError
 from gitmem.signals import inbox, send
 from gitmem.store import Store
-from gitmem.tasks import delegate, task_work
+from gitmem.work import claim_work, new_task, task_work
 from tests.sandbox import SECOND, Clock, acting, open_store
 
 LIMITS = dict.fromkeys(board.PANES, 50)
@@ -73,7 +72,7 @@ def test_only_what_was_shown_word_for_word_is_marked(desk: Desk) -> None:
 
 def test_a_wide_claim_makes_no_wide_row(desk: Desk) -> None:
     """Each refresh measures the cells of 200 rows; the claim itself has all of its paths."""
-    claim_work.claim(desk.store, desk.planck, [f"{'p' * 200}/{number}" for number in range(90)])
+    claim_work.claim_paths(desk.store, desk.planck, [f"{'p' * 200}/{number}" for number in range(90)])
 
     found = board.read(desk.store, desk.curie, LIMITS)
 
@@ -120,13 +119,13 @@ def test_a_long_thread_is_shown_in_pages_by_number_and_by_size(
 def test_rows_say_what_needs_somebody(desk: Desk) -> None:
     """A question, a task that waits, a contested claim; and they are the first words of their lists."""
     asked = desk.say("Agreed?", to=["Curie"], intent="PROPOSE")
-    task = delegate.delegate(
+    task = new_task.delegate(
         desk.store, desk.curie, "Measure it", to="Planck", role="reviewer", wu="WU-7"
     ).task["task_id"]
     task_work.take(desk.store, desk.planck, task)
     task_work.report(desk.store, desk.planck, task, "input-required", "Cold or warm?")
-    claim_work.claim(desk.store, desk.planck, ["src/a.py"])
-    claim_work.claim(desk.store, desk.curie, ["src/**"], reason="only reading", anyway="only reading")
+    claim_work.claim_paths(desk.store, desk.planck, ["src/a.py"])
+    claim_work.claim_paths(desk.store, desk.curie, ["src/**"], reason="only reading", anyway="only reading")
 
     found = board.read(desk.store, desk.curie, LIMITS)
 

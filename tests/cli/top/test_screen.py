@@ -25,7 +25,7 @@ from cli.top.panes import ListPane
 from gitmem.agents import lifecycle
 from gitmem.agents.caller import CallerClaims
 from gitmem.signals import inbox, send
-from gitmem.tasks import delegate, task_work
+from gitmem.work import new_task, task_work
 from tests.cli import pseudo_terminal
 from tests.in_process import background_starts
 from tests.sandbox import acting
@@ -179,7 +179,7 @@ def test_only_what_was_on_the_screen_is_marked(run: Run, desk: Screen) -> None:
 def test_a_person_answers_everything_from_the_screen(run: Run, desk: Screen) -> None:
     """Reply, agree, reject, counter, a task's question, the gate: each as the caller, and the status line says what was recorded."""
     desk.say("Agreed?", to=["Curie"], intent="PROPOSE", wu="WU-7")
-    task = delegate.delegate(desk.store, desk.curie, "Measure", to="Planck", role="reviewer", wu="WU-7").task[
+    task = new_task.delegate(desk.store, desk.curie, "Measure", to="Planck", role="reviewer", wu="WU-7").task[
         "task_id"
     ]
     task_work.take(desk.store, desk.planck, task)

@@ -1,0 +1,700 @@
+"""List claims, and check paths against them."""
+
+from __future__ import annotations
+
+import os
+
+from ..agents import audits, delivery, edited_paths, presence
+from ..agents.delivery import delivery_lock
+from ..commit_message import SUBJECT_MAX, cut, sanitize
+from ..errors import GateError, UsageError
+from ..log.lines import CommitMessage, format_at
+from ..order import claim as claim_fold
+from ..order.claim import LEASE_MAX_MICROS
+from ..outcome import command
+from ..records import ids
+from ..records.ids import new_id, unit_key
+from ..text.sanitize import is_blank
+from . import chains, claim_notices, claim_view, claims, path_patterns, task_rules
+from .claims import (
+    BEHIND,
+    EXCLUSIVE,
+    PERHAPS_RENEWED,
+    ClaimChange,
+    ClaimCheck,
+    ClaimPage,
+    EditRow,
+    StandingClaim,
+    paths_text,
+    text_of,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+    from typing import Any
+
+    from ..agents.caller import Caller
+    from ..order import claim
+    from ..records.record_types import ClaimFields
+    from ..store import Store
+
+
+FORGED_MAX = 20  # claims that forged records have ended
+VISITED_MAX = 20_000  # files; a larger work tree is not searched further
+_FORGED = (
+    "SELECT DISTINCT e.claim_id, f.name FROM forged f CROSS JOIN path_claim_event e ON e.line = f.line"
+    " JOIN path_claim c ON c.claim_id = e.claim_id WHERE c.until > ? ORDER BY e.claim_id LIMIT 20"
+)
+
+
+def list_claims(
+    store: Store, caller: Caller | None = None, *, mine: bool = False, limit: int = 50, edited: bool = False
+) -> ClaimPage:
+    """Return the claims that stand now. Only those who have some are told how to release them.
+
+    Args:
+        store: The store.
+        caller: Who asks, if known.
+        mine: Whether to return only the caller's.
+        limit: The number of claims.
+        edited: Whether to list what sessions of this clone change without a claim, too.
+    """
+    every = claims.standing(store)
+    own = [each for each in every if caller is not None and each.is_of(caller.ids)]
+    page = ClaimPage(own if mine else every, limit, own)
+    page.edits = unclaimed_edits(store, every, caller if mine else None) if edited else []
+    page.warnings = forged_warnings(store)
+    return page
+
+
+def check_paths(store: Store, caller: Caller | None, paths: Sequence[str]) -> ClaimCheck:
+    """Return who else claims some of these paths, which may be patterns. Forged claims don't count here.
+
+    Raises:
+        UsageError: A path is invalid.
+    """
+    from ..memory import anchors
+
+    wanted = anchors.validate_paths(paths) or [path_patterns.DEEP]
+    patterns = [path_patterns.PathPattern(each) for each in wanted]
+    found = [
+        each
+        for each in claims.standing(store, forged=False)
+        if not (caller is not None and each.is_of(caller.ids))
+        and path_patterns.may_overlap(patterns, each.patterns)
+    ]
+    answer = ClaimCheck(wanted, found)
+    edits = unclaimed_edits(store, [], covered_by=patterns)
+    answer.edits = [each for each in edits if caller is None or each.session_id != caller.session_id]
+    answer.warnings = forged_warnings(store)
+    return answer
+
+
+def unclaimed_edits(
+    store: Store,
+    claims: Sequence[StandingClaim],
+    caller: Caller | None = None,
+    *,
+    covered_by: Sequence[path_patterns.PathPattern] | None = None,
+) -> list[EditRow]:
+    """Return what sessions of this clone had changed without committing at the end of their last turn.
+
+    Args:
+        store: The store.
+        claims: Paths that a session has claimed by one of these are left out.
+        caller: Whose changes; None for all.
+        covered_by: Patterns, one of which must cover a path; None for all paths.
+    """
+    found = []
+    for session_id, paths in edited_paths.by_session(store).items():
+        if caller is not None and session_id != caller.session_id:
+            continue
+        own = [each for each in claims if each.claim.owner[1] == session_id]
+        paths = [path for path in paths if not any(each.covers(path) for each in own)]
+        if covered_by is not None:
+            paths = [path for path in paths if any(each.matches(path) for each in covered_by)]
+        one = presence.get(store, session_id) if paths else None
+        if one is not None:
+            found.append(EditRow(session_id, one.name, one.worktree, paths))
+    return found
+
+
+def forged_warnings(store: Store) -> list[str]:
+    """Return warnings about records of claims that claim to be from this clone and are not."""
+    rows = store.db().execute(_FORGED, (store.now(),)).fetchall()
+    ended = [sentence for _, sentence in claim_notices.ended_by_forgeries(store, store.db())[:FORGED_MAX]]
+    return ended + [
+        f"FORGED: a record of {sanitize(claim_id)} claims to be from {sanitize(name)} of this clone but was not written here. "
+        "It has no effect on commands here; other clones count it."
+        for claim_id, name in rows
+    ]
+
+
+def is_missing(top: str, pattern: str, visited_max: int = VISITED_MAX) -> bool:
+    """Return whether a pattern covers nothing in a work tree. False if that would take long to find out."""
+    if not path_patterns.is_pattern(pattern):
+        return not os.path.lexists(os.path.join(top, pattern))
+    prepared = path_patterns.PathPattern(pattern)
+    visited = 0
+    for folder, folders, files in os.walk(os.path.join(top, path_patterns.fixed_part(pattern))):
+        folders[:] = [each for each in folders if each != ".git"]
+        below = os.path.relpath(folder, top).replace(os.sep, "/")
+        for name in (*files, *folders):
+            visited += 1
+            if visited > visited_max or prepared.matches(name if below == "." else f"{below}/{name}"):
+                return False
+    return True
+
+
+def coverage_notes(store: Store, patterns: Sequence[str]) -> list[str]:
+    """Return what its writer may not expect of a claim: what it does not cover, and what it does not cover yet."""
+    top = store.repo.worktree
+    if top is None:
+        return []
+    missing = [each for each in patterns if is_missing(top, each)]
+    found = [f"Nothing matches yet: {paths_text(missing)}."] if missing else []
+    links = [each for each in patterns if os.path.islink(os.path.join(top, each))]
+    if links:
+        found.append(f"A symbolic link, not what it leads to: {paths_text(links)}.")
+    inside = sorted(filter(None, {_repository_of(top, each) for each in patterns}))
+    if inside:
+        found.append(
+            f"Repositories of their own: {paths_text(inside)}. Their commits are not checked here; claim paths there, too."
+        )
+    return found
+
+
+def _repository_of(top: str, pattern: str) -> str | None:
+    """Return the folder of the submodule or other repository that a path lies in."""
+    whole = path_patterns.fixed_part(pattern)
+    folder = whole if path_patterns.is_pattern(pattern) else os.path.dirname(whole)
+    while folder:
+        if os.path.lexists(os.path.join(top, folder, ".git")):
+            return folder
+        folder = os.path.dirname(folder)
+    return None
+
+
+HOUR = 3600 * 1_000_000
+AFTER_MAX = 64  # claims that a claim names as seen
+LOCK = "path claims"
+LOCK_WAIT_SECONDS = 3.0
+PREFIX_MIN = 4
+
+SHOWN, NAMED = 5, 10  # claims that are passed
+
+
+def claim_paths(
+    store: Store,
+    caller: Caller,
+    paths: Sequence[str],
+    *,
+    lease: int = HOUR,
+    shared: bool = False,
+    wu: str | None = None,
+    task_id: str | None = None,
+    reason: str | None = None,
+    anyway: str | None = None,
+    allow_secret: bool = False,
+) -> ClaimChange:
+    """Claim paths, so that others see who is about to change them. Claiming the same paths again renews the claim.
+
+    Args:
+        paths: From the top of the work tree, with `*`, `?` and `**`; a folder covers its content.
+        lease: For how long, in microseconds: at most 24 hours.
+        shared: Whether others may claim the paths as shared, too.
+        wu: The work unit; by default that of the task, else that of the caller's session. Empty for none.
+        task_id: The task that it belongs to and ends with; by default the one open task that the caller's session has, if it
+            has exactly one, and not of another work unit. Empty for none.
+        anyway: The reason for claiming what others have claimed; an audit records it.
+
+    Raises:
+        GateError: Somebody else has claimed some of them. Nothing was written.
+        UsageError: A path, the time or the reason is invalid (also RecordError, SecretError). Nothing was written.
+        StoreError: It can't be recorded.
+    """
+    patterns = _checked(paths)
+    _check_lease(lease)
+    with delivery_lock(store, LOCK, wait_seconds=LOCK_WAIT_SECONDS):
+        known = claims.standing(store, forged=False)
+        same = next((each for each in known if _is_same(each, caller, patterns, shared)), None)
+        until = format_at(store.now() + lease)
+        if same is not None:
+            return _renewed(store, caller, same, until)
+        named = _only_task(store, caller, caller.wu_id if wu is None else wu) if task_id is None else task_id
+        unit = task_rules.unit_of(store.db(), named) or caller.wu_id if wu is None else wu
+        fields: ClaimFields = {
+            "claim_id": new_id("claim", store.random), "event": "claim", "paths": patterns,
+            "mode": "shared" if shared else EXCLUSIVE, "until": until, "reason": reason,
+            "task_id": named or None,
+            "workspace_id": caller.workspace, "sender_identity": caller.reader, "sender_session": caller.session_id,
+            "sender_name": caller.name, "wu_id": unit or None,
+        }  # fmt: skip
+        wanted = _unwritten(store, fields)
+        overlapping = [each for each in known if path_patterns.may_overlap(wanted.patterns, each.patterns)]
+        overlapping.sort(key=lambda each: each.rank)
+        others = [each for each in overlapping if claims.are_in_conflict(wanted, each)]
+        first = [each for each in others if each.status != PERHAPS_RENEWED and each.status != BEHIND]
+        audit = check_others(store, caller, first, patterns, anyway, allow_secret=allow_secret)
+        fields["after"] = [each.id for each in overlapping if not each.is_over][:AFTER_MAX]
+        commit = _record(
+            store, caller, fields, f"claims {paths_text(patterns)}", audit=audit, allow_secret=allow_secret
+        )
+    change = ClaimChange(fields["claim_id"], "claim", until, commit)
+    change.paths, change.task_id = patterns, fields["task_id"]
+    change.audit_id = audit.id if audit is not None else None
+    change.warnings = [
+        *filter(None, [caller.remark]),
+        *passed_notes(first),
+        *(f"{text_of(each)}: {PERHAPS_RENEWED}. Ask {each.who} before you begin." for each in others if each.is_over),
+        *coverage_notes(store, patterns),
+        *claim_notices.edits_of_answer(store, caller, change.claim_id),
+    ]  # fmt: skip
+    change.next = [command("gitmem", "claim", "release", change.claim_id)]
+    return change
+
+
+def release(
+    store: Store, caller: Caller, named: Sequence[str] = (), *, allow_secret: bool = False
+) -> list[ClaimChange]:
+    """Release claims of the caller's agent: those with these ids or paths, otherwise all of the caller's session.
+
+    Raises:
+        UsageError: An id or path is unknown, ambiguous or of somebody else's claim, or a claim has further paths. Nothing was
+            written.
+        StoreError: A release can't be recorded.
+    """
+    known = claims.standing(store, forged=False)
+    by_path: list[StandingClaim] = []
+    own = [each for each in known if each.claim.owner[0] == caller.reader]
+    wanted = [each for each in own if each.claim.owner == (caller.reader, caller.session_id)]
+    paths = [_checked([each])[0] for each in named if not each.startswith("claim-")]
+    if named:
+        by_id = [_named(known, each) for each in named if each.startswith("claim-")]
+        by_path = [_of_path([*wanted, *own, *known], each) for each in paths]
+        wanted = list({each.id: each for each in (*by_id, *by_path)}.values())
+    for each in wanted:
+        if each not in own:
+            raise UsageError(
+                f"{each.id} is {each.who}'s claim. Nothing was written.",
+                hint="Releasing somebody else's claim needs a reason, which is recorded.",
+                code="not-your-claim",
+                next=[command("gitmem", "claim", "release", "--of", each.id, "--reason", "why")],
+            )
+        left = [path for path in each.claim.record["paths"] if path not in paths]
+        if left and each in by_path:
+            raise UsageError(
+                f"{each.id} also covers {paths_text(left)}. Nothing was written.",
+                hint="A claim is released as a whole: name all of its paths, or its id.",
+                code="part-of-claim",
+                next=[command("gitmem", "claim", "release", each.id)],
+            )
+    return [_released(store, caller, each, None, allow_secret) for each in wanted]
+
+
+def release_of(
+    store: Store, caller: Caller, claim_id: str, reason: str, *, allow_secret: bool = False
+) -> ClaimChange:
+    """Release somebody else's claim, with a reason that everybody can read. An audit records it.
+
+    Raises:
+        UsageError: The id is unknown or ambiguous, or the reason is empty or invalid. Nothing was written.
+        StoreError: It can't be recorded.
+    """
+    if is_blank(reason):
+        raise UsageError("--reason is empty. Nothing was written.", code="no-reason")
+    found = _named(claims.standing(store, forged=False), claim_id)
+    past = f"{found.who}'s claim on {paths_text(found.claim.record['paths'])}"
+    audit = audits.prepare(
+        store, caller, audits.CLAIM_RELEASE, past, f"{reason} ({found.id})", wu=found.claim.record.get("wu_id"), allow_secret=allow_secret
+    )  # fmt: skip
+    change = _released(store, caller, found, reason, allow_secret, audit)
+    change.audit_id = audit.id
+    return change
+
+
+def renewal(store: Store, found: StandingClaim, until: str) -> tuple[str, bytes]:
+    """Return the line that renews a claim in the name of its owner."""
+    record = found.claim.record
+    fields: ClaimFields = {
+        "claim_id": found.id, "event": "renew", "paths": list(record["paths"]), "mode": record["mode"], "until": until,
+        "sender_identity": record["sender_identity"], "sender_session": record.get("sender_session"),
+        "sender_name": record.get("sender_name"),
+    }  # fmt: skip
+    return store.line("claim", fields, allow_secret=True)  # it has no new text
+
+
+def _checked(paths: Sequence[str]) -> list[str]:
+    """Return the paths in their stored form.
+
+    Raises:
+        UsageError: There are none, too many, or one of them is invalid.
+    """
+    from ..memory import anchors
+
+    if not all(each.strip() for each in paths):
+        raise UsageError(
+            "Empty path. Nothing was written.", hint="`.` is the whole work tree.", code="bad-path"
+        )
+    found = anchors.validate_paths(paths)
+    if not found and any(each in (".", "./") for each in paths):
+        found = [path_patterns.DEEP]
+    if not found:
+        raise UsageError(
+            "Missing path to claim. Nothing was written.", code="no-path", next=["gitmem claim list"]
+        )
+    long = next((each for each in found if len(each) > path_patterns.LENGTH_MAX), None)
+    if long is not None:
+        raise UsageError(
+            f"Path too long: {len(long)} characters; the maximum is {path_patterns.LENGTH_MAX}. Nothing was written.",
+            code="bad-path",
+        )
+    return found
+
+
+def _only_task(store: Store, caller: Caller, wu: str | None) -> str | None:
+    """Return the one open task that the caller's session has, unless the claim is of another work unit."""
+    task_id = chains.only_held(store.db(), caller)
+    theirs = unit_key(task_rules.unit_of(store.db(), task_id))
+    return None if wu and theirs and unit_key(wu) != theirs else task_id
+
+
+def _check_lease(lease: int) -> None:
+    if not 0 < lease <= claim_fold.LEASE_MAX_MICROS:
+        hours = claim_fold.LEASE_MAX_MICROS // HOUR
+        raise UsageError(
+            f"Invalid time of a claim: {lease / 1_000_000:g}s; it lasts more than 0 and at most {hours}h. Nothing was written.",
+            hint="It is renewed while your session is at work.",
+            code="bad-duration",
+        )
+
+
+def _is_same(each: StandingClaim, caller: Caller, patterns: Sequence[str], shared: bool) -> bool:
+    record = each.claim.record
+    return (
+        each.claim.owner == (caller.reader, caller.session_id)
+        and sorted(record["paths"]) == sorted(patterns)
+        and (record["mode"] != EXCLUSIVE) is shared
+    )
+
+
+def _renewed(store: Store, caller: Caller, found: StandingClaim, until: str) -> ClaimChange:
+    until = max(until, format_at(found.claim.until))
+    message = CommitMessage(
+        caller.author, cut(f"{sanitize(found.who)} renews a claim", SUBJECT_MAX), "", caller.trailers()
+    )
+    appended = store.record([renewal(store, found, until), *caller.keepalive(store)], message)
+    caller.touch(store)
+    change = ClaimChange(found.id, "renew", until, appended.commit)
+    change.paths, change.task_id = list(found.claim.record["paths"]), found.claim.record.get("task_id")
+    change.warnings = [f"{text_of(each)}: contested." for each in found.against]
+    change.next = [command("gitmem", "claim", "release", change.claim_id)]
+    return change
+
+
+def _released(
+    store: Store,
+    caller: Caller,
+    found: StandingClaim,
+    reason: str | None,
+    allow_secret: bool,
+    audit: audits.Audit | None = None,
+) -> ClaimChange:
+    fields: ClaimFields = {
+        "claim_id": found.id, "event": "release", "paths": list(found.claim.record["paths"]), "mode": found.claim.record["mode"],
+        "reason": reason, "sender_identity": caller.reader, "sender_session": caller.session_id, "sender_name": caller.name,
+    }  # fmt: skip
+    what = f"releases {paths_text(found.claim.record['paths'])}"
+    commit = _record(store, caller, fields, what, text=reason or "", audit=audit, allow_secret=allow_secret)
+    change = ClaimChange(found.id, "release", None, commit)
+    change.paths = list(found.claim.record["paths"])
+    change.next = ["gitmem claim list"]
+    return change
+
+
+def _record(
+    store: Store,
+    caller: Caller,
+    fields: ClaimFields,
+    what: str,
+    *,
+    text: str = "",
+    audit: audits.Audit | None = None,
+    allow_secret: bool,
+) -> str | None:
+    """Append a record, and with it the audit that allows it; return their commit, if they have one yet."""
+    line = store.line("claim", fields, allow_secret=allow_secret)
+    message = CommitMessage(
+        caller.author,
+        cut(sanitize(f"{caller.name or caller.reader} {what}"), SUBJECT_MAX),
+        sanitize(fields.get("reason") or text),
+        [("Claim", fields["claim_id"]), *((key, sanitize(value)) for key, value in caller.trailers())],
+    )
+    caller.touch(store)
+    lines = [line, *caller.keepalive(store)]
+    if audit is not None:
+        lines.append(audit.line)
+        message = audit.message
+        message.trailers.append(("Claim", fields["claim_id"]))
+    return store.record(lines, message).commit
+
+
+def _unwritten(store: Store, fields: ClaimFields) -> StandingClaim:
+    """Return a claim that is about to be written, to compare it with others."""
+    record: Any = {"at": format_at(store.now()), **fields}
+    folded = claim_fold.FoldedClaim(record, b"")
+    return StandingClaim(folded, is_over=False, is_here=True)
+
+
+def _of_path(known: Sequence[StandingClaim], path: str) -> StandingClaim:
+    """Return the first claim that names a path as it was claimed."""
+    found = next((each for each in known if path in each.claim.record["paths"]), None)
+    if found is None:
+        raise UsageError(
+            f"Nobody has claimed {sanitize(path)[:80]}. Nothing was written.",
+            hint="Name a path as it was claimed, or the id of the claim.",
+            code="unknown-claim",
+            next=["gitmem claim list"],
+        )
+    return found
+
+
+def _named(known: Sequence[StandingClaim], text: str) -> StandingClaim:
+    """Return the claim that an id or its beginning names."""
+    found = [
+        each
+        for each in known
+        if each.id == text or (each.id.startswith(text) and len(text) >= len("claim-") + PREFIX_MIN)
+    ]
+    if len(found) == 1:
+        return found[0]
+    what = "Ambiguous" if found else "Unknown or ended"
+    raise UsageError(
+        f"{what} claim: {sanitize(text)[:80]}. Nothing was written.",
+        code="ambiguous-claim" if found else "unknown-claim",
+        suggestions=[each.id for each in found[:4]],
+        next=["gitmem claim list"],
+    )
+
+
+def refuse(others: Sequence[StandingClaim], paths: Sequence[str]) -> None:
+    """Raise GateError if somebody else has claimed the paths."""
+    if others:
+        more = f", and {len(others) - 1} more" if len(others) > 1 else ""
+        raise GateError(
+            f"Already claimed: {text_of(others[0])}{more}. Nothing was written.",
+            hint=f"Ask {sanitize(others[0].who)}, wait, or claim other paths.",
+            code="claimed",
+            next=[
+                command(
+                    "gitmem",
+                    "signal",
+                    f"May I change {paths_text(paths)}?",
+                    "--to",
+                    others[0].claim.owner[0],
+                ),
+                "gitmem claim list",
+                command("gitmem", "claim", "paths", *paths, "--anyway", "why"),
+            ],
+        )
+
+
+def check_others(
+    store: Store,
+    caller: Caller,
+    others: Sequence[StandingClaim],
+    paths: Sequence[str],
+    anyway: str | None,
+    *,
+    allow_secret: bool,
+) -> audits.Audit | None:
+    """Refuse a claim on what others have claimed, or return the audit of the reason, which is to be recorded with it.
+
+    Args:
+        others: Their claims, those known longest first.
+        paths: What is to be claimed.
+        anyway: The reason, if there is one.
+
+    Returns:
+        The audit; None if nobody else has claimed anything.
+
+    Raises:
+        GateError: There is no reason to pass them. Nothing was written.
+        UsageError: The reason is empty or invalid. Nothing was written.
+    """
+    if anyway is None:
+        refuse(others, paths)
+        return None
+    if is_blank(anyway):
+        raise UsageError("--anyway is empty. Nothing was written.", code="no-reason")
+    if not others:
+        return None
+    named = ", ".join(each.id for each in others[:NAMED])
+    past = f"{others[0].who}'s claim on {paths_text(others[0].claim.record['paths'])}"
+    return audits.prepare(
+        store, caller, audits.CLAIM, past, f"{anyway} ({named})", wu=caller.wu_id, allow_secret=allow_secret
+    )
+
+
+def passed_notes(others: Sequence[StandingClaim]) -> list[str]:
+    """Return the first claims that were passed, and how many more there were."""
+    more = [f"{len(others) - SHOWN} more claims: passed."] if others[SHOWN:] else []
+    return [*(f"{text_of(each)}: passed." for each in others[:SHOWN]), *more]
+
+
+_FINISHED = "SELECT 1 FROM task WHERE task_id = ? AND decided_by IS NOT NULL"
+
+
+class MovedClaims:
+    """The lines that move claims.
+
+    Attributes:
+        moved: The old and the new id, the paths, the end and the mode of each claim that moves.
+        kept: The id of each that does not, and why.
+    """
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, bytes]] = []
+        self.moved: list[tuple[str, str, Sequence[str], int, str]] = []
+        self.kept: list[tuple[str, str]] = []
+
+
+def move_claims(
+    store: Store, caller: Caller, owner: tuple[str, str | None], claim_ids: Iterable[str], task_id: str
+) -> MovedClaims:
+    """Return the lines with which a caller takes over claims of an owner. Hold the lock of claims until they are recorded.
+
+    A claim moves also if its session has ended since, and not if it was released, is over, is of somebody else, or if somebody else
+    claims its paths now.
+
+    Args:
+        owner: Identity and session of the present owner.
+        task_id: The task by which it gives them, named in the release.
+
+    Raises:
+        RecordError: A value is invalid. Nothing was written.
+    """
+    found = MovedClaims()
+    known = claims.standing(store, forged=False)
+    for claim_id in claim_ids:
+        claim = claim_view.folded_claim(store.db(), claim_id, forged=False)
+        if claim is None:
+            found.kept.append((claim_id, "is not in this log"))
+        elif why := why_not_moved(
+            store,
+            claim.owner,
+            owner,
+            claim.until,
+            claim.record.get("task_id"),
+            is_released=claim.released is not None,
+        ):
+            found.kept.append((claim_id, why))
+        elif other := _in_the_way(claim, known, caller):
+            found.kept.append((claim_id, f"is lost: {text_of(other)}"))
+        else:
+            _add(store, caller, claim, task_id, found)
+    return found
+
+
+def reason_of_move(task_id: str) -> str:
+    """Return the reason of a release by which a claim moves."""
+    return f"handed over by {task_id}"
+
+
+def why_not_moved(
+    store: Store,
+    owner: tuple[str, str | None],
+    giver: tuple[str, str | None],
+    until: int,
+    task_id: str | None,
+    *,
+    is_released: bool,
+) -> str | None:
+    """Return why a claim is not a giver's to hand over, or None if it is. It is also if its session has ended."""
+    if owner != giver:
+        return "is not the giver's"
+    if is_released:
+        return "was released"
+    if until <= store.now():
+        return "has ended"
+    return (
+        "has ended with its task"
+        if task_id and store.db().execute(_FINISHED, (task_id,)).fetchone()
+        else None
+    )
+
+
+def _in_the_way(
+    claim: claim.FoldedClaim, known: Collection[StandingClaim], caller: Caller
+) -> StandingClaim | None:
+    """Return a claim of a third agent on the same paths, if this one does not stand: its session has ended; None without one."""
+    if any(each.id == claim.record["claim_id"] for each in known):
+        return None  # whatever is in its way stays so
+    wanted = StandingClaim(claim, is_over=False, is_here=True)
+    others = (
+        each for each in known if each.status not in (PERHAPS_RENEWED, BEHIND) and not each.is_of(caller.ids)
+    )
+    return next((each for each in others if claims.are_in_conflict(wanted, each)), None)
+
+
+def _add(store: Store, caller: Caller, claim: claim.FoldedClaim, task_id: str, found: MovedClaims) -> None:
+    """Add the two lines. The new claim has seen what the old one had: claims that contested the old one contest it."""
+    old = claim.record
+    new_id = ids.new_id("claim", store.random)
+    same: Any = {
+        "paths": list(old["paths"]), "mode": old["mode"], "sender_identity": caller.reader,
+        "sender_session": caller.session_id, "sender_name": caller.name,
+    }  # fmt: skip
+    release: Any = {
+        **same,
+        "claim_id": old["claim_id"],
+        "event": "release",
+        "reason": reason_of_move(task_id),
+    }
+    taken: Any = {
+        **same, "claim_id": new_id, "event": "claim", "until": format_at(claim.until), "reason": old.get("reason"),
+        "task_id": old.get("task_id"), "wu_id": old.get("wu_id"), "workspace_id": caller.workspace,
+        "after": [old["claim_id"], *sorted(claim.after)][:AFTER_MAX],
+    }  # fmt: skip
+    found.lines += [store.line("claim", each, allow_secret=True) for each in (release, taken)]  # no new text
+    found.moved.append((old["claim_id"], new_id, list(old["paths"]), claim.until, old["mode"]))
+
+
+def renew_due(store: Store, caller: Caller) -> int:
+    """Renew the caller's claims of which half the lease is over, for the same time. It waits for the next commit.
+
+    Returns:
+        The number of renewed claims.
+
+    Raises:
+        StoreError: It can't be recorded.
+    """
+    now = store.now()
+    own = (caller.reader, caller.session_id)
+    lines = []
+    for each in claims.standing(store, forged=False):
+        folded = each.claim
+        if folded.owner != own or each.is_over or (folded.renewed + folded.until) // 2 > now:
+            continue
+        lease = min(folded.until - folded.renewed, LEASE_MAX_MICROS)
+        lines.append(renewal(store, each, format_at(now + lease)))
+    if lines:
+        message = CommitMessage(
+            caller.author, f"{caller.name or caller.reader} renews claims", "", caller.trailers()
+        )
+        store.record(lines, message, deferred=True)
+    return len(lines)
+
+
+def at_command(store: Store, caller: Caller) -> list[str]:
+    """Do at a session's command or hook what is due: renew its claims, and return what it has to be told. Never raises."""
+    state, session = store.repo.state, caller.session_id or ""
+    try:
+        if delivery.renews(state, session, store.now()):
+            claim_notices.postpone(store, session)
+            renew_due(store, caller)
+            claim_notices.update(store)
+        return delivery.take_notices(state, session)
+    except Exception:
+        return []

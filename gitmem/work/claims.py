@@ -1,0 +1,423 @@
+"""The claims that stand now, and which of them are in each other's way.
+
+The index has the end of each claim; whether that is over is decided here, with the clock of whoever asks. Lines that claim to be
+from this clone and are not count for what is shown, as on every other clone; nobody here acts on them.
+
+Peers may have written any number of claims, in any names. So only some are read: those of this clone first, then a few of each
+writing clone in turn, of each of its owners in turn, beginning with the clone that this index has known longest.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from .. import atomic_write
+from ..agents import heartbeats
+from ..commit_message import sanitize
+from ..log.lines import format_at
+from ..order import claim as claim_fold
+from ..outcome import Outcome, command
+from ..sync import noop_check
+from . import claim_view, path_patterns
+from . import task_state as load_task
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from ..order.claim import FoldedClaim
+    from ..order.task import FoldedTask
+    from ..store import Store
+    from .path_patterns import Budget
+
+
+HELD, CONTESTED, BEHIND, PERHAPS_RENEWED = "held", "contested", "behind", "perhaps renewed"
+GRACE_MICROS = 15 * 60 * 1_000_000  # a renewal by another clone may be under way for as long
+OF_OWNER_MAX, READ_MAX, TURN = 100, 500, 5  # claims that are read; of one clone before the next one's turn
+BYTES_MAX, PORTION = (
+    1024 * 1024,
+    8,
+)  # of their lines; no claim of others takes more than this part of what is left
+COMPARE_STEPS_MAX = 500_000  # in one answer; further claims are not compared
+EXCLUSIVE = "exclusive"
+SEEN = os.path.join("claims", "seen")  # below the state folder, see `claim_notices`
+
+# A claim ends with its session and with its task, or once its owner has given that up. The file of a line names the clone that wrote it.
+_STANDING = (
+    "WITH known AS (SELECT c.claim_id, c.line, c.owner, f.name AS writer, c.until, c.released, s.ended >= c.since AS ended,"
+    " CASE WHEN t.decided_by IS NOT NULL OR (t.gave_up IS NOT NULL AND c.owner IN (SELECT value FROM json_each(t.gave_up)))"
+    " THEN c.task_id END AS done,"
+    " EXISTS (SELECT 1 FROM path_claim_event e JOIN forged x ON x.line = e.line WHERE e.claim_id = c.claim_id) AS forged,"
+    " EXISTS (SELECT 1 FROM own WHERE name = c.session) AS ours,"
+    " c.claim_id IN (SELECT value FROM json_each(:seen)) AS seen"
+    " FROM path_claim c JOIN line l ON l.id = c.line LEFT JOIN file f ON f.id = l.file"
+    " LEFT JOIN session s ON s.session_id = c.session LEFT JOIN task t ON t.task_id = c.task_id"
+    " WHERE c.until > :since AND l.at <= :ahead),"
+    " placed AS (SELECT *, row_number() OVER (PARTITION BY writer, owner ORDER BY NOT seen, line) AS place FROM known"
+    " WHERE (NOT released OR forged) AND (ours OR ended IS NOT 1 AND done IS NULL) AND (until > :now OR NOT ours)),"
+    " turns AS (SELECT *, row_number() OVER (PARTITION BY writer ORDER BY place, NOT seen, line) AS turn FROM placed"
+    " WHERE place <= :of_owner),"
+    " met AS (SELECT name, min(id) AS id FROM file WHERE name IN (SELECT writer FROM turns) GROUP BY name)"
+    " SELECT claim_id, forged, ours, ended IS 1, done, (SELECT sum(length(l.body)) FROM path_claim_event e JOIN line l ON l.id = e.line"
+    f" WHERE e.claim_id = turns.claim_id) FROM turns LEFT JOIN met ON met.name = writer"
+    f" ORDER BY NOT ours, (turn - 1) / {TURN}, met.id, NOT seen, line LIMIT :most"
+)
+_TAKERS = "SELECT takers FROM task WHERE task_id = ? AND takers IS NOT NULL"
+_ANY_FORGED = "SELECT 1 FROM forged LIMIT 1"
+
+
+class StandingClaim:
+    """A claim that stands, or that perhaps was renewed.
+
+    Attributes:
+        claim: Its records, folded.
+        patterns: Its paths, prepared for matches.
+        is_over: Whether its end has passed: then its owner's clone has perhaps renewed it.
+        is_here: Whether its session works in this clone, which then knows its end.
+        rank: Its place among those that were read: this clone's own are first, then those of the clones known longest.
+        against: The claims in its way, and it in theirs: neither writer had seen the other's.
+        before: The claims in its way that its writer had seen.
+        takers: The agents that have taken its task, if there are several.
+    """
+
+    def __init__(self, claim: FoldedClaim, *, is_over: bool, is_here: bool, rank: int = 0) -> None:
+        self.claim = claim
+        self.patterns = path_patterns.prepared(claim.record["paths"])
+        self.is_over = is_over
+        self.is_here = is_here
+        self.rank = rank
+        self.against: list[StandingClaim] = []
+        self.before: list[StandingClaim] = []
+        self.takers: frozenset[str] = frozenset()
+
+    @property
+    def id(self) -> str:
+        """The id of the claim."""
+        return self.claim.record["claim_id"]
+
+    @property
+    def who(self) -> str:
+        """The owner's name for people."""
+        return self.claim.record.get("sender_name") or self.claim.owner[0]
+
+    @property
+    def status(self) -> str:
+        """`held`, `contested`, `behind` (somebody else's claim came first) or `perhaps renewed`."""
+        if self.is_over:
+            return PERHAPS_RENEWED
+        if self.before:
+            return BEHIND
+        return CONTESTED if self.against else HELD
+
+    @property
+    def weight(self) -> int:
+        """What matches of its patterns cost, roughly."""
+        return sum(pattern.weight for pattern in self.patterns)
+
+    def covers(self, path: str) -> bool:
+        """Return whether it covers a path from the top of the work tree."""
+        return any(pattern.matches(path) for pattern in self.patterns)
+
+    def touched(self, paths: Sequence[tuple[str, str]], budget: Budget) -> Iterator[str]:
+        """Yield those of these paths that it covers, each given with its `path_patterns.normal` form."""
+        for path, text in paths:
+            if budget.is_spent:
+                return
+            if any(pattern.covers(text, budget) for pattern in self.patterns):
+                yield path
+
+    def is_of(self, addresses: Iterable[str | None]) -> bool:
+        """Return whether its owner has one of these names: then it is nobody else's."""
+        named = {each for each in addresses if each}
+        return not named.isdisjoint(self.claim.owner)
+
+
+def standing(
+    store: Store, *, forged: bool = True, db: sqlite3.Connection | None = None, most: int = READ_MAX
+) -> list[StandingClaim]:
+    """Return the claims that stand now, with those in each other's way, the earliest first.
+
+    A claim of another clone whose end has passed is one of them for a quarter of an hour, and until the next sync: its owner's
+    clone has perhaps renewed it.
+
+    Args:
+        forged: Whether lines count that claim to be from this clone and are not.
+        db: The index to read; by default the store's, caught up.
+        most: How many are read.
+    """
+    now = store.now()
+    db = store.db() if db is None else db
+    synced = noop_check.last_read(store.repo)
+    since = now - GRACE_MICROS if synced is None else min(now - GRACE_MICROS, int(synced * 1_000_000))
+    ahead = now + claim_fold.AHEAD_MICROS
+    seen = ",".join(
+        f'"{name}"'
+        for name in atomic_write.names_in(os.path.join(store.repo.state, SEEN))
+        if heartbeats.is_safe(name)
+    )
+    values = {
+        "since": since,
+        "now": now,
+        "ahead": format_at(ahead),
+        "seen": f"[{seen}]",
+        "of_owner": OF_OWNER_MAX,
+        "most": most,
+    }
+    found: list[StandingClaim] = []
+    left = BYTES_MAX
+    tasks: dict[str, FoldedTask | None] = {}  # many claims may name one task
+    for claim_id, has_forged, ours, is_ended, done, size in db.execute(_STANDING, values).fetchall():
+        if not ours and size * PORTION > left:
+            continue
+        left -= size
+        claim = claim_view.folded_claim(db, claim_id, ahead, forged=forged or not has_forged)
+        if claim is None or claim.released is not None:
+            continue
+        is_here = _is_here(store, claim)
+        if is_ended and (
+            forged or not is_here
+        ):  # else a forged record has ended a session that is at work here
+            continue
+        if done is not None and (
+            forged or _is_done(_task(db, done, tasks), claim.owner[0])
+        ):  # else a forged record has ended it
+            continue
+        is_over = claim.until <= now
+        if not is_over or (not is_here and claim.until > since):
+            found.append(StandingClaim(claim, is_over=is_over, is_here=is_here, rank=len(found)))
+    _add_takers(db, found, tasks, forged=forged)
+    compare(found)
+    return sorted(found, key=lambda each: (each.claim.since, each.id))
+
+
+def _is_here(store: Store, claim: FoldedClaim) -> bool:
+    """Return whether a claim's session works in this clone; whether a claim without a session was written here."""
+    session = claim.owner[1]
+    if session is not None:
+        return heartbeats.is_here(store, session)
+    mac = store.keys.now().mac
+    return mac is not None and mac.is_valid(claim.line)
+
+
+def _task(db: sqlite3.Connection, task_id: str, known: dict[str, FoldedTask | None]) -> FoldedTask | None:
+    """Return a task by lines that are not forged, folded once within one look."""
+    if task_id not in known:
+        known[task_id] = load_task.load_task(db, task_id, forged=False)
+    return known[task_id]
+
+
+def _is_done(task: FoldedTask | None, owner: str) -> bool:
+    """Return whether a task has ended, or its owner has given it up."""
+    return task is None or task.decided_by is not None or owner in task.gave_up()
+
+
+def _add_takers(
+    db: sqlite3.Connection,
+    found: Iterable[StandingClaim],
+    tasks: dict[str, FoldedTask | None],
+    *,
+    forged: bool,
+) -> None:
+    """Add who has taken the tasks of claims: see `_may_conflict`."""
+    named: dict[str, list[StandingClaim]] = {}
+    for each in found:
+        if (task_id := each.claim.record.get("task_id")) is not None:
+            named.setdefault(task_id, []).append(each)
+    for task_id, claims in named.items():
+        row = db.execute(_TAKERS, (task_id,)).fetchone()
+        if row is None:
+            continue
+        takers = frozenset(json.loads(row[0]))
+        if not forged and any(each.is_here for each in claims) and db.execute(_ANY_FORGED).fetchone():
+            task = _task(db, task_id, tasks)
+            takers = task.takers() if task is not None else takers
+        for each in claims:
+            each.takers = takers
+
+
+def compare(found: Sequence[StandingClaim], steps: int = COMPARE_STEPS_MAX) -> None:
+    """Find the claims that are in each other's way, and note whose writer had seen which."""
+    budget = path_patterns.Budget(steps)
+    standing = [each for each in found if not each.is_over]
+    for place, two in enumerate(standing):
+        for one in standing[:place]:
+            if not _may_conflict(one, two):
+                continue
+            if not path_patterns.may_overlap(one.patterns, two.patterns, budget):
+                if budget.is_spent:
+                    return
+                continue
+            if one.claim.has_seen(two.claim) == two.claim.has_seen(one.claim):
+                one.against.append(two)
+                two.against.append(one)
+            elif one.claim.has_seen(two.claim):
+                one.before.append(two)
+            else:
+                two.before.append(one)
+
+
+def are_in_conflict(one: StandingClaim, two: StandingClaim) -> bool:
+    """Return whether two claims, one of them exclusive, may cover the same path for different owners and tasks."""
+    return _may_conflict(one, two) and path_patterns.may_overlap(one.patterns, two.patterns)
+
+
+def are_of_one_task(one: StandingClaim, two: StandingClaim) -> bool:
+    """Return whether two owners work together on a task, and did not both take it: then each of them works on all of it, alone."""
+    task = one.claim.record.get("task_id")
+    return (
+        task is not None
+        and task == two.claim.record.get("task_id")
+        and not {one.claim.owner[0], two.claim.owner[0]} <= one.takers | two.takers
+    )
+
+
+def _may_conflict(one: StandingClaim, two: StandingClaim) -> bool:
+    return (
+        EXCLUSIVE in (one.claim.record["mode"], two.claim.record["mode"])
+        and one.claim.owner[0] != two.claim.owner[0]
+        and not are_of_one_task(one, two)
+    )
+
+
+PATHS_SHOWN = 3
+LISTED = 50
+
+
+class ClaimChange(Outcome):
+    """A recorded change of a claim.
+
+    Attributes:
+        claim_id: The claim.
+        event: `claim`, `renew` or `release`.
+        until: Its end in ISO 8601; None after a release.
+        paths: What it covers.
+        task_id: The task that it ends with, or None.
+        commit: Its commit; None while it waits for one.
+        audit_id: The audit of the release of somebody else's claim.
+    """
+
+    def __init__(self, claim_id: str, event: str, until: str | None, commit: str | None) -> None:
+        self.claim_id = claim_id
+        self.event = event
+        self.until = until
+        self.paths: list[str] = []
+        self.task_id: str | None = None
+        self.commit = commit
+        self.audit_id: str | None = None
+        self.warnings: list[str] = []
+        self.next: list[str] = []
+
+
+class ClaimsReleased(Outcome):
+    """The claims that were released."""
+
+    def __init__(self, released: Sequence[ClaimChange]) -> None:
+        self.released = list(released)
+        self.next = ["gitmem claim list"]
+
+
+class ClaimRow(Outcome):
+    """A claim in a list.
+
+    Attributes:
+        status: `held`, `contested`, `behind` (somebody else's claim came first) or `perhaps renewed`.
+        others: The ids of the claims in its way.
+    """
+
+    def __init__(self, found: StandingClaim) -> None:
+        record = found.claim.record
+        self.claim_id = found.id
+        self.status = found.status
+        self.mode = record["mode"]
+        self.paths = list(record["paths"])
+        self.owner, self.session_id = found.claim.owner
+        self.name = record.get("sender_name")
+        self.since, self.until = format_at(found.claim.since), format_at(found.claim.until)
+        self.reason = record.get("reason")
+        self.wu_id = record.get("wu_id")
+        self.task_id = record.get("task_id")
+        self.others = [each.id for each in (*found.before, *found.against)]
+
+
+class EditRow(Outcome):
+    """Paths that a session of this clone has changed and not committed, without a claim.
+
+    Attributes:
+        paths: The first of them.
+        more: How many more there are.
+        worktree: The name of its worktree's folder.
+    """
+
+    def __init__(self, session_id: str, name: str | None, worktree: str | None, paths: Sequence[str]) -> None:
+        self.session_id = session_id
+        self.name = name
+        self.worktree = worktree
+        self.paths = list(paths[:LISTED])
+        self.more = len(paths) - len(self.paths)
+
+
+class ClaimPage(Outcome):
+    """Claims that stand now, and how many more there are; `edits` is what sessions change without one, if asked for."""
+
+    def __init__(
+        self, found: Sequence[StandingClaim], limit: int = LISTED, own: Sequence[StandingClaim] = ()
+    ) -> None:
+        self.claims = [ClaimRow(each) for each in known_longest(found, limit)]
+        self.more = max(0, len(found) - limit)
+        self.edits: list[EditRow] = []
+        self.warnings: list[str] = []
+        ids = [own[0].id] if len(own) == 1 else []
+        self.next = [command("gitmem", "claim", "release", *ids)] if own else []
+
+
+class ClaimCheck(Outcome):
+    """Whether others claim some paths.
+
+    Attributes:
+        free: Whether nobody else claims any of them.
+        claims: The claims of others that cover one of them.
+        edits: Other sessions of this clone that change one of them without a claim.
+    """
+
+    def __init__(self, paths: Sequence[str], found: Sequence[StandingClaim]) -> None:
+        self.free = not found
+        self.paths = list(paths)
+        self.claims = [ClaimRow(each) for each in known_longest(found, LISTED)]
+        self.edits: list[EditRow] = []
+        self.warnings: list[str] = []
+        self.next = []
+        if found:
+            text = f"May I change {paths[0] if len(paths) == 1 else 'these files'}?"
+            self.next = [
+                command("gitmem", "signal", text, "--to", self.claims[0].owner),
+                "gitmem claim list",
+            ]
+
+
+def known_longest(found: Sequence[StandingClaim], most: int) -> list[StandingClaim]:
+    """Return claims in their order: at most this many, those of this clone and of the clones known longest."""
+    chosen = {each.id for each in sorted(found, key=lambda each: each.rank)[:most]}
+    return [each for each in found if each.id in chosen]
+
+
+def text_of(found: StandingClaim) -> str:
+    """Return a claim in one line: who, what, until when and why."""
+    record = found.claim.record
+    why = f': "{sanitize(record["reason"] or "")}"' if record.get("reason") else ""
+    unit = record.get("wu_id")
+    about = f" ({sanitize(unit)})" if unit else ""
+    return f"{sanitize(found.who)} claims {paths_text(record['paths'])} until {format_at(found.claim.until)[:16]}Z{why}{about}"
+
+
+def contest_text(own: StandingClaim, other: StandingClaim) -> str:
+    """Return the sentence about a claim of the reader that another one contests."""
+    return f"your claim {own.id} on {paths_text(own.claim.record['paths'])} overlaps another: {text_of(other)}; neither knew of the other"
+
+
+def paths_text(paths: Sequence[str]) -> str:
+    """Return the first paths of a claim, and the number of the others."""
+    shown = [sanitize(each) for each in paths[:PATHS_SHOWN]]
+    more = len(paths) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")

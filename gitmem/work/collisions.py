@@ -1,0 +1,241 @@
+"""Work that was delegated twice, and tasks that two took apart: both sides are told, and which task stays.
+
+Nothing here decides anything of a task. Two delegations are of the same work if they have the work unit and the requested role,
+or the brief, or the idempotency key, and neither names the other.
+"""
+
+from __future__ import annotations
+
+from ..agents import delivery, heartbeats
+from ..commit_message import sanitize
+from ..outcome import command
+from ..records.lines import as_json
+from . import task_state
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Collection, Iterator
+
+    from ..agents.caller import Caller
+    from ..order.task import FoldedTask, Sender, TaskEvent
+    from ..store import Store
+
+
+LISTED, LOOKED_MAX = 5, 20
+TWICE = "delegated twice"
+_OPEN = "{0}.decided_by IS NULL AND {0}.replaced <> 1 AND {0}.cancels = 0"
+# The task that stays is the least by these. The first take comes first, so that no later one changes what both sides were told.
+_KEY = "o.first_take IS NULL, coalesce(o.first_take, 0), o.created, o.task_id"
+_COLUMNS = f"o.task_id, o.caller, o.caller_session, o.holder, o.holder_session, {_KEY}"
+_ONE = f"SELECT {_COLUMNS} FROM task o WHERE o.task_id = ?"
+_SAME = " UNION ".join(
+    f"SELECT {_COLUMNS} FROM task a CROSS JOIN task o ON o.{key} = a.{key}"
+    f" WHERE a.task_id = :id AND o.task_id <> a.task_id AND o.{key} IS NOT NULL AND {_OPEN.format('o')} AND {_OPEN.format('a')}"
+    " AND NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = o.line)"
+    " AND NOT EXISTS (SELECT 1 FROM task_link k WHERE k.to_id IN (o.task_id, a.task_id) AND k.from_id IN (o.task_id, a.task_id))"
+    for key in ("work", "twin")
+)
+# Tasks of sessions of this clone, the latest first, so that others' tasks, of any number, crowd nothing out.
+_HERE = " AND {name} IN (SELECT value FROM json_each(:here)) AND NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = t.line)"
+_TWICE = " UNION ".join(
+    f"SELECT * FROM (SELECT t.task_id FROM task t WHERE t.decided_by IS NULL AND t.{key} IS NOT NULL"
+    f"{_HERE.format(name=name)} AND EXISTS (SELECT 1 FROM task o WHERE o.{key} = t.{key} AND o.decided_by IS NULL AND o.task_id <> t.task_id)"
+    " ORDER BY t.created DESC, t.task_id LIMIT :most)"
+    for key in ("work", "twin")
+    for name in ("t.caller_session", "t.holder_session")
+)
+_OF_SESSION = (
+    " EXISTS (SELECT 1 FROM task_event e WHERE e.task_id = t.task_id AND e.event = '{0}' AND e.session IN (SELECT value FROM json_each(:here))"
+    " AND NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = e.line)) AND EXISTS (SELECT 1 FROM task_event e WHERE e.task_id = t.task_id"
+    " AND e.line > :since) ORDER BY t.{1} DESC, t.task_id LIMIT :most"
+)
+_IN_CONFLICT = f"SELECT t.task_id FROM task t WHERE t.conflict = 1 AND t.decided_by IS NULL AND {_OF_SESSION.format('take', 'created')}"
+_LATE = f"SELECT t.task_id FROM task t WHERE t.late > 0 AND {_OF_SESSION.format('status', 'since')}"
+
+
+class Delegation:
+    """An open delegation that another one may repeat.
+
+    Attributes:
+        holder: Identity and session of whoever has it; None while nobody has.
+        key: Of several delegations of the same work the one with the least key stays, on every clone.
+    """
+
+    def __init__(
+        self, task_id: str, caller: str, session: str | None, holder: str | None, held_in: str | None, *key: str | int
+    ) -> None:  # fmt: skip
+        self.task_id = task_id
+        self.caller: Sender = (caller, session)
+        self.holder: Sender | None = (holder, held_in) if holder is not None else None
+        self.key = key
+
+
+def same_work(db: sqlite3.Connection, task_id: str, limit: int = LISTED) -> list[Delegation]:
+    """Return open delegations of the same work, the one that stays first."""
+    rows = db.execute(f"{_SAME} ORDER BY 6, 7, 8, 9 LIMIT {limit}", {"id": task_id})
+    return [Delegation(*row) for row in rows]
+
+
+def sentences(db: sqlite3.Connection, task_id: str, viewer: Sender | None) -> list[str]:
+    """Return a sentence about each open delegation of the same work, with what the viewer may do about it.
+
+    Args:
+        viewer: Identity and session of whoever reads it; None if that is not known.
+    """
+    return [text for _, _, text in _about(db, task_id, viewer)]
+
+
+def of_answer(store: Store, caller: Caller | None, task_id: str) -> list[str]:
+    """Return `sentences` for an answer to the caller, whose session then needs no notice of them."""
+    viewer = (caller.reader, caller.session_id) if caller is not None else None
+    found = sentences(store.db(), task_id, viewer)
+    if found and caller is not None and caller.session_id is not None:
+        delivery.drop_notices(store.repo.state, caller.session_id, f"{TWICE}: {task_id}: ")
+    return found
+
+
+def _about(
+    db: sqlite3.Connection, task_id: str, viewer: Sender | None
+) -> Iterator[tuple[Delegation, str, str]]:
+    """Yield each delegation of the same work with a word and a sentence; of a task that gives way only the one that stays."""
+    others = same_work(db, task_id)
+    if not others:
+        return
+    task = Delegation(*db.execute(_ONE, (task_id,)).fetchone())
+    if task.key < others[0].key:
+        for other in others:
+            yield other, f"{task_id}/{other.task_id}", _stays(task, other, viewer)
+        return
+    before = [each for each in others if each.key < task.key]
+    first = next((each for each in before if _is_first(db, each)), None)
+    if first is not None:
+        yield first, f"{task_id}/{first.task_id}/gives-way", _gives_way(task, first, viewer)
+        return
+    for other in before:  # each of them gives way to a task that is not of the same work as this one
+        yield other, f"{task_id}/{other.task_id}/open", f"{_delegated(other, viewer)}. Agree who cancels."
+
+
+def _is_first(db: sqlite3.Connection, task: Delegation) -> bool:
+    """Return whether a task stays: it gives way to no other one, so that not all of several are canceled."""
+    return all(task.key < each.key for each in same_work(db, task.task_id, 1))
+
+
+def _delegated(other: Delegation, viewer: Sender | None) -> str:
+    who = "You" if _is_by(other, viewer) else sanitize(other.caller[0])
+    has = ""
+    if other.holder is not None:
+        has = ", and you have it" if other.holder == viewer else f", and {sanitize(other.holder[0])} has it"
+    return f"{who} delegated the same work as {other.task_id}{has}"
+
+
+def _stays(task: Delegation, other: Delegation, viewer: Sender | None) -> str:
+    """Return what a viewer of the task that stays should know of another one."""
+    said = f"{_delegated(other, viewer)}. {task.task_id} stays"
+    if _may_cancel(other, viewer):
+        return f"{said}. Cancel the other one: {command('gitmem', 'task', 'cancel', other.task_id)}"
+    return f"{said}; {sanitize(other.caller[0])} should cancel {other.task_id}."
+
+
+def _gives_way(task: Delegation, other: Delegation, viewer: Sender | None) -> str:
+    """Return what a viewer of a task should know of another one that stays instead."""
+    said = f"{_delegated(other, viewer)}. {other.task_id} stays"
+    if _may_cancel(task, viewer):
+        return f"{said}. Cancel this one: {command('gitmem', 'task', 'cancel', task.task_id)}"
+    if task.holder is not None and task.holder == viewer:
+        give_back = command("gitmem", "task", "release", task.task_id, "--reason", TWICE)
+        return f"{said}. Give this one back: {give_back}"
+    return f"{said}; {sanitize(task.caller[0])} should cancel {task.task_id}."
+
+
+def _is_by(task: Delegation, viewer: Sender | None) -> bool:
+    return viewer is not None and task.caller[0] == viewer[0]
+
+
+def _may_cancel(task: Delegation, viewer: Sender | None) -> bool:
+    return viewer is not None and (_is_by(task, viewer) or viewer[0].startswith("human:"))
+
+
+def news(store: Store, since: int = 0, most: int = LOOKED_MAX) -> Iterator[tuple[str, str, str]]:
+    """Yield what sessions of this clone should be told once: the session, a word for what it is about, and a sentence.
+
+    Args:
+        since: The line up to which they were told before.
+        most: The number of tasks that are read, of each kind.
+    """
+    here = frozenset(heartbeats.known_sessions(store))
+    values = {"here": as_json(sorted(here)), "most": most, "since": since}
+    db = store.index.db
+    for (task_id,) in db.execute(_TWICE, values).fetchall():
+        yield from _news_of_same_work(db, task_id, here)
+    for query, of in ((_IN_CONFLICT, _news_of_conflict), (_LATE, _news_of_late_results)):
+        for (task_id,) in db.execute(query, values).fetchall():
+            task = task_state.load_task(db, task_id, forged=False)
+            if task is not None:
+                yield from of(task, here)
+
+
+def _news_of_same_work(
+    db: sqlite3.Connection, task_id: str, here: Collection[str]
+) -> Iterator[tuple[str, str, str]]:
+    task = Delegation(*db.execute(_ONE, (task_id,)).fetchone())
+    for who in dict.fromkeys(filter(None, (task.caller, task.holder))):
+        for other, about, text in _about(db, task_id, who) if who[1] in here else ():
+            if (other.caller, task.caller) != (who, who):  # the answer to its second delegation said it
+                yield who[1] or "", about, f"{TWICE}: {task_id}: {text}"
+
+
+def _news_of_conflict(task: FoldedTask, here: Collection[str]) -> Iterator[tuple[str, str, str]]:
+    task_id = task.record["task_id"]
+    for take in task.held if task.conflict else ():
+        session = take.sender[1] or ""
+        others = ", ".join(sanitize(each.sender[0]) for each in task.held if each is not take)[:200]
+        if session in here:
+            yield session, f"{task_id}/{take.id}", _conflict(task_id, others, is_first=take is task.held[0])
+
+
+def _news_of_late_results(task: FoldedTask, here: Collection[str]) -> Iterator[tuple[str, str, str]]:
+    task_id = task.record["task_id"]
+    for result in task.late:
+        session = result.sender[1] or ""
+        if session in here:
+            show = command("gitmem", "task", "show", task_id)
+            yield session, f"{task_id}/{result.id}", f"late: {_late(task)} {show}"
+
+
+def _late(task: FoldedTask) -> str:
+    """Return why a late result does not count."""
+    own = f"your result of {task.record['task_id']} came late"
+    decision = task.seal or task.close
+    if task.outcome is not None and task.outcome.event == "status":
+        return f"{own}: that of {_name(task.outcome)} {'counts' if decision is None else 'was accepted'}:"
+    by = sanitize(decision.sender[0] if decision is not None else task.caller[0])
+    return f"{own}: {by} had ended the task as {task.state}:"
+
+
+def about_result(task: FoldedTask, event_id: str) -> list[str]:
+    """Return what the writer of a result, or of a seal, should know of other results and takes."""
+    own = task.events.get(event_id)
+    by = _name(task.outcome) if task.outcome is not None else "its caller"
+    if own in task.late:
+        return [f"Your result is late: that of {by} counts."]
+    if own is not None and own is task.seal and task.outcome is not None and task.outcome.event == "status":
+        others = ", ".join(dict.fromkeys(map(_name, task.late)))[:200]
+        return [f"It accepts the result of {by}{f'; another result exists, of {others}' if others else ''}."]
+    if own is not None and own is task.outcome and task.conflict:
+        others = ", ".join(_name(each) for each in task.held if each.id != own.take)[:200]
+        return [f"{others} took it, too: the first result counts, until the caller seals it."]
+    return []
+
+
+def _name(event: TaskEvent) -> str:
+    return sanitize(event.record.get("sender_name") or event.sender[0])
+
+
+def _conflict(task_id: str, others: str, *, is_first: bool) -> str:
+    """Return what a taker is told about takes that it had not seen."""
+    both = f"conflict: {others} took {task_id}, too, in a clone that had not synced. The first result counts. Talk"
+    if is_first:
+        return f"{both} to them: {command('gitmem', 'task', 'show', task_id)}"
+    give_back = command("gitmem", "task", "release", task_id, "--reason", "taken twice")
+    return f"{both}, or give yours back: {give_back}"

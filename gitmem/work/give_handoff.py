@@ -1,0 +1,533 @@
+"""Hand over open work: write a handoff, a task that names what its writer has, and the signal that tells about it."""
+
+from __future__ import annotations
+
+from .. import records
+from ..agents import mailbox, presence, vocabulary
+from ..agents.delivery import delivery_lock
+from ..commit_message import cut, sanitize
+from ..errors import UsageError
+from ..memory import checkpoints, live_pieces, session_checkpoints
+from ..order.task import HANDOFF
+from ..order.thread import FoldedThread
+from ..outcome import Outcome, command
+from ..records.ids import role_id, unit_key
+from ..signals import next_steps, send
+from ..signals.thread_lines import ThreadLines
+from . import (
+    HANDOFF_MICROS,
+    HANDOFFS_MAX,
+    claim_work,
+    claims,
+    handoffs,
+    new_task,
+    task_records,
+    task_rules,
+    task_state,
+    task_work,
+)
+from . import claims as standing_claims
+from .handoffs import LeftOut, first
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any, Unpack
+
+    from ..agents.caller import Caller
+    from ..agents.lifecycle import SessionEnded
+    from ..order.node import VersionedNode
+    from ..order.task import FoldedTask
+    from ..records.record_types import ShownTask, SignalFields, SignalRecord
+    from ..store import Store
+    from .claim_work import MovedClaims
+    from .handoffs import HandoffContent
+    from .new_task import Addressees, NewTask
+    from .task_options import TaskOptions
+    from .task_records import TakeFacts, TaskChange
+
+    Line = tuple[str, bytes]
+
+
+CLAIMS_END = (
+    "Your claims end with your session: end it after this is accepted, or others may claim the paths before."
+)
+MESSAGE_MAX_BYTES = 64 * 1024  # of a signal
+MESSAGE_MAX = 2_000  # characters of a checkpoint's next steps that become the message
+
+LOOKED_AT_MAX = 200  # tasks and threads of a caller that are read
+LEFT_OUT_MAX = 50  # reasons in one answer
+FULL = f"a handoff has at most {HANDOFFS_MAX} of each kind"
+# `requires_ack` is found by its bytes in the line: inside a message its quotes would be escaped.
+_HELD = "SELECT task_id, unit FROM task WHERE holder = ? AND decided_by IS NULL ORDER BY touched DESC, task_id LIMIT ?"
+_OFFERED = (
+    "SELECT task_id FROM task WHERE agent IN (?, ?) AND decided_by IS NULL AND holder IS NULL AND purpose <> 'handoff'"
+    " ORDER BY created DESC, task_id LIMIT ?"
+)
+_ASKED = (
+    "SELECT s.thread, l.body FROM signal s JOIN line l ON l.id = s.line WHERE (s.sender = ?1 OR s.sender_session = ?2)"
+    " AND s.thread IS NOT NULL AND (s.intent IN ('PROPOSE', 'COUNTER') OR instr(l.body, '\"requires_ack\":true'))"
+    " ORDER BY l.body DESC LIMIT ?3"
+)
+
+
+class NewHandoff(Outcome):
+    """A handoff: what it has, and what it leaves out.
+
+    Attributes:
+        task: The handoff as it is recorded.
+        recorded: False of one that was only prepared.
+        to: A name for people of whom it is for.
+        bytes: The size of its line: all is handed over by reference.
+        until: The time after which it is returned without an answer, in ISO 8601.
+        handoff: What it has.
+        left_out: What it leaves out, and why.
+        signal_id: The signal that tells about it; None if nobody holds the role.
+    """
+
+    def __init__(self, made: NewTask, to: str, given: HandoffContent, left_out: list[LeftOut]) -> None:
+        self.task: ShownTask = made.task
+        self.recorded = made.recorded
+        self.commit = made.commit
+        self.to = to
+        self.signal_id = made.signal_id
+        self.signaled = made.signaled
+        self.bytes = made.bytes
+        self.until = made.task.get("deadline")
+        self.handoff = given
+        self.left_out = left_out
+        self.warnings = made.warnings
+        task_id = made.task["task_id"]
+        self.next = [command("gitmem", "task", word, task_id) for word in ("show", "cancel")]
+
+
+def hand_over(
+    store: Store,
+    caller: Caller,
+    to: str | None,
+    message: str | None = None,
+    *,
+    wu: str | None = None,
+    dry_run: bool = False,
+    allow_secret: bool = False,
+) -> NewHandoff:
+    """Offer the caller's open work to somebody: its checkpoint, tasks, claims and open threads, by reference.
+
+    Nothing changes hands before it is accepted. Without an answer it is returned after 24 hours.
+
+    Args:
+        to: An agent, a session, or a role as `role:reviewer/docs`: then any one who holds it may accept.
+        message: The next steps; by default those of the checkpoint.
+        wu: Only what belongs to this work unit.
+        dry_run: Write nothing, and return what would be written.
+
+    Raises:
+        UsageError: `nothing-to-hand-over`, `own-handoff`, `too-many-open`, an invalid recipient or text. Nothing was written.
+        StoreError: It can't be recorded.
+    """
+    if not (to or "").strip():
+        raise UsageError(
+            "A handoff needs somebody who may accept it: an agent or a role. Nothing was written.",
+            hint="Name one with --to NAME, or with --to role:ROLE.",
+            code="no-addressee",
+            next=["gitmem roster", "gitmem role list"],
+        )
+    assert to is not None
+    send.check_message(message or "")
+    found = new_task.addressees(store, caller, to, vocabulary.read(store.repo.worktree), allow_unseen=False)
+    warnings = _check(store, caller, to, found)
+    bundled = collect(store, caller, wu)
+    warnings += [CLAIMS_END] if bundled.claims and caller.session_id else []
+    if bundled.is_empty:
+        raise _nothing(bundled, wu)
+    options = _options(store, to, wu, found, bundled, allow_secret=allow_secret)
+    options["wu"] = wu or caller.wu_id
+
+    def signal(fields: Mapping[str, Any]) -> SignalFields:
+        show, accept = (command("gitmem", "task", word, fields["task_id"]) for word in ("show", "take"))
+        text = f"{fields['message']}\n\nI hand over {handoffs.counts(fields)}: {show}. To accept: {accept}"
+        if len(text.encode()) > MESSAGE_MAX_BYTES:
+            text = fields["message"]
+        return new_task.signal_about(store, caller, {**fields, "message": text}, found.signaled)
+
+    made = new_task.create_with_signal(
+        store, caller, message or _next_steps_of(bundled), signal if found.signaled else None, found.signaled, dry_run=dry_run,
+        **options,
+    )  # fmt: skip
+    made.warnings += [each for each in warnings if each not in made.warnings]
+    made.signaled = made.signaled or [each.display_name or each.address for each in found.signaled]
+    one = found.signaled[0] if found.signaled else None
+    name = (
+        (one.display_name or one.address)
+        if one is not None and not found.role
+        else f"role:{options.get('target_role')}"
+    )
+    given = handoffs.content_of(store, options)
+    outcome = NewHandoff(made, name, given, [*bundled.left_out, *given.left_out])
+    if dry_run:
+        outcome.next = [command("gitmem", "handoff", "--to", to, *(["--wu", wu] if wu else []))]
+    return outcome
+
+
+def _nothing(bundled: Bundle, wu: str | None) -> UsageError:
+    """Return the error of a giver who has nothing to hand over: what is left out, and why."""
+    about = f" of {sanitize(wu)}" if wu else ""
+    why = "no task taken, no claim, no open thread and no checkpoint"
+    if bundled.left_out:
+        first, more = bundled.left_out[0], len(bundled.left_out) - 1
+        why = f"{first.id} {first.reason}" + (f", and {more} more" if more else "")
+    return UsageError(
+        f"You have nothing{about} to hand over: {why}. Nothing was written.",
+        hint="`gitmem mem checkpoint` says what is done and what remains; `gitmem task cancel` withdraws an earlier handoff.",
+        code="nothing-to-hand-over",
+        next=[
+            command("gitmem", "mem", "checkpoint", "what is done and what remains"),
+            "gitmem task list --mine",
+        ],
+    )
+
+
+def _check(store: Store, caller: Caller, to: str, found: Addressees) -> list[str]:
+    """Refuse addressees that could not accept; return what the giver should know of the others."""
+    if any(each.session_id in caller.ids or each.address in caller.ids for each in found.signaled):
+        raise UsageError(
+            f"--to {sanitize(to)}: that is you. Nothing was written.",
+            hint="Your next session finds your last checkpoint with `gitmem mem recover`.",
+            code="own-handoff",
+            next=["gitmem roster"],
+        )
+    for each in found.signaled:
+        one = presence.get(store, each.session_id or each.address)
+        if one is not None and one.ended is not None and one.agent_identity is None:
+            raise UsageError(
+                f"--to {sanitize(to)}: {one.session_id} has ended, and nobody reads its messages. Nothing was written.",
+                code="ended-session",
+                next=["gitmem roster", "gitmem role list"],
+            )
+    waiting = handoffs.of_caller(store, caller).given
+    if len(waiting) >= handoffs.LISTED:
+        raise UsageError(
+            f"{len(waiting)} of your handoffs have no answer; at most {handoffs.LISTED} are allowed. Nothing was written.",
+            hint="Withdraw some of them first.",
+            code="too-many-open",
+            next=[waiting[-1].next[0], "gitmem task list --mine --open"],
+        )
+    if caller.workspace is not None:
+        next_steps.refuse_other_workspaces(store, caller.workspace, found.signaled)
+    nobody = "Nobody holds this role now: no signal was sent. It is offered to whoever takes the role within 24 hours."
+    return [*(each.remark for each in found.signaled if each.remark), *([] if found.signaled else [nobody])]
+
+
+def _options(
+    store: Store, to: str, wu: str | None, found: Addressees, bundled: Bundle, *, allow_secret: bool
+) -> TaskOptions:
+    options: TaskOptions = {
+        "purpose": HANDOFF,
+        "wu": wu,
+        "deadline": store.now() + HANDOFF_MICROS,
+        "handoff_tasks": list(bundled.tasks),
+        "handoff_takes": list(bundled.tasks.values()),
+        "handoff_claims": bundled.claims,
+        "handoff_threads": bundled.threads,
+        "checkpoint": bundled.checkpoint.id if bundled.checkpoint is not None else None,
+        "allow_secret": allow_secret,
+    }
+    if found.role:
+        options["target_role"] = role_id(found.role["lifecycle_role"], found.role.get("specialty_profile"))
+        options["requested_role"] = found.role
+    else:
+        options["to"] = to
+    return options
+
+
+def _next_steps_of(bundled: Bundle) -> str:
+    """Return the message of a giver who says nothing: the next steps of the checkpoint, else how much is handed over."""
+    node = bundled.checkpoint
+    said = str(node.metadata.get("nextSteps") or "").strip() if node is not None else ""
+    if said:
+        return cut(said, MESSAGE_MAX)
+    named = {
+        "handoff_tasks": bundled.tasks,
+        "handoff_claims": bundled.claims,
+        "handoff_threads": bundled.threads,
+    }
+    if not any(named.values()) and node is not None:
+        return f"Take over from checkpoint {node.id}"
+    return f"Take over {handoffs.counts(named)}"
+
+
+class Bundle:
+    """What a handoff will name, by reference, and what it leaves out.
+
+    Attributes:
+        checkpoint: The last checkpoint.
+        tasks: The caller's take of each task.
+    """
+
+    def __init__(self) -> None:
+        self.checkpoint: VersionedNode | None = None
+        self.tasks: dict[str, str] = {}
+        self.claims: list[str] = []
+        self.threads: list[str] = []
+        self.left_out: list[LeftOut] = []
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to hand over."""
+        return not (self.checkpoint or self.tasks or self.claims or self.threads)
+
+    def leave_out(self, id: str, reason: str) -> None:
+        """Note what is not handed over."""
+        if len(self.left_out) < LEFT_OUT_MAX:
+            self.left_out.append(LeftOut(id, reason))
+
+
+def collect(store: Store, caller: Caller, wu: str | None) -> Bundle:
+    """Return what a caller has to hand over.
+
+    Args:
+        wu: Only what belongs to this work unit; tasks, claims and threads without one are left out then.
+    """
+    found = Bundle()
+    waiting = _waiting(store, caller)
+    _add_checkpoint(store, caller, wu, found, waiting)
+    _add_tasks(store, caller, wu, found, waiting)
+    _add_claims(store, caller, wu, found, waiting)
+    _add_threads(store, caller, wu, found, waiting)
+    return found
+
+
+def _waiting(store: Store, caller: Caller) -> dict[str, str]:
+    """Return the handoff that waits for an answer of everything that is offered already."""
+    found: dict[str, str] = {}
+    for row in handoffs.of_caller(store, caller).given:
+        named = task_state.lowest_line(store.db(), row.task_id)
+        if named is not None and row.status == handoffs.WAITING and row.giver_session == caller.session_id:
+            record = named[1]
+            for ids in map(record.get, ("handoff_tasks", "handoff_claims", "handoff_threads")):
+                found.update(dict.fromkeys(ids or (), row.task_id))  # type: ignore[call-overload]
+            found[record.get("checkpoint") or ""] = row.task_id
+    return found
+
+
+def _add_checkpoint(
+    store: Store, caller: Caller, wu: str | None, found: Bundle, waiting: dict[str, str]
+) -> None:
+    session = caller.session_id
+    node = session_checkpoints.last_checkpoint(store, session, None, wu, None if session else caller.reader)
+    if node is None and session is not None:
+        node = session_checkpoints.earlier_checkpoint(store, session, caller.wu_id, wu)
+    if node is not None and node.sensitive:
+        found.leave_out(node.id, "is sensitive")
+    elif node is not None and node.id in waiting:
+        found.leave_out(node.id, f"is offered already by {waiting[node.id]}")
+    elif node is not None:
+        found.checkpoint = node
+
+
+def _add_tasks(store: Store, caller: Caller, wu: str | None, found: Bundle, waiting: dict[str, str]) -> None:
+    db = store.db()
+    for task_id, unit in db.execute(_HELD, (caller.reader, LOOKED_AT_MAX)).fetchall():
+        task = task_state.load_task(db, task_id, forged=False)
+        mine = task_rules.own_take(task, (caller.reader, caller.session_id)) if task is not None else None
+        if task is None or task.is_finished:
+            continue
+        if mine is None:
+            found.leave_out(task_id, "was taken by another session of yours")
+        elif why := _why_not(task_id, unit, wu, waiting, len(found.tasks)):
+            found.leave_out(task_id, why)
+        else:
+            found.tasks[task_id] = mine.id
+    offered = db.execute(_OFFERED, (caller.reader, caller.session_id, LEFT_OUT_MAX)).fetchall()
+    for (task_id,) in offered:
+        found.leave_out(task_id, "is for you, but you have not taken it")
+
+
+def _add_claims(store: Store, caller: Caller, wu: str | None, found: Bundle, waiting: dict[str, str]) -> None:
+    for each in claims.standing(store, forged=False):
+        if each.claim.owner != (caller.reader, caller.session_id) or each.is_over:
+            continue
+        record = each.claim.record
+        is_of_task = record.get("task_id") in found.tasks
+        if why := _why_not(
+            each.id, record.get("wu_id"), None if is_of_task else wu, waiting, len(found.claims)
+        ):
+            found.leave_out(each.id, why)
+        else:
+            found.claims.append(each.id)
+
+
+def _add_threads(
+    store: Store, caller: Caller, wu: str | None, found: Bundle, waiting: dict[str, str]
+) -> None:
+    """Add the threads that wait for the caller, and those in which nobody has answered the caller."""
+    db = store.db()
+    both: dict[str, SignalRecord] = {}
+    for asked in live_pieces.find_open_threads(store, caller)[:LOOKED_AT_MAX]:
+        record = records.read_kind("signal", mailbox.line_of(db, asked.signal_id))
+        if record is not None:
+            both[asked.thread_id] = record
+    both.update((each.get("thread_id") or "", each) for each in _unanswered(store, caller))
+    for thread_id, record in both.items():
+        if record.get("task_id"):
+            continue  # the task says it
+        if why := _why_not(thread_id, record.get("wu_id"), wu, waiting, len(found.threads)):
+            found.leave_out(thread_id, why)
+        else:
+            found.threads.append(thread_id)
+
+
+def _unanswered(store: Store, caller: Caller) -> Iterator[SignalRecord]:
+    """Yield the last question of the caller in each thread in which somebody else still has to answer."""
+    db = store.db()
+    lines, seen = ThreadLines(db), set()
+    for thread_id, body in db.execute(_ASKED, (caller.reader, caller.session_id, LOOKED_AT_MAX)).fetchall():
+        record = records.read_kind("signal", body.encode())
+        if thread_id in seen or record is None or not record["recipients"]:
+            continue
+        seen.add(thread_id)
+        thread = FoldedThread(lines.load(thread_id) or {})
+        others = [each for each in (*record["recipients"], *thread.parties) if each not in caller.ids]
+        pending = [each for each in thread.asked if thread.asks and thread.stands(each)[0] == "pending"]
+        if any(each in pending or thread.owes([each], record["signal_id"]) for each in others):
+            yield record
+
+
+def _why_not(id: str, unit: str | None, wu: str | None, waiting: dict[str, str], count: int) -> str | None:
+    """Return why something is not handed over, or None if it is."""
+    if wu is not None and unit_key(unit) != unit_key(wu):
+        return f"belongs to {sanitize(unit)}" if unit else f"does not belong to {sanitize(wu)}"
+    if id in waiting:
+        return f"is offered already by {waiting[id]}"
+    return FULL if count >= HANDOFFS_MAX else None
+
+
+def take_handoff(
+    store: Store, caller: Caller, task_id: str, *, lease: int | None = None, **facts: Unpack[TakeFacts]
+) -> TaskChange:
+    """Take a task as `task_work.take` does; of a handoff that accepts it. Accepting it again returns what it has.
+
+    Args:
+        lease: For how long, in microseconds; of a handoff for each of its tasks.
+        facts: See `task_work.take`.
+
+    Raises:
+        GateError: Somebody else has it. Nothing was written.
+        UsageError: It can't be taken; `forged-handoff`. Nothing was written.
+        StoreError: It can't be recorded.
+    """
+    named = task_rules.resolve(store.db(), task_id, writing=True)
+    if not _is_handoff(store, named):
+        return task_work.take(store, caller, named, lease=lease, **facts)
+    task = task_rules.require(store, named, writing=True)
+    sender = task_work.sender_of(caller)
+    mine = next((each for each in task.takes if each.sender == sender), None)
+    if mine is not None:
+        found = task_work.unchanged(task, mine)
+        found.handoff = given = handoffs.given_to(store, task, mine.id)
+        found.next = _next_steps(given, named)
+        found.warnings = ["You have accepted this handoff already. Nothing was written."]
+        return found
+    moved: list[MovedClaims] = []
+
+    def beside(handoff: FoldedTask, take_id: str) -> Sequence[Line]:
+        moved.append(
+            claim_work.move_claims(
+                store, caller, handoff.caller, first(handoff.record.get("handoff_claims")), named
+            )
+        )
+        done: Any = {"take": take_id, "state": "completed", "message": "Accepted."}
+        _, end = task_records.event_line(store, caller, handoff, "status", done, more_seen=[take_id])
+        return [end, *moved[0].lines]
+
+    with delivery_lock(store, claim_work.LOCK, wait_seconds=claim_work.LOCK_WAIT_SECONDS):
+        found = task_work.take(store, caller, named, lease=lease, beside=beside, **facts)
+    found.handoff = given = handoffs.given_to(store, task, found.event_id, moved[0])
+    found.next = _next_steps(given, named)
+    return found
+
+
+def _next_steps(given: HandoffContent, handoff_id: str) -> list[str]:
+    """Return the commands that show what a taker has now."""
+    found = [*(each.next[0] for each in given.threads[:2]), command("gitmem", "task", "show", handoff_id)]
+    if given.tasks:
+        found.insert(0, command("gitmem", "task", "show", given.tasks[0].task_id))
+    return found
+
+
+def _is_handoff(store: Store, task_id: str) -> bool:
+    """Return whether a task is a handoff.
+
+    Raises:
+        UsageError: `forged-handoff`: it claims to be from this clone and was not written here, or an earlier record has its id.
+    """
+    record = task_rules.record_of(store.db(), task_id)
+    if record is None or record["purpose"] != HANDOFF:
+        return False
+    if task_state.lowest_line(store.db(), task_id, forged=False) is None:
+        who = sanitize(record.get("sender_name") or record["sender_identity"])
+        raise UsageError(
+            f"FORGED: {task_id} claims to be from {who} of this clone but was not written here. Nothing was written.",
+            hint="`gitmem doctor` lists forged records.",
+            code="forged-handoff",
+            next=["gitmem doctor"],
+        )
+    other = task_state.other_record(store.db(), task_id)
+    if other is not None:  # its tasks are found by the record that is shown
+        raise UsageError(
+            f"FORGED: an earlier record by {sanitize(other[0]['sender_identity'])} has the id of this handoff: {task_id}. Nothing was written.",
+            hint="Let its giver withdraw it and hand over again.",
+            code="forged-handoff",
+            next=[command("gitmem", "task", "cancel", task_id), command("gitmem", "task", "show", task_id)],
+        )
+    return True
+
+
+_LEFT_OPEN = "SELECT count(*) FROM task WHERE holder = ? AND holder_session IS ? AND decided_by IS NULL"
+
+
+def end_session(
+    store: Store,
+    caller: Caller,
+    *,
+    summary: str | None = None,
+    done: bool = False,
+    reason: str | None = None,
+    allow_secret: bool = False,
+) -> SessionEnded:
+    """End the caller's session as `checkpoints.end_session` does, and say what it leaves without a successor.
+
+    Raises:
+        GateError, UsageError, StoreError: See there.
+    """
+    left = _left(store, caller)
+    ended = checkpoints.end_session(
+        store, caller, summary=summary, done=done, reason=reason, allow_secret=allow_secret
+    )
+    ended.add_remark(left)
+    return ended
+
+
+def _left(store: Store, caller: Caller) -> str | None:
+    """Return a sentence about the session's tasks, its claims, and what it has read and not answered; None without any."""
+    db, own = store.db(), (caller.reader, caller.session_id)
+    (tasks,) = db.execute(_LEFT_OPEN, own).fetchone()
+    claims = sum(each.claim.owner == own for each in standing_claims.standing(store, forged=False))
+    unread = {id for _, id in db.execute(*mailbox.directed_to(db, *own, caller.workspace, unread=True))}
+    read = [each for each in live_pieces.find_open_threads(store, caller) if each.signal_id not in unread]
+    asked = sum(not each.record.get("task_id") for each in read)  # else the task says it
+    left = (("Left open", tasks, "task"), ("Unanswered", asked, "signal"), ("Ended with it", claims, "claim"))
+    parts = [f"{what}: {count} {word}{'' if count == 1 else 's'}." for what, count, word in left if count]
+    if not parts:
+        return None
+    waiting = [
+        each
+        for each in handoffs.of_caller(store, caller).given
+        if each.status == handoffs.WAITING and each.giver_session == caller.session_id
+    ]
+    advice = "Before a session ends, `gitmem handoff --to NAME` gives them to another agent."
+    if waiting:
+        also = f" (and {len(waiting) - 1} more)" if len(waiting) > 1 else ""
+        until = ": until then others may claim its paths." if any(one.claims for one in waiting) else " yet."
+        advice = f"{waiting[0].task_id}{also} is not accepted{until}"
+    return f"{' '.join(parts)} {advice}"

@@ -1,0 +1,516 @@
+"""What a handoff has: the checkpoint, tasks, claims and threads that it names, as they are now."""
+
+from __future__ import annotations
+
+from .. import records
+from ..agents import presence, waiting_work
+from ..agents.descriptions import sender_name
+from ..commit_message import cut, sanitize
+from ..log.lines import format_at
+from ..memory import load as nodes
+from ..memory.session_checkpoints import PREFIX
+from ..order.task import HANDOFF, sender_of
+from ..outcome import Outcome, command
+from ..text.sanitize import SEPARATOR
+from . import (
+    HANDOFF_MICROS,
+    HANDOFFS_MAX,
+    claim_view,
+    claim_work,
+    task_decisions,
+    task_list,
+    task_roles,
+    task_rules,
+    task_state,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
+
+    from ..agents.caller import Caller
+    from ..agents.descriptions import SessionRow
+    from ..agents.roster import Roster
+    from ..order.task import FoldedTask, Sender
+    from ..records.record_types import TaskRecord
+    from ..store import Store
+    from .claim_work import MovedClaims
+    from .task_list import TaskDetail
+
+
+TEXT_MAX = 4 * 1024  # characters of each text of a checkpoint
+TITLE_MAX = 200  # characters of the first line of a signal
+WORDS_MAX = 40  # characters of each text in one line about a handoff
+NAMED = 2  # things of each kind in such a line
+MISSING = "is not in this log: `gitmem sync` may fetch it"
+_LAST = (
+    "SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.thread = ? ORDER BY l.body DESC LIMIT 1"
+)
+_TASK = "SELECT title, state, unit, decided_by, holder, holder_session, conflict FROM task WHERE task_id = ?"
+_CLAIM = "SELECT l.body, c.owner, c.session, c.until, c.released FROM path_claim c JOIN line l ON l.id = c.line WHERE c.claim_id = ?"
+
+
+class Checkpoint(Outcome):
+    """The giver's last checkpoint; long texts are cut."""
+
+    def __init__(self, id: str, created: int, content: str, metadata: Mapping[str, Any]) -> None:
+        texts = [
+            content.removeprefix(PREFIX),
+            *(str(metadata.get(name) or "") for name in ("progress", "nextSteps")),
+        ]
+        self.id = id
+        self.created_at = format_at(created)
+        self.content, self.progress, self.next_steps = (cut(each, TEXT_MAX) for each in texts)
+        self.is_cut = any(len(each) > TEXT_MAX for each in texts)
+        self.next = [command("gitmem", "mem", "show", id)]
+
+
+class HandedTask(Outcome):
+    """A task; `take` is the giver's take of it."""
+
+    def __init__(self, task_id: str, take: str, title: str, state: str, wu_id: str | None) -> None:
+        self.task_id = task_id
+        self.take = take
+        self.title = title
+        self.state = state
+        self.wu_id = wu_id
+
+
+class HandedClaim(Outcome):
+    """A claim, with its paths, and its end in ISO 8601."""
+
+    def __init__(self, claim_id: str, paths: Iterable[str], until: int, mode: str) -> None:
+        self.claim_id = claim_id
+        self.paths = list(paths)
+        self.until = format_at(until)
+        self.mode = mode
+
+
+class HandedThread(Outcome):
+    """An open thread: the first line of its last signal, its sender, and the command that shows it."""
+
+    def __init__(self, thread_id: str, signal_id: str, sender: str, intent: str, message: str) -> None:
+        self.thread_id = thread_id
+        self.signal_id = signal_id
+        self.sender = sender
+        self.intent = intent
+        self.message = message
+        self.next = [command("gitmem", "thread", thread_id)]
+
+
+class LeftOut(Outcome):
+    """Something that a handoff does not have, and why."""
+
+    def __init__(self, id: str, reason: str) -> None:
+        self.id = id
+        self.reason = reason
+
+
+class HandoffContent(Outcome):
+    """What a handoff names, as far as this clone has it; `left_out` names the rest."""
+
+    def __init__(self) -> None:
+        self.checkpoint: Checkpoint | None = None
+        self.tasks: list[HandedTask] = []
+        self.claims: list[HandedClaim] = []
+        self.threads: list[HandedThread] = []
+        self.left_out: list[LeftOut] = []
+
+    def leave_out(self, id: str, reason: str) -> None:
+        """Note what is missing."""
+        self.left_out.append(LeftOut(id, reason))
+
+    def text(self) -> str:
+        """Return what it has in one line, the first ones of each kind by name; texts of peers are in it. Readers may cut its end."""
+        tasks = [
+            f"{each.task_id}{f' ({each.wu_id})' if each.wu_id else ''} {cut(each.title, WORDS_MAX)}"
+            for each in self.tasks
+        ]
+        paths = [path for each in self.claims for path in each.paths]
+        parts = [_first_of(tasks)] if tasks else []
+        parts += [f"claims {_first_of(paths)}"] if paths else []
+        node = self.checkpoint
+        if node is not None:
+            words = cut(node.content.strip().partition("\n")[0], WORDS_MAX)
+            parts.append(f"checkpoint {node.id} of {node.created_at[:10]}: {words}")
+        if self.threads:
+            parts.append(f"{len(self.threads)} thread{'' if len(self.threads) == 1 else 's'}")
+        return SEPARATOR.join(parts)
+
+
+def content_of(store: Store, record: Mapping[str, Any], giver: Sender | None = None) -> HandoffContent:
+    """Return what a handoff names, of its record or of the options of a new one; of each kind the first 50.
+
+    Args:
+        giver: Whose the tasks and claims must be: those that somebody else has, or that have ended, are left out, as if it were accepted
+            now. By default all are kept. Only the index is read: peers may have written any number of lines about each.
+    """
+    found = HandoffContent()
+    _add_checkpoint(store, found, record.get("checkpoint"))
+    _add_tasks(store, found, record, giver)
+    _add_claims(store, found, record, giver)
+    _add_threads(store, found, first(record.get("handoff_threads")))
+    return found
+
+
+def is_gone(store: Store, record: Mapping[str, Any]) -> bool:
+    """Return whether the giver of a handoff has none of the tasks and claims that it names any more."""
+    found = HandoffContent()
+    giver = sender_of(record)  # type: ignore[arg-type]
+    _add_tasks(store, found, record, giver)
+    if not found.tasks:
+        _add_claims(store, found, record, giver)
+    is_known = all(each.reason != MISSING for each in found.left_out)
+    return is_known and bool(found.left_out) and not (found.tasks or found.claims)
+
+
+def first(ids: Iterable[str] | None) -> list[str]:
+    """Return the first ids of a list in a record, without repetitions: a peer may have written any number."""
+    return list(dict.fromkeys(ids or ()))[:HANDOFFS_MAX]
+
+
+def _add_tasks(store: Store, found: HandoffContent, record: Mapping[str, Any], giver: Sender | None) -> None:
+    db = store.db()
+    for task_id, take in task_state.handed_over({**record, "purpose": "handoff"}).items():  # type: ignore[typeddict-item]
+        row = db.execute(_TASK, (task_id,)).fetchone()
+        if row is None:
+            found.leave_out(task_id, MISSING)
+            continue
+        title, state, unit, decided_by, *holder, conflict = row
+        if giver is not None and decided_by is not None:
+            found.leave_out(task_id, f"is finished: {state}")
+        elif giver is not None and not conflict and tuple(holder) != giver:
+            found.leave_out(task_id, "was given back" if holder[0] is None else "is somebody else's now")
+        else:
+            found.tasks.append(HandedTask(task_id, take, title, state, unit))
+
+
+def _add_claims(store: Store, found: HandoffContent, record: Mapping[str, Any], giver: Sender | None) -> None:
+    db = store.db()
+    for claim_id in first(record.get("handoff_claims")):
+        row = db.execute(_CLAIM, (claim_id,)).fetchone()
+        begun = records.read_kind("claim", row[0].encode()) if row is not None else None
+        if begun is None:
+            found.leave_out(claim_id, MISSING)
+            continue
+        _, owner, session, until, released = row
+        why = (
+            claim_work.why_not_moved(
+                store, (owner, session), giver, until, begun.get("task_id"), is_released=bool(released)
+            )
+            if giver
+            else None
+        )
+        if why is not None:
+            found.leave_out(claim_id, why)
+        else:
+            found.claims.append(HandedClaim(claim_id, begun["paths"], until, begun["mode"]))
+
+
+def _add_checkpoint(store: Store, found: HandoffContent, id: str | None) -> None:
+    if id is None:
+        return
+    node = next(iter(nodes.load(store.db(), [id])), None)
+    if node is None:
+        found.leave_out(id, MISSING)
+    elif node.sensitive or node.is_hidden:
+        found.leave_out(id, "is sensitive" if node.sensitive else f"is {node.status}")
+    else:
+        found.checkpoint = Checkpoint(id, node.created, node.content, node.metadata)
+
+
+def _add_threads(store: Store, found: HandoffContent, ids: Iterable[str]) -> None:
+    db = store.db()
+    for thread_id in ids:
+        row = db.execute(_LAST, (thread_id,)).fetchone()
+        record = records.read_kind("signal", row[0].encode()) if row is not None else None
+        if record is None:
+            found.leave_out(thread_id, MISSING)
+            continue
+        sender = sanitize(sender_name(store, record) or record["sender_identity"])
+        title = cut(record["message"].strip().partition("\n")[0], TITLE_MAX)
+        found.threads.append(HandedThread(thread_id, record["signal_id"], sender, record["intent"], title))
+
+
+def counts(record: Mapping[str, Any]) -> str:
+    """Return how much a handoff names, such as `2 tasks, 1 claim`."""
+    named = ((len(record.get(f"handoff_{word}s") or ()), word) for word in ("task", "claim", "thread"))
+    return (
+        ", ".join(f"{count} {word}{'' if count == 1 else 's'}" for count, word in named if count)
+        or "no tasks"
+    )
+
+
+def _first_of(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if names[NAMED:] else ""
+    return ", ".join(names[:NAMED]) + more
+
+
+WAITING, RETURNED = "waiting", "returned"
+LISTED = 20
+NAMED_WHOLE = 1  # offers whose text names all that they have
+RETURNED_MICROS = 7 * 24 * 3600 * 1_000_000  # for how long a giver is told that nobody has answered
+# Those without an answer; not what was written in the name of this clone by others.
+_OPEN = (
+    "SELECT t.task_id, t.created, t.title, l.body FROM task t JOIN line l ON l.id = t.line WHERE t.purpose = 'handoff'"
+    " AND t.decided_by IS NULL AND t.created > :since AND +t.holder IS NULL AND t.cancels = 0 AND t.replaced = 0"
+    " AND NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = t.line){whose} ORDER BY t.created DESC, t.task_id LIMIT :most"
+)
+_ADDRESSEE = (
+    "(t.agent IN (:reader, :session) OR (t.agent IS NULL AND t.target_role IN (:role, :lifecycle)"
+    f" AND t.caller_session IS NOT :session AND {waiting_work.NOT_REFUSED})) AND t.created > :open"
+)
+
+
+class HandoffRow(Outcome):
+    """A handoff without an answer.
+
+    Attributes:
+        status: `waiting`, or `returned` after 24 hours.
+        giver: The agent who hands over; `giver_name` and `to` are names for people.
+        agent: Whom it is for; None for one that is for whoever has `target_role`.
+        until: The end of the 24 hours in ISO 8601.
+        gone: Whether the giver has none of the tasks and claims that it names any more.
+        text: A sentence about it; `next` has the command that answers it, or that withdraws it.
+    """
+
+    def __init__(
+        self, record: TaskRecord, title: str, created: int, now: int, to: str, *, gone: bool
+    ) -> None:
+        self.task_id = record["task_id"]
+        self.title = title
+        self.status = WAITING if created + HANDOFF_MICROS > now else RETURNED
+        self.giver = record["sender_identity"]
+        self.giver_session = record.get("sender_session") or None
+        self.giver_name = record.get("sender_name") or self.giver
+        self.agent = record.get("agent")
+        self.target_role = record.get("target_role")
+        self.to = to
+        self.wu_id = record.get("wu_id")
+        self.tasks = len(record.get("handoff_tasks") or ())
+        self.claims = len(record.get("handoff_claims") or ())
+        self.threads = len(record.get("handoff_threads") or ())
+        self.gone = gone
+        self.created_at, self.until = format_at(created), format_at(created + HANDOFF_MICROS)
+        self.text = ""
+        self.next: list[str] = []
+
+    def is_for(self, one: SessionRow) -> bool:
+        """Return whether a session may accept it."""
+        if self.agent is not None:
+            return self.agent in (one["reader_identity"], one["session_id"])
+        return one["session_id"] != self.giver_session and _has_role(one["role"], self.target_role)
+
+
+class VoidAcceptance(Outcome):
+    """A task that the caller took by accepting a handoff, although it had ended: its caller sealed the giver's result."""
+
+    def __init__(self, task_id: str, handoff_id: str, text: str) -> None:
+        self.task_id = task_id
+        self.handoff_id = handoff_id
+        self.text = text
+        self.next = [command("gitmem", "task", "show", task_id)]
+
+
+class HandoffsOf(Outcome):
+    """The handoffs of one caller.
+
+    Attributes:
+        offered: Those that others offer to it.
+        given: Its own ones without an answer.
+        void: The tasks of those that it accepted in the last two days, of which the acceptance does not count.
+    """
+
+    def __init__(
+        self, offered: Sequence[HandoffRow], given: Sequence[HandoffRow], void: Sequence[VoidAcceptance]
+    ) -> None:
+        self.offered = list(offered)
+        self.given = list(given)
+        self.void = list(void)
+
+
+def of_caller(store: Store, caller: Caller, *, limit: int = LISTED) -> HandoffsOf:
+    """Return the handoffs that a caller may accept, and its own ones that wait or were returned, the latest first."""
+    db, now = store.db(), store.now()
+    role, lifecycle = task_roles.addressed_by(caller)
+    values = {
+        "reader": caller.reader, "session": caller.session_id, "role": role, "lifecycle": lifecycle, "open": now - HANDOFF_MICROS,
+    }  # fmt: skip
+    offered = _rows(store, f" AND {_ADDRESSEE}", values, HANDOFF_MICROS, limit)
+    given = _rows(store, " AND +t.caller = :reader", values, RETURNED_MICROS, limit)
+    for at, each in enumerate(offered):
+        what = _named(store, each) if at < NAMED_WHOLE else _what(each)
+        gone = ", but has none of its tasks and claims any more" if each.gone else ""
+        each.next = [command("gitmem", "task", word, each.task_id) for word in ("show", "take")]
+        who = f"{sanitize(each.giver_name)} offers ({each.next[0]}){gone}"  # first: readers may cut the end
+        each.text = f"{who}: {what}; next steps: {sanitize(each.title)}"
+    for each in given:
+        answer = "waiting" if each.status == WAITING else "returned: nobody has answered in 24 hours"
+        gone = ", of which you have no task or claim any more" if each.gone else ""
+        each.text = (
+            f"You hand over {_what(each)} to {sanitize(each.to)}, {answer}{gone}: {sanitize(each.title)}"
+        )
+        each.next = [command("gitmem", "task", "cancel", each.task_id)]
+    return HandoffsOf(offered, given, _void(db, now, caller, limit))
+
+
+def waiting(store: Store, limit: int = LISTED) -> list[HandoffRow]:
+    """Return the handoffs of all agents that wait for an answer, the latest first."""
+    return _rows(store, "", {}, HANDOFF_MICROS, limit)
+
+
+def add_to(store: Store, found: Roster) -> Roster:
+    """Add to each session of a roster sentences about the handoffs that it gives, or may accept; return the roster."""
+    rows = _rows(store, "", {}, HANDOFF_MICROS, LISTED)
+    for one in found.sessions:
+        given = [
+            f"handed over to {sanitize(each.to)}, {WAITING}{gone_text(each)} ({each.task_id})"
+            for each in rows
+            if each.giver_session == one["session_id"]
+        ]
+        offered = [
+            f"offered by {sanitize(each.giver_name)}{gone_text(each)} ({each.task_id})"
+            for each in rows
+            if each.is_for(one)
+        ]
+        one["handoffs"] = [*given, *offered]
+    return found
+
+
+def gone_text(row: HandoffRow) -> str:
+    """Return what to say after a handoff whose giver has nothing of it left; "" for others."""
+    return ", whose tasks and claims its giver has no more" if row.gone else ""
+
+
+def _void(db: sqlite3.Connection, now: int, caller: Caller, limit: int) -> list[VoidAcceptance]:
+    sender = caller.reader, caller.session_id
+    values = {**waiting_work.values_for(caller, now), "most": limit}
+    found = []
+    for task_id, handoff_id in db.execute(f"{waiting_work.VOID} ORDER BY 1 LIMIT :most", values).fetchall():
+        task = task_state.load_task(db, task_id)
+        if task is not None and any(each.replaces and each.sender == sender for each in task.void):
+            decided = sanitize(task.record.get("sender_name") or task.caller[0])
+            text = f"{task_id} is not yours: {decided} had decided it ({task.state}) before you accepted {handoff_id}."
+            found.append(VoidAcceptance(task_id, handoff_id, text))
+    return found
+
+
+def _rows(
+    store: Store, whose: str, values: dict[str, str | int | None], age: int, limit: int
+) -> list[HandoffRow]:
+    db, now = store.db(), store.now()
+    rows = db.execute(_OPEN.format(whose=whose), {**values, "since": now - age, "most": limit}).fetchall()
+    names = presence.names_by_reader(db)
+    found = []
+    for _, created, title, body in rows:
+        record = records.read_kind("task", body.encode())
+        if record is not None:
+            agent = record.get("agent")
+            to = (names.get(agent) or agent) if agent else f"role:{record.get('target_role')}"
+            found.append(HandoffRow(record, title, created, now, to, gone=is_gone(store, record)))
+    return found
+
+
+def _named(store: Store, row: HandoffRow) -> str:
+    """Return what a handoff has, with ids, titles, paths and the first words of the checkpoint; without what the giver has no more."""
+    named = task_state.lowest_line(store.db(), row.task_id)
+    assert named is not None  # it has a row
+    had = _what(row) if row.gone else ""
+    about = sanitize(row.wu_id) if row.wu_id and not had else ""
+    text = content_of(store, named[1], sender_of(named[1])).text()
+    return SEPARATOR.join(filter(None, (had, about, sanitize(text)))) or _what(row)
+
+
+def _what(row: HandoffRow) -> str:
+    """Return what a handoff has, such as `2 tasks and 1 claim`."""
+    counts = ((row.tasks, "task"), (row.claims, "claim"), (row.threads, "thread"))
+    parts = [f"{count} {word}{'' if count == 1 else 's'}" for count, word in counts if count]
+    about = [sanitize(row.wu_id)] if row.wu_id else []
+    return " · ".join([*about, *parts]) or "the work"
+
+
+def _has_role(role: str | None, wanted: str | None) -> bool:
+    """Return whether an actual role is the wanted one; a wanted role without a specialty means each of them."""
+    return role is not None and wanted is not None and (role == wanted or role.partition("/")[0] == wanted)
+
+
+NOTHING_LEFT = "The giver has none of these tasks and claims any more."
+
+
+def show_handoff(store: Store, task_id: str, caller: Caller | None = None) -> TaskDetail:
+    """Return a task as `task_list.show` does, after the caller's session has given up what it has to; of a handoff also what it has.
+
+    Raises:
+        UsageError: No task, or several tasks, have this id.
+    """
+    if caller is not None:
+        task_decisions.give_up_lost(store, caller)
+    task = task_rules.require(store, task_id)
+    found = task_list.show(store, task.record["task_id"], caller)
+    if not task.is_finished and task_decisions.is_fenced(store, task):
+        found.warnings.append(task_decisions.BEGUN)
+    if task.record["purpose"] != HANDOFF:
+        return found
+    if task.takes:
+        found.handoff = given_to(store, task, task.takes[0].id)
+    elif not task.is_finished:
+        found.handoff = content_of(store, task.record, task.caller)
+        if is_gone(store, task.record):
+            found.warnings.append(NOTHING_LEFT)
+    return found
+
+
+def given_to(
+    store: Store, handoff: FoldedTask, take_id: str, moved: MovedClaims | None = None
+) -> HandoffContent:
+    """Return what the taker of a handoff has; what it did not get is left out, with the reason.
+
+    Args:
+        take_id: The take with which it accepted.
+        moved: The claims that move with it; by default they have moved before.
+    """
+    found = content_of(store, handoff.record)
+    got = []
+    cache: dict[str, FoldedTask | None] = {}
+    for each in found.tasks:
+        task = task_state.load_task(store.db(), each.task_id, handoffs=cache)
+        if task is not None and any(held.id == take_id for held in task.held):
+            got.append(each)
+        else:
+            found.leave_out(each.task_id, _why_not_taken(task, each.take, handoff))
+    found.tasks = got
+    if moved is not None:
+        found.claims = [HandedClaim(new, paths, until, mode) for _, new, paths, until, mode in moved.moved]
+        for id, why in moved.kept:
+            if not any(each.id == id for each in found.left_out):
+                found.leave_out(id, why)
+    else:
+        _keep_moved(store, handoff, found)
+    return found
+
+
+def _keep_moved(store: Store, handoff: FoldedTask, found: HandoffContent) -> None:
+    """Leave out the claims that the acceptance of a handoff did not release."""
+    reason = claim_work.reason_of_move(handoff.record["task_id"])
+    kept = []
+    for each in found.claims:
+        claim = claim_view.folded_claim(store.db(), each.claim_id)
+        if claim is not None and claim.released is not None and claim.released.get("reason") == reason:
+            kept.append(each)
+        else:
+            found.leave_out(each.claim_id, "did not move")
+    found.claims = kept
+
+
+def _why_not_taken(task: FoldedTask | None, given: str, handoff: FoldedTask) -> str:
+    """Return why the acceptance of a handoff is not a take of one of its tasks."""
+    if task is None:
+        return MISSING
+    if task.is_finished:
+        return f"is finished: {task.state}"
+    take = task.events.get(given)
+    if take is None or take.event != "take" or take.sender != handoff.caller:
+        return "was not taken by the giver"
+    return "is somebody else's now"

@@ -1,0 +1,557 @@
+"""The task of an idempotency key: the same key is the same task, whatever has changed since it was recorded."""
+
+from __future__ import annotations
+
+from .. import records
+from ..agents import addressing, descriptions, descriptors, presence, vocabulary
+from ..agents.addressing import ROLE_PREFIX
+from ..commit_message import sanitize
+from ..errors import UsageError
+from ..log.lines import format_at
+from ..order.task import DELEGATION, HANDOFF
+from ..outcome import Outcome, command
+from ..records import KEYED, ids
+from ..records.ids import role_id
+from ..records.table import FILLED
+from ..signals import next_steps, send
+from . import CALL, chains, collisions, stuck, task_records, task_roles, task_rules
+from .task_rows import LINKS_MAX
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, Unpack
+
+    from ..agents.addressing import Resolved
+    from ..agents.caller import Caller
+    from ..agents.vocabulary import Roles
+    from ..records.record_types import ShownTask, SignalFields, TaskRecord
+    from ..store import Store
+    from .task_options import TaskOptions
+
+
+_ADDRESSEE = ("agent", "target_role")
+_DEFAULTED = (
+    "requested_role",
+    "requested_ownership_scope",
+)  # by the addressee; what a repetition says of them counts
+# Parts of a payload that say how and where the task was written.
+_OF_WRITING = (task_records.TELL, chains.AGAIN, "brief", "clientMessageId", "acceptedOutputModes")
+
+
+def id_of_key(caller: Caller, key: str) -> str:
+    """Return the id of the task of a key."""
+    return ids.keyed_id("task", caller.reader, key)
+
+
+def find_keyed(
+    store: Store, caller: Caller, fields: Mapping[str, Any], options: TaskOptions
+) -> TaskRecord | None:
+    """Return the task of a key that was recorded for the same addressee, as typed, with the same content; None if that is not certain.
+
+    Who has repeated a command gets its task also if the deadline is over, an enclosing task is finished, or the addressee is gone.
+
+    Args:
+        fields: The fields that the options name; of a role and a scope the parts that they name.
+
+    Raises:
+        UsageError: `key-reused`: another field than the addressee differs. Nothing was written.
+    """
+    before = recorded_for_key(store, caller, options.get("idempotency_key"))
+    if before is None:
+        return None
+    refuse_another(before, fields, [name for name in KEYED["task"] if name not in (*_ADDRESSEE, *_DEFAULTED)])
+    for name in _DEFAULTED:
+        asked: Mapping[str, Any] = fields.get(name) or {}
+        had: Mapping[str, Any] = before.get(name) or {}  # type: ignore[assignment]
+        refuse_another(
+            {**before, name: {part: had.get(part) for part in asked}}, fields, [name] if asked else ()
+        )
+    role, agent = before.get("target_role"), before.get("agent")
+    known = {before.get("requested_to") or agent, agent, f"{ROLE_PREFIX}{role}" if role else None} - {None}
+    asked_of = (options.get("to") or f"{ROLE_PREFIX}{options.get('target_role')}").strip()
+    return before if asked_of in known else None
+
+
+def recorded_for_key(store: Store, caller: Caller, key: str | None) -> TaskRecord | None:
+    """Return the task of a caller's key; None without one. Whoever knows the key can write the id; the task is only the caller's own."""
+    if not key:
+        return None
+    found = task_rules.record_of(store.db(), id_of_key(caller, key))
+    return found if found is not None and found["sender_identity"] == caller.reader else None
+
+
+def refuse_another(
+    before: Mapping[str, Any], fields: Mapping[str, Any], names: Sequence[str] = _ADDRESSEE
+) -> None:
+    """Raise UsageError if the caller means another task than that of the key."""
+    for name in names:
+        if _value(before, name) != _value(fields, name):
+            raise UsageError(
+                f"The idempotency key belongs to {before['task_id']}, which has another {name}. Nothing was written.",
+                hint="Use a new key for a new task.",
+                code="key-reused",
+                next=[command("gitmem", "task", "show", before["task_id"])],
+            )
+
+
+def _value(fields: Mapping[str, Any], name: str) -> Any:
+    """Return a field for a comparison: a missing one as its default."""
+    value = fields.get(name) or FILLED["task"].get(name) or None
+    if name == "payload" and value:
+        return {part: each for part, each in value.items() if part not in _OF_WRITING} or None
+    return list(value) if isinstance(value, tuple) else value
+
+
+# Options that decide where a task goes, or whether it is recorded; all others are fields of the record.
+_NOT_FIELDS = ("to", "resolved", "thread", "allow_unseen", "allow_secret", "deadline", "within", "again")
+_FIELD_NAMES = {"wu": "wu_id", "initiative": "initiative_id", "artifact": "artifact_path"}
+_TASKS = ("blocked_by", "supersedes", "references", "chain")
+
+
+class NewTask(Outcome):
+    """A recorded task; `commit` is None while it waits for one.
+
+    Attributes:
+        task: The task as it is recorded.
+        recorded: False if the key's task was there already, and of a task that was only prepared.
+        bytes: The size of its line.
+        resolved: How its addressee was found.
+        signal_id: The signal that tells about it, if one was recorded with it.
+        signaled: The names of those who get it.
+    """
+
+    def __init__(self, task: ShownTask, resolved: Resolved | None) -> None:
+        self.task = task
+        self.commit: str | None = None
+        self.recorded = False
+        self.bytes = 0
+        self.resolved = resolved
+        self.signal_id: str | None = None
+        self.signaled: list[str] = []
+        self.warnings: list[str] = []
+        self.next: list[str] = []
+
+
+def create(store: Store, caller: Caller, message: str, **options: Unpack[TaskOptions]) -> NewTask:
+    """Record a task, see `create_with_signal`."""
+    return create_with_signal(store, caller, message, None, (), **options)
+
+
+def create_with_signal(
+    store: Store,
+    caller: Caller,
+    message: str,
+    signal: Callable[[Mapping[str, Any]], SignalFields] | None,
+    signaled: Sequence[Resolved],
+    *,
+    dry_run: bool = False,
+    **options: Unpack[TaskOptions],
+) -> NewTask:
+    """Record a task, and in the same entry the signal that tells about it.
+
+    Args:
+        signal: Returns the fields of the signal, of those of the task; None for a task without a signal.
+        signaled: Its recipients.
+        dry_run: Check all and write nothing.
+        options: See `TaskOptions`.
+
+    Raises:
+        UsageError: Invalid input (also RecordError, SecretError): nothing was written.
+        StoreError: The task can't be recorded.
+    """
+    if (same := task_of_key(store, caller, message, options)) is not None:
+        return same
+    check_task(store, options)
+    resolved = _addressee(store, caller, options)
+    with chains.turn_to_write(store, is_limited=options.get("purpose") != HANDOFF):
+        return _create(store, caller, message, resolved, signal, signaled, options, dry_run=dry_run)
+
+
+def _create(
+    store: Store,
+    caller: Caller,
+    message: str,
+    resolved: Resolved | None,
+    signal: Callable[[Mapping[str, Any]], SignalFields] | None,
+    signaled: Sequence[Resolved],
+    options: TaskOptions,
+    *,
+    dry_run: bool,
+) -> NewTask:
+    """Record a task, see `create_with_signal`; `resolved` is whom it is for."""
+    key = options.get("idempotency_key")
+    fields = _fields(store, caller, message, resolved, options)
+    task_id = fields["task_id"]
+    if (before := recorded_for_key(store, caller, key)) is not None:
+        refuse_another(before, fields)
+        return _already_recorded(before, resolved)
+    _refuse_foreign(store, caller, fields["supersedes"])
+    if fields["purpose"] != HANDOFF:  # who has too much to do may hand it over
+        chains.refuse_too_many(store, caller, fields["agent"])
+        _place(store, caller, fields, options)
+    line = store.line("task", fields, allow_secret=bool(options.get("allow_secret")))  # type: ignore[arg-type]
+    record = records.read_kind("task", line[1])
+    assert record is not None  # it was checked as it was made
+    to = (resolved.display_name or resolved.address) if resolved else fields["target_role"]
+    what = f"→ {to}: {record['purpose'].upper()} {message.strip().partition(chr(10))[0]}"
+    made = NewTask(records.shown(record), resolved)
+    made.bytes = len(line[1])
+    made.warnings = [*filter(None, [caller.remark, resolved.remark if resolved else None])]
+    lines = [line]
+    if signal is not None:
+        lines.append(store.line("signal", signal(fields), allow_secret=bool(options.get("allow_secret"))))
+    if dry_run:
+        return made
+    appended = task_records.record(store, caller, lines, what, record, text=message)
+    if signal is not None:
+        told = records.read_kind("signal", lines[1][1])
+        assert told is not None  # it was checked as it was made
+        send.announce(store, told, signaled)
+        made.signal_id = told["signal_id"]
+        made.signaled = [
+            each.display_name or each.address for each in signaled if each.address not in caller.ids
+        ]
+    if fields["purpose"] != CALL:  # who calls waits: what is true after that is said then
+        made.warnings += addressing.not_sent(store, task_id, [*signaled, *([resolved] if resolved else [])])
+    made.commit, made.recorded = appended.commit, True
+    made.next = [command("gitmem", "task", "show", task_id)]
+    return made
+
+
+def _fields(
+    store: Store, caller: Caller, message: str, resolved: Resolved | None, options: TaskOptions
+) -> dict[str, Any]:
+    """Return the fields of a new task.
+
+    Raises:
+        UsageError: The message is blank, or a task that it names is unknown.
+    """
+    send.check_message(message)
+    key = options.get("idempotency_key")
+    task_id = id_of_key(caller, key) if key else ids.new_id("task", store.random)
+    fields: dict[str, Any] = {
+        "task_id": task_id,
+        "thread_id": options.get("thread") or (f"thread-{task_id[5:]}" if key else ids.new_id("thread", store.random)),
+        "message": message,
+        "purpose": DELEGATION,
+        "agent": resolved.address if resolved else None,
+        "requested_to": resolved.query if resolved else None,
+        "resolved_by": resolved.resolved_by if resolved else None,
+        "deadline": format_at(deadline) if (deadline := options.get("deadline")) else None,
+        "workspace_id": caller.workspace,
+        "sender_identity": caller.reader,
+        "sender_session": caller.session_id,
+        "sender_name": caller.name,
+    }  # fmt: skip
+    for name, value in options.items():
+        if name not in _NOT_FIELDS and value:
+            fields[_FIELD_NAMES.get(name, name)] = value
+    if not (fields.get("requested_role") or {}).get("specialty_profile"):
+        fields.pop("requested_role", None)  # any one is asked for: `target_role` says it
+    for name in _TASKS:
+        fields[name] = [task_rules.resolve(store.db(), each, writing=True) for each in fields.get(name) or ()]
+    return fields
+
+
+def _place(store: Store, caller: Caller, fields: dict[str, Any], options: TaskOptions) -> None:
+    """Set the chain of a new task and what follows of it.
+
+    Raises:
+        UsageError: See `chains`.
+    """
+    again = bool(options.get("again"))
+    chain = fields["chain"] or chains.of_new(store, caller, options.get("within"))
+    deadline = chains.check_new(store, caller, chain, fields["agent"], options.get("deadline"), again=again)
+    fields["chain"] = chain
+    fields["deadline"] = format_at(deadline) if deadline else None
+    if again and chain:
+        fields["payload"] = {**(fields.get("payload") or {}), chains.AGAIN: True}
+
+
+def check_task(store: Store, options: TaskOptions) -> None:
+    """Raise UsageError for options that are invalid or contradict each other."""
+    if "" in [options.get(name) for name in ("thread", "idempotency_key", "to", "within")]:
+        raise UsageError(
+            "The addressee, the thread, the enclosing task and the idempotency key of a task must not be empty. Nothing was written.",
+            hint="Check whether a shell variable in the command is unset.",
+            code="empty-id",
+        )
+    if not options.get("to") and not options.get("target_role"):
+        raise UsageError(
+            "A task needs somebody who may take it: an agent or a role. Nothing was written.",
+            hint="Name an agent, or a role such as reviewer/docs.",
+            code="no-addressee",
+            next=["gitmem roster"],
+        )
+    for name in _TASKS:
+        named: Any = options.get(name) or ()
+        count = len(named)
+        if count > LINKS_MAX:
+            raise UsageError(
+                f"{name} names {count} tasks; at most {LINKS_MAX} are allowed. Nothing was written.",
+                code="too-many-links",
+            )
+    deadline = options.get("deadline")
+    if deadline and deadline <= store.now():
+        raise UsageError(
+            f"The deadline {format_at(deadline)} is over already. Nothing was written.", code="past-deadline"
+        )
+
+
+def _addressee(store: Store, caller: Caller, options: TaskOptions) -> Resolved | None:
+    """Return the one agent that a task is for; None for a task that is for a role."""
+    to, resolved = options.get("to"), options.get("resolved")
+    if resolved is not None or not to:
+        return resolved
+    found = addressing.resolve(store, [to], caller=caller, allow_unseen=bool(options.get("allow_unseen")))
+    if len(found) > 1:
+        raise UsageError(
+            f"A task has one addressee, and {sanitize(to)} names {len(found)}. Nothing was written.",
+            hint="Write one task for each agent, or one for a role.",
+            code="several-addressees",
+            suggestions=[each.query for each in found],
+        )
+    return found[0]
+
+
+def task_of_key(store: Store, caller: Caller, message: str, options: TaskOptions) -> NewTask | None:
+    """Return the task of an idempotency key that was recorded before, see `work.new_task.find_keyed`."""
+    if not options.get("idempotency_key"):
+        return None
+    before = find_keyed(store, caller, _fields(store, caller, message, None, options), options)
+    return _already_recorded(before, None) if before is not None else None
+
+
+def _already_recorded(before: TaskRecord, resolved: Resolved | None) -> NewTask:
+    found = NewTask(records.shown(before), resolved)
+    found.warnings = ["This task is already recorded. Nothing was written."]
+    found.next = [command("gitmem", "task", "show", before["task_id"])]
+    return found
+
+
+def _refuse_foreign(store: Store, caller: Caller, superseded: list[str]) -> None:
+    """Raise UsageError for tasks that the caller can't replace: those of others, and finished ones."""
+    for task_id in superseded:
+        task = task_rules.require(store, task_id)
+        why = "was written by somebody else" if task.caller[0] != caller.reader else ""
+        why = why or (f"is finished: {task.state}" if task.is_finished else "")
+        if why:
+            raise UsageError(
+                f"{task_id} can't be replaced: it {why}. Nothing was written.",
+                hint="Refer to it with references instead.",
+                code="not-replaceable",
+                next=[command("gitmem", "task", "show", task_id)],
+            )
+
+
+_NOBODY = "no-role-holder"
+REPEATED_MAX = (
+    500  # characters of a text that the completed command repeats; it reads a longer one from standard input
+)
+
+
+class Addressees:
+    """Whom a delegation is for.
+
+    Attributes:
+        signaled: Who gets the signal: the addressee, or who holds the role now.
+        role: The role in parts, if it is for a role.
+        session: The folded session of the addressee, if it is for one; its role and scope are requested if none are named.
+    """
+
+    def __init__(self) -> None:
+        self.signaled: Sequence[Resolved] = ()
+        self.role: dict[str, Any] = {}
+        self.session: Mapping[str, str] = {}
+
+
+def delegate(
+    store: Store,
+    caller: Caller,
+    message: str,
+    *,
+    role: str | None = None,
+    scopes: Sequence[str] = (),
+    **options: Unpack[TaskOptions],
+) -> NewTask:
+    """Record a delegation, and the signal with which its addressee learns of it.
+
+    Args:
+        role: The role that is requested; by default that of `to`, else the default one of the vocabulary.
+        scopes: The scope that is requested, as `roles.scope.parse` reads it; by default the work unit, else that of `to`, else
+            the responsibilities of the role.
+        options: See `TaskOptions`. Here `to` may name a role, too, as `role:reviewer/docs` or by its alias: then any one may take it.
+
+    Raises:
+        UsageError: `no-addressee`, `no-role` in a vocabulary without a default, or another invalid input (also RecordError, SecretError). Nothing was written.
+        StoreError: It can't be recorded.
+    """
+    roles = vocabulary.read(store.repo.worktree)
+    stated = vocabulary.resolve(roles, role, policy=vocabulary.policy_of(store.settings())) if role else None
+    if (same := task_of_key(store, caller, message, _as_said(options, stated, scopes))) is not None:
+        return same
+    if options.get("to") is None and not options.get("target_role"):
+        raise _nobody_named(store, caller, message)
+    check_task(store, options)
+    to = options.pop("to", None) or f"{addressing.ROLE_PREFIX}{options.get('target_role')}"
+    found = addressees(store, caller, to, roles, allow_unseen=bool(options.get("allow_unseen")))
+    remarks = [each.remark for each in found.signaled]
+    asked = found.role or dict(options.get("requested_role") or ()) or descriptions.actual_role(found.session)
+    if stated is not None:
+        asked, remark = task_roles.parts(stated), vocabulary.warning(roles, stated, role or "")
+        remarks.append(remark)
+    if not asked:
+        asked = task_roles.parts(_default_role(roles, to, message))
+        name = role_id(asked["lifecycle_role"], asked.get("specialty_profile"))
+        remarks.append(f"{sanitize(to)} states no role: {name} is requested. --role names another.")
+    if found.role:
+        options["target_role"] = role_id(found.role["lifecycle_role"], found.role.get("specialty_profile"))
+    else:
+        options["to"] = to
+    options["purpose"] = DELEGATION
+    options["requested_role"] = asked
+    if scopes or not options.get("requested_ownership_scope"):
+        options["requested_ownership_scope"], remark = _scope(roles, scopes, asked, options.get("wu"), found)
+        remarks.append(remark)
+    if caller.workspace is not None:
+        next_steps.refuse_other_workspaces(store, caller.workspace, found.signaled)
+
+    def signal(fields: Mapping[str, Any]) -> SignalFields:
+        return signal_about(store, caller, fields, found.signaled)
+
+    made = create_with_signal(
+        store, caller, message, signal if found.signaled else None, found.signaled, **options
+    )
+    said = [each for each in remarks if each and each not in made.warnings]
+    if not found.signaled:
+        said.append(
+            f"Nobody holds {options['target_role']} now: no signal was sent. It stands in `gitmem task list`."
+        )
+    made.warnings += [
+        *said,
+        *(collisions.of_answer(store, caller, made.task["task_id"]) if made.recorded else ()),
+        *stuck.escalate_due(store, caller),
+    ]
+    return made
+
+
+def _as_said(options: TaskOptions, role: vocabulary.Role | None, scopes: Sequence[str]) -> TaskOptions:
+    """Return the options with the parts of role and scope that the caller names, without those that follow of other facts."""
+    said: TaskOptions = {**options}
+    if role is not None:
+        said["requested_role"] = task_roles.parts(role)
+    if scopes:
+        parts = descriptors.parse_scope(scopes).as_json()
+        said["requested_ownership_scope"] = {name: value for name, value in parts.items() if value}
+    return said
+
+
+def addressees(store: Store, caller: Caller, to: str, roles: Roles, *, allow_unseen: bool) -> Addressees:
+    """Return whom a text names: one agent, or a role, which nobody needs to hold.
+
+    Raises:
+        UsageError: See `addressing.resolve` and `vocabulary.resolve`.
+    """
+    found = Addressees()
+    try:
+        found.signaled = addressing.resolve(store, [to], caller=caller, allow_unseen=allow_unseen)
+    except UsageError as error:
+        if error.code != _NOBODY:
+            raise
+        typed = to.strip()
+        typed = typed[len(addressing.ROLE_PREFIX) :].strip() if addressing.is_role(typed) else typed
+        known = vocabulary.find(roles.pack, typed) or vocabulary.resolve(
+            roles, typed, policy=vocabulary.KNOWN
+        )
+        found.role = task_roles.parts(known)
+        return found
+    named = {each.role for each in found.signaled}
+    if len(named) > 1 or (None in named and len(found.signaled) > 1):
+        return found  # several: `new_task` refuses them
+    text = named.pop()
+    if text:
+        found.role = task_roles.of_text(text)
+    else:
+        found.session = _session(store, found.signaled[0].address)
+    return found
+
+
+def _session(store: Store, address: str) -> Mapping[str, str]:
+    """Return the folded session of an address: of an identity the last seen one that states a role."""
+    one = presence.get(store, address)
+    every = [one] if one is not None else presence.of_identity(store, address)
+    stated = next((each for each in every if each.role is not None), None)
+    return stated.record if stated is not None else {}
+
+
+def _scope(
+    roles: Roles, scopes: Sequence[str], asked: Mapping[str, Any], wu: str | None, found: Addressees
+) -> tuple[Mapping[str, Any], str | None]:
+    """Return the requested scope, and a remark if nobody states one.
+
+    Raises:
+        UsageError: `bad-scope`.
+    """
+    texts = [*scopes, *([f"wu={wu}"] if wu else [])]
+    if not texts and (theirs := task_roles.scope_of(found.session)):
+        return theirs, None
+    whole = descriptors.with_default_kinds(
+        descriptors.parse_scope(texts), asked["lifecycle_role"], roles.pack
+    )
+    shown = whole.text or "any"
+    said = f"No scope is stated: {shown} is requested. --scope or --wu names another."
+    return whole.as_json(), None if texts else said
+
+
+def _default_role(roles: Roles, to: str, message: str) -> vocabulary.Role:
+    """Return the role that is requested where nobody states one.
+
+    Raises:
+        UsageError: `no-role` if the vocabulary of the repository has no default.
+    """
+    if roles.pack.default_lifecycle:
+        return vocabulary.resolve(roles, roles.pack.default_lifecycle, policy=vocabulary.KNOWN)
+    raise UsageError(
+        f"No role is asked for: {sanitize(to)} states none, and this repository has no default_lifecycle. Nothing was written.",
+        hint="Name the role with --role.",
+        code="no-role",
+        next=[*(_completed(message, "--to", to, "--role", each) for each in list(roles.pack.lifecycle_roles)[:1]),
+              "gitmem role list"],
+    )  # fmt: skip
+
+
+def _nobody_named(store: Store, caller: Caller, message: str) -> UsageError:
+    """Return the error for a delegation without addressee, with the command for each agent at work."""
+    others = [
+        each for each in presence.shown(store).values() if each.is_current and each.reader not in caller.ids
+    ]
+    return UsageError(
+        "A task needs somebody who may take it: an agent or a role. Nothing was written.",
+        hint="Name an agent with --to NAME, or a role with --to role:ROLE.",
+        code="no-addressee",
+        next=[*(_completed(message, "--to", each.name) for each in others[:2]), "gitmem roster"],
+    )
+
+
+def _completed(message: str, *options: str) -> str:
+    return command("gitmem", "delegate", message if len(message) <= REPEATED_MAX else "-", *options)
+
+
+def signal_about(
+    store: Store, caller: Caller, task: Mapping[str, Any], resolved: Sequence[Resolved]
+) -> SignalFields:
+    """Return the fields of the signal about a task. It asks for an answer, and decides nothing of the task."""
+    fields: Any = send.addressed(store, caller, task["message"], resolved, None, None)
+    fields |= task_records.thread_fields(task)
+    fields |= {
+        "artifact_path": task.get("artifact_path"),
+        "target_role": task.get("target_role"),
+        "intent": "PROPOSE",
+        "requires_ack": True,
+        "interrupt_class": "priority",
+    }
+    send.set_recorder(store, caller, fields, insist=False)
+    fields["sender_headline"] = descriptions.headline_of_caller(store, store.db(), caller)
+    found: SignalFields = fields
+    return found

@@ -1,0 +1,352 @@
+"""Tasks as they are: their lines in the index, folded."""
+
+from __future__ import annotations
+
+from .. import records
+from ..log.lines import format_at
+from ..order.causal import by_line
+from ..order.shares import first_ones, in_turn, rounds
+from ..order.task import HANDOFF, TERMINAL, FoldedTask, TaskEvent, sender_of
+from . import ACCEPTANCES_MAX, HANDOFFS_MAX, READ_MAX
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import TypeVar
+
+    from ..order.task import Sender
+    from ..records.record_types import TaskRecord
+
+    Event = TypeVar("Event", TaskEvent, "EventRow")
+
+
+_TASK = "SELECT l.id, l.body FROM task_line e JOIN line l ON l.id = e.line WHERE e.task_id = ?{but} ORDER BY {first}l.body LIMIT 1"
+_EVENTS = "SELECT {what} FROM task_event e JOIN line l ON l.id = e.line WHERE e.task_id = :id{but}"
+# Of a line that is not forged: whether this clone has surely written it. Older ones in the name of an identity are never forged.
+IS_OWN = (
+    "(EXISTS (SELECT 1 FROM own WHERE name IN (e.sender, e.session))"
+    " OR EXISTS (SELECT 1 FROM own_identity WHERE name = e.sender AND since <= l.at))"
+)
+# Of a flooded task: what `choose` needs, without reading the rest of each line.
+_FLOODED = (
+    "l.id, e.event, e.sender, e.session, json_extract(l.body, '$.event_id'), json_extract(l.body, '$.take'), json_extract(l.body, '$.state'),"
+    " CASE WHEN e.sender = :caller THEN json_extract(l.body, '$.after', '$.outcome', '$.take', '$.launch', '$.relaunch_of') END,"
+    f" {IS_OWN}"
+)
+_BODIES = "SELECT id, body FROM line WHERE id IN (SELECT value FROM json_each(?))"
+NOT_FORGED = " AND l.id NOT IN (SELECT line FROM forged)"
+# CROSS JOIN and the unary plus make SQLite begin with the few links: a caller may have any number of tasks.
+_HANDOFFS = (
+    "SELECT h.task_id, h.caller, h.caller_session FROM task_link k CROSS JOIN task h ON h.task_id = k.from_id AND h.line = k.line"
+    " WHERE k.to_id = ? AND k.kind = 'handoff' AND h.purpose = 'handoff' ORDER BY h.created, h.task_id"
+)
+_TAKERS = "SELECT DISTINCT sender, session FROM task_event WHERE task_id = ? AND event = 'take'"
+_REPLACING = (
+    "SELECT DISTINCT h.task_id FROM task_link k CROSS JOIN task h ON h.task_id = k.from_id AND h.line = k.line"
+    " WHERE k.to_id = ? AND k.kind = 'supersedes' AND +h.caller = ? AND h.task_id <> k.to_id ORDER BY h.task_id LIMIT ?"
+)
+
+_NO_MARKS = str.maketrans("", "", '[]"')
+
+
+def load_task(
+    db: sqlite3.Connection,
+    task_id: str,
+    *,
+    forged: bool = True,
+    handoffs: dict[str, FoldedTask | None] | None = None,
+) -> FoldedTask | None:
+    """Return a task, folded from all its lines; None if its own line is not here.
+
+    Args:
+        forged: Whether lines count that claim to be from this clone and are not. They do for what is shown, as on every other clone; a
+            clone does not act on them.
+        handoffs: A cache of folded handoffs, for the load of many tasks: one handoff may be of all of them.
+    """
+    lowest = lowest_line(db, task_id, forged=forged)
+    if lowest is None:
+        return None
+    _, record = lowest
+    caller = sender_of(record)
+    accepted: list[TaskEvent] = []
+    if record["purpose"] != HANDOFF:
+        for handoff_id in _handoffs(db, task_id):
+            if handoffs is None or handoff_id not in handoffs:
+                found = _handoff(db, handoff_id, forged)
+                if handoffs is not None:
+                    handoffs[handoff_id] = found
+            else:
+                found = handoffs[handoff_id]
+            accepted += _acceptances(task_id, found)
+    replacing = db.execute(_REPLACING, (task_id, caller[0], HANDOFFS_MAX)).fetchall()
+    events, left_out = _events(db, record, forged)
+    return FoldedTask(record, [*events, *accepted], [str(id) for (id,) in replacing], left_out)
+
+
+def of_lines(record: TaskRecord, events: Iterable[TaskEvent], most: int = READ_MAX) -> FoldedTask:
+    """Return the task of a record and all its events, of which it reads at most a number of each part."""
+    every = by_line(events)
+    read = choose(every, sender_of(record), record.get("agent"), most=most)
+    return FoldedTask(record, read, left_out=len(every) - len(read))
+
+
+def lowest_line(
+    db: sqlite3.Connection, task_id: str, *, forged: bool = True
+) -> tuple[int, TaskRecord] | None:
+    """Return the line of a task that counts, with its number; None if there is none.
+
+    It is the lowest one; without `forged` the lowest of those that this clone has surely written, else the lowest that is not forged.
+    """
+    but, first = ("", "") if forged else (NOT_FORGED, f"NOT {IS_OWN}, ")
+    row = db.execute(_TASK.format(but=but, first=first), (task_id,)).fetchone()
+    if row is None:
+        return None
+    record = records.read_kind("task", row[1].encode())
+    return None if record is None else (row[0], record)
+
+
+def other_record(db: sqlite3.Connection, task_id: str) -> tuple[TaskRecord, TaskRecord] | None:
+    """Return the record of a task that counts on other clones and the one that this clone acts on, if these are not the same."""
+    shown, own = (lowest_line(db, task_id, forged=each) for each in (True, False))
+    return (shown[1], own[1]) if shown is not None and own is not None and shown[0] != own[0] else None
+
+
+def handed_over(record: TaskRecord) -> dict[str, str]:
+    """Return the giver's take of each task that a handoff hands over."""
+    if record["purpose"] != HANDOFF:
+        return {}
+    pairs = list(zip(record.get("handoff_tasks") or (), record.get("handoff_takes") or (), strict=False))
+    return dict(reversed(pairs[:HANDOFFS_MAX]))  # of a task that is named twice the first pair
+
+
+def _handoffs(db: sqlite3.Connection, task_id: str) -> list[str]:
+    """Return the handoffs of a task by somebody who took it, or who accepted one of these; the first ones of each step."""
+    every = db.execute(_HANDOFFS, (task_id,)).fetchall()
+    givers: set[tuple[str, str | None]] = set()
+    found: list[str] = []
+    asked = [task_id]
+    while every and asked and len(found) < HANDOFFS_MAX:
+        givers.update(taker for id in asked for taker in db.execute(_TAKERS, (id,)).fetchall())
+        asked = [id for id, *giver in every if tuple(giver) in givers][: HANDOFFS_MAX - len(found)]
+        every = [row for row in every if (row[1], row[2]) not in givers]
+        found += asked
+    return found
+
+
+def _handoff(db: sqlite3.Connection, handoff_id: str, forged: bool) -> FoldedTask | None:
+    found = lowest_line(db, handoff_id, forged=forged)
+    if found is None:
+        return None
+    events, left_out = _events(db, found[1], forged)
+    return FoldedTask(found[1], events, left_out=left_out)
+
+
+def _acceptances(task_id: str, handoff: FoldedTask | None) -> list[TaskEvent]:
+    """Return the valid takes of a handoff, at most the first ones, as events of a task that it hands over."""
+    given = handed_over(handoff.record).get(task_id) if handoff is not None else None
+    if handoff is None or given is None:
+        return []
+    return [take.accepting(given, handoff.caller) for take in handoff.takes[:ACCEPTANCES_MAX]]
+
+
+def _events(db: sqlite3.Connection, record: TaskRecord, forged: bool) -> tuple[list[TaskEvent], int]:
+    """Return the events of a task that are read, and how many lines are not."""
+    but = "" if forged else NOT_FORGED
+    values = {"id": record["task_id"], "caller": record["sender_identity"]}
+    what = f"l.body, {'0' if forged else IS_OWN}"  # as on every other clone, unless this one acts on it
+    rows = db.execute(f"{_EVENTS.format(what=what, but=but)} LIMIT {READ_MAX + 1}", values).fetchall()
+    left_out = 0
+    if len(rows) > READ_MAX:
+        every = [
+            EventRow(*row)
+            for row in db.execute(f"{_EVENTS.format(what=_FLOODED, but=but)} ORDER BY l.body", values)
+        ]
+        own_first = None if forged else _is_own
+        chosen = choose(every, sender_of(record), record.get("agent"), own_first)
+        left_out = len(every) - len(chosen)
+        own = {each.number for each in chosen if each.is_own and not forged}
+        numbers = f"[{','.join(str(each.number) for each in chosen)}]"
+        rows = [(body, number in own) for number, body in db.execute(_BODIES, (numbers,))]
+    found = []
+    for body, is_own in rows:
+        line = body.encode()
+        event = records.read_kind("task_event", line)
+        if event is not None:
+            found.append(TaskEvent(event, line))
+            found[-1].is_own = bool(is_own)
+    return found, left_out
+
+
+def _is_own(row: EventRow) -> bool:
+    return row.is_own
+
+
+class EventRow:
+    """An event by the columns that the choice needs, without the rest of its line.
+
+    Args:
+        named: The ids that its line names, as JSON; None unless the caller wrote it.
+        is_own: Whether this clone has surely written it.
+    """
+
+    __slots__ = ("event", "id", "is_own", "is_terminal", "named", "number", "sender", "take")
+
+    def __init__(
+        self, number: int, event: str, sender: str, session: str | None, id: str, take: str | None, state: str | None,
+        named: str | None, is_own: int,
+    ) -> None:  # fmt: skip
+        self.number = number
+        self.event = event
+        self.sender: Sender = (sender, session or None)
+        self.id = id
+        self.take = id if event == "take" else take
+        self.is_terminal = event == "status" and state in TERMINAL
+        # They need no decoder: the models allow only letters, digits and dashes in ids.
+        self.named = set(named.translate(_NO_MARKS).split(",")) if named else set()
+        self.is_own = bool(is_own)
+
+
+def choose(
+    events: Sequence[Event],
+    caller: Sender,
+    agent: str | None,
+    is_own: Callable[[Event], bool] | None = None,
+    most: int = READ_MAX,
+) -> list[Event]:
+    """Return the events that are read.
+
+    Args:
+        events: All events, by `(at, bytes)`.
+        caller: The writer of the task.
+        agent: Its addressee.
+        is_own: Whether this clone has surely written an event; its takes come first for what this clone does.
+        most: The greatest number of events of each part.
+    """
+    if len(events) <= most:
+        return list(events)
+
+    kinds: dict[str, list[Event]] = {}
+    for each in events:
+        kinds.setdefault(_part_of(each, caller), []).append(each)
+
+    def by_party(each: Event) -> bool:
+        return each.sender[0] == caller[0] or _is_by(each, agent)
+
+    parts: list[list[Event]] = [kinds.get("seal", [])[:most], in_turn(kinds.get("close", ()), _sender)[:most]]
+    parts.append(first_ones(in_turn(kinds.get("message", ()), _sender), by_party)[:most])
+    named = {id for part in parts for each in part if each.sender[0] == caller[0] for id in each.named}
+    takes_of_named = {each.take for each in events if each.id in named}
+
+    def is_known(each: Event) -> bool:
+        return each.id in takes_of_named or _is_by(each, agent)
+
+    takes: list[Event] = first_ones(in_turn(kinds.get("take", ()), _sender), is_known)
+    takes = (first_ones(takes, is_own) if is_own is not None else takes)[:most]
+    parts.append(takes)
+    places: dict[object, int] = {}
+    for place, take in enumerate(takes):
+        for who in take.sender, take.sender[0]:
+            places.setdefault((take.id, who), place)
+
+    def place_of(each: Event) -> int | None:
+        """Return the place of the take under which its taker wrote an event; None for other events."""
+        return places.get((each.take, each.sender[0] if each.event == "release" else each.sender))
+
+    rest = kinds.get("", [])
+    for kind in "report", "renew":
+        under: list[Event] = []
+        for each in kinds.get(kind, ()):
+            (under if place_of(each) is not None else rest).append(each)
+        under.reverse()
+        parts.append(rounds(sorted(under, key=_rank), place_of)[:most])
+    parts.append(in_turn(rest, _sender)[:most])
+    return [each for part in parts for each in part]
+
+
+def _is_by(event: TaskEvent | EventRow, agent: str | None) -> bool:
+    return agent is not None and agent in event.sender  # a sender may have no session
+
+
+def _sender(event: TaskEvent | EventRow) -> Sender:
+    return event.sender
+
+
+def _part_of(event: Event, caller: Sender) -> str:
+    kind, (identity, _) = event.event, event.sender
+    if kind in ("message", "cancel") or (kind == "status" and event.take is None):
+        return "message"
+    if kind in ("status", "release", "artifact"):
+        return "report"
+    if kind == "seal" and event.sender != caller:
+        return ""
+    if kind == "close" and identity != caller[0] and not identity.startswith("human:"):
+        return ""
+    return kind if kind in ("seal", "close", "take", "renew") else ""
+
+
+def _rank(event: TaskEvent | EventRow) -> int:
+    """Return where an event stands among those of a take, of which the last one is the first: its end, release, other reports, artifacts."""
+    if event.event == "artifact":
+        return 3
+    return 2 if event.event == "status" and not event.is_terminal else int(event.event == "release")
+
+
+TAKEN_MAX = 32  # tasks that a session may have had at one moment and that are read
+# With the tasks that it has by a handoff. What ended before is left out by the state of all lines: forged ones can only hide a task.
+_TAKEN = (
+    "SELECT coalesce(k.to_id, e.task_id) FROM task_event e JOIN line l ON l.id = e.line"
+    " LEFT JOIN task_link k ON k.from_id = e.task_id AND k.kind = 'handoff' JOIN task t ON t.task_id = coalesce(k.to_id, e.task_id)"
+    " WHERE e.session = ? AND e.event = 'take' AND l.at <= ? AND e.line NOT IN (SELECT line FROM forged)"
+    " AND t.purpose <> 'handoff' AND (t.ended IS NULL OR t.ended >= ?) GROUP BY 1 ORDER BY max(l.at) DESC LIMIT ?"
+)
+
+
+def only_held_at(
+    db: sqlite3.Connection,
+    sender: Sender,
+    first: int,
+    last: int,
+    most: int = TAKEN_MAX,
+    *,
+    known: dict[str, FoldedTask | None] | None = None,
+) -> str | None:
+    """Return the task that a session had during all of a time, if it had no other one in it. Forged lines of this clone do not count.
+
+    Args:
+        sender: Identity and session.
+        first, last: The time, in microseconds.
+        most: The number of tasks that are read; if there may be more, none is certain.
+        known: A cache of folded tasks, for the questions about many times: a peer may have made a task large.
+    """
+    if sender[1] is None:
+        return None
+    rows = db.execute(_TAKEN, (sender[1], format_at(last), first, most + 1)).fetchall()
+    if len(rows) > most:
+        return None
+    found: dict[str, bool] = {}
+    known = {} if known is None else known
+    for (task_id,) in rows:
+        if task_id not in known:
+            known[task_id] = load_task(db, str(task_id), forged=False)
+        task = known[task_id]
+        for take in task.takes if task is not None else ():
+            if task is not None and take.sender == sender and take.at <= last:
+                end = _end(task, take)
+                if end is None or end >= first:
+                    found[str(task_id)] = take.at <= first and (end is None or end > last)
+    return next((task_id for task_id, is_sure in found.items() if is_sure), None) if len(found) == 1 else None
+
+
+def _end(task: FoldedTask, take: TaskEvent) -> int | None:
+    """Return until when somebody had a task under a take; None if that goes on."""
+    ends = [
+        each.at
+        for each in task.events.values()
+        if each.take == take.id and (each.event == "release" or each.is_terminal) and task.counts(each)
+    ]
+    ends += [other.at for other in task.takes if other is not take and task.has_seen(other, take)]
+    # Others have other clocks: they decide nothing before it was taken.
+    decisions = (each for each in (task.seal, task.close) if each is not None)
+    ends += [each.at for each in decisions if each.at >= take.at]
+    return min(ends, default=None)
