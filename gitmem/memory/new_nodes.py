@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 OPTIONS = ("type", "lifecycle", "wu", "session", "lane", "priority", "tags", "paths", "metadata", "sensitive",
            "discovered_from", "supersedes")  # fmt: skip
 _NAMES = {"wu_id": "wu", "session_id": "session"}  # field names of an exported node
+_KEYS = frozenset(("content", *OPTIONS))
 
 
 class NewNodes:
@@ -80,9 +81,9 @@ def _relations(
     """Return the lines of the relations that a new node gets, and warnings."""
     lines, remarks = [], []
     for type in ("discovered_from", relations.SUPERSEDES):
-        found = [
-            private_nodes.find_or_accept(store, text) for text in node_fields.texts(type, given.get(type))
-        ]
+        if given.get(type) is None:
+            continue
+        found = [private_nodes.find_or_accept(store, text) for text in node_fields.texts(type, given[type])]
         others = list(dict.fromkeys(other for other, _ in found))
         lines += [relations.line(store, caller, id, type, other) for other in others]
         remarks += [remark for _, remark in found]
@@ -94,10 +95,10 @@ def _relations(
 def _fields(given: Mapping[str, Any], caller: Caller, id: str) -> NodeFields:
     """Return the fields of a node from the writer's options, with defaults from the caller's session."""
     given = {_NAMES.get(key, key): value for key, value in given.items()}
-    unknown = [key for key in given if key not in ("content", *OPTIONS)]
-    if unknown:
+    if not _KEYS.issuperset(given):
+        unknown = next(key for key in given if key not in _KEYS)
         raise UsageError(
-            f"Invalid key of a node: {sanitize(str(unknown[0]))[:60]}. Nothing was written.",
+            f"Invalid key of a node: {sanitize(str(unknown))[:60]}. Nothing was written.",
             hint=f"Valid keys: content, {', '.join(OPTIONS)}.",
             code="bad-option",
         )

@@ -80,4 +80,4 @@ def implied_role(identity: str | None) -> str | None:
 
 def _crockford(data: bytes) -> str:
     number = int.from_bytes(data[:8], "big") >> 64 - 5 * _LENGTH
-    return "".join(_ALPHABET[number >> shift & 31] for shift in range(5 * _LENGTH - 5, -1, -5))
+    return "".join([_ALPHABET[number >> shift & 31] for shift in range(5 * _LENGTH - 5, -1, -5)])

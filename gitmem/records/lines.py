@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 LINE_MAX_BYTES = 256 * 1024
 VERSION = "A2A.V1"
 _DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_days: set[str] = set()  # some that were found to be in the calendar
+_DAYS_KNOWN = 1_000
 DEPTH = 32  # of lists and objects in unknown fields
 _OWN = ("at", "kind", "created_at", "read_at", "mac")  # callers must not pass these
 
@@ -67,13 +69,13 @@ def line(
     accepted_by_table = is_certainly_valid(kind, record, writing=True)
     if not accepted_by_table:
         _check_by_models(kind, stamp, record)
-    parts = [f'{{"at":"{stamp}","kind":"{kind}"']
-    for name, value in record.items():
-        parts.append(f",{_quote(name)}:{_quote(value) if type(value) is str else as_json(value)}")
-    parts.append("}")
+    parts = [
+        f"{_quote(name)}:{_quote(value) if type(value) is str else as_json(value)}"
+        for name, value in record.items()
+    ]
     if not allow_secret and (not accepted_by_table or may_hold_secret(record.values())):
         _refuse_secrets(kind, record)
-    content = "".join(parts).encode()
+    content = f'{{"at":"{stamp}","kind":"{kind}",{",".join(parts)}}}'.encode()
     if mac is not None:
         content = mac.signed(content)
     if len(content) > LINE_MAX_BYTES:
@@ -128,17 +130,18 @@ def _prepared(kind: str, fields: Mapping[str, object]) -> dict[str, object]:  # 
     record: dict[str, object] = {}
     if "mac" in fields:
         raise RecordError(f"The {kind} has an invalid field: mac; gitmem adds it itself")
-    for name in specs:
+    for name, spec in specs.items():
         value = fields.get(name)
-        if (
+        if value is None:
+            if name in filled and name not in required:
+                record[name] = filled[name]
+        elif (
             value
-            or not (value is None or isinstance(value, (str, bool, list, tuple, dict)))
-            or (value is not None and specs[name][0] == "list" and specs[name][1])
+            or name in required  # for the error message that it is empty
+            or not isinstance(value, (str, bool, list, tuple, dict))
+            or (spec[0] == "list" and spec[1])
         ):
             record[name] = value
-        elif name in required:
-            if value is not None:
-                record[name] = value  # for the error message that it is empty
         elif name in filled:
             record[name] = filled[name]
     for name, value in fields.items():
@@ -252,16 +255,32 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
 
 def is_time(text: str) -> bool:
     """Return whether a text is a time since 1970 in the fixed-width form of `log.lines`."""
-    digits = text[:4] + text[5:7] + text[8:10] + text[11:13] + text[14:16] + text[17:19] + text[20:26]
-    rest = text[4:5] + text[7:8] + text[10:11] + text[13:14] + text[16:17] + text[19:20] + text[26:]
-    if rest != "--T::.Z" or not (digits.isascii() and digits.isdecimal()) or digits < "1970":
+    hour, minute, second = text[11:13], text[14:16], text[17:19]
+    digits = hour + minute + second + text[20:26]
+    rest = text[10:11] + text[13:14] + text[16:17] + text[19:20] + text[26:]
+    if rest != "T::.Z" or len(digits) != 12 or not (digits.isascii() and digits.isdecimal()):
         return False
-    year, month, day = int(digits[:4]), int(digits[4:6]), int(digits[6:8])
+    if hour > "23" or minute > "59" or second > "59":
+        return False
+    day = text[:10]
+    if day not in _days:
+        if not _is_day(day):
+            return False
+        if len(_days) == _DAYS_KNOWN:
+            _days.clear()
+        _days.add(day)
+    return True
+
+
+def _is_day(text: str) -> bool:
+    """Return whether a text such as `2026-11-21` is a day of the calendar since 1970."""
+    digits = text[:4] + text[5:7] + text[8:]
+    if text[4] + text[7] != "--" or not (digits.isascii() and digits.isdecimal()) or digits < "1970":
+        return False
+    year, month, day = int(digits[:4]), int(digits[4:6]), int(digits[6:])
     if not (1 <= month <= 12 and 1 <= day <= _DAYS[month - 1]):
         return False
-    if (month, day) == (2, 29) and (year % 4 or (year % 100 == 0 and year % 400)):
-        return False
-    return digits[8:10] < "24" and digits[10:12] < "60" and digits[12:14] < "60"
+    return (month, day) != (2, 29) or not (year % 4 or (year % 100 == 0 and year % 400))
 
 
 def _fill(kind: str, record: dict[str, Any]) -> None:
