@@ -384,6 +384,12 @@ class Environment:
             self._caller = caller.find(self.store(), self.who(), must=False)
         return self._caller
 
+    def memory(self) -> Store:
+        """Return the store as the caller sees it, with its private nodes: for what is shown to it, or changes nodes."""
+        from gitmem.memory import reader_store
+
+        return reader_store.for_reader(self.store(), self.caller_if_any)
+
     def store(self, *, long_lived: bool = False) -> Store:
         """Return the store, which is opened once.
 

@@ -95,6 +95,9 @@ class Store(StoreIndex):
         self.recorded = False  # whether anything was recorded here
         self.lock = RLock()  # held by the thread that uses this store: threads share its SQLite connections
         self.commit_failed: GitmemError | None = None  # the error of this process's last commit
+        self.readers: dict[
+            tuple[str, bool], Store
+        ] = {}  # this store as readers see it, see `memory.private_nodes`
 
     def db(self) -> sqlite3.Connection:
         """Return the index, caught up with the ref, the write-ahead logs and the lines of an open batch."""

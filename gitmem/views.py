@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from .trust.clone_key import CloneKey, CloneKeyReader
 
 
-def _add_nodes(db: sqlite3.Connection, rows: Rows) -> None:
-    from .memory import node_rows
-
-    node_rows.add(db, rows)
-
-
 def _add_tasks(db: sqlite3.Connection, rows: Rows) -> None:
     from .work import task_rows
 
     task_rows.add(db, rows)
+
+
+def _add_nodes(db: sqlite3.Connection, rows: Rows) -> None:
+    from .memory import node_rows
+
+    node_rows.add(db, rows)
 
 
 def sender_view(key: Callable[[], CloneKey | None]) -> View:
@@ -42,7 +42,7 @@ def sender_view(key: Callable[[], CloneKey | None]) -> View:
     return View(records.KINDS, sender_tables.DDL, add, version=5)
 
 
-NODES = View(("node", "patch", "relation", "access"), node_tables.DDL, _add_nodes, version=5)
+NODES = View(node_tables.KINDS, node_tables.DDL, _add_nodes, version=6)
 TASKS = View(task_tables.KINDS, task_tables.DDL, _add_tasks, version=11)
 CLAIMS = claim_view.VIEW
 COMMITS = commit_view.VIEW

@@ -49,7 +49,7 @@ def show(at: Environment, id: NodeId, half_life_: HalfLife = None, pager: Pager 
     from gitmem.agents import presence
     from gitmem.memory import show_node
 
-    found = show_node.show(at.store(), id, half_life=half_life(half_life_), private_of=at.caller_if_any)
+    found = show_node.show(at.memory(), id, half_life=half_life(half_life_))
     note_workspaces(at, presence.workspaces(at.store(), [found.node.sender_session]))
     output.answer(at.json, found, render.shown, page=at.pager(pager))
     return 1 if found.ambiguous else 0
@@ -89,11 +89,10 @@ def listing(
     from gitmem.memory import listing as operation
 
     found = operation.listing(
-        at.store(), wu=named_unit(at, wu), type=type, lifecycle=lifecycle, tags=parts(tag),
+        at.memory(), wu=named_unit(at, wu), type=type, lifecycle=lifecycle, tags=parts(tag),
         path=at.paths([path])[0] if path else path, session=session, lane=lane, priority=priority,
         status=status, stale=stale, since=None if since is None else parse_moment(since),
         limit=number("--limit", limit, operation.LIMIT), reverse=reverse, include_archived=include_archived,
-        private_of=at.caller_if_any,
     )  # fmt: skip
     output.answer(at.json, found, render.listed, page=at.pager(pager))
 
@@ -110,7 +109,7 @@ def ready(
     from gitmem.work import task_list
 
     found = task_list.ready_work(
-        at.store(),
+        at.memory(),
         at.caller_if_any(),
         named_unit(at, wu),
         type=type,
@@ -177,11 +176,10 @@ def search(
     from gitmem.memory import search as operation
 
     found = operation.search(
-        at.store(), " ".join(query), reader=at.caller() if track_access else None, wu=named_unit(at, wu), type=type,
+        at.memory(), " ".join(query), reader=at.caller() if track_access else None, wu=named_unit(at, wu), type=type,
         lifecycle=lifecycle, tags=parts(tag), path=at.paths([path])[0] if path else path,
         limit=number("--limit", limit, operation.LIMIT), include_archived=include_archived,
         half_life=half_life(half_life_), by_decay=by_decay,
-        private_of=at.caller_if_any,
     )  # fmt: skip
     note_workspaces(at, presence.workspaces(at.store(), [hit.node.sender_session for hit in found.hits]))
     output.answer(at.json, found, render.matching, page=at.pager(pager))
@@ -269,5 +267,5 @@ def profile(
     """Show the nodes of project scope. Newest first, with the number of uses of each tag."""
     from gitmem.memory import profile as operation
 
-    found = operation.profile(at.store(), limit=number("--limit", limit, operation.LIMIT), tag=tag)
+    found = operation.profile(at.memory(), limit=number("--limit", limit, operation.LIMIT), tag=tag)
     output.answer(at.json, found, render.profile)

@@ -158,7 +158,7 @@ def triage(
     _check(action, {name for name, value in given.items() if value is not None}, len(named))
     from gitmem.memory import triage as operation
 
-    store = at.store()
+    store = at.memory()
     if action == "promote":
         unit = operation.promote(store, at.caller(), named[0], wu=wu, lane=lane, title=title)
         output.answer(at.json, unit, render.became_unit)
@@ -259,7 +259,7 @@ def archive(
                 code="usage",
                 next=[command("gitmem", "mem", "archive", *ids)],
             )
-        done = edit.change(at.store(), at.caller(), ids, archived=True, reason=reason)
+        done = edit.change(at.memory(), at.caller(), ids, archived=True, reason=reason)
         output.answer(at.json, done, render.changed)
         return
     if reason is not None:
@@ -267,7 +267,7 @@ def archive(
             "--reason goes with ids. Nothing was written.", code="usage", next=["gitmem mem archive --help"]
         )
     archived = operation.archive(
-        at.store(), at.caller(dry_run=dry_run), threshold=score(threshold), half_life=half_life(half_life_), force=force,
+        at.memory(), at.caller(dry_run=dry_run), threshold=score(threshold), half_life=half_life(half_life_), force=force,
         dry_run=dry_run,
     )  # fmt: skip
     output.answer(at.json, archived, render.archived)
@@ -322,7 +322,7 @@ def delete(
     from gitmem.memory import upkeep as operation
 
     deleted = operation.delete(
-        at.store(), at.caller(dry_run=dry_run), ids or (), tags=parts(tag), older_than=micros(older_than), wu=named_unit(at, wu),
+        at.memory(), at.caller(dry_run=dry_run), ids or (), tags=parts(tag), older_than=micros(older_than), wu=named_unit(at, wu),
         reason=reason, dry_run=dry_run,
     )  # fmt: skip
     output.answer(at.json, deleted, render.deleted)
@@ -339,9 +339,9 @@ def access(
 
     life = half_life(half_life_)
     if record:
-        found = operation.record(at.store(), at.caller(), ids, half_life=life)
+        found = operation.record(at.memory(), at.caller(), ids, half_life=life)
     else:
-        found = operation.accesses_of(at.store(), ids, half_life=life)
+        found = operation.accesses_of(at.memory(), ids, half_life=life)
     output.answer(at.json, found, render.accessed)
 
 

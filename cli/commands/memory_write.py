@@ -105,14 +105,14 @@ def create(
 
         at.store().progress = output.progress(progress)
         many = [{**given, **node} for node in values.stdin_objects("node")]
-        appended = edit.append(at.store(), at.caller(), many, private=private, allow_secret=allow_secret)
+        appended = edit.append(at.memory(), at.caller(), many, private=private, allow_secret=allow_secret)
         output.answer(
             at.json, appended, render.appended, only=[node.id for node in appended.nodes] if quiet else None
         )
         return
     text = typed(str(content), "text")
     created = edit.create(
-        at.store(), at.caller(), text, private=private, allow_secret=allow_secret, **options
+        at.memory(), at.caller(), text, private=private, allow_secret=allow_secret, **options
     )
     output.answer(at.json, created, render.created, only=[created.node.id] if quiet else None)
 
@@ -162,7 +162,7 @@ def update(
         empty += [name for name in node_fields.STATUSES[1:] if word == "active"]
         options |= {word: True} if word != "active" else {}
     changed = edit.change(
-        at.store(), at.caller(), ids, verified=verified, clear=empty, allow_secret=allow_secret, **options
+        at.memory(), at.caller(), ids, verified=verified, clear=empty, allow_secret=allow_secret, **options
     )
     output.answer(at.json, changed, render.changed)
 
@@ -190,7 +190,7 @@ def relate(
     """Link two nodes."""
     from gitmem.memory import relations
 
-    related = relations.relate(at.store(), at.caller(), from_id, type, to_id, remove=remove)
+    related = relations.relate(at.memory(), at.caller(), from_id, type, to_id, remove=remove)
     output.answer(at.json, related, render.related)
 
 

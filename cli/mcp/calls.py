@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from gitmem.agents.caller import Caller
     from gitmem.signals.inbox import InboxResult
+    from gitmem.store import Store
 
     from .mcp_session import CallEnvironment, McpSession
 
@@ -119,6 +120,12 @@ class ToolCalls:
             return await self._session.run(lambda at: tool_results.with_notice(at, result))
         except Exception:
             return result
+
+    def _memory(self, at: CallEnvironment) -> Store:
+        """Return the store as the session sees it, with its private nodes."""
+        from gitmem.memory import reader_store
+
+        return reader_store.for_reader(at.store(), lambda: self._session.reader(at))
 
     def _note_client(self, ctx: Ctx) -> None:
         """Note the name that the client gave in its `initialize` request."""

@@ -43,7 +43,7 @@ class MemoryTools(ToolCalls):
             from gitmem.memory import edit as operation
 
             created = operation.create(
-                at.store(), self._session.caller(at), content, type=type or None, wu=wu or None, tags=tags,
+                self._memory(at), self._session.caller(at), content, type=type or None, wu=wu or None, tags=tags,
                 paths=at.paths(paths), priority=priority or None, lifecycle=lifecycle or None,
                 supersedes=supersedes,
             )  # fmt: skip
@@ -67,8 +67,7 @@ class MemoryTools(ToolCalls):
             from gitmem.memory import search
 
             found = search.search(
-                at.store(), query, wu=wu or None, tags=tags, limit=limit,
-                private_of=lambda: self._session.reader(at),
+                self._memory(at), query, wu=wu or None, tags=tags, limit=limit,
             )  # fmt: skip
             return tool_results.of(found, memory.matching(found), peers=bool(found.hits))
 
@@ -137,7 +136,7 @@ class MemoryTools(ToolCalls):
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.work import task_list
 
-            found = task_list.ready_work(at.store(), self._session.reader(at), wu or None, limit=limit)
+            found = task_list.ready_work(self._memory(at), self._session.reader(at), wu or None, limit=limit)
             return tool_results.of(found, memory.ready(found), peers=True)
 
         return await self._do(ctx, "mem_ready", job)
@@ -172,7 +171,7 @@ class NodeTools(ToolCalls):
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.memory import show_node
 
-            found = show_node.show(at.store(), id, private_of=lambda: self._session.reader(at))
+            found = show_node.show(self._memory(at), id)
             whole = command("gitmem", "mem", "show", found.node.id)
             return tool_results.of(found, memory.shown(found), peers=True, whole=whole)
 
@@ -206,7 +205,7 @@ class NodeTools(ToolCalls):
             empty = [name for name in node_fields.STATUSES[1:] if status == "active"]
             options |= {status: True} if status not in ("", "active") else {}
             changed = edit.change(
-                at.store(), self._session.caller(at), ids, verified=verified, clear=empty, **options
+                self._memory(at), self._session.caller(at), ids, verified=verified, clear=empty, **options
             )
             return tool_results.of(changed, memory.changed(changed))
 
@@ -237,7 +236,7 @@ class NodeTools(ToolCalls):
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.memory import upkeep
 
-            deleted = upkeep.delete(at.store(), self._session.caller(at), ids, reason=reason or None)
+            deleted = upkeep.delete(self._memory(at), self._session.caller(at), ids, reason=reason or None)
             return tool_results.of(deleted, memory.deleted(deleted))
 
         return await self._do(ctx, "mem_delete", job)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..memory.sources import Indexed, Source
     from ..memory.triage import PromotedToUnit, Triaged
     from ..memory.upkeep import Archived, CleanupResult, Deleted
+    from ..store import Store
     from .guard import Opened
 
     Id = str | VersionedNode | edit.Created  # an id, a unique prefix of one, or an object that has one
@@ -101,6 +102,13 @@ class Memory(Constants):
     def __init__(self, log: Opened) -> None:
         self._log = log
 
+    @property
+    def _store(self) -> Store:
+        """The store as the caller sees it, with its private nodes."""
+        from ..memory import reader_store
+
+        return reader_store.for_reader(self._log.store, self._caller_if_any)
+
     def append(self, content: str, **options: Any) -> edit.Created:
         """Write one node, by the caller, with the commit of HEAD.
 
@@ -112,7 +120,7 @@ class Memory(Constants):
             UsageError: as RecordError the node is invalid, as SecretError it contains a secret; nothing was written.
             StoreError: the store could not be read or written.
         """
-        return edit.create(self._log.store, self._log.caller, content, **_with_ids(options))
+        return edit.create(self._store, self._log.caller, content, **_with_ids(options))
 
     create = append
 
@@ -121,7 +129,7 @@ class Memory(Constants):
         from ..index.insert import WithoutCollector
 
         with WithoutCollector():
-            return edit.append(self._log.store, self._log.caller, map(_with_ids, many), **options)
+            return edit.append(self._store, self._log.caller, map(_with_ids, many), **options)
 
     def checkpoint(self, note: str = "", **options: Any) -> edit.Created:
         """Write a checkpoint of the work; see `checkpoints.checkpoint` for the options."""
@@ -131,39 +139,39 @@ class Memory(Constants):
 
     def update(self, *ids: Id, **options: Any) -> edit.NodesChanged:
         """Change fields of nodes; see `edit.change`."""
-        return edit.change(self._log.store, self._log.caller, _ids(ids), **options)
+        return edit.change(self._store, self._log.caller, _ids(ids), **options)
 
     def relate(self, from_id: Id, type: str, to_id: Id, **options: Any) -> RelationResult:
         """Record a relation of two nodes: one of `RELATION_TYPES`."""
         from ..memory import relations
 
-        return relations.relate(self._log.store, self._log.caller, _id(from_id), type, _id(to_id), **options)
+        return relations.relate(self._store, self._log.caller, _id(from_id), type, _id(to_id), **options)
 
     def get(self, id: Id) -> VersionedNode:
         """Return a node, by its id or a unique prefix. An unknown or ambiguous id is a UsageError."""
         from ..memory import load as stored
         from ..memory import private_nodes
 
-        db = self._log.store.db()
+        db = self._store.db()
         return stored.load_one(db, private_nodes.find_node(db, _id(id)))
 
     def select(self, **filters: Any) -> listing.Listing:
         """Return matching nodes, newest first; see `listing.listing` and `listing.Filter`."""
-        return listing.listing(self._log.store, private_of=self._caller_if_any, **filters)
+        return listing.listing(self._store, **filters)
 
     def load(self, **filters: Any) -> Sequence[VersionedNode]:
         """Return all matching nodes, in order of creation; see `listing.Filter`."""
-        return listing.all_nodes(self._log.store, **filters)
+        return listing.all_nodes(self._store, **filters)
 
     def by_wu(self, wu: str, *, include_archived: bool = False) -> Sequence[VersionedNode]:
         """Return the nodes of a work unit, in order of creation."""
-        return listing.by_wu(self._log.store, wu, include_archived=include_archived)
+        return listing.by_wu(self._store, wu, include_archived=include_archived)
 
     def show(self, id: Id) -> NodeDetail:
         """Return a node with its relations, history, score and commit."""
         from ..memory import show_node
 
-        return show_node.show(self._log.store, _id(id), private_of=self._caller_if_any)
+        return show_node.show(self._store, _id(id))
 
     def ready(self, wu: str | None = None, **options: Any) -> Ready:
         """Return the open nodes of a work unit, P0 first, which nodes block others, and the tasks that the caller may take.
@@ -174,7 +182,7 @@ class Memory(Constants):
         """
         from ..work import task_list
 
-        return task_list.ready_work(self._log.store, self._caller_if_any(), wu, **options)
+        return task_list.ready_work(self._store, self._caller_if_any(), wu, **options)
 
     def _caller_if_any(self) -> callers.Caller | None:
         return callers.find(self._log.store, self._log.who, must=False)
@@ -183,7 +191,7 @@ class Memory(Constants):
         """Record that nodes were shown to the caller. This starts no commit."""
         from ..memory import accesses
 
-        return accesses.record(self._log.store, self._log.caller, _ids(ids))
+        return accesses.record(self._store, self._log.caller, _ids(ids))
 
     def record_access_batch(self, ids: Iterable[Id]) -> Accessed:
         """Record the same for many nodes, in one line."""
@@ -193,7 +201,7 @@ class Memory(Constants):
         """Return how often a node was shown, and when last."""
         from ..memory import accesses
 
-        return accesses.stats(self._log.store, _id(id))
+        return accesses.stats(self._store, _id(id))
 
     def decay_score(
         self, node: Id, *, now: int | None = None, half_life: int = decay.HALF_LIFE_MICROS
@@ -221,7 +229,7 @@ class Memory(Constants):
         """Archive decayed nodes; see `upkeep.archive` for the options."""
         from ..memory import upkeep
 
-        return upkeep.archive(self._log.store, self._log.caller, **options)
+        return upkeep.archive(self._store, self._log.caller, **options)
 
     archive_by_decay = archive
 
@@ -235,7 +243,7 @@ class Memory(Constants):
         """Delete nodes by id or by filters; see `upkeep.delete`."""
         from ..memory import upkeep
 
-        return upkeep.delete(self._log.store, self._log.caller, _ids(ids), **filters)
+        return upkeep.delete(self._store, self._log.caller, _ids(ids), **filters)
 
     def export(self, **options: Any) -> Exported:
         """Return nodes as one document in `.document`; see `listing.export` for formats and filters."""
@@ -259,7 +267,7 @@ class Memory(Constants):
         """Return the project-wide nodes and their tags; see `profile.profile` for the options."""
         from ..memory import profile
 
-        return profile.profile(self._log.store, **options)
+        return profile.profile(self._store, **options)
 
     def promote(self, node: Id | None = None, *, wu: str | None = None, tag: str, **options: Any) -> Promoted:
         """Promote a node, or all summaries of a work unit, to project scope; see `knowledge.promote`."""
@@ -285,19 +293,19 @@ class Memory(Constants):
         """Return open discoveries and stale nodes; see `triage.listing`."""
         from ..memory import triage
 
-        return triage.listing(self._log.store, **options)
+        return triage.listing(self._store, **options)
 
     def triage_promote(self, node: Id, **options: Any) -> PromotedToUnit:
         """Return the work unit to create for a discovery, and record that it became one; see `triage.promote`."""
         from ..memory import triage
 
-        return triage.promote(self._log.store, self._log.caller, _id(node), **options)
+        return triage.promote(self._store, self._log.caller, _id(node), **options)
 
     def triage_archive(self, *ids: Id, reason: str) -> edit.NodesChanged:
         """Archive nodes, with a reason."""
         from ..memory import triage
 
-        return triage.archive(self._log.store, self._log.caller, _ids(ids), reason=reason)
+        return triage.archive(self._store, self._log.caller, _ids(ids), reason=reason)
 
     def index(self, *sources: str, **options: Any) -> Indexed:
         """Make nodes from the files that describe the project; see `sources.index`."""
@@ -319,13 +327,13 @@ class Memory(Constants):
         from ..memory import search
 
         reader = self._log.caller if track_access else None
-        return search.search(self._log.store, query, reader=reader, private_of=self._caller_if_any, **options)
+        return search.search(self._store, query, reader=reader, **options)
 
     def recall(self, query: str, **options: Any) -> list[Hit]:
         """Return the nodes that match a text, best match first; record nothing."""
         from ..memory import search
 
-        return search.recall(self._log.store, query, **options)
+        return search.recall(self._store, query, **options)
 
 
 def _id(given: Any) -> Any:

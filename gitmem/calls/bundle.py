@@ -521,8 +521,8 @@ def _why_not(value: object, node: VersionedNode | None, *, searched: bool) -> st
     Args:
         searched: Whether to search the value for secrets.
     """
-    if node is not None and (node.sensitive or node.private):
-        return "is sensitive" if node.sensitive else "is private"
+    if node is not None and node.sensitive:
+        return "is sensitive"
     if node is not None and node.is_hidden:
         return f"is {node.status}"
     found = find_in(value) if searched else None

@@ -100,7 +100,7 @@ class PrivateNodes(Check):
                 )
                 continue
             try:
-                damaged = private_nodes.PrivateStore(self.store, path).damaged if self._is_leaf(path) else 0
+                damaged = self._damaged(path)
             except StoreError as error:
                 yield problem("private-damaged", error.message, path, "Move its files away.")
                 continue
@@ -125,8 +125,12 @@ class PrivateNodes(Check):
             return []
         return [top, *(os.path.join(top, name) for name in sorted(atomic_write.names_in(top)))]
 
-    def _is_leaf(self, path: str) -> bool:
-        return path != private_nodes.root(self.store.repo)
+    def _damaged(self, path: str) -> int:
+        if path == private_nodes.root(self.store.repo):
+            return 0
+        lines = private_nodes.PrivateLines(path, self.store.now)
+        lines.read()
+        return lines.damaged
 
 
 class HiddenLog(Check):

@@ -269,7 +269,7 @@ def _quoted(where: str) -> str:
 def in_memory(views: Iterable[View], read: Reader) -> Index:
     """Return an empty index of this process alone, in case no file can be written."""
     return Index(
-        sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False),
+        sqlite3.connect(":memory:", uri=True, isolation_level=None, check_same_thread=False),
         views,
         read,
         writable=False,
@@ -306,6 +306,19 @@ def connect_to_read(where: str) -> sqlite3.Connection:
     return sqlite3.connect(
         uri, uri=True, isolation_level=None, timeout=engine.OPTIONAL_READ_SECONDS, check_same_thread=False
     )
+
+
+def attach(db: sqlite3.Connection, where: str, name: str) -> None:
+    """Attach an index file, to be read only, to a connection that `in_memory` has opened.
+
+    Raises:
+        sqlite3.OperationalError: It cannot be opened.
+    """
+    if not is_sound(where):
+        raise sqlite3.OperationalError("unable to open database file")
+    db.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
+    db.execute("PRAGMA temp_store = MEMORY")
+    db.execute(f"ATTACH ? AS {name}", (f"file:{_quoted(where)}?mode=ro",))
 
 
 def is_file_error(error: Exception) -> bool:

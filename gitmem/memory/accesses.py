@@ -44,7 +44,7 @@ def record(
     half_life: int = decay.HALF_LIFE_MICROS,
     names_max: int = write.NAMES_MAX,
 ) -> Accessed:
-    """Record that nodes were shown to the caller, once each.
+    """Record that nodes were shown to the caller, once each, but not of private ones.
 
     The record is deferred to the next commit: reading makes no commit.
 
@@ -60,11 +60,12 @@ def record(
     decay.validate(half_life)
     db = store.db()
     found = list(dict.fromkeys(private_nodes.find_node(db, text, writing=True) for text in node_ids))
+    shared = [id for id in found if not load.is_private(db, id)]
     lines = []
-    for start in range(0, len(found), names_max):
+    for start in range(0, len(shared), names_max):
         fields: AccessFields = {
             "id": ids.new_id("access", store.random),
-            "node_ids": found[start : start + names_max],
+            "node_ids": shared[start : start + names_max],
             "reader_identity": caller.reader,
             "reader_session": caller.session_id,
         }
@@ -72,7 +73,7 @@ def record(
     if lines:
         caller.touch(store)
         lines += caller.keepalive(store)
-        count = f"{len(found)} node{'s' if len(found) > 1 else ''} of the memory"
+        count = f"{len(shared)} node{'s' if len(shared) > 1 else ''} of the memory"
         subject = f"{caller.name or caller.reader} read {count}"
         store.record(
             lines, CommitMessage(caller.author, subject, "", [("Agent", caller.reader)]), deferred=True

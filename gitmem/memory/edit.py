@@ -6,7 +6,7 @@ from .. import records
 from ..commit_message import cut, sanitize
 from ..errors import UsageError
 from ..outcome import OneStep, Outcome, command
-from . import anchors, load, new_nodes, node_fields, private_nodes, superseded, write
+from . import anchors, load, new_nodes, node_fields, private_nodes, reader_store, superseded, write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -116,13 +116,13 @@ def append(
             code="bad-count",
         )
     if private:
-        store = private_nodes.open_for(store, caller)
+        store = reader_store.for_new(store, caller)
     with OneStep(store, "recording nodes", 0, len(given), len(given)):
         made = new_nodes.make_nodes(store, caller, given, allow_secret=allow_secret)
         done = _record(store, caller, made.lines, made.nodes)
     appended = NodesCreated(made.nodes, done.commit)
-    if private:
-        private_nodes.mark(made.nodes)
+    for node in made.nodes:
+        node.private = private
     appended.warnings = [
         *filter(None, [caller.remark]),
         *made.remarks,
@@ -176,7 +176,6 @@ def change(
         UsageError: A value is invalid. Nothing was written.
         StoreError: The store could not be read or written.
     """
-    store = private_nodes.holding(store, caller, node_ids)
     db = store.db()
     found = list(dict.fromkeys(private_nodes.find_node(db, text, writing=True) for text in node_ids))
     fields = _changes(options)

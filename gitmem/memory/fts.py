@@ -226,6 +226,11 @@ def is_missing(error: sqlite3.Error) -> bool:
     return "no such module" in str(error)
 
 
+def is_started(db: sqlite3.Connection) -> bool:
+    """Return whether there are tables of this version."""
+    return _last_indexed(db) is not None
+
+
 def is_current(db: sqlite3.Connection) -> bool:
     """Return whether the index has the present words of every node."""
     mark = _last_indexed(db)
@@ -274,18 +279,23 @@ def _count_left(db: sqlite3.Connection) -> int:
 def _index_portion(db: sqlite3.Connection, portion: int) -> int:
     """Index a portion of lines and return their number."""
     mark = _last_indexed(db)
-    if mark is None:
-        for table in (TABLE, ROWS, VOCABULARY):
-            db.execute(f"DROP TABLE IF EXISTS {table}")
-        for statement in DDL:
-            db.execute(statement)
-        mark = 0
+    mark = start(db) if mark is None else mark
     (newest,) = db.execute("SELECT coalesce(max(id), 0) FROM line").fetchone()
     lines = _lines(db, mark, portion)
     _replace_rows(db, _changed(db, lines))
     mark = lines[-1][0] if len(lines) == portion else newest
     db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (KEY, f"{VERSION} {mark}"))
     return len(lines)
+
+
+def start(db: sqlite3.Connection, mark: int = 0) -> int:
+    """Make the tables empty, for the lines after one, and return its number."""
+    for table in (TABLE, ROWS, VOCABULARY):
+        db.execute(f"DROP TABLE IF EXISTS main.{table}")
+    for statement in DDL:
+        db.execute(statement)
+    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (KEY, f"{VERSION} {mark}"))
+    return mark
 
 
 def _last_indexed(db: sqlite3.Connection) -> int | None:

@@ -134,15 +134,14 @@ def _own_tag(sources: Sequence[VersionedNode], node: str | None, wu: str | None)
 
 
 def _source(store: Store, caller: Caller, text: str) -> VersionedNode:
-    db = store.db()
-    own = private_nodes.of_caller(store, lambda: caller)
-    if own is not None and private_nodes.is_node_in(own.db(), text):
+    if private_nodes.is_private(store, text):
         raise UsageError(
             f"Cannot promote {text}: it is private, and a promoted node is for all. Nothing was written.",
             hint="Create a node with its content and without --private, and promote that.",
             code="private-node",
             next=[command("gitmem", "mem", "show", text)],
         )
+    db = store.db()
     found = load.load_one(db, private_nodes.find_node(db, text, writing=True))
     if found.deleted:
         raise UsageError(

@@ -7,7 +7,7 @@ from ..errors import UsageError, check_limit
 from ..order.cycles import find_cycles
 from ..outcome import Outcome, command
 from ..records.ids import is_id, unit_key
-from . import anchors, authors, load, node_fields, private_nodes, superseded
+from . import anchors, authors, load, node_fields, superseded
 from .node_tables import DELETED, HIDDEN, IS_SUMMARIZED
 
 TYPE_CHECKING = False
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from ..order.node import VersionedNode
     from ..store import Store
-    from .private_nodes import FindCaller
 
     class FilterOptions(TypedDict, total=False):
         """The arguments of `Filter`."""
@@ -174,7 +173,6 @@ def listing(
     stale: bool = False,
     limit: int = LIMIT,
     reverse: bool = False,
-    private_of: FindCaller | None = None,
     **filters: Unpack[FilterOptions],
 ) -> Listing:
     """Return the matching nodes, last changed first.
@@ -183,33 +181,12 @@ def listing(
         stale: Only nodes whose files changed since they were written or verified.
         limit: The maximum number of nodes.
         reverse: Oldest first.
-        private_of: Returns the caller whose private nodes are listed, too.
         filters: Those of `Filter`.
 
     Raises:
         UsageError: A filter or the limit is invalid.
     """
     check_limit(limit)
-    found = _matching(store, stale, limit, reverse, filters)
-    own = private_nodes.of_caller(store, private_of)
-    if own is not None:
-        more = _matching(own, stale, limit, reverse, filters)
-        private_nodes.mark(more.nodes)
-        sign = 1 if reverse else -1
-        nodes = private_nodes.merge(found.nodes, more.nodes, lambda node: sign * node.touched)
-        total, stale_of, ends = (
-            found.total + more.total,
-            found.stale | more.stale,
-            found.superseded | more.superseded,
-        )
-        found = Listing([*nodes][:limit], stale_of, total)
-        found.superseded = {node.id: ends[node.id] for node in found.nodes if node.id in ends}
-    found.next = _next(found)
-    return found
-
-
-def _matching(store: Store, stale: bool, limit: int, reverse: bool, filters: FilterOptions) -> Listing:
-    """Return the matching nodes of one store, as `listing` does."""
     wanted = Filter(**filters)
     db = store.db()
     up = "ASC" if reverse else "DESC"
@@ -229,6 +206,7 @@ def _matching(store: Store, stale: bool, limit: int, reverse: bool, filters: Fil
         nodes = load.load(db, [id for (id,) in rows])
         found = Listing(nodes, anchors.stale(store, nodes), total)
     found.superseded = superseded.ends_of(db, [node.id for node in found.nodes])
+    found.next = _next(found)
     return found
 
 

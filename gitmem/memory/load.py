@@ -46,9 +46,11 @@ def load(
     sets: Sets = {}
     patches = patches_of(db, wanted, parsed)
     order = order_of(patches)
+    private: set[str] = set()
     for some in batches(wanted):
-        for id, lines in lines_of(db, some).items():
+        for id, lines in lines_of(db, some, private).items():
             found[id] = fold_changes(lines, patches.get(id, ()), sets, order, whole=whole)
+            found[id].private = id in private
         _add_accesses(db, some, found)
     if whole:
         _set_unverified(db, found)
@@ -81,14 +83,22 @@ def order_of(patches: Mapping[str, Sequence[PatchChange]]) -> CausalOrder[PatchC
     return CausalOrder(every.values())
 
 
-def lines_of(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, list[tuple[NodeRecord, bytes]]]:
-    """Return the lines that create these nodes, by node id: all lines if an id has several."""
+def lines_of(
+    db: sqlite3.Connection, ids: Sequence[str], private: set[str] | None = None
+) -> dict[str, list[tuple[NodeRecord, bytes]]]:
+    """Return the lines that create these nodes, by node id: all lines if an id has several.
+
+    Args:
+        private: Gets the ids of those that are private to the reader.
+    """
     marks = ", ".join("?" * len(ids))
     rows = db.execute(
-        f"SELECT id, line FROM node WHERE id IN ({marks})"
-        f" UNION ALL SELECT id, line FROM node_again WHERE id IN ({marks})",
+        f"SELECT id, line, private FROM node WHERE id IN ({marks})"
+        f" UNION ALL SELECT id, line, NULL FROM node_again WHERE id IN ({marks})",
         [*ids, *ids],
-    )
+    ).fetchall()
+    if private is not None:
+        private.update(id for id, _, reader in rows if reader is not None)
     found: dict[str, list[tuple[NodeRecord, bytes]]] = {}
     for id, body in _node_lines(db, rows):
         record = records.read_kind("node", body)
@@ -104,9 +114,11 @@ def _add_accesses(db: sqlite3.Connection, ids: Sequence[str], found: Mapping[str
             found[id].accesses, found[id].last_accessed_at = count, last
 
 
-def _node_lines(db: sqlite3.Connection, rows: Iterable[tuple[str, int]]) -> Iterator[tuple[str, bytes]]:
-    """Yield (node id, line) for pairs of a node id and a line number."""
-    of = {line: id for id, line in rows}
+def _node_lines(
+    db: sqlite3.Connection, rows: Iterable[tuple[str, int, str | None]]
+) -> Iterator[tuple[str, bytes]]:
+    """Yield (node id, line) for rows that begin with a node id and a line number."""
+    of = {line: id for id, line, _ in rows}
     for line, body in _lines(db, sorted(of)):
         yield of[line], body
 
@@ -167,6 +179,12 @@ def node_of_line(line: bytes) -> VersionedNode:
     if record is None:
         raise ValueError("no node")
     return fold([(record, line)], [])
+
+
+def is_private(db: sqlite3.Connection, id: str) -> bool:
+    """Return whether a node is private to the reader of these tables."""
+    row = db.execute("SELECT private FROM node WHERE id = ?", (id,)).fetchone()
+    return row is not None and row[0] is not None
 
 
 def load_one(db: sqlite3.Connection, id: str) -> VersionedNode:

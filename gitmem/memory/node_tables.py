@@ -6,14 +6,16 @@ needed.
 
 from __future__ import annotations
 
+KINDS = ("node", "patch", "relation", "access")
 HIDDEN = 2  # `state` is an index of `node.STATUSES`: from 2 on a node is archived or deleted
 DELETED = 3
 
 DDL = (
-    # `touched` is the later of created and updated; times are microseconds since the epoch.
+    # `touched` is the later of created and updated; times are microseconds since the epoch. `private` is the only reader of a
+    # private node; None in an index on the disk.
     "CREATE TABLE node (id TEXT PRIMARY KEY, line INTEGER, type TEXT, lifecycle TEXT, wu_id TEXT, session_id TEXT,"
     " lane TEXT, priority TEXT, state INTEGER, sensitive INTEGER, summarized_into TEXT, created INTEGER,"
-    " touched INTEGER, patched INTEGER, sender TEXT, hidden_by_other INTEGER) WITHOUT ROWID",
+    " touched INTEGER, patched INTEGER, sender TEXT, hidden_by_other INTEGER, private TEXT) WITHOUT ROWID",
     f"CREATE INDEX node_wu ON node (wu_id, touched) WHERE state < {HIDDEN}",
     # Covers the columns needed to count omitted nodes, so SQLite does not read the table.
     f"CREATE INDEX node_lifecycle ON node (lifecycle, touched, state, lane, summarized_into) WHERE state < {HIDDEN}",

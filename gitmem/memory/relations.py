@@ -71,7 +71,6 @@ def relate(
         UsageError: A value is invalid. Nothing was written.
         StoreError: The store could not be read or written.
     """
-    store = private_nodes.holding(store, caller, [from_])
     db = store.db()
     kind = node_fields.one_of("relation", type, node_fields.RELATIONS)
     source, remark = private_nodes.find_or_accept(store, from_)

@@ -12,7 +12,7 @@ from ..errors import StoreError, UsageError, check_limit
 from ..index.engine import sqlite3
 from ..outcome import Outcome, command
 from ..text.sanitize import defuse_tags, sanitize
-from . import anchors, decay, fts, load, private_nodes, superseded
+from . import anchors, decay, fts, load, reader_store, superseded
 from .fts import FtsQuery
 from .listing import Filter
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from ..order.node import VersionedNode
     from ..store import Store
     from .listing import FilterOptions
-    from .private_nodes import FindCaller
 
     Answer = TypeVar("Answer")
 
@@ -87,26 +86,27 @@ class Hit(Outcome):
         matched: `all` the words, words that `begin` with them, or `some` of them.
         snippet: One sanitized line of the text.
         stale: How its files changed since; None if they did not.
+        question: What it matches.
         marks: The positions of the hits in the snippet.
         superseded_by: The live end of its chain, which is above it; that has the `matched` and the scores of the best
             hit that it supersedes, and need not match itself.
     """
 
-    def __init__(self, found: Match, node: VersionedNode, text: str, marks: Marks) -> None:
+    def __init__(self, found: Match, node: VersionedNode) -> None:
         self.node = node
         self.score = found.score
         self.bm25 = found.bm25
         self.decay = found.decay
         self.matched = TIERS[found.tier]
-        self.snippet = text
+        self.question = found.question
+        self.snippet, self.marks = snippet(node.content, found.question)
         self.stale: str | None = None
-        self.marks = marks
         self.superseded_by: str | None = None
 
     def as_json(self) -> dict[str, object]:
-        """Return the JSON form, without `marks`."""
+        """Return the JSON form, without `question` and `marks`."""
         values = super().as_json()
-        del values["marks"]
+        del values["question"], values["marks"]
         return values
 
 
@@ -131,7 +131,6 @@ def search(
     query: str,
     *,
     reader: Caller | None = None,
-    private_of: FindCaller | None = None,
     limit: int = LIMIT,
     **options: Unpack[RecallOptions],
 ) -> SearchResult:
@@ -140,30 +139,18 @@ def search(
     Args:
         query: Words; words in double quotes form a phrase. There is no other syntax.
         reader: The reader whose access to the hits is recorded; None records none.
-        private_of: Returns the caller whose private nodes are searched, too.
         options: Those of `recall`.
 
     Raises:
         UsageError, StoreError: As in `recall`.
     """
     answer = _recall(store, query, limit, **options)
-    own = private_nodes.of_caller(store, private_of)
-    if own is not None:
-        more = _recall(own, query, limit, **options)
-        private_nodes.mark(hit.node for hit in more.hits)
-        hits = [*private_nodes.merge(answer.hits, more.hits, _order)]
-        is_more = answer.more or more.more or len(hits) > limit
-        answer = SearchResult(query, hits[:limit], is_more, answer.similar | more.similar)
     if reader is not None and answer.hits:
         from . import accesses
 
-        accesses.record(store, reader, [hit.node.id for hit in answer.hits if not hit.node.private])
+        accesses.record(store, reader, [hit.node.id for hit in answer.hits])
     answer.next = _next(answer, limit, options)
     return answer
-
-
-def _order(hit: Hit) -> tuple[int, float]:
-    return TIERS.index(hit.matched), -hit.score
 
 
 def recall(store: Store, query: str, *, limit: int = LIMIT, **options: Unpack[RecallOptions]) -> list[Hit]:
@@ -220,18 +207,25 @@ def _recall(
         replaced = find(db, other, wanted, limit, most)
         return (other, replaced) if replaced else (question, matches)
 
-    asked, matches = _with_index(store, ask)
+    matches: list[Match] = []
+    similar: dict[str, str] = {}
+    for part in reader_store.parts(store):
+        asked, some = _with_index(part, ask)
+        similar |= asked.similar
+        for match in some:
+            match.question = asked
+        matches += some
     now = store.now()
     for match in matches:
         age = decay.score_of(match.touched, match.count, match.priority, now=now, half_life=half_life)
         match.weigh(age, weight)
     matches.sort(key=order)
     # Stale nodes rank lower, perhaps behind nodes beyond the limit.
-    hits = _load(store, matches[: 2 * limit if stale else limit], asked, weight, stale=stale)
+    hits = _load(store, matches[: 2 * limit if stale else limit], weight, stale=stale)
     found = superseded.arrange(
-        store.db(), list(islice(hits, limit)), limit, lambda id, older: _successor(store, id, older, asked)
+        store.db(), list(islice(hits, limit)), limit, lambda id, older: _successor(store, id, older)
     )
-    return SearchResult(query, found, len(matches) > limit, asked.similar)
+    return SearchResult(query, found, len(matches) > limit, similar)
 
 
 def _with_index(store: Store, ask: Callable[[sqlite3.Connection], Answer]) -> Answer:
@@ -263,9 +257,7 @@ def _with_index(store: Store, ask: Callable[[sqlite3.Connection], Answer]) -> An
     raise AssertionError("every attempt returns or raises")
 
 
-def _load(
-    store: Store, matches: Iterable[Match], question: FtsQuery, weight: float, *, stale: bool
-) -> Iterator[Hit]:
+def _load(store: Store, matches: Iterable[Match], weight: float, *, stale: bool) -> Iterator[Hit]:
     """Yield hits from matches in their order, except that stale ones rank lower."""
     by_id = {each.id: each for each in matches}
     nodes = {node.id: node for node in load.load(store.db(), by_id)}
@@ -274,18 +266,18 @@ def _load(
         by_id[id].weigh(by_id[id].decay * decay.STALE, weight)
     for match in sorted(by_id.values(), key=order):
         if match.id in nodes:
-            hit = Hit(match, nodes[match.id], *snippet(nodes[match.id].content, question))
+            hit = Hit(match, nodes[match.id])
             hit.stale = moved.get(match.id)
             yield hit
 
 
-def _successor(store: Store, id: str, older: Hit, question: FtsQuery) -> Hit:
+def _successor(store: Store, id: str, older: Hit) -> Hit:
     """Return the hit of a live node that did not match, with the scores of a hit that it supersedes."""
     from copy import copy
 
     hit, node = copy(older), load.load_one(store.db(), id)
     hit.node, hit.superseded_by = node, None
-    hit.snippet, hit.marks = snippet(node.content, question)
+    hit.snippet, hit.marks = snippet(node.content, hit.question)
     hit.stale = anchors.stale(store, [node]).get(id)
     return hit
 
@@ -378,7 +370,10 @@ class Match:
         decay, score: The decay score, and the sort key among matches of a tier; see `weigh`.
         priority, count: Its priority and the number of its accesses, for decay.
         session, created: Its session, and the time of its creation.
+        question: The query, perhaps with similar words, that it matches.
     """
+
+    question: FtsQuery
 
     def __init__(
         self,

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ..records.kinds import TaskDifference
     from ..records.record_types import PatchRecord
     from ..store import Store
-    from .private_nodes import FindCaller
 
     class Relative(TypedDict):
         """A relation of a node, with the first line of the other node, which is None if it is unknown."""
@@ -79,50 +78,41 @@ class NodeDetail(Outcome):
         self.next: list[str] = []
 
 
-def show(
-    store: Store, id: str, *, half_life: int = decay.HALF_LIFE_MICROS, private_of: FindCaller | None = None
-) -> NodeDetail:
+def show(store: Store, id: str, *, half_life: int = decay.HALF_LIFE_MICROS) -> NodeDetail:
     """Return a node by its id or a unique prefix, also if archived or deleted. Records no access.
 
     Args:
         half_life: Microseconds, for its score.
-        private_of: Returns the caller who may see its private nodes, too.
 
     Raises:
         UsageError: None or several nodes match.
     """
     decay.validate(half_life)
-    own = private_nodes.of_caller(store, private_of)
-    shared = store.db()
-    is_private = own is not None and private_nodes.is_node_in(own.db(), id)
-    store = own if own is not None and is_private else store
     db = store.db()
     node = load.load_one(db, private_nodes.find_node(db, id))
     found = NodeDetail(
         node,
         decay.score(node, now=store.now(), half_life=half_life),
-        None if is_private else history.commit_of(store, node.line),
+        None if node.private else history.commit_of(store, node.line),
     )
-    node.private = is_private
     found.stale = anchors.stale(store, [node]).get(node.id)
     found.superseded_by = superseded.ends_of(db, [node.id]).get(node.id)
-    found.relations = _relations(db, node, shared)
+    found.relations = _relations(db, node)
     found.history = [
         NodeChange(record, sender_name(store, record) or record["sender_identity"])
         for record in _patches(db, node.id)
     ]
     found.left_out = load.left_out(db, node.id)
-    found.contradicts = TaskRecords(shared).of_node(node.wu_id, node.lane, node.metadata)
+    found.contradicts = TaskRecords(db).of_node(node.wu_id, node.lane, node.metadata)
     found.ambiguous = _is_ambiguous(db, node.id)
     found.next = _next(found)
     return found
 
 
-def _relations(db: sqlite3.Connection, node: VersionedNode, shared: sqlite3.Connection) -> list[Relative]:
+def _relations(db: sqlite3.Connection, node: VersionedNode) -> list[Relative]:
     every = relations.relations_of(db, node.id)
     others = {id for ends in every for id in ends[:2]} - {node.id}
-    known = [*load.load(shared, sorted(others)), *(load.load(db, sorted(others)) if db is not shared else ())]
-    starts = {other.id: first_line(other) for other in known}
+    starts = {other.id: first_line(other) for other in load.load(db, sorted(others))}
     return [
         {"from_id": from_id, "to_id": to_id, "type": type,
          "other": starts.get(to_id if from_id == node.id else from_id)}

@@ -10,7 +10,7 @@ from ..agents import presence
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..outcome import Outcome, command
-from . import decay, load, private_nodes, write
+from . import decay, load, private_nodes, reader_store, write
 from .decay import HALF_LIFE_MICROS, THRESHOLD, validate
 from .listing import Filter, matching_ids
 from .node_tables import DELETED, HIDDEN, IS_SUMMARIZED
@@ -55,14 +55,6 @@ class Archived(Outcome):
         self.recorded = False
         self.warnings: list[str] = []
         self.next: list[str] = []
-
-    def add(self, other: Archived) -> None:
-        """Add the nodes of another store."""
-        self.archived_ids += other.archived_ids
-        self.retained_ids += other.retained_ids
-        self.skipped_ids += other.skipped_ids
-        self.protected |= other.protected
-        self.scores |= other.scores
 
     @property
     def total_processed(self) -> int:
@@ -114,18 +106,15 @@ def archive(
         StoreError: The store could not be read or written. Nothing was recorded.
     """
     decay.validate(half_life, threshold)
-    own = private_nodes.of_caller(store, lambda: caller)
-    found = Archived(threshold, half_life, dry_run=dry_run)
-    for each in (store, *((own,) if own is not None else ())):
-        now = store.now() if now is None else now
-        some = nodes_to_archive(each.db(), now=now, threshold=threshold, half_life=half_life, force=force)
-        if some.archived_ids and not dry_run:
-            lines = write.patches(each, caller, some.archived_ids, patch_fields(some), names_max=names_max)
-            what = f"archives {format_count(len(some.archived_ids))} by decay"
-            text = commit_body(some.scores, some.reason)
-            done = write.record(each, caller, lines, what, text=text, nodes=some.archived_ids)
-            found.commit, found.recorded = found.commit or done.commit, True
-        found.add(some)
+    now = store.now() if now is None else now
+    found = nodes_to_archive(store.db(), now=now, threshold=threshold, half_life=half_life, force=force)
+    found.dry_run = dry_run
+    for ids in reader_store.by_place(store, [] if dry_run else found.archived_ids):
+        lines = write.patches(store, caller, ids, patch_fields(found), names_max=names_max)
+        what = f"archives {format_count(len(ids))} by decay"
+        text = commit_body({id: found.scores[id] for id in ids}, found.reason)
+        done = write.record(store, caller, lines, what, text=text, nodes=ids)
+        found.commit, found.recorded = found.commit or done.commit, True
     found.warnings = [*filter(None, [caller.remark])]
     found.next = _next_after_archive(found, force)
     return found
@@ -561,7 +550,6 @@ def delete(
         UsageError: Neither or both of ids and filters are given, or a value is invalid. Nothing was recorded.
         StoreError: The store could not be read or written. Nothing was recorded.
     """
-    store = private_nodes.holding(store, caller, node_ids)
     db = store.db()
     by_filter = bool(tags or wu or older_than is not None)
     if bool(node_ids) == by_filter:
@@ -581,11 +569,12 @@ def delete(
         ids = [id for id in named if id not in gone]
         found = Deleted(ids, [id for id in named if id in gone], dry_run=dry_run)
     found.warnings = [*filter(None, [caller.remark]), *_lasting_node_warnings(store, found.ids)]
-    if found.ids and not dry_run:
-        lines = write.patches(store, caller, found.ids, {"deleted": True, "reason": reason or REASON})
-        what = f"deletes {found.ids[0] if len(found.ids) == 1 else format_count(len(found.ids))}"
-        done = write.record(store, caller, lines, what, text=reason or "", nodes=found.ids)
-        found.commit, found.recorded = done.commit, True
+    every = [] if dry_run else found.ids
+    for ids in reader_store.by_place(store, every) if by_filter else filter(None, [every]):
+        lines = write.patches(store, caller, ids, {"deleted": True, "reason": reason or REASON})
+        what = f"deletes {ids[0] if len(ids) == 1 else format_count(len(ids))}"
+        done = write.record(store, caller, lines, what, text=reason or "", nodes=ids)
+        found.commit, found.recorded = found.commit or done.commit, True
     found.next = _next_after_delete(found, tags, older_than, wu)
     return found
 

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import stat
 from pathlib import Path
 
 import pytest
 
 from gitmem.agents import lifecycle
-from gitmem.agents.caller import CallerClaims
+from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.doctor import doctor
 from gitmem.errors import StoreError, UsageError
 from gitmem.log.lines import CommitMessage, LogEntry
 from gitmem.log.wal import WriteAheadLog, encode_record
-from gitmem.memory import edit, listing, private_nodes, relations, search, show_node, upkeep
+from gitmem.memory import (
+    edit,
+    listing,
+    private_nodes,
+    reader_store,
+    relations,
+    search,
+    show_node,
+    superseded,
+    upkeep,
+)
+from gitmem.records.record_types import NodeFields
+from gitmem.store import Store
 
 from ..sandbox import DAY, acting, bodies, carry, new_repo, open_store
 from .desk import Desk
@@ -35,10 +48,13 @@ def folder(desk: Desk) -> Path:
     return Path(private_nodes.folder_of(desk.store.repo, desk.caller.reader))
 
 
-def listed(desk: Desk, who: object = None) -> list[str]:
-    caller = who or desk.caller
-    found = listing.listing(desk.store, private_of=lambda: caller, include_archived=True)  # type: ignore[return-value,arg-type]
-    return [node.id for node in found.nodes]
+def seen(desk: Desk, who: Caller | None = None) -> Store:
+    """The store as the desk's caller sees it, or as somebody else does."""
+    return reader_store.for_reader(desk.store, lambda: who or desk.caller)
+
+
+def listed(desk: Desk, who: Caller | None = None) -> list[str]:
+    return [node.id for node in listing.listing(seen(desk, who), include_archived=True).nodes]
 
 
 def files_with(root: Path, text: str) -> list[Path]:
@@ -50,7 +66,7 @@ def test_i18_a_private_node_is_never_on_the_log_and_reaches_no_other_clone(
 ) -> None:
     shared = desk.write("the shared finding about rounding")
     id = keep(desk, discovered_from=shared)
-    desk.change(id, tags=["guess"])
+    edit.change(seen(desk), desk.caller, [id], tags=["guess"])
 
     assert not any(SECRET.encode() in line or id.encode() in line for line in bodies(desk.store))
     assert [path.parent for path in files_with(repo, SECRET)] == [folder(desk)]
@@ -66,16 +82,17 @@ def test_i18_its_reader_finds_it_marked_in_every_session_and_worktree(desk: Desk
         desk.store, lifecycle.start(desk.store, CallerClaims(), agent_identity="codex:reviewer:shop")
     )
 
-    found = listing.listing(desk.store, private_of=lambda: again)
+    store = seen(desk, again)
+    found = listing.listing(store)
     assert [(node.id, node.private) for node in found.nodes] == [(id, True), (shared, False)]
     assert found.total == 2
     assert found.nodes[0].as_json()["private"] is True
     assert "private" not in found.nodes[1].as_json()
-    both = search.search(desk.store, "rounding", private_of=lambda: again)
+    both = search.search(store, "rounding")
     assert {hit.node.id: hit.node.private for hit in both.hits} == {shared: False, id: True}
-    assert search.search(desk.store, "rounding", private_of=lambda: again, limit=1).more
-    assert {hit.node.id for hit in search.search(desk.store, "guess", private_of=lambda: again).hits} == {id}
-    shown = show_node.show(desk.store, id[:10], private_of=lambda: again)
+    assert search.search(store, "rounding", limit=1).more
+    assert {hit.node.id for hit in search.search(store, "guess").hits} == {id}
+    shown = show_node.show(store, id[:10])
     assert (shown.node.content, shown.node.private, shown.commit) == (SECRET, True, None)
 
 
@@ -88,32 +105,33 @@ def test_i29_another_agent_and_an_unknown_caller_do_not_see_it(desk: Desk) -> No
     assert listed(desk) == [id]
     assert listed(desk, other) == []
     assert listing.listing(desk.store).nodes == []
-    assert listing.listing(desk.store, private_of=lambda: None).nodes == []
-    assert search.search(desk.store, "guess", private_of=lambda: other).hits == []
-    for private_of in (None, lambda: other):
+    assert listing.listing(reader_store.for_reader(desk.store, lambda: None)).nodes == []
+    assert search.search(seen(desk, other), "guess").hits == []
+    for store in (desk.store, seen(desk, other)):
         with pytest.raises(UsageError, match="No such node"):
-            show_node.show(desk.store, id, private_of=private_of)  # type: ignore[arg-type]
-    for change in (upkeep.delete, edit.change):
-        with pytest.raises(UsageError, match="No such node"):
-            change(desk.store, other, [id], reason="x")  # type: ignore[operator]
+            show_node.show(store, id)
+        for change in (upkeep.delete, edit.change):
+            with pytest.raises(UsageError, match="No such node"):
+                change(store, other, [id], reason="x")  # type: ignore[operator]
 
 
 def test_i18_it_can_be_changed_deleted_restored_and_archived(desk: Desk) -> None:
     shared, id = desk.write("shared"), keep(desk)
     tip = desk.tip()
 
-    desk.change(id, content="another guess", priority="P1")
-    assert upkeep.delete(desk.store, desk.caller, [id]).ids == [id]
-    assert show_node.show(desk.store, id, private_of=lambda: desk.caller).node.deleted
-    desk.change(id, clear=["deleted", "priority"])
+    store = seen(desk)
+    edit.change(store, desk.caller, [id], content="another guess", priority="P1")
+    assert upkeep.delete(store, desk.caller, [id]).ids == [id]
+    assert show_node.show(store, id).node.deleted
+    edit.change(store, desk.caller, [id], clear=["deleted", "priority"])
     assert desk.tip() == tip
     with pytest.raises(UsageError, match="Some of these nodes are private"):
-        upkeep.delete(desk.store, desk.caller, [id, shared])
+        upkeep.delete(store, desk.caller, [id, shared])
 
     desk.clock.value += 200 * DAY
-    done = upkeep.archive(desk.store, desk.caller)
+    done = upkeep.archive(seen(desk), desk.caller)
     assert sorted(done.archived_ids) == sorted([id, shared])
-    node = show_node.show(desk.store, id, private_of=lambda: desk.caller).node
+    node = show_node.show(seen(desk), id).node
     assert (node.content, node.archived) == ("another guess", True)
     assert not any(id.encode() in line for line in bodies(desk.store))
 
@@ -126,13 +144,15 @@ def test_i18_no_line_of_the_log_names_it(desk: Desk) -> None:
         lambda: desk.write("follows", discovered_from=id),
         lambda: desk.write("follows", supersedes=[id]),
         lambda: relations.relate(desk.store, desk.caller, shared, "related", id),
+        lambda: relations.relate(seen(desk), desk.caller, shared, "related", id),
+        lambda: edit.create(seen(desk), desk.caller, "follows", supersedes=[id[:12]]),
     ):
         with pytest.raises(UsageError, match="Private node"):
             refused()
-    relations.relate(desk.store, desk.caller, id, "related", shared)
+    relations.relate(seen(desk), desk.caller, id, "related", shared)
 
     assert bodies(desk.store) == before
-    (relation,) = show_node.show(desk.store, id, private_of=lambda: desk.caller).relations
+    (relation,) = show_node.show(seen(desk), id).relations
     assert relation["other"] == "shared"
 
 
@@ -206,8 +226,8 @@ def test_foreign_lines_in_the_file_do_nothing(desk: Desk) -> None:
     wal = WriteAheadLog(str(folder(desk)), desk.clock, check_owner=True)
     wal.append(LogEntry([other], CommitMessage("A <a@b>", "s"), token="private"))
 
-    own = private_nodes.PrivateStore(desk.store, str(folder(desk)))
-    assert own.db().execute("SELECT kind FROM line").fetchall() == [("node",)]
+    rows = seen(desk).db().execute("SELECT kind FROM line WHERE id NOT IN (SELECT id FROM log.line)")
+    assert rows.fetchall() == [("node",)]
     assert listed(desk) == [id]
 
 
@@ -223,18 +243,84 @@ def test_in_a_batch_they_are_refused(desk: Desk) -> None:
     assert entries == [] and listed(desk) == []
 
 
-def test_too_many_are_refused_and_nothing_is_written(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+NODE: NodeFields = {
+    "id": "mem-000000000001",
+    "type": "note",
+    "lifecycle": "wu",
+    "content": "",
+    "sender_identity": "a:b:c",
+}
+
+
+def test_too_many_are_refused_and_nothing_is_written(desk: Desk) -> None:
     keep(desk)
-    own = private_nodes.PrivateStore(desk.store, str(folder(desk)), bytes_max=700)
+    lines = private_nodes.PrivateLines(str(folder(desk)), desk.clock, bytes_max=700)
+    line = desk.store.line("node", {**NODE, "content": "x" * 400})
     with pytest.raises(StoreError, match=r"Too many private nodes: \d+ bytes; at most 700 are valid"):
-        edit.create(own, desk.caller, "x" * 400)
+        lines.append([line], CommitMessage("A <a@b>", "s"))
     assert len(listed(desk)) == 1
     keep(desk, "y" * 1_000)
     with pytest.raises(StoreError, match="has more than 1400 bytes"):
-        private_nodes.PrivateStore(desk.store, str(folder(desk)), bytes_max=700)
+        lines.read()
 
 
 def test_a_secret_is_refused_in_a_private_node_too(desk: Desk) -> None:
     with pytest.raises(UsageError, match="seems to contain an AWS access key"):
         keep(desk, "AKIA" + "IOSFODNN7" + "ABCDEFG and more")
     assert not folder(desk).exists() or listed(desk) == []
+
+
+NEW_QUERY = "SELECT type, count(*) FROM node GROUP BY type ORDER BY type"  # of a `mem count` that nobody has written yet
+
+
+@pytest.mark.parametrize("is_file", [True, False], ids=["file", "in memory"])
+def test_a_new_query_counts_them_for_their_reader_only(desk: Desk, is_file: bool) -> None:
+    """Also where the index is only in memory, because its file cannot be written."""
+    other = acting(
+        desk.store, lifecycle.start(desk.store, CallerClaims(), agent_identity="codex:worker:shop")
+    )
+    shared = desk.write("shared", type="note", tags=["here"])
+    keep(desk, tags=["here"]), keep(desk, type="note", tags=["here"], supersedes=[shared])
+    if not is_file:
+        desk.store.replace_index(sqlite3.OperationalError("attempt to write a readonly database"))
+
+    assert seen(desk).db().execute(NEW_QUERY).fetchall() == [("discovery", 1), ("note", 2)]
+    for store in (desk.store, seen(desk, other), reader_store.for_reader(desk.store, lambda: None)):
+        assert store.db().execute(NEW_QUERY).fetchall() == [("note", 1)]
+    tagged = "SELECT count(*) FROM tag t JOIN node n ON n.id = t.id JOIN line l ON l.id = n.line"
+    assert [each.db().execute(tagged).fetchone()[0] for each in (seen(desk), desk.store)] == [3, 1]
+    replaced = "SELECT id FROM superseded"
+    assert [each.db().execute(replaced).fetchall() for each in (seen(desk), desk.store)] == [[(shared,)], []]
+
+
+def test_what_one_command_writes_the_next_query_of_the_same_store_sees(desk: Desk) -> None:
+    id = keep(desk)
+    store = seen(desk)
+    assert [node.id for node in listing.listing(store).nodes] == [id]
+    shared = desk.write("shared")
+    edit.change(store, desk.caller, [id], tags=["guess"])
+    second = keep(desk, "second")
+    assert [(node.id, node.tags, node.private) for node in listing.all_nodes(store)] == [
+        (id, ["guess"], True),
+        (shared, [], False),
+        (second, [], True),
+    ]
+
+
+def test_what_others_supersede_meanwhile_is_joined_again(desk: Desk) -> None:
+    first, second = desk.write("first"), desk.write("second")
+    mine = keep(desk, supersedes=[first])
+    store = seen(desk)
+    assert superseded.ends_of(store.db(), [first, second]) == {first: mine}
+    third = desk.write("third", supersedes=[second])
+    assert superseded.ends_of(store.db(), [first, second, third]) == {first: mine, second: third}
+    assert superseded.ends_of(desk.store.db(), [first, second]) == {second: third}
+
+
+def test_nobody_can_write_the_index_of_the_log_through_it(desk: Desk) -> None:
+    desk.write("shared")
+    keep(desk)
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        seen(desk).db().execute("DELETE FROM log.node")
+    with pytest.raises(sqlite3.OperationalError, match="because it is a view"):
+        seen(desk).db().execute("DELETE FROM node")
