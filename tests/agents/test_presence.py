@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gitmem import records, views
-from gitmem.agents import presence
+from gitmem.agents import addressing, caller, lifecycle, presence, role_list
+from gitmem.agents.caller import CallerClaims, of_session
+from gitmem.errors import UsageError
 from gitmem.index import index_file, insert
 from gitmem.index.index_file import Index
+from gitmem.log.lines import CommitMessage
+from gitmem.memory import live_pieces, upkeep
+from gitmem.memory.budgeted_text import Section
+from gitmem.store import Store
 from gitmem.text.name_matching import fold, mixes_scripts, strip_numbers
+from gitmem.work import branches
+
+from ..sandbox import HOUR, MINUTE, Clock, acting, new_repo, open_store, say, worktree
 
 START = 1_793_000_000_000_000
-HOUR = 3_600_000_000
 IDS = tuple(f"sess-00000{letter}" for letter in "abcdef")
 NAMES = ("dev", "Dev", "dev-2", "dev_2", "dev-2-2", "Planck")
 
@@ -227,3 +240,300 @@ def test_how_long_ago_reads_as_words() -> None:
     assert [presence.format_age(int(each * HOUR)) for each in hours] == [
         "just now", "just now", "a minute ago", "6 minutes ago", "90 minutes ago", "3 hours ago", "2 days ago",
     ]  # fmt: skip
+
+
+# Who calls: each source in its turn, and a refusal wherever two could be meant.
+
+IDENTITY = "codex:implementer:host42"
+HARNESS = ("CLAUDE_CODE_SESSION_ID", "0190-abcd")
+
+
+def found(store: Store, **who: Any) -> caller.Caller:
+    one = caller.find(store, CallerClaims(**who))
+    assert one
+    return one
+
+
+def refused(store: Store, **who: Any) -> str:
+    """The code of the refusal to say who calls."""
+    with pytest.raises(UsageError) as caught:
+        caller.find(store, CallerClaims(**who))
+    assert caller.find(store, CallerClaims(**who), must=False) is None
+    return str(caught.value.code)
+
+
+def test_the_sources_in_their_order(repo: Path) -> None:
+    """`--as`, then GITMEM_SESSION, then the harness, then a person."""
+    store = open_store(repo, Clock())
+    one, two = lifecycle.start(store, CallerClaims(), name="One"), lifecycle.start(store, CallerClaims())
+    three = lifecycle.start(store, CallerClaims(client_session=HARNESS))
+    everything: dict[str, object] = {
+        "as_": "One", "session": two.session_id, "client_session": HARNESS, "terminal": True,
+    }  # fmt: skip
+    seen = []
+    for name in ("as_", "session", "client_session", "terminal"):
+        seen.append(found(store, **everything).reader)
+        del everything[name]
+
+    assert seen == [one.session_id, two.session_id, three.session_id, "human:person@example.org"]
+
+
+@pytest.mark.parametrize("how", ["id", "identity", "name"])
+def test_as_takes_an_exact_id_identity_or_live_name(repo: Path, how: str) -> None:
+    """And is the session then, where it is one session."""
+    store = open_store(repo, Clock())
+    one = lifecycle.start(store, CallerClaims(), agent_identity=IDENTITY, name="Planck")
+    text = {"id": one.session_id, "identity": IDENTITY, "name": "Planck"}[how]
+    me = found(store, as_=text)
+
+    assert (me.reader, me.session_id, me.author) == (IDENTITY, one.session_id, f"Planck <{IDENTITY}@gitmem>")
+    assert (me.role, me.workspace, me.raw, me.is_person) == (None, None, False, False)
+
+
+@pytest.mark.parametrize("text", ["planck", "Planc", "sess-000000", "codex:implementer:host43", "", "nobody"])
+def test_as_is_never_a_guess(repo: Path, text: str) -> None:
+    """Not folded, not a prefix, not fuzzy; also where the command needs nobody."""
+    store = open_store(repo, Clock())
+    lifecycle.start(store, CallerClaims(), agent_identity=IDENTITY, name="Planck")
+    with pytest.raises(UsageError) as caught:
+        caller.find(store, CallerClaims(as_=text), must=False)
+
+    assert caught.value.code == "unknown-session"
+
+
+def test_an_identity_with_two_sessions_here_is_no_session(repo: Path) -> None:
+    """It reads and writes as the identity alone."""
+    store = open_store(repo, Clock())
+    lifecycle.start(store, CallerClaims(), agent_identity=IDENTITY)
+    lifecycle.start(store, CallerClaims(), agent_identity=IDENTITY)
+    me = found(store, as_=IDENTITY)
+
+    assert (me.reader, me.session_id, me.identity) == (IDENTITY, None, IDENTITY)
+
+
+@pytest.mark.parametrize("session", ["sess-unknown00", "nonsense", "../../x", "\x1b[2J"])
+def test_an_unknown_session_is_an_error(repo: Path, session: str) -> None:
+    """The sentence passes no escape on; where nobody is needed it does not matter."""
+    store = open_store(repo, Clock())
+    with pytest.raises(UsageError) as caught:
+        caller.find(store, CallerClaims(session=session))
+
+    assert (caught.value.status, caught.value.code) == (2, "unknown-session")
+    assert caught.value.message.isprintable()
+    assert caller.find(store, CallerClaims(session=session), must=False) is None
+
+
+def test_an_ended_session_is_an_error(repo: Path) -> None:
+    """By GITMEM_SESSION and by `--as`."""
+    store = open_store(repo, Clock())
+    one = lifecycle.start(store, CallerClaims())
+    lifecycle.end(store, acting(store, one))
+    for who in (CallerClaims(session=one.session_id), CallerClaims(as_=one.session_id)):
+        with pytest.raises(UsageError) as caught:
+            caller.find(store, who)
+        assert caught.value.code == "ended-session"
+
+
+def test_a_raw_harness_id_is_the_reader(repo: Path) -> None:
+    """Without a session started with it, or when that one has ended; the next step is to start one."""
+    store = open_store(repo, Clock())
+    me = found(store, client_session=HARNESS)
+    assert (me.reader, me.session_id, me.raw, me.next) == (
+        store.keys.hashed(HARNESS[1]),
+        store.keys.hashed(HARNESS[1]),
+        True,
+        ["gitmem session start"],
+    )
+    say(store, me)
+
+    one = lifecycle.start(store, CallerClaims(client_session=HARNESS))
+    assert found(store, client_session=HARNESS).reader == one.session_id
+    lifecycle.end(store, acting(store, one))
+    assert found(store, client_session=HARNESS).raw
+
+
+def test_without_a_word_the_only_session_of_this_worktree_calls(tmp_path: Path, repo: Path) -> None:
+    """Known from the local file, idle or not; a session of another worktree is not meant, nor is the person."""
+    side = worktree(repo, tmp_path / "side")
+    clock = Clock()
+    here, there = open_store(repo, clock), open_store(side, clock)
+    assert found(here).is_person
+    one = lifecycle.start(here, CallerClaims())
+    for _ in range(3):
+        me = found(here)
+        assert (me.session_id, me.source) == (one.session_id, "worktree")
+        assert me.remark and one.display_name in me.remark
+        assert refused(there) == "which-session"
+        clock.forward(7 * HOUR + 59 * MINUTE)
+    clock.forward(HOUR)
+    assert refused(here) == "which-session"
+    assert (found(there).is_person, found(there).source) == (True, "nobody")
+    lifecycle.end(here, acting(here, one))
+    assert found(here).is_person
+
+
+def test_a_terminal_is_a_person_whoever_is_live(repo: Path) -> None:
+    """An agent's session in this worktree is not the person's."""
+    store = open_store(repo, Clock())
+    lifecycle.start(store, CallerClaims())
+    me = found(store, terminal=True)
+
+    assert (me.reader, me.author, me.session_id) == (
+        "human:person@example.org", "Test Person <person@example.org>", None,
+    )  # fmt: skip
+
+
+def test_two_live_sessions_and_no_word_is_an_error(repo: Path) -> None:
+    """With both to choose from; no command that is offered acts as one of them."""
+    clock = Clock()
+    store = open_store(repo, clock)
+    ids = []
+    for _ in range(2):
+        ids.insert(0, lifecycle.start(store, CallerClaims()).session_id)
+        clock.forward(MINUTE)
+    with pytest.raises(UsageError) as caught:
+        caller.find(store, CallerClaims())
+
+    assert (caught.value.status, caught.value.code) == (2, "which-session")
+    assert caught.value.next == ["gitmem roster", "gitmem session start"]
+    assert all(one in each for one, each in zip(ids, caught.value.suggestions, strict=True))
+    assert "export GITMEM_SESSION=ID" in caught.value.hint
+    assert caller.find(store, CallerClaims(), must=False) is None
+
+
+def test_a_person_without_mail_may_look_and_not_act(repo: Path) -> None:
+    """Acting says which command to run."""
+    store = open_store(repo, Clock(), mail=None)
+    assert caller.find(store, CallerClaims(terminal=True), must=False) is None
+    with pytest.raises(UsageError) as caught:
+        caller.find(store, CallerClaims(terminal=True))
+
+    assert (caught.value.status, caught.value.next[0]) == (2, "git config user.email you@example.org")
+
+
+def test_a_session_that_has_been_silent_for_long_can_still_act(repo: Path) -> None:
+    """Gone is not ended."""
+    clock = Clock()
+    store = open_store(repo, clock)
+    one = lifecycle.start(store, CallerClaims())
+    clock.forward(100 * HOUR)
+
+    assert acting(store, one).session_id == one.session_id
+
+
+# Peers can write any number of sessions: each question reads a limited number, this clone's first, and loses none of these.
+
+MOST, FORGED = presence.READ_MAX, presence.READ_MAX + 1
+DEVELOPER, CLIENT = "codex:dev:shop", "client-session-of-a-peer"
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, str]]:
+    """A store with a session of this clone, then many of a peer that claim to be everything it is."""
+    clock = Clock()
+    store = open_store(new_repo(tmp_path_factory.mktemp("many") / "repo"), clock)
+    started = lifecycle.start(
+        store, CallerClaims(), name="Planck", agent_identity=DEVELOPER, role="reviewer/docs"
+    )
+    mine = presence.get(store, str(started.session_id))
+    assert mine is not None
+    clock.forward(HOUR)
+    lines = [
+        records.line("session", clock() - number, {
+            "session_id": f"sess-flood{number:05}", "event": "start", "display_name": "Planck", "clone_id": "clone-far",
+            "agent_identity": DEVELOPER, "lifecycle_role": "reviewer", "specialty_profile": "docs", "branch": mine.record["branch"],
+            "harness_session": CLIENT,
+        })
+        for number in range(FORGED)
+    ]  # fmt: skip
+    store.record([("sessions", each) for each in lines], CommitMessage("x <x@example.org>", "flood"))
+    yield store, str(started.session_id)
+    store.close()
+
+
+def _ids(found: Iterable[presence.Presence]) -> list[str]:
+    return [one.session_id for one in found]
+
+
+def _listed(store: Store) -> list[str]:
+    found = role_list.listing(store)
+    assert found.remark == "More than 200 sessions hold roles: the others are not listed."
+    (held,) = [each for each in found.roles if each.holders]
+    return [one["session_id"] for one in held.holders]
+
+
+def _pieces(store: Store) -> list[Section]:
+    return live_pieces.live_pieces(store, None, 10_000, roster=True)
+
+
+@pytest.mark.parametrize(
+    ("ask", "most"),
+    [
+        pytest.param(lambda store: _ids(presence.shown(store).values()), MOST, id="shown"),
+        pytest.param(lambda store: _ids(presence.shown(store, all=True).values()), MOST, id="all"),
+        pytest.param(lambda store: _ids(presence.of_identity(store, DEVELOPER)), MOST, id="identity"),
+        pytest.param(_listed, role_list.HOLDERS_MAX, id="roles"),
+        pytest.param(lambda store: _ids(*branches.sessions_by_branch(store).values()), MOST, id="branches"),
+        pytest.param(lambda store: [each.id for each in _pieces(store)], MOST, id="context"),
+    ],
+)
+def test_a_limited_number_is_read_with_those_of_this_clone(
+    own: tuple[Store, str], ask: Callable[[Store], list[str]], most: int
+) -> None:
+    store, session_id = own
+    found = ask(store)
+    assert len(found) == most
+    assert session_id in found
+
+
+@pytest.mark.parametrize(
+    ("ask", "most"),
+    [
+        pytest.param(lambda store: presence.of_role(store, "reviewer", "docs"), MOST, id="role"),
+        pytest.param(lambda store: presence.with_prefix(store, "sess-flood"), 4, id="prefix"),
+        pytest.param(lambda store: [presence.of_published_client(store, CLIENT)], 1, id="client"),
+        pytest.param(lambda store: presence.latest(store, 2), 2, id="latest"),
+    ],
+)
+def test_a_limited_number_of_a_peers_is_read(
+    own: tuple[Store, str], ask: Callable[[Store], list[presence.Presence]], most: int
+) -> None:
+    store, _ = own
+    asked: list[str] = []
+    store.db().set_trace_callback(asked.append)
+    found = ask(store)
+    store.db().set_trace_callback(None)
+    assert len(found) == most and len({*_ids(found)}) == most
+    rows = [each for each in asked if "FROM session s JOIN tenure" in each]
+    assert rows and all("LIMIT" in each for each in rows)
+
+
+def test_a_signal_to_a_role_with_too_many_holders_reaches_nobody(own: tuple[Store, str]) -> None:
+    store, _ = own
+    with pytest.raises(UsageError) as refused:
+        addressing.resolve(store, ["role:reviewer/docs"])
+    assert refused.value.code == "too-many-recipients"
+
+
+def test_cleanup_keeps_the_notes_of_each_session_at_work_however_many_there_are(
+    own: tuple[Store, str],
+) -> None:
+    """Also of a peer that is not among those that a list reads."""
+    store, session_id = own
+    peer = _ids(presence.latest(store, FORGED + 1))[-2]
+    assert peer not in presence.shown(store)
+    note = {
+        "id": "mem-note0",
+        "type": "session",
+        "lifecycle": "ephemeral",
+        "content": "at work",
+        "session_id": peer,
+    }
+    line = records.line(
+        "node", store.log.clock.tick(), {**note, "sender_identity": DEVELOPER, "sender_session": peer}
+    )
+    store.record([(records.STREAMS["node"], line)], CommitMessage("x <x@example.org>", "note"))
+    me = presence.get(store, session_id)
+    assert me is not None
+    found = upkeep.cleanup(store, of_session(me, "as"), dry_run=True)
+    assert found.removed_ids == [] and found.breakdown.active_session_protected == 1

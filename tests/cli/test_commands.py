@@ -17,7 +17,7 @@ import pytest
 
 from gitmem import records
 
-from ..page.test_page_file import data_of
+from ..page.test_page_server import data_of
 from .conftest import Run
 
 Start = Callable[..., str]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ..page.test_page_file import data_of
+from ..page.test_page_server import data_of
 from .conftest import Run
 
 

@@ -7,6 +7,7 @@ import importlib
 import inspect
 import os
 import pkgutil
+import random
 import sqlite3
 import time
 from collections.abc import Sequence
@@ -21,16 +22,21 @@ from gitmem.agents.caller import CallerClaims
 from gitmem.clients.install import HookStatus
 from gitmem.doctor import doctor, log_lines, log_ref
 from gitmem.doctor.doctor import Report
-from gitmem.doctor.findings import Check
+from gitmem.doctor.findings import Check, Finding
+from gitmem.doctor.log_lines import torn
 from gitmem.errors import StoreError
 from gitmem.git.objects import Draft, Signature, TreeEntry
 from gitmem.index.rows import LineRow
 from gitmem.log import ref
 from gitmem.log.lines import CommitMessage, digest, format_at
+from gitmem.memory import relations
 from gitmem.sync import autosync, fences
-from tests import file_faults
-from tests.clones import BEGINNING, Clone, Hub, git
-from tests.loose_objects import loosen, path_of
+
+from .. import file_faults
+from ..clones import BEGINNING, Clone, Hub, git
+from ..loose_objects import loosen, path_of
+from ..memory.desk import Desk, raw
+from ..sandbox import START, Clock, open_store
 
 WHO = Signature("somebody", "somebody@example.org", 1)
 FOLDER = "signals/2026-11/21/"
@@ -574,3 +580,164 @@ def test_every_check_declares_the_codes_of_its_findings() -> None:
                 )
     assert reported - {"not-checked"} == declared
     assert declared >= doctor.FIXED_CODES
+
+
+# Doctor on the memory: what leads to nodes that are not here, ids that say two things, circles of blocks.
+
+MEMORY = ("unknown-id", "two-contents", "circle")
+
+
+@pytest.fixture
+def desk(repo: Path) -> Desk:
+    return Desk(repo, wu="WU-7")
+
+
+def findings(desk: Desk) -> list[Finding]:
+    return [each for each in doctor.examine(desk.store).findings if each.code in MEMORY]
+
+
+def blocks(desk: Desk, one: str, other: str, *, remove: bool = False) -> None:
+    relations.relate(desk.store, desk.caller, one, "blocks", other, remove=remove)
+
+
+def test_a_memory_that_is_as_it_should_be_has_no_findings(desk: Desk) -> None:
+    one, other = desk.write("one"), desk.write("other")
+    blocks(desk, one, other)
+    desk.change(one, other, priority="P1")
+    raw(desk.store, "node", id="mem-same", at=START)
+    raw(desk.store, "node", id="mem-same", at=START + 1)
+
+    assert findings(desk) == []
+    assert doctor.examine(desk.store).healthy
+
+
+def test_a_relation_to_a_node_that_is_not_here_is_noted(desk: Desk) -> None:
+    """Kept, reported, and no reason to stop: it may come with the next sync."""
+    id = desk.write("one")
+    blocks(desk, "mem-zzzzzzzzzzzz", id)
+
+    (found,) = findings(desk)
+
+    assert (found.code, found.severity) == ("unknown-id", "note")
+    assert found.command == "", "there is no remote to sync with"
+    assert "mem-zzzzzzzzzzzz" in found.what
+    assert "memory/" in found.where
+    blocks(desk, "mem-zzzzzzzzzzzz", id, remove=True)
+    assert findings(desk) == []
+
+
+def test_a_patch_of_a_node_that_is_not_here_is_noted(desk: Desk) -> None:
+    names = [f"mem-none{number}" for number in range(5)]
+    raw(desk.store, "patch", id="patch-aaaa", node_ids=[desk.write("here"), *names], archived=True)
+
+    (found,) = findings(desk)
+
+    assert found.what == (
+        "This patch names mem-none0, mem-none1, mem-none2 and 2 more, missing from this log."
+    )
+
+
+def test_two_contents_of_one_id_are_a_problem(desk: Desk) -> None:
+    raw(desk.store, "node", id="mem-aaaa", content="one")
+    raw(desk.store, "node", id="mem-aaaa", content="other")
+
+    (found,) = findings(desk)
+
+    assert (found.severity, found.command) == ("problem", "gitmem mem show mem-aaaa")
+    assert doctor.examine(desk.store).status == 1
+
+
+def test_a_circle_of_open_blocks_is_noted_once_with_the_way_out(desk: Desk) -> None:
+    one, other = sorted([desk.write("one"), desk.write("other")])
+    blocks(desk, one, other)
+    blocks(desk, other, one)
+
+    (found,) = findings(desk)
+
+    assert found.command == f"gitmem mem relate {one} blocks {other} --remove"
+    assert f"{one} → {other} → {one}" in found.what
+
+
+@pytest.mark.parametrize("way_out", ["closed", "archived", "deleted", "removed"])
+def test_a_circle_that_is_open_nowhere_is_none(desk: Desk, way_out: str) -> None:
+    one, other = desk.write("one"), desk.write("other")
+    blocks(desk, one, other)
+    blocks(desk, other, one)
+    if way_out == "removed":
+        blocks(desk, one, other, remove=True)
+    else:
+        desk.change(one, **{way_out: True})
+
+    assert findings(desk) == []
+
+
+# Which lines are beginnings of others is found without keeping the others.
+
+
+def whole(line: bytes) -> bool:
+    return line.endswith(b"}")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_as_many_are_found_as_by_comparing_each_with_each(seed: int) -> None:
+    """Beginnings of beginnings, with others between them and their whole, in any order."""
+    dice = random.Random(seed)
+    lines = {b"{" + bytes(dice.choices(b"ab", k=dice.randint(1, 8))) + b"}" for _ in range(12)}
+    suspects = {line[: dice.randint(1, len(line) - 1)] for line in lines if dice.random() < 0.7}
+    suspects |= {b"{" + bytes(dice.choices(b"abc", k=dice.randint(1, 8))) for _ in range(8)}
+    there = [line for line in lines if dice.random() < 0.5] + sorted(suspects)
+    dice.shuffle(there)
+
+    found = torn(suspects, there, whole)
+
+    assert found == {
+        each for each in suspects if any(whole(line) and line.startswith(each) for line in there)
+    }
+
+
+def test_bytes_that_are_no_text_are_compared_as_well() -> None:
+    """A line may be torn in the middle of a character."""
+    line = "{ä}".encode()
+    assert torn([line[:2], line[:1] + b"\xff"], [line], whole) == {line[:2]}
+
+
+def test_few_lines_are_read() -> None:
+    """Of those between two suspects only the lowest counts."""
+    asked: list[bytes] = []
+
+    def note(line: bytes) -> bool:
+        asked.append(line)
+        return whole(line)
+
+    assert torn([b"{b"], [b"{%d}" % each for each in range(100)], note) == set()
+    assert torn([b"{1"], sorted(b"{%d}" % each for each in range(100)), note) == {b"{1"}
+    assert asked == [b"{10}"]
+
+
+# Doctor reports each kind of problem with roles once, as a note: nothing is lost by it.
+
+
+def test_files_and_sessions_with_unknown_roles_are_reported_once_each(repo: Path) -> None:
+    """R5: with the line, and however many there are."""
+    store = open_store(repo, Clock())
+    (repo / ".gitmem").mkdir()
+    (repo / ".gitmem" / "roles.toml").write_text("[alias]\nlint = 'linter'\nspell = 'speller'\n")
+    for name in ("Planck", "Curie"):
+        lifecycle.start(store, CallerClaims(), name=name, role="auditor")
+    found = {each.code: each for each in doctor.examine(store).findings}
+
+    assert {each.severity for each in found.values()} == {"note"}
+    assert found["roles-file"].what.startswith(".gitmem/roles.toml:2: alias lint: unknown role linter")
+    assert found["roles-file"].what.endswith(" 1 more.")
+    assert found["unknown-role"].what.endswith(
+        "has the role auditor/general, which is not known here. 1 more."
+    )
+    assert found["unknown-role"].command == "gitmem role check"
+
+
+def test_roles_without_a_fault_are_no_finding(repo: Path) -> None:
+    """Nor is a work tree without any file."""
+    store = open_store(repo, Clock())
+    lifecycle.start(store, CallerClaims(), name="Planck", role="code-reviewer")
+
+    assert not {"roles-file", "unknown-role"} & {each.code for each in doctor.examine(store).findings}

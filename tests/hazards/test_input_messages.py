@@ -14,7 +14,7 @@ from ..cli.conftest import run as run
 from ..cli.conftest import start as start
 from ..conftest import Git
 from ..in_process import living_committer
-from ..roles.test_client_agents import CODEX, MARKDOWN, PATHS, put
+from ..roles.test_roles_file import CODEX, MARKDOWN, PATHS, put
 from .conftest import Desk, check_next, check_text, nothing_written, process
 
 KIB = 1024

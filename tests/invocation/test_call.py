@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import sqlite3
 import threading
 import time
 from pathlib import Path
@@ -11,13 +14,24 @@ import pytest
 
 import gitmem
 from gitmem.api.log import Log
+from gitmem.calls import WORKER
 from gitmem.calls.call_result import AgentResult, CallError, CallResult
 from gitmem.calls.served_task import InputNeededError, ServedTask
-from gitmem.errors import GitmemError, UsageError
+from gitmem.commit_process import NOW
+from gitmem.errors import GateError, GitmemError, UsageError
+from gitmem.git.files import FENCES
+from gitmem.index import engine, index_file
+from gitmem.log import ref
+from gitmem.log.start import start
 from gitmem.records import ids
-from gitmem.work import task_rules
-from tests.sandbox import bodies
+from gitmem.store import wall_clock
+from gitmem.work import task_rules, task_work
+from gitmem.work.task_decisions import LOST
+from gitmem.work.task_work import LOST_MICROS
 
+from ..clones import git
+from ..file_faults import at
+from ..sandbox import bodies
 from .conftest import PLANNER, PRICES, Serve
 
 if TYPE_CHECKING:
@@ -391,3 +405,232 @@ def test_a_time_limit_that_no_clock_reaches_is_refused(log: Log, serve: Serve, s
     with pytest.raises(UsageError, match="Invalid timeout"):
         log.wait_for("task-0001", timeout=seconds)
     assert bodies(log.store) == before
+
+
+# Calls from asyncio: the loop goes on, errors and cancellation arrive, and nothing is left running.
+
+
+def test_calls_wait_together_while_the_loop_goes_on(log: Log, serve: Serve) -> None:
+    """Two calls of one log, of which each ends only when the other one has begun."""
+    both = threading.Barrier(2)
+    turns = 0
+
+    def meet(task: ServedTask) -> str:
+        both.wait(20)
+        return task.message.upper()
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0.001)
+
+    async def run() -> tuple[CallResult, CallResult]:
+        counting = asyncio.create_task(count())
+        found = await asyncio.gather(
+            log.acall("prices", "a", timeout=20), log.acall("stock", "b", timeout=20)
+        )
+        counting.cancel()
+        return found
+
+    serve(meet)
+    serve(meet, name="stock", identity="claude:stock:shop")
+
+    assert [each.check().message for each in asyncio.run(run())] == ["A", "B"]
+    assert turns > 5
+
+
+def test_the_stream_has_progress_in_order_and_ends_with_the_result(log: Log, serve: Serve) -> None:
+    """As `call_stream`."""
+    serve()
+
+    async def run() -> list[object]:
+        return [each async for each in log.acall_stream("prices", "add", timeout=20)]
+
+    *progress, result = asyncio.run(run())
+
+    assert [getattr(each, "state", None) for each in progress] == ["working", "completed"]
+    assert isinstance(result, CallResult)
+    assert result.message == "ADD"
+
+
+def test_an_error_is_raised_to_who_awaits(log: Log) -> None:
+    """Of an unknown agent, and nothing is written."""
+    with pytest.raises(UsageError, match="not found"):
+        asyncio.run(log.acall("nobody-here", "add"))
+
+    assert log.tasks.list().tasks == []
+
+
+@pytest.mark.parametrize("cancels", [False, True])
+def test_a_cancellation_ends_the_wait_as_a_timeout_does(log: Log, serve: Serve, cancels: bool) -> None:
+    """The task goes on, or its cancellation is asked for; the thread has ended when the await has."""
+    begun, end = threading.Event(), threading.Event()
+
+    def wait(task: ServedTask) -> str:
+        begun.set()
+        end.wait(20)
+        return "done"
+
+    async def run() -> None:
+        calling = asyncio.create_task(log.acall("prices", "add", timeout=20, cancel_on_timeout=cancels))
+        while not begun.is_set():
+            await asyncio.sleep(0.005)
+        calling.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await calling
+        assert calling.cancelled()
+
+    serve(wait)
+    try:
+        asyncio.run(run())
+        assert not [each for each in threading.enumerate() if each.name == "gitmem call"]
+        (listed,) = log.tasks.list().tasks
+        task = task_rules.require(log.store, str(listed.task_id))
+        assert (task.state, bool(task.cancels)) == ("working", cancels)
+    finally:
+        end.set()
+
+
+# What a call does while it waits.
+
+
+def test_a_call_ticks_when_its_task_is_recorded(log: Log, repo: Path) -> None:
+    """And the task asks for a sync at once: a command that waits for another clone must not sync only at its end."""
+    with gitmem.open(str(repo), identity=PRICES) as own:
+        own.sessions.start(name="prices", client=WORKER)
+    log.store.wrote = 0
+    ticks: list[tuple[int, int]] = []
+
+    found = log.call(
+        "prices",
+        "add",
+        timeout=0.0,
+        tick=lambda: ticks.append((len(log.tasks.list().tasks), log.store.wrote)),
+    )
+
+    assert found.timed_out
+    assert ticks == [(1, NOW)]
+
+
+def test_a_take_sees_what_others_recorded_since_its_step_began(log: Log, repo: Path) -> None:
+    """A step looks at the log once, but a take once more when it has its lock: else two workers of a clone run one task."""
+    with gitmem.open(str(repo), identity=PRICES) as one, gitmem.open(str(repo), identity=PRICES) as other:
+        one.sessions.start(name="prices", client=WORKER)
+        other.sessions.start(name="second", client=WORKER)
+        called = log.call("prices", "add", wait=False)
+        task_id = called.results[0].task_id
+        with one.store.lock, one.store.one_look():
+            one.store.db()
+            caller = one.caller
+            other.tasks.take(task_id)
+
+            with pytest.raises(GateError):
+                task_work.take(one.store, caller, task_id)
+
+
+def test_i11_a_call_says_that_its_result_is_sealed_while_another_process_holds_the_index(
+    log: Log, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The seal that it has just written is not in the index then: it must not answer from that."""
+    with gitmem.open(str(repo), identity=PRICES) as worker:
+        worker.sessions.start(name="prices", client=WORKER)
+        task_id = log.call("prices", "add", wait=False, idempotency_key="k", once=True).results[0].task_id
+        worker.tasks.take(task_id)
+        worker.tasks.report(task_id, "completed", "3")
+    path = index_file.path(log.store.repo, log.store.machine)
+    holder = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+
+    def hold() -> None:
+        holder.execute("BEGIN IMMEDIATE")
+        threading.Timer(engine.AFTER_COMMIT_MILLISECONDS / 1000 + 0.5, holder.close).start()
+
+    held = at(monkeypatch, "fdatasync", "*.deferred1", hold)
+
+    found = log.call("prices", "add", idempotency_key="k", once=True, timeout=20)
+
+    assert len(held) == 1
+    assert (found.state, found.results[0].message, found.results[0].confirmed) == ("completed", "3", True)
+
+
+# Calls that may begin only once (I11): by the worker, offline, after its death, and at its end.
+
+
+def test_a_call_that_may_begin_once_has_a_result(log: Log, serve: Serve) -> None:
+    """I11: the worker creates the fence, and runs it as any other call; whoever seals deletes the fence."""
+    during: list[str | None] = []
+
+    def pay(task: ServedTask) -> str:
+        during.append(log.store.git.tip(FENCES[0] + task.task_id))
+        return "paid"
+
+    serve(pay)
+    found = log.call("prices", "pay", once=True, timeout=20)
+    assert (found.state, found.message) == ("completed", "paid")
+    assert during == [ref.GENESIS]
+    assert log.store.git.tip(FENCES[0] + found.results[0].task_id) is None
+
+
+def test_with_a_fence_of_somebody_else_a_worker_begins_nothing(log: Log, serve: Serve) -> None:
+    """I11: it was begun, or was about to: nobody can tell. Other calls are served."""
+    with gitmem.open(str(log.store.repo.worktree), identity=PRICES) as away:
+        away.sessions.start()
+    made = log.call(PRICES, "pay", once=True, wait=False)
+    task_id = made.results[0].task_id
+    log.call(PRICES, "other", wait=False)
+    start(log.store.log)
+    assert log.store.git.swap(FENCES[0] + task_id, None, ref.GENESIS, "by hand")
+    serve(identity=PRICES)
+    assert log.call(PRICES, "third", timeout=20).message == "THIRD"
+    assert log.wait_for(task_id, timeout=0.1).state == "submitted"
+
+
+def test_the_caller_learns_that_the_worker_of_a_call_is_lost(repo: Path) -> None:
+    """I11: nobody takes it again; the caller pins the failure, once the lease and a minute are over."""
+    late = [0]
+    with gitmem.open(str(repo), identity=PLANNER, now=lambda: wall_clock() + late[0]) as log:
+        log.sessions.start(name="Planck")
+        with gitmem.open(str(repo), identity=PRICES) as worker:
+            worker.sessions.start(name="prices")
+            made = log.call("prices", "pay", once=True, wait=False)
+            task_id = made.results[0].task_id
+            task_work.take(worker.store, worker.caller, task_id, lease=1_000_000)
+        assert log.wait_for(task_id, timeout=0.1).timed_out
+        late[0] = LOST_MICROS + 2_000_000
+        found = log.wait_for(task_id, timeout=5)
+        assert (found.state, found.message, found.timed_out) == ("failed", LOST, False)
+        assert task_work.is_over(log.store, task_id)
+
+
+def test_a_worker_that_is_ended_does_not_give_a_call_back_that_may_begin_once(repo: Path) -> None:
+    """I11: another worker would begin it again; the caller gets the failure."""
+    stop, begun = threading.Event(), threading.Event()
+
+    def slow(task: ServedTask) -> str:
+        begun.set()
+        threading.Event().wait(20)
+        return "too late"
+
+    with gitmem.open(str(repo), identity=PLANNER) as log, gitmem.open(str(repo), identity=PRICES) as worker:
+        log.sessions.start(name="Planck")
+        worker.sessions.start(name="prices")
+        thread = threading.Thread(target=worker.serve, args=(slow,), kwargs={"stop": stop}, daemon=True)
+        thread.start()
+        made = log.call("prices", "pay", once=True, wait=False)
+        assert begun.wait(20)
+        stop.set()
+        thread.join(20)
+        found = log.wait_for(made.results[0].task_id, timeout=5)
+    assert found.state == "failed"
+    assert found.error is not None
+    assert found.error["code"] == "STOPPED"
+
+
+@pytest.mark.deep
+def test_offline_a_call_that_may_begin_once_waits_for_the_remote(log: Log, serve: Serve, repo: Path) -> None:
+    """I11: nothing begins on a guess; the worker goes on with other calls."""
+    git("remote", "add", "origin", str(repo.parent / "nowhere.git"), cwd=repo)
+    serve()
+    waiting = log.call("prices", "pay", once=True, timeout=1)
+    assert waiting.timed_out and waiting.state == "submitted"
+    assert log.call("prices", "other", timeout=20).message == "OTHER"

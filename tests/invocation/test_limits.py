@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import json
+import os
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,15 +18,15 @@ import pytest
 import gitmem
 from gitmem.api.log import Log
 from gitmem.calls import DEADLINE_SECONDS
-from gitmem.calls.served_task import FunctionRun
+from gitmem.calls.served_task import FunctionRun, ServedTask
 from gitmem.calls.worker import ASIDE_ROWS, FOLDED_MAX, Candidates, Worker
-from gitmem.errors import UsageError
+from gitmem.errors import StoreError, UsageError
 from gitmem.log.lines import CommitMessage, format_at
 from gitmem.order.task import LEASE_MAX_MICROS
 from gitmem.store import wall_clock
 from gitmem.work import chains, new_task, task_rules, task_work
-from tests.sandbox import Agent, bodies
 
+from ..sandbox import Agent, bodies, new_repo
 from .conftest import PLANNER, PRICES, Serve
 
 HOSTILE = "codex:other:one"
@@ -295,3 +301,184 @@ def test_no_number_of_tasks_set_aside_is_remembered(log: Log) -> None:
         for task in found.look(worker, [], lambda _: True):
             found.set_aside(task)
         assert len(found._aside) <= ASIDE_ROWS + 1
+
+
+# The lease of a running task: renewed while its worker works, and of no use to a worker that can't write.
+
+
+def test_i11_a_task_that_takes_longer_than_its_lease_is_renewed_and_begins_once(
+    log: Log, serve: Serve
+) -> None:
+    """Two workers of one agent: the other one never takes it, for it is renewed before the lease ends."""
+    begun: list[str] = []
+
+    def slow(task: ServedTask) -> str:
+        begun.append(task.task_id)
+        time.sleep(2.5)
+        return "done"
+
+    serve(slow, lease=1.0)
+    serve(slow, name="Bohr", lease=1.0)
+    found = log.call(PRICES, "x", timeout=20)
+    events = [each.event for each in task_rules.require(log.store, found.results[0].task_id).events.values()]
+    assert (found.message, len(begun), events.count("take")) == ("done", 1, 1)
+    assert events.count("renew") >= 1
+
+
+def test_i11_a_worker_without_permission_to_write_begins_nothing_and_goes_on(repo: Path, log: Log) -> None:
+    """What can't be recorded is not run: it says why, and takes the task once it may write."""
+    stop, refused = threading.Event(), threading.Event()
+    said: list[str] = []
+    begun: list[str] = []
+
+    def run(task: ServedTask) -> str:
+        begun.append(task.task_id)
+        return "done"
+
+    from gitmem.calls.served_task import FunctionRun
+    from gitmem.calls.worker import Worker
+
+    with gitmem.open(str(repo), identity=PRICES) as own:
+        own.sessions.start(name="prices")
+        made = log.call("prices", "x", wait=False)
+
+        def report(sentence: str) -> None:
+            said.append(sentence)
+            refused.set()
+
+        def caller() -> object:
+            if not refused.is_set():
+                error = OSError(errno.EACCES, os.strerror(errno.EACCES))
+                raise StoreError(f"Cannot write: {error.strerror}.", code="read-only") from error
+            return own.caller
+
+        worker = Worker(own.store, caller, lambda task: FunctionRun(run, task), stop=stop, report=report)  # type: ignore[arg-type]
+        thread = threading.Thread(target=worker.serve, daemon=True)
+        thread.start()
+        assert refused.wait(20)
+        assert begun == [] and "Permission denied" in said[0] and "retrying" in said[0]
+        assert log.wait_for(made.results[0].task_id, timeout=20).message == "done"
+        stop.set()
+        thread.join(10)
+
+
+@pytest.mark.parametrize("step", ["renew its lease", "report its end"])
+def test_a_full_disk_ends_no_run_before_its_lease_does(repo: Path, log: Log, step: str) -> None:
+    """Else a task that may begin only once were lost, though there is room again a moment later."""
+    from gitmem.calls.served_task import FunctionRun
+    from gitmem.calls.worker import Worker
+
+    stop, refused = threading.Event(), threading.Event()
+    said: list[str] = []
+    begun: list[ServedTask] = []
+    with gitmem.open(str(repo), identity=PRICES) as own:
+        own.sessions.start(name="prices")
+        record = own.store.record
+
+        def full(*args: object, **options: object) -> object:
+            if refused.is_set():
+                return record(*args, **options)  # type: ignore[arg-type]
+            raise StoreError(f"Cannot write: {os.strerror(errno.ENOSPC)}.", code="store")
+
+        def report(sentence: str) -> None:
+            said.append(sentence)
+            if f"cannot {step}" in sentence:
+                refused.set()
+
+        def run(task: ServedTask) -> str:
+            begun.append(task)
+            own.store.record = full  # type: ignore[method-assign, assignment]
+            task.progress("at work")
+            if step.startswith("renew"):
+                assert refused.wait(10)
+            return "done" if not task.is_canceled else "canceled"
+
+        worker = Worker(
+            own.store,
+            lambda: own.caller,
+            lambda task: FunctionRun(run, task),
+            stop=stop,
+            lease=6.0,
+            report=report,
+        )
+        thread = threading.Thread(target=worker.serve, daemon=True)
+        thread.start()
+        found = log.call("prices", "pay", once=True, timeout=20)
+        stop.set()
+        thread.join(10)
+    assert (found.state, found.message, len(begun)) == ("completed", "done", 1), said
+    texts = [
+        each.record.get("message")
+        for each in task_rules.require(log.store, found.results[0].task_id).events.values()
+    ]
+    assert "at work" in texts
+
+
+# A tenant is a repository: a call finds and reads nothing of another one (decision 128).
+
+ROOT = Path(__file__).parents[2]
+
+# Calls in the repository of its first argument, and prints whatever it opened, listed or started that names the second.
+WATCHED = """
+import json, os, sys
+here, other = sys.argv[1:]
+touched = []
+def note(event, values):
+    if event in ("open", "os.listdir", "os.scandir", "os.mkdir", "os.rename", "subprocess.Popen", "sqlite3.connect"):
+        touched.extend(f"{event} {value}" for value in values if other in str(value))
+import gitmem
+sys.addaudithook(note)
+with gitmem.open(here, session="Planck") as log:
+    found = log.call("prices", "x", context=True, memory="rounding", variables={"path": other}, wait=False)
+    shown = log.tasks.show(found.results[0].task_id)
+    assert shown.task["context"]["variables"] == {"path": other}
+print(json.dumps(touched))
+open(os.path.join(other, "README"))
+assert touched, "the hook notes nothing"
+"""
+
+
+@pytest.fixture
+def other_repository(tmp_path: Path) -> Path:
+    """Another tenant, with an agent, a task and a node."""
+    path = new_repo(tmp_path / "other tenant")
+    (path / "README").write_text("x")
+    return path
+
+
+def test_i26_i27_agents_tasks_and_nodes_of_another_repository_are_not_found(
+    log: Log, serve: Serve, other_repository: Path
+) -> None:
+    """Neither by name nor by id; nothing is written in either."""
+    serve()
+    with gitmem.open(str(other_repository), identity=PLANNER) as far:
+        far.sessions.start(name="Planck", agent_identity=PLANNER)
+        with gitmem.open(str(other_repository), identity="claude:rates:far") as rates:
+            rates.sessions.start(name="rates")
+        node = far.memory.append("rounding of the other tenant").node.id
+        task = far.call("rates", "x", wait=False).results[0].task_id
+        there, here = bodies(far.store), bodies(log.store)
+        for refused, message in (
+            (lambda: log.call("rates", "x", wait=False), "Agent 'rates' not found"),
+            (lambda: log.call("prices", "x", memory=[node], wait=False), "No such node"),
+            (lambda: log.call("prices", "x", within=task, wait=False), task),
+            (lambda: log.wait_for(task, timeout=1), task),
+        ):
+            with pytest.raises(UsageError, match=message):
+                refused()
+        assert (bodies(far.store), bodies(log.store)) == (there, here)
+    found = log.call("prices", "x", memory="rounding", timeout=20)
+    assert found.results[0].state == "completed", vars(found.results[0])
+    assert found.results[0].agent == PRICES and found.transfer is not None and not found.transfer.counts
+
+
+def test_i28_a_call_opens_no_file_of_another_repository(
+    log: Log, serve: Serve, repo: Path, other_repository: Path
+) -> None:
+    """Seen by the interpreter's own audit events, with a variable that names the other one."""
+    serve()
+    done = subprocess.run(
+        [sys.executable, "-c", WATCHED, str(repo), str(other_repository)], capture_output=True, text=True, cwd=repo, timeout=60,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert (done.returncode, json.loads(done.stdout or "null")) == (0, []), done.stderr

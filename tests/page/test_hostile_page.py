@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import copy
+import json
+import queue
+import socket
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gitmem.calls.a2a_server import server_of
+from gitmem.calls.served_log import ServedLog
+from gitmem.page.live_page import LivePage
+from gitmem.page.page_data import collect
+from gitmem.page.page_file import DATA_URL, EVENTS_URL, Assets
+
 from .browser import Browser, each_string
 from .conftest import Show
 from .page_samples import DAY, MADE, sample
+from .test_page_data import opened
 
 pytestmark = pytest.mark.browser
 PAYLOADS = (
@@ -162,3 +176,199 @@ def test_clocks_that_are_years_apart_do_not_hide_the_day(show: Show) -> None:
     low, high = browser.run("return gitmemPage.timelineView.state.view")
     assert low < 1000 and high > MADE + 4000 * DAY
     assert not browser.wrong()
+
+
+# The page of a server: it reads its data, and reads them again at each event, without losing the reader's place.
+
+
+class Server:
+    """Serves the page, its data and its events, as `gitmem view --serve` does."""
+
+    def __init__(self, page: bytes, data: Any) -> None:
+        self.data = data
+        self.events: queue.Queue[str | None] = queue.Queue()
+        self.asked: list[str] = []
+        this = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                this.asked.append(self.path)
+                if self.path == f"/{EVENTS_URL}":
+                    self._head("text/event-stream")
+                    while (event := this.events.get()) is not None:
+                        self.wfile.write(event.encode())
+                        self.wfile.flush()
+                elif self.path == f"/{DATA_URL}":
+                    if this.data is None:
+                        self.send_error(503)
+                    else:
+                        self._head("application/json", json.dumps(this.data).encode())
+                else:
+                    self._head("text/html; charset=utf-8", page)
+
+            def _head(self, kind: str, body: bytes | None = None) -> None:
+                self.send_response(200)
+                self.send_header("Content-Type", kind)
+                self.end_headers()
+                if body is not None:
+                    self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._http.daemon_threads = True
+        threading.Thread(target=self._http.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self._http.server_port}/"
+
+    def end(self) -> None:
+        self.events.put(None)
+        self._http.shutdown()
+        self._http.server_close()
+
+
+@pytest.fixture
+def server(assets: Assets) -> Iterator[Server]:
+    """A server of a day of five agents."""
+    found = Server(assets.page(None), sample())
+    yield found
+    found.end()
+
+
+def test_an_event_brings_the_new_signals(chromium: Browser, server: Server) -> None:
+    """The page asks its own server and nobody else; text that is typed into the search stays."""
+    chromium.reset()
+    chromium.open(server.url)
+    chromium.until("return document.getElementById('shown').textContent === '60 of 60 signals'")
+    chromium.search("lexer")
+    before = chromium.text("#shown")
+
+    server.data = sample(signals=61)
+    server.data["signals"][-1].update(id="sig-new", text="A word that the lexer has not seen")
+    server.events.put("event: changed\ndata: 1\n\n")
+
+    chromium.until("return gitmemPage.model.signal.has('sig-new')")
+    assert chromium.text("#shown") != before
+    assert chromium.run("return document.getElementById('filter-text').value") == "lexer"
+    assert set(server.asked) <= {"/", f"/{DATA_URL}", f"/{EVENTS_URL}"}
+    assert not chromium.wrong()
+
+
+def test_a_server_that_does_not_answer_is_named(chromium: Browser, server: Server) -> None:
+    """What was read stays on the page, and is renewed when the server is back."""
+    chromium.reset()
+    chromium.open(server.url)
+    chromium.until("return window.gitmemPage.data")
+
+    whole, server.data = server.data, None
+    server.events.put("data: changed\n\n")
+    chromium.until("return document.getElementById('state').textContent.includes('the server answered 503')")
+    assert chromium.text("#shown") == "60 of 60 signals"
+
+    server.data = whole
+    server.events.put("data: changed\n\n")
+    chromium.until("return document.getElementById('state').textContent === ''")
+
+
+# What a page of another origin in the same browser gets of `gitmem view --serve`, even if it knows every path: nothing.
+
+ATTACK = """
+const [page, done] = arguments;
+const found = [];
+const tried = (name, promise) => promise.then((what) => found.push(`${name}: ${what}`), () => {});
+const loaded = (tag, attributes, event = "load") => new Promise((resolve, reject) => {
+  const made = Object.assign(document.createElement(tag), attributes);
+  made.addEventListener(event, () => resolve(event));
+  made.addEventListener("error", reject);
+  document.body.append(made);
+  setTimeout(reject, 1500);
+});
+const framed = async () => {
+  const frame = document.createElement("iframe");
+  frame.src = page;
+  document.body.append(frame);
+  await new Promise((resolve) => { frame.onload = resolve; setTimeout(resolve, 1500); });
+  return frame.contentDocument.body.textContent.slice(0, 50);
+};
+const streamed = () => new Promise((resolve, reject) => {
+  const stream = new EventSource(page + "events", { withCredentials: true });
+  stream.onopen = () => resolve("open");
+  stream.onerror = reject;
+});
+Promise.all([
+  tried("fetch", fetch(page + "data.json", { credentials: "include" }).then((answer) => answer.text())),
+  tried("opaque", fetch(page + "data.json", { credentials: "include", mode: "no-cors" }).then((answer) => answer.text()).then((text) => text || Promise.reject())),
+  tried("post", fetch(page + "data.json", { credentials: "include", method: "POST", mode: "no-cors", body: "x" }).then((answer) => answer.text()).then((text) => text || Promise.reject())),
+  tried("stream", streamed()),
+  tried("script", loaded("script", { src: page + "data.json" })),
+  tried("image", loaded("img", { src: page })),
+  tried("style", loaded("link", { rel: "stylesheet", href: page + "data.json" })),
+  tried("frame", framed()),
+]).then(() => done(found));
+"""
+
+
+class Other(BaseHTTPRequestHandler):
+    """A server of somebody else on this machine: an empty page, and a cookie with our name for the whole host."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Set-Cookie", "gitmem_view=theirs; Path=/; HttpOnly")
+        self.end_headers()
+        self.wfile.write(b"<!doctype html><title>other</title><body>")
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def other() -> Iterator[int]:
+    """The port of another server."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Other)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server.server_port
+    server.shutdown()
+    server.server_close()
+
+
+def test_only_the_browser_with_the_link_sees_the_page_and_no_other_origin_in_it(
+    chromium: Browser, repo: Path, other: int
+) -> None:
+    """The link lets a browser in and stays out of the history; signals appear; pages of other ports and names get nothing."""
+    with opened(repo) as log:
+        session = log.sessions.start(name="Curie", agent_identity="a:b:curie").session_id
+    with opened(repo, session=session) as log:
+        page = LivePage(ServedLog(log.store), lambda: collect(log.store))
+        bound = socket.create_server(("127.0.0.1", 0))
+        port = bound.getsockname()[1]
+        ready = threading.Event()
+        app = page.application([f"{name}:{port}" for name in ("127.0.0.1", "localhost")])
+        server = server_of(app, ready.set, end_seconds=0)
+        running = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
+        running.start()
+        try:
+            assert ready.wait(20)
+            url = f"http://127.0.0.1:{port}"
+            chromium.reset()
+            before = chromium.run("return history.length")
+            chromium.driver.get(url + page.entry)
+            chromium.until("return location.pathname === arguments[0] && window.gitmemPage?.data", page.path)
+            assert chromium.run("return history.length") == before + 1
+            with log.store.lock:
+                log.signals.send("only for the link", broadcast=True)
+            chromium.until("return gitmemPage.data.signals.some((each) => each.text === 'only for the link')")
+            assert not chromium.wrong()
+            assert page._token not in chromium.run("return document.cookie")
+
+            for origin in (f"http://127.0.0.1:{other}", f"http://localhost:{other}"):
+                chromium.driver.get(origin)
+                for target in (url, f"http://localhost:{port}"):
+                    got = chromium.driver.execute_async_script(ATTACK, target + page.path)
+                    assert got == [], (origin, target)
+
+            chromium.open(url + page.path)  # the cookie of the other server does no harm
+            assert chromium.run("return gitmemPage.data.signals.length") == 1
+        finally:
+            server.should_exit = True
+            running.join(20)

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import gzip
+import hashlib
 import json
+import os
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -19,7 +24,7 @@ from gitmem.calls.served_log import ServedLog
 from gitmem.errors import StoreError
 from gitmem.page.live_page import COOKIE, LivePage
 from gitmem.page.page_data import collect
-from gitmem.page.page_file import Assets
+from gitmem.page.page_file import ASSETS, Assets, as_json
 
 from ..conftest import Git
 from .test_page_data import opened
@@ -180,3 +185,110 @@ def test_looking_records_nothing(client: TestClient, page: LivePage, repo: Path,
     assert client.get(page.path + "data.json").status_code == 200
 
     assert git("rev-parse", "refs/gitmem/log", cwd=repo) == before
+
+
+# The file of the page: nothing of the log gets into it but by the data, and the policy allows its own parts alone.
+
+
+def data_of(page: bytes) -> dict:
+    """Return the data in a page, as its script reads them."""
+    (block,) = re.findall(
+        rb'<script type="application/octet-stream\+base64" id="data">([A-Za-z0-9+/=]*)</script>', page
+    )
+    return json.loads(gzip.decompress(base64.b64decode(block)))
+
+
+def digests(page: str, tag: str) -> set[str]:
+    """Return the digests of the elements of a page that a browser applies, in the form of a policy."""
+    return {
+        f"'sha256-{base64.b64encode(hashlib.sha256(each.encode()).digest()).decode()}'"
+        for each in re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
+    }
+
+
+def test_the_policy_allows_the_parts_of_the_page_and_no_request() -> None:
+    """A script that somebody brings in has another digest."""
+    page = Assets().page({"format": "x"}).decode()
+    (policy,) = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', page)
+    rules = {each.split()[0]: each.split()[1:] for each in policy.split("; ")}
+
+    assert set(rules["script-src"]) == digests(page, "script") and rules["script-src"]
+    assert set(rules["style-src"]) == digests(page, "style") and rules["style-src"]
+    assert (
+        rules["default-src"]
+        == rules["connect-src"]
+        == rules["base-uri"]
+        == rules["form-action"]
+        == ["'none'"]
+    )
+    assert page.index("Content-Security-Policy") < page.index("<style")
+    assert not re.search(
+        r"\son\w+=|javascript:|<!-- (policy|data|style|script)",
+        re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL),
+    )
+
+
+def test_a_text_can_not_leave_the_data() -> None:
+    """Markup, comments, halves of surrogate pairs and a name of a part of the template are only data."""
+    hostile = "</script><script>alert(1)</script><!-- data -->]]>\u2028\u202e\x00\ud800"
+    plain, page = (Assets().page({"format": text}) for text in ("x", hostile))
+
+    assert data_of(page)["format"] == hostile
+    data = re.compile(rb'id="data">[^<]*')
+    assert data.sub(b"", page) == data.sub(b"", plain)
+    assert json.loads(as_json({"format": "\ud800"}))
+
+
+def test_a_part_that_names_the_end_of_a_script_does_not_end_it(tmp_path: Path) -> None:
+    """Libraries have such texts in their strings."""
+    (tmp_path / "page.html").write_text("<!-- policy --><!-- script one.js --><!-- data -->")
+    (tmp_path / "one.js").write_text('a = "</script>"; b = "<!--"; c = /<\\/SCRIPT>/;\r\n')
+
+    page = Assets(str(tmp_path)).page({"format": "x"}).decode()
+
+    assert r'<script>a = "<\/script>"; b = "<\!--"; c = /<\/SCRIPT>/;' in page
+    assert digests(page, "script") == set(re.findall(r"'sha256-[^']*'", page))
+
+
+def test_a_page_of_a_server_asks_it_for_data() -> None:
+    """It has none itself."""
+    page = Assets().page(None).decode()
+
+    assert 'id="data" data-source="data.json" data-events="events"></script>' in page
+    assert "connect-src 'self';" in page
+
+
+# The libraries of the page are those that the manifest pins, with their licences, and nothing else lies beside them.
+
+VENDOR = f"{ASSETS}/vendor"
+with open(f"{VENDOR}/manifest.json", encoding="utf-8") as file:
+    LIBRARIES = json.load(file)["libraries"]
+
+
+@pytest.mark.parametrize("library", LIBRARIES, ids=lambda each: each["name"])
+def test_the_files_are_those_of_the_manifest(library: dict) -> None:
+    """A file that somebody has edited is not what npm has published under this version."""
+    assert re.fullmatch(r"\d+\.\d+\.\d+", library["version"])
+    assert re.fullmatch(r"sha512-[A-Za-z0-9+/]{86}==", library["integrity"])
+    assert library["licence"] in ("MIT", "ISC", "BSD-3-Clause", "Apache-2.0")
+    for name, about in library["files"].items():
+        with open(f"{VENDOR}/{name}", "rb") as file:
+            assert hashlib.sha256(file.read()).hexdigest() == about["sha256"], name
+    assert any(name.endswith(".LICENSE") for name in library["files"])
+
+
+def test_the_page_uses_each_library_and_no_other_file_is_there() -> None:
+    """What nobody uses is not shipped."""
+    named = {name for library in LIBRARIES for name in library["files"]}
+    assert set(os.listdir(VENDOR)) == {*named, "manifest.json"}
+    with open(f"{ASSETS}/page.html", encoding="utf-8") as file:
+        template = file.read()
+    used = set(re.findall(r"<!-- (?:script|style) vendor/([\w.]+) -->", template))
+    assert used == {name for name in named if not name.endswith(".LICENSE")}
+    own = set(re.findall(r"<!-- (?:script|style) ([\w.]+) -->", template))
+    assert own == {name for name in os.listdir(ASSETS) if name.endswith((".js", ".css"))}
+
+
+def test_the_page_without_data_is_small_enough() -> None:
+    """The rest of 4 MB is for ten thousand signals."""
+    assert len(Assets().page(None)) < 1_100_000

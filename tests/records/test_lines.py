@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from typing import Any
@@ -11,10 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitmem import records
+from gitmem.agents import descriptors, vocabulary
 from gitmem.errors import UsageError
 from gitmem.log import lines
 from gitmem.records import lines as record_lines
-from tests.profiles import up_to
+from gitmem.records import table
+
+from ..profiles import up_to
 
 AT = 1_795_291_200_123_456
 SIGNAL: dict[str, Any] = {
@@ -296,3 +300,222 @@ def test_what_is_written_is_read(message: str, extra: dict[str, Any]) -> None:
     assert lines.validation_error(line) is None
     assert {**SIGNAL, "message": message, **extra}.items() <= read(line).items()
     assert records.explain_unreadable(line) is None
+
+
+# Reading lines: more lenient than writing, and a sentence for what is no record.
+
+
+def least_signal(**fields: Any) -> bytes:
+    least = {"signal_id": "sig-3f9k2m7q1x0z", "sender_identity": "a:b:c", "message": "Approve this boundary?"}
+    return records.line("signal", AT, {**least, **fields})
+
+
+def altered(line: bytes, **fields: Any) -> bytes:
+    """The line as somebody else's writer might have written it."""
+    record = {**json.loads(line), **fields}
+    kept = {name: value for name, value in record.items() if value is not ...}
+    return json.dumps(kept, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def test_deep_nesting_is_refused() -> None:
+    """A depth that some reader's stack can't follow is neither written nor read."""
+    deep: Any = []
+    for _ in range(100):
+        deep = [deep]
+
+    with pytest.raises(records.RecordError, match="later has a value"):
+        least_signal(later=deep)
+    assert records.read(altered(least_signal(), later=deep)) is None
+    assert records.read(b'{"at":"2026-11-21T20:00:00.123456Z","kind":"name","x":' + b"[" * 200_000) is None
+
+
+def test_the_old_name_alone_is_read_and_written_as_recipients() -> None:
+    """`target_agent` without `recipients` is a directed signal, from any writer."""
+    line = least_signal(target_agent="b:c:d")
+
+    assert read(line)["recipients"] == ["b:c:d"]
+    assert read(altered(line, recipients=...))["recipients"] == ["b:c:d"]
+
+
+def test_reading_is_more_lenient_than_writing() -> None:
+    """Interrupts, resolutions and states that we don't write, nulls, unknown fields and missing defaults are read."""
+    line = least_signal()
+    reader = {"signal_id": "sig-3f9k2m7q1x0z", "reader_identity": "a:b:c", "answers_digest": "0" * 64}
+    receipt = records.line("receipt", AT, reader)
+
+    assert read(altered(line, interrupt_class="loud"))["interrupt_class"] == "loud"
+    assert read(altered(line, resolved_by=["guess"]))["resolved_by"] == ["guess"]
+    assert read(altered(line, lane=None))["lane"] is None
+    assert read(altered(line, later=[{"a": 1}]))["later"] == [{"a": 1}]
+    assert read(altered(line, intent=..., schema_version=..., origin=...)) == read(line)
+    assert read(altered(receipt, delivery_state="acked"))["delivery_state"] == "acked"
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        (b"", "not one JSON object"),
+        (b"<<<<<<< ours", "not one JSON object"),
+        (b"\xff", "not one JSON object"),
+        (b"[]", "not one JSON object"),
+        (least_signal()[:-20], "not one JSON object"),
+        (least_signal() + b"{}", "not one JSON object"),
+        (least_signal()[:-1] + b',"kind":"signal"}', "not one JSON object"),
+        (least_signal()[:-1] + b',"message":"another"}', "not one JSON object"),
+        (least_signal()[:-1] + b',"at":"2001-01-01T00:00:00.000000Z"}', "not one JSON object"),
+        (least_signal()[:-1] + b',"later":NaN}', "not one JSON object"),
+        (least_signal()[:-1] + b',"later":1e999}', "later has a value that JSON"),
+        (least_signal()[:-1] + b',"later":"\\ud800"}', "not one JSON object"),
+        (altered(least_signal(), kind=7), "not one JSON object"),
+        (altered(least_signal(), kind="rumour"), "kind 'rumour' is unknown"),
+        (altered(least_signal(), schema_version="A2A.V9"), "schema_version 'A2A.V9' is not A2A.V1"),
+        (altered(least_signal(), schema_version=["A2A.V1"]), "schema_version"),
+        (altered(least_signal(), signal_id="sig-1"), "signal_id must be"),
+        (altered(least_signal(), message=...), "message is missing"),
+        (altered(least_signal(), message=None), "message"),
+        (altered(least_signal(), recipients=None), "recipients"),
+        (altered(least_signal(), intent="SHOUT"), "intent must be"),
+        (altered(least_signal(), lane="a\u202eb"), "lane must be one line"),
+    ],
+)
+def test_a_bad_line_costs_that_line_and_is_explained(line: bytes, sentence: str) -> None:
+    """What is no record reads as None, and the doctor has a sentence for it."""
+    assert records.read(line) is None
+    assert sentence in (records.explain_unreadable(line) or "")
+
+
+@settings(max_examples=up_to(200), deadline=None)
+@given(st.binary() | st.builds(lambda tail: least_signal()[:-1] + tail, st.binary()))
+def test_no_bytes_break_the_reader(line: bytes) -> None:
+    """Reading never raises, and explains exactly what it does not give."""
+    assert (records.read(line) is None) == (records.explain_unreadable(line) is not None)
+
+
+_TIME = "2026-11-21T20:00:00.123456Z"
+_time = st.one_of(
+    st.tuples(st.integers(0, 26), st.sampled_from("0123456789-:.,TZ W\u0661")).map(
+        lambda change: _TIME[: change[0]] + change[1] + _TIME[change[0] + 1 :]
+    ),
+    st.sampled_from(["1969-12-31T23:59:59.999999Z", "2026-W47-6T20:00:00.123456Z", "2026-02-30T20:00:00.123456Z",
+                     "0001-01-01T00:00:00.000000Z", "9999-12-31T23:59:59.999999Z", "2026-11-21T24:00:00.000000Z"]),
+)  # fmt: skip
+
+
+@settings(max_examples=up_to(400))
+@given(_time)
+def test_no_time_is_read_that_the_log_refuses(at: str) -> None:
+    """A line that one reader takes and another chokes on would stop every clone that it reaches."""
+    line = records.line("name", 1_793_000_000_000_000, {"name": "Planck", "event": "add"})
+    changed = line[:7] + at.encode() + line[34:]
+
+    assert records.read(changed) is None or lines.validation_error(changed) is None
+
+
+# The records of tasks and claims: what may be written, and what a hostile line does to a reader.
+
+TASK = {"task_id": "task-0001", "thread_id": "thread-0001", "message": "Write the tests", "sender_identity": "a:b:c"}  # fmt: skip
+EVENT = {"event_id": "tev-0001", "task_id": "task-0001", "event": "take", "sender_identity": "a:b:c"}
+CLAIM = {"claim_id": "claim-0001", "event": "claim", "paths": ["src/**"], "sender_identity": "a:b:c"}
+LEAST = {"task": TASK, "task_event": EVENT, "claim": CLAIM}
+NEW = ("task", "task_event", "claim")
+
+
+def test_a_million_character_brief_is_refused_with_its_size() -> None:
+    """The error names the field and both sizes."""
+    with pytest.raises(
+        records.RecordError, match="task's message is 1000000 bytes, and at most 65536 are allowed"
+    ):
+        records.line("task", AT, {**TASK, "message": "x" * 1_000_000})
+
+
+@pytest.mark.parametrize("field", ["context", "payload", "requested_role", "requested_ownership_scope"])
+def test_an_object_is_limited_by_the_line(field: str) -> None:
+    """Objects and lists have no limit of their own; the line has."""
+    with pytest.raises(records.RecordError, match="at most 262144 are allowed"):
+        records.line("task", AT, {**TASK, field: {"x": "y" * 300_000}})
+
+
+def test_a_hostile_longer_message_is_ignored_on_read() -> None:
+    """A line that no writer of ours makes is kept by the log, and read by nobody."""
+    line = records.line("task", AT, TASK).replace(b"Write the tests", b"x" * 70_000)
+    assert records.read(line) is None
+    assert "at most 65536" in str(records.explain_unreadable(line))
+
+
+@pytest.mark.parametrize("kind", NEW)
+def test_an_integer_is_refused_in_every_field(kind: str) -> None:
+    """Times and lists count instead: old and new readers agree on what is equal. Objects may have numbers."""
+    for name, spec in table.FIELDS[kind].items():
+        if name != "mac":
+            with pytest.raises(records.RecordError, match=r"7|must|not right"):
+                records.line(kind, AT, {**LEAST[kind], name: 7})
+            assert spec[0] in {"line", "text", "word", "form", "list", "flag", "object", "choice"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "value"),
+    [
+        ("task", "purpose", "rumour"),
+        ("task", "priority", "P7"),
+        ("task_event", "event", "steal"),
+        ("task_event", "state", "done"),
+        ("claim", "event", "keep"),
+        ("claim", "mode", "greedy"),
+    ],
+)
+def test_an_unknown_word_is_refused_when_written_and_kept_when_read(
+    kind: str, field: str, value: str
+) -> None:
+    """A later version may have more words; its lines stay readable and only their effect is unknown."""
+    with pytest.raises(records.RecordError, match=f"{field} must be "):
+        records.line(kind, AT, {**LEAST[kind], field: value})
+    line = records.line(kind, AT, LEAST[kind])
+    fields = json.loads(line)
+    fields[field] = value
+    read = records.read(json.dumps(fields, separators=(",", ":")).encode())
+    assert read is not None
+    assert read.get(field) == value
+
+
+# The objects of roles have a schema that other programs can check, without the words of any pack.
+
+
+def test_a_descriptor_and_a_scope_have_the_fields_of_the_contract() -> None:
+    """R6, R7: which are required, and which are not."""
+    role, owned = records.schema("AgentRoleDescriptor"), records.schema("OwnershipScope")
+
+    assert role["required"] == ["lifecycle_role", "specialty_profile", "capabilities"]
+    assert set(role["properties"]) - set(role["required"]) == {"role_alias"}
+    assert owned["required"] == ["responsibility_kinds"]
+    assert set(owned["properties"]) - set(owned["required"]) == {"initiative_id", "wu_ids", "lane", "paths"}
+    assert set(descriptors.KEYS.values()) == set(owned["properties"])
+
+
+def test_the_schemas_have_no_vocabulary() -> None:
+    """R1: a pack has it."""
+    text = json.dumps([records.schema(name) for name in records.OBJECTS])
+
+    assert not any(f'"{word}"' in text for word in vocabulary.builtin().lifecycle_roles)
+    with pytest.raises(records.RecordError):
+        records.schema("role")
+
+
+def test_r8_a_role_id_is_rendered_and_never_stored() -> None:
+    """No record has one, and one that somebody writes into a record changes nothing: the two parts count."""
+    assert not [kind for kind in records.KINDS if "role_id" in records.schema(kind)["properties"]]
+    assert "role_id" not in records.schema("AgentRoleDescriptor")["properties"]
+    asked = {"lifecycle_role": "implementer", "specialty_profile": "test", "role_id": "reviewer/docs"}
+    actual = {"lifecycle_role": "reviewer", "specialty_profile": "docs", "role_id": "reviewer/docs"}
+
+    assert (descriptors.role_text(asked), descriptors.role_text(actual)) == (
+        "implementer/test",
+        "reviewer/docs",
+    )
+    assert descriptors.compare(asked, actual).role_mismatch is True
+
+
+@pytest.mark.parametrize("kind", ["signal", "task"])
+def test_r30_a_message_stays_required(kind: str) -> None:
+    """The fields beside it do not replace what people read."""
+    assert "message" in records.schema(kind)["required"]
+    assert records.schema(kind)["properties"]["message"]["minLength"] == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +16,23 @@ from cli.mcp import tool_results
 from cli.render import claims as rendered_why
 from cli.render import signals as rendered
 from cli.top import board
+from gitmem import records
 from gitmem.agents.caller import Caller
 from gitmem.conformance.reference import Agreement
 from gitmem.history import why
 from gitmem.log.lines import CommitMessage, digest
 from gitmem.memory import live_pieces
+from gitmem.order import thread as causality
 from gitmem.order.content import ASKS
+from gitmem.order.thread import FoldedThread, ThreadSignal
 from gitmem.page import page_data
 from gitmem.signals import gate, inbox, receipt_list, thread_list, thread_outcomes, threads
 from gitmem.signals.many_threads import ManyThreads, Selection, owed
 from gitmem.signals.unread_counts import unread_counts
 from gitmem.store import Store
+
+from . import references
+from .references import random_thread
 
 PARTIES = ("test:worker:ada", "test:worker:bohr", "test:worker:curie")
 OTHER = "test:worker:dirac"
@@ -34,7 +41,7 @@ NOW = 1_795_000_000_000_000  # microseconds
 REPLY = re.compile(r"To agree: gitmem reply (sig-\w+) agreed --agree")
 
 
-def random_thread(number: int) -> list[dict[str, Any]]:
+def random_signals(number: int) -> list[dict[str, Any]]:
     """A proposal, and up to twelve answers whose writers have seen some of what was said before."""
     draw = random.Random(number)
     thread, unit = f"thread-{number:08}", f"WU-{number // 10}"
@@ -225,7 +232,7 @@ def _caller(identity: str) -> Caller:
 
 
 def _check(repo: Path, numbers: range) -> None:
-    said = {number: random_thread(number) for number in numbers}
+    said = {number: random_signals(number) for number in numbers}
     with gitmem.open(str(repo), now=lambda: NOW) as log:
         for number, each in said.items():
             write(log.store, number, each, random.Random(number))
@@ -246,3 +253,133 @@ def test_all_places_say_the_same_about_random_threads(repo: Path) -> None:
 def test_all_places_say_the_same_about_2_000_random_threads(repo: Path, first: int) -> None:
     """The same for more threads."""
     _check(repo, range(first, first + 50))
+
+
+# The root of a thread, and what a new signal names: decided by what was seen, whatever the clocks say.
+
+
+def said(
+    id: str,
+    by: str = "a",
+    intent: str = "INFO",
+    *,
+    at: int = 0,
+    after: tuple[str, ...] = (),
+    reply_to: str = "",
+    session: str | None = None,
+) -> ThreadSignal:
+    record = {"at": f"2026-11-21T20:00:00.{at:06d}Z", "signal_id": id, "sender_identity": by, "intent": intent,
+              "after": list(after), "reply_to": reply_to, "sender_session": session}  # fmt: skip
+    return ThreadSignal(record, [json.dumps(record, separators=(",", ":")).encode()])
+
+
+def thread(*items: ThreadSignal) -> dict[str, ThreadSignal]:
+    return {item.id: item for item in items}
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"reply_to": ""},
+        {"reply_to": 1},
+        {"after": "sig-1"},
+        {"recipients": None},
+        {"intent": "agree"},
+        {"via": []},
+    ],
+)
+def test_a_line_with_a_field_of_another_form_is_no_signal(odd: dict[str, object]) -> None:
+    """Lines of others: what folds a thread need not ask for the form of a field."""
+    whole = {"at": "2026-11-21T20:00:00.000000Z", "kind": "signal", "signal_id": "sig-0001",
+             "sender_identity": "a:b:c", "message": "hello"}  # fmt: skip
+
+    assert records.read_kind("signal", json.dumps(whole, separators=(",", ":")).encode()) is not None
+    assert records.read_kind("signal", json.dumps({**whole, **odd}, separators=(",", ":")).encode()) is None
+
+
+def test_the_root_answers_nothing_of_its_thread() -> None:
+    """Of several, as when two clones opened one thread id apart, the lowest line."""
+    late, early = said("late", at=5), said("early", at=3, reply_to="sig-of-another-thread")
+
+    assert causality.root(thread(late, early, said("re", at=1, reply_to="late"))).id == "early"
+
+
+def test_a_new_signal_names_what_its_writer_had_seen() -> None:
+    """Its own last signal and decision, and the heads of what it read; nothing that it did not see."""
+    found = thread(
+        said("root", "a"),
+        said("mine", "b", "AGREE", at=1, reply_to="root"),
+        said("read", "c", at=2, reply_to="mine"),
+        said("unread", "c", at=3, reply_to="mine"),
+    )
+
+    assert causality.ids_for_after("b", found, {"root", "read"}, None) == ["mine", "read"]
+    assert causality.ids_for_after("b", found, {"root"}, "unread") == ["mine", "unread"]
+
+
+def test_a_new_signal_names_ones_own_last_decision_beside_ones_own_last_word() -> None:
+    """Also where the last word knew the decision: who reads one line learns where its writer stands."""
+    found = thread(
+        said("root", "a"),
+        said("z-no", "b", "REJECT", at=9, reply_to="root"),
+        said("y-yes", "b", "AGREE", at=2, after=("z-no",)),
+        said("x-word", "b", at=3, after=("y-yes",)),
+        said("w-unseen", "c", "REJECT", at=9, reply_to="root"),
+    )
+
+    assert causality.ids_for_after("b", found, set(), None) == ["y-yes", "x-word"]
+
+
+# The folds of a thread are those of a naive reference, in any order of arrival.
+
+READERS = ("a", "b", "c", "sess-1", "sess-2", "nobody")
+
+
+def _check_folds(thread: Mapping[str, ThreadSignal], seed: int) -> None:
+    edges = references.earlier(thread)
+    items = list(thread.items())
+    random.Random(seed).shuffle(items)
+    found = FoldedThread(dict(items))
+    assert [one.id for one in found.order.shown()] == references.in_order(thread, edges)
+    _check_agreement(found, thread)
+
+
+def _check_agreement(found: FoldedThread, thread: Mapping[str, ThreadSignal]) -> None:
+    oldest = sorted(thread.values(), key=lambda each: each.line)
+    said: dict[str, Any] = {
+        each.id: {**each.record, "created_at": f"{at:05}"} for at, each in enumerate(oldest)
+    }
+    wanted = Agreement(said, {})
+    assert list(found.parties) == wanted.parties
+    assert found.proposals.keys() == wanted.ids
+    assert (found.agreed_on.id if found.agreed_on else None) == wanted.agreed_on
+    assert found.in_force.keys() == {*wanted.in_force}
+    for id in thread:
+        assert found.answered.get(id) == wanted.proposal_of(id)
+    for reader in READERS:
+        at, (how, on) = found.position(reader), wanted.position(reader)
+        assert (at is None) == (how == "pending")
+        assert at is None or (at.rejects, set(at.proposals)) == (how == "reject", on)
+        for id in thread:
+            last, expected = found.answer(reader, id), wanted.answer(reader, id)
+            assert (last.id if last else None) == (expected["signal_id"] if expected else None)
+    lists = wanted.convergence((), "")
+    names = {"agree": "agreed", "reject": "rejected", "counter": "countered", "pending": "pending"}
+    for decision, name in names.items():
+        decisions = (
+            ("agree", "counter") if decision == "agree" else (decision,)
+        )  # a counter's author agrees to it
+        assert [each for each in found.asked if found.stands(each)[0] in decisions] == lists[name]  # type: ignore[literal-required]
+
+
+def test_folds_of_random_threads_are_those_of_the_reference() -> None:
+    """With cycles, ids that are named and missing, equal times and several decisions of one reader."""
+    for seed in range(300):
+        _check_folds(random_thread(seed), seed)
+
+
+@pytest.mark.deep
+def test_folds_of_many_random_threads_are_those_of_the_reference() -> None:
+    """The same for more threads."""
+    for seed in range(300, 5_000):
+        _check_folds(random_thread(seed), seed)

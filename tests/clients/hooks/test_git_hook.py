@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from cli import environment
 from gitmem import repo as place
 from gitmem.clients import clients, git_hook
 from gitmem.clients.git_hook import Hook
 from gitmem.errors import UsageError
 
 from ...hook_agents import user_state
+from ...sandbox import worktree
 
 THEIRS = '#!/bin/sh\necho "theirs: $*"\ncat\nexit 7\n'
 
@@ -193,3 +196,174 @@ def test_an_older_gate_is_replaced(repo: Path) -> None:
     assert Path(hook.path).read_text() == git_hook.hook_text()
     git_hook.uninstall(hook)
     assert Path(hook.path).read_text() == THEIRS
+
+
+# Git's post-commit hook notes who commits: it never stops a commit, and starts gitmem only for a session.
+
+
+def committed_with(folder: Path, **env: str) -> str:
+    (folder / "a b.py").write_text(os.urandom(4).hex())
+    subprocess.run(["git", "add", "-A"], cwd=folder, check=True)
+    done = subprocess.run(
+        ["git", "commit", "-m", "x"],
+        cwd=folder,
+        env={**os.environ, **env},
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert done.returncode == 0 and "gitmem" not in done.stderr, done.stderr
+    return subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=folder, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def test_it_notes_the_variables_of_each_commit_in_each_worktree(repo: Path, tmp_path: Path) -> None:
+    """Nothing before a session was there; odd values as a question mark; the earlier hook runs, and comes back byte for byte."""
+    found = place.find(str(repo))
+    hook = git_hook.find_hook(found, None, git_hook.POST_COMMIT)
+    before = b"#!/bin/sh\necho kept >>kept\nexit 3\n"
+    Path(hook.path).write_bytes(before)
+    Path(hook.path).chmod(0o755)
+    program = repo / ".git" / "a gitmem"
+    program.write_text(f'#!/bin/sh\necho "$*" >>"{repo}/.git/asked"\n')
+    program.chmod(0o755)
+    state = Path(found.state, "commits")
+    state.mkdir(parents=True)
+    assert clients.write_paths(found.state, user=user_state(), program=str(program))
+    git_hook.install(hook)
+    where = worktree(repo, tmp_path / "linked-tree")
+    for folder, name in ((repo, ".git"), (where, "linked-tree")):
+        committed_with(folder)
+        assert not (state / f"by-{name}").exists()
+        (state / f"in-{name}").touch()
+        first = committed_with(folder, GITMEM_SESSION="sess-1", CLAUDE_CODE_SESSION_ID="a b", CLAUDECODE="1")
+        second = committed_with(folder)
+        noted = f"{first} GITMEM_SESSION=sess-1 CLAUDE_CODE_SESSION_ID=? claude-code=1\n{second}\n"
+        assert (state / f"by-{name}").read_text() == noted
+    assert (repo / "kept").exists()
+    asked = repo / ".git" / "asked"
+    for _ in range(100):
+        if asked.exists() and len(asked.read_text().splitlines()) == 2:
+            break
+        subprocess.run(["sleep", "0.05"], check=True)
+    assert asked.read_text() == "note-commits\n" * 2
+    (state / "by-.git").unlink()
+    (state / "by-.git").mkdir()  # it cannot be written
+    committed_with(repo, GITMEM_SESSION="sess-1")
+    (state / "by-.git").rmdir()
+    os.mkfifo(state / "by-.git")  # nobody reads it
+    committed_with(repo, GITMEM_SESSION="sess-1")
+    (state / "by-.git").unlink()
+    elsewhere = repo.parent / "elsewhere"
+    elsewhere.touch()
+    (state / "by-.git").symlink_to(elsewhere)
+    committed_with(repo, GITMEM_SESSION="sess-1")
+    assert not elsewhere.read_text()
+    git_hook.uninstall(hook)
+    assert Path(hook.path).read_bytes() == before and not os.path.lexists(hook.kept)
+
+
+def test_it_notes_every_variable_and_marker_of_clients() -> None:
+    """A client that commands know and the hook does not would make a nested agent's commit its parent's."""
+    script = git_hook.hook_text(git_hook.POST_COMMIT)
+    assert set(re.findall(r'"([A-Z_]+)=', script)) == {
+        "GITMEM_SESSION",
+        "GITMEM_TASK",
+        *environment.SESSION_VARIABLES,
+    }
+    for name, client in environment.MARKERS:
+        assert not client or re.search(rf'"{client}=[^"]*\${{{name}-}}', script), name
+
+
+def test_post_merge_comes_and_goes_with_post_commit(repo: Path) -> None:
+    """Byte for byte; a hook that existed before runs with its argument; without post-merge the hook is outdated."""
+    found = place.find(str(repo))
+    hook = git_hook.find_hook(found, None, git_hook.POST_COMMIT)
+    assert hook.also is not None
+    merge = Path(hook.also.path)
+    before = b'#!/bin/sh\necho "$1" >>kept\n'
+    merge.write_bytes(before)
+    merge.chmod(0o755)
+    result = git_hook.install(hook)
+    assert result.files == [hook.path, hook.also.kept, hook.also.path]
+    assert git_hook.install(hook).state == "unchanged"
+    subprocess.run(["git", "checkout", "-q", "-b", "side"], cwd=repo, check=True)
+    committed_with(repo)
+    subprocess.run(["git", "checkout", "-q", "-"], cwd=repo, check=True)
+    subprocess.run(["git", "merge", "-q", "--squash", "side"], cwd=repo, check=True)
+    assert (repo / "kept").read_text() == "1\n"
+    merge.unlink()
+    assert git_hook.state(hook) == "outdated"
+    assert git_hook.install(hook).state == "updated" and git_hook.state(hook) == "installed"
+    merge.write_bytes(b"#!/bin/sh\n: a tool\n")
+    assert git_hook.is_replaced(hook)
+    with pytest.raises(UsageError, match="Nothing was written"):
+        git_hook.install(hook)
+    merge.write_text(git_hook.hook_text(git_hook.POST_MERGE))
+    git_hook.uninstall(hook)
+    assert merge.read_bytes() == before and not Path(hook.path).exists()
+
+
+# The guard of claims as git's pre-commit hook.
+
+
+@pytest.mark.parametrize(("answer", "status"), [(0, 0), (1, 1), (3, 0)])
+def test_the_pre_commit_hook_starts_gitmem_only_for_claims_of_others(
+    answer: int, status: int, repo: Path, tmp_path: Path
+) -> None:
+    """It passes the staged paths, stops only a commit that is refused, and works in a linked worktree."""
+    found = place.find(str(repo))
+    program = repo / ".git" / "a gitmem"
+    program.write_text(f'#!/bin/sh\necho "asked: $*"\ntr "\\0" "\\n"\nexit {answer}\n')
+    program.chmod(0o755)
+    Path(found.state).mkdir(exist_ok=True)
+    assert clients.write_paths(found.state, user=user_state(), program=str(program))
+    hook = git_hook.find_hook(found, None, git_hook.PRE_COMMIT)
+    git_hook.install(hook)
+    where = worktree(repo, tmp_path / "linked")
+    for folder, name in ((repo, "in-.git"), (where, "in-linked")):
+        own = Path(found.state, "claims", "only-own", name)
+        own.parent.mkdir(parents=True, exist_ok=True)
+
+        def commit(folder: Path = folder) -> subprocess.CompletedProcess[str]:
+            (folder / "a b.py").write_text(os.urandom(4).hex())
+            subprocess.run(["git", "add", "-A"], cwd=folder, check=True)
+            who = ["-c", "user.name=T", "-c", "user.email=t@example.org"]
+            return subprocess.run(
+                ["git", *who, "commit", "-m", "x"], cwd=folder, capture_output=True, text=True
+            )
+
+        claimed = Path(found.state, "claims", "claimed")
+        claimed.unlink(missing_ok=True)
+        assert "asked" not in commit().stderr
+        claimed.touch()
+        own.touch()
+        assert "asked" not in commit().stderr
+        own.unlink()
+        done = commit()
+        assert "asked: gate --pre-commit\na b.py\n" in done.stderr
+        assert done.returncode == status
+    git_hook.uninstall(hook)
+    assert not os.path.lexists(hook.path)
+
+
+def test_what_other_tools_do_to_the_hook_is_reported(repo: Path) -> None:
+    """Another hook is kept and comes back byte for byte; one that replaces ours is named."""
+    text = "#!/bin/sh\n"
+    hook = git_hook.find_hook(place.find(str(repo)), None, git_hook.PRE_COMMIT)
+    path = Path(hook.path)
+    path.write_text(text)
+
+    def state() -> tuple[str, bool, str | None]:
+        return git_hook.state(hook), git_hook.is_replaced(hook), git_hook.manager([hook])
+
+    assert state() == ("foreign", False, None)
+    git_hook.install(hook)
+    assert state() == ("installed", False, None)
+    ours = path.read_bytes()
+    path.write_text(text)
+    assert state() == ("foreign", True, None)
+    path.write_bytes(ours)
+    git_hook.uninstall(hook)
+    assert (path.read_text(), state()) == (text, ("foreign", False, None))
