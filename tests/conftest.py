@@ -102,16 +102,9 @@ def git(tmp_path: Path) -> Git:
 
 
 @pytest.fixture
-def repo(tmp_path: Path, git: Git) -> Path:
+def repo(tmp_path: Path) -> Path:
     """A fresh repository with one commit on `main`."""
-
-    def make(path: Path) -> None:
-        git("init", "--quiet", "--initial-branch=main", cwd=path)
-        (path / "README").write_text("A repository for tests.\n")
-        git("add", "README", cwd=path)
-        git("commit", "--quiet", "-m", "First", cwd=path)
-
-    templates.copy("repo", tmp_path / "repo", make)
+    templates.copy("repo", tmp_path / "repo", templates.first_commit)
     return tmp_path / "repo"
 
 

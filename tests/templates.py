@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import copy as copies
+import hashlib
+import json
 import os
 import shutil
+import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
-_made: dict[tuple[str | None, ...], Path] = {}
+T = TypeVar("T")
+
+FRESH_SECONDS = 60.0  # a copy is used as if its sessions had just been at work
+_made: dict[tuple[str | None, ...], tuple[Path, float, Any]] = {}
 _folders: list[Path] = []
 
 
@@ -16,25 +25,47 @@ def keep_in(folder: Path) -> None:
     _folders.append(folder)
 
 
-def copy(name: str, where: Path, make: Callable[[Path], None]) -> None:
+def copy(name: str, where: Path, make: Callable[[Path], T]) -> T:
     """Fill the folder `where` with what `make` makes in an empty one.
 
     Args:
         name: What is made: the same name stands for the same content.
-        where: An existing folder, or one to create.
-        make: Called once for each object and ref format that git is told to use.
+        where: An existing folder, or one to create. What it has under a name of the content's is replaced.
+        make: Called once for each object and ref format that git is told to use, and again after a minute.
+
+    Returns:
+        A copy of what `make` returned.
     """
     key = (name, os.environ.get("GIT_DEFAULT_HASH"), os.environ.get("GIT_DEFAULT_REF_FORMAT"))
-    if key not in _made:
-        template = _folders[-1] / f"{name}-{len(_made)}"
+    if key not in _made or time.monotonic() - _made[key][1] > FRESH_SECONDS:
+        template = _folders[-1] / f"{name}-{time.monotonic_ns()}"
         template.mkdir()
-        make(template)
+        result = make(template)
         for samples in template.rglob("*.sample"):
             samples.unlink()
-        _made[key] = template
-    template = _made[key]
+        _made[key] = template, time.monotonic(), result
+    template, _, result = _made[key]
+    for each in template.iterdir():
+        if (where / each.name).is_dir():
+            shutil.rmtree(where / each.name)
     shutil.copytree(template, where, symlinks=True, dirs_exist_ok=True)
     for config in (*where.glob("*/config"), *where.glob("*/.git/config")):  # URLs of remotes in it
         text = config.read_text()
         if str(template) in text:
             config.write_text(text.replace(str(template), str(where)))
+    for consent in where.glob(
+        "*/.git/gitmem/consent/*"
+    ):  # for the URL of a remote, of which it has the digest
+        consent.write_text(consent.read_text().replace(str(template), str(where)))
+        url = str(json.loads(consent.read_text())["url"])
+        consent.rename(consent.with_name(hashlib.sha256(os.fsencode(url)).hexdigest()))
+    return copies.deepcopy(result)
+
+
+def first_commit(path: Path) -> None:
+    """Make a repository with one commit on `main`."""
+    (path / "README").write_text("A repository for tests.\n")
+    for args in (
+        ("init", "--quiet", "--initial-branch=main"), ("add", "README"), ("commit", "--quiet", "-m", "First"),
+    ):  # fmt: skip
+        subprocess.run(["git", *args], cwd=path, check=True, capture_output=True, timeout=60)

@@ -6,12 +6,15 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tests import templates
 from tests.clones import hub_and_first_clone
 from tests.in_process import gitmem
+
+T = TypeVar("T")
 
 GITMEM = Path(sys.executable).parent / "gitmem"
 BRANCH = "refs/heads/gitmem"
@@ -94,6 +97,13 @@ class Town:
         self.root = root
         self.hub = root / "hub.git"
         templates.copy("hub", root, hub_and_first_clone)
+
+    def after(self, name: str, day: Callable[[Town], T]) -> T:
+        """Let this town have what happened on a day that all tests of that name share."""
+        return templates.copy(name, self.root, lambda root: day(Town(root)))
+
+    def peer(self, name: str) -> Peer:
+        return Peer(self.root / name)
 
     def clone(self, name: str, *, init: bool = True) -> Peer:
         path = self.root / name

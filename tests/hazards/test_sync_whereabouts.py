@@ -17,13 +17,17 @@ UNREAD = "git has fetched records to origin/gitmem that no answer has yet: gitme
 @pytest.fixture
 def two(town: Town) -> tuple[Peer, Peer]:
     """Planck in a clone and Curie in another; both know each other."""
-    a, b = town.clone("a"), town.clone("b")
-    start(a, "Planck")
-    assert a.sync().code == 0
-    start(b, "Curie")
-    assert b.sync().code == 0
-    assert a.sync().code == 0
-    return a, b
+
+    def day(town: Town) -> None:
+        a, b = town.clone("a"), town.clone("b")
+        start(a, "Planck")
+        assert a.sync().code == 0
+        start(b, "Curie")
+        assert b.sync().code == 0
+        assert a.sync().code == 0
+
+    town.after("acquainted", day)
+    return town.peer("a"), town.peer("b")
 
 
 def start(peer: Peer, name: str) -> None:

@@ -43,14 +43,18 @@ NAMES = [
 @pytest.fixture
 def two(town: Town) -> tuple[Peer, Peer]:
     """Two clones that have exchanged a line each."""
-    a, b = town.clone("a"), town.clone("b")
-    a.say("one")
-    assert a.sync().code == 0
-    b.say("two")
-    assert b.sync().code == 0
-    assert a.sync().code == 0
-    assert a.messages() == b.messages() == town.messages() == {"one", "two"}
-    return a, b
+
+    def day(town: Town) -> None:
+        a, b = town.clone("a"), town.clone("b")
+        a.say("one")
+        assert a.sync().code == 0
+        b.say("two")
+        assert b.sync().code == 0
+        assert a.sync().code == 0
+        assert a.messages() == b.messages() == town.messages() == {"one", "two"}
+
+    town.after("exchanged", day)
+    return town.peer("a"), town.peer("b")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -437,14 +441,18 @@ LINE = '{{"message":"{}"}}\n'
 @pytest.fixture
 def two_clones(town: Town) -> tuple[Peer, Peer]:
     """Two clones that have synced, each with a line that the other lacks."""
-    a, b = town.clone("a"), town.clone("b")
-    a.say("one")
-    assert a.sync().code == 0
-    assert b.sync().code == 0
-    a.say("from a")
-    b.say("from b")
-    assert b.sync().code == 0
-    return a, b
+
+    def day(town: Town) -> None:
+        a, b = town.clone("a"), town.clone("b")
+        a.say("one")
+        assert a.sync().code == 0
+        assert b.sync().code == 0
+        a.say("from a")
+        b.say("from b")
+        assert b.sync().code == 0
+
+    town.after("apart", day)
+    return town.peer("a"), town.peer("b")
 
 
 def left_in(path: Path) -> list[str]:
