@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests import templates
 from tests.in_process import gitmem
 
 from .peers import Town
@@ -193,6 +194,13 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def desk(repo: Path) -> Desk:
     """A desk in a fresh repository whose user is Test Person <person@example.org>."""
+    return persons_desk(repo)
+
+
+def persons_desk(repo: Path) -> Desk:
+    """A desk of Test Person in a repository, in which there is one commit if it is not there yet."""
+    if not repo.exists():
+        templates.copy("repo", repo, templates.first_commit)
     with (repo / ".git" / "config").open("a") as config:
         config.write("[user]\n\tname = Test Person\n\temail = person@example.org\n")
     return Desk(repo)

@@ -89,6 +89,21 @@ class Hub:
         self.mallory = root / "mallory"
         templates.copy("hub-of-mallory", root, _hub_and_mallory)
 
+    def acquainted(self) -> tuple[Clone, Clone]:
+        """The clones of Planck and Curie, who know each other."""
+
+        def meet(root: Path) -> tuple[Clone, Clone]:
+            hub = Hub(root)
+            planck, curie = hub.clone("Planck"), hub.clone("Curie")
+            for each in (planck, curie, planck):
+                each.sync()
+            return planck, curie
+
+        found = templates.copy("hub-of-acquainted", self.root, meet)
+        for each in found:
+            each.path = self.root / each.path.name
+        return found
+
     def clone(self, name: str) -> Clone:
         path = self.root / name.lower()
         _git("clone", "--quiet", str(self.path), str(path), cwd=self.root)

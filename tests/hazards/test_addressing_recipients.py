@@ -10,16 +10,22 @@ import pytest
 from gitmem.log.lines import CommitMessage
 from gitmem.records.record_types import SignalFields
 
+from .. import templates
 from ..conftest import Git
-from .conftest import Desk, Said, check_next, check_text, nothing_written, refs
+from .conftest import Desk, Said, check_next, check_text, nothing_written, persons_desk, refs
 from .faults import open_store
 
 
 @pytest.fixture
 def planck(desk: Desk) -> str:
     """The sender; Curie, who works on WU-7 in lane `pricing`, is there as well."""
-    desk.start("Curie", "--wu", "WU-7", "--lane", "pricing")
-    return desk.start("Planck")
+
+    def make(root: Path) -> str:
+        desk = persons_desk(root / "repo")
+        desk.start("Curie", "--wu", "WU-7", "--lane", "pricing")
+        return desk.start("Planck")
+
+    return templates.copy("planck-and-curie", desk.repo.parent, make)
 
 
 def _refused(desk: Desk, session: str, *args: str, code: str) -> Said:

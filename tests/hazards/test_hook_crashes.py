@@ -19,9 +19,10 @@ from gitmem.agents import delivery
 from gitmem.clients import client_scope, events, hook_state
 from gitmem.signals import inbox, message_frame
 
+from .. import templates
 from ..file_faults import at, full
 from ..hook_agents import ROOT, SHELL, Agent, note_program, program, said
-from .conftest import Desk, Said
+from .conftest import Desk, Said, persons_desk
 
 
 class Told:
@@ -50,7 +51,9 @@ class Told:
 
 @pytest.fixture
 def told(desk: Desk) -> Told:
-    return Told(desk)
+    found = templates.copy("told", desk.repo.parent, lambda root: Told(persons_desk(root / "repo")))
+    found.desk, found.state = desk, desk.repo / ".git" / "gitmem"
+    return found
 
 
 RAISED = [

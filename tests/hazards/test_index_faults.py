@@ -23,9 +23,10 @@ from gitmem.log.lines import CommitMessage, LogEntry
 from gitmem.repo import find
 from gitmem.store import Store
 
+from .. import templates
 from ..file_faults import at, denied
 from ..hook_agents import said as given
-from .conftest import ROOT, Desk, powerless, process
+from .conftest import ROOT, Desk, persons_desk, powerless, process
 from .faults import check_index, child, command, dump, indexed, open_store, settled, speak
 
 
@@ -86,7 +87,9 @@ class Office:
 
 @pytest.fixture
 def office(desk: Desk) -> Office:
-    return Office(desk)
+    found = templates.copy("office", desk.repo.parent, lambda root: Office(persons_desk(root / "repo")))
+    found.desk, found.repo = desk, desk.repo
+    return found
 
 
 def _sidecars(index: Path) -> list[Path]:
@@ -351,7 +354,12 @@ class DamagedOffice:
 
 @pytest.fixture
 def damaged_office(desk: Desk) -> DamagedOffice:
-    return DamagedOffice(desk)
+    found = templates.copy(
+        "large-office", desk.repo.parent, lambda root: DamagedOffice(persons_desk(root / "repo"))
+    )
+    found.desk, found.repo = desk, desk.repo
+    found.index = desk.repo / ".git" / "gitmem" / found.index.name
+    return found
 
 
 COMMANDS = [

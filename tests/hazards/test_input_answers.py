@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from .. import templates
 from ..conftest import Git
-from .conftest import ROOT, Desk, Said, check_next, check_text, nothing_written, process
+from .conftest import ROOT, Desk, Said, check_next, check_text, nothing_written, persons_desk, process
 
 SHAPES: dict[str, tuple[list[str], set[str]]] = {
     "session start": (
@@ -92,15 +93,19 @@ ERRORS: dict[str, tuple[list[str], int]] = {
 @pytest.fixture
 def scene(desk: Desk, tmp_path: Path, git: Git) -> dict[str, str]:
     """A clone of a hub in which Planck has asked Curie twice."""
-    hub = tmp_path / "hub.git"
-    git("init", "--quiet", "--bare", str(hub))
-    git("remote", "add", "origin", str(hub), cwd=desk.repo)
-    git("push", "--quiet", "origin", "HEAD:main", cwd=desk.repo)
-    planck = desk.start("Planck")
-    curie = desk.start("Curie")
-    first = desk.send(planck, "one?", "--to", "Curie", "--intent", "propose", "--requires-ack")["signal"]
-    desk.send(planck, "two", "--to", "Curie")
-    return {"planck": planck, "curie": curie, "root": first["signal_id"], "thread": first["thread_id"]}
+
+    def make(root: Path) -> dict[str, str]:
+        hub, desk = root / "hub.git", persons_desk(root / "repo")
+        git("init", "--quiet", "--bare", str(hub))
+        git("remote", "add", "origin", str(hub), cwd=desk.repo)
+        git("push", "--quiet", "origin", "HEAD:main", cwd=desk.repo)
+        planck = desk.start("Planck")
+        curie = desk.start("Curie")
+        first = desk.send(planck, "one?", "--to", "Curie", "--intent", "propose", "--requires-ack")["signal"]
+        desk.send(planck, "two", "--to", "Curie")
+        return {"planck": planck, "curie": curie, "root": first["signal_id"], "thread": first["thread_id"]}
+
+    return templates.copy("asked-twice", tmp_path, make)
 
 
 def _filled(args: list[str], scene: dict[str, str]) -> list[str]:

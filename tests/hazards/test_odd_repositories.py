@@ -19,7 +19,7 @@ from gitmem.git.port import Git as PlumbingGit
 from gitmem.log import ref
 from gitmem.repo import find
 
-from .. import newer_git
+from .. import newer_git, templates
 from ..git_on_path import GitOnPath
 from .conftest import ROOT, Desk, process
 from .odd import check_whole, clone, converse, git, make_hub, pack, sync
@@ -36,13 +36,16 @@ FILTERED = [
 @pytest.fixture
 def hub(tmp_path: Path, desk: Desk) -> Path:
     """A remote with a log of some commits, made by a full clone named `full`."""
-    found = make_hub(tmp_path)
-    full = clone(found, "full")
-    noether = desk.start("Noether", cwd=full)
-    for number in range(3):
-        desk.send(noether, f"Before, {number}", cwd=full)
-    sync(desk, full)
-    return found
+
+    def make(root: Path) -> None:
+        full = clone(make_hub(root), "full")
+        noether = desk.start("Noether", cwd=full)
+        for number in range(3):
+            desk.send(noether, f"Before, {number}", cwd=full)
+        sync(desk, full)
+
+    templates.copy("hub-of-full", tmp_path, make)
+    return tmp_path / "hub.git"
 
 
 def settings(where: Path) -> tuple[bytes, ...]:

@@ -15,10 +15,7 @@ NOBODYS = "0" * 64
 def shared(tmp_path: Path) -> tuple[Hub, Clone, Clone]:
     """A hub, and Planck and Curie who know each other."""
     hub = Hub(tmp_path)
-    planck, curie = hub.clone("Planck"), hub.clone("Curie")
-    for each in (planck, curie, planck):
-        each.sync()
-    return hub, planck, curie
+    return hub, *hub.acquainted()
 
 
 def receipt(of: str, reader: str, answers: str) -> bytes:

@@ -477,8 +477,7 @@ class Scene:
 
     def __init__(self, root: Path, *, pinned: bool, identity: bool = True) -> None:
         self.hub = Hub(root)
-        self.planck, self.curie = self.hub.clone("Planck"), self.hub.clone("Curie")
-        self.planck.sync()
+        self.planck, self.curie = self.hub.acquainted()
         self.session, self.identity = self.curie.session, self.curie.identity
         if not identity:
             started = self.curie(

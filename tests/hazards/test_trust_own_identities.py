@@ -19,10 +19,7 @@ DAY = 86_400.0
 def pair(tmp_path: Path) -> tuple[Hub, Clone, Clone]:
     """Planck, and Curie whose agent identity has one session: that of her clone."""
     hub = Hub(tmp_path)
-    planck, curie = hub.clone("Planck"), hub.clone("Curie")
-    for each in (planck, curie, planck):
-        each.sync()
-    return hub, planck, curie
+    return hub, *hub.acquainted()
 
 
 def asked(hub: Hub, planck: Clone) -> list[Any]:

@@ -159,9 +159,7 @@ EARLIER = "2020-01-01T00:00:00.000000Z"
 def asked(tmp_path: Path) -> tuple[Hub, Clone, Clone, dict[str, str]]:
     """Planck asks Curie for a decision, and Mallory puts another text under that id, with an earlier time."""
     hub = Hub(tmp_path)
-    planck, curie = hub.clone("Planck"), hub.clone("Curie")
-    for each in (planck, curie, planck):
-        each.sync()
+    planck, curie = hub.acquainted()
     signal = planck.send(
         "Delete the branch feature", "--to", "Curie", "--intent", "PROPOSE", "--requires-ack"
     )
