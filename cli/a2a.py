@@ -360,7 +360,7 @@ def _served(
     store: Store, links: RemoteLinks, identity: str, url: str, session: str, ids: set[str]
 ) -> Iterator[None]:
     """Serve some tasks of a server in a thread, as the session that has taken them if any has; do nothing if another process does."""
-    from gitmem import state_files
+    from gitmem import local_files
     from gitmem.agents import caller as callers
     from gitmem.agents import lifecycle, presence
     from gitmem.agents.caller import CallerClaims
@@ -374,7 +374,7 @@ def _served(
         known = presence.get(store, session) if session else None
         if known is None or known.ended is not None or not known.here or known.agent_identity != identity:
             session = worker.start_session(store, identity, name=identity.removeprefix(SERVER)).session_id
-    state_files.make_dirs(links.folder)
+    local_files.make_dirs(links.folder)
     lock = Lock(os.path.join(links.folder, f"{session}.lock"))
     if not lock.take():
         yield

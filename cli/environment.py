@@ -85,7 +85,7 @@ def warn_temporary(folder: str) -> None:
 
 def _wal_folders(repo: Repo) -> tuple[list[str], list[str]]:
     """Return the folders that this process would write to, by priority, and the common ones."""
-    from gitmem.digests import sha256
+    from gitmem.text.digests import sha256
 
     project = sha256(os.fsencode(os.path.realpath(repo.common))).hexdigest()[:16]
     own, shared = ([os.path.join(each, project) for each in parents] for parents in _wal_parents())

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import time
 
-from . import atomic_write, state_files
+from . import local_files
 from .errors import GitmemError, StoreError
 
 TYPE_CHECKING = False
@@ -80,12 +80,12 @@ def is_wanted(repo: Repo) -> bool:
         lock.release()
     except StoreError:
         return False
-    return not _notice_zombie(repo, state_files.read(path))
+    return not _notice_zombie(repo, local_files.read(path))
 
 
 def is_off(repo: Repo) -> bool:
     """Return whether commands must commit in process, because ended processes are never reaped here."""
-    return state_files.read(os.path.join(repo.state, OFF)).strip() == b"off"
+    return local_files.read(os.path.join(repo.state, OFF)).strip() == b"off"
 
 
 def _notice_zombie(repo: Repo, pid: bytes) -> bool:
@@ -95,7 +95,7 @@ def _notice_zombie(repo: Repo, pid: bytes) -> bool:
     yes.
     """
     path = os.path.join(repo.state, OFF)
-    noted, _, since = state_files.read(path).strip().partition(b" ")
+    noted, _, since = local_files.read(path).strip().partition(b" ")
     now = time.time()
     if noted and _is_zombie(noted) and since.isdigit():
         if now - int(since) < REAPED_SECONDS:
@@ -105,9 +105,9 @@ def _notice_zombie(repo: Repo, pid: bytes) -> bool:
         content = pid.strip() + b" %d\n" % now
     else:
         if noted:
-            atomic_write.remove_quietly(path)
+            local_files.remove_quietly(path)
         return False
-    return atomic_write.try_replace(path, content) and content == b"off\n"
+    return local_files.try_replace(path, content) and content == b"off\n"
 
 
 def _is_zombie(content: bytes) -> bool:
@@ -160,7 +160,7 @@ def _commit(store: StoreIndex) -> bool:
 
 def _note_pid(path: str) -> None:
     try:
-        with open(state_files.open_file(path, os.O_WRONLY | os.O_TRUNC), "wb") as file:
+        with open(local_files.open_file(path, os.O_WRONLY | os.O_TRUNC), "wb") as file:
             file.write(b"%d\n" % os.getpid())
     except OSError:
         return  # the process id is needed only in a container without init
@@ -246,7 +246,7 @@ def commit_waiting(store: StoreIndex, seconds: float = 0.0, *, deferred: bool = 
         save_failure(store.repo, error)
         raise
     if found is not None:
-        atomic_write.remove_quietly(os.path.join(store.repo.state, FAILED))
+        local_files.remove_quietly(os.path.join(store.repo.state, FAILED))
     return found
 
 
@@ -263,12 +263,12 @@ def save_failure(repo: Repo, error: Exception) -> None:
     message = error.message if isinstance(error, GitmemError) else str(error)
     text = " ".join(message.split())[:SENTENCE_MAX]
     content = text.encode("utf-8", "backslashreplace") + b"\n"
-    atomic_write.try_replace(os.path.join(repo.state, FAILED), content)
+    local_files.try_replace(os.path.join(repo.state, FAILED), content)
 
 
 def last_failure(repo: Repo) -> str:
     """Return why the last commit failed; empty if it succeeded."""
     from .text.sanitize import sanitize_for_model
 
-    content = state_files.read(os.path.join(repo.state, FAILED))[: SENTENCE_MAX * 4]
+    content = local_files.read(os.path.join(repo.state, FAILED))[: SENTENCE_MAX * 4]
     return sanitize_for_model(content.decode("utf-8", "replace").strip())

@@ -26,7 +26,7 @@ _EXTENSIONS = {
 }  # fmt: skip
 STATES: set[str] = (
     set()
-)  # the state folders of the repositories that this process has met, see `state_files.link_at`
+)  # the state folders of the repositories that this process has met, see `local_files.link_at`
 _ESCAPES = {"n": "\n", "t": "\t", "b": "\b", '"': '"', "\\": "\\"}
 
 

@@ -12,7 +12,7 @@ import os
 import shlex
 from binascii import crc32
 
-from gitmem import state_files
+from gitmem import local_files
 from gitmem.errors import StoreError, UsageError
 from gitmem.git.processes import failure, run
 
@@ -153,7 +153,7 @@ def edit(path: str, change: Callable[[bytes | None], bytes | None], like: str) -
     target = os.path.realpath(path)  # a symbolic link stays, and its target is changed
     lock = target + ".lock"
     try:
-        state_files.make_dirs(os.path.dirname(target))
+        local_files.make_dirs(os.path.dirname(target))
         descriptor = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     except FileExistsError:
         raise StoreError(
@@ -176,7 +176,7 @@ def edit(path: str, change: Callable[[bytes | None], bytes | None], like: str) -
             model = like if now is None else target
             if os.path.exists(model):
                 os.chmod(lock, os.stat(model).st_mode & 0o777)
-            state_files.adjust(lock, private=True)
+            local_files.adjust(lock, private=True)
             os.replace(lock, target)
     except OSError as error:
         raise _unwritable(path, error) from error

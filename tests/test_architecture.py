@@ -16,12 +16,8 @@ ORDER = (
     "gitmem.text",
     "gitmem.errors",
     "gitmem.outcome",
-    "gitmem.digests",
-    "gitmem.strict_json",
     "gitmem.repo",
-    "gitmem.state_files",
-    "gitmem.atomic_write",
-    "gitmem.work_tree_files",
+    "gitmem.local_files",
     "gitmem.records",
     "gitmem.git",
     "gitmem.log",
@@ -34,7 +30,6 @@ ORDER = (
     "gitmem.commit_process",
     "gitmem.store",
     "gitmem.store_apart",
-    "gitmem.commit_thread",
     "gitmem.moved_back",
     "gitmem.sync",
     "gitmem.agents",
@@ -49,7 +44,6 @@ ORDER = (
     "gitmem.importers",
     "gitmem.clients",
     "gitmem.doctor",
-    "gitmem.batch",
     "gitmem.api",
     "gitmem",
     "gitmem.conformance",
@@ -62,7 +56,7 @@ NOT: dict[str, tuple[str, ...]] = {
     "gitmem.log": ("gitmem.records",),  # the log does not interpret what it carries
     "gitmem.index": ("gitmem.records",),  # the reader of lines is handed in
     "merge_driver": tuple(each for each in ORDER if each.startswith("gitmem.") and each not in
-                          ("gitmem.git", "gitmem.log", "gitmem.text", "gitmem.errors", "gitmem.repo", "gitmem.state_files")),  # git starts it for each file
+                          ("gitmem.git", "gitmem.log", "gitmem.text", "gitmem.errors", "gitmem.repo", "gitmem.local_files")),  # git starts it for each file
 }  # fmt: skip
 
 

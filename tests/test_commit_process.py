@@ -13,7 +13,7 @@ import pytest
 
 import gitmem
 from gitmem import commit_process
-from gitmem.commit_thread import BackgroundCommits
+from gitmem.api.log import BackgroundCommits
 from gitmem.errors import StoreError
 from gitmem.log.lock import Lock
 from gitmem.open_store import open_store

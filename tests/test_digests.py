@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitmem import records
-from gitmem.digests import Mac, is_signed
+from gitmem.text.digests import Mac, is_signed
 
 KEY = bytes(range(32))
 FIELDS = {"signal_id": "sig-0001", "reader_identity": "a:b:c", "answers_digest": "0" * 64}

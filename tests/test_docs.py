@@ -14,7 +14,6 @@ import pytest
 
 from gitmem import commit_message, records
 from gitmem.agents import broadcasts, caller
-from gitmem.digests import Mac
 from gitmem.git import remotes
 from gitmem.log import lines, ref, tree_checks, wal
 from gitmem.log.lines import LogEntry
@@ -31,6 +30,7 @@ from gitmem.records import lines as record_lines
 from gitmem.signals import message_frame, own_decisions, reply
 from gitmem.sync import read_remote
 from gitmem.text import sanitize
+from gitmem.text.digests import Mac
 
 ROOT = Path(__file__).resolve().parent.parent
 FORMAT = (ROOT / "docs/format.md").read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitmem import strict_json
+from gitmem.text import strict_json
 
 ROOT = Path(__file__).resolve().parent.parent
 WRONG = ["", " ", "tru", "-", "[1", "[1,", "{", '{"a"', '{"a":', "{1:2}", '"a', '"\n"', '"\\q"', '"\\u12"', "1 2", "[1] ",
@@ -55,7 +55,7 @@ def test_what_is_no_json_is_a_value_error(text: str) -> None:
 def test_it_is_the_same_error_where_the_package_is_not_imported() -> None:
     """The scanner has no exception of its own to raise then."""
     code = (
-        "import sys; from gitmem.strict_json import read\n"
+        "import sys; from gitmem.text.strict_json import read\n"
         f"for text in {WRONG!r}:\n"
         "    try: read(text, once=True)\n"
         "    except (ValueError, RecursionError): continue\n"

@@ -271,7 +271,7 @@ def install_gate(at: Environment, hook: Hook) -> GitHookResult:
     from gitmem.agents import commit_stamps
     from gitmem.clients import clients
     from gitmem.clients import git_hook as operation
-    from gitmem.state_files import make_dirs
+    from gitmem.local_files import make_dirs
 
     make_dirs(at.repo.state)
     clients.write_paths(at.repo.state, user=user_state(), program=gitmem_program())

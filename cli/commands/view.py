@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from gitmem import atomic_write
+from gitmem import local_files
 from gitmem.errors import UsageError
 
 from .. import a2a
@@ -212,14 +212,14 @@ def run(
         a2a_server.server_of(app, started, end_seconds=0).run(sockets=[bound])
     finally:
         bound.close()
-        atomic_write.remove_quietly(entry_file)
+        local_files.remove_quietly(entry_file)
 
 
 def _open(path: str, url: str, show: Callable[[str], bool]) -> bool:
     """Open an address by a file that only this user reads: other users see the arguments of processes."""
     from pathlib import Path
 
-    written = atomic_write.try_replace(
+    written = local_files.try_replace(
         path, _ENTRY.format(url=url).encode("ascii"), folders=True, private=True
     )
     return written and show(Path(path).as_uri())

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 
-from gitmem import atomic_write
+from gitmem import local_files
 from gitmem.calls import client_run
 from gitmem.errors import UsageError
 
@@ -502,7 +502,7 @@ class SignalFile:
                 del self._signals[: at + 1]
                 break
         content = RULE.join([self.head, *self._signals]) + "\n"
-        atomic_write.replace(os.path.realpath(self.path), content.encode("utf-8", "backslashreplace"))
+        local_files.replace(os.path.realpath(self.path), content.encode("utf-8", "backslashreplace"))
 
 
 def _read(path: str) -> str:

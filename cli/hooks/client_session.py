@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from gitmem import atomic_write, state_files
+from gitmem import local_files
 from gitmem.agents import caller as callers
 from gitmem.agents import commit_stamps, edited_paths, heartbeats, lifecycle, presence
 from gitmem.agents.heartbeats import BEATS, PROMPTS
@@ -37,7 +37,7 @@ def leave_cleared(store: Store, session_id: str, client: str, window: str | None
     """Note that a session goes on under an id that is not known yet; return whether that could be written."""
     content = "\0".join((str(store.now()), client, store.repo.tree, window or ""))
     path = os.path.join(store.repo.state, CLEARED_FOLDER, session_id)
-    return atomic_write.try_replace(path, os.fsencode(content), folders=True)
+    return local_files.try_replace(path, os.fsencode(content), folders=True)
 
 
 def take_cleared(store: Store, client: str, window: str | None) -> tuple[Presence | None, list[Presence]]:
@@ -48,8 +48,8 @@ def take_cleared(store: Store, client: str, window: str | None) -> tuple[Presenc
     folder = os.path.join(store.repo.state, CLEARED_FOLDER)
     found: list[tuple[bool, str]] = []
     over: list[str] = []
-    for name in filter(heartbeats.is_safe, atomic_write.names_in(folder)):
-        at, *rest = os.fsdecode(state_files.read(os.path.join(folder, name), 4096)).split("\0")
+    for name in filter(heartbeats.is_safe, local_files.names_in(folder)):
+        at, *rest = os.fsdecode(local_files.read(os.path.join(folder, name), 4096)).split("\0")
         if not at.isdecimal() or int(at) < store.now() - CLEARED_MICROS:
             over.append(name)
         elif rest[:2] == [client, store.repo.tree] and not (window and rest[2:] not in ([""], [window])):
@@ -64,7 +64,7 @@ def take_cleared(store: Store, client: str, window: str | None) -> tuple[Presenc
 def _remove(folder: str, name: str) -> bool:
     """Remove the file of a session; whoever does has the session."""
     try:
-        state_files.refuse_link(folder)
+        local_files.refuse_link(folder)
         os.unlink(os.path.join(folder, name))
     except OSError:
         return False
@@ -128,7 +128,7 @@ def end(at: Environment, call: HookInput, clock: HookTimer) -> None:
         return
     hook_state.remove_session(store, call.client, found.session_id)
     for name in (call.session or "", found.session_id):
-        atomic_write.remove_quietly(os.path.join(store.repo.state, PROMPTS, os.path.basename(name) or "-"))
+        local_files.remove_quietly(os.path.join(store.repo.state, PROMPTS, os.path.basename(name) or "-"))
     hook_state.forget_tool_calls(store, call.client, call.session)
     lifecycle.end(store, callers.of_session(found, "harness"))
     edited_paths.update_flags(store)
@@ -167,11 +167,11 @@ def _prepare(at: Environment, store: Store) -> None:
     state = store.repo.state
     for name, mode in ((BEATS, 0o777), (PROMPTS, 0o700)):
         try:
-            state_files.refuse_link(state)
+            local_files.refuse_link(state)
             if os.path.islink(os.path.join(state, name)):
                 os.unlink(os.path.join(state, name))
             os.mkdir(os.path.join(state, name), mode)
-            state_files.adjust(os.path.join(state, name))
+            local_files.adjust(os.path.join(state, name))
         except OSError:
             continue
     clients.share_copies(state)
@@ -186,7 +186,7 @@ def _create_heartbeat_files(store: Store, *names: str | None) -> None:
         if name and os.path.basename(name) == name and not name.startswith("."):
             path = os.path.join(store.repo.state, BEATS, name)
             try:
-                os.close(state_files.open_file(path, os.O_WRONLY | os.O_CREAT))
+                os.close(local_files.open_file(path, os.O_WRONLY | os.O_CREAT))
             except (OSError, ValueError):
                 continue
 

@@ -10,11 +10,11 @@ import os
 import sys
 import time
 
-from gitmem import strict_json
 from gitmem.clients import events
 from gitmem.clients.events import EDIT, START, STOP
 from gitmem.errors import GitmemError
 from gitmem.repo import find
+from gitmem.text import strict_json
 
 from ..render.output import encode
 

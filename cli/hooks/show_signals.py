@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from gitmem import atomic_write, commit_process, state_files
+from gitmem import commit_process, local_files
 from gitmem.agents import delivery, mailbox
 from gitmem.agents.heartbeats import PROMPTS, WAKES
 from gitmem.clients import hook_state
@@ -190,12 +190,12 @@ class StopWait:
 
     def acquire_turn(self) -> None:
         """Become the session's only sleeper. After a failed write `is_over` is true: it might wake again and again."""
-        atomic_write.try_replace(self._mark, self._token, folders=True)
+        local_files.try_replace(self._mark, self._token, folders=True)
 
     def is_over(self) -> bool:
         """Return whether to stop: another sleeper, a new prompt, or the session or its client has ended."""
         try:
-            if state_files.read(self._mark) != self._token:
+            if local_files.read(self._mark) != self._token:
                 return True
             os.stat(self._session)
         except OSError:
@@ -211,8 +211,8 @@ class StopWait:
 
     def release_turn(self) -> None:
         """Remove the mark of this sleeper."""
-        if state_files.read(self._mark) == self._token:
-            atomic_write.remove_quietly(self._mark)
+        if local_files.read(self._mark) == self._token:
+            local_files.remove_quietly(self._mark)
 
 
 def wait(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from gitmem import atomic_write, state_files
+from gitmem import local_files
 from gitmem.agents import delivery, edited_paths, presence
 from gitmem.clients import events, hook_state
 from gitmem.clients.events import READS, REFUSES
@@ -42,10 +42,10 @@ def read_kept(store: Store) -> None:
     if not edited_paths.is_shared(store.repo):
         return
     folder = edited_paths.inputs(store.repo)
-    for name in sorted(atomic_write.names_in(folder))[: edited_paths.INPUTS_MAX]:
+    for name in sorted(local_files.names_in(folder))[: edited_paths.INPUTS_MAX]:
         path = os.path.join(folder, name)
-        data = state_files.read(path, edited_paths.INPUT_MAX_BYTES)
-        atomic_write.remove_quietly(path)
+        data = local_files.read(path, edited_paths.INPUT_MAX_BYTES)
+        local_files.remove_quietly(path)
         client, _, rest = name.partition("+")
         if data and client in events.EVENTS:
             _note(store, client, rest.partition("+")[0], data)

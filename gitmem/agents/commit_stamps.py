@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 
-from .. import atomic_write, state_files
+from .. import local_files
 from ..git import files
 from . import heartbeats
 
@@ -51,13 +51,13 @@ def update(store: Store, *, from_beginning: bool = False) -> None:
     where = read_to(store.repo)
     try:
         if is_off(store):
-            atomic_write.remove_quietly(where)
+            local_files.remove_quietly(where)
         elif store.repo.worktree is not None and not os.path.lexists(where):
-            state_files.make_dirs(os.path.dirname(where))
-            os.close(state_files.open_file(where, os.O_WRONLY | os.O_CREAT))
+            local_files.make_dirs(os.path.dirname(where))
+            os.close(local_files.open_file(where, os.O_WRONLY | os.O_CREAT))
             # What was committed before is not of a session that begins here.
             at = 0 if from_beginning else changed_at(store.repo)
-            state_files.utime(where, (at, at))
+            local_files.utime(where, (at, at))
     except OSError:
         return
 
@@ -67,10 +67,10 @@ def set_hook(state: str, *, installed: bool) -> None:
     where = os.path.join(state, FOLDER, HOOKED)
     try:
         if installed:
-            state_files.make_dirs(os.path.dirname(where))
-            os.close(state_files.open_file(where, os.O_WRONLY | os.O_CREAT))
+            local_files.make_dirs(os.path.dirname(where))
+            os.close(local_files.open_file(where, os.O_WRONLY | os.O_CREAT))
         else:
-            atomic_write.remove_quietly(where)
+            local_files.remove_quietly(where)
     except OSError:
         return
 

@@ -25,12 +25,12 @@ from __future__ import annotations
 import os
 import time
 
-from .. import atomic_write, state_files
-from ..digests import sha256
+from .. import local_files
 from ..errors import GitmemError, StoreError
 from ..log.lines import CommitMessage, digest
 from ..log.lock import Lock
 from ..order.session import HOLD_MICROS
+from ..text.digests import sha256
 from ..trust import sender_tables
 from . import heartbeats, mailbox
 from .heartbeats import FED, FLAGS, QUEUE, flag, flag_names, is_safe, raise_flags
@@ -167,7 +167,7 @@ def _queue_new(store: Store) -> None:
             write_queue(store, session, after)
         if found or not after or newest - after > LAG_MAX:
             for name in (QUEUE, FLAGS):
-                state_files.make_dirs(os.path.join(state, name))
+                local_files.make_dirs(os.path.join(state, name))
             db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (FED, str(newest)))
             marks = (str(newest), newest)
     store.fed = marks
@@ -188,7 +188,7 @@ def write_queue(store: Store, session: WaitingSession, after: int = 0) -> None:
     is_here = bool(unread) and _was_seen(store, session, oldest)
     shown = os.path.join(where, SHOWN)
     if unread and not os.path.isdir(shown):
-        state_files.make_dirs(shown)  # now: the disk may be full when it is needed
+        local_files.make_dirs(shown)  # now: the disk may be full when it is needed
     waits, urgent = False, False
     room = EVENTS_MAX - len(queued_ids(state, session.session_id)) if unread else 0
     for signal_id in sorted(unread):
@@ -199,7 +199,7 @@ def write_queue(store: Store, session: WaitingSession, after: int = 0) -> None:
         if not is_safe(signal_id) or os.path.lexists(os.path.join(shown, signal_id)):
             continue
         if room > 0 and not os.path.lexists(path):
-            atomic_write.replace(path, body.encode())
+            local_files.replace(path, body.encode())
             room -= 1
         waits, urgent = True, urgent or not (broadcast or interrupt == "advisory")
     if waits:
@@ -264,8 +264,8 @@ def forget_names(store: Store, session_id: str, names: Iterable[str]) -> None:
     kept = flag_names(session_id, heartbeats.client_of(store, session_id))
     for name in names:
         if name not in kept:
-            atomic_write.remove_quietly(flag(store.repo.state, name))
-            atomic_write.remove_quietly(os.path.join(store.repo.state, heartbeats.BEATS, name))
+            local_files.remove_quietly(flag(store.repo.state, name))
+            local_files.remove_quietly(os.path.join(store.repo.state, heartbeats.BEATS, name))
 
 
 def remove_old_queues(store: Store) -> None:
@@ -281,7 +281,7 @@ def remove_old_queues(store: Store) -> None:
         for session_id in sorted(queues - {each.session_id for each in kept}):
             remove_queue(state, session_id, [session_id])
         for name in sorted(flags - {name for each in kept for name in each.names}):
-            atomic_write.remove_quietly(flag(state, name))
+            local_files.remove_quietly(flag(state, name))
         # The file of a session comes after its queue: one that began meanwhile may have lost it.
         before = {each.session_id for each in found}
         for session in waiting_sessions(store):
@@ -309,23 +309,23 @@ def queues_of(store: Store, reader: str, session_id: str | None = None) -> list[
 def remove_queue(state: str, session_id: str, names: Iterable[str]) -> None:
     """Remove the queue of a session that ended, its flags and its heartbeats."""
     for name in names:
-        atomic_write.remove_quietly(flag(state, name))
-        atomic_write.remove_quietly(os.path.join(state, heartbeats.BEATS, name))
+        local_files.remove_quietly(flag(state, name))
+        local_files.remove_quietly(os.path.join(state, heartbeats.BEATS, name))
     if not is_safe(session_id):
         return  # a client's own id could be any path
     where = queue_folder(state, session_id)
     for inside in (os.path.join(where, SHOWN), where):
         for name in sorted(_names(inside, hidden=True)):  # includes files of a killed process
-            atomic_write.remove_quietly(os.path.join(inside, name))
+            local_files.remove_quietly(os.path.join(inside, name))
         try:
-            state_files.refuse_link(inside)
+            local_files.refuse_link(inside)
             os.rmdir(inside)
         except OSError:
             continue
 
 
 def _names(where: str, *, hidden: bool = False) -> set[str]:
-    return {name for name in atomic_write.names_in(where) if hidden or not name.startswith(".")}
+    return {name for name in local_files.names_in(where) if hidden or not name.startswith(".")}
 
 
 TURNS = "deliver"
@@ -394,11 +394,11 @@ class delivery_lock:  # noqa: N801 - it is used as a function
 def _make(folder: str) -> bool:
     """Create a folder in the state folder, if that exists. Another process may create it at the same time."""
     try:
-        state_files.refuse_link(os.path.dirname(folder))
+        local_files.refuse_link(os.path.dirname(folder))
         if os.path.islink(folder):
             os.unlink(folder)
         os.mkdir(folder)
-        state_files.adjust(folder)
+        local_files.adjust(folder)
     except OSError:
         return os.path.isdir(folder)
     return True
@@ -423,7 +423,7 @@ def _record_pending(store: Store, reader: str) -> None:
         except (GitmemError, OSError):
             continue
         for id in ids:
-            atomic_write.remove_quietly(
+            local_files.remove_quietly(
                 os.path.join(queue_folder(store.repo.state, session.session_id), SHOWN, id)
             )
 
@@ -445,7 +445,7 @@ def _line_shown(store: Store, session: WaitingSession, id: str) -> bytes:
     The receipt is for this line alone, even if the signal has got other lines since.
     """
     path = os.path.join(queue_folder(store.repo.state, session.session_id), SHOWN, id)
-    return state_files.read(path)
+    return local_files.read(path)
 
 
 def record_receipts(
@@ -496,7 +496,7 @@ def move_to_shown(store: Store, reader: str, session_id: str | None, ids: Iterab
         where = queue_folder(store.repo.state, session.session_id)
         for id in sorted(wanted & queued_ids(store.repo.state, session.session_id)):
             try:
-                state_files.refuse_link(os.path.join(where, SHOWN))
+                local_files.refuse_link(os.path.join(where, SHOWN))
                 os.rename(os.path.join(where, id), os.path.join(where, SHOWN, id))
             except OSError:
                 continue
@@ -524,14 +524,14 @@ def _clean_queue(store: Store, session: WaitingSession) -> None:
     if not queued_ids(state, session.session_id) and not any(map(os.path.lexists, flags)):
         return
     for path in flags:
-        atomic_write.remove_quietly(path)
+        local_files.remove_quietly(path)
     # Only now: later signals set their flag themselves. Unread signals are queried after that, because an existing
     # event is in the index, or will be at its next catch-up.
     names = queued_ids(state, session.session_id)
     store.db()
     unread = session.unread(store) if names else set()
     for name in sorted(names - unread):
-        atomic_write.remove_quietly(os.path.join(queue_folder(state, session.session_id), name))
+        local_files.remove_quietly(os.path.join(queue_folder(state, session.session_id), name))
     left = names & unread
     if len(names) >= EVENTS_MAX:
         write_queue(store, session)  # the signals beyond the limit
@@ -567,7 +567,7 @@ def renews(state: str, session: str, now: int) -> bool:
 
 def told(state: str, session: str) -> dict[str, None]:
     """Return the words for what a session was told once, the latest last."""
-    return dict.fromkeys(os.fsdecode(state_files.read(os.path.join(state, TOLD, session))).split())
+    return dict.fromkeys(os.fsdecode(local_files.read(os.path.join(state, TOLD, session))).split())
 
 
 def note_told(state: str, session: str, words: Iterable[str]) -> None:
@@ -577,9 +577,9 @@ def note_told(state: str, session: str, words: Iterable[str]) -> None:
         OSError: It can't be written.
     """
     where = os.path.join(state, TOLD, session)
-    state_files.make_dirs(os.path.dirname(where))
+    local_files.make_dirs(os.path.dirname(where))
     latest = [*told(state, session) | dict.fromkeys(words)][-TOLD_MAX:]
-    atomic_write.replace(where, os.fsencode(" ".join(latest)))
+    local_files.replace(where, os.fsencode(" ".join(latest)))
 
 
 def tell_once(store: Store, news: Callable[[], Iterable[tuple[str, str, str]]]) -> bool:
@@ -611,13 +611,13 @@ def tell(store: Store, session: str, text: str) -> None:
     if not heartbeats.is_safe(session):
         return
     where = os.path.join(store.repo.state, NOTICES, session)
-    before = state_files.read(where)
+    before = local_files.read(where)
     if len(before) + len(text.encode("utf-8", "replace")) > NOTICES_MAX:
         text = _MORE
         if text.encode() in before:
             return
-    state_files.make_dirs(os.path.dirname(where))
-    atomic_write.replace(where, before + text.encode("utf-8", "replace") + b"\n")
+    local_files.make_dirs(os.path.dirname(where))
+    local_files.replace(where, before + text.encode("utf-8", "replace") + b"\n")
     names = heartbeats.flag_names(session, heartbeats.client_of(store, session))
     heartbeats.raise_flags(store.repo.state, names, urgent=True)
 
@@ -625,9 +625,9 @@ def tell(store: Store, session: str, text: str) -> None:
 def forget_others(store: Store) -> None:
     """Remove the files of sessions that this clone has forgotten, or does not have."""
     for folder in (os.path.join(store.repo.state, name) for name in (NOTICES, TOLD)):
-        for name in atomic_write.names_in(folder):
+        for name in local_files.names_in(folder):
             if not heartbeats.is_here(store, name):
-                atomic_write.remove_quietly(os.path.join(folder, name))
+                local_files.remove_quietly(os.path.join(folder, name))
 
 
 def take_notices(state: str, session: str) -> list[str]:
@@ -635,9 +635,9 @@ def take_notices(state: str, session: str) -> list[str]:
     if not heartbeats.is_safe(session):
         return []
     where = os.path.join(state, NOTICES, session)
-    lines = state_files.read(where).decode("utf-8", "replace").splitlines()
+    lines = local_files.read(where).decode("utf-8", "replace").splitlines()
     if lines:
-        atomic_write.remove_quietly(where)
+        local_files.remove_quietly(where)
     return lines
 
 
@@ -646,13 +646,13 @@ def drop_notices(state: str, session: str, beginning: str) -> list[str]:
     if not heartbeats.is_safe(session):
         return []
     where = os.path.join(state, NOTICES, session)
-    lines = state_files.read(where).splitlines(keepends=True)
+    lines = local_files.read(where).splitlines(keepends=True)
     left = [each for each in lines if not each.startswith(beginning.encode())]
     try:
         if left and len(left) < len(lines):
-            atomic_write.replace(where, b"".join(left))
+            local_files.replace(where, b"".join(left))
         elif lines and not left:
-            atomic_write.remove_quietly(where)
+            local_files.remove_quietly(where)
     except OSError:
         pass
     return [each.decode("utf-8", "replace").rstrip("\n") for each in lines if each not in left]

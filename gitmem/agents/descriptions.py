@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import os
 
-from .. import state_files, strict_json
+from .. import local_files
 from ..log.lines import format_at
 from ..records.ids import implied_role, role_id, role_of
+from ..text import strict_json
 from ..text.sanitize import SEPARATOR, title
 from ..text.secrets import find_secret
 from . import heartbeats, presence
@@ -174,7 +175,7 @@ def _prompt(store: Store, session_id: str, client_id: str | None) -> str:
     for name in (session_id, client_id or heartbeats.client_of(store, session_id)):
         if not name or name.startswith(".") or os.sep in name or "\0" in name:
             continue
-        content = state_files.read(os.path.join(store.repo.state, PROMPTS, name), READ_MAX)
+        content = local_files.read(os.path.join(store.repo.state, PROMPTS, name), READ_MAX)
         found = _prompt_in(content.decode("utf-8", "replace"))
         if found:
             return found

@@ -15,7 +15,7 @@ import json
 import os
 from typing import NamedTuple
 
-from .. import atomic_write, state_files
+from .. import local_files
 from ..errors import GitmemError
 from ..git import branches
 from ..repo import tree_at
@@ -70,15 +70,15 @@ def update_flags(store: Store) -> None:
     shared = at_work.count(store.repo.tree) > 1
     try:
         for name in (INPUTS, BY):
-            state_files.make_dirs(path(state, name))
+            local_files.make_dirs(path(state, name))
         _set(path(state, WANTED), len(at_work) > 1 or is_published(store))
         _set_folder(inputs(store.repo), shared)
-        for name in atomic_write.names_in(path(state, INPUTS)):
+        for name in local_files.names_in(path(state, INPUTS)):
             if not _has_worktree(store.repo, name):
                 _set_folder(path(state, INPUTS, name), False)
-        for name in atomic_write.names_in(path(state, BY)):
+        for name in local_files.names_in(path(state, BY)):
             if not heartbeats.is_here(store, name):
-                atomic_write.remove_quietly(path(state, BY, name))
+                local_files.remove_quietly(path(state, BY, name))
     except OSError:
         return
 
@@ -120,8 +120,8 @@ def note(store: Store, *, seconds: float = STATUS_SECONDS) -> EditedPaths | None
         short = sorted({each.rstrip("/") for each in names if len(each) <= PATH_MAX})
         paths = {each: kept.get(each, now) for each in short[:PATHS_MAX]}
         found = EditedPaths(repo.worktree, now, paths, len(names) - len(paths))
-    state_files.make_dirs(path(repo.state))
-    atomic_write.replace(path(repo.state, _name(repo)), json.dumps(found._asdict()).encode())
+    local_files.make_dirs(path(repo.state))
+    local_files.replace(path(repo.state, _name(repo)), json.dumps(found._asdict()).encode())
     return found
 
 
@@ -146,7 +146,7 @@ def note_edit(store: Store, session_id: str, paths: Iterable[str]) -> None:
         return
     try:
         if not os.path.exists(where) or os.stat(where).st_size < BY_MAX:
-            with os.fdopen(state_files.open_file(where, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "w") as file:
+            with os.fdopen(local_files.open_file(where, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "w") as file:
                 file.write(lines)
     except OSError:
         return
@@ -155,7 +155,7 @@ def note_edit(store: Store, session_id: str, paths: Iterable[str]) -> None:
 def worktrees(store: Store) -> list[EditedPaths]:
     """Return what each worktree of this clone has changed, those that are gone left out."""
     found = []
-    for name in sorted(atomic_write.names_in(path(store.repo.state)))[:WORKTREES_MAX]:
+    for name in sorted(local_files.names_in(path(store.repo.state)))[:WORKTREES_MAX]:
         each = _load(path(store.repo.state, name)) if name.startswith("in-") else None
         if (
             each is not None
@@ -205,7 +205,7 @@ def _name(repo: Repo) -> str:
 
 def _noted(where: str) -> list[str]:
     found = []
-    for line in state_files.read(where, 2 * BY_MAX).splitlines():
+    for line in local_files.read(where, 2 * BY_MAX).splitlines():
         try:
             value = json.loads(line)
         except ValueError:
@@ -218,7 +218,7 @@ def _noted(where: str) -> list[str]:
 def _load(where: str) -> EditedPaths | None:
     """Return the content of a file, or None if it is missing or damaged."""
     try:
-        found = EditedPaths(**json.loads(state_files.read(where, FILE_MAX)))
+        found = EditedPaths(**json.loads(local_files.read(where, FILE_MAX)))
         paths = {str(name): int(at) for name, at in list(found.paths.items())[:PATHS_MAX]}
         return EditedPaths(str(found.worktree), int(found.at), paths, int(found.more))
     except (ValueError, TypeError, AttributeError, RecursionError):
@@ -227,18 +227,18 @@ def _load(where: str) -> EditedPaths | None:
 
 def _set(where: str, wanted: bool) -> None:
     if wanted:
-        os.close(state_files.open_file(where, os.O_WRONLY | os.O_CREAT))
+        os.close(local_files.open_file(where, os.O_WRONLY | os.O_CREAT))
     else:
-        atomic_write.remove_quietly(where)
+        local_files.remove_quietly(where)
 
 
 def _set_folder(where: str, wanted: bool) -> None:
     """Create a folder, or remove it with its files."""
     if wanted:
-        state_files.make_dirs(where)
+        local_files.make_dirs(where)
     elif _is_folder(where):
-        for name in atomic_write.names_in(where):
-            atomic_write.remove_quietly(os.path.join(where, name))
+        for name in local_files.names_in(where):
+            local_files.remove_quietly(os.path.join(where, name))
         os.rmdir(where)
 
 

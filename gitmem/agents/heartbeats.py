@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 
-from .. import atomic_write, state_files
+from .. import local_files
 from ..records.ids import is_id
 from ..repo import is_gone
 
@@ -102,11 +102,11 @@ def raise_flags(state: str, names: Iterable[str], *, urgent: bool) -> None:
             if os.stat(path).st_size or not urgent:
                 continue
         except OSError:
-            state_files.make_dirs(os.path.dirname(path))
+            local_files.make_dirs(os.path.dirname(path))
         if urgent:
-            atomic_write.replace(path, b"urgent\n")
+            local_files.replace(path, b"urgent\n")
         else:
-            os.close(state_files.open_file(path, os.O_WRONLY | os.O_CREAT))
+            os.close(local_files.open_file(path, os.O_WRONLY | os.O_CREAT))
 
 
 def is_served(state: str, session_id: str) -> bool:
@@ -115,8 +115,8 @@ def is_served(state: str, session_id: str) -> bool:
     A hook that runs after a tool call touches the heartbeat before it shows the signals and removes the flag.
     """
     folder = os.path.join(state, HERE)
-    names = atomic_write.names_in(folder)[:HERE_MAX]
-    known = b"\n".join(state_files.read(os.path.join(folder, name)) for name in names)
+    names = local_files.names_in(folder)[:HERE_MAX]
+    known = b"\n".join(local_files.read(os.path.join(folder, name)) for name in names)
     if session_id.encode() not in known.split(b"\n"):
         return False
     try:
@@ -177,7 +177,7 @@ def start(store: Store, session_id: str, client_session: tuple[str, str] | None)
     """Record that a session starts in this worktree or comes to it, and forget those that were not seen for a month."""
     # Another session in this worktree: claims of the others are now somebody else's here.
     own_only = os.path.join(store.repo.state, ONLY_OWN, f"in-{os.path.basename(store.repo.git_dir)}")
-    atomic_write.remove_quietly(own_only)
+    local_files.remove_quietly(own_only)
     if not bind(store, session_id, client_session[1] if client_session else ""):
         return
     touch(store, session_id)
@@ -191,13 +191,13 @@ def bind(store: Store, session_id: str, client_id: str) -> bool:
     """Record that a session works in this worktree, under a client's own id or ""; return whether that could be written."""
     content = os.fsencode(store.repo.tree) + b"\0" + client_id.encode("utf-8", "replace")
     try:
-        state_files.make_dirs(_folder(store))
-        atomic_write.replace(os.path.join(_folder(store), session_id), content)
+        local_files.make_dirs(_folder(store))
+        local_files.replace(os.path.join(_folder(store), session_id), content)
     except OSError:
         return False
-    for name in atomic_write.names_in(os.path.join(store.repo.state, BEATS)) if is_safe(client_id) else ():
+    for name in local_files.names_in(os.path.join(store.repo.state, BEATS)) if is_safe(client_id) else ():
         if name.startswith(f"{client_id}+"):
-            atomic_write.remove_quietly(os.path.join(store.repo.state, BEATS, name))
+            local_files.remove_quietly(os.path.join(store.repo.state, BEATS, name))
     meet(store, client_id)
     return True
 
@@ -206,7 +206,7 @@ def meet(store: Store, client_id: str) -> None:
     """Note that a client's session, or a subagent of it, works in this worktree. Never raises."""
     try:
         if is_safe(client_id):
-            os.close(state_files.open_file(_met(store, client_id), os.O_WRONLY | os.O_CREAT))
+            os.close(local_files.open_file(_met(store, client_id), os.O_WRONLY | os.O_CREAT))
     except OSError:
         return
 
@@ -231,7 +231,7 @@ def touch(store: Store, session_id: str) -> None:
         bind(store, session_id, client_of(store, session_id))
     at = store.now() * 1000
     try:
-        state_files.utime(os.path.join(_folder(store), session_id), (at, at))
+        local_files.utime(os.path.join(_folder(store), session_id), (at, at))
     except OSError:
         return
 
@@ -239,7 +239,7 @@ def touch(store: Store, session_id: str) -> None:
 def end(store: Store, session_id: str) -> str:
     """Forget a session and return the client's own id for it, or ""."""
     client_id = client_of(store, session_id)
-    atomic_write.remove_quietly(os.path.join(_folder(store), session_id))
+    local_files.remove_quietly(os.path.join(_folder(store), session_id))
     return client_id
 
 
@@ -255,7 +255,7 @@ def all_last_seen(store: Store) -> dict[str, int]:
     """Return when each session of this clone was last seen here, in microseconds since the epoch."""
     found = {}
     try:
-        state_files.refuse_link(_folder(store))
+        local_files.refuse_link(_folder(store))
         with os.scandir(_folder(store)) as entries:
             for entry in entries:
                 if is_id("sess", entry.name):
@@ -270,7 +270,7 @@ def all_last_seen(store: Store) -> dict[str, int]:
 
 def _heartbeat_files(store: Store) -> set[str]:
     """Return the names that hooks have touched."""
-    return set(atomic_write.names_in(os.path.join(store.repo.state, BEATS)))
+    return set(local_files.names_in(os.path.join(store.repo.state, BEATS)))
 
 
 def _heartbeat_of(store: Store, session_id: str, beats: set[str]) -> int:
@@ -285,9 +285,9 @@ def forget_old(store: Store, oldest: int) -> None:
     """Remove files of hooks written before a time, in microseconds since the epoch: dead sessions left them."""
     for kind in (BEATS, PROMPTS, WAKES, EMPTY, TOOL_CALLS):
         folder = os.path.join(store.repo.state, kind)
-        for name in atomic_write.names_in(folder):
+        for name in local_files.names_in(folder):
             if _modified_micros(os.path.join(folder, name)) < oldest:
-                atomic_write.remove_quietly(os.path.join(folder, name))
+                local_files.remove_quietly(os.path.join(folder, name))
 
 
 def _modified_micros(path: str) -> int:
@@ -299,7 +299,7 @@ def _modified_micros(path: str) -> int:
 
 def _read(store: Store, session_id: str) -> tuple[str, str]:
     """Return the worktree that a session works in and the client's own id for it, from its file."""
-    where, _, client_session = state_files.read(os.path.join(_folder(store), session_id)).partition(b"\0")
+    where, _, client_session = local_files.read(os.path.join(_folder(store), session_id)).partition(b"\0")
     return os.fsdecode(where), client_session.decode("utf-8", "replace")
 
 
@@ -320,7 +320,7 @@ def client_of(store: Store, session_id: str) -> str:
 
 def of_client(store: Store, client_id: str) -> list[str]:
     """Return the sessions that were started in this clone under a client's own id."""
-    names = atomic_write.names_in(_folder(store))
+    names = local_files.names_in(_folder(store))
     return [name for name in names if client_of(store, name) == client_id]
 
 

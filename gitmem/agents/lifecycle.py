@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import commit_process, strict_json
+from .. import commit_process
 from ..commit_message import SUBJECT_MAX, cut
 from ..errors import UsageError
 from ..log.lines import CommitMessage
@@ -10,6 +10,7 @@ from ..outcome import Outcome, command
 from ..records import CLEARABLE
 from ..records.ids import new_id, role_id
 from ..records.lines import as_json
+from ..text import strict_json
 from ..text.sanitize import sanitize
 from . import caller as callers
 from . import (

@@ -14,13 +14,13 @@ colon, and identities have three parts, so the origin before the address makes i
 
 from __future__ import annotations
 
-from ..digests import hash_function_for
 from ..index.index_file import View
 from ..log.lines import content_without_time
 from ..order.content import content_of, is_imported
 from ..outcome import command
 from ..records import KEYED
 from ..records.ids import unit_key
+from ..text.digests import hash_function_for
 from ..text.name_matching import is_identity
 from ..trust import sender_tables
 from ..trust.sender_tables import IMPORTED_ORIGIN

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import os
 
-from .. import atomic_write, state_files
-from ..digests import sha256
+from .. import local_files
 from ..errors import UsageError
 from ..order.session import HOLD_MICROS
+from ..text.digests import sha256
 from ..text.name_matching import fold, is_reserved, mixes_scripts, strip_numbers
 from ..text.sanitize import sanitize
 from ..trust import sender_tables
@@ -355,7 +355,7 @@ def note_pin(store: Store, name: str, session_id: str, identity: str | None) -> 
     try:
         if before is None:
             _evict_oldest(os.path.dirname(path))
-        atomic_write.replace(path, content)
+        local_files.replace(path, content)
     except OSError:
         return
 
@@ -365,18 +365,18 @@ def repin(store: Store, one: Presence, *former: str) -> None:
     for name in former:
         pin = pin_of(store, name)
         if pin is not None and pin.session_id == one.session_id:
-            atomic_write.remove_quietly(_pin_path(store, name))
+            local_files.remove_quietly(_pin_path(store, name))
     note_pin(store, one.name, one.session_id, one.agent_identity)
 
 
 def unreadable_pins(store: Store) -> Iterator[str]:
     """Yield the paths of pins that can't be read, for doctor. Their names are not pinned."""
     folder = os.path.join(store.repo.state, PINS)
-    for entry in atomic_write.names_in(folder):
+    for entry in local_files.names_in(folder):
         path = os.path.join(folder, entry)
         pin = _parse_pin(_pin_content(path), None)
         if (pin is None or path != _pin_path(store, pin.name)) and not entry.startswith(
-            atomic_write.TEMPORARY
+            local_files.TEMPORARY
         ):
             yield path
 
@@ -419,7 +419,7 @@ def _pin_path(store: Store, name: str) -> str:
 
 
 def _pin_content(path: str) -> bytes | None:
-    return state_files.read(path, PIN_MAX_BYTES) or None
+    return local_files.read(path, PIN_MAX_BYTES) or None
 
 
 def _parse_pin(content: bytes | None, folded: str | None) -> NamePin | None:
@@ -435,12 +435,12 @@ def _parse_pin(content: bytes | None, folded: str | None) -> NamePin | None:
 
 def _evict_oldest(folder: str) -> None:
     """Create the folder, and keep it below its limit by removing the oldest pins."""
-    state_files.make_dirs(folder)
-    names = atomic_write.names_in(folder)
+    local_files.make_dirs(folder)
+    names = local_files.names_in(folder)
     if len(names) >= PINS_MAX:
         aged = sorted(names, key=lambda each: _modified(os.path.join(folder, each)))
         for each in aged[: len(names) - PINS_MAX + 1]:
-            atomic_write.remove_quietly(os.path.join(folder, each))
+            local_files.remove_quietly(os.path.join(folder, each))
 
 
 def _modified(path: str) -> float:

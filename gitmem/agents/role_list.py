@@ -18,10 +18,11 @@ from __future__ import annotations
 
 import time
 
-from .. import strict_json, work_tree_files
+from ..git import work_tree_files
 from ..index.engine import StepLimit
 from ..outcome import Outcome, command
 from ..records.ids import role_id
+from ..text import strict_json
 from ..text.name_matching import fold
 from ..text.sanitize import sanitize
 from . import addressing, descriptors, presence, roster, vocabulary

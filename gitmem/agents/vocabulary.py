@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import re
 
-from .. import work_tree_files
 from ..errors import UsageError
+from ..git import work_tree_files
 from ..outcome import Outcome
 from ..records.ids import role_id
 from ..text.name_matching import fold, is_reserved

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import threading
+from contextlib import contextmanager
 
 from .. import commit_process
 from .. import repo as repo_module
@@ -19,17 +21,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
-    from typing import Any, Unpack
+    from typing import Any, Protocol, Unpack
 
-    from ..agents.caller import Caller
+    from ..agents.caller import Caller, CallerClaims
     from ..agents.lifecycle import SessionChanged, SessionEnded, SessionStarted
-    from ..batch import Batch
     from ..calls.call import CallOptions
     from ..calls.call_result import CallResult, TaskProgress
     from ..calls.served_task import Function
-    from ..commit_thread import BackgroundCommits
     from ..history.overlap import Overlaps
     from ..importers.lumenflow_import import Imported
+    from ..log.local_log import Appended
     from ..signals.change_watcher import StopWatching
     from ..signals.gate import Gate
     from ..signals.inbox import InboxResult
@@ -39,6 +40,56 @@ if TYPE_CHECKING:
     from .guard import Opened
     from .memory import Memory
     from .work import Claims, Tasks
+
+    class HasCaller(Protocol):
+        """The log of a batch."""
+
+        store: Store
+        who: CallerClaims
+
+
+class Batch:
+    """The entries that a `Log.batch()` has collected."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._entries: list[Any] = []
+        self.appended: Appended | None = None
+
+    def add(self, entry: Any) -> None:
+        """Add an entry, to be recorded at the end of the block."""
+        self._entries.append(entry)
+
+    @property
+    def commit(self) -> str | None:
+        """The commit of the batch; None inside the block and until it is committed."""
+        return self.appended.commit if self.appended else None
+
+    def record(self) -> None:
+        """Record all collected entries at once; do nothing if there are none."""
+        if self._entries:
+            self.appended = self._store.record_all(self._entries)
+
+
+@contextmanager
+def collect(log: HasCaller) -> Iterator[Batch]:
+    """Collect the records of a `with` block, and record them together at its end.
+
+    If the block raises or the commit fails, nothing is recorded and the caller of the log is restored.
+    """
+    with log.store.lock:
+        batch = Batch(log.store)
+        who = log.who
+        log.store.collect(batch.add)
+        try:
+            try:
+                yield batch
+            finally:
+                log.store.collect(None)
+            batch.record()
+        except BaseException:
+            log.who = who
+            raise
 
 
 @serialized
@@ -210,8 +261,6 @@ def open(
     store = open_own()
     log = Log(store, callers.CallerClaims(as_=session, session=runs_in, identity=identity, is_program=True))
     if commit_after:
-        from ..commit_thread import BackgroundCommits
-
         log.commits = BackgroundCommits(open_own, commit_after)
         store.after_record = log.commits.notify
     return log
@@ -382,8 +431,6 @@ class Log(Invocation):
         Inside the block, outcomes have no commit yet, and the new records are visible. If the block raises or the
         commit fails, nothing is recorded and the caller is restored.
         """
-        from ..batch import collect
-
         return collect(self)
 
     def close(self) -> None:
@@ -403,3 +450,52 @@ class Log(Invocation):
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+STOP_SECONDS = 10.0
+RETRY_SECONDS_MAX = 60.0
+
+
+class BackgroundCommits:
+    """A thread that starts with the first record and ends with `close`.
+
+    Args:
+        open_store: Opens a store for the thread.
+        window: Seconds from a record to its commit.
+    """
+
+    def __init__(self, open_store: Callable[[], Store], window: float) -> None:
+        self._open_store = open_store
+        self._window = window
+        self._recorded = threading.Event()
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def notify(self) -> None:
+        """Commit new entries within the window."""
+        self._recorded.set()
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = threading.Thread(target=self._run, name="gitmem commits", daemon=True)
+            self._thread.start()
+
+    def close(self) -> None:
+        """End the thread; the caller commits waiting records."""
+        self._stopped.set()
+        self._recorded.set()
+        if self._thread is not None:
+            self._thread.join(STOP_SECONDS)
+
+    def _run(self) -> None:
+        store, pause = None, 0.0
+        while self._recorded.wait() and not self._stopped.wait(self._window + pause):
+            self._recorded.clear()
+            try:
+                store = store or self._open_store()
+                if store.waits() and commit_process.commit_waiting(store) is None:
+                    self._recorded.set()  # another process is committing: check again after a window
+                pause = 0.0
+            except (GitmemError, OSError):  # the reason is in the state folder
+                pause = min(2 * pause + commit_process.RETRY_SECONDS, RETRY_SECONDS_MAX)
+                self._recorded.set()
+        if store is not None:
+            store.close()

@@ -13,11 +13,11 @@ import time
 from contextlib import suppress
 from urllib.parse import urlsplit
 
-from .. import atomic_write, state_files
-from ..digests import sha256
+from .. import local_files
 from ..errors import StoreError, UsageError
 from ..log.lines import format_at
 from ..outcome import Outcome
+from ..text.digests import sha256
 from . import SERVER
 
 TYPE_CHECKING = False
@@ -141,7 +141,7 @@ class Tokens:
 
     def _read(self) -> dict[str, dict[str, str]]:
         try:
-            value = json.loads(state_files.load(self.path, FILE_MAX_BYTES + 1))
+            value = json.loads(local_files.load(self.path, FILE_MAX_BYTES + 1))
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, RecursionError) as error:
@@ -158,8 +158,8 @@ class Tokens:
     def _write(self, callers: dict[str, dict[str, str]]) -> None:
         content = json.dumps({"callers": callers}, indent=1, sort_keys=True).encode() + b"\n"
         try:
-            state_files.make_dirs(os.path.dirname(self.path))
-            atomic_write.replace(self.path, content, durable=True, private=True)
+            local_files.make_dirs(os.path.dirname(self.path))
+            local_files.replace(self.path, content, durable=True, private=True)
         except OSError as error:
             raise StoreError(f"Cannot write {self.path} ({error.strerror}). Nothing was written.", code="store") from error  # fmt: skip
 
@@ -203,7 +203,7 @@ def read_push_file(state: str) -> list[dict[str, Any]]:
     """
     path = push_file_of(state)
     try:
-        content = state_files.load(path, PUSH_FILE_MAX_BYTES + 1)
+        content = local_files.load(path, PUSH_FILE_MAX_BYTES + 1)
         values = json.loads(content) if len(content) <= PUSH_FILE_MAX_BYTES else None
     except FileNotFoundError:
         return []
@@ -229,8 +229,8 @@ def write_push_file(state: str, entries: Iterable[str]) -> None:
         OSError: It can't be written.
     """
     path = push_file_of(state)
-    state_files.make_dirs(os.path.dirname(path))
-    atomic_write.replace(path, f"[{','.join(entries)}]".encode(), private=True)
+    local_files.make_dirs(os.path.dirname(path))
+    local_files.replace(path, f"[{','.join(entries)}]".encode(), private=True)
 
 
 def _is_push_entry(value: object) -> bool:
@@ -314,31 +314,31 @@ class RemoteLinks:
 
     def delete(self, task_id: str) -> None:
         """Forget the server's task for one of ours."""
-        atomic_write.remove_quietly(os.path.join(self.folder, task_id))  # else `_prune` does later
+        local_files.remove_quietly(os.path.join(self.folder, task_id))  # else `_prune` does later
 
     def _read(self, name: str) -> Mapping[str, Any]:
         try:
-            found = json.loads(state_files.read(os.path.join(self.folder, name), LINKS_MAX_BYTES))
+            found = json.loads(local_files.read(os.path.join(self.folder, name), LINKS_MAX_BYTES))
         except (ValueError, RecursionError):
             return {}
         return found if isinstance(found, dict) else {}
 
     def _write(self, name: str, values: Mapping[str, Any]) -> None:
         try:
-            state_files.make_dirs(self.folder)
+            local_files.make_dirs(self.folder)
             content = json.dumps(values).encode()
-            atomic_write.replace(os.path.join(self.folder, name), content, durable=True, private=True)
+            local_files.replace(os.path.join(self.folder, name), content, durable=True, private=True)
         except OSError as error:
             raise StoreError(f"Cannot write in {self.folder} ({error.strerror}).", code="store") from error
 
     def _prune(self) -> None:
         """Delete files that nobody has written for long."""
-        state_files.refuse_link(self.folder)
+        local_files.refuse_link(self.folder)
         with os.scandir(self.folder) as found:
             for each, _ in zip(found, range(_PRUNED_MAX), strict=False):
                 with suppress(OSError):  # another process deletes them, too
                     if each.stat(follow_symlinks=False).st_mtime < time.time() - KEPT_SECONDS:
-                        atomic_write.remove_quietly(each.path)
+                        local_files.remove_quietly(each.path)
 
 
 def server_identity(url: str) -> str:

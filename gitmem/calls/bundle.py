@@ -11,7 +11,6 @@ import json
 
 from .. import records
 from ..commit_message import cut, sanitize
-from ..digests import sha256
 from ..errors import SecretError, UsageError
 from ..memory import budgeted_text, load, private_nodes, relations, search, session_checkpoints
 from ..memory.budgeted_text import Section, quote_lines
@@ -20,6 +19,7 @@ from ..memory.session_checkpoints import PREFIX
 from ..outcome import Outcome, command
 from ..records.ids import is_id, unit_key
 from ..records.lines import DEPTH, is_json_safe
+from ..text.digests import sha256
 from ..text.sanitize import sanitize_for_model
 from ..text.secrets import find_in, has_marker
 

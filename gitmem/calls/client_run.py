@@ -19,12 +19,12 @@ import subprocess
 import sys
 import threading
 
-from .. import atomic_write, state_files
+from .. import local_files
 from ..agents import vocabulary
-from ..digests import sha256
 from ..errors import UsageError
 from ..log.lines import format_at
 from ..outcome import command
+from ..text.digests import sha256
 from ..text.name_matching import fold
 from ..text.sanitize import sanitize
 from . import process_guard
@@ -474,7 +474,7 @@ def _digest(name: str, text: str) -> str:
 def _is_trusted(path: str, name: str, text: str) -> bool:
     """Return whether this user has recorded that a command is trusted: others may write to the folders of a shared repository."""
     try:
-        with open(state_files.open_file(path, os.O_RDONLY), "rb") as file:
+        with open(local_files.open_file(path, os.O_RDONLY), "rb") as file:
             found = os.fstat(file.fileno())
             value = json.loads(file.read(TRUST_MAX_BYTES))
     except (OSError, ValueError, RecursionError):
@@ -486,4 +486,4 @@ def _is_trusted(path: str, name: str, text: str) -> bool:
 
 def _record_trust(store: Store, path: str, name: str, text: str) -> None:
     content = json.dumps({"agent": name, "exec": text, "at": format_at(store.now())}) + "\n"
-    atomic_write.record_choice(store.repo.state, path, content.encode(), "the trust", private=state_files.OWN)
+    local_files.record_choice(store.repo.state, path, content.encode(), "the trust", private=local_files.OWN)

@@ -12,14 +12,14 @@ import re
 import shutil
 import time
 
-from .. import state_files
-from ..digests import sha256
+from .. import local_files
 from ..errors import GitmemError, StoreError
 from ..git import processes as git
 from ..log.lock import Lock
 from ..log.ref import NOBODY
 from ..log.wal_files import is_private
 from ..repo import read_small
+from ..text.digests import sha256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -279,7 +279,7 @@ class TaskWorktree:
         """Keep on branches what is in it, and remove it; if that is not possible, leave it where it is."""
         kept = Kept()
         try:
-            said = state_files.load(self.note).decode().split("\n")
+            said = local_files.load(self.note).decode().split("\n")
             if said == [_STAYS] and os.path.lexists(self.folder):
                 return kept
             if len(said) == _PREPARING:
@@ -300,7 +300,7 @@ class TaskWorktree:
         return kept
 
     def _write(self, *lines: str) -> None:
-        handle = state_files.open_file(self.note, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        handle = local_files.open_file(self.note, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         with open(handle, "w", encoding="utf-8") as file:
             file.write("\n".join(lines))
 

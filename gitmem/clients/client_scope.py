@@ -12,9 +12,9 @@ from __future__ import annotations
 import os
 
 from ..agents import edited_paths
-from ..digests import sha256
 from ..errors import GitmemError, UsageError
 from ..outcome import Outcome
+from ..text.digests import sha256
 from . import clients, events, managed_files
 from .clients import FLAT, GROUPS, PROJECT, SCRIPT, USER, Client, ClientFolders
 from .managed_files import WORDS, FileChange, InstallRecord, OwnFile, installed_content, read_record

@@ -23,10 +23,10 @@ import re
 import stat
 from typing import NamedTuple
 
-from .. import atomic_write, state_files
-from ..digests import sha256
+from .. import local_files
 from ..outcome import quote
 from ..repo import read_small
+from ..text.digests import sha256
 from . import events
 
 TYPE_CHECKING = False
@@ -111,8 +111,8 @@ def add_to_list(folder: str, program: str) -> bool:
         known = _lines(path)
         if len(known) >= KEPT_MAX:
             known = [each for each in known if os.path.exists(each)][-KEPT_MAX // 2 :]
-            atomic_write.replace(path, _content(known), private=True)
-        descriptor = state_files.open_file(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            local_files.replace(path, _content(known), private=True)
+        descriptor = local_files.open_file(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
             os.write(descriptor, os.fsencode(program) + b"\n")
         finally:
@@ -134,11 +134,11 @@ def _is_private(path: str) -> bool:
 def _keep(path: str, lines: Sequence[str]) -> bool:
     wanted = [line for line in dict.fromkeys(lines) if line and "\n" not in line and "\0" not in line]
     content = _content(wanted)
-    return state_files.read(path) == content or atomic_write.try_replace(path, content)
+    return local_files.read(path) == content or local_files.try_replace(path, content)
 
 
 def _lines(path: str) -> list[str]:
-    return [os.fsdecode(line) for line in state_files.read(path).split(b"\n") if line]
+    return [os.fsdecode(line) for line in local_files.read(path).split(b"\n") if line]
 
 
 def _content(lines: Sequence[str]) -> bytes:
@@ -399,10 +399,10 @@ def share_copies(state: str) -> None:
     """Let the users of a shared repository (`core.sharedRepository`) read the copies, but not write to them."""
     folder = os.path.join(state, COPIES_FOLDER)
     try:
-        state_files.adjust(folder)
-        state_files.refuse_link(folder)
+        local_files.adjust(folder)
+        local_files.refuse_link(folder)
         for entry in os.scandir(folder):
-            state_files.adjust(entry.path)
+            local_files.adjust(entry.path)
             mode = stat.S_IMODE(entry.stat(follow_symlinks=False).st_mode)
             if mode & _OTHERS_MAY_WRITE and entry.is_file(follow_symlinks=False):
                 os.chmod(entry.path, mode & ~_OTHERS_MAY_WRITE)
@@ -415,7 +415,7 @@ def unused_copies(folders: ClientFolders) -> list[str]:
     if folders.state is None:
         return []
     folder = os.path.join(folders.state, COPIES_FOLDER)
-    names = sorted(atomic_write.names_in(folder))
+    names = sorted(local_files.names_in(folder))
     named = {digest for top in _worktrees(folders) for digest in _named_in(top)} if names else set()
     return [os.path.join(folder, name) for name in names if name.partition(".")[0] not in named]
 
@@ -425,7 +425,7 @@ def remove_unused_copies(folders: ClientFolders) -> list[str]:
     removed = []
     for path in unused_copies(folders):
         try:
-            state_files.refuse_link(os.path.dirname(path))
+            local_files.refuse_link(os.path.dirname(path))
             os.unlink(path)
             removed.append(path)
         except OSError:

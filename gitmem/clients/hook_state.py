@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import os
 
-from .. import atomic_write, state_files
+from .. import local_files
 from ..agents import descriptions, heartbeats
 from ..errors import GitmemError
 from ..index import catch_up, engine
@@ -52,7 +52,7 @@ def note_error(state: str, now: int, hook: str, sentence: str) -> None:
 
 def read_error(state: str) -> str | None:
     """Return the last error with its time, or None."""
-    text = state_files.read(os.path.join(state, ERROR), SENTENCE_MAX * 4).decode("utf-8", "replace")
+    text = local_files.read(os.path.join(state, ERROR), SENTENCE_MAX * 4).decode("utf-8", "replace")
     return sanitize_for_model(text.strip()) or None
 
 
@@ -64,7 +64,7 @@ def clear_if_fixed(state: str, client: str, known: str | None) -> None:
         known: The error that was noted before the test; a newer one stays.
     """
     if known is not None and known == read_error(state) and known.split(" ")[1:2] == [client]:
-        atomic_write.remove_quietly(os.path.join(state, ERROR))
+        local_files.remove_quietly(os.path.join(state, ERROR))
 
 
 def limit_to_turns(state: str) -> None:
@@ -74,7 +74,7 @@ def limit_to_turns(state: str) -> None:
 
 def lift_limit(state: str) -> None:
     """Make the script start gitmem at every tool call again."""
-    atomic_write.remove_quietly(os.path.join(state, STUCK))
+    local_files.remove_quietly(os.path.join(state, STUCK))
 
 
 def set_left(state: str, is_left: bool) -> None:
@@ -83,11 +83,11 @@ def set_left(state: str, is_left: bool) -> None:
     if is_left:
         _write(path, "")
     else:
-        atomic_write.remove_quietly(path)
+        local_files.remove_quietly(path)
 
 
 def _write(path: str, text: str) -> None:
-    atomic_write.try_replace(path, text.encode("utf-8", "backslashreplace"))
+    local_files.try_replace(path, text.encode("utf-8", "backslashreplace"))
 
 
 BUDGET = "hook-budget"
@@ -130,12 +130,12 @@ def has_waiting_entries(store: Store) -> bool:
 def remove_flag(store: Store, client_session: str) -> None:
     """Remove the flag of a client's session that has no session of ours: nobody would ever read the signals."""
     if heartbeats.is_safe(client_session):
-        atomic_write.remove_quietly(heartbeats.flag(store.repo.state, client_session))
+        local_files.remove_quietly(heartbeats.flag(store.repo.state, client_session))
 
 
 def budget(store: Store) -> int | None:
     """Return `gitmem.hookBudget` in bytes as of the last session start, or None if it is not set."""
-    return _number(state_files.read(os.path.join(store.repo.state, BUDGET), 20).decode("ascii", "replace"))
+    return _number(local_files.read(os.path.join(store.repo.state, BUDGET), 20).decode("ascii", "replace"))
 
 
 def cache_settings(store: Store) -> None:
@@ -145,7 +145,7 @@ def cache_settings(store: Store) -> None:
     every = _number(store.settings().get(EVERY_SETTING, ""))
     if every:
         try:
-            state_files.make_dirs(os.path.join(store.repo.state, heartbeats.TOOL_CALLS))
+            local_files.make_dirs(os.path.join(store.repo.state, heartbeats.TOOL_CALLS))
         except OSError:
             every = None
     _cache_number(store, EVERY, min(every, EVERY_MAX) if every else None)
@@ -155,9 +155,9 @@ def _cache_number(store: Store, name: str, number: int | None) -> None:
     path = os.path.join(store.repo.state, name)
     try:
         if number is None:
-            atomic_write.remove_quietly(path)
-        elif state_files.read(path, 20) != (content := b"%d\n" % number):
-            atomic_write.replace(path, content)
+            local_files.remove_quietly(path)
+        elif local_files.read(path, 20) != (content := b"%d\n" % number):
+            local_files.replace(path, content)
     except OSError:
         return
 
@@ -167,17 +167,17 @@ def _keep_prompts(store: Store) -> None:
     allowed = os.path.join(store.repo.state, KEEP_PROMPTS)
     if descriptions.shows_prompts(store):
         try:
-            os.close(state_files.open_file(allowed, os.O_WRONLY | os.O_CREAT))
+            os.close(local_files.open_file(allowed, os.O_WRONLY | os.O_CREAT))
             return
         except OSError:
             return
     folder = os.path.join(store.repo.state, heartbeats.PROMPTS)
-    atomic_write.remove_quietly(allowed)
+    local_files.remove_quietly(allowed)
     try:
-        state_files.refuse_link(folder)
+        local_files.refuse_link(folder)
         for entry in os.scandir(folder):
             if entry.stat(follow_symlinks=False).st_size:  # an empty file only has the time of the prompt
-                atomic_write.remove_quietly(entry.path)
+                local_files.remove_quietly(entry.path)
     except OSError:
         return
 
@@ -198,7 +198,7 @@ def forget_tool_calls(store: Store, client: str, client_session: str | None) -> 
     """Count the tool calls of a client's session from 0. Never raises."""
     for name in (client_session or "", os.path.basename(_here(store, client))):
         if heartbeats.is_safe(name):
-            atomic_write.remove_quietly(os.path.join(store.repo.state, heartbeats.TOOL_CALLS, name))
+            local_files.remove_quietly(os.path.join(store.repo.state, heartbeats.TOOL_CALLS, name))
 
 
 def add_session(store: Store, client: str, session_id: str) -> None:
@@ -213,11 +213,11 @@ def remove_session(store: Store, client: str, session_id: str) -> None:
 
 
 def _sessions(store: Store, client: str) -> list[str]:
-    known = state_files.read(_here(store, client)).decode("ascii", "replace").split("\n")
+    known = local_files.read(_here(store, client)).decode("ascii", "replace").split("\n")
     oldest = store.now() - SEEN_MICROS
     return [each for each in known if each and heartbeats.last_seen(store, each) > oldest]
 
 
 def _write_sessions(store: Store, client: str, ids: list[str]) -> None:
     content = "".join(f"{each}\n" for each in ids).encode()
-    atomic_write.try_replace(_here(store, client), content, folders=True)
+    local_files.try_replace(_here(store, client), content, folders=True)

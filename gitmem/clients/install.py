@@ -9,11 +9,11 @@ import json
 import os
 from functools import partial
 
-from .. import state_files
-from ..digests import sha256
+from .. import local_files
 from ..errors import GitmemError, StoreError
 from ..log.lines import format_at
 from ..outcome import Outcome, command
+from ..text.digests import sha256
 from . import clients, git_hook, hook_state
 from .client_scope import ABSENT, BROKEN, ClientHooks, ClientScope, bare_message, chosen_clients, target_of
 from .clients import ALL_FOUND, CLIENTS, PROJECT, SCOPES, USER, Client, ClientFolders
@@ -529,7 +529,7 @@ def _name_program(found: InstallResult, folders: ClientFolders, scope: str) -> N
         found.remarks.append("The hooks use gitmem from the PATH: this one is not an installed program.")
     else:
         try:
-            state_files.make_dirs(folders.state)
+            local_files.make_dirs(folders.state)
         except OSError:
             pass  # in an agent's sandbox: the hooks search the PATH
         if not clients.write_paths(folders.state, user=folders.user, program=program):

@@ -18,10 +18,10 @@ import stat
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
-from .. import state_files
-from ..digests import sha256
+from .. import local_files
 from ..errors import GitmemError, StoreError, UsageError
 from ..outcome import command
+from ..text.digests import sha256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -220,9 +220,9 @@ def _replace(
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     try:
         if mode is None:
-            descriptor = state_files.open_file(temporary, flags, 0o777 if runs else 0o666)
+            descriptor = local_files.open_file(temporary, flags, 0o777 if runs else 0o666)
         else:  # nobody else may read it before it has the mode of the file, which may hold secrets
-            descriptor = state_files.open_file(temporary, flags, 0o600, private=True)
+            descriptor = local_files.open_file(temporary, flags, 0o600, private=True)
         with open(descriptor, "wb") as file:
             file.write(content)
             file.flush()
@@ -246,7 +246,7 @@ def _make_folders(folder: str, made: list[str]) -> None:
         folder = os.path.dirname(folder)
     for each in reversed(missing):
         os.mkdir(each)
-        state_files.adjust(each)
+        local_files.adjust(each)
         made.append(each)
 
 
@@ -417,7 +417,7 @@ def _digest(text: str) -> str:
 def read_record(path: str) -> InstallRecord | None:
     """Return the record in a file, or None if there is no usable one."""
     try:
-        values = json.loads(state_files.load(path))
+        values = json.loads(local_files.load(path))
         return InstallRecord(
             is_new=bool(values["is_new"]),
             after=str(values["after"]),

@@ -7,11 +7,10 @@ import tempfile
 import time
 from collections.abc import Iterator
 
-from .. import atomic_write, records, state_files
+from .. import local_files, records
 from .. import repo as repo_module
 from ..agents import delivery, forgeries, heartbeats, mailbox, name_holders, roster
 from ..calls import a2a_files
-from ..digests import is_signed
 from ..errors import StoreError
 from ..index import catch_up, compare, index_file
 from ..index.engine import StepLimit, sqlite3
@@ -21,6 +20,7 @@ from ..log.lines import format_at
 from ..memory import private_nodes
 from ..signals import history
 from ..store import Store
+from ..text.digests import is_signed
 from ..text.sanitize import sanitize
 from ..trust import clone_key
 from .findings import Check, Finding, Fixed, note, problem
@@ -49,7 +49,7 @@ class Leftovers(Check):
     def fix(self) -> Iterator[Fixed]:
         """Remove them."""
         for path in self._left():
-            atomic_write.remove_quietly(path)
+            local_files.remove_quietly(path)
             if not os.path.lexists(path):
                 yield "leftover-file", path, "It was removed."
 
@@ -58,7 +58,7 @@ class Leftovers(Check):
         for folder, _, names in os.walk(self.store.repo.state):
             for name in names:
                 path = os.path.join(folder, name)
-                if name.startswith(atomic_write.TEMPORARY) and now - modified(path, now) > LEFT_SECONDS:
+                if name.startswith(local_files.TEMPORARY) and now - modified(path, now) > LEFT_SECONDS:
                     found.append(path)
         return sorted(found)
 
@@ -123,7 +123,7 @@ class PrivateNodes(Check):
         top = private_nodes.root(self.store.repo)
         if not os.path.lexists(top):
             return []
-        return [top, *(os.path.join(top, name) for name in sorted(atomic_write.names_in(top)))]
+        return [top, *(os.path.join(top, name) for name in sorted(local_files.names_in(top)))]
 
     def _damaged(self, path: str) -> int:
         if path == private_nodes.root(self.store.repo):
@@ -228,7 +228,7 @@ def move_aside(store: Store, path: str, *, folder: str | None = None) -> str:
     """
     where = os.path.join(folder or store.repo.state, ASIDE)
     os.makedirs(where, mode=0o700, exist_ok=True)
-    state_files.adjust(where)
+    local_files.adjust(where)
     day = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(store.now() // 1_000_000))
     name, number = os.path.basename(path), 0
     while True:
@@ -255,7 +255,7 @@ def disk_error(store: Store) -> tuple[str, str]:
         if not os.path.isdir(folder):
             continue
         try:
-            with tempfile.TemporaryFile(dir=folder, prefix=atomic_write.TEMPORARY, buffering=0) as file:
+            with tempfile.TemporaryFile(dir=folder, prefix=local_files.TEMPORARY, buffering=0) as file:
                 left = PROBE_BYTES
                 while left:
                     left -= os.write(file.fileno(), bytes(left))

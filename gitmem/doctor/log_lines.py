@@ -13,7 +13,6 @@ from itertools import groupby
 from typing import Any, TypeVar
 
 from .. import records
-from ..digests import hash_function_for
 from ..index.engine import sqlite3
 from ..index.fill import IndexFill
 from ..log import ledger, recovery, ref, tree_union
@@ -26,6 +25,7 @@ from ..order.node import SIZE_MAX, content_digest_text, ignored_fields
 from ..outcome import command
 from ..records.lines import explain_unreadable as record_problem
 from ..records.lines import read
+from ..text.digests import hash_function_for
 from . import log_ref
 from .findings import Check, Examination, Finding, note, problem
 

@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator
 
-from .. import commit_process, records, state_files
+from .. import commit_process, local_files, records
 from ..errors import StoreError
 from ..git import plumbing
 from ..index import lost_lines
@@ -341,7 +341,7 @@ def _damaged(store: Store) -> Iterator[tuple[str, bytes]]:
     for wal in store.log.wals:
         for name in () if is_foreign(wal) else unreadable(wal):
             for row in re.split(
-                rb"[\0\n]+", state_files.read(os.path.join(wal.folder, name), READ_BYTES_MAX)
+                rb"[\0\n]+", local_files.read(os.path.join(wal.folder, name), READ_BYTES_MAX)
             ):
                 line = row.partition(b"\t")[2]
                 if form.validation_error(line) is None:

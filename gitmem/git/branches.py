@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-from ..digests import sha256
 from ..repo import read_small
+from ..text.digests import sha256
 from . import processes
 from .objects import is_oid
 

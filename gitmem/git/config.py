@@ -11,8 +11,8 @@ import os
 import stat
 import time
 
-from .. import atomic_write, state_files
-from ..digests import sha256
+from .. import local_files
+from ..text.digests import sha256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ def _content(path: str) -> bytes:
     except OSError:
         return b""
     is_own = found.st_uid == os.geteuid() and not found.st_mode & 0o022
-    return state_files.read(path, BYTES_MAX + 1) if is_own else b""
+    return local_files.read(path, BYTES_MAX + 1) if is_own else b""
 
 
 FILES_MAX = 64
@@ -341,4 +341,4 @@ def _system_file(folder: str) -> str:
 
 def _write_cache(path: str, content: bytes) -> None:
     """Write the cache for this user alone. Ignore errors: git is asked each time then."""
-    atomic_write.try_replace(path, content, private=state_files.OWN)
+    local_files.try_replace(path, content, private=local_files.OWN)

@@ -16,7 +16,7 @@ import os
 import re
 import time
 
-from .. import atomic_write, state_files
+from .. import local_files
 from . import files, plumbing, processes
 from .files import FENCES
 from .temporary import MIB, REFS
@@ -144,7 +144,7 @@ class RefusedRef:
         self._now = int(now)
         self._path = os.path.join(common, FOLDER, os.path.basename(prefix.rstrip("/")))
         self.exists = os.path.exists(self._path)
-        rows = (row.partition(" ") for row in os.fsdecode(state_files.read(self._path)).splitlines())
+        rows = (row.partition(" ") for row in os.fsdecode(local_files.read(self._path)).splitlines())
         self.why = {oid: why or _KNOWN for oid, _, why in rows if len(oid) in (40, 64)}
         self._again = {oid: again for oid, why in self.why.items() if (again := _AGAIN.fullmatch(why))}
         self.why |= {oid: again[1] for oid, again in self._again.items()}
@@ -171,7 +171,7 @@ class RefusedRef:
         written, they are found again later.
         """
         if not wrong:
-            atomic_write.remove_quietly(self._path)
+            local_files.remove_quietly(self._path)
             return
         old = {oid: why for oid, why in self.why.items() if not self.is_due(oid)}
         if self.exists and len(old) == len(self.why) and not found.items() - old.items():
@@ -188,7 +188,7 @@ class RefusedRef:
             oid if at < bare or why == _KNOWN else f"{oid} {self._row(oid, why)}"
             for at, (oid, why) in enumerate(new.items())
         )
-        atomic_write.try_replace(self._path, os.fsencode("".join(f"{row}\n" for row in rows)), folders=True)
+        local_files.try_replace(self._path, os.fsencode("".join(f"{row}\n" for row in rows)), folders=True)
 
 
 class _Fetch:

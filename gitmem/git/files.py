@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
-from .. import state_files
+from .. import local_files
 from ..repo import READING, read_config, read_small
 
 ALGORITHMS = {40: "sha1", 64: "sha256"}
@@ -81,7 +81,7 @@ def tables(common: str) -> bytes | None:
 
 def cached_refs(common: str, listed: bytes) -> dict[str, str] | None:
     """Return every cached ref below `refs/gitmem/` with its object id, if cached for this table list."""
-    then, mark, rows = state_files.read(os.path.join(common, REMEMBERED)).partition(b"\n\n")
+    then, mark, rows = local_files.read(os.path.join(common, REMEMBERED)).partition(b"\n\n")
     if then != listed.strip() or not mark or not rows.endswith(b"\n"):
         return None  # the refs have moved, or the file is incomplete
     return {ref: oid for oid, _, ref in (row.partition(" ") for row in os.fsdecode(rows).split("\n")[:-1])}

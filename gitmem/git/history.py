@@ -10,7 +10,7 @@ import re
 import time
 from typing import NamedTuple
 
-from .. import state_files
+from .. import local_files
 from ..repo import read_small
 from . import branches, files, processes
 from .objects import is_oid
@@ -305,7 +305,7 @@ def read_reflog(git_dir: str) -> list[ReflogEntry]:
 def read_tail(path: str, most: int) -> tuple[bytes, int]:
     """Return the last bytes of a file, at most so many, and where they begin; none if it is missing, unreadable or not a regular file."""
     try:
-        with open(state_files.open_file(path, os.O_RDONLY), "rb") as file:
+        with open(local_files.open_file(path, os.O_RDONLY), "rb") as file:
             start = file.seek(max(0, os.fstat(file.fileno()).st_size - most))
             return file.read(most), start
     except OSError:

@@ -17,7 +17,7 @@ import struct
 import time
 from contextlib import closing
 
-from .. import atomic_write, state_files
+from .. import local_files
 from ..errors import StoreError
 from ..repo import read_small
 from . import files, plumbing, processes
@@ -114,7 +114,7 @@ def _form(id_length: int) -> ObjectFormat:
 
 
 def _create(path: str) -> BinaryIO:
-    handle = state_files.open_file(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o444)
+    handle = local_files.open_file(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o444)
     return os.fdopen(handle, "wb")
 
 
@@ -247,11 +247,11 @@ def write(common: str, objects: Objects, id_length: int) -> str:
     packs = _packs(common)
     try:
         os.stat(os.path.dirname(packs))
-        state_files.make_dirs(packs)
+        local_files.make_dirs(packs)
         _claim(common, name)
         keep(common, name)
         write_pack(os.path.join(packs, name), objects, id_length)
-        atomic_write.fsync_dir(packs)
+        local_files.fsync_dir(packs)
     except OSError as error:
         remove(common, name)
         raise plumbing.failed("Objects could not be written", error, common) from error
@@ -266,7 +266,7 @@ def keep(common: str, name: str) -> bool:
     """
     try:
         path = os.path.join(_packs(common), name + ".keep")
-        handle = state_files.open_file(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        handle = local_files.open_file(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     except FileExistsError:
         return False
     with os.fdopen(handle, "wb") as file:
@@ -276,19 +276,19 @@ def keep(common: str, name: str) -> bool:
 
 def release(common: str, name: str) -> None:
     """Remove a pack's `.keep`: a ref has moved to its objects, or they are no longer needed."""
-    atomic_write.remove_quietly(os.path.join(_packs(common), name + ".keep"))
+    local_files.remove_quietly(os.path.join(_packs(common), name + ".keep"))
 
 
 def remove(common: str, name: str) -> None:
     """Remove a pack of ours that is not needed or has been combined into another one."""
     for end in (*_FILES, ".idx.part"):
-        atomic_write.remove_quietly(os.path.join(_packs(common), name + end))
-    atomic_write.remove_quietly(os.path.join(_own(common), name))
+        local_files.remove_quietly(os.path.join(_packs(common), name + end))
+    local_files.remove_quietly(os.path.join(_own(common), name))
 
 
 def listed(common: str) -> set[str]:
     """Return the names of all packs of the repository."""
-    return {name[:-4] for name in atomic_write.names_in(_packs(common)) if name.endswith(".idx")}
+    return {name[:-4] for name in local_files.names_in(_packs(common)) if name.endswith(".idx")}
 
 
 def adopt(common: str, names: Iterable[str]) -> None:
@@ -307,12 +307,12 @@ def adopt(common: str, names: Iterable[str]) -> None:
 
 def own_packs(common: str) -> list[str]:
     """Return the names of our existing packs."""
-    return sorted(listed(common).intersection(atomic_write.names_in(_own(common))))
+    return sorted(listed(common).intersection(local_files.names_in(_own(common))))
 
 
 def objects_due(common: str) -> int:
     """Return the number of objects in packs that should be combined; 0 if there are few packs or a gc runs."""
-    if len(atomic_write.names_in(_own(common))) < PACKS_MAX:
+    if len(local_files.names_in(_own(common))) < PACKS_MAX:
         return 0
     chosen = _to_combine(common)
     return sum(chosen.values()) if len(chosen) >= PACKS_MAX and not gc_runs(common) else 0
@@ -352,8 +352,8 @@ def combine(common: str) -> int:
                 os.replace(made + end, os.path.join(packs, new + end))
     except OSError as error:
         raise plumbing.failed("The log's packs could not be united", error, common) from error
-    atomic_write.fsync_dir(packs)
-    state_files.give_back(common)
+    local_files.fsync_dir(packs)
+    local_files.give_back(common)
     for name in chosen.keys() - {new}:
         remove(common, name)
     return len(chosen)
@@ -362,10 +362,10 @@ def combine(common: str) -> int:
 def clean_up(common: str) -> None:
     """Clean up after killed and abandoned writes, and forget removed packs. The caller holds the lock."""
     packs, folder, now = _packs(common), _own(common), time.time()
-    for name in atomic_write.names_in(packs):
+    for name in local_files.names_in(packs):
         if name.startswith(_NEW):
-            atomic_write.remove_quietly(os.path.join(packs, name))
-    for name in atomic_write.names_in(folder):
+            local_files.remove_quietly(os.path.join(packs, name))
+    for name in local_files.names_in(folder):
         try:
             if now - os.stat(os.path.join(folder, name)).st_mtime <= LEFT_SECONDS:
                 continue
@@ -424,8 +424,8 @@ def _to_combine(common: str) -> dict[str, int]:
 
 
 def _claim(common: str, name: str) -> None:
-    state_files.make_dirs(_own(common))
-    os.close(state_files.open_file(os.path.join(_own(common), name), os.O_WRONLY | os.O_CREAT))
+    local_files.make_dirs(_own(common))
+    os.close(local_files.open_file(os.path.join(_own(common), name), os.O_WRONLY | os.O_CREAT))
 
 
 def _packs(common: str) -> str:
@@ -468,15 +468,15 @@ def localize(common: str, tip: str) -> None:
     try:
         if oids:
             keep = f"{pack}-{packs[-1]}.keep"
-            with open(state_files.open_file(keep, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as file:
+            with open(local_files.open_file(keep, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as file:
                 file.write("gitmem: the log's objects, which a gc here would leave to others\n")
-        atomic_write.replace(state, f"{' '.join(tips)}\n{' '.join(packs)}\n".encode("ascii"))
+        local_files.replace(state, f"{' '.join(tips)}\n{' '.join(packs)}\n".encode("ascii"))
     except OSError as error:
         raise plumbing.failed(
             "The log's objects could not be made this repository's own", error, common
         ) from error
     for name in set(stale) - set(packs):
-        atomic_write.remove_quietly(f"{pack}-{name}.keep")  # the next gc removes the pack
+        local_files.remove_quietly(f"{pack}-{name}.keep")  # the next gc removes the pack
 
 
 def _reachable_objects(common: str, tips: list[str], known: list[str]) -> list[bytes]:
@@ -491,7 +491,7 @@ def _reachable_objects(common: str, tips: list[str], known: list[str]) -> list[b
 
 
 def _words(path: str) -> list[list[str]]:
-    return [line.split() for line in state_files.read(path).decode("ascii", "replace").splitlines()]
+    return [line.split() for line in local_files.read(path).decode("ascii", "replace").splitlines()]
 
 
 def alternates(objects: str) -> list[str]:

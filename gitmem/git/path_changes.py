@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 
-from .. import atomic_write, state_files
-from ..digests import sha256
+from .. import local_files
+from ..text.digests import sha256
 from . import processes
 from .objects import PathChanges, is_oid
 
@@ -250,7 +250,7 @@ class CachedPathChanges:
 
     def read(self) -> dict[Pair, PathChanges] | None:
         """Return the answer; None if it is not cached or not valid."""
-        head, *rows = state_files.read(self._path, BYTES_MAX).decode("utf-8", "replace").split("\n")
+        head, *rows = local_files.read(self._path, BYTES_MAX).decode("utf-8", "replace").split("\n")
         if head != self._head or not rows or rows.pop():
             return None
         found = {}
@@ -274,8 +274,8 @@ class CachedPathChanges:
             if (each := found.get(pair)) is not None
         ]
         try:
-            state_files.make_dir(os.path.dirname(self._path))
-            atomic_write.replace(self._path, "\n".join([self._head, *rows, ""]).encode())
+            local_files.make_dir(os.path.dirname(self._path))
+            local_files.replace(self._path, "\n".join([self._head, *rows, ""]).encode())
         except OSError:
             return
 

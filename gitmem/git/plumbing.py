@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from .. import atomic_write, state_files
+from .. import local_files
 from ..errors import StoreError
 from . import files, processes
 from .files import REMEMBERED, cached_refs, loose_tip, packed_tip, tables
@@ -29,12 +29,12 @@ def fsync_ref_dir(common: str, ref: str, *, created: bool) -> None:
     """Make the file name of a moved ref durable; a new ref's folder may itself be new."""
     tables = os.path.join(common, "reftable")
     if os.path.isdir(tables):
-        atomic_write.fsync_dir(tables)
+        local_files.fsync_dir(tables)
         return
     folder = os.path.dirname(os.path.join(common, ref))
-    atomic_write.fsync_dir(folder)
+    local_files.fsync_dir(folder)
     if created:
-        atomic_write.fsync_dir(os.path.dirname(folder))
+        local_files.fsync_dir(os.path.dirname(folder))
 
 
 def break_stale_lock(common: str, ref: str, age_seconds: float) -> bool:
@@ -147,7 +147,7 @@ def _ask_tables(common: str, listed: bytes) -> dict[str, str]:
     found = refs_below(common, OURS)
     rows = "".join(f"{oid} {ref}\n" for ref, oid in found.items())
     # No state folder yet, or not writable: git is asked each time.
-    atomic_write.try_replace(os.path.join(common, REMEMBERED), listed.strip() + b"\n\n" + os.fsencode(rows))
+    local_files.try_replace(os.path.join(common, REMEMBERED), listed.strip() + b"\n\n" + os.fsencode(rows))
     return found
 
 
@@ -209,7 +209,7 @@ def update_ref(common: str, ref: str, old: str | None, new: str, why: str, also:
         raise update_failure(common, done)
     for ref, old, _ in moves if done.code == 0 else ():
         fsync_ref_dir(common, ref, created=old is None)
-    state_files.give_back(common)
+    local_files.give_back(common)
     return done.code == 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-from .. import state_files
+from .. import local_files
 from ..repo import read_small
 from . import packs, plumbing, processes
 from .objects import is_oid
@@ -52,7 +52,7 @@ def expire_broken(common: str, ref: str) -> bool:
     """Remove reflog entries whose commits lack objects: git's gc fails at them. Return whether git succeeded."""
     args = ["reflog", "expire", "--stale-fix", "--expire=never", "--expire-unreachable=never", ref]
     done = processes.run(common, args, check=False)
-    state_files.give_back(common)
+    local_files.give_back(common)
     return done.code == 0
 
 
@@ -81,7 +81,7 @@ def _files(path: str) -> Iterator[str]:
 def delete(common: str, ref: str, oid: str) -> bool:
     """Delete a ref that still has the given id. Return False if it has moved or is locked."""
     done = processes.run(common, [*plumbing.DURABLE, "update-ref", "--no-deref", "-d", ref, oid], check=False)
-    state_files.give_back(common)
+    local_files.give_back(common)
     return done.code == 0
 
 
@@ -106,7 +106,7 @@ def move_aside(common: str, oid: str, folder: str) -> str | None:
     """
     path, to = os.path.join(common, "objects", oid[:2], oid[2:]), os.path.join(folder, oid)
     if os.path.exists(path):
-        state_files.make_dirs(folder)
+        local_files.make_dirs(folder)
         os.replace(path, to)
         return to
     id_length = len(oid)
@@ -115,7 +115,7 @@ def move_aside(common: str, oid: str, folder: str) -> str | None:
         oids = packs.ids_in(pack + ".idx", id_length)
         if oid not in oids:
             continue
-        state_files.make_dirs(folder)
+        local_files.make_dirs(folder)
         whole = _readable(common, oids)
         if whole:
             packs.release(common, packs.write(common, whole, id_length))

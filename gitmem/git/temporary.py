@@ -16,7 +16,7 @@ import sys
 import time
 from typing import NamedTuple
 
-from .. import atomic_write, state_files
+from .. import local_files
 from . import files, packs, plumbing, processes
 
 TYPE_CHECKING = False
@@ -60,7 +60,7 @@ class ScratchRepository:
 
     def __enter__(self) -> Self:
         remove_old(self._parent, PREFIX)
-        state_files.refuse_link(self._parent)
+        local_files.refuse_link(self._parent)
         os.mkdir(self._folder, 0o700)
         try:
             for name in ("objects", "refs", "info"):
@@ -106,7 +106,7 @@ class ScratchRepository:
 
     def _write(self, name: str, content: str) -> None:
         path = os.path.join(self._folder, name)
-        with open(state_files.open_file(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
+        with open(local_files.open_file(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
             file.write(os.fsencode(content))
 
 
@@ -116,7 +116,7 @@ def make_parent(state: str) -> str:
     Raises:
         OSError: It cannot be made.
     """
-    state_files.make_dirs(state)
+    local_files.make_dirs(state)
     return state
 
 
@@ -130,7 +130,7 @@ def remove(folder: str) -> None:
     """Remove a folder of ours, as far as possible."""
     import shutil
 
-    if state_files.link_at(folder):
+    if local_files.link_at(folder):
         return
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -138,7 +138,7 @@ def remove(folder: str) -> None:
 def remove_old(parent: str, prefix: str) -> None:
     """Remove temporary folders of processes that were killed."""
     before = time.time() - OLD_SECONDS
-    for name in atomic_write.names_in(parent):
+    for name in local_files.names_in(parent):
         path = os.path.join(parent, name)
         if name.startswith(prefix) and not os.path.islink(path) and os.path.getmtime(path) < before:
             remove(path)
@@ -223,7 +223,7 @@ class Incoming:
         for name in self._kept:
             packs.release(self.common, name)
         remove(self.folder)
-        state_files.give_back(self.common)
+        local_files.give_back(self.common)
 
     def variables(self, limits: Limits) -> dict[str, str]:
         """Return the variables for git that redirect its objects and limit their size."""
@@ -252,10 +252,10 @@ class Incoming:
             StoreError: A part may have been moved; it is complete, but no ref needs it.
         """
         theirs, ours = os.path.join(self._own, "pack"), os.path.join(self._objects, "pack")
-        names = atomic_write.names_in(theirs)
+        names = local_files.names_in(theirs)
         try:
             if names:
-                state_files.make_dirs(ours)
+                local_files.make_dirs(ours)
             for pack in (name[:-4] for name in names if name.endswith(".idx")):
                 if packs.keep(self.common, pack):
                     self._kept.append(pack)
@@ -264,7 +264,7 @@ class Incoming:
                         os.replace(os.path.join(theirs, pack + end), os.path.join(ours, pack + end))
         except OSError as error:
             raise plumbing.failed("What was fetched could not be stored", error, self.common) from error
-        atomic_write.fsync_dir(ours)
+        local_files.fsync_dir(ours)
 
     def move_refs(self, prefix: str, there: dict[str, str]) -> None:
         """Make the refs below `prefix` those that the remote has, except for what others keep there.

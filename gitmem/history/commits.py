@@ -6,7 +6,7 @@ import json
 import os
 import time
 
-from .. import atomic_write, state_files
+from .. import local_files
 from ..agents import caller as callers
 from ..agents import commit_stamps, heartbeats, presence
 from ..agents.delivery import delivery_lock
@@ -71,7 +71,7 @@ def without_session(repo: Repo, commit: str) -> bool:
     """Return whether git's hook has noted a commit in a worktree of this clone, by a process without a variable of any session."""
     prefix = os.path.basename(commit_stamps.noted(repo)).removesuffix(os.path.basename(repo.git_dir))
     folder = os.path.dirname(commit_stamps.noted(repo))
-    paths = [os.path.join(folder, name) for name in atomic_write.names_in(folder) if name.startswith(prefix)]
+    paths = [os.path.join(folder, name) for name in local_files.names_in(folder) if name.startswith(prefix)]
     found: set[Variables] = set()
     for path in sorted(paths)[:FILES_MAX]:
         found |= _notes(path).get(commit, set())
@@ -83,7 +83,7 @@ def rotate(repo: Repo) -> None:
     where = commit_stamps.noted(repo)
     try:
         if os.stat(where).st_size > ROTATE_BYTES:
-            state_files.refuse_link(os.path.dirname(where))
+            local_files.refuse_link(os.path.dirname(where))
             os.replace(where, f"{where}.1")
     except OSError:
         return
@@ -395,8 +395,8 @@ class _Look:
         content = json.dumps({"end": last.end if last else 0, "last": last.new if last else ""}).encode()
         where = commit_stamps.read_to(self._store.repo)
         at = self._at if read_to >= len(self._entries) else 0
-        atomic_write.replace(where, content)
-        state_files.utime(where, (at, at))
+        local_files.replace(where, content)
+        local_files.utime(where, (at, at))
 
 
 def callers_session(store: Store, caller: Caller | None) -> Presence | None:
@@ -420,7 +420,7 @@ def try_note(store: Store, clues: Clues, *, seconds: float = SECONDS) -> None:
 def _kept(store: Store) -> tuple[int, str]:
     """Return up to which byte the reflog was read, and the commit of the entry that ends there."""
     try:
-        found = json.loads(state_files.read(commit_stamps.read_to(store.repo), STATE_MAX))
+        found = json.loads(local_files.read(commit_stamps.read_to(store.repo), STATE_MAX))
         return int(found["end"]), str(found["last"])
     except (ValueError, TypeError, KeyError, RecursionError):
         return -1, ""

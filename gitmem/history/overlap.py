@@ -8,9 +8,8 @@ from __future__ import annotations
 import os
 import time
 
-from .. import atomic_write, records, state_files
+from .. import local_files, records
 from ..agents.addressing import Resolved
-from ..digests import sha256
 from ..errors import GitmemError, StoreError, UsageError
 from ..git import branches as changes
 from ..git.branches import CONFLICT, SLOW, UNKNOWN, Merge, Tip
@@ -22,6 +21,7 @@ from ..outcome import Outcome, command
 from ..records.ids import keyed_id
 from ..records.lines import as_json
 from ..signals import announcements
+from ..text.digests import sha256
 from ..text.sanitize import sanitize
 from ..work import branches
 
@@ -398,7 +398,7 @@ class OverlapCache:
         self.tips: dict[str, Tip] = {}
         self.files: dict[str, list[str] | None] = {}
         self.merges: dict[Pair, Merge] = {}
-        self._read = state_files.read(self._path, BYTES_MAX + 1)
+        self._read = local_files.read(self._path, BYTES_MAX + 1)
         try:
             self._load(self._read)
         except (GitmemError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
@@ -461,7 +461,7 @@ class OverlapCache:
         body = json.dumps(values, separators=(",", ":")).encode("ascii")
         content = sha256(body).hexdigest().encode() + b"\n" + body
         if content != self._read and len(content) <= BYTES_MAX:
-            atomic_write.try_replace(self._path, content, folders=True, private=True)
+            local_files.try_replace(self._path, content, folders=True, private=True)
 
 
 class _Lists:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..strict_json import read as read_json
+from ..text.strict_json import read as read_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 
-from .. import atomic_write, state_files
-from ..digests import sha256
+from .. import local_files
+from ..text.digests import sha256
 from . import engine
 from .engine import sqlite3
 
@@ -278,18 +278,18 @@ def in_memory(views: Iterable[View], read: Reader) -> Index:
 
 def connect(where: str) -> sqlite3.Connection:
     """Open a file for writing. The lock timeout is set first: the pragma for WAL already needs a lock."""
-    if state_files.setting(where) or state_files.owner_for(
+    if local_files.setting(where) or local_files.owner_for(
         where
     ):  # SQLite gives the mode of this file to its `-wal` and `-shm`
         try:
             # Only a new file: closing an old one releases the POSIX locks of this process's other connections to it.
-            os.close(state_files.open_file(where, os.O_RDWR | os.O_CREAT | os.O_EXCL))
+            os.close(local_files.open_file(where, os.O_RDWR | os.O_CREAT | os.O_EXCL))
         except FileExistsError:
-            state_files.adjust(where)
+            local_files.adjust(where)
         except OSError:
             pass  # SQLite reports the error
     for each in _files(where):
-        state_files.clear(each)
+        local_files.clear(each)
     connection = sqlite3.connect(where, isolation_level=None, check_same_thread=False)
     connection.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
     if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
@@ -346,12 +346,12 @@ def is_corruption(error: sqlite3.DatabaseError) -> bool:
 def remove(where: str) -> None:
     """Remove a damaged index; the next command builds it again."""
     for each in _files(where):
-        atomic_write.remove_quietly(each)
+        local_files.remove_quietly(each)
 
 
 def is_sound(where: str) -> bool:
     """Return whether the files of an index are regular: SQLite follows links, and waits for pipes."""
-    return all(state_files.is_file(each, missing=True) for each in _files(where))
+    return all(local_files.is_file(each, missing=True) for each in _files(where))
 
 
 def _files(where: str) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 
-from ..digests import hash_function_for, sha256
+from ..text.digests import hash_function_for, sha256
 from . import index_file
 from .rows import LineRow, Rows
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 
-from .. import atomic_write
-from ..digests import sha256
+from .. import local_files
 from ..log import lines as form
 from ..log import recovery
+from ..text.digests import sha256
 from . import index_file
 from .engine import sqlite3
 
@@ -130,7 +130,7 @@ def _one(db: sqlite3.Connection, query: str) -> Sequence[str | None]:
 
 def _indexes(repo: Repo) -> Iterator[sqlite3.Connection]:
     """Yield connections to the index files of all machines that share this folder."""
-    for name in sorted(atomic_write.names_in(repo.state)):
+    for name in sorted(local_files.names_in(repo.state)):
         if name.startswith("index-") and name.endswith(".sqlite3"):
             db = _opened(os.path.join(repo.state, name))
             if db is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from .. import state_files
+from .. import local_files
 from ..git.files import LOG_REF, plain_tip
 from ..log import wal, wal_files
 from ..log.lines import HEAD_BYTES
@@ -157,7 +157,7 @@ class Snapshots:
             nameless: The part of the file that an earlier snapshot has read.
         """
         start = nameless[1] if nameless[0] <= end <= nameless[1] <= file.size else end
-        with open(state_files.open_file(file.path, os.O_RDONLY), "rb", buffering=0) as opened:
+        with open(local_files.open_file(file.path, os.O_RDONLY), "rb", buffering=0) as opened:
             opened.seek(start)
             content = opened.read(min(max(file.size - start, 0), TAIL_BYTES_MAX))
         tail = wal.parse_records(content, start)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import time
 
-from .. import state_files
-from ..digests import sha256
+from .. import local_files
 from ..errors import GitmemError, StoreError
 from ..git import packs
 from ..git.objects import Draft, Signature
+from ..text.digests import sha256
 from . import ledger, lines, lock, ref, wal_files
 from .lines import SUBJECT_MAX, CommitMessage, LogEntry, parse_row, split_entry
 from .lock import Lock
@@ -386,7 +386,7 @@ def _remove(each: _LockedGeneration) -> None:
     """Remove a committed file unless it was written to since. A damaged file is renamed and kept for `doctor`."""
     try:
         if each.whole and os.fstat(each.handle).st_size == each.file.size:
-            state_files.refuse_link(os.path.dirname(each.file.path))
+            local_files.refuse_link(os.path.dirname(each.file.path))
             if each.damaged:
                 os.replace(each.file.path, each.file.path + wal_files.DAMAGED)
             else:

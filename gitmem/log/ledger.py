@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import os
 
-from .. import state_files
-from ..digests import hash_function_for, sha256
+from .. import local_files
+from ..text.digests import hash_function_for, sha256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def append(repo: Repo, entries: Iterable[LogEntry], commit: str | None = None) -
     words = ["-" if commit is None else "0", commit or "-", *digests]
     path = os.path.join(repo.state, NAME)
     try:
-        fd = state_files.open_file(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        fd = local_files.open_file(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         try:
             os.write(fd, f"\n{' '.join(words)}\n".encode())
             full = commit is not None and os.fstat(fd).st_size > BYTES_MAX
@@ -78,7 +78,7 @@ def append(repo: Repo, entries: Iterable[LogEntry], commit: str | None = None) -
 def read(repo: Repo) -> Iterator[LedgerRecord]:
     """Yield the records, oldest first. Torn and foreign records are skipped."""
     for name in (OLDER, NAME):
-        content = state_files.read(os.path.join(repo.state, name))
+        content = local_files.read(os.path.join(repo.state, name))
         for row in content.decode("ascii", "replace").split("\n"):
             record = _parsed(row)
             if record is not None:
@@ -94,7 +94,7 @@ def last_commit(state: str) -> str | None:
         state: The state folder.
     """
     for name in (NAME, OLDER):
-        content = state_files.read(os.path.join(state, name))
+        content = local_files.read(os.path.join(state, name))
         start = end = len(content)
         while start >= 0:  # from the end: the last rows nearly always have it
             start = content.rfind(b"\n", 0, end)

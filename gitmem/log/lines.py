@@ -99,7 +99,7 @@ def validation_error(line: bytes) -> str | None:
         parse_at(text[7:34])
     except ValueError:
         return "has a bad time or is not UTF-8"
-    from ..strict_json import read
+    from ..text.strict_json import read
 
     try:
         record = read(text)
@@ -119,7 +119,7 @@ def validation_error(line: bytes) -> str | None:
 
 def digest(line: bytes) -> str:
     """Return the hex SHA-256 of a line's content, without LF and time; see `content_without_time`."""
-    from ..digests import sha256
+    from ..text.digests import sha256
 
     return sha256(content_without_time(line)).hexdigest()
 
@@ -275,7 +275,7 @@ def read_head(head: bytes) -> list[object]:
     Raises:
         ValueError: It is not a list, or is empty.
     """
-    from ..strict_json import read
+    from ..text.strict_json import read
 
     try:
         found = read(head.decode())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from .. import atomic_write, state_files
+from .. import local_files
 from ..errors import StoreError
 from . import ledger
 from .lines import is_name
@@ -207,8 +207,8 @@ class LocalLog:
         readme = os.path.join(state, "README")
         if not os.path.exists(readme):
             try:
-                state_files.make_dirs(state)
-                atomic_write.replace(readme, STATE_README.encode())
+                local_files.make_dirs(state)
+                local_files.replace(readme, STATE_README.encode())
             except PermissionError:
                 return False
             except OSError as error:
@@ -270,11 +270,11 @@ class Clock:
         at = max(now, last + 1) if last <= now + AHEAD_MAX_MICROS else now
         self._last = last = at + count - 1
         try:
-            state_files.utime(self.path, (last * 1000, last * 1000))
+            local_files.utime(self.path, (last * 1000, last * 1000))
         except (FileNotFoundError, PermissionError):  # the mtime of another user's file cannot be set
             try:
-                atomic_write.replace(self.path, b"")
-                state_files.utime(self.path, (last * 1000, last * 1000))
+                local_files.replace(self.path, b"")
+                local_files.utime(self.path, (last * 1000, last * 1000))
             except OSError:
                 pass  # the folder is not writable; a write-ahead log elsewhere still accepts the line
         except OSError:
@@ -285,7 +285,7 @@ class Clock:
 def read_word(path: str) -> str | None:
     """Return the word in a small state file, or None if the file is missing or damaged."""
     try:
-        word = state_files.read(path).decode().strip()
+        word = local_files.read(path).decode().strip()
     except ValueError:
         return None
     return word if is_name(word) else None
@@ -293,7 +293,7 @@ def read_word(path: str) -> str | None:
 
 def write_word(path: str, word: str, *, keep: bool = False) -> None:
     """Replace a small state file. An unwritable folder is ignored: then only this process uses the word."""
-    atomic_write.try_replace(path, word.encode(), keep=keep)
+    local_files.try_replace(path, word.encode(), keep=keep)
 
 
 def write_first_word(path: str, word: str) -> str:

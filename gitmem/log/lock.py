@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 
-from .. import state_files
+from .. import local_files
 from ..errors import StoreError
 
 TYPE_CHECKING = False
@@ -73,7 +73,7 @@ class Lock:
 
     def _take(self) -> bool:
         # who may read a file may lock it, and so stop others
-        fd = state_files.open_file(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+        fd = local_files.open_file(self.path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             if self._is_background:
                 return self._take_filelock()

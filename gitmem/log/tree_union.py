@@ -10,9 +10,9 @@ kept. Therefore the union is commutative, associative and idempotent.
 
 from __future__ import annotations
 
-from ..digests import sha256
 from ..errors import StoreError
 from ..git.objects import FILE_MODE, TREE_MODE, TreeEntry
+from ..text.digests import sha256
 from . import ref
 from .union import canonical, lines, union
 

@@ -22,9 +22,9 @@ from __future__ import annotations
 import os
 import time
 
-from .. import state_files
-from ..digests import hash_function_for
+from .. import local_files
 from ..errors import StoreError
+from ..text.digests import hash_function_for
 from . import lock, wal_files
 from .wal_files import sync_folder
 
@@ -145,10 +145,10 @@ class Owner:
         Raises:
             OSError: It cannot be written.
         """
-        from .. import atomic_write
+        from .. import local_files
 
         for path in (os.path.join(self.repo.state, "clone"), self.repo.state):
-            atomic_write.fsync_dir(path)  # syncs a file as well
+            local_files.fsync_dir(path)  # syncs a file as well
 
         rows = [
             f"clone {self._clone()}",
@@ -156,7 +156,7 @@ class Owner:
             f"folder {self._folder()}",
             f"path {self.repo.common}",
         ]
-        atomic_write.replace(
+        local_files.replace(
             os.path.join(folder, OWNER_NAME), os.fsencode("\n".join(rows) + "\n"), durable=True
         )
         for each in (folder, os.path.dirname(folder)):
@@ -168,7 +168,7 @@ class Owner:
         They do if the clone id is the same; else if both have a common root commit; else (in an empty or shallow
         repository that gitmem has never written to) if the git folder is the same on the disk.
         """
-        content = state_files.read(os.path.join(folder, OWNER_NAME))
+        content = local_files.read(os.path.join(folder, OWNER_NAME))
         known = self._known.get(folder)
         if known is None or known[0] != content:
             known = self._known[folder] = (content, self._is_ours(_values(content)))
@@ -184,7 +184,7 @@ class Owner:
         return not clone and not roots and fields.get("folder") == self._folder()
 
     def _clone(self) -> str:
-        word = state_files.read(os.path.join(self.repo.state, "clone")).decode("ascii", "replace").strip()
+        word = local_files.read(os.path.join(self.repo.state, "clone")).decode("ascii", "replace").strip()
         return word if word.isalnum() else ""
 
     def _root_commits(self) -> frozenset[str]:
@@ -204,7 +204,7 @@ class Owner:
 
 def owner_path_in(folder: str) -> str:
     """Return the git folder that the entries of a write-ahead log came from; "" if it is not recorded."""
-    return _values(state_files.read(os.path.join(folder, OWNER_NAME))).get("path", "")
+    return _values(local_files.read(os.path.join(folder, OWNER_NAME))).get("path", "")
 
 
 def _values(content: bytes) -> dict[str, str]:
@@ -309,13 +309,13 @@ class WriteAheadLog:
         name = wal_files.newest(self.folder, deferred=deferred) or self._create(deferred)
         path = os.path.join(self.folder, name)
         try:
-            handle = state_files.open_file(path, os.O_WRONLY | os.O_APPEND)
+            handle = local_files.open_file(path, os.O_WRONLY | os.O_APPEND)
         except FileNotFoundError:
             return None  # it was committed meanwhile
         except OSError as error:
-            if error.strerror != state_files.OTHER_KIND or error.filename != path:
+            if error.strerror != local_files.OTHER_KIND or error.filename != path:
                 raise
-            state_files.refuse_link(self.folder)
+            local_files.refuse_link(self.folder)
             os.rename(path, path + wal_files.DAMAGED)
             return None
         try:
@@ -381,7 +381,7 @@ class WriteAheadLog:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
             path = os.path.join(self.folder, name)
             mode = 0o600 if self.check_owner else 0o666
-            os.close(state_files.open_file(path, flags, mode, private=self.check_owner))
+            os.close(local_files.open_file(path, flags, mode, private=self.check_owner))
         except FileExistsError:
             return name
         if synced:
@@ -390,7 +390,7 @@ class WriteAheadLog:
 
     def _make_folder(self) -> None:
         if self.check_owner:
-            state_files.refuse_link(self.folder)
+            local_files.refuse_link(self.folder)
             parent = os.path.dirname(self.folder)
             os.makedirs(os.path.dirname(parent), exist_ok=True)
             for folder in (parent, self.folder):
@@ -401,7 +401,7 @@ class WriteAheadLog:
                 if not wal_files.is_private(folder):  # before anything is created in it
                     raise PermissionError(1, "it belongs to somebody else or is a link")
         else:
-            state_files.make_dirs(self.folder)
+            local_files.make_dirs(self.folder)
 
     def _own(self) -> Lock | None:
         """Acquire the lock that keeps other repositories from writing to the folder; None if the folder is in this one.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import time
 
-from .. import state_files
+from .. import local_files
 from ..git.files import LOG_REF, plain_tip
-from ..state_files import names_in
+from ..local_files import names_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def modified_at(file: WalFile) -> float:
 def open_to_read(path: str) -> int | None:
     """Open a file of a write-ahead log, without following links or blocking on a pipe; None if it was removed."""
     try:
-        return state_files.open_file(path, os.O_RDONLY)
+        return local_files.open_file(path, os.O_RDONLY)
     except FileNotFoundError:
         return None
 
@@ -148,7 +148,7 @@ def sync_names(folder: str, names: Iterable[str], *, parents: bool = False) -> N
         sync_folder(each)
     for name in names:
         try:
-            state_files.utime(os.path.join(folder, name), (NAME_IS_SYNCED * 10**9,) * 2)
+            local_files.utime(os.path.join(folder, name), (NAME_IS_SYNCED * 10**9,) * 2)
         except OSError:
             continue  # the file is another user's; its first writer syncs the name again
 
@@ -159,13 +159,13 @@ def note_commit(state: str, commit: str, parent: str, files: Iterable[WalFile]) 
     Args:
         files: The files, with the sizes that were read. Nothing is recorded if one is in another folder.
     """
-    from .. import atomic_write
+    from .. import local_files
 
     read = [file for file in files if file.size]
     rows = [f"{commit} {parent} {len(read)}", *(f"{file.name} {file.size}" for file in read), ""]
     try:
         if all(os.path.dirname(file.folder) == state for file in read):
-            atomic_write.replace(os.path.join(state, COMMITTED), "\n".join(rows).encode())
+            local_files.replace(os.path.join(state, COMMITTED), "\n".join(rows).encode())
     except OSError:
         return
 
@@ -177,7 +177,7 @@ def have_commit(state: str, commit: str, parent: str, files: Iterable[WalFile]) 
         files: The files that are still there, listed before the log's ref was read.
     """
     head, _, rest = (
-        state_files.read(os.path.join(state, COMMITTED)).decode("ascii", "replace").partition("\n")
+        local_files.read(os.path.join(state, COMMITTED)).decode("ascii", "replace").partition("\n")
     )
     sizes = {file.name: file.size for file in files if os.path.dirname(file.folder) == state}
     try:

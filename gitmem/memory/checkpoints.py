@@ -12,10 +12,10 @@ work unit opens it, also one of another agent, or one that a hook saved.
 from __future__ import annotations
 
 from ..agents.delivery import delivery_lock
-from ..digests import sha256
 from ..errors import GateError, GitmemError, StoreError, UsageError
 from ..git.port import WORK_TREE_SECONDS
 from ..outcome import command
+from ..text.digests import sha256
 from ..text.sanitize import is_blank, sanitize
 from ..text.secrets import find_secret
 from . import edit, live_pieces, load, session_checkpoints

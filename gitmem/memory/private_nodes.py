@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 
-from .. import atomic_write, records
-from ..digests import sha256
+from .. import local_files, records
 from ..errors import StoreError, UsageError
 from ..index.resolve_id import choose
 from ..log.lines import LogEntry
 from ..log.wal import WriteAheadLog
 from ..records.ids import is_id
+from ..text.digests import sha256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def folder_of(repo: Repo, reader: str) -> str:
 def is_private(store: Store, text: str) -> bool:
     """Return whether an id, or the beginning of one, is that of a private node of this user, whoever its reader is."""
     top = root(store.repo)
-    for name in sorted(atomic_write.names_in(top)):
+    for name in sorted(local_files.names_in(top)):
         try:
             lines = PrivateLines(os.path.join(top, name), store.now).read()
         except StoreError:

@@ -18,14 +18,14 @@ archived or deleted by hand stays so.
 
 from __future__ import annotations
 
-from .. import work_tree_files
 from ..commit_message import cut, sanitize
-from ..digests import sha256
 from ..errors import UsageError
+from ..git import work_tree_files
 from ..log.lines import format_at
 from ..outcome import Outcome, command
 from ..records import SecretError
 from ..records.ids import keyed_id
+from ..text.digests import sha256
 from . import anchors, load, node_fields, write
 
 TYPE_CHECKING = False

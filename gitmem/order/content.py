@@ -6,9 +6,9 @@ digest under the id, in either order of arrival.
 
 from __future__ import annotations
 
-from ..digests import hash_function_for, sha256
 from ..log.lines import content_without_time
 from ..records import KEYED
+from ..text.digests import hash_function_for, sha256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

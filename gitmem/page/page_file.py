@@ -10,11 +10,11 @@ import os
 import re
 import stat
 
-from .. import atomic_write, state_files
+from .. import local_files
 from ..commit_message import sanitize
-from ..digests import sha256
 from ..errors import UsageError
 from ..outcome import Outcome
+from ..text.digests import sha256
 from . import page_data
 
 TYPE_CHECKING = False
@@ -285,8 +285,8 @@ def view(
     content = Assets().page(data)
     try:
         if out is None:
-            state_files.make_dirs(store.repo.state)
-        atomic_write.replace(path, content, private=True)
+            local_files.make_dirs(store.repo.state)
+        local_files.replace(path, content, private=True)
     except OSError as error:
         raise _not_writable(path, error) from error
     return View(path, len(content), data)

@@ -29,7 +29,7 @@ def new_id(prefix: str, random: Callable[[int], bytes] = os.urandom) -> str:
 
 def keyed_id(prefix: str, *parts: str) -> str:
     """Return the id that is always the same for the same parts: from the SHA-256 of the parts joined by LF."""
-    from ..digests import sha256
+    from ..text.digests import sha256
 
     digest = sha256("\n".join(parts).encode()).digest()
     return f"{prefix}-{_crockford(digest)}"

@@ -13,8 +13,8 @@ from __future__ import annotations
 import time
 
 from ..errors import RecordError, SecretError
-from ..strict_json import read as read_json
 from ..text.secrets import find_in, may_hold_secret
+from ..text.strict_json import read as read_json
 from .ids import unit_key
 from .table import FIELDS, FILLED, FIRST_OF, MODELS, REQUIRED
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from ..digests import Mac
+    from ..text.digests import Mac
     from .record_types import AnyRecord
 
 LINE_MAX_BYTES = 256 * 1024

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 
-from .. import state_files
+from .. import local_files
 from ..git.files import READ, fetched_since
 
 TYPE_CHECKING = False
@@ -59,7 +59,7 @@ def reader(
         if stamp is not None:
             stamp.write(known)
     try:
-        state_files.utime(
+        local_files.utime(
             os.path.join(repo.state, "sessions", known[0])
         )  # heartbeat, see `agents.heartbeats`
     except OSError:
@@ -146,7 +146,7 @@ class _Stamp:
         if self._log is None:
             return None
         try:
-            text = state_files.load(self._path, STAMP_MAX).decode()
+            text = local_files.load(self._path, STAMP_MAX).decode()
             *head, session_id, reader, until, _ = text.split("\n")
             is_held = now < int(until)
         except (OSError, ValueError):
@@ -157,12 +157,12 @@ class _Stamp:
         """Record that an inbox was empty, unless the log has changed since. Ignore errors: the stamp is a cache."""
         if self._log is None or self._moment() != self._log:
             return
-        from .. import atomic_write, state_files
+        from .. import local_files
 
         text = "\n".join([*self._head(), *map(str, known), ""])
         try:
-            state_files.make_dir(os.path.dirname(self._path))
-            atomic_write.replace(self._path, text.encode())
+            local_files.make_dir(os.path.dirname(self._path))
+            local_files.replace(self._path, text.encode())
         except (OSError, ValueError):
             return
 
@@ -192,7 +192,7 @@ def _session(
 
 def _client_of(state: str, session_id: str) -> str:
     """Return the client's own id of a session, by its file, or ""."""
-    content = state_files.read(os.path.join(state, "sessions", os.path.basename(session_id)))
+    content = local_files.read(os.path.join(state, "sessions", os.path.basename(session_id)))
     return content.partition(b"\0")[2].decode("utf-8", "replace")
 
 
@@ -204,9 +204,9 @@ def _of_client(state: str, client_id: str) -> list[str]:
     folder = os.path.join(state, "sessions")
     ending = b"\0" + client_id.encode("utf-8", "replace")
     try:
-        state_files.refuse_link(folder)
+        local_files.refuse_link(folder)
         names = os.listdir(folder)
     except OSError:
         return []
     names = names if len(names) <= FILES_MAX else []
-    return [name for name in names if state_files.read(os.path.join(folder, name)).endswith(ending)]
+    return [name for name in names if local_files.read(os.path.join(folder, name)).endswith(ending)]

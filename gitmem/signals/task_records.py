@@ -6,13 +6,13 @@ Only fields are compared, never texts, and only those that mean the same on both
 
 from __future__ import annotations
 
-from .. import strict_json
 from ..agents import descriptors, presence
 from ..agents.descriptors import listed, role_text
 from ..commit_message import sanitize
 from ..order.content import is_notice
 from ..outcome import quote
 from ..records.ids import is_id, unit_key
+from ..text import strict_json
 from ..text.name_matching import fold
 from ..text.sanitize import sanitize_for_model
 

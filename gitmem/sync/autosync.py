@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 
-from .. import atomic_write, state_files
+from .. import local_files
 from ..commit_process import IF_DUE, NOW
 from ..errors import StoreError, UsageError
 from ..outcome import Outcome
@@ -124,7 +124,7 @@ def wants(repo: Repo, how: int, now: float) -> bool:
     if abs(now - _changed(mark)) < START_SECONDS:
         return False
     try:
-        state_files.make_dir(folder)
+        local_files.make_dir(folder)
         _touch(mark, now)
         held = lock(repo)
         if not held.take():
@@ -175,7 +175,7 @@ def record_start(repo: Repo, now: float) -> None:
         # Before dropping the marks: else a reader of the inbox would start another process.
         _set_due(folder, now + every, _stretch(folder))
     for mark in (ASKED, HURRY):
-        atomic_write.remove_quietly(os.path.join(folder, mark))
+        local_files.remove_quietly(os.path.join(folder, mark))
 
 
 def record_success(repo: Repo, now: float, rejections: int, jitter: float) -> None:
@@ -187,7 +187,7 @@ def record_success(repo: Repo, now: float, rejections: int, jitter: float) -> No
         jitter: Between 0 and 1: the position of the next sync in the stretched interval.
     """
     folder = _folder(repo)
-    atomic_write.remove_quietly(os.path.join(folder, FAILED))
+    local_files.remove_quietly(os.path.join(folder, FAILED))
     every = interval(repo)
     if every is None or not os.path.isdir(folder):
         return
@@ -212,8 +212,8 @@ def record_failure(repo: Repo, now: float, at: str, code: str, message: str, jit
     found = FailedSync(at, times, code, " ".join(message.split())[:MESSAGE_MAX])
     every = interval(repo)
     try:
-        state_files.make_dir(folder)
-        atomic_write.replace(os.path.join(folder, FAILED), dumps(found.as_json()).encode())
+        local_files.make_dir(folder)
+        local_files.replace(os.path.join(folder, FAILED), dumps(found.as_json()).encode())
     except OSError:
         return
     if every is not None:  # if it is off, hooks must find nothing that is due
@@ -228,7 +228,7 @@ def postpone(repo: Repo, now: float) -> None:
 
 def last_failure(repo: Repo) -> FailedSync | None:
     """Return why the last sync with the usual remote failed; None if it succeeded."""
-    data = state_files.read(os.path.join(_folder(repo), FAILED), 10 * MESSAGE_MAX)
+    data = local_files.read(os.path.join(_folder(repo), FAILED), 10 * MESSAGE_MAX)
     if not data:
         return None
     from json import loads
@@ -244,15 +244,15 @@ def switch(repo: Repo, on: bool) -> None:
     """Reset the state of autosync; if it is off, leave nothing that a hook would find."""
     folder = _folder(repo)
     for name in (NEXT, ASKED, HURRY, FAILED, CLOCK_FILE):
-        atomic_write.remove_quietly(os.path.join(folder, name))
+        local_files.remove_quietly(os.path.join(folder, name))
     if on:
         try:
-            state_files.make_dirs(folder)
+            local_files.make_dirs(folder)
             for name in (
                 NEXT,
                 CLOCK_FILE,
             ):  # a hook's shell would create the second one without a shared mode
-                atomic_write.replace(os.path.join(folder, name), b"")
+                local_files.replace(os.path.join(folder, name), b"")
         except OSError:
             return
 
@@ -264,22 +264,22 @@ def _folder(repo: Repo) -> str:
 def _set_due(folder: str, at: float, stretch: float) -> None:
     path = os.path.join(folder, NEXT)
     try:
-        atomic_write.replace(path, b"%g\n" % stretch)  # a new file: only the owner of a file can set its time
-        state_files.utime(path, (int(at * 1e9),) * 2)
+        local_files.replace(path, b"%g\n" % stretch)  # a new file: only the owner of a file can set its time
+        local_files.utime(path, (int(at * 1e9),) * 2)
     except OSError:
         return
 
 
 def _stretch(folder: str) -> float:
     try:
-        return min(max(float(state_files.read(os.path.join(folder, NEXT), 20) or 1), 1.0), STRETCH_MAX)
+        return min(max(float(local_files.read(os.path.join(folder, NEXT), 20) or 1), 1.0), STRETCH_MAX)
     except ValueError:
         return 1.0
 
 
 def _touch(path: str, now: float) -> None:
-    atomic_write.replace(path, b"")
-    state_files.utime(path, (int(now * 1e9),) * 2)
+    local_files.replace(path, b"")
+    local_files.utime(path, (int(now * 1e9),) * 2)
 
 
 def _changed(path: str) -> float:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 
-from .. import atomic_write, state_files
-from ..digests import sha256
+from .. import local_files
+from ..text.digests import sha256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def destination(repo: Repo, remote: str) -> str:
 
 def is_given(repo: Repo, url: str) -> bool:
     """Return whether the log may be pushed to a URL (without credentials)."""
-    content = state_files.read(_path(repo, url))
+    content = local_files.read(_path(repo, url))
     if not content:
         return False
     from json import loads
@@ -58,19 +58,19 @@ def give_consent(repo: Repo, url: str, by: str, at: str) -> None:
         StoreError: `read-only`; nothing was recorded.
     """
     if by == BY_SYNC:
-        atomic_write.remove_quietly(os.path.join(repo.state, FOLDER, DECLINED))
+        local_files.remove_quietly(os.path.join(repo.state, FOLDER, DECLINED))
     if is_given(repo, url):
         return
     from json import dumps
 
     content = dumps({"url": _text(url), "by": by, "at": at}) + "\n"
-    atomic_write.record_choice(repo.state, _path(repo, url), content.encode(), "the consent to publish")
+    local_files.record_choice(repo.state, _path(repo, url), content.encode(), "the consent to publish")
 
 
 def withdraw(repo: Repo, url: str) -> bool:
     """Remove the consent for a URL; return whether there was one. Published lines stay published."""
     was_given = is_given(repo, url)
-    atomic_write.remove_quietly(_path(repo, url))
+    local_files.remove_quietly(_path(repo, url))
     return was_given
 
 
@@ -81,7 +81,7 @@ def decline(repo: Repo) -> None:
         StoreError: `read-only`; nothing was changed.
     """
     path = os.path.join(repo.state, FOLDER, DECLINED)
-    atomic_write.record_choice(repo.state, path, b"", "the refusal to publish")
+    local_files.record_choice(repo.state, path, b"", "the refusal to publish")
 
 
 def is_declined(repo: Repo) -> bool:
@@ -92,9 +92,9 @@ def is_declined(repo: Repo) -> bool:
 def withdraw_all(repo: Repo) -> None:
     """Remove every consent of this clone."""
     folder = os.path.join(repo.state, FOLDER)
-    for name in atomic_write.names_in(folder):
+    for name in local_files.names_in(folder):
         if name != DECLINED:
-            atomic_write.remove_quietly(os.path.join(folder, name))
+            local_files.remove_quietly(os.path.join(folder, name))
 
 
 def _path(repo: Repo, url: str) -> str:

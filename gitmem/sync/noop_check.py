@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import time
 
-from .. import atomic_write, state_files
+from .. import local_files
 from ..git.files import FENCES, LOG_REF, READ, loose_tip, packed_with, plain_refs_below
 from ..log.wal_files import damaged, list_files
 from ..repo import read_config, read_small
@@ -66,7 +66,7 @@ def refs_of(common: str) -> dict[str, str] | None:
     found = plain_refs_below(common, "refs/gitmem/", at_rest=True)
     if found is None:
         return None
-    remotes = atomic_write.names_in(os.path.join(common, "refs", "remotes"))
+    remotes = local_files.names_in(os.path.join(common, "refs", "remotes"))
     for name in (_BRANCH, *(f"refs/remotes/{remote}/gitmem" for remote in remotes)):
         oid = loose_tip(common, name)
         if oid is not None:
@@ -89,11 +89,11 @@ def note(remote: Remote, before: Mapping[str, str] | None) -> None:
     path = os.path.join(repo.state, NAME)
     now = refs_of(repo.common)
     if before is None or now is None or not _is_at_rest(remote, before, now):
-        atomic_write.remove_quietly(path)
+        local_files.remove_quietly(path)
         return
     head = [_stamp(repo), remote.name, remote.url, remote.destination, remote.prefix, str(remote.tip)]
     rows = [f"{oid} {name}" for name, oid in sorted(now.items())]
-    atomic_write.try_replace(path, os.fsencode("\n".join([*head, *rows]) + "\n"))
+    local_files.try_replace(path, os.fsencode("\n".join([*head, *rows]) + "\n"))
 
 
 def _is_at_rest(remote: Remote, before: Mapping[str, str], now: Mapping[str, str]) -> bool:
@@ -180,7 +180,7 @@ def _load(repo: Repo) -> LastSync | None:
         age = time.time() - os.stat(path).st_mtime
     except OSError:
         return None
-    head, _, rest = os.fsdecode(state_files.read(path)).partition("\n")
+    head, _, rest = os.fsdecode(local_files.read(path)).partition("\n")
     words = rest.split("\n")
     if not 0 <= age <= AGE_SECONDS_MAX or head != _stamp(repo) or len(words) < 6 or words[-1]:
         return None
@@ -202,9 +202,9 @@ def _stamp(repo: Repo) -> str:
 def record_read(repo: Repo, now: float) -> None:
     """Record that the usual remote was read at this time, in seconds since the epoch."""
     path = os.path.join(repo.state, READ)
-    atomic_write.try_replace(path, b"")
+    local_files.try_replace(path, b"")
     try:
-        state_files.utime(path, (int(now * 1e9),) * 2)
+        local_files.utime(path, (int(now * 1e9),) * 2)
     except OSError:
         return
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from .. import atomic_write, state_files
+from .. import local_files
 from ..git.port import HistoryWalk
 from ..log import ref, tree_union
 from ..log.squash import Squash
@@ -223,7 +223,7 @@ class RemoteState:
         self._text = ""
         fields: object = {}
         try:
-            self._text = state_files.load(self._path).decode()
+            self._text = local_files.load(self._path).decode()
             fields = json.loads(self._text)
         except (OSError, ValueError, RecursionError):
             pass
@@ -267,7 +267,7 @@ class RemoteState:
         )
         if text == self._text or not known:
             return
-        if atomic_write.try_replace(self._path, text.encode(), folders=True):
+        if local_files.try_replace(self._path, text.encode(), folders=True):
             self._text = text
 
 
@@ -276,9 +276,9 @@ def sent_tips(state: str) -> list[str]:
     import json
 
     found = []
-    for name in atomic_write.names_in(os.path.join(state, "remotes")):
+    for name in local_files.names_in(os.path.join(state, "remotes")):
         try:
-            found.append(json.loads(state_files.read(os.path.join(state, "remotes", name)))["sent"])
+            found.append(json.loads(local_files.read(os.path.join(state, "remotes", name)))["sent"])
         except (ValueError, LookupError, TypeError, RecursionError):
             continue
     return [each for each in found if isinstance(each, str) and each]

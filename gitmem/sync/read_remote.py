@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from ..digests import sha256
 from ..errors import RemoteError, StoreError
 from ..git import repair
 from ..git.fetch import MISSING, NOT_FETCHED, is_too_much
@@ -16,6 +15,7 @@ from ..git.temporary import LIMITS
 from ..log import log_refs, ref
 from ..log.ref_checks import FOREIGN, FOREIGN_WHY, INVALID, LARGE, RefCheck
 from ..log.tree_checks import ANCESTORS_MAX
+from ..text.digests import sha256
 from . import outbox, rebase
 from .noop_check import ACCEPTED
 from .remote import is_related, log_tips, projects

@@ -49,8 +49,8 @@ def unsent(store: Store, id: str) -> str:
 
 def is_unsent(store: Store, id: str) -> bool:
     """Return whether only this clone has a record, as far as it knows."""
+    from ..local_files import read
     from ..log import tree_union
-    from ..state_files import read
     from . import outbox
 
     git, word = store.git, f'"{id}"'.encode()

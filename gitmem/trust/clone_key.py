@@ -10,9 +10,9 @@ from __future__ import annotations
 import errno
 import os
 
-from .. import atomic_write, state_files
-from ..digests import Mac, sha256
+from .. import local_files
 from ..errors import StoreError
+from ..text.digests import Mac, sha256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def read(state: str) -> CloneKey:
     """Return the key file of a state folder. It writes nothing and raises no error."""
     found = CloneKey(os.path.join(state, NAME))
     try:
-        descriptor = state_files.open_file(found.path, os.O_RDONLY)
+        descriptor = local_files.open_file(found.path, os.O_RDONLY)
     except FileNotFoundError:
         found.is_missing = True
         return found
@@ -148,7 +148,7 @@ def _damage(path: str, state: str, status: os.stat_result, secret: bytes) -> str
 
 def is_shared(path: str) -> bool:
     """Return whether the repository is shared with a group, whose members then share the key."""
-    return bool(abs(state_files.setting(path)) & 0o040)
+    return bool(abs(local_files.setting(path)) & 0o040)
 
 
 def mode(path: str) -> int:
@@ -183,7 +183,7 @@ def make(state: str, random: Callable[[int], bytes]) -> CloneKey:
             if error.errno not in NO_LINKS:
                 raise  # a full or failing disk: a truncated key would keep every command from writing
             _write(path, secret)  # readers may see the file before its content
-        atomic_write.fsync_dir(state)
+        local_files.fsync_dir(state)
     except OSError:
         pass
     finally:
@@ -197,7 +197,7 @@ def make(state: str, random: Callable[[int], bytes]) -> CloneKey:
 def _write(path: str, secret: bytes) -> None:
     """Create a file that must not exist, readable by its owner, and sync it to the disk."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-    with open(state_files.open_file(path, flags, 0o600, private=True), "wb", buffering=0) as file:
+    with open(local_files.open_file(path, flags, 0o600, private=True), "wb", buffering=0) as file:
         os.fchmod(file.fileno(), mode(path))
         file.write(secret)
         os.fsync(file.fileno())

@@ -1,15 +1,15 @@
 """Check whether lines that speak for sessions and clients of this clone were written here.
 
 A line speaks for the session or client that it names as its writer. A name is our own once a line with a valid
-code (`gitmem.digests`) has started that session, or speaks for that client (agent identities: `own_identities`).
+code (`gitmem.text.digests`) has started that session, or speaks for that client (agent identities: `own_identities`).
 A line that speaks for our own name without a valid code is *forged*. It counts in every fold, as `docs/local-state.md`
 specifies, but not when this clone determines its own sessions and the signals that they have read.
 """
 
 from __future__ import annotations
 
-from ..digests import is_signed
 from ..index.rows import LineRow, Rows
+from ..text.digests import is_signed
 from . import own_identities
 from .sender_tables import KEY, PREFIXES, READER_KINDS, is_own, reader_of
 

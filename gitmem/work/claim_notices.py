@@ -6,15 +6,15 @@ import os
 import time
 from functools import partial
 
-from .. import atomic_write, records, state_files
+from .. import local_files, records
 from ..agents import audits, delivery, edited_paths, heartbeats, presence
 from ..agents.heartbeats import ONLY_OWN
 from ..commit_message import cut, sanitize
-from ..digests import sha256
 from ..log.lines import format_at
 from ..order import claim as claim_fold
 from ..outcome import command
 from ..repo import is_gone
+from ..text.digests import sha256
 from ..text.sanitize import sanitize_for_model
 from . import branches, claim_view, claims, path_patterns
 from .claims import contest_text, paths_text
@@ -201,18 +201,18 @@ def _update(store: Store) -> None:
     found = claims.standing(store, forged=False, db=db)
     folder = state_path(state)
     if found or os.path.isdir(folder):
-        state_files.make_dirs(folder)
+        local_files.make_dirs(folder)
         for name in (SEEN, DUE):
-            state_files.make_dirs(state_path(state, name))
-        state_files.make_dirs(os.path.join(state, ONLY_OWN))
+            local_files.make_dirs(state_path(state, name))
+        local_files.make_dirs(os.path.join(state, ONLY_OWN))
         exclusive = [each for each in found if each.claim.record["mode"] == claims.EXCLUSIVE]
         _set(state_path(state, CLAIMED), bool(exclusive))
         _see(store, [each for each in found if not os.path.lexists(state_path(state, SEEN, each.id))])
         ids = {each.id for each in found}
         _keep(state_path(state, SEEN), ids)
-        for name in atomic_write.names_in(state_path(state, WARNED)):
+        for name in local_files.names_in(state_path(state, WARNED)):
             if name.partition(".")[0] not in ids:
-                atomic_write.remove_quietly(state_path(state, WARNED, name))
+                local_files.remove_quietly(state_path(state, WARNED, name))
         _keep(os.path.join(state, ONLY_OWN), set(_only_own(store, exclusive)), create=True)
         _tell(store, [each for each in found if each.is_here])
         delivery.forget_others(store)
@@ -237,7 +237,7 @@ def _see(store: Store, new: Collection[StandingClaim]) -> None:
         rows = [(folder, file) for folder, files in given for file in claim.touched(files, budget)]
         delivery.tell_once(store, partial(edit_news, store, claim, rows))
         content = os.fsencode("".join(f"{folder}\0{file}\0" for folder, file in rows))
-        atomic_write.replace(
+        local_files.replace(
             state_path(store.repo.state, SEEN, claim.id),
             content if len(content) <= CHANGES_BYTES_MAX else b"",
         )
@@ -298,25 +298,25 @@ def seen_at(state: str, claim_id: str) -> int:
 
 def changed_before(state: str, claim_id: str, worktree: str) -> set[str]:
     """Return the files of a worktree that were changed before this clone first saw a claim, and that it covers."""
-    names = os.fsdecode(state_files.read(state_path(state, SEEN, claim_id), CHANGES_BYTES_MAX)).split("\0")
+    names = os.fsdecode(local_files.read(state_path(state, SEEN, claim_id), CHANGES_BYTES_MAX)).split("\0")
     return {file for folder, file in zip(names[::2], names[1::2], strict=False) if folder == worktree}
 
 
 def _set(where: str, wanted: bool) -> None:
     if not wanted:
-        atomic_write.remove_quietly(where)
-    elif not os.path.lexists(where) or state_files.link_at(os.path.dirname(where)):
-        os.close(state_files.open_file(where, os.O_WRONLY | os.O_CREAT))
+        local_files.remove_quietly(where)
+    elif not os.path.lexists(where) or local_files.link_at(os.path.dirname(where)):
+        os.close(local_files.open_file(where, os.O_WRONLY | os.O_CREAT))
 
 
 def _keep(folder: str, names: Collection[str], *, create: bool = False) -> None:
     """Remove the files of a folder with other names; create those that are missing."""
-    for name in set(atomic_write.names_in(folder)) - set(names):
-        atomic_write.remove_quietly(os.path.join(folder, name))
+    for name in set(local_files.names_in(folder)) - set(names):
+        local_files.remove_quietly(os.path.join(folder, name))
     for name in names if create else ():
         _set(os.path.join(folder, name), True)
 
 
 def _touch(where: str, at: int) -> None:
     _set(where, True)
-    state_files.utime(where, (at * 1000, at * 1000))
+    local_files.utime(where, (at * 1000, at * 1000))

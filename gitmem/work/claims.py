@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 
-from .. import atomic_write
+from .. import local_files
 from ..agents import heartbeats
 from ..commit_message import sanitize
 from ..log.lines import format_at
@@ -154,7 +154,7 @@ def standing(
     ahead = now + claim_fold.AHEAD_MICROS
     seen = ",".join(
         f'"{name}"'
-        for name in atomic_write.names_in(os.path.join(store.repo.state, SEEN))
+        for name in local_files.names_in(os.path.join(store.repo.state, SEEN))
         if heartbeats.is_safe(name)
     )
     values = {

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 
-from .. import atomic_write, state_files
+from .. import local_files
 from ..agents import audits, delivery, edited_paths, presence
 from ..agents import caller as callers
 from ..commit_message import cut, sanitize
-from ..digests import sha256
 from ..errors import GitmemError, UsageError
 from ..git import branches
 from ..log.lines import CommitMessage, format_at
@@ -16,6 +15,7 @@ from ..memory import anchors
 from ..outcome import Outcome, command
 from ..records import ids
 from ..text import secrets
+from ..text.digests import sha256
 from ..text.sanitize import is_blank, sanitize_for_model
 from . import claim_notices, claim_work, claims, path_patterns
 from .claims import ClaimRow, paths_text, text_of
@@ -292,12 +292,12 @@ def _is_first_overlap(state: str, one: EditedPaths, two: EditedPaths, path: str)
     folder = edited_paths.path(state, TOLD)
     pair = "\0".join([*sorted((one.worktree, two.worktree)), path])
     name = sha256(pair.encode("utf-8", "surrogatepass")).hexdigest()[:24]
-    state_files.make_dirs(folder)
-    names = atomic_write.names_in(folder)
+    local_files.make_dirs(folder)
+    names = local_files.names_in(folder)
     for each in names if len(names) >= TOLD_MAX else ():
-        atomic_write.remove_quietly(os.path.join(folder, each))
+        local_files.remove_quietly(os.path.join(folder, each))
     try:
-        os.close(state_files.open_file(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+        os.close(local_files.open_file(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT | os.O_EXCL))
     except FileExistsError:
         return False
     return True
@@ -372,15 +372,15 @@ def _has_room(store: Store, session_id: str) -> bool:
 
 def _times(store: Store, session_id: str) -> list[int]:
     """Return when a session has published in the last hour."""
-    words = state_files.read(edited_paths.path(store.repo.state, FOLDER, session_id), 1_024).split()
+    words = local_files.read(edited_paths.path(store.repo.state, FOLDER, session_id), 1_024).split()
     return [int(each) for each in words if each.isdigit() and int(each) > store.now() - HOUR]
 
 
 def _note(store: Store, session_id: str) -> None:
     where = edited_paths.path(store.repo.state, FOLDER, session_id)
-    state_files.make_dirs(os.path.dirname(where))
+    local_files.make_dirs(os.path.dirname(where))
     times = [*_times(store, session_id), store.now()]
-    atomic_write.replace(where, " ".join(map(str, times)).encode())
+    local_files.replace(where, " ".join(map(str, times)).encode())
 
 
 REASON_MAX = 120
@@ -459,14 +459,14 @@ def _is_first(state: str, claim_id: str, session: str, path: str) -> bool:
     folder = claim_notices.state_path(state, claim_notices.WARNED)
     digest = sha256(f"{session}\0{path}".encode("utf-8", "surrogatepass")).hexdigest()[:24]
     try:
-        state_files.make_dirs(folder)
-        if len(atomic_write.names_in(folder)) >= WARNED_MAX:
+        local_files.make_dirs(folder)
+        if len(local_files.names_in(folder)) >= WARNED_MAX:
             return False
     except OSError:
         return True  # nothing can be noted: better twice than never
     try:
         os.close(
-            state_files.open_file(
+            local_files.open_file(
                 os.path.join(folder, f"{claim_id}.{digest}"), os.O_WRONLY | os.O_CREAT | os.O_EXCL
             )
         )

@@ -6,7 +6,7 @@ A launch is an event of the task. Its id is the stable name of the attempt; its 
 
 from __future__ import annotations
 
-from .. import records, strict_json
+from .. import records
 from ..agents import descriptors, presence, waiting_work
 from ..agents.descriptions import sender_name_from
 from ..commit_message import sanitize
@@ -16,6 +16,7 @@ from ..order.causal import by_line
 from ..outcome import Outcome, command
 from ..records.ids import unit_key
 from ..signals import may_contradict, task_records
+from ..text import strict_json
 from . import chains, collisions, task_roles, task_rules, task_state
 
 TYPE_CHECKING = False

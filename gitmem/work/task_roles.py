@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from .. import records, work_tree_files
+from .. import records
 from ..agents import descriptions, descriptors
 from ..commit_message import sanitize
-from ..digests import sha256
 from ..errors import UsageError
+from ..git import work_tree_files
 from ..outcome import Outcome, command
 from ..records.ids import role_id
+from ..text.digests import sha256
 from ..text.name_matching import is_identity
 from ..text.sanitize import SEPARATOR
 from . import task_rules

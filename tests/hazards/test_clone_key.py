@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.digests import Mac, is_signed
+from gitmem.text.digests import Mac, is_signed
 from gitmem.trust import clone_key
 
 from .conftest import ROOT, Desk, nothing_written, powerless, process

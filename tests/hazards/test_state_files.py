@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem import state_files
+from gitmem import local_files
 
 from .. import templates
 from ..hook_agents import Agent, note_program, program
@@ -38,7 +38,7 @@ OTHERS = {
     "gitmem/clients/managed_files.py:content": "this package",
     "gitmem/clients/managed_files.py:read": "files of the user",
     "gitmem/commit_process.py:_is_zombie": "/proc",
-    "gitmem/atomic_write.py:fsync_dir": "a folder",
+    "gitmem/local_files.py:fsync_dir": "a folder",
     "gitmem/git/temporary.py:reset": "a folder that it has just made",
     "gitmem/git/packs.py:gc_runs": "git's own file",
     "gitmem/git/files.py:loose_tip": "git's own file",
@@ -51,9 +51,9 @@ OTHERS = {
     "gitmem/page/page_file.py:_read": "this package",
     "gitmem/repo.py:read_small": "git's own files",
     "gitmem/agents/vocabulary.py:builtin": "this package",
-    "gitmem/state_files.py:open_file": "the files of the state folder",
+    "gitmem/local_files.py:open_file": "the files of the state folder",
     "gitmem/history/why.py:_beginning": "the work tree",
-    "gitmem/work_tree_files.py:read_text": "the work tree",
+    "gitmem/git/work_tree_files.py:read_text": "the work tree",
     "merge_driver/main.py:_read": "what git hands to a merge driver",
     "merge_driver/main.py:_replace": "what git hands to a merge driver",
     "merge_driver/install.py:edit": "git's config and attributes",
@@ -65,7 +65,7 @@ GITS = {  # modules that read git's and users' small files, following links as g
     "gitmem/git/packs.py", "gitmem/git/history.py",
     "gitmem/git/port.py", "gitmem/git/repair.py",
     "gitmem/calls/worktree_runs.py", "gitmem/work/branches.py", "gitmem/repo.py",
-    "gitmem/signals/change_watcher.py", "gitmem/state_files.py", "gitmem/sync/autosync.py",
+    "gitmem/signals/change_watcher.py", "gitmem/local_files.py", "gitmem/sync/autosync.py",
     "gitmem/sync/noop_check.py",
 }  # fmt: skip
 SMALL = (
@@ -279,13 +279,13 @@ def test_a_thread_that_opens_a_repository_disturbs_none_that_works_in_another(us
         def __iter__(self) -> Iterator[str]:
             raise AssertionError("walks through all repositories")
 
-    before = state_files.STATES
+    before = local_files.STATES
     try:
-        state_files.STATES = Counted([*before, state])
-        assert state_files.link_at(state) == "" == state_files.link_at(os.path.join(state, "wal"))
-        assert state_files.link_at("/nowhere/else") == state_files.link_at("relative") == ""
+        local_files.STATES = Counted([*before, state])
+        assert local_files.link_at(state) == "" == local_files.link_at(os.path.join(state, "wal"))
+        assert local_files.link_at("/nowhere/else") == local_files.link_at("relative") == ""
     finally:
-        state_files.STATES = before
+        local_files.STATES = before
 
 
 def test_a_link_in_place_of_the_state_folder_is_named(used: Path, tmp_path: Path) -> None:

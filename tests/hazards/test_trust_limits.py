@@ -19,7 +19,6 @@ import pytest
 from gitmem import open_store, records, views
 from gitmem import repo as place
 from gitmem.agents import forgeries, mailbox, presence
-from gitmem.digests import Mac
 from gitmem.index import index_file, insert
 from gitmem.index.index_file import Index
 from gitmem.log.committer import next_token
@@ -29,6 +28,7 @@ from gitmem.order.thread import FoldedThread
 from gitmem.signals import threads
 from gitmem.signals.thread_outcomes import Converged
 from gitmem.store import Store
+from gitmem.text.digests import Mac
 from gitmem.trust import sender_tables
 from gitmem.trust.clone_key import CloneKey
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem import atomic_write, state_files
+from gitmem import local_files
 from gitmem.index import index_file
 from tests.conftest import Git
 
@@ -83,7 +83,7 @@ def test_every_file_has_the_mode_that_git_would_give_it(
     repo = shared(tmp_path, git, value, umask)
     work(repo, umask)
 
-    wrong, bits = [], state_files.parse(value)
+    wrong, bits = [], local_files.parse(value)
     for path in [repo / ".git" / "gitmem", *(repo / ".git").rglob("*")]:
         mode = path.lstat().st_mode
         at = path.relative_to(repo / ".git")
@@ -91,7 +91,7 @@ def test_every_file_has_the_mode_that_git_would_give_it(
             continue
         if at == Path("gitmem/key"):
             assert stat.S_IMODE(mode) == 0o640
-        elif stat.S_IMODE(mode) != state_files.mode_for(mode, bits):
+        elif stat.S_IMODE(mode) != local_files.mode_for(mode, bits):
             wrong.append(f"{mode:o} {at}")
     assert (repo / ".git" / "gitmem" / "own-packs").is_dir() and wrong == []
 
@@ -132,7 +132,7 @@ def test_nothing_is_shared_without_the_setting(tmp_path: Path, git: Git) -> None
      ("0044", 0), ("0999", 0), ("what", 0)],
 )  # fmt: skip
 def test_values_mean_what_they_mean_to_git(value: str, bits: int) -> None:
-    assert state_files.parse(value) == bits
+    assert local_files.parse(value) == bits
 
 
 def bare_of_power() -> None:
@@ -207,10 +207,10 @@ def test_who_is_in_no_group_is_told_so(tmp_path: Path, git: Git) -> None:
 def test_a_private_file_is_not_written_to_one_that_another_user_has_open(tmp_path: Path) -> None:
     """In a folder of a shared repository another user can make a file with the name that is written first."""
     path = tmp_path / "push.json"
-    planted = tmp_path / f"{atomic_write.TEMPORARY}push.json-{os.getpid()}"
+    planted = tmp_path / f"{local_files.TEMPORARY}push.json-{os.getpid()}"
     with planted.open("w+b") as theirs:
         planted.chmod(0o666)
-        atomic_write.replace(str(path), b"credentials", private=True)
+        local_files.replace(str(path), b"credentials", private=True)
         assert theirs.read() == b""
     assert path.read_bytes() == b"credentials"
     assert os.name != "posix" or stat.S_IMODE(path.stat().st_mode) == 0o600

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from gitmem import records, views
 from gitmem.agents import mailbox
-from gitmem.digests import Mac
 from gitmem.doctor import clone_files
 from gitmem.index import compare, index_file, insert
 from gitmem.index.index_file import Index
+from gitmem.text.digests import Mac
 from gitmem.trust.clone_key import CloneKey
 from tests import hostile_logs
 from tests.hostile_logs import FAMILIES, Victim

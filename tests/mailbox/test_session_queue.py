@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem import atomic_write
+from gitmem import local_files
 from gitmem.agents import caller as callers
 from gitmem.agents import delivery, heartbeats, lifecycle, mailbox, presence
 from gitmem.agents.caller import Caller, CallerClaims
@@ -446,7 +446,7 @@ def test_no_part_of_a_file_is_ever_seen(tmp_path: Path, monkeypatch: pytest.Monk
         replace(source, target)
 
     monkeypatch.setattr(os, "replace", spy)
-    atomic_write.replace(str(path), b"whole")
+    local_files.replace(str(path), b"whole")
     assert path.read_bytes() == b"whole" and "event" not in seen[0] and seen[0][0].startswith(".")
 
     def fail(source: str, target: str) -> None:
@@ -454,7 +454,7 @@ def test_no_part_of_a_file_is_ever_seen(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(OSError, match="No space"):
-        atomic_write.replace(str(folder / "other"), b"never")
+        local_files.replace(str(folder / "other"), b"never")
     assert os.listdir(folder) == ["event"]
 
 

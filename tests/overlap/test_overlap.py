@@ -162,7 +162,7 @@ def test_nothing_changed_starts_no_git_but_for_worktrees(
     assert overlap.overlap(store).as_json() == first
     assert [" status " in args for _, args in started.started] == [True]
 
-    from gitmem.digests import sha256
+    from gitmem.text.digests import sha256
 
     def checked(body: bytes) -> bytes:
         return sha256(body).hexdigest().encode() + b"\n" + body

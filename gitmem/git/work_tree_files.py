@@ -9,6 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+
 FILE_MAX = 1024 * 1024  # bytes
 
 
