@@ -11,7 +11,7 @@ from typing import Any
 
 from gitmem.agents import roster
 from gitmem.calls.call_result import ALL, ANY
-from gitmem.memory import context, listing, node_fields, profile, search
+from gitmem.memory import context, listing, node_fields, search
 from gitmem.memory.decay import DAY_MICROS, HALF_LIFE_MICROS
 from gitmem.memory.node_fields import ALIASES, DEFAULT_TYPE, LIFECYCLES, PRIORITIES, TYPES
 from gitmem.records.table import OPTIONS
@@ -187,7 +187,9 @@ READY_LIMIT = Option(
     default=listing.READY_LIMIT,
     for_tools=(listing.READY_LIMIT, 50),
 )
-PROFILE_LIMIT = Option(f"Maximum number of nodes (default: {profile.LIMIT}).", default=profile.LIMIT)
+PROFILE_LIMIT = Option(
+    f"Maximum number of nodes (default: {context.PROFILE_LIMIT}).", default=context.PROFILE_LIMIT
+)
 MAX_SIZE = Option(
     f"Maximum size in bytes of UTF-8 (default: {context.MAX_SIZE}).",
     default=context.MAX_SIZE,

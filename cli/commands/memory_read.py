@@ -47,9 +47,9 @@ if TYPE_CHECKING:
 def show(at: Environment, id: NodeId, half_life_: HalfLife = None, pager: Pager = False) -> int:
     """Show one node in full. Prints its text, relations and changes."""
     from gitmem.agents import presence
-    from gitmem.memory import show_node
+    from gitmem.memory import listing as operation
 
-    found = show_node.show(at.memory(), id, half_life=half_life(half_life_))
+    found = operation.show(at.memory(), id, half_life=half_life(half_life_))
     note_workspaces(at, presence.workspaces(at.store(), [found.node.sender_session]))
     output.answer(at.json, found, render.shown, page=at.pager(pager))
     return 1 if found.ambiguous else 0
@@ -265,7 +265,7 @@ def profile(
     tag: Tag = None,
 ) -> None:
     """Show the nodes of project scope. Newest first, with the number of uses of each tag."""
-    from gitmem.memory import profile as operation
+    from gitmem.memory import context as operation
 
-    found = operation.profile(at.memory(), limit=number("--limit", limit, operation.LIMIT), tag=tag)
+    found = operation.profile(at.memory(), limit=number("--limit", limit, operation.PROFILE_LIMIT), tag=tag)
     output.answer(at.json, found, render.profile)

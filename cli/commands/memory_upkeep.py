@@ -335,11 +335,11 @@ def access(
     half_life_: HalfLife = None,
 ) -> None:
     """Show access counts and decay scores of nodes."""
-    from gitmem.memory import accesses as operation
+    from gitmem.memory import decay as operation
 
     life = half_life(half_life_)
     if record:
-        found = operation.record(at.memory(), at.caller(), ids, half_life=life)
+        found = operation.record_accesses(at.memory(), at.caller(), ids, half_life=life)
     else:
         found = operation.accesses_of(at.memory(), ids, half_life=life)
     output.answer(at.json, found, render.accessed)

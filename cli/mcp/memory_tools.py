@@ -169,9 +169,9 @@ class NodeTools(ToolCalls):
         """Show a node in full, with its relations and changes."""
 
         def job(at: CallEnvironment) -> CallToolResult:
-            from gitmem.memory import show_node
+            from gitmem.memory import listing
 
-            found = show_node.show(self._memory(at), id)
+            found = listing.show(self._memory(at), id)
             whole = command("gitmem", "mem", "show", found.node.id)
             return tool_results.of(found, memory.shown(found), peers=True, whole=whole)
 

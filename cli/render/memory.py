@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitmem.memory import authors
+from gitmem.memory import stored_nodes
 
 from .output import encode, paint, program, record_position, sanitize
 from .text import BAR, SEPARATOR, format_ago, plural, quote_lines
@@ -11,15 +11,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gitmem.memory.accesses import Accessed
-    from gitmem.memory.context import Context, Recovered
+    from gitmem.memory.context import Context, Profile, Recovered
+    from gitmem.memory.decay import Accessed
     from gitmem.memory.edit import Created, NodesChanged, NodesCreated
     from gitmem.memory.knowledge import Promoted, Summarized
-    from gitmem.memory.listing import Blocker, Listing, Ready
-    from gitmem.memory.profile import Profile
+    from gitmem.memory.listing import Blocker, Listing, NodeChange, NodeDetail, Ready, Relative
     from gitmem.memory.relations import RelationResult
     from gitmem.memory.search import Hit, SearchResult
-    from gitmem.memory.show_node import NodeChange, NodeDetail, Relative
     from gitmem.memory.sources import Indexed
     from gitmem.memory.triage import Contradiction, PromotedToUnit, Triaged, WorkUnitSpec
     from gitmem.memory.upkeep import Archived, CleanupResult, Deleted
@@ -140,8 +138,8 @@ def line(node: VersionedNode, stale: str | None = None, live: str | None = None)
     lifecycle = "" if node.lifecycle == "wu" else node.lifecycle  # the most frequent one
     facts = [id, _when(node.created_at), rest, lifecycle, _files(node.paths), _stale(stale)]
     facts.append(_superseded(live))
-    if authors.is_changed(node):
-        facts.append(sanitize(f"by {authors.byline(node)}", keep=""))
+    if stored_nodes.is_changed(node):
+        facts.append(sanitize(f"by {stored_nodes.byline(node)}", keep=""))
     return f"{SEPARATOR.join(fact for fact in facts if fact)} | {_beginning(node.content)}"
 
 
@@ -174,7 +172,7 @@ def shown(found: NodeDetail) -> list[str]:
     from gitmem.signals import task_records
 
     node = found.node
-    by = sanitize(authors.byline(node), keep="")
+    by = sanitize(stored_nodes.byline(node), keep="")
     lines = [
         f"[{about(node)}{SEPARATOR}{node.lifecycle}{SEPARATOR}{by}{SEPARATOR}{format_ago(node.created_at)}]",
         *quote_lines(node.content),
@@ -225,7 +223,7 @@ def _change(node: VersionedNode, each: NodeChange) -> str:
         changes.append(name if value is True else f"{word} {_beginning(text)}")
     if "head" in each.fields:
         changes.append(_verified(each))
-    by = authors.format_writer(node, each.sender, each.sender_identity)
+    by = stored_nodes.format_writer(node, each.sender, each.sender_identity)
     return sanitize(f"{each.at[:19]}Z {by}: {'; '.join(changes)}", keep="")
 
 
@@ -302,7 +300,7 @@ def _hit(hit: Hit) -> list[str]:
         sanitize(", ".join(node.paths[:3]), keep=""),
         _stale(hit.stale),
         _superseded(hit.superseded_by),
-        sanitize(f"by {authors.byline(node)}", keep="") if authors.is_changed(node) else "",
+        sanitize(f"by {stored_nodes.byline(node)}", keep="") if stored_nodes.is_changed(node) else "",
     ]
     return [SEPARATOR.join(fact for fact in facts if fact), BAR + _marked(hit)]
 

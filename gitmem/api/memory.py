@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import records
 from ..agents import caller as callers
-from ..memory import decay, edit, listing, node_fields, profile
+from ..memory import context, decay, edit, listing, node_fields
 from ..order.node import VersionedNode
 from .guard import checked_methods, serialized
 
@@ -13,14 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-    from ..memory.accesses import Accessed, Stats
-    from ..memory.context import Context, Recovered
+    from ..memory.context import Context, Profile, Recovered
+    from ..memory.decay import Accessed, Stats
     from ..memory.knowledge import Promoted, Summarized
-    from ..memory.listing import Exported, Ready
-    from ..memory.profile import Profile
+    from ..memory.listing import Exported, NodeDetail, Ready
     from ..memory.relations import RelationResult
     from ..memory.search import Hit, SearchResult
-    from ..memory.show_node import NodeDetail
     from ..memory.sources import Indexed, Source
     from ..memory.triage import PromotedToUnit, Triaged
     from ..memory.upkeep import Archived, CleanupResult, Deleted
@@ -39,7 +37,7 @@ class Constants:
 
     DEFAULT_HALF_LIFE = decay.HALF_LIFE_MICROS
     DEFAULT_DECAY_THRESHOLD = decay.THRESHOLD
-    DEFAULT_PROFILE_LIMIT = profile.LIMIT
+    DEFAULT_PROFILE_LIMIT = context.PROFILE_LIMIT
     IMPORTANCE_BY_PRIORITY = decay.IMPORTANCE
     NODE_TYPES = node_fields.TYPES
     LIFECYCLES = node_fields.LIFECYCLES
@@ -149,11 +147,10 @@ class Memory(Constants):
 
     def get(self, id: Id) -> VersionedNode:
         """Return a node, by its id or a unique prefix. An unknown or ambiguous id is a UsageError."""
-        from ..memory import load as stored
-        from ..memory import private_nodes
+        from ..memory import stored_nodes
 
         db = self._store.db()
-        return stored.load_one(db, private_nodes.find_node(db, _id(id)))
+        return stored_nodes.load_one(db, stored_nodes.find_node(db, _id(id)))
 
     def select(self, **filters: Any) -> listing.Listing:
         """Return matching nodes, newest first; see `listing.listing` and `listing.Filter`."""
@@ -169,9 +166,9 @@ class Memory(Constants):
 
     def show(self, id: Id) -> NodeDetail:
         """Return a node with its relations, history, score and commit."""
-        from ..memory import show_node
+        from ..memory import listing
 
-        return show_node.show(self._store, _id(id))
+        return listing.show(self._store, _id(id))
 
     def ready(self, wu: str | None = None, **options: Any) -> Ready:
         """Return the open nodes of a work unit, P0 first, which nodes block others, and the tasks that the caller may take.
@@ -189,9 +186,9 @@ class Memory(Constants):
 
     def record_access(self, *ids: Id) -> Accessed:
         """Record that nodes were shown to the caller. This starts no commit."""
-        from ..memory import accesses
+        from ..memory import decay
 
-        return accesses.record(self._store, self._log.caller, _ids(ids))
+        return decay.record_accesses(self._store, self._log.caller, _ids(ids))
 
     def record_access_batch(self, ids: Iterable[Id]) -> Accessed:
         """Record the same for many nodes, in one line."""
@@ -199,9 +196,9 @@ class Memory(Constants):
 
     def access_stats(self, id: Id) -> Stats:
         """Return how often a node was shown, and when last."""
-        from ..memory import accesses
+        from ..memory import decay
 
-        return accesses.stats(self._store, _id(id))
+        return decay.stats(self._store, _id(id))
 
     def decay_score(
         self, node: Id, *, now: int | None = None, half_life: int = decay.HALF_LIFE_MICROS
@@ -265,9 +262,9 @@ class Memory(Constants):
 
     def profile(self, **options: Any) -> Profile:
         """Return the project-wide nodes and their tags; see `profile.profile` for the options."""
-        from ..memory import profile
+        from ..memory import context
 
-        return profile.profile(self._store, **options)
+        return context.profile(self._store, **options)
 
     def promote(self, node: Id | None = None, *, wu: str | None = None, tag: str, **options: Any) -> Promoted:
         """Promote a node, or all summaries of a work unit, to project scope; see `knowledge.promote`."""

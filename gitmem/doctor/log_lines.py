@@ -18,7 +18,7 @@ from ..index.fill import IndexFill
 from ..log import ledger, recovery, ref, tree_union
 from ..log import lines as form
 from ..log.union import canonical
-from ..memory import load, relations
+from ..memory import relations, stored_nodes
 from ..order.content import content_of, digest_bytes, is_imported
 from ..order.cycles import cyclic_components, find_cycles
 from ..order.node import SIZE_MAX, content_digest_text, ignored_fields
@@ -529,7 +529,7 @@ class MemoryNodes(Check):
 
     def _check_contents(self) -> Iterator[Finding]:
         for (id,) in self._db.execute("SELECT DISTINCT id FROM node_again ORDER BY id").fetchall():
-            lines = load.lines_of(self._db, [id]).get(id, [])
+            lines = stored_nodes.lines_of(self._db, [id]).get(id, [])
             contents = {content_digest_text(record) for record, _ in lines}
             if len(contents) > 1:
                 yield problem(

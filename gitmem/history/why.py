@@ -13,8 +13,7 @@ from ..git.remotes import remotes
 from ..index.resolve_id import shown_by
 from ..log.lines import format_at, parse_at
 from ..log.ref import LOG_REF
-from ..memory import anchors
-from ..memory import load as load_nodes
+from ..memory import anchors, stored_nodes
 from ..order.node import fold_changes
 from ..order.task import SUBMITTED, WAITING, micros
 from ..order.thread import FoldedThread
@@ -86,7 +85,7 @@ def nodes(store: Store, paths: Sequence[str], wu_id: str | None, committed: int)
     """
     db = store.db()
     ids = _ids(db, paths, wu_id)
-    found = load_nodes.load(db, list(ids), whole=False)
+    found = stored_nodes.load(db, list(ids), whole=False)
     found.sort(
         key=lambda node: (
             node.created > committed,
@@ -126,9 +125,9 @@ def _as_of(db: sqlite3.Connection, ids: Sequence[str], committed: int) -> dict[s
     """
     if not ids:
         return {}
-    patches, until = load_nodes.patches_of(db, ids), format_at(committed)
+    patches, until = stored_nodes.patches_of(db, ids), format_at(committed)
     found = {}
-    for id, lines in load_nodes.lines_of(db, ids).items():
+    for id, lines in stored_nodes.lines_of(db, ids).items():
         earlier = [change for change in patches.get(id, ()) if change.record["at"] <= until]
         found[id] = fold_changes(lines, earlier, {}, whole=False)
     return found

@@ -18,7 +18,7 @@ from ..outcome import command
 from ..text.digests import sha256
 from ..text.sanitize import is_blank, sanitize
 from ..text.secrets import find_secret
-from . import edit, live_pieces, load, session_checkpoints
+from . import edit, live_pieces, session_checkpoints, stored_nodes
 from .session_checkpoints import AUTOMATIC, PREFIX, automatic_ids, last_checkpoint, notes_changed
 
 TYPE_CHECKING = False
@@ -177,7 +177,7 @@ def _write(store: Store, caller: Caller, session: str, trigger: str, seconds: fl
         return None  # nothing to save
     state = _digest(_head(store), stat, note, steps, str(notes_changed(store, session)))
     before = automatic_ids(store, session, None)
-    if before and load.load_one(store.db(), before[0]).metadata.get(STATE) == state:
+    if before and stored_nodes.load_one(store.db(), before[0]).metadata.get(STATE) == state:
         return None
     listed = ", ".join(threads[:THREADS_MAX])
     more = f" and {len(threads) - THREADS_MAX} more" if threads[THREADS_MAX:] else ""

@@ -11,7 +11,7 @@ import re
 from unicodedata import category, normalize
 
 from ..order.node import SIZE_MAX
-from . import load
+from . import stored_nodes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -335,18 +335,18 @@ def _changed(db: sqlite3.Connection, lines: Sequence[tuple[int, str]]) -> list[s
 def _replace_rows(db: sqlite3.Connection, ids: Sequence[str]) -> None:
     """Replace the rows of nodes."""
     (row,) = db.execute(f"SELECT coalesce(max(row), 0) FROM {ROWS}").fetchone()
-    parsed: load.Parsed = {}
+    parsed: stored_nodes.Parsed = {}
     split = _Split()
     counts = _Counts(db)
     every = ", ".join(WEIGHTS)
-    for some in load.batches(ids):
+    for some in stored_nodes.batches(ids):
         marks = ", ".join("?" * len(some))
         old = dict(db.execute(f"SELECT id, row FROM {ROWS} WHERE id IN ({marks})", some).fetchall())
         for columns in db.execute(f"SELECT {every} FROM {TABLE} WHERE rowid IN ({_listed(old.values())})"):
             counts.add(columns, -1)
         db.executemany(f"DELETE FROM {TABLE} WHERE rowid = ?", [(each,) for each in old.values()])
         rows, words = [], []
-        for node in load.load(db, some, parsed, whole=False):
+        for node in stored_nodes.load(db, some, parsed, whole=False):
             if node.id not in old:
                 row += 1
                 old[node.id] = row

@@ -11,7 +11,7 @@ from ..errors import UsageError
 from ..log.lines import format_at
 from ..outcome import Outcome, command
 from ..records.ids import keyed_id, unit_key
-from . import anchors, load, node_fields, private_nodes, relations, superseded, write
+from . import anchors, node_fields, private_nodes, relations, stored_nodes, write
 from .edit import LISTED_MAX, summary_line
 from .node_tables import HIDDEN, IS_SUMMARIZED
 from .upkeep import URGENT, format_count
@@ -142,7 +142,7 @@ def _source(store: Store, caller: Caller, text: str) -> VersionedNode:
             next=[command("gitmem", "mem", "show", text)],
         )
     db = store.db()
-    found = load.load_one(db, private_nodes.find_node(db, text, writing=True))
+    found = stored_nodes.load_one(db, stored_nodes.find_node(db, text, writing=True))
     if found.deleted:
         raise UsageError(
             f"Cannot promote {found.id}: it is deleted. Nothing was written.",
@@ -164,7 +164,7 @@ def _summaries(store: Store, wu: str) -> list[VersionedNode]:
         f"SELECT id FROM node WHERE wu_id = ? AND state < {HIDDEN} AND type = 'summary' ORDER BY created, id",
         (unit_key(wu),),
     )
-    found = load.load(db, [id for (id,) in rows])
+    found = stored_nodes.load(db, [id for (id,) in rows])
     if not found:
         raise UsageError(
             f"{wu} has no summary to promote. Nothing was written.",
@@ -188,7 +188,7 @@ def _promote_one(
     """
     id = keyed_id("mem", source.id, found.tag)
     is_one = found.tag in source.tags and bool(source.metadata.get("promoted_from"))
-    for there in [source] if is_one else load.load(store.db(), [id]):
+    for there in [source] if is_one else stored_nodes.load(store.db(), [id]):
         found.promoted_nodes.append(there)
         found.already_promoted.append(there.id)
         found.warnings += _remarks(source, there)
@@ -212,7 +212,7 @@ def _promote_one(
         "sender_name": caller.name,
     }
     line = store.line("node", fields, allow_secret=allow_secret)
-    found.promoted_nodes.append(load.node_of_line(line[1]))
+    found.promoted_nodes.append(stored_nodes.node_of_line(line[1]))
     edge = keyed_id("rel", id, "discovered_from", source.id)
     return [line, relations.line(store, caller, id, "discovered_from", source.id, id=edge)]
 
@@ -323,9 +323,9 @@ def summarize(
     if text is not None:
         node_fields.content(text)
     db = store.db()
-    meant = {private_nodes.find_node(db, id, writing=True) for id in only}
+    meant = {stored_nodes.find_node(db, id, writing=True) for id in only}
     every = _open_nodes(db, unit)
-    ends = superseded.ends_of(db, [node.id for node in every])
+    ends = relations.ends_of(db, [node.id for node in every])
     kept = _kept(every, meant, ends, force=force)
     sources = [node for node in every if node.id not in {*kept, *ends} and (not meant or node.id in meant)]
     if not sources:
@@ -339,7 +339,7 @@ def summarize(
     names = [node.id for node in every if node.id in marked]
     fields = _fields(store, caller, _id(store.db(), unit, names, text or ""), unit, content, names)
     line = store.line("node", fields, allow_secret=allow_secret)
-    found = Summarized(load.node_of_line(line[1]), names, left, dry_run=dry_run)
+    found = Summarized(stored_nodes.node_of_line(line[1]), names, left, dry_run=dry_run)
     found.kept = kept
     found.warnings = [*filter(None, [caller.remark])]
     again = command("gitmem", "mem", "summarize", "--wu", unit, *(["--force"] if force else []))
@@ -366,7 +366,7 @@ def _open_nodes(db: sqlite3.Connection, wu: str) -> list[VersionedNode]:
         f" AND NOT {IS_SUMMARIZED} ORDER BY n.created, n.id",
         (unit_key(wu),),
     )
-    return load.load(db, [id for (id,) in rows])
+    return stored_nodes.load(db, [id for (id,) in rows])
 
 
 def _replaced(
@@ -380,7 +380,7 @@ def _replaced(
 
     A cleanup deletes what is summarized: a superseded node that stayed behind would then be valid again.
     """
-    asked = superseded.as_json({*ends.values()})
+    asked = relations.ids_as_json({*ends.values()})
     done = f"SELECT n.id FROM node n WHERE n.id IN (SELECT value FROM json_each(?)) AND {IS_SUMMARIZED}"
     gone = {source.id for source in covered} | {id for (id,) in db.execute(done, (asked,))}
     found = [node.id for node in nodes if ends.get(node.id) in gone and node.id not in kept]

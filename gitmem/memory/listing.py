@@ -1,13 +1,18 @@
-"""List nodes by filters, those that are ready with the blockers of the others, and all of them as one document."""
+"""List nodes by filters, those that are ready with the blockers of the others, all of them as one document; show one in full."""
 
 from __future__ import annotations
 
+from .. import records
+from ..agents.descriptions import sender_name
 from ..commit_message import sanitize
 from ..errors import UsageError, check_limit
 from ..order.cycles import find_cycles
+from ..order.node import content_digest_text, without_ignored
 from ..outcome import Outcome, command
 from ..records.ids import is_id, unit_key
-from . import anchors, authors, load, node_fields, superseded
+from ..signals import history
+from ..signals.task_records import TaskRecords
+from . import anchors, decay, node_fields, relations, stored_nodes
 from .node_tables import DELETED, HIDDEN, IS_SUMMARIZED
 
 TYPE_CHECKING = False
@@ -17,6 +22,8 @@ if TYPE_CHECKING:
     from typing import Any, TypedDict, Unpack
 
     from ..order.node import VersionedNode
+    from ..records.kinds import TaskDifference
+    from ..records.record_types import PatchRecord
     from ..store import Store
 
     class FilterOptions(TypedDict, total=False):
@@ -36,6 +43,14 @@ if TYPE_CHECKING:
         include_archived: bool
 
     Group = tuple[int, str, int, str]
+
+    class Relative(TypedDict):
+        """A relation of a node, with the first line of the other node, which is None if it is unknown."""
+
+        from_id: str
+        to_id: str
+        type: str
+        other: str | None
 
 
 LIMIT = 50
@@ -196,16 +211,16 @@ def listing(
             f"SELECT n.id FROM node n {wanted.where} AND n.id IN (SELECT id FROM anchor) {order}",
             wanted.values,
         )
-        anchored = load.load(db, [id for (id,) in rows])
+        anchored = stored_nodes.load(db, [id for (id,) in rows])
         moved = anchors.stale(store, anchored)
         chosen = [node for node in anchored if node.id in moved]
         found = Listing(chosen[:limit], moved, len(chosen))
     else:
         (total,) = db.execute(f"SELECT count(*) FROM node n {wanted.where}", wanted.values).fetchone()
         rows = db.execute(f"SELECT n.id FROM node n {wanted.where} {order} LIMIT ?", [*wanted.values, limit])
-        nodes = load.load(db, [id for (id,) in rows])
+        nodes = stored_nodes.load(db, [id for (id,) in rows])
         found = Listing(nodes, anchors.stale(store, nodes), total)
-    found.superseded = superseded.ends_of(db, [node.id for node in found.nodes])
+    found.superseded = relations.ends_of(db, [node.id for node in found.nodes])
     found.next = _next(found)
     return found
 
@@ -230,7 +245,7 @@ def all_nodes(store: Store, **filters: Unpack[FilterOptions]) -> list[VersionedN
     """
     wanted = Filter(**filters)
     db = store.db()
-    return load.load(db, matching_ids(db, wanted))
+    return stored_nodes.load(db, matching_ids(db, wanted))
 
 
 def by_wu(store: Store, wu: str, *, include_archived: bool = False) -> list[VersionedNode]:
@@ -330,12 +345,12 @@ def ready(
     among = ", ".join(f"'{each}'" for each in types)
     rows = db.execute(
         f"SELECT id FROM node n WHERE {in_unit} state < ? AND type IN ({among}) AND NOT {IS_SUMMARIZED}"
-        f"{superseded.and_live(db)}",
+        f"{relations.and_live(db)}",
         (*unit, hidden),
     )
     nodes = [
         node
-        for node in load.load(db, [id for (id,) in rows])
+        for node in stored_nodes.load(db, [id for (id,) in rows])
         if _is_open(node, include_archived) and set(tags) <= set(node.tags) and (type or _is_work(node))
     ]
     nodes.sort(key=_order)
@@ -343,7 +358,7 @@ def ready(
     blocked = [Blocked(node, by[node.id]) for node in nodes if node.id in by]
     found = Ready(wu, [node for node in nodes if node.id not in by], blocked, limit)
     named = {id for each in found.blocked for id in each.blocked_by[:BLOCKERS_MAX]}
-    known = {node.id: Blocker(node) for node in load.load(db, sorted(named))}
+    known = {node.id: Blocker(node) for node in stored_nodes.load(db, sorted(named))}
     for each in found.blocked:
         each.blockers = [known[id] for id in each.blocked_by[:BLOCKERS_MAX]]
     found.circles = cycles_of(db, by)
@@ -381,7 +396,7 @@ def blockers(db: sqlite3.Connection, nodes: Iterable[VersionedNode]) -> dict[str
         if by:
             named[node.id] = by
     every = sorted(set().union(*named.values()))
-    ends = superseded.ends_of(db, (id for id in every if is_id("mem", id)))
+    ends = relations.ends_of(db, (id for id in every if is_id("mem", id)))
     # A closed or deleted node doesn't block again because another one supersedes it.
     standing = {
         id: blocks(db, ends.get(id, id)) and (id not in ends or blocks(db, id) or not _is_known(db, id))
@@ -410,7 +425,7 @@ def cycles_of(db: sqlite3.Connection, by: Mapping[str, list[str]]) -> list[list[
     leads = dict(by)
     todo = sorted({id for ids in by.values() for id in ids} - leads.keys())
     while todo:
-        more = blockers(db, load.load(db, todo))
+        more = blockers(db, stored_nodes.load(db, todo))
         leads.update({id: more.get(id, []) for id in todo})
         todo = sorted({id for ids in more.values() for id in ids} - leads.keys())
     return [[*each, each[0]] for each in find_cycles(leads)]
@@ -512,12 +527,12 @@ def export(
     word = node_fields.one_of("format", format, FORMATS)
     wanted = Filter(wu=wu, type=type, lifecycle=lifecycle, tags=tags, include_archived=include_archived)
     db = store.db()
-    nodes = load.load(db, matching_ids(db, wanted))
+    nodes = stored_nodes.load(db, matching_ids(db, wanted))
     filters = {
         "wu": wu, "type": type, "lifecycle": lifecycle, "tags": list(tags), "includeArchived": include_archived,
     }  # fmt: skip
     found = Exported(word, {key: value for key, value in filters.items() if value}, nodes)
-    found.superseded = superseded.ends_of(db, [node.id for node in nodes])
+    found.superseded = relations.ends_of(db, [node.id for node in nodes])
     return found
 
 
@@ -566,7 +581,7 @@ def _one(node: VersionedNode, live: str | None) -> Iterator[str]:
     Its text is indented as code, so it cannot imitate a heading or another node. The line above it is a paragraph,
     not a list: below a list item, indented text is not code.
     """
-    facts = [node.type, node.priority, node.created_at[:10], authors.byline(node)]
+    facts = [node.type, node.priority, node.created_at[:10], stored_nodes.byline(node)]
     facts += [node.status] if node.status != "active" else []
     about = [
         ("tags", ", ".join(node.tags)),
@@ -589,3 +604,132 @@ def _one(node: VersionedNode, live: str | None) -> Iterator[str]:
 def _text(text: str) -> str:
     """Escape a text as one line of plain markdown."""
     return "".join(f"\\{char}" if char in _MARKUP else char for char in sanitize(text))
+
+
+# Fields of a patch that are not changes.
+_NOT_SHOWN = ("at", "kind", "mac", "schema_version", "id", "node_ids", "after", "sender_identity", "sender_session",
+           "sender_name")  # fmt: skip
+
+
+class NodeChange(Outcome):
+    """One patch of a node: the fields with their new values; `clear` lists those it emptied."""
+
+    def __init__(self, record: PatchRecord, sender: str) -> None:
+        self.id = record["id"]
+        self.at = record["at"]
+        self.sender = sender
+        self.sender_identity = record["sender_identity"]
+        self.sender_session = record.get("sender_session")
+        self.fields = {key: value for key, value in record.items() if key not in _NOT_SHOWN and value}
+
+
+class NodeDetail(Outcome):
+    """A node in full.
+
+    Attributes:
+        score: Its decay score now.
+        stale: How much its files have changed, or None.
+        superseded_by: The live end of the chain of nodes that supersede it; None if it is live.
+        relations: In both directions: from_id, to_id, type, and the first line of the other node (None if unknown); at
+            most `relations.RELATIONS_MAX`.
+        history: Its patches, oldest first.
+        left_out: The number of patches that do not count, because there are too many.
+        contradicts: How it differs from the records of the tasks that its metadata names.
+        ambiguous: Whether lines of its id have different content; the lowest line counts.
+        commit: The commit of its line; None until it is committed.
+    """
+
+    def __init__(self, node: VersionedNode, score: float, commit: str | None) -> None:
+        self.node = node
+        self.score = score
+        self.stale: str | None = None
+        self.superseded_by: str | None = None
+        self.relations: list[Relative] = []
+        self.history: list[NodeChange] = []
+        self.left_out = 0
+        self.contradicts: list[TaskDifference] = []
+        self.ambiguous = False
+        self.commit = commit
+        self.recorded = True
+        self.next: list[str] = []
+
+
+def show(store: Store, id: str, *, half_life: int = decay.HALF_LIFE_MICROS) -> NodeDetail:
+    """Return a node by its id or a unique prefix, also if archived or deleted. Records no access.
+
+    Args:
+        half_life: Microseconds, for its score.
+
+    Raises:
+        UsageError: None or several nodes match.
+    """
+    decay.validate(half_life)
+    db = store.db()
+    node = stored_nodes.load_one(db, stored_nodes.find_node(db, id))
+    found = NodeDetail(
+        node,
+        decay.score(node, now=store.now(), half_life=half_life),
+        None if node.private else history.commit_of(store, node.line),
+    )
+    found.stale = anchors.stale(store, [node]).get(node.id)
+    found.superseded_by = relations.ends_of(db, [node.id]).get(node.id)
+    found.relations = _relations(db, node)
+    found.history = [
+        NodeChange(record, sender_name(store, record) or record["sender_identity"])
+        for record in _patches(db, node.id)
+    ]
+    found.left_out = stored_nodes.left_out(db, node.id)
+    found.contradicts = TaskRecords(db).of_node(node.wu_id, node.lane, node.metadata)
+    found.ambiguous = _is_ambiguous(db, node.id)
+    found.next = _next_of_node(found)
+    return found
+
+
+def _relations(db: sqlite3.Connection, node: VersionedNode) -> list[Relative]:
+    every = relations.relations_of(db, node.id)
+    others = {id for ends in every for id in ends[:2]} - {node.id}
+    starts = {other.id: first_line(other) for other in stored_nodes.load(db, sorted(others))}
+    return [
+        {"from_id": from_id, "to_id": to_id, "type": type,
+         "other": starts.get(to_id if from_id == node.id else from_id)}
+        for from_id, to_id, type in every
+    ]  # fmt: skip
+
+
+def _patches(db: sqlite3.Connection, id: str) -> list[PatchRecord]:
+    rows = db.execute(
+        "SELECT l.body FROM patch_of p JOIN line l ON l.id = p.line WHERE p.id = ? ORDER BY l.body", (id,)
+    )
+    found = (records.read_kind("patch", body.encode()) for (body,) in rows)
+    return list({each["id"]: without_ignored(each) for each in found if each is not None}.values())
+
+
+def _is_ambiguous(db: sqlite3.Connection, id: str) -> bool:
+    rows = db.execute(
+        "SELECT l.body FROM node n JOIN line l ON l.id = n.line WHERE n.id = ?"
+        " UNION SELECT l.body FROM node_again n JOIN line l ON l.id = n.line WHERE n.id = ?",
+        (id, id),
+    )
+    read = (records.read_kind("node", body.encode()) for (body,) in rows)
+    return len({content_digest_text(record) if record is not None else None for record in read}) > 1
+
+
+def _verify_options(stale: str) -> list[str]:
+    """Return the options that clear a stale mark. A removed file cannot be verified, so its path is cleared."""
+    return ["--clear", "paths"] if "is gone since" in stale else ["--verified"]
+
+
+def _next_of_node(found: NodeDetail) -> list[str]:
+    node = found.node
+    if node.is_hidden:
+        clear = [
+            word for name in ("archived", "deleted") if getattr(node, name) for word in ("--clear", name)
+        ]
+        commands = [command("gitmem", "mem", "update", node.id, *clear)]
+    elif found.stale:
+        commands = [command("gitmem", "mem", "update", node.id, *_verify_options(found.stale))]
+    else:
+        commands = [command("gitmem", "mem", "update", node.id, "--status", "active")] if node.closed else []
+    if found.superseded_by:
+        commands.insert(0, command("gitmem", "mem", "show", found.superseded_by))
+    return commands or ["gitmem mem list"]

@@ -16,8 +16,7 @@ from ..signals import conflicts, next_steps
 from ..signals.thread_lines import ThreadLines
 from ..text.sanitize import sanitize_for_model
 from . import candidates
-from .budgeted_text import Section, quote_lines
-from .candidates import NAME_MAX, THREADS
+from .candidates import NAME_MAX, THREADS, Section, quote_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

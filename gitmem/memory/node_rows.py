@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..log.lines import parse_all, parse_at
 from ..order.node import STATUS, PatchChange
 from ..records.ids import unit_key
-from . import load, relations, superseded
+from . import relations, stored_nodes
 from .node_tables import HIDDEN
 
 TYPE_CHECKING = False
@@ -33,10 +33,10 @@ def add(db: sqlite3.Connection, rows: Rows) -> None:
     """Add lines of the memory."""
     changed = _add_nodes(db, rows.of("node"))
     changed |= _add_patches(db, rows.of("patch"))
-    _refold(db, load.load(db, sorted(changed), whole=False))
+    _refold(db, stored_nodes.load(db, sorted(changed), whole=False))
     ends = _add_relations(db, rows.of("relation"))
     _add_accesses(db, rows.of("access"))
-    superseded.update(db, ends, _named(rows))
+    relations.update_superseded(db, ends, _named(rows))
 
 
 def _named(rows: Rows) -> Iterator[str]:

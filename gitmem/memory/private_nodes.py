@@ -1,4 +1,4 @@
-"""The lines of nodes that are private to one reader, and ids of nodes.
+"""The lines of nodes that are private to one reader.
 
 They stay in this clone, in files of their own that are never committed. `reader_store` shows them to their reader.
 """
@@ -9,15 +9,12 @@ import os
 
 from .. import local_files, records
 from ..errors import StoreError, UsageError
-from ..index.resolve_id import choose
 from ..log.lines import LogEntry
 from ..log.wal import WriteAheadLog
-from ..records.ids import is_id
 from ..text.digests import sha256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ..log import wal_files
@@ -137,60 +134,6 @@ def is_private(store: Store, text: str) -> bool:
         if any(record is not None and record["id"].startswith(text) for record in found):
             return True
     return False
-
-
-NODE_PREFIX = "mem-"
-
-
-def find_node(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
-    """Return the node id for an id or a unique prefix; hidden nodes count, too.
-
-    Raises:
-        UsageError: None or several match; the error has the candidates.
-    """
-    text = validate_id(text)
-    if db.execute("SELECT 1 FROM node WHERE id = ?", (text,)).fetchone():
-        return text
-    start = NODE_PREFIX + text.removeprefix(NODE_PREFIX)
-    rows = db.execute("SELECT id FROM node WHERE id >= ? AND id < ? LIMIT 5", (start, start + "\U0010ffff"))
-    found = [str(id) for (id,) in rows] if start != NODE_PREFIX else []
-    lists = ("gitmem mem list", "gitmem mem list --include-archived")
-    return choose(start if found else text, found, "node", "mem show", lists, writing=writing)
-
-
-def validate_id(id: object) -> str:
-    """Check that an id is a string: callers of the library may pass other objects.
-
-    Raises:
-        UsageError: The id is not a string.
-    """
-    if not isinstance(id, str):
-        raise UsageError(
-            f"Invalid id of type {type(id).__name__}; it must be text such as mem-0123456789ab. "
-            "Nothing was written.",
-            hint="Use `.id` of a node, or `.node.id` of the result that created it.",
-            code="bad-id",
-        )
-    return id
-
-
-def find_or_accept(store: Store, text: str) -> tuple[str, str | None]:
-    """Return the node id for a relation. A whole id that is not in this log is accepted, with a warning.
-
-    Raises:
-        UsageError: As in `find_node`, for a prefix; or it is a private node, which no line of the log names.
-    """
-    try:
-        return find_node(store.db(), text, writing=True), None
-    except UsageError as error:
-        if error.code != "unknown-id" or not is_id("mem", text):
-            raise
-    if is_private(store, text):
-        raise naming_error(text)
-    return (
-        text,
-        f"{text} is not in this log yet: the relation takes effect when it arrives, perhaps with `gitmem sync`.",
-    )
 
 
 def naming_error(id: str) -> UsageError:

@@ -15,7 +15,7 @@ from ..index.index_file import View
 from ..log.local_log import Appended
 from ..outcome import command
 from ..store import Store
-from . import node_tables, superseded
+from . import node_tables, relations
 from .private_nodes import STREAM, PrivateLines, folder_of, naming_error, root
 
 TYPE_CHECKING = False
@@ -190,7 +190,7 @@ def _unite(db: sqlite3.Connection) -> None:
         db.execute(f"CREATE TEMP VIEW superseded AS SELECT * FROM {LOG}.superseded")
         return
     db.execute(f"CREATE TEMP TABLE superseded AS SELECT * FROM {LOG}.superseded")
-    superseded.update(db, {id for ends in replaced for id in ends}, ())
+    relations.update_superseded(db, {id for ends in replaced for id in ends}, ())
 
 
 def for_reader(store: Store, find_caller: Callable[[], Caller | None]) -> Store:

@@ -12,7 +12,7 @@ from ..errors import StoreError, UsageError, check_limit
 from ..index.engine import sqlite3
 from ..outcome import Outcome, command
 from ..text.sanitize import defuse_tags, sanitize
-from . import anchors, decay, fts, load, reader_store, superseded
+from . import anchors, decay, fts, reader_store, relations, stored_nodes
 from .fts import FtsQuery
 from .listing import Filter
 
@@ -146,9 +146,9 @@ def search(
     """
     answer = _recall(store, query, limit, **options)
     if reader is not None and answer.hits:
-        from . import accesses
+        from . import decay
 
-        accesses.record(store, reader, [hit.node.id for hit in answer.hits])
+        decay.record_accesses(store, reader, [hit.node.id for hit in answer.hits])
     answer.next = _next(answer, limit, options)
     return answer
 
@@ -222,7 +222,7 @@ def _recall(
     matches.sort(key=order)
     # Stale nodes rank lower, perhaps behind nodes beyond the limit.
     hits = _load(store, matches[: 2 * limit if stale else limit], weight, stale=stale)
-    found = superseded.arrange(
+    found = relations.arrange(
         store.db(), list(islice(hits, limit)), limit, lambda id, older: _successor(store, id, older)
     )
     return SearchResult(query, found, len(matches) > limit, similar)
@@ -260,7 +260,7 @@ def _with_index(store: Store, ask: Callable[[sqlite3.Connection], Answer]) -> An
 def _load(store: Store, matches: Iterable[Match], weight: float, *, stale: bool) -> Iterator[Hit]:
     """Yield hits from matches in their order, except that stale ones rank lower."""
     by_id = {each.id: each for each in matches}
-    nodes = {node.id: node for node in load.load(store.db(), by_id)}
+    nodes = {node.id: node for node in stored_nodes.load(store.db(), by_id)}
     moved = anchors.stale(store, [node for node in nodes.values() if node.paths]) if stale else {}
     for id in moved:
         by_id[id].weigh(by_id[id].decay * decay.STALE, weight)
@@ -275,7 +275,7 @@ def _successor(store: Store, id: str, older: Hit) -> Hit:
     """Return the hit of a live node that did not match, with the scores of a hit that it supersedes."""
     from copy import copy
 
-    hit, node = copy(older), load.load_one(store.db(), id)
+    hit, node = copy(older), stored_nodes.load_one(store.db(), id)
     hit.node, hit.superseded_by = node, None
     hit.snippet, hit.marks = snippet(node.content, hit.question)
     hit.stale = anchors.stale(store, [node]).get(id)

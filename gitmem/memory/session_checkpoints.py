@@ -60,9 +60,9 @@ def _last(db: sqlite3.Connection, session_id: str) -> list[VersionedNode]:
     row = db.execute(_LAST, (session_id,)).fetchone()
     if row is None:
         return []
-    from . import load
+    from . import stored_nodes
 
-    return load.load(db, [row[0]])
+    return stored_nodes.load(db, [row[0]])
 
 
 def last_checkpoint(
@@ -74,7 +74,7 @@ def last_checkpoint(
         asked: A work unit that the caller named: only checkpoints of this unit count then.
         writer: A reader identity that works without a session.
     """
-    from . import load
+    from . import stored_nodes
 
     db = store.db()
     until = _until(store)
@@ -99,7 +99,7 @@ def last_checkpoint(
                 f" AND {_LIVE} ORDER BY n.touched DESC, n.id DESC LIMIT 1",
                 (value, unit_key(asked) or None, until),
             ).fetchone()
-    return load.load_one(db, row[0]) if row else None
+    return stored_nodes.load_one(db, row[0]) if row else None
 
 
 def earlier_checkpoint(
@@ -206,16 +206,17 @@ def _without_forged(db: sqlite3.Connection, ids: Sequence[str]) -> Iterator[Vers
     The patches are read once for all nodes: one patch may name thousands.
     """
     from ..order.node import fold_changes
-    from . import load
+    from . import stored_nodes
 
-    forged = load.forged_lines(db, ids)
+    forged = stored_nodes.forged_lines(db, ids)
     patches = {
-        id: [each for each in of if each.line not in forged] for id, of in load.patches_of(db, ids).items()
+        id: [each for each in of if each.line not in forged]
+        for id, of in stored_nodes.patches_of(db, ids).items()
     }
-    order = load.order_of(patches)
+    order = stored_nodes.order_of(patches)
     sets: dict[tuple[bytes, ...], WinningPatches] = {}
-    for some in load.batches(ids):
-        for id, lines in load.lines_of(db, some).items():
+    for some in stored_nodes.batches(ids):
+        for id, lines in stored_nodes.lines_of(db, some).items():
             made = [each for each in lines if each[1] not in forged]
             if made:
                 yield fold_changes(made, patches.get(id, ()), sets, order)

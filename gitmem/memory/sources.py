@@ -26,7 +26,7 @@ from ..outcome import Outcome, command
 from ..records import SecretError
 from ..records.ids import keyed_id
 from ..text.digests import sha256
-from . import anchors, load, node_fields, write
+from . import anchors, node_fields, stored_nodes, write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -518,7 +518,7 @@ def _nodes(store: Store, wanted: Iterable[str]) -> dict[str, VersionedNode]:
     marks = ", ".join("?" * len(TAGS))
     ids = {id for (id,) in db.execute(f"SELECT id FROM tag WHERE tag IN ({marks})", TAGS)}
     nodes = {}
-    for node in load.load(db, sorted({*ids, *map(node_id, wanted)})):
+    for node in stored_nodes.load(db, sorted({*ids, *map(node_id, wanted)})):
         path = node.metadata.get("source_path")
         if isinstance(path, str) and node.id == node_id(path):  # otherwise it was created by hand
             nodes[path] = node

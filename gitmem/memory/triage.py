@@ -15,7 +15,7 @@ from ..errors import UsageError, check_limit
 from ..order.cycles import find_cycles
 from ..outcome import Outcome, command
 from ..records.ids import unit_key
-from . import anchors, edit, load, node_fields, private_nodes, superseded, write
+from . import anchors, edit, node_fields, relations, stored_nodes, write
 from .candidates import SEEN
 from .node_tables import IS_SUMMARIZED
 
@@ -90,7 +90,7 @@ def _successors(db: sqlite3.Connection) -> Iterator[Contradiction]:
 
 def _decisions(db: sqlite3.Connection) -> Iterator[Contradiction]:
     """Yield live decisions of one lane with the same paths, or with the same tags beside `decision`."""
-    live = f"d.tag = '{DECISION}' AND {SEEN}{superseded.and_live(db)}"
+    live = f"d.tag = '{DECISION}' AND {SEEN}{relations.and_live(db)}"
     for reason, table, column in (("paths", "anchor", "path"), ("tags", "tag", "tag")):
         shared: dict[tuple[int, str, str], list[str]] = {}
         rows = db.execute(
@@ -113,12 +113,12 @@ def _disagreeing(db: sqlite3.Connection, groups: Iterator[Contradiction]) -> Ite
     """
     texts: dict[str, int] = {}  # the number of each node's text
     numbers: dict[str, int] = {}
-    parsed: load.Parsed = {}
+    parsed: stored_nodes.Parsed = {}
     compared: set[tuple[str, ...]] = set()
     several = (each for each in groups if len(each.node_ids) > 1)
     while some := list(islice(several, GROUPS_AT_ONCE)):
         new = {id for each in some for id in each.node_ids} - texts.keys()
-        for node in load.load(db, sorted(new), parsed, whole=False):
+        for node in stored_nodes.load(db, sorted(new), parsed, whole=False):
             texts[node.id] = numbers.setdefault(node.content, len(numbers))
         for each in some:
             ids = tuple(id for id in each.node_ids if id in texts)
@@ -246,12 +246,12 @@ def listing(
     order = "ORDER BY coalesce(n.priority, 'P9'), n.created, n.id"
     which = "" if stale else " AND n.type = 'discovery'"
     rows = db.execute(
-        f"SELECT n.id FROM node n WHERE n.state = 0 AND NOT {IS_SUMMARIZED}{superseded.and_live(db)}{where}{which}"
+        f"SELECT n.id FROM node n WHERE n.state = 0 AND NOT {IS_SUMMARIZED}{relations.and_live(db)}{where}{which}"
         " AND (n.type = 'discovery'"
         f" OR EXISTS (SELECT 1 FROM anchor a WHERE a.id = n.id)) {order}",
         given,
     )
-    every = load.load(db, [id for (id,) in rows])
+    every = stored_nodes.load(db, [id for (id,) in rows])
     found = [node for node in every if _is_discovery(node)]
     others = [node for node in every if stale and not _is_discovery(node)]
     anchored = [node for node in found if node.paths]
@@ -327,7 +327,7 @@ def promote(
         StoreError: The store could not be read or written.
     """
     db = store.db()
-    source = load.load_one(db, private_nodes.find_node(db, node, writing=True))
+    source = stored_nodes.load_one(db, stored_nodes.find_node(db, node, writing=True))
     unit = node_fields.work_unit(wu) if wu is not None else None
     if source.is_hidden:
         raise UsageError(
@@ -382,8 +382,8 @@ def archive(store: Store, caller: Caller, node_ids: Sequence[str], *, reason: st
             code="no-reason",
         )
     db = store.db()
-    found = list(dict.fromkeys(private_nodes.find_node(db, text, writing=True) for text in node_ids))
-    hidden = [node for node in load.load(db, found) if node.is_hidden]
+    found = list(dict.fromkeys(stored_nodes.find_node(db, text, writing=True) for text in node_ids))
+    hidden = [node for node in stored_nodes.load(db, found) if node.is_hidden]
     gone = {node.id for node in hidden}
     some = [id for id in found if id not in gone]
     changed = edit.NodesChanged([], None)

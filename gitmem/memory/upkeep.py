@@ -10,7 +10,7 @@ from ..agents import presence
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..outcome import Outcome, command
-from . import decay, load, private_nodes, reader_store, write
+from . import decay, reader_store, stored_nodes, write
 from .decay import HALF_LIFE_MICROS, THRESHOLD, validate
 from .listing import Filter, matching_ids
 from .node_tables import DELETED, HIDDEN, IS_SUMMARIZED
@@ -502,7 +502,7 @@ def sensitive(db: sqlite3.Connection) -> set[str]:
             (word,),
         )
     }
-    for node in load.load(db, sorted(perhaps - found)):
+    for node in stored_nodes.load(db, sorted(perhaps - found)):
         if node.metadata.get("sensitive") is True:
             found.add(node.id)
     return found
@@ -564,8 +564,8 @@ def delete(
     if by_filter:
         found = Deleted(_matching(store, tags, older_than, wu), (), dry_run=dry_run)
     else:
-        named = list(dict.fromkeys(private_nodes.find_node(db, text, writing=True) for text in node_ids))
-        gone = {node.id for node in load.load(db, named) if node.deleted}
+        named = list(dict.fromkeys(stored_nodes.find_node(db, text, writing=True) for text in node_ids))
+        gone = {node.id for node in stored_nodes.load(db, named) if node.deleted}
         ids = [id for id in named if id not in gone]
         found = Deleted(ids, [id for id in named if id in gone], dry_run=dry_run)
     found.warnings = [*filter(None, [caller.remark]), *_lasting_node_warnings(store, found.ids)]
@@ -597,7 +597,7 @@ def _matching(store: Store, tags: Sequence[str], older_than: int | None, wu: str
 
 def _lasting_node_warnings(store: Store, ids: Sequence[str]) -> list[str]:
     """Return a warning if the nodes include project nodes or sensitive nodes."""
-    nodes = load.load(store.db(), ids)
+    nodes = stored_nodes.load(store.db(), ids)
     lasting = [node.id for node in nodes if node.lifecycle == "project" or node.sensitive]
     if not lasting or len(nodes) == 1:
         return []

@@ -7,7 +7,7 @@ from ..log.lines import CommitMessage
 from ..order.causal import CausalOrder, by_id
 from ..order.node import too_large
 from ..records import ids
-from . import load
+from . import stored_nodes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -121,8 +121,8 @@ def _portions(
 
 def _latest_patches(db: sqlite3.Connection, node_ids: Sequence[str]) -> dict[str, list[str]]:
     """Return the patches of each node that no other patch of it follows, by node id."""
-    patches = load.patches_of(db, node_ids)
-    order = load.order_of(patches)
+    patches = stored_nodes.patches_of(db, node_ids)
+    order = stored_nodes.order_of(patches)
     found: dict[str, list[str]] = {}
     known: dict[tuple[bytes, ...], list[str]] = {}
     for id, of in patches.items():

@@ -16,7 +16,7 @@ from ..history.overlap import decoded
 from ..index.engine import StepLimit
 from ..index.insert import WithoutCollector
 from ..log import ref
-from ..memory import anchors, decay, load, superseded
+from ..memory import anchors, decay, relations, stored_nodes
 from ..memory.node_tables import DELETED
 from ..memory.relations import SUPERSEDES
 from ..records.ids import is_id, unit_key
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from ..git.history import UserCommit
     from ..git.objects import PathChanges
     from ..history.made_by import Makers
-    from ..memory.load import Parsed
+    from ..memory.stored_nodes import Parsed
     from ..order.node import PatchChange, VersionedNode
     from ..records.record_types import AuditRecord
     from ..signals.gate import BlockingSignal
@@ -638,18 +638,18 @@ class NodeMarks:
         ).fetchall()
         ids = [str(id) for (id,) in rows]
         parsed: Parsed = {}
-        found = load.load(db, ids, parsed)
+        found = stored_nodes.load(db, ids, parsed)
         (total,) = db.execute(f"SELECT count(*) {source}", only.values).fetchone()
         self.omitted = total - len(found)
-        patches = load.patches_of(db, ids, parsed)
-        ends = superseded.ends_of(db, ids)
+        patches = stored_nodes.patches_of(db, ids, parsed)
+        ends = relations.ends_of(db, ids)
         changed = anchors.changed(store, found)
         self.nodes = [
             self._node(each, patches.get(each.id, ()), changed.get(each.id), ends.get(each.id))
             for each in found
         ][::-1]
         known = set(ids)
-        every = [row for row in db.execute(_RELATIONS, (superseded.as_json(ids),)) if row[1] in known]
+        every = [row for row in db.execute(_RELATIONS, (relations.ids_as_json(ids),)) if row[1] in known]
         self.omitted_relations = max(0, len(every) - RELATIONS_MAX)
         self.relations: list[Relation] = [
             {"from": start, "to": end, "type": short(type), "supersedes": type == SUPERSEDES}

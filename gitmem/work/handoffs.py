@@ -7,7 +7,7 @@ from ..agents import presence, waiting_work
 from ..agents.descriptions import sender_name
 from ..commit_message import cut, sanitize
 from ..log.lines import format_at
-from ..memory import load as nodes
+from ..memory import stored_nodes
 from ..memory.session_checkpoints import PREFIX
 from ..order.task import HANDOFF, sender_of
 from ..outcome import Outcome, command
@@ -212,7 +212,7 @@ def _add_claims(store: Store, found: HandoffContent, record: Mapping[str, Any], 
 def _add_checkpoint(store: Store, found: HandoffContent, id: str | None) -> None:
     if id is None:
         return
-    node = next(iter(nodes.load(store.db(), [id])), None)
+    node = next(iter(stored_nodes.load(store.db(), [id])), None)
     if node is None:
         found.leave_out(id, MISSING)
     elif node.sensitive or node.is_hidden:

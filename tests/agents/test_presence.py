@@ -18,7 +18,7 @@ from gitmem.index import index_file, insert
 from gitmem.index.index_file import Index
 from gitmem.log.lines import CommitMessage
 from gitmem.memory import live_pieces, upkeep
-from gitmem.memory.budgeted_text import Section
+from gitmem.memory.candidates import Section
 from gitmem.store import Store
 from gitmem.text.name_matching import fold, mixes_scripts, strip_numbers
 from gitmem.work import branches

@@ -14,7 +14,7 @@ import pytest
 from cli import app, shared_options
 from cli.mcp import server
 from cli.shared_options import Option
-from gitmem.memory import context, listing, node_fields, profile, search
+from gitmem.memory import context, listing, node_fields, search
 from gitmem.records.kinds import Signal
 from gitmem.records.table import OPTIONS as FIELD_OPTIONS
 from gitmem.signals import inbox, signal_options
@@ -114,7 +114,7 @@ def test_defaults_and_values_of_tools_are_those_of_commands_and_of_the_library()
     for operation, name, option in (
         (search.search, "limit", shared_options.SEARCH_LIMIT),
         (listing.listing, "limit", shared_options.LIST_LIMIT),
-        (profile.profile, "limit", shared_options.PROFILE_LIMIT),
+        (context.profile, "limit", shared_options.PROFILE_LIMIT),
         (context.context, "max_size", shared_options.MAX_SIZE),
         (listing.ready, "limit", shared_options.READY_LIMIT),
         (inbox.read, "limit", shared_options.INBOX_LIMIT),

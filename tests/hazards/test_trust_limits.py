@@ -23,7 +23,7 @@ from gitmem.index import index_file, insert
 from gitmem.index.index_file import Index
 from gitmem.log.committer import next_token
 from gitmem.log.ref import SEGMENT_BYTES_MAX, UNION_BYTES_MAX
-from gitmem.memory import load, relations, triage
+from gitmem.memory import relations, stored_nodes, triage
 from gitmem.order.thread import FoldedThread
 from gitmem.signals import threads
 from gitmem.signals.thread_outcomes import Converged
@@ -387,7 +387,7 @@ def fold_names(at: Store) -> None:
 
 
 def fold_nodes(at: Store) -> None:
-    load.load(at.db(), [id for (id,) in at.db().execute("SELECT id FROM node ORDER BY id")])
+    stored_nodes.load(at.db(), [id for (id,) in at.db().execute("SELECT id FROM node ORDER BY id")])
 
 
 def fold_relations(at: Store) -> None:

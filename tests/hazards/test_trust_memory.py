@@ -14,7 +14,7 @@ from cli.render import memory
 from gitmem.doctor import doctor
 from gitmem.errors import UsageError
 from gitmem.importers import lumenflow_import
-from gitmem.memory import context, edit, knowledge, search, show_node, sources, triage, upkeep
+from gitmem.memory import context, edit, knowledge, listing, search, sources, triage, upkeep
 
 from ..conftest import Git
 from ..memory.desk import Desk, raw
@@ -47,7 +47,7 @@ def test_what_two_clones_make_apart_is_one_and_nothing_is_ambiguous(desk: Desk, 
         found = [finding.code for finding in doctor.examine(each.store).findings]
         assert "two-contents" not in found
     for (id,) in desk.store.db().execute("SELECT DISTINCT id FROM node_again").fetchall():
-        assert not show_node.show(desk.store, id).ambiguous
+        assert not listing.show(desk.store, id).ambiguous
 
 
 def test_two_things_of_one_id_are_still_told(desk: Desk) -> None:
@@ -55,7 +55,7 @@ def test_two_things_of_one_id_are_still_told(desk: Desk) -> None:
     raw(desk.store, "node", id="mem-twice", content="one")
     raw(desk.store, "node", id="mem-twice", content="two")
 
-    assert show_node.show(desk.store, "mem-twice").ambiguous
+    assert listing.show(desk.store, "mem-twice").ambiguous
     assert "two-contents" in [finding.code for finding in doctor.examine(desk.store).findings]
 
 

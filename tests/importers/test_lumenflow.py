@@ -20,7 +20,7 @@ from gitmem.importers import lumenflow_import as room
 from gitmem.importers import lumenflow_lines
 from gitmem.importers.lumenflow_import import SHOWN, Imported
 from gitmem.log.lines import CommitMessage
-from gitmem.memory import decay, edit, listing, load, superseded
+from gitmem.memory import decay, edit, listing, relations, stored_nodes
 from gitmem.signals import history, inbox, receipt_list, send, threads
 from gitmem.signals.signal_options import SignalOptions
 from gitmem.store import Store
@@ -87,7 +87,7 @@ def bring(store: Store, project: Project, **options: Any) -> Imported:
 
 
 def one(store: Store, id: str = "mem-a1b2") -> Any:
-    return load.load_one(store.db(), id)
+    return stored_nodes.load_one(store.db(), id)
 
 
 def at(micros: int) -> str:
@@ -296,7 +296,10 @@ def test_one_bad_line_costs_that_line(store: Store, project: Project) -> None:
 
     counts = found.counts["nodes"]
     assert counts == {"read": 26, "imported": 2, "present": 0, "differs": 0, "repeated": 0, "bad": 24}
-    assert {node.id for node in load.load(store.db(), ["mem-a1b2", "mem-last"])} == {"mem-a1b2", "mem-last"}
+    assert {node.id for node in stored_nodes.load(store.db(), ["mem-a1b2", "mem-last"])} == {
+        "mem-a1b2",
+        "mem-last",
+    }
     assert len(found.problems) == SHOWN
     assert found.problems_more == 4
     assert [each.line for each in found.problems[:4]] == [4, 5, 6, 7]
@@ -396,7 +399,7 @@ def test_a_node_supersedes_the_one_that_it_replaces(store: Store, project: Proje
     found = bring(store, project)
     bring(other, project)
 
-    assert superseded.ends_of(store.db(), ["mem-a1b2", "mem-e5f6"]) == {"mem-a1b2": "mem-c3d4"}
+    assert relations.ends_of(store.db(), ["mem-a1b2", "mem-e5f6"]) == {"mem-a1b2": "mem-c3d4"}
     assert one(store, "mem-c3d4").metadata == {"source_path": "README.md"}
     assert one(store, "mem-e5f6").metadata == {"replaces": "mem-e5f6"}
     assert len([each for each in found.remarks if "replaces" in each.reason]) == 2

@@ -14,7 +14,7 @@ from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.index import index_file, insert
 from gitmem.log.lines import CommitMessage
 from gitmem.log.local_log import Appended
-from gitmem.memory import edit, load
+from gitmem.memory import edit, stored_nodes
 from gitmem.order.node import VersionedNode
 from gitmem.repo import Repo
 from gitmem.store import Store
@@ -41,7 +41,7 @@ class Desk:
         edit.change(self.store, self.caller, ids, **options)
 
     def node(self, id: str) -> VersionedNode:
-        return load.load_one(self.store.db(), id)
+        return stored_nodes.load_one(self.store.db(), id)
 
     def tip(self) -> str | None:
         return self.store.git.tip(LOG)
@@ -92,7 +92,7 @@ class Lines:
         return {id for (id,) in self.db().execute("SELECT id FROM node WHERE state >= 2")}
 
     def node(self, id: str) -> VersionedNode:
-        return load.load_one(self.db(), id)
+        return stored_nodes.load_one(self.db(), id)
 
 
 def somebody() -> Caller:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import UsageError
-from gitmem.memory import accesses, decay
+from gitmem.memory import decay
 
 from ..sandbox import DAY, Clock, carry, new_repo
 from .desk import Desk
@@ -19,12 +19,12 @@ def test_a_reading_counts_at_once_and_makes_no_commit(desk: Desk) -> None:
     id = desk.write("one")
     before = desk.tip()
 
-    found = accesses.record(desk.store, desk.caller, [id])
+    found = decay.record_accesses(desk.store, desk.caller, [id])
 
     assert desk.tip() == before
     assert found.recorded
     assert found.accesses[0].count == 1
-    assert accesses.stats(desk.store, id).count == 1
+    assert decay.stats(desk.store, id).count == 1
     desk.write("two")
     lines = desk.store.db().execute("SELECT count(*) FROM line WHERE kind = 'access' AND file > 0").fetchone()
     assert lines == (1,)
@@ -33,18 +33,18 @@ def test_a_reading_counts_at_once_and_makes_no_commit(desk: Desk) -> None:
 def test_an_id_that_is_shown_twice_in_one_reading_counts_once(desk: Desk) -> None:
     id = desk.write("one")
 
-    found = accesses.record(desk.store, desk.caller, [id, id, id[:12]])
+    found = decay.record_accesses(desk.store, desk.caller, [id, id, id[:12]])
 
     (body,) = desk.store.db().execute("SELECT body FROM line WHERE kind = 'access'").fetchone()
     assert f'"node_ids":["{id}"]' in body
     assert len(found.accesses) == 1
-    assert accesses.stats(desk.store, id).count == 1
+    assert decay.stats(desk.store, id).count == 1
 
 
 def test_what_nobody_read_has_no_time(desk: Desk) -> None:
     id = desk.write("one")
 
-    found = accesses.stats(desk.store, id)
+    found = decay.stats(desk.store, id)
 
     assert (found.count, found.last_accessed_at, found.score) == (0, None, 1.0)
 
@@ -53,11 +53,11 @@ def test_a_reading_says_who_read_and_when(desk: Desk) -> None:
     id = desk.write("one")
     desk.clock.forward(DAY)
 
-    accesses.record(desk.store, desk.caller, [id])
+    decay.record_accesses(desk.store, desk.caller, [id])
 
     (body,) = desk.store.db().execute("SELECT body FROM line WHERE kind = 'access'").fetchone()
     assert f'"reader_identity":"{desk.caller.reader}","reader_session":"{desk.session.session_id}"' in body
-    assert accesses.stats(desk.store, id).last_accessed_at == body[7:34]
+    assert decay.stats(desk.store, id).last_accessed_at == body[7:34]
 
 
 def test_readings_of_two_clones_add_up(tmp_path: Path) -> None:
@@ -68,16 +68,16 @@ def test_readings_of_two_clones_add_up(tmp_path: Path) -> None:
     carry(one.store, other.store)
 
     for _ in range(3):
-        accesses.record(one.store, one.caller, [id])
+        decay.record_accesses(one.store, one.caller, [id])
     clock.forward(DAY)
-    accesses.record(other.store, other.caller, [id])
+    decay.record_accesses(other.store, other.caller, [id])
     carry(one.store, other.store)
 
-    stats = [accesses.stats(desk.store, id).as_json() for desk in (one, other)]
+    stats = [decay.stats(desk.store, id).as_json() for desk in (one, other)]
     assert stats[0] == stats[1]
     assert stats[0]["count"] == 4
     carry(one.store, other.store)
-    assert accesses.stats(one.store, id).count == 4
+    assert decay.stats(one.store, id).count == 4
 
 
 def test_reading_harms_neither_archived_nodes_nor_what_is_written_meanwhile(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_reading_harms_neither_archived_nodes_nor_what_is_written_meanwhile(tmp_
     one.change(archived, archived=True)
     carry(one.store, other.store)
 
-    accesses.record(one.store, one.caller, [kept])
+    decay.record_accesses(one.store, one.caller, [kept])
     written = other.write("meanwhile")
     carry(one.store, other.store)
 
@@ -104,15 +104,15 @@ def test_an_unknown_id_records_nothing_of_any(desk: Desk) -> None:
     id = desk.write("one")
 
     with pytest.raises(UsageError, match="No such node in this log: mem-0000000000zz") as error:
-        accesses.record(desk.store, desk.caller, [id, "mem-0000000000zz"])
+        decay.record_accesses(desk.store, desk.caller, [id, "mem-0000000000zz"])
 
     assert error.value.next
-    assert accesses.stats(desk.store, id).count == 0
+    assert decay.stats(desk.store, id).count == 0
 
 
 def test_nothing_shown_records_nothing(desk: Desk) -> None:
     """An empty context is no reading."""
-    found = accesses.record(desk.store, desk.caller, [])
+    found = decay.record_accesses(desk.store, desk.caller, [])
 
     assert (found.accesses, found.recorded) == ([], False)
     assert desk.store.db().execute("SELECT count(*) FROM line WHERE kind = 'access'").fetchone() == (0,)
@@ -121,17 +121,17 @@ def test_nothing_shown_records_nothing(desk: Desk) -> None:
 def test_more_ids_than_a_line_holds_are_several_lines(desk: Desk) -> None:
     ids = [desk.write(f"node {number}") for number in range(5)]
 
-    accesses.record(desk.store, desk.caller, ids, names_max=2)
+    decay.record_accesses(desk.store, desk.caller, ids, names_max=2)
 
-    assert [accesses.stats(desk.store, id).count for id in ids] == [1] * 5
+    assert [decay.stats(desk.store, id).count for id in ids] == [1] * 5
     assert desk.store.db().execute("SELECT count(*) FROM line WHERE kind = 'access'").fetchone() == (3,)
 
 
 def test_what_is_read_scores_higher(desk: Desk) -> None:
     id = desk.write("one")
-    accesses.record(desk.store, desk.caller, [id])
+    decay.record_accesses(desk.store, desk.caller, [id])
 
-    assert accesses.stats(desk.store, id).score == pytest.approx(1 + math.log(2) / 10)
+    assert decay.stats(desk.store, id).score == pytest.approx(1 + math.log(2) / 10)
 
 
 @pytest.mark.parametrize("half_life", [0, -1, float("nan"), float("inf")])
@@ -139,8 +139,8 @@ def test_a_half_life_that_is_none_is_refused(desk: Desk, half_life: int) -> None
     id = desk.write("one")
 
     with pytest.raises(UsageError, match="half-life"):
-        accesses.record(desk.store, desk.caller, [id], half_life=half_life)
+        decay.record_accesses(desk.store, desk.caller, [id], half_life=half_life)
     with pytest.raises(UsageError, match="half-life"):
-        accesses.accesses_of(desk.store, [id], half_life=half_life)
+        decay.accesses_of(desk.store, [id], half_life=half_life)
 
-    assert accesses.stats(desk.store, id, half_life=decay.DAY_MICROS).count == 0
+    assert decay.stats(desk.store, id, half_life=decay.DAY_MICROS).count == 0

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gitmem import records
 from gitmem.errors import UsageError
-from gitmem.memory import accesses, decay, edit, listing, upkeep, write
+from gitmem.memory import decay, edit, listing, upkeep, write
 from tests.profiles import up_to
 
 from ..sandbox import DAY, START, Clock, carry, new_repo
@@ -25,7 +25,7 @@ records_read = records.read
 def test_what_has_decayed_is_archived_in_one_commit(desk: Desk) -> None:
     """The answer has the names that scripts know, and the log tells why."""
     old, read = desk.write("old"), desk.write("old, but read")
-    accesses.record(desk.store, desk.caller, [read])
+    decay.record_accesses(desk.store, desk.caller, [read])
     project, gone = desk.write("project", lifecycle="project"), desk.write("deleted")
     desk.change(gone, deleted=True)
     before = desk.write("archived before")

@@ -11,7 +11,7 @@ import pytest
 from gitmem import records
 from gitmem.errors import UsageError
 from gitmem.log.lines import CommitMessage, format_at
-from gitmem.memory import as_of, context, edit, load
+from gitmem.memory import as_of, context, edit, stored_nodes
 from gitmem.store import Store
 
 from ..conftest import Git
@@ -33,7 +33,7 @@ def desk(repo: Path) -> Iterator[Desk]:
 
 def contents(store: Store) -> list[str]:
     ids = [id for (id,) in store.db().execute("SELECT id FROM node ORDER BY created")]
-    return [node.content for node in load.load(store.db(), ids)]
+    return [node.content for node in stored_nodes.load(store.db(), ids)]
 
 
 def known(desk: Desk, text: str | int) -> list[str]:
@@ -117,7 +117,7 @@ def test_changes_count_as_of_then(desk: Desk) -> None:
     desk.change(id, content="after", archived=True)
 
     past = as_of.at(desk.store, noon)
-    node = load.load_one(past.db(), id)
+    node = stored_nodes.load_one(past.db(), id)
     past.close()
 
     assert (node.content, node.status) == ("before", "active")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitmem.errors import UsageError
-from gitmem.memory.budgeted_text import BudgetedText, Section, pack, quote_lines
+from gitmem.memory.candidates import BudgetedText, Section, pack, quote_lines
 
 SECTIONS = ("One", "Two", "Three")
 FRAME = "<!-- frame -->"

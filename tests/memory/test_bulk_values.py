@@ -10,7 +10,7 @@ import pytest
 
 from gitmem import records
 from gitmem.doctor import doctor
-from gitmem.memory import load, show_node
+from gitmem.memory import listing, stored_nodes
 from gitmem.order import node as bulk_values
 
 from ..sandbox import START
@@ -63,13 +63,13 @@ def test_what_is_too_large_for_several_nodes_counts_for_none_of_them(field: str)
     several = patch("patch-aaaa", *IDS[:2], at=START + 1, priority="P1", **{field: LARGE[field]})
     alone = patch("patch-bbbb", IDS[2], IDS[2], at=START + 2, **{field: LARGE[field]})
     fits = patch("patch-cccc", *IDS[:2], at=START + 3, **{field: SMALL[field]})
-    base = getattr(load.load(index_of(lines).db, IDS[:1])[0], field)
+    base = getattr(stored_nodes.load(index_of(lines).db, IDS[:1])[0], field)
 
-    one, other, third = load.load(index_of([*lines, several, alone]).db, IDS[:3])
+    one, other, third = stored_nodes.load(index_of([*lines, several, alone]).db, IDS[:3])
     assert (one.priority, other.priority) == ("P1", "P1")
     assert getattr(one, field) == getattr(other, field) == base
     assert getattr(third, field) == LARGE[field]
-    later = load.load(index_of([*lines, fits, several]).db, IDS[:2])
+    later = stored_nodes.load(index_of([*lines, fits, several]).db, IDS[:2])
     assert [getattr(each, field) for each in later] == [SMALL[field]] * 2
 
 
@@ -112,7 +112,7 @@ def test_what_is_left_aside_is_not_shown_as_a_change_and_doctor_reports_it(desk:
         tags=LARGE["tags"],
     )
 
-    (change,) = show_node.show(desk.store, ids[0]).history
+    (change,) = listing.show(desk.store, ids[0]).history
     assert change.fields == {"lane": "l"}
     (found,) = [each for each in doctor.examine(desk.store).findings if each.code == "left-aside"]
     assert found.severity == "note"

@@ -9,7 +9,7 @@ import pytest
 
 from gitmem.agents import lifecycle
 from gitmem.errors import UsageError
-from gitmem.memory import listing, load, upkeep
+from gitmem.memory import listing, stored_nodes, upkeep
 
 from ..sandbox import DAY, HOUR, Clock, bodies, carry, new_repo
 from .desk import Desk, raw
@@ -276,7 +276,7 @@ def test_a_ttl_that_is_none_is_refused(desk: Desk, ttl: Any) -> None:
     with pytest.raises(UsageError, match="threshold"):
         clean(desk, decay=True, decay_threshold=ttl)
 
-    assert load.load_one(desk.store.db(), id).status == "active"
+    assert stored_nodes.load_one(desk.store.db(), id).status == "active"
 
 
 def test_open_work_of_p0_and_p1_is_kept_from_every_rule_unless_forced(desk: Desk) -> None:

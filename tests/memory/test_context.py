@@ -15,7 +15,7 @@ from gitmem import records
 from gitmem.agents import lifecycle
 from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
-from gitmem.memory import anchors, candidates, context, decay, edit, knowledge, profile, relations, sources
+from gitmem.memory import anchors, candidates, context, decay, edit, knowledge, relations, sources
 from gitmem.memory.context import Context
 from gitmem.signals import inbox, send
 from tests.profiles import up_to
@@ -650,7 +650,7 @@ def test_a_text_that_was_promoted_is_in_it_once(desk: Desk) -> None:
             knowledge.promote(desk.store, desk.caller, node=id, tag=tag)
 
     found = of(desk, roster=False)
-    shown = profile.profile(desk.store)
+    shown = context.profile(desk.store)
 
     for text in ("Modules are nouns", "Summary of it"):
         assert found.block.count(text) == 1 == shown.block.count(text)
@@ -711,7 +711,7 @@ def test_what_stands_for_a_superseded_node_is_shown_also_if_it_is_summarized(des
         for by_decay in (False, True):
             assert ids(of(desk, by_decay=by_decay, roster=False)) == {"Project Profile": [id]}
         assert context.recover(desk.store, desk.caller, roster=False).included["Project Profile"] == [id]
-        assert [node.id for node in profile.profile(desk.store).nodes] == [id]
+        assert [node.id for node in context.profile(desk.store).nodes] == [id]
 
     shown(summary)
     newer = desk.write("z", wu="WU-9", type="summary", lifecycle="wu", supersedes=[summary])
@@ -731,7 +731,7 @@ def test_a_summary_superseded_by_what_it_summarizes_does_not_vanish_with_it(desk
     desk.change(live, summarized_into=summary)
 
     assert ids(of(desk, roster=False)) == {"Project Profile": [live]}
-    assert [node.id for node in profile.profile(desk.store).nodes] == [live]
+    assert [node.id for node in context.profile(desk.store).nodes] == [live]
 
 
 def test_what_stands_for_two_nodes_or_is_shown_elsewhere_is_shown_once(desk: Desk) -> None:
@@ -747,7 +747,7 @@ def test_what_stands_for_two_nodes_or_is_shown_elsewhere_is_shown_once(desk: Des
 
     assert ids(of(desk, roster=False)) == {"Project Profile": [summary]}
     assert of(desk, roster=False).total == 1
-    found = profile.profile(desk.store)
+    found = context.profile(desk.store)
     assert ([node.id for node in found.nodes], found.total) == ([summary], 1)
 
 

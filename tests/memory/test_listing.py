@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gitmem.errors import UsageError
-from gitmem.memory import accesses, listing, relations, show_node
+from gitmem.memory import decay, listing, relations
 
 from ..conftest import Git
 from ..sandbox import DAY, START, Clock, carry, new_repo
@@ -103,9 +103,9 @@ def test_stale_nodes_are_told_and_can_be_listed_alone(desk: Desk, repo: Path, gi
     assert [each.get("stale") for each in shown] == [None, "stale (1 commit behind in README)"]
     assert ids(desk, stale=True) == [stale]
     assert listing.listing(desk.store, stale=True, limit=1).total == 1
-    assert show_node.show(desk.store, stale).stale == "stale (1 commit behind in README)"
-    assert show_node.show(desk.store, stale).next[0] == f"gitmem mem update {stale} --verified"
-    assert show_node.show(desk.store, current).stale is None
+    assert listing.show(desk.store, stale).stale == "stale (1 commit behind in README)"
+    assert listing.show(desk.store, stale).next[0] == f"gitmem mem update {stale} --verified"
+    assert listing.show(desk.store, current).stale is None
 
 
 @pytest.mark.parametrize(
@@ -146,9 +146,9 @@ def test_show_has_all_of_a_node(desk: Desk) -> None:
     desk.clock.forward(DAY)
     desk.change(id, priority="P0", metadata={"attempts": 2})
     desk.change(id, clear=["priority"])
-    accesses.record(desk.store, desk.caller, [id])
+    decay.record_accesses(desk.store, desk.caller, [id])
 
-    found = show_node.show(desk.store, id[:10])
+    found = listing.show(desk.store, id[:10])
 
     assert found.node.content.startswith("The parser")
     assert (found.commit, found.recorded, found.ambiguous) == (commit, True, False)
@@ -169,10 +169,10 @@ def test_showing_a_node_counts_as_no_access(desk: Desk) -> None:
     """Only `--track-access` and `access --record` do: or triage would keep everything alive."""
     id = desk.write("one")
 
-    show_node.show(desk.store, id)
+    listing.show(desk.store, id)
     listing.listing(desk.store)
 
-    assert accesses.stats(desk.store, id).count == 0
+    assert decay.stats(desk.store, id).count == 0
 
 
 @pytest.mark.parametrize("flag", ["archived", "deleted"])
@@ -180,7 +180,7 @@ def test_hidden_nodes_can_be_shown_by_id_with_the_way_back(desk: Desk, flag: str
     id = desk.write("one")
     desk.change(id, **{flag: True})
 
-    found = show_node.show(desk.store, id)
+    found = listing.show(desk.store, id)
 
     assert found.node.status == flag
     assert found.next[0] == f"gitmem mem update {id} --clear {flag}"
@@ -193,14 +193,14 @@ def test_an_id_with_two_contents_is_ambiguous(desk: Desk) -> None:
     raw(desk.store, "node", id="mem-bbbb", content="same", at=START)
     raw(desk.store, "node", id="mem-bbbb", content="same", at=START + 1)
 
-    assert show_node.show(desk.store, "mem-aaaa").ambiguous
-    assert show_node.show(desk.store, "mem-aaaa").node.content == "one"
-    assert not show_node.show(desk.store, "mem-bbbb").ambiguous
+    assert listing.show(desk.store, "mem-aaaa").ambiguous
+    assert listing.show(desk.store, "mem-aaaa").node.content == "one"
+    assert not listing.show(desk.store, "mem-bbbb").ambiguous
 
 
 def test_an_unknown_id_says_where_it_may_be(desk: Desk) -> None:
     with pytest.raises(UsageError, match="No such node in this log: mem-zzzzzzzzzzzz") as error:
-        show_node.show(desk.store, "mem-zzzzzzzzzzzz")
+        listing.show(desk.store, "mem-zzzzzzzzzzzz")
 
     assert "gitmem sync" in error.value.next
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gitmem import records, views
 from gitmem.index import compare, index_file, insert
 from gitmem.index.index_file import Index
-from gitmem.memory import load, relations
+from gitmem.memory import relations, stored_nodes
 from gitmem.memory.node_tables import HIDDEN
 from gitmem.records.ids import unit_key
 from tests.profiles import up_to
@@ -66,7 +66,7 @@ def test_one_node_has_more_lines_than_a_query_takes_values(count: int, values_mo
     assert index.db.execute("SELECT body FROM line JOIN node ON node.line = line.id").fetchone() == (
         found[0].decode(),
     )
-    (only,) = load.load(index.db, IDS)
+    (only,) = stored_nodes.load(index.db, IDS)
     assert (only.content, only.tags) == ("c0", ["a"])
     assert index.db.execute("SELECT tag, id FROM tag").fetchall() == [("a", IDS[0])]
 
@@ -136,8 +136,8 @@ def test_the_fold_does_not_depend_on_order(lines: list[bytes], random: Any, data
 
     assert one.skipped() == other.skipped() == 0
     assert compare.differing(one, other) == []
-    assert [each.as_json() for each in load.load(one.db, IDS)] == [
-        each.as_json() for each in load.load(other.db, IDS)
+    assert [each.as_json() for each in stored_nodes.load(one.db, IDS)] == [
+        each.as_json() for each in stored_nodes.load(other.db, IDS)
     ]
 
 
@@ -151,7 +151,7 @@ def test_rows_say_what_the_folded_node_says(lines: list[bytes]) -> None:
 
     found = {row[0]: row[1:] for row in rows}
 
-    nodes = {each.id: each for each in load.load(index.db, IDS)}
+    nodes = {each.id: each for each in stored_nodes.load(index.db, IDS)}
     assert found == {
         id: (each.type, each.lifecycle, unit_key(each.wu_id) or None, each.priority, each.rank, each.touched, each.sensitive,
              each.summarized_into)
@@ -172,7 +172,7 @@ def test_two_clones_that_change_different_fields_both_win() -> None:
         patch("patch-0003", IDS[0], at=START + 3, metadata={"a": 1}),
     ]
 
-    (found,) = load.load(index_of(lines).db, IDS)
+    (found,) = stored_nodes.load(index_of(lines).db, IDS)
 
     assert (found.content, found.priority, found.metadata) == ("new", "P0", {"a": 1, "b": 2})
 
@@ -185,7 +185,7 @@ def test_what_was_seen_loses_to_what_came_after_it_whatever_the_clocks_say() -> 
         patch("patch-0002", IDS[0], at=START + DAY, after=["patch-0001"], content="second"),
     ]
 
-    assert load.load(index_of(lines).db, IDS)[0].content == "second"
+    assert stored_nodes.load(index_of(lines).db, IDS)[0].content == "second"
 
 
 def test_of_two_that_did_not_know_each_other_the_greater_time_counts() -> None:
@@ -196,7 +196,7 @@ def test_of_two_that_did_not_know_each_other_the_greater_time_counts() -> None:
         patch("patch-0002", IDS[0], at=START + 1, content="sooner"),
     ]
 
-    assert load.load(index_of(lines).db, IDS)[0].content == "later"
+    assert stored_nodes.load(index_of(lines).db, IDS)[0].content == "later"
 
 
 def test_archived_on_one_clone_and_deleted_on_another_is_deleted() -> None:
@@ -208,7 +208,7 @@ def test_archived_on_one_clone_and_deleted_on_another_is_deleted() -> None:
     for lines in ([node(), *marks], [*reversed(marks), node()]):
         index = index_of(lines, [1, 1])
         assert index.db.execute("SELECT state FROM node").fetchone() == (3,)
-        assert load.load(index.db, IDS)[0].status == "deleted"
+        assert stored_nodes.load(index.db, IDS)[0].status == "deleted"
 
 
 def test_a_cleared_mark_is_gone() -> None:
@@ -240,8 +240,8 @@ def test_an_entry_of_the_metadata_that_becomes_null_is_gone() -> None:
         [base, patch("patch-0001", IDS[0], at=START + 1, clear=["metadata"], metadata={"c": 3})]
     )
 
-    assert load.load(nulled.db, IDS)[0].metadata == {"b": 2}
-    assert load.load(cleared.db, IDS)[0].metadata == {"c": 3}
+    assert stored_nodes.load(nulled.db, IDS)[0].metadata == {"b": 2}
+    assert stored_nodes.load(cleared.db, IDS)[0].metadata == {"c": 3}
 
 
 def test_commit_and_branch_of_an_anchor_move_together() -> None:
@@ -250,7 +250,7 @@ def test_commit_and_branch_of_an_anchor_move_together() -> None:
 
     index = index_of([base, patch("patch-0001", IDS[0], at=START + 1, head="b" * 40)])
 
-    (found,) = load.load(index.db, IDS)
+    (found,) = stored_nodes.load(index.db, IDS)
     assert (found.head, found.branch) == ("b" * 40, None)
 
 
@@ -259,8 +259,8 @@ def test_marks_make_a_node_no_younger() -> None:
     marked = index_of([node(), patch("patch-0001", IDS[0], at=START + DAY, closed=True, reason="done")])
     changed = index_of([node(), patch("patch-0001", IDS[0], at=START + DAY, content="more")])
 
-    assert load.load(marked.db, IDS)[0].touched == START
-    assert load.load(changed.db, IDS)[0].touched == START + DAY
+    assert stored_nodes.load(marked.db, IDS)[0].touched == START
+    assert stored_nodes.load(changed.db, IDS)[0].touched == START + DAY
 
 
 def test_accesses_of_two_clones_add_up() -> None:
@@ -272,7 +272,7 @@ def test_accesses_of_two_clones_add_up() -> None:
         records.line("access", START + 1, {"id": "access-0002", **fields}),
     ]
 
-    (found,) = load.load(index_of(lines).db, IDS)
+    (found,) = stored_nodes.load(index_of(lines).db, IDS)
 
     assert found.accesses == 2
     assert found.last_accessed_at == "2026-10-26T07:33:20.000002Z"
@@ -303,7 +303,7 @@ def test_of_two_lines_of_one_id_the_lowest_counts() -> None:
     """Whichever came first to this clone."""
     one, other = node(at=START, content="first"), node(at=START + 1, content="second")
     for lines in ([one, other], [other, one]):
-        assert load.load(index_of(lines, [1, 1]).db, IDS)[0].content == "first"
+        assert stored_nodes.load(index_of(lines, [1, 1]).db, IDS)[0].content == "first"
 
 
 def test_a_line_with_a_day_that_does_not_exist_costs_that_line() -> None:
@@ -315,4 +315,4 @@ def test_a_line_with_a_day_that_does_not_exist_costs_that_line() -> None:
     index = index_of([bad, node()])
 
     assert index.skipped() == 1
-    assert [each.id for each in load.load(index.db, IDS)] == [IDS[0]]
+    assert [each.id for each in stored_nodes.load(index.db, IDS)] == [IDS[0]]

@@ -15,17 +15,7 @@ from gitmem.doctor import doctor
 from gitmem.errors import StoreError, UsageError
 from gitmem.log.lines import CommitMessage, LogEntry
 from gitmem.log.wal import WriteAheadLog, encode_record
-from gitmem.memory import (
-    edit,
-    listing,
-    private_nodes,
-    reader_store,
-    relations,
-    search,
-    show_node,
-    superseded,
-    upkeep,
-)
+from gitmem.memory import edit, listing, private_nodes, reader_store, relations, search, upkeep
 from gitmem.records.record_types import NodeFields
 from gitmem.store import Store
 
@@ -92,7 +82,7 @@ def test_i18_its_reader_finds_it_marked_in_every_session_and_worktree(desk: Desk
     assert {hit.node.id: hit.node.private for hit in both.hits} == {shared: False, id: True}
     assert search.search(store, "rounding", limit=1).more
     assert {hit.node.id for hit in search.search(store, "guess").hits} == {id}
-    shown = show_node.show(store, id[:10])
+    shown = listing.show(store, id[:10])
     assert (shown.node.content, shown.node.private, shown.commit) == (SECRET, True, None)
 
 
@@ -109,7 +99,7 @@ def test_i29_another_agent_and_an_unknown_caller_do_not_see_it(desk: Desk) -> No
     assert search.search(seen(desk, other), "guess").hits == []
     for store in (desk.store, seen(desk, other)):
         with pytest.raises(UsageError, match="No such node"):
-            show_node.show(store, id)
+            listing.show(store, id)
         for change in (upkeep.delete, edit.change):
             with pytest.raises(UsageError, match="No such node"):
                 change(store, other, [id], reason="x")  # type: ignore[operator]
@@ -122,7 +112,7 @@ def test_i18_it_can_be_changed_deleted_restored_and_archived(desk: Desk) -> None
     store = seen(desk)
     edit.change(store, desk.caller, [id], content="another guess", priority="P1")
     assert upkeep.delete(store, desk.caller, [id]).ids == [id]
-    assert show_node.show(store, id).node.deleted
+    assert listing.show(store, id).node.deleted
     edit.change(store, desk.caller, [id], clear=["deleted", "priority"])
     assert desk.tip() == tip
     with pytest.raises(UsageError, match="Some of these nodes are private"):
@@ -131,7 +121,7 @@ def test_i18_it_can_be_changed_deleted_restored_and_archived(desk: Desk) -> None
     desk.clock.value += 200 * DAY
     done = upkeep.archive(seen(desk), desk.caller)
     assert sorted(done.archived_ids) == sorted([id, shared])
-    node = show_node.show(seen(desk), id).node
+    node = listing.show(seen(desk), id).node
     assert (node.content, node.archived) == ("another guess", True)
     assert not any(id.encode() in line for line in bodies(desk.store))
 
@@ -152,7 +142,7 @@ def test_i18_no_line_of_the_log_names_it(desk: Desk) -> None:
     relations.relate(seen(desk), desk.caller, id, "related", shared)
 
     assert bodies(desk.store) == before
-    (relation,) = show_node.show(seen(desk), id).relations
+    (relation,) = listing.show(seen(desk), id).relations
     assert relation["other"] == "shared"
 
 
@@ -311,10 +301,10 @@ def test_what_others_supersede_meanwhile_is_joined_again(desk: Desk) -> None:
     first, second = desk.write("first"), desk.write("second")
     mine = keep(desk, supersedes=[first])
     store = seen(desk)
-    assert superseded.ends_of(store.db(), [first, second]) == {first: mine}
+    assert relations.ends_of(store.db(), [first, second]) == {first: mine}
     third = desk.write("third", supersedes=[second])
-    assert superseded.ends_of(store.db(), [first, second, third]) == {first: mine, second: third}
-    assert superseded.ends_of(desk.store.db(), [first, second]) == {second: third}
+    assert relations.ends_of(store.db(), [first, second, third]) == {first: mine, second: third}
+    assert relations.ends_of(desk.store.db(), [first, second]) == {second: third}
 
 
 def test_nobody_can_write_the_index_of_the_log_through_it(desk: Desk) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gitmem.errors import UsageError
-from gitmem.memory import profile
+from gitmem.memory import context
 
 from .desk import Desk
 
@@ -16,10 +16,10 @@ def test_it_has_what_holds_for_the_project_and_counts_every_tag(desk: Desk) -> N
     desk.write("of a work unit", tags=["decision"])
     desk.change(desk.write("gone", lifecycle="project", tags=["decision"]), archived=True)
 
-    found = profile.profile(desk.store)
+    found = context.profile(desk.store)
 
     assert found.block.split("\n") == [
-        profile.FRAME,
+        context.FRAME,
         "",
         "## Project Profile",
         f"- [{second}] (2026-10-26, Planck, decision, convention): Union only",
@@ -35,7 +35,7 @@ def test_a_tag_and_a_limit_choose_and_the_counts_stay_those_of_all(desk: Desk) -
     ids = [desk.write(f"rule {number}", lifecycle="project", tags=["pattern"]) for number in range(3)]
     desk.write("another", lifecycle="project", tags=["faq"])
 
-    found = profile.profile(desk.store, tag="pattern", limit=2)
+    found = context.profile(desk.store, tag="pattern", limit=2)
 
     assert [node.id for node in found.nodes] == [ids[2], ids[1]]
     assert (found.total, found.fitting) == (4, 3) and found.by_tag == {"pattern": 3, "faq": 1}
@@ -46,7 +46,7 @@ def test_a_large_node_is_shown_by_its_first_lines_or_by_the_command_that_shows_i
     one_line = desk.write("x" * 60_000, lifecycle="project")
     lines = desk.write("line\n" * 5_000, lifecycle="project")
 
-    found = profile.profile(desk.store)
+    found = context.profile(desk.store)
 
     assert len(found.block.encode()) < 1_400
     assert found.block.endswith(f"- [{one_line}] (2026-10-26, Planck): (long: gitmem mem show {one_line})")
@@ -54,7 +54,7 @@ def test_a_large_node_is_shown_by_its_first_lines_or_by_the_command_that_shows_i
 
 
 def test_nothing_known_is_an_empty_block(desk: Desk) -> None:
-    found = profile.profile(desk.store)
+    found = context.profile(desk.store)
 
     assert (found.block, found.total, found.by_tag) == ("", 0, {})
     assert found.next == ["gitmem mem create --help", "gitmem mem index --dry-run"]
@@ -62,6 +62,6 @@ def test_nothing_known_is_an_empty_block(desk: Desk) -> None:
 
 def test_a_limit_below_one_and_what_is_no_tag_are_refused(desk: Desk) -> None:
     with pytest.raises(UsageError, match="limit"):
-        profile.profile(desk.store, limit=0)
+        context.profile(desk.store, limit=0)
     with pytest.raises(UsageError, match="Invalid tag"):
-        profile.profile(desk.store, tag="a,b")
+        context.profile(desk.store, tag="a,b")

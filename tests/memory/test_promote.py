@@ -9,7 +9,7 @@ import pytest
 from gitmem.agents.caller import Caller, CallerClaims, find
 from gitmem.errors import UsageError
 from gitmem.log.lines import format_at
-from gitmem.memory import edit, knowledge, load, node_fields, relations
+from gitmem.memory import edit, knowledge, node_fields, relations, stored_nodes
 from gitmem.store import Store
 
 from ..sandbox import MINUTE, Clock, bodies, carry, new_repo, open_store
@@ -57,8 +57,8 @@ def test_promoted_node_says_what_its_source_says_and_where_it_came_from(store: S
 
     done = knowledge.promote(store, me(store), node=source, tag="Pitfall")
 
-    found = load.load_one(store.db(), done.promoted_node.id)
-    old = load.load_one(store.db(), source)
+    found = stored_nodes.load_one(store.db(), done.promoted_node.id)
+    old = stored_nodes.load_one(store.db(), source)
     assert (found.content, found.type, found.priority, found.lane) == (
         old.content, "discovery", "P1", "core",
     )  # fmt: skip
@@ -82,7 +82,7 @@ def test_node_and_relation_are_one_commit(store: Store) -> None:
 
 def test_promoted_node_looks_no_fresher_than_its_source(store: Store, repo: Path, git: object) -> None:
     source = note(store, paths=["README"])
-    written_at = load.load_one(store.db(), source).head
+    written_at = stored_nodes.load_one(store.db(), source).head
     (repo / "README").write_text("Changed.\n")
     git("commit", "--quiet", "-am", "Second", cwd=repo)  # type: ignore[operator]
 
@@ -128,7 +128,7 @@ def test_two_clones_that_promote_the_same_make_one_node(store: Store, other: Sto
         rows = clone.db().execute("SELECT id FROM node WHERE lifecycle = 'project'").fetchall()
         assert rows == [(ours,)]
         assert len(relations.relations_of(clone.db(), ours)) == 1
-    one, two = (load.load_one(clone.db(), ours).as_json() for clone in (store, other))
+    one, two = (stored_nodes.load_one(clone.db(), ours).as_json() for clone in (store, other))
     assert one == two
 
 
@@ -164,7 +164,7 @@ def test_archived_on_one_clone_and_promoted_on_another_both_hold(
     for clone in (store, other):
         promoted = clone.db().execute("SELECT id, state FROM node WHERE lifecycle = 'project'").fetchall()
         assert [state for _, state in promoted] == [0]
-        assert load.load_one(clone.db(), source).status == "archived"
+        assert stored_nodes.load_one(clone.db(), source).status == "archived"
     assert knowledge.promote(store, me(store), node=source, tag="decision").already_promoted == [
         promoted[0][0]
     ]
@@ -177,7 +177,7 @@ def test_archived_promotion_is_not_made_again_but_told_of(store: Store) -> None:
 
     again = knowledge.promote(store, me(store), node=source, tag="faq")
 
-    assert load.load_one(store.db(), id).status == "archived"
+    assert stored_nodes.load_one(store.db(), id).status == "archived"
     assert "archived" in again.warnings[0]
     assert again.next[0] == f"gitmem mem update {id} --status active"
 

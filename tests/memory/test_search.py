@@ -14,7 +14,7 @@ import pytest
 from gitmem.doctor.doctor import examine
 from gitmem.errors import StoreError, UsageError
 from gitmem.index import index_file
-from gitmem.memory import accesses, edit, fts, search
+from gitmem.memory import decay, edit, fts, search
 from gitmem.store import Store
 
 from ..sandbox import DAY, Clock, carry, new_repo, open_store
@@ -145,7 +145,7 @@ def test_what_was_read_often_comes_before_its_equal(desk: Desk) -> None:
     one, two = desk.write("the parser drops tabs"), desk.write("the parser drops tabs")
     first, second = ids(desk.store, "parser")
     for _ in range(10):
-        accesses.record(desk.store, desk.caller, [second])
+        decay.record_accesses(desk.store, desk.caller, [second])
 
     assert ids(desk.store, "parser") == [second, first]
     assert {one, two} == {first, second}
@@ -262,7 +262,7 @@ def test_a_search_that_finds_nothing_new_writes_nothing(desk: Desk) -> None:
     ids(desk.store, "parser")
     before = desk.store.db().total_changes
 
-    accesses.record(desk.store, desk.caller, [])
+    decay.record_accesses(desk.store, desk.caller, [])
     ids(desk.store, "parser")
 
     assert desk.store.db().total_changes == before
@@ -477,5 +477,5 @@ def test_track_access_rides_and_counts(desk: Desk) -> None:
     search.search(desk.store, "parser", reader=desk.caller)
     search.search(desk.store, "zebra", reader=desk.caller)
 
-    assert accesses.stats(desk.store, one).count == 1
+    assert decay.stats(desk.store, one).count == 1
     assert desk.tip() == tip

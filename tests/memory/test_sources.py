@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from gitmem.agents.caller import Caller, CallerClaims, find
 from gitmem.errors import UsageError
 from gitmem.log.lines import format_at
-from gitmem.memory import edit, load, sources
+from gitmem.memory import edit, sources, stored_nodes
 from gitmem.order.node import VersionedNode
 from gitmem.store import Store
 
@@ -44,7 +44,7 @@ def index(store: Store, *given: str, **options: bool) -> sources.Indexed:
 
 
 def of(store: Store, path: str) -> VersionedNode:
-    return load.load_one(store.db(), sources.node_id(path))
+    return stored_nodes.load_one(store.db(), sources.node_id(path))
 
 
 def test_each_source_is_one_project_summary_with_its_provenance(

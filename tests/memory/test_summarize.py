@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gitmem.agents import lifecycle
 from gitmem.agents.caller import Caller, CallerClaims, find
 from gitmem.errors import UsageError
-from gitmem.memory import context, edit, knowledge, listing, load, relations, upkeep
+from gitmem.memory import context, edit, knowledge, listing, relations, stored_nodes, upkeep
 from gitmem.order.node import VersionedNode
 from gitmem.store import Store
 from tests.profiles import up_to
@@ -40,7 +40,7 @@ def note(store: Store, content: str, **options: object) -> str:
 
 
 def covered_by(store: Store, id: str) -> str | None:
-    return load.load_one(store.db(), id).summarized_into
+    return stored_nodes.load_one(store.db(), id).summarized_into
 
 
 def test_a_superseded_node_is_not_copied_and_does_not_come_back(store: Store) -> None:
@@ -82,7 +82,7 @@ def test_summary_has_the_first_line_of_each_node_by_type(store: Store, clock: Cl
 
     done = knowledge.summarize(store, me(store), "WU-7")
 
-    text = load.load_one(store.db(), done.summary.id).content
+    text = stored_nodes.load_one(store.db(), done.summary.id).content
     assert text.split("\n") == [
         "Summary of WU-7: 3 nodes, 2026-10-26",
         "",
@@ -146,7 +146,7 @@ def test_sources_of_a_deleted_summary_can_be_summed_up_again(store: Store) -> No
     second = knowledge.summarize(store, me(store), "WU-7").summary
 
     assert covered_by(store, old) == second.id != first
-    assert load.load_one(store.db(), second.id).status == "active"
+    assert stored_nodes.load_one(store.db(), second.id).status == "active"
 
 
 def test_two_clones_that_sum_up_the_same_make_one_node(store: Store, tmp_path: Path, clock: Clock) -> None:
@@ -178,7 +178,7 @@ def test_two_clones_that_sum_up_different_things_lose_nothing(
 
     for clone in (store, other):
         assert covered_by(clone, both) == covered_by(clone, late) == theirs
-        assert both in load.load_one(clone.db(), ours).content
+        assert both in stored_nodes.load_one(clone.db(), ours).content
 
 
 def test_text_of_an_agent_is_taken_and_marks_the_same(store: Store) -> None:
@@ -186,7 +186,7 @@ def test_text_of_an_agent_is_taken_and_marks_the_same(store: Store) -> None:
 
     done = knowledge.summarize(store, me(store), "WU-7", text="Better\nwords")
 
-    assert load.load_one(store.db(), done.summary.id).content == "Better\nwords"
+    assert stored_nodes.load_one(store.db(), done.summary.id).content == "Better\nwords"
     assert covered_by(store, one) == covered_by(store, two) == done.summary.id
     assert done.summary.metadata == {"source_nodes": [one, two], "source_count": 2}
 

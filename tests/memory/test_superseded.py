@@ -13,7 +13,7 @@ import pytest
 from cli.render import memory as render
 from gitmem.errors import UsageError
 from gitmem.index.index_file import Index
-from gitmem.memory import edit, relations, search, show_node, superseded
+from gitmem.memory import edit, listing, relations, search
 
 from ..sandbox import START
 from .desk import Desk
@@ -116,7 +116,7 @@ def test_a_hostile_log_of_many_relations_costs_little_more_than_its_lines(shape:
     size = {"chain": count - 1, "many successors": 1, "many predecessors": count - 1, "cycle": 0}[shape]
     assert len(ends(index)) == size
     began = time.process_time()
-    superseded.update(index.db, [names[5]], ())
+    relations.update_superseded(index.db, [names[5]], ())
     assert time.process_time() - began < took_plain / 2
     index.close()
 
@@ -129,7 +129,7 @@ def test_a_peer_with_a_long_chain_costs_nothing_to_who_relates_other_nodes() -> 
     steps = []
     index.db.set_progress_handler(lambda: steps.append(1), 100)
 
-    superseded.update(index.db, IDS[:2], IDS)
+    relations.update_superseded(index.db, IDS[:2], IDS)
 
     index.db.set_progress_handler(None, 0)
     assert len(steps) < 20
@@ -138,7 +138,7 @@ def test_a_peer_with_a_long_chain_costs_nothing_to_who_relates_other_nodes() -> 
 
 def test_where_nothing_is_superseded_new_nodes_read_no_relations() -> None:
     index = index_of([node(id) for id in IDS] + [relation(f"rel-{n:06}", to_id=IDS[n]) for n in range(1, 6)])
-    (plan,) = index.db.execute(f"EXPLAIN QUERY PLAN {superseded._ANY}").fetchall()
+    (plan,) = index.db.execute(f"EXPLAIN QUERY PLAN {relations._ANY}").fetchall()
     assert "relation_supersedes" in plan[-1]
     index.close()
 
@@ -149,7 +149,7 @@ def test_a_node_supersedes_while_it_is_active_and_the_relation_stands(repo: Path
     new = desk.write("Indent with blanks", supersedes=[old])
 
     def live() -> str | None:
-        return show_node.show(desk.store, old).superseded_by
+        return listing.show(desk.store, old).superseded_by
 
     assert live() == new
     for mark in ("closed", "archived", "deleted"):
@@ -161,7 +161,7 @@ def test_a_node_supersedes_while_it_is_active_and_the_relation_stands(repo: Path
     assert live() is None
     relations.relate(desk.store, desk.caller, new, "supersedes", old)
     assert live() == new
-    found = show_node.show(desk.store, new)
+    found = listing.show(desk.store, new)
     assert found.superseded_by is None
     assert [(each["type"], each["to_id"], each["other"]) for each in found.relations] == [
         ("supersedes", old, "Indent with tabs")
@@ -176,7 +176,7 @@ def test_members_of_a_cycle_are_all_live(repo: Path) -> None:
     assert related.warnings == [
         f"These nodes supersede each other in a cycle, so each of them still counts: {one} → {two} → {one}."
     ]
-    assert superseded.ends_of(desk.store.db(), [one, two]) == {}
+    assert relations.ends_of(desk.store.db(), [one, two]) == {}
 
 
 def test_a_relation_to_a_node_that_is_not_here_waits_for_it(repo: Path) -> None:
@@ -184,7 +184,7 @@ def test_a_relation_to_a_node_that_is_not_here_waits_for_it(repo: Path) -> None:
     old = desk.write("tabs")
     related = relations.relate(desk.store, desk.caller, "mem-zzzz", "supersedes", old)
     assert "not in this log yet" in related.warnings[0]
-    assert superseded.ends_of(desk.store.db(), [old]) == {}
+    assert relations.ends_of(desk.store.db(), [old]) == {}
 
 
 def test_a_second_successor_is_named_to_its_writer(repo: Path) -> None:
@@ -207,7 +207,7 @@ def test_a_batch_supersedes_too(repo: Path) -> None:
     desk = Desk(repo)
     olds = [desk.write(f"old {number}") for number in range(20)]
     made = edit.append(desk.store, desk.caller, [{"content": f"new {id}", "supersedes": [id]} for id in olds])
-    assert superseded.ends_of(desk.store.db(), olds) == dict(
+    assert relations.ends_of(desk.store.db(), olds) == dict(
         zip(olds, (n.id for n in made.nodes), strict=True)
     )
 

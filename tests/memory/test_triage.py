@@ -11,7 +11,7 @@ import pytest
 from gitmem.agents import lifecycle
 from gitmem.agents.caller import Caller, CallerClaims, find
 from gitmem.errors import UsageError
-from gitmem.memory import edit, knowledge, load, relations, superseded, triage
+from gitmem.memory import edit, knowledge, relations, stored_nodes, triage
 from gitmem.store import Store
 
 from ..sandbox import MINUTE, Clock, acting, bodies, carry, new_repo, open_store
@@ -141,7 +141,7 @@ def test_discovery_that_became_a_unit_is_closed_and_remembers_it(store: Store) -
 
     done = triage.promote(store, me(store), bug, wu="WU-9", lane="core", title="Keep tabs")
 
-    found = load.load_one(store.db(), bug)
+    found = stored_nodes.load_one(store.db(), bug)
     assert (found.status, found.reason, found.metadata) == ("closed", "became WU-9", {"promoted_to": "WU-9"})
     assert (done.spec.id, done.spec.lane, done.spec.title) == ("WU-9", "core", "Keep tabs")
     assert done.recorded and done.commit
@@ -175,7 +175,7 @@ def test_two_clones_that_make_different_units_agree_on_one(
     triage.promote(other, me(other), bug, wu="WU-10")
     carry(store, other)
 
-    ours, theirs = (load.load_one(each.db(), bug) for each in (store, other))
+    ours, theirs = (stored_nodes.load_one(each.db(), bug) for each in (store, other))
     assert ours.as_json() == theirs.as_json()
     assert (ours.metadata, ours.reason) == ({"promoted_to": "WU-10"}, "became WU-10")
 
@@ -222,8 +222,8 @@ def test_archive_takes_a_reason_and_leaves_what_was_hidden(store: Store) -> None
     done = triage.archive(store, me(store), [one, two], reason="can no longer happen")
 
     assert done.ids == [one]
-    assert load.load_one(store.db(), one).reason == "can no longer happen"
-    assert load.load_one(store.db(), two).status == "deleted"
+    assert stored_nodes.load_one(store.db(), one).reason == "can no longer happen"
+    assert stored_nodes.load_one(store.db(), two).status == "deleted"
     assert done.warnings == [f"{two} was already deleted."]
     lines = bodies(store)
     again = triage.archive(store, me(store), [one], reason="other words")
@@ -236,7 +236,7 @@ def test_archive_without_a_reason_of_one_line_is_refused(store: Store, reason: s
     bug = note(store)
     with pytest.raises(UsageError):
         triage.archive(store, me(store), [bug], reason=reason)
-    assert load.load_one(store.db(), bug).status == "active"
+    assert stored_nodes.load_one(store.db(), bug).status == "active"
 
 
 def test_hidden_node_becomes_no_unit(store: Store) -> None:
@@ -319,7 +319,7 @@ def test_a_cycle_of_successors_is_listed_with_the_way_out(store: Store) -> None:
     assert [(each.reason, set(each.node_ids)) for each in found.contradictions] == [("cycle", {one, other})]
     assert {node.id for node in found.discoveries} == {one, other}
     first, second = found.contradictions[0].node_ids
-    assert superseded.ends_of(store.db(), [one, other]) == {}
+    assert relations.ends_of(store.db(), [one, other]) == {}
     relations.relate(store, me(store), first, "supersedes", second, remove=True)
     assert triage.listing(store).contradictions == []
 

@@ -10,7 +10,7 @@ import pytest
 from gitmem import records, views
 from gitmem.agents import presence
 from gitmem.index import index_file, insert
-from gitmem.memory import load
+from gitmem.memory import stored_nodes
 from gitmem.order import claim as claim_fold
 from gitmem.order.shares import fair_share
 from gitmem.order.thread import FoldedThread
@@ -73,9 +73,9 @@ def node(w: Writer, flood: Writer, kind: str) -> Callable[[Db], object]:
         flood.patch(f"patch-x{at:06d}", ["mem-000000"], lane=f"l{at}", **names(at % 7, kind))
 
     def state(db: Db) -> object:
-        (found,) = load.load(db, ["mem-000000"])
+        (found,) = stored_nodes.load(db, ["mem-000000"])
         assert found.priority == "P1"
-        assert load.left_out(db, "mem-000000") > MANY / 2
+        assert stored_nodes.left_out(db, "mem-000000") > MANY / 2
         return found.as_json()
 
     return state
@@ -145,7 +145,7 @@ def test_a_flood_silences_nobody(
     """In one name or in many, dated before or after, in whatever order it arrives."""
     for module, name in (
         (thread_lines, "LINES_MAX"),
-        (load, "LINES_MAX"),
+        (stored_nodes, "LINES_MAX"),
         (presence, "LINES_MAX"),
         (claim_fold, "READ_MAX"),
     ):

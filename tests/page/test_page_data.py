@@ -16,7 +16,7 @@ from gitmem.agents import roster
 from gitmem.api.log import Log
 from gitmem.errors import UsageError
 from gitmem.history import figures
-from gitmem.memory import decay, load
+from gitmem.memory import decay, stored_nodes
 from gitmem.page import page_data, page_file
 from gitmem.page.board import Lanes, SignalMarks, TextBudget
 from gitmem.page.contract import PageData
@@ -88,7 +88,7 @@ def test_the_page_says_what_the_commands_say(page_log: Path) -> None:
         assert {
             agents[each["agent"]]["identity"]: each["count"] for each in data["board"]["unread"]
         } == unread
-        nodes = {each.id: each for each in load.load(db, [each["id"] for each in data["nodes"]])}
+        nodes = {each.id: each for each in stored_nodes.load(db, [each["id"] for each in data["nodes"]])}
     for node in data["nodes"]:
         assert node["text"] == nodes[node["id"]].content
         assert node["decay"] == round(min(1.0, decay.score(nodes[node["id"]], now=NOW)), 3)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from cli.app import build
-from gitmem.memory import new_nodes
+from gitmem.memory import edit
 from gitmem.records import CLEARABLE
 
 from ..conftest import Run
@@ -55,7 +55,7 @@ def test_the_help_names_what_can_be_given(run: Run) -> None:
         shown = run("mem", command, "--help").out
         return " ".join(shown.partition(f"  {name} ")[2].partition("\n  -")[0].split())
 
-    for name in ("content", *new_nodes.OPTIONS):
+    for name in ("content", *edit.OPTIONS):
         assert re.search(rf"\b{name}\b", option("create", "--jsonl")), name
     for name in CLEARABLE["patch"]:
         assert re.search(rf"\b{name.removesuffix('_id')}\b", option("update", "--clear")), name

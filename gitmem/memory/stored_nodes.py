@@ -1,24 +1,97 @@
-"""Load nodes from the index: fold the lines of each id."""
+"""Read nodes from the index: fold the lines of each id; find ids; and say who has written and changed a node."""
 
 from __future__ import annotations
 
 from .. import records
+from ..errors import UsageError
 from ..index import entity_lines
+from ..index.resolve_id import choose
 from ..order.causal import CausalOrder
-from ..order.node import PatchChange, VersionedNode, fold, fold_changes
+from ..order.node import PatchChange, VersionedNode, add_signature, fold, fold_changes
 from ..order.shares import LINES_MAX
-from . import authors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from ..order.node import WinningPatches
     from ..records.record_types import NodeRecord
 
     Parsed = dict[int, PatchChange | None]
     Sets = dict[tuple[bytes, ...], WinningPatches]
+
+
+NAMED_MAX = 2  # names of other writers in one line
+UNVERIFIED = "UNVERIFIED"  # a line in the name of a session of this clone was not written here (forged)
+CONFLICT = "CONFLICT"  # several lines with this node's id have different content
+_NO_BRACKETS = str.maketrans("()[]", "    ")  # a name must not close gitmem's brackets or fake an identity
+_SHOWN = (
+    "SELECT s.session_id, coalesce(s.agent_identity, s.session_id), t.shown FROM json_each(?) i"
+    " JOIN session s ON s.session_id = i.value JOIN tenure t INDEXED BY tenure_last"
+    " ON t.session_id = s.session_id AND t.last"
+)
+
+
+def set_own_names(db: sqlite3.Connection, nodes: Collection[VersionedNode]) -> None:
+    """Set which names in nodes are the display names of sessions of the same identity, now or at their end."""
+    from ..records.ids import is_id
+
+    for node in nodes:
+        add_signature(node, node.sender_identity, node.sender_name, node.sender_session)
+    sessions = {session for node in nodes for *_, session in node.signed if is_id("sess", session)}
+    if not sessions:
+        return
+    listed = "[" + ",".join(f'"{session}"' for session in sorted(sessions)) + "]"  # ids need no escaping
+    shown = {session: (sender, name) for session, sender, name in db.execute(_SHOWN, (listed,))}
+    for node in nodes:
+        node.own_names = {
+            (sender, name) for sender, name, session in node.signed if shown.get(session) == (sender, name)
+        }
+
+
+def format_writer(node: VersionedNode, name: object, identity: object) -> str:
+    """Return the name if it is its session's own, else the name with the identity, or the identity alone."""
+    plain, exact = (str(each or "").translate(_NO_BRACKETS) for each in (name, identity))
+    if not plain or plain == exact:
+        return exact
+    return plain if (identity, name) in node.own_names else f"{plain} ({exact})"
+
+
+def byline(node: VersionedNode) -> str:
+    """Return the writers of a node and the marks of doubt: `Curie, UNVERIFIED`."""
+    return ", ".join([writer_names(node), *doubts(node)])
+
+
+def doubts(node: VersionedNode) -> list[str]:
+    """Return the reasons to doubt the content of a node. `mem show` lists who wrote which conflicting line."""
+    found = [UNVERIFIED] if node.unverified else []
+    if node.conflicting:
+        others = f" and {len(node.conflicting) - NAMED_MAX} more" if len(node.conflicting) > NAMED_MAX else ""
+        found.append(f"{CONFLICT}: different lines by {' and '.join(node.conflicting[:NAMED_MAX])}{others}")
+    return found
+
+
+def writer_names(node: VersionedNode) -> str:
+    """Return the writer of the content and other writers: `Curie in a node of Planck, changed by Meitner`."""
+    author = format_writer(node, node.sender_name, node.sender_identity)
+    if node.content_by:
+        author = f"{format_writer(node, node.content_by_name, node.content_by)} in a node of {author}"
+    others = [
+        format_writer(node, each.get("sender_name"), each["sender_identity"])
+        for each in node.changed_by
+        if each["sender_identity"] != node.content_by
+    ]
+    if not others:
+        return author
+    more = f" and {len(others) - NAMED_MAX} more" if len(others) > NAMED_MAX else ""
+    return f"{author}, changed by {', '.join(others[:NAMED_MAX])}{more}"
+
+
+def is_changed(node: VersionedNode) -> bool:
+    """Return whether writers other than the author changed it, or lines that cannot be verified as the author's."""
+    return bool(node.content_by or node.changed_by or node.unverified or node.conflicting)
+
 
 AT_ONCE = 300  # ids in one query, up to three times: old versions of SQLite allow only 999 parameters
 _FORGED = (
@@ -54,7 +127,7 @@ def load(
         _add_accesses(db, some, found)
     if whole:
         _set_unverified(db, found)
-        authors.set_own_names(db, found.values())
+        set_own_names(db, found.values())
     return [found[id] for id in wanted if id in found]
 
 
@@ -188,7 +261,7 @@ def is_private(db: sqlite3.Connection, id: str) -> bool:
 
 
 def load_one(db: sqlite3.Connection, id: str) -> VersionedNode:
-    """Return the node with an id that `private_nodes.find_node` returned."""
+    """Return the node with an id that `find_node` returned."""
     (node,) = load(db, [id])
     return node
 
@@ -219,3 +292,38 @@ def forged_lines(db: sqlite3.Connection, ids: Sequence[str]) -> set[bytes]:
         query = _FORGED.format(ids=", ".join("?" * len(some)))
         found.update(body.encode() for (body,) in db.execute(query, [*some, *some, *some]))
     return found
+
+
+NODE_PREFIX = "mem-"
+
+
+def find_node(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
+    """Return the node id for an id or a unique prefix; hidden nodes count, too.
+
+    Raises:
+        UsageError: None or several match; the error has the candidates.
+    """
+    text = validate_id(text)
+    if db.execute("SELECT 1 FROM node WHERE id = ?", (text,)).fetchone():
+        return text
+    start = NODE_PREFIX + text.removeprefix(NODE_PREFIX)
+    rows = db.execute("SELECT id FROM node WHERE id >= ? AND id < ? LIMIT 5", (start, start + "\U0010ffff"))
+    found = [str(id) for (id,) in rows] if start != NODE_PREFIX else []
+    lists = ("gitmem mem list", "gitmem mem list --include-archived")
+    return choose(start if found else text, found, "node", "mem show", lists, writing=writing)
+
+
+def validate_id(id: object) -> str:
+    """Check that an id is a string: callers of the library may pass other objects.
+
+    Raises:
+        UsageError: The id is not a string.
+    """
+    if not isinstance(id, str):
+        raise UsageError(
+            f"Invalid id of type {type(id).__name__}; it must be text such as mem-0123456789ab. "
+            "Nothing was written.",
+            hint="Use `.id` of a node, or `.node.id` of the result that created it.",
+            code="bad-id",
+        )
+    return id
