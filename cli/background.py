@@ -94,7 +94,7 @@ def start_committer(at: OpenedRepo) -> None:
         start([*at.same_repo_options, "commit-waiting"])
     elif commit_process.is_off(at.repo):
         try:
-            commit_process.commit_waiting(at.store())
+            at.store().commit_waiting()
         except (GitmemError, OSError):
             return  # the records wait, and doctor reports why
 

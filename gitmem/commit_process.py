@@ -1,4 +1,4 @@
-"""Decide when records are committed, and run the process that commits them.
+"""The process that commits what waits: when it is wanted, and what it leaves for others.
 
 Each clone has at most one such process, which lives for about one window. Its files in the state folder:
 
@@ -18,10 +18,9 @@ from .errors import GitmemError, StoreError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from .repo import Repo
-    from .store_index import StoreIndex
 
 LOCK, FAILED, OFF = "committer.lock", "commit-failed", "committer.off"
 SETTING = "gitmem.commitafter"
@@ -123,139 +122,13 @@ def _is_zombie(content: bytes) -> bool:
         return False
 
 
-def run(store: StoreIndex, *, pause: Callable[[float], None] = time.sleep) -> None:
-    """Commit waiting records after the window, until none wait; return at once if another process does so.
-
-    Args:
-        store: The clone's store. Its `commit_after` is the window.
-        pause: Sleeps for a number of seconds.
-    """
-    from .log.lock import Lock
-
-    path = os.path.join(store.repo.state, LOCK)
-    failures = 0
-    while failures < TRIES_MAX:
-        lock = Lock(path)
-        try:
-            if not lock.take():
-                return
-        except StoreError:
-            return
-        with lock:
-            _note_pid(path)
-            pause(min(store.commit_after + (0.5 * 2**failures if failures else 0.0), WINDOW_SECONDS_MAX))
-            failures = 0 if _commit(store) else failures + 1
-        # A writer that found the lock taken started no committer: check again.
-        if not failures and not store.waits():
-            return
-
-
-def _commit(store: StoreIndex) -> bool:
-    """Commit waiting records. Return False on failure; the reason is saved."""
-    try:
-        return commit_waiting(store) is not None or not store.waits()
-    except (GitmemError, OSError):
-        return False
-
-
-def _note_pid(path: str) -> None:
+def note_pid(path: str) -> None:
+    """Note the process that commits."""
     try:
         with open(local_files.open_file(path, os.O_WRONLY | os.O_TRUNC), "wb") as file:
             file.write(b"%d\n" % os.getpid())
     except OSError:
         return  # the process id is needed only in a container without init
-
-
-def commit_overdue(store: StoreIndex) -> None:
-    """Commit records that no committer has committed in time.
-
-    Failure does no harm: the index already contains the lines.
-    """
-    if store.is_committing or time.monotonic() < store.commit_again or not _is_overdue(store):
-        return
-    from .log import committer
-
-    store.is_committing = True
-    try:
-        rows = committer.waiting_rows(store.log)
-        if commit(store, 0.0, swaps=committer.READER_SWAPS_MAX) is not None:
-            store.wrote = max(store.wrote, urgency(rows))
-            return
-    except (GitmemError, OSError):
-        pass  # a process that can write reports the error
-    finally:
-        store.is_committing = False
-    store.commit_again = time.monotonic() + RETRY_SECONDS
-
-
-def _is_overdue(store: StoreIndex) -> bool:
-    files = store.log.waiting()
-    if not files or not store.commit_after:
-        return bool(files)
-    from .log import wal_files
-
-    oldest = time.time() - store.commit_after - OVERDUE_SECONDS
-    return any(wal_files.modified_at(file) < oldest for file in files)
-
-
-def commit_at_once(store: StoreIndex) -> str | None:
-    """Commit the entries that were just recorded.
-
-    A failure does not undo the record: it waits, and `store.commit_failed` has the error.
-    """
-    try:
-        return commit(store, store.commit_seconds)
-    except GitmemError as error:
-        store.commit_failed = error
-        return None
-
-
-def commit(
-    store: StoreIndex, seconds: float, *, deferred: bool = False, swaps: int | None = None
-) -> str | None:
-    """Commit waiting records and return a commit that contains all of them, or None if some still wait.
-
-    Args:
-        store: The clone's store.
-        seconds: How long to wait for another process that is committing.
-        deferred: Commit even if only deferred entries wait.
-        swaps: How often to try to move the ref.
-
-    Raises:
-        StoreError: everything waits as before.
-    """
-    from .log import committer
-
-    store.log.committer = store.log.committer or store.committer()
-    found = committer.commit_within(store.log, seconds, deferred=deferred, swaps=swaps)
-    if found is not None:
-        store.commit_failed = None
-        store.keep_up()
-    return found
-
-
-def commit_waiting(store: StoreIndex, seconds: float = 0.0, *, deferred: bool = False) -> str | None:
-    """Commit waiting records as `commit` does, and save the reason of a failure.
-
-    Raises:
-        StoreError: everything waits as before.
-    """
-    try:
-        found = commit(store, seconds, deferred=deferred)
-    except (GitmemError, OSError) as error:
-        save_failure(store.repo, error)
-        raise
-    if found is not None:
-        local_files.remove_quietly(os.path.join(store.repo.state, FAILED))
-    return found
-
-
-def try_commit_waiting(store: StoreIndex, *, deferred: bool = False) -> str | None:
-    """Commit waiting records before an answer that is correct without it. Never raise an error."""
-    try:
-        return commit_waiting(store, WINDOW_SECONDS, deferred=deferred)
-    except (GitmemError, OSError):
-        return None
 
 
 def save_failure(repo: Repo, error: Exception) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class DomainPackages:
-    """The functions of agents, mailboxes, memory and tasks that a store needs, see `store_domain.Domain`.
+    """The functions of agents, mailboxes, memory and tasks that a store needs, see `store.Domain`.
 
     Modules that only some commands need are imported in the functions that use them.
     """

@@ -6,26 +6,76 @@ import os
 import time
 from _thread import RLock
 
-from . import commit_process, records
-from .git.repository import cached_config
-from .index import index_file
+from . import commit_process, local_files, records
+from .errors import GitmemError, StoreError, UsageError
+from .git import files
+from .git.repository import cached_config, open_port
+from .index import engine, index_file, query
+from .index.engine import sqlite3
 from .log.lines import LogEntry
 from .log.local_log import Appended, LocalLog
-from .store_index import StoreIndex
-from .trust import clone_key
+from .trust import clone_key, sender_tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from types import TracebackType
+    from typing import Any, Protocol, TypeVar
 
-    from .errors import GitmemError
     from .git.repository import CachedConfig, Git
+    from .index.index_file import Index, View
+    from .index.query import Snapshot
     from .log.lines import CommitMessage
-    from .outcome import Progress
+    from .outcome import PartOfAnswer, Progress
     from .records.record_types import AnyFields
     from .repo import Repo
-    from .store_domain import Domain
+    from .trust.clone_key import CloneKeyReader
+
+    Answer = TypeVar("Answer")
+
+    class Domain(Protocol):
+        """The functions that a store needs from the packages above it, which import the store.
+
+        Attributes:
+            completed_kinds: The kinds of record that `complete` adds fields to.
+        """
+
+        completed_kinds: tuple[str, ...]
+
+        def views(self, keys: CloneKeyReader | None = None) -> Sequence[View]:
+            """Return the views of the index; with keys, those that check which lines this clone wrote."""
+
+        def complete(self, db: sqlite3.Connection, kind: str, fields: AnyFields) -> Mapping[str, object]:
+            """Return the fields of a new record, with those that depend on the index's content."""
+
+        def feed(self, store: Store) -> None:
+            """Note new signals of the index in the queues of this clone's sessions. Never raise an error."""
+
+        def last_checkpoint(self, db: sqlite3.Connection, session_id: str) -> str:
+            """Return the first line of a session's last checkpoint that is not sensitive; "" if there is none."""
+
+        def answer_task(self, store: Store, caller: Any, answered: Any, about: Any, fields: Any) -> Any:
+            """Return what a signal in the thread of a task changes of the task, see `signals.reply.TaskAnswer`."""
+
+        def cancellations(self, store: Store, caller: Any, shown: Any) -> list[tuple[str, bytes]]:
+            """Return the seals that cancel tasks of a caller that were given back, as it was shown."""
+
+        def finished_fences(self, store: Store) -> list[str]:
+            """Return the names of this clone's fences whose work is over, see `sync.fences`."""
+
+        def waiting_work(self, store: Store, caller: Any) -> PartOfAnswer | None:
+            """Return the tasks, handoffs and claims that wait for a caller; None if there are none."""
+
+        def unread_counts(
+            self, store: Store, reader: str, session: str | None, workspace: str | None, *, directed: bool
+        ) -> tuple[int, int]:
+            """Return how many signals a reader has not read, and how many of these want an answer from it."""
+
+        def own_work(self, store: Store, caller: Any) -> PartOfAnswer | None:
+            """Return also what a caller has taken and claimed; None if there is nothing."""
+
+        def open_work(self, store: Store, wu: str | None = None) -> PartOfAnswer | None:
+            """Return the tasks that somebody has, the open handoffs and the claims, or those on a work unit; None without any."""
 
 
 # New bytes of a sync. For fewer, catching up is faster than starting a process. With more, the next command would not
@@ -38,7 +88,25 @@ def wall_clock() -> int:
     return time.time_ns() // 1000
 
 
-class Store(StoreIndex):
+class LazyViews:
+    """The views of a domain, created only when the index is filled, not when it is queried.
+
+    Args:
+        domain: Creates the views.
+        keys: The clone's keys.
+    """
+
+    shape = query.SHAPE
+
+    def __init__(self, domain: Domain, keys: CloneKeyReader) -> None:
+        self._domain = domain
+        self._keys = keys
+
+    def __iter__(self) -> Iterator[View]:
+        return iter(self._domain.views(self._keys))
+
+
+class Store:
     """The log and index that every operation works on.
 
     Args:
@@ -80,7 +148,20 @@ class Store(StoreIndex):
         )
         self.wal_folders = (wal_elsewhere, wals_read)
         self.keys = clone_key.CloneKeyReader(repo.state, random, self.log.make_state)
-        super().__init__()
+        self.views = LazyViews(self.domain, self.keys)
+        self.collecting: Callable[[LogEntry], None] | None = None  # receives the entries of an open batch
+        self.fed: object = None  # the state that `delivery.queue_new` has processed
+        self.feed_after = 0.0  # time of the next try after it could not write
+        self.snapshot: Snapshot | None = None  # the snapshot of `with_one_snapshot`
+        self._snapshots = query.Snapshots(self.repo, self.machine, query.SHAPE, nameless=records.NAMELESS)
+        self.asks_once = False  # whether to catch up only once in this process; later entries are not seen
+        self.has_asked = False
+        self.was_exact = True  # whether the last operation of `with_one_snapshot` saw the latest records
+        self._ahead: Index | None = None
+        self._index: Index | None = None
+        self._looked = False
+        self._left: list[Index] = []
+        self._homeless = False  # whether the index's folder was missing: this process starts the log
         self.log.committed = self.refresh
         self.log.recorded = lambda entries: self.refresh() if self.snapshot is None else None
         self.left_bytes = LEFT_BYTES
@@ -107,7 +188,7 @@ class Store(StoreIndex):
             return self.snapshot.db
         if not (self.asks_once and self.has_asked and self._index is not None):
             self.adopt()
-            commit_process.commit_overdue(self)
+            self.commit_overdue()
             self.caught_up()
             self.has_asked = True
         return self.index.db
@@ -115,6 +196,195 @@ class Store(StoreIndex):
     def _feed(self) -> None:
         """Update the queues if anything arrived since their last update."""
         self.domain.feed(self)
+
+    @property
+    def index(self) -> Index:
+        """The index, opened on first use and perhaps behind the log; `db` catches up."""
+        if self._index is None:
+            self._homeless = not os.path.isdir(self.repo.state)
+            self._index = index_file.open_index(self.repo, self.machine, self.views, records.read)
+        return self._index
+
+    def with_one_snapshot(self, work: Callable[[], Answer], *, exact: bool) -> Answer:
+        """Run an operation on one snapshot of the index as it is, without catching up before or after.
+
+        Catch up first if the snapshot lacks too much. If the operation is rejected with a UsageError on an incomplete
+        snapshot, catch up and run it once more, unless it has recorded something.
+
+        Args:
+            work: Reads and then records.
+            exact: Whether it depends on more than names: then the snapshot must contain all waiting entries.
+        """
+        snapshot = self._take(exact)
+        if snapshot is None:
+            self.db()
+            snapshot = self._take(exact)
+        if snapshot is None:
+            return work()
+        self.snapshot = snapshot
+        self.was_exact = exact
+        before, self.recorded = self.recorded, False
+        try:
+            return work()
+        except UsageError:
+            if snapshot.is_complete or self.recorded:
+                raise
+            self.was_exact = True
+        finally:
+            self.recorded = self.recorded or before
+            self.snapshot = None
+            snapshot.close()
+        return work()
+
+    def _take(self, exact: bool) -> Snapshot | None:
+        """Return a snapshot that suffices for an operation, or None."""
+        if self._ahead is not None or self.collecting is not None or self.log.elsewhere or self.log.others:
+            return None
+        snapshot = self._snapshots.take()
+        if snapshot is None:
+            return None
+        if not (snapshot.is_complete or (snapshot.has_names and not exact)):
+            snapshot.close()
+            snapshot = self._with_waiting()
+            if snapshot is None:
+                return None
+        if sender_tables.is_checked(snapshot.db, self.keys.now()):
+            return snapshot
+        snapshot.close()
+        return None
+
+    def _with_waiting(self) -> Snapshot | None:
+        """Return a snapshot with what waits, which is in this process alone: nobody waits for the disk; None if that is impossible."""
+        from .index import catch_up
+
+        try:
+            return catch_up.preview(self.index, self.log)
+        except (sqlite3.Error, OSError):
+            return None
+
+    def one_look(self) -> OneLook:
+        """Catch up at the first query in the block, and later only with what this process records.
+
+        What must see the records of others, such as after waiting for a lock, begins a block of its own. The thread holds `lock`.
+        """
+        return OneLook(self)
+
+    def caught_up(self) -> Index:
+        """Return the index, caught up with the ref and the write-ahead logs, and update the queues."""
+        try:
+            if not self._is_current():
+                from .trust import line_checks
+
+                line_checks.catch_up_checked(self.index, self.log, self.keys.now(), self.progress)
+        except sqlite3.DatabaseError as error:
+            self.replace_index(error)
+        self._feed()
+        return self.index
+
+    def _is_current(self) -> bool:
+        """Return whether the index has all lines of the log, checked with this clone's key."""
+        from .index import generations
+
+        return generations.is_current(self.index, self.log) and sender_tables.is_checked(
+            self.index.db, self.keys.now()
+        )
+
+    def replace_index(self, error: sqlite3.DatabaseError) -> None:
+        """Replace an index that is damaged or not writable: by a new one, a copy, or one in memory."""
+        from .index import catch_up
+
+        self.index.close()
+        self.fed = None
+        if catch_up.rebuild_damaged(index_file.path(self.repo, self.machine), error):
+            self._index = index_file.open_index(self.repo, self.machine, self.views, records.read)
+        else:
+            self._index = index_file.open_copy(self.repo, self.machine, self.views, records.read)
+        try:
+            catch_up.catch_up(self._index, self.log, progress=self.progress)
+        except sqlite3.DatabaseError:
+            self._index.close()
+            self._index = index_file.in_memory(self.views, records.read)
+            catch_up.catch_up(self._index, self.log, progress=self.progress)
+
+    def adopt(self) -> None:
+        """Create the log's ref from a log that an ordinary `git fetch` fetched, at the first query."""
+        if not self._looked:
+            self._looked = True
+            try:
+                if self.git.tip(files.LOG_REF) is None:
+                    from .log import start
+
+                    start.create_ref_from_fetched(self.log)
+            except (GitmemError, OSError, KeyError):
+                return  # `doctor` and writers report the fault
+
+    def refresh(self) -> None:
+        """Catch up after a write.
+
+        An index failure does not undo the write. If the index is busy or damaged, the next query handles it, also in `one_look`.
+        An operation with a snapshot that is never committed leaves the index as it is, for the next query.
+        """
+        if self._index is not None and self._index.db.in_transaction:
+            self.has_asked = False
+            return
+        from .index import catch_up, damaged_index
+
+        looked, self.has_asked = self.has_asked, False
+        try:
+            if self._homeless and os.path.isdir(self.repo.state):
+                self.leave_index()
+            self.adopt()
+            with engine.BusyWait(self.index.db):
+                catch_up.catch_up(self.index, self.log, progress=self.progress)
+                self.has_asked = looked
+                self._feed()
+        except Exception as error:
+            self.leave_index()
+            damaged_index.remove_if_damaged(index_file.path(self.repo, self.machine), error)
+
+    def leave_index(self) -> None:
+        """Open a new index at the next query."""
+        if self._index is not None:
+            self._left.append(self._index)  # not closed: a writer may still read from it
+        self._index = None
+        self.fed = None
+
+    def collect(self, to: Callable[[LogEntry], None] | None) -> None:
+        """Start a batch, whose entries go to `to` instead of the log; None ends it."""
+        self.collecting = to
+        if self._ahead is not None:
+            self._ahead.close()
+            self._ahead = None
+
+    def _look_ahead(self, entry: LogEntry) -> None:
+        """Apply an entry of an open batch to a copy of the index in memory, for this process alone."""
+        if self._ahead is None:
+            self.db()
+            ahead = index_file.in_memory(self.views, records.read)
+            self.index.db.backup(ahead.db)
+            self._ahead = ahead
+        from .index import insert
+
+        insert.lines(self._ahead, -1, [line for _, line in entry.lines])
+
+    def tidy_index(self) -> None:
+        """Checkpoint SQLite's write-ahead log into the index file, unless there are readers.
+
+        Commands end without that. Never raise an error.
+        """
+        if self._index is None:
+            return
+        try:
+            self._index.db.execute(f"PRAGMA busy_timeout = {engine.TIDY_MILLISECONDS}")
+            self._index.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        except sqlite3.Error:
+            return
+
+    def close_index(self) -> None:
+        """Close all open connections to the index."""
+        self._snapshots.close()
+        for index in [*self._left, *([self._index] if self._index is not None else [])]:
+            index.close()
 
     def head(self) -> tuple[str | None, str | None]:
         """Return the commit of this worktree's HEAD and its branch; None for each that does not exist."""
@@ -190,10 +460,130 @@ class Store(StoreIndex):
             self.wrote = max(self.wrote, commit_process.urgency(entry.lines))
             if appended.where is None:
                 if not self.commit_after:
-                    appended.commit = commit_process.commit_at_once(self)
+                    appended.commit = self.commit_at_once()
                 elif self.after_record is not None:
                     self.after_record()
         return appended
+
+    def run_committer(self, *, pause: Callable[[float], None] = time.sleep) -> None:
+        """Commit waiting records after the window, until none wait; return at once if another process does so.
+
+        Args:
+            pause: Sleeps for a number of seconds.
+        """
+        from .log.lock import Lock
+
+        path = os.path.join(self.repo.state, commit_process.LOCK)
+        failures = 0
+        while failures < commit_process.TRIES_MAX:
+            lock = Lock(path)
+            try:
+                if not lock.take():
+                    return
+            except StoreError:
+                return
+            with lock:
+                commit_process.note_pid(path)
+                pause(
+                    min(
+                        self.commit_after + (0.5 * 2**failures if failures else 0.0),
+                        commit_process.WINDOW_SECONDS_MAX,
+                    )
+                )
+                failures = 0 if self._tries_to_commit() else failures + 1
+            # A writer that found the lock taken started no committer: check again.
+            if not failures and not self.waits():
+                return
+
+    def commit_overdue(self) -> None:
+        """Commit records that no committer has committed in time.
+
+        Failure does no harm: the index already contains the lines.
+        """
+        if self.is_committing or time.monotonic() < self.commit_again or not self._is_overdue():
+            return
+        from .log import committer
+
+        self.is_committing = True
+        try:
+            rows = committer.waiting_rows(self.log)
+            if self.commit(0.0, swaps=committer.READER_SWAPS_MAX) is not None:
+                self.wrote = max(self.wrote, commit_process.urgency(rows))
+                return
+        except (GitmemError, OSError):
+            pass  # a process that can write reports the error
+        finally:
+            self.is_committing = False
+        self.commit_again = time.monotonic() + commit_process.RETRY_SECONDS
+
+    def _is_overdue(self) -> bool:
+        files = self.log.waiting()
+        if not files or not self.commit_after:
+            return bool(files)
+        from .log import wal_files
+
+        oldest = time.time() - self.commit_after - commit_process.OVERDUE_SECONDS
+        return any(wal_files.modified_at(file) < oldest for file in files)
+
+    def commit_at_once(self) -> str | None:
+        """Commit the entries that were just recorded.
+
+        A failure does not undo the record: it waits, and `self.commit_failed` has the error.
+        """
+        try:
+            return self.commit(self.commit_seconds)
+        except GitmemError as error:
+            self.commit_failed = error
+            return None
+
+    def commit(self, seconds: float, *, deferred: bool = False, swaps: int | None = None) -> str | None:
+        """Commit waiting records and return a commit that contains all of them, or None if some still wait.
+
+        Args:
+            seconds: How long to wait for another process that is committing.
+            deferred: Commit even if only deferred entries wait.
+            swaps: How often to try to move the ref.
+
+        Raises:
+            StoreError: everything waits as before.
+        """
+        from .log import committer
+
+        self.log.committer = self.log.committer or self.committer()
+        found = committer.commit_within(self.log, seconds, deferred=deferred, swaps=swaps)
+        if found is not None:
+            self.commit_failed = None
+            self.keep_up()
+        return found
+
+    def commit_waiting(self, seconds: float = 0.0, *, deferred: bool = False) -> str | None:
+        """Commit waiting records as `commit` does, and save the reason of a failure.
+
+        Raises:
+            StoreError: everything waits as before.
+        """
+        try:
+            found = self.commit(seconds, deferred=deferred)
+        except (GitmemError, OSError) as error:
+            commit_process.save_failure(self.repo, error)
+            raise
+        if found is not None:
+            local_files.remove_quietly(os.path.join(self.repo.state, commit_process.FAILED))
+        return found
+
+    def try_commit_waiting(self, *, deferred: bool = False) -> str | None:
+        """Commit waiting records before an answer that is correct without it. Never raise an error."""
+        try:
+            return self.commit_waiting(commit_process.WINDOW_SECONDS, deferred=deferred)
+        except (GitmemError, OSError):
+            return None
+
+    def _tries_to_commit(self) -> bool:
+        """Commit waiting records. Return False on failure; the reason is saved."""
+        try:
+            return self.commit_waiting() is not None or not self.waits()
+        except (GitmemError, OSError):
+            return False
 
     def keep_up(self) -> None:
         """Combine the log's small packs if there are many."""
@@ -243,6 +633,16 @@ class Store(StoreIndex):
         name, mail = ("".join(filter(str.isprintable, text or "")) for text in self.person())
         return (name or mail.partition("@")[0], mail) if mail else None
 
+    def second(self) -> SecondStore:
+        """Yield another store of the same clone, for work that waits for the network; other threads may use this one meanwhile.
+
+        A batch is of one thread: in it this store stays locked.
+
+        Raises:
+            StoreError: The repository can't be opened.
+        """
+        return SecondStore(self)
+
     def close(self, *, closes_index: bool = True) -> None:
         """Close the store.
 
@@ -253,3 +653,72 @@ class Store(StoreIndex):
         if closes_index:
             self.close_index()
         self.git.close()
+
+
+class OneLook:
+    """The block of `Store.one_look`; a class: importing contextlib costs an everyday command half a millisecond."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._before = (False, False)
+
+    def __enter__(self) -> None:
+        store = self._store
+        self._before, store.asks_once, store.has_asked = (store.asks_once, store.has_asked), True, False
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._store.asks_once, self._store.has_asked = self._before
+
+
+class SecondStore:
+    """The block of `Store.second`.
+
+    Who uses the first store meanwhile sees it up to date, and so does this thread after the block, also in `one_look`.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._held = 0
+        self._asked_once = False
+
+    def __enter__(self) -> Store:
+        store = self._store
+        elsewhere, read = store.wal_folders
+        found = Store(
+            store.repo, open_port(store.repo, long_lived=False), store.domain, machine=store.machine, now=store.now, random=store.random,
+            commit_after=store.commit_after, wal_elsewhere=elsewhere, wals_read=read, progress=store.progress,
+        )  # fmt: skip
+        found.log.given_network, found.log.limits = store.log.given_network, store.log.limits
+        found.log.wal_parents, found.log.lock_seconds = store.log.wal_parents, store.log.lock_seconds
+        found.starts_upkeep = store.starts_upkeep
+        self._found = found
+        if store.collecting is None:
+            self._release()
+        return found
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        store = self._store
+        try:
+            if self._held:
+                for _ in range(self._held):
+                    store.lock.acquire()
+                store.asks_once, store.has_asked = self._asked_once, False
+                store.lock.release()
+        finally:
+            self._found.close()
+
+    def _release(self) -> None:
+        """Release the first store's lock, however often this thread holds it."""
+        store = self._store
+        store.lock.acquire()  # only its holder may change how often the store looks
+        self._asked_once, store.asks_once = store.asks_once, False
+        try:
+            while True:
+                store.lock.release()
+                self._held += 1
+        except RuntimeError:  # this thread does not hold it any more
+            return

@@ -212,7 +212,7 @@ def commit_waiting(at: Environment) -> None:
 
     store = at.store()
     store.commit_after = commit_process.window(store.settings(), os.environ.get(COMMIT_AFTER))
-    commit_process.run(store)
+    store.run_committer()
     store.tidy_index()
 
 

@@ -101,11 +101,10 @@ def log(
     pager: Pager = False,
 ) -> None:
     """Show the history of the log, newest last."""
-    from gitmem import commit_process
     from gitmem.signals import history
 
     most = number("-n", n, ENTRIES)
-    commit_process.try_commit_waiting(at.store())  # afterwards `git log gitmem/log` shows the same records
+    at.store().try_commit_waiting()  # afterwards `git log gitmem/log` shows the same records
     oldest = parse_moment(since) if since is not None else None
     found = history.log(
         at.store(),

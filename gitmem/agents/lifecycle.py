@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from .. import commit_process
 from ..commit_message import SUBJECT_MAX, cut
 from ..errors import UsageError
 from ..log.lines import CommitMessage
@@ -687,7 +686,7 @@ def end(
     if store.collecting is None:  # a batch may fail; the file of an ended session does no harm
         names_of_flags = heartbeats.flag_names(found.session_id, heartbeats.end(store, found.session_id))
         delivery.remove_queue(store.repo.state, found.session_id, names_of_flags)
-        appended.commit = appended.commit or commit_process.try_commit_waiting(store, deferred=True)
+        appended.commit = appended.commit or store.try_commit_waiting(deferred=True)
     found = presence.trusted(store, found.session_id) or found
     ended = SessionEnded(found, appended.commit, True, ["unset GITMEM_SESSION", "gitmem session start"])
     ended.add_remark(left)

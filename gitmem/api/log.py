@@ -411,10 +411,9 @@ class Log(Invocation):
                 only fetched.
             timeout: Seconds.
         """
-        from ..store_apart import apart
         from ..sync import sync_remotes
 
-        with apart(self.store) as own:
+        with self.store.second() as own:
             return sync_remotes.sync(own, remotes, all=all, publish=publish, timeout=timeout)
 
     def import_lumenflow(self, folder: str, *, dry_run: bool = False, allow_secret: bool = False) -> Imported:
@@ -439,7 +438,7 @@ class Log(Invocation):
             if self.commits is not None:
                 self.commits.close()
                 if self.store.recorded:
-                    commit_process.commit_waiting(self.store, commit_process.WINDOW_SECONDS)
+                    self.store.commit_waiting(commit_process.WINDOW_SECONDS)
         except (GitmemError, OSError):
             pass  # the records are durable, and `doctor` reports why they wait
         finally:
@@ -491,7 +490,7 @@ class BackgroundCommits:
             self._recorded.clear()
             try:
                 store = store or self._open_store()
-                if store.waits() and commit_process.commit_waiting(store) is None:
+                if store.waits() and store.commit_waiting() is None:
                     self._recorded.set()  # another process is committing: check again after a window
                 pause = 0.0
             except (GitmemError, OSError):  # the reason is in the state folder

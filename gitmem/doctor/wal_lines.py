@@ -92,7 +92,7 @@ class WaitingEntries(Check):
     def fix(self) -> Iterator[Fixed]:
         """Commit them."""
         waiting = [file.path for file in self.store.log.waiting()]
-        if waiting and commit_process.commit_waiting(self.store, COMMIT_SECONDS) is not None:
+        if waiting and self.store.commit_waiting(COMMIT_SECONDS) is not None:
             for path in waiting:
                 yield "wal-waits", path, "It was committed."
 

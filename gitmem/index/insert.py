@@ -66,7 +66,7 @@ class WithoutCollector:
 def _add(index: Index, found: Sequence[tuple[int, bytes]], records: Sequence[Record | None]) -> None:
     db = index.db
     if len(found) >= MANY:
-        # SQLite's log is checkpointed by the next committer, or when the index is closed: see `StoreIndex.tidy_index`.
+        # SQLite's log is checkpointed by the next committer, or when the index is closed: see `Store.tidy_index`.
         db.execute(f"PRAGMA wal_autocheckpoint = {PAGES}")
     hashed = hash_function_for(len(found))
     keys = [hashed(line).digest()[:KEY_BYTES] for _, line in found]

@@ -82,12 +82,11 @@ def _query_index(
     repo: Repo, machine: str, elsewhere: Sequence[str], name: str, is_session: bool, now: int
 ) -> Known | None:
     """Query the index as it is; return None unless it is certain that nothing is unread."""
-    from .. import store_index
     from ..agents import mailbox, waiting_work
     from ..index import query
     from ..log import ledger
 
-    snapshots = query.Snapshots(repo, machine, store_index.SHAPE, elsewhere)
+    snapshots = query.Snapshots(repo, machine, query.SHAPE, elsewhere)
     snapshot = snapshots.take()
     if snapshot is None:
         return None

@@ -18,7 +18,6 @@ from ..git import repair
 from ..git.files import FENCES
 from ..log import ref
 from ..log.start import start
-from ..store_apart import apart
 from . import consent
 from .remote import Remote, choose, configured
 
@@ -98,7 +97,7 @@ def exists(store: Store, name: str, *, asks: bool = False, timeout: float = ASKE
     remote = _remote(store) if asks else None
     if remote is None:
         return False
-    with apart(store) as own:
+    with store.second() as own:
         try:
             return any(own.log.network.has(remote.url, prefix + name, timeout) for prefix in FENCES)
         except RemoteError:

@@ -17,7 +17,6 @@ from ..errors import GateError, GitmemError, UsageError
 from ..log.lines import format_at
 from ..order.task import HANDOFF
 from ..outcome import command
-from ..store_apart import apart
 from ..sync import fences
 from ..text.sanitize import is_blank
 from . import chains, collisions, stuck, task_list, task_records, task_roles, task_rules, task_state
@@ -87,13 +86,13 @@ def begun_once(store: Store, task_id: str) -> Iterator[None]:
     from ..sync import sync_remotes
 
     delete_fences(store)
-    with apart(store) as own:
+    with store.second() as own:
         fences.create(own, task_id, lambda: sync_remotes.sync(own, timeout=fences.TIMEOUT_SECONDS))
     try:
         yield
     except GitmemError as error:
         if error.code != "wal-unknown":  # else it may be recorded all the same
-            with apart(store) as own:
+            with store.second() as own:
                 fences.abandon(own, task_id)
         raise
 

@@ -586,7 +586,7 @@ def test_a_lock_that_is_alive_is_waited_for_and_not_broken(repo: Path, port: Por
     left = leave(repo, "refs/gitmem/log.lock", 0)
     store.commit_after = 60.0
     assert speak(store, "waits").commit is None
-    assert commit_process.commit(store, 0.2, swaps=3) is None
+    assert store.commit(0.2, swaps=3) is None
     assert store.waits() and store.commit_failed is None
     assert left.exists()
     left.unlink()

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem import store_index, views
+from gitmem import views
 from gitmem.index import generations, index_file, query
 from gitmem.log import committer, lines
 from gitmem.log.lines import CommitMessage, LogEntry
@@ -634,9 +634,9 @@ def test_a_quick_read_answers_from_it(sealed: Path) -> None:
     """The question that hooks ask all the time costs no catch-up in a sandbox either."""
     script = (
         "from pathlib import Path\n"
-        "from gitmem.index import query\nfrom gitmem import store_index\n"
+        "from gitmem.index import query\n"
         "from tests.hazards.faults import find, machine\n"
-        "found = query.Snapshots(find(str(Path.cwd())), machine(), store_index.SHAPE).take()\n"
+        "found = query.Snapshots(find(str(Path.cwd())), machine(), query.SHAPE).take()\n"
         "print(found and found.is_complete and found.db.execute('SELECT count(*) FROM signal').fetchone()[0])"
     )
     done = subprocess.run(
@@ -649,7 +649,7 @@ def test_a_quick_read_answers_from_it(sealed: Path) -> None:
     )
     assert done.stdout == "3\n", done.stderr
     place = find(str(sealed))
-    assert query.Snapshots(place, "another machine", store_index.SHAPE).take() is None
+    assert query.Snapshots(place, "another machine", query.SHAPE).take() is None
 
 
 def test_a_copy_that_is_damaged_is_done_without(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

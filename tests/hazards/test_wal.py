@@ -174,7 +174,7 @@ def commit(repo: Path) -> Callable[[], object]:
     """For `child`: be the committer, which commands start."""
 
     def act() -> None:
-        commit_process.run(open_store(repo, commit_after=0.01))
+        open_store(repo, commit_after=0.01).run_committer()
 
     return act
 
@@ -381,7 +381,7 @@ def test_the_same_answers_before_and_after_the_commit(tail: Desk) -> None:
     with tempfile.TemporaryDirectory() as folder:
         copy = Desk(Path(shutil.copytree(tail.repo, Path(folder, "copy"), symlinks=True)))
         store = open_store(copy.repo)
-        assert commit_process.commit(store, 5.0, deferred=True)
+        assert store.commit(5.0, deferred=True)
         store.close()
         assert answers(copy) == before
 
@@ -469,7 +469,7 @@ def test_a_tip_that_turned_foreign_after_the_look_costs_no_line(desk: Desk, git:
     speak(store, "before it turned")
     foreign(desk, git)
     with pytest.raises(Exception, match="not a gitmem log; the records are kept"):
-        commit_process.commit_waiting(store)
+        store.commit_waiting()
     assert "not a gitmem log" in commit_process.last_failure(store.repo)
     store.close()
     (file,) = waiting(desk.repo)
@@ -489,7 +489,7 @@ def test_a_disk_that_is_full_for_the_committer_stops_no_writer(desk: Desk) -> No
     said = set()
 
     def commit() -> None:
-        commit_process.run(open_store(desk.repo, commit_after=0.01), pause=lambda seconds: None)
+        open_store(desk.repo, commit_after=0.01).run_committer(pause=lambda seconds: None)
 
     for turn in range(3):
         record(desk.repo, f"line {turn}")
@@ -517,13 +517,13 @@ def test_a_full_disk_is_why_lines_wait(repo: Path) -> None:
     record(repo, "waits")
 
     def commit() -> None:
-        commit_process.commit_waiting(open_store(repo, commit_after=60.0))
+        open_store(repo, commit_after=60.0).commit_waiting()
 
     end = child(commit, SizeLimit(120))
     assert end.failed and "nothing was recorded" not in end.failed, end.failed
     place = open_store(repo).repo
     assert commit_process.last_failure(place)
-    commit_process.commit_waiting(open_store(repo, commit_after=60.0))
+    open_store(repo, commit_after=60.0).commit_waiting()
     assert commit_process.last_failure(place) == ""
     check(repo, {"before", "waits"}, set())
 

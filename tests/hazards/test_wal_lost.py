@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 
-from gitmem import commit_process
 from gitmem.doctor import doctor
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.port import Git as PlumbingGit
@@ -551,7 +550,7 @@ class Mayhem:
     def _commit(self, number: int) -> None:
         port = PlumbingGit if number % 8 == 0 else DulwichGit
         while True:
-            commit_process.run(open_store(self.repo, port, commit_after=WINDOW_SECONDS))
+            open_store(self.repo, port, commit_after=WINDOW_SECONDS).run_committer()
             time.sleep(0.005)
 
     def _fault(self) -> None:
@@ -650,7 +649,7 @@ def commits(repo: Path, port: Port, stop: Path) -> Callable[[], object]:
         made = 0
         while not stop.exists():
             store = open_store(repo, port)
-            made += commit_process.commit(store, 0.0) is not None
+            made += store.commit(0.0) is not None
             store.close()
         return made
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import gitmem
-from gitmem import commit_process, records, store_index
+from gitmem import records
 from gitmem.api.log import Log
 from gitmem.errors import UsageError
 from gitmem.index import catch_up, query
@@ -247,7 +247,7 @@ def test_a_waiting_file_that_is_restored_from_a_backup_is_read_again(
 
 def test_what_an_earlier_snapshot_has_read_is_not_taken_for_read_by_the_index(planck: Log) -> None:
     """Whether it affects names or not."""
-    snapshots = query.Snapshots(planck.store.repo, "test", store_index.SHAPE, nameless=records.NAMELESS)
+    snapshots = query.Snapshots(planck.store.repo, "test", query.SHAPE, nameless=records.NAMELESS)
 
     def flags() -> tuple[bool, bool]:
         found = snapshots.take()
@@ -277,7 +277,7 @@ def test_one_thread_after_another_may_send(planck: Log) -> None:
 def test_a_send_between_commits_blocks_none_of_them(planck: Log) -> None:
     """A snapshot ends with its send: SQLite's log can be brought to the file, and the next send sees what was added."""
     recipients(planck, "Curie")
-    assert commit_process.commit_waiting(planck.store)
+    assert planck.store.commit_waiting()
     planck.store.caught_up()
     (busy, *_) = planck.store.index.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
@@ -289,7 +289,7 @@ def commit(repo: Path, meanwhile: Callable[[], object]) -> None:
     """Commit what waits as another process does, with something done after the ref has moved instead of an index update."""
     with opened(repo) as other:
         other.store.log.committed = meanwhile
-        assert commit_process.commit_waiting(other.store)
+        assert other.store.commit_waiting()
 
 
 def test_a_send_does_not_wait_for_the_index_to_read_a_commit(repo: Path, planck: Log) -> None:
@@ -325,7 +325,7 @@ def test_a_commit_that_the_files_may_lack_lines_of_is_read_first(
     repo: Path, planck: Log, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     """A file that is gone or shorter (a copied clone), another commit, a note that is missing or torn."""
-    snapshots = query.Snapshots(planck.store.repo, "test", store_index.SHAPE, nameless=records.NAMELESS)
+    snapshots = query.Snapshots(planck.store.repo, "test", query.SHAPE, nameless=records.NAMELESS)
     note = Path(planck.store.repo.state, wal_files.COMMITTED)
     recipients(planck, "Curie")
     found: list[object] = []

@@ -130,12 +130,12 @@ class AgentActions:
 
     def be_committer(self, store: WatchedStore) -> str:
         """The life of a process that commands start: it commits what has waited for the window."""
-        commit_process.run(store, pause=time.sleep)
+        store.run_committer(pause=time.sleep)
         return "ended"
 
     def commit(self, store: WatchedStore) -> str:
         """What `gitmem log`, --commit and the end of a session do: commit now."""
-        return str(commit_process.commit(store, commit_process.COMMIT_SECONDS))
+        return str(store.commit(commit_process.COMMIT_SECONDS))
 
     def roll(self, store: WatchedStore) -> str:
         store.log.make_state()

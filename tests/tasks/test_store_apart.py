@@ -7,7 +7,6 @@ import threading
 from gitmem.git.inprocess import DulwichGit
 from gitmem.open_store import DOMAIN
 from gitmem.store import Store
-from gitmem.store_apart import apart
 from gitmem.work import new_task, task_list
 from tests.sandbox import Agent, Clock
 
@@ -19,7 +18,7 @@ def test_a_thread_that_does_not_hold_the_store_leaves_the_look_of_another(store:
     is_apart, ends = threading.Event(), threading.Event()
 
     def ask() -> None:
-        with apart(store):
+        with store.second():
             is_apart.set()
             ends.wait(10)
 
@@ -40,7 +39,7 @@ def test_what_was_recorded_meanwhile_is_seen_after_it(store: Store, clock: Clock
     planner = Agent(elsewhere, PLANNER).caller
     with store.lock, store.one_look():
         assert task_list.list_tasks(store).tasks == []
-        with apart(store):
+        with store.second():
             made = new_task.create(elsewhere, planner, "Write", target_role="implementer/test").task
         assert [each.task_id for each in task_list.list_tasks(store).tasks] == [made["task_id"]]
         assert store.asks_once
