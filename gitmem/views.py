@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from . import records
-from .agents import mailbox, session_view, work_units
+from .agents import mailbox, presence, work_units
 from .history import commit_view
+from .index import entities
 from .index.index_file import View
 from .memory import node_tables
 from .trust import sender_tables
@@ -15,20 +16,27 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable
 
+    from .index.entities import Fold
     from .index.rows import Rows
     from .trust.clone_key import CloneKey, CloneKeyReader
-
-
-def _add_tasks(db: sqlite3.Connection, rows: Rows) -> None:
-    from .work import task_rows
-
-    task_rows.add(db, rows)
 
 
 def _add_nodes(db: sqlite3.Connection, rows: Rows) -> None:
     from .memory import node_rows
 
     node_rows.add(db, rows)
+
+
+def _sessions() -> Fold:
+    from .agents import session_view
+
+    return session_view.FOLD
+
+
+def _tasks() -> Fold:
+    from .work import task_rows
+
+    return task_rows.FOLD
 
 
 def sender_view(key: Callable[[], CloneKey | None]) -> View:
@@ -43,11 +51,12 @@ def sender_view(key: Callable[[], CloneKey | None]) -> View:
 
 
 NODES = View(node_tables.KINDS, node_tables.DDL, _add_nodes, version=6)
-TASKS = View(task_tables.KINDS, task_tables.DDL, _add_tasks, version=11)
-CLAIMS = claim_view.VIEW
+SESSIONS = entities.view(presence.SESSION, _sessions)
+TASKS = entities.view(task_tables.TASK, _tasks)
+CLAIMS = entities.view(claim_view.CLAIM, lambda: claim_view.FOLD)
 COMMITS = commit_view.VIEW
 SENDERS = sender_view(lambda: None)
-VIEWS = (mailbox.VIEW, session_view.VIEW, work_units.VIEW, NODES, TASKS, CLAIMS, COMMITS, SENDERS)
+VIEWS = (mailbox.VIEW, SESSIONS, work_units.VIEW, NODES, TASKS, CLAIMS, COMMITS, SENDERS)
 
 
 def checked(keys: CloneKeyReader) -> tuple[View, ...]:

@@ -51,7 +51,7 @@ NEW = (
     "SELECT 1 FROM signal s WHERE s.line > :after AND (s.broadcast OR EXISTS"
     " (SELECT 1 FROM mail m WHERE m.signal_id = s.signal_id AND m.reader IN"
     " (SELECT n.session_id UNION ALL SELECT n.agent_identity UNION ALL"
-    " SELECT e.harness_session FROM session_event e WHERE e.session_id = n.session_id"
+    " SELECT e.session FROM entity_line e WHERE e.kind = 'session' AND e.id = n.session_id"
     " UNION ALL SELECT f.session_id FROM session f WHERE f.harness_session = n.harness_session"
     " UNION ALL SELECT f.session_id FROM session f WHERE f.agent_identity = n.agent_identity AND f.ended IS NOT NULL)))))"
 )

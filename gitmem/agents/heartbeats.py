@@ -35,7 +35,7 @@ _FED = f"SELECT (SELECT value FROM meta WHERE key = '{FED}'), (SELECT max(line) 
 CLAIMS = (
     "claims"  # in `meta`: the last claim's line that `work.claim_notices` has read, and when it looks again
 )
-_CLAIMS = f"SELECT (SELECT value FROM meta WHERE key = '{CLAIMS}'), (SELECT max(line) FROM path_claim_event)"
+_CLAIMS = f"SELECT (SELECT value FROM meta WHERE key = '{CLAIMS}'), (SELECT max(line) FROM entity_line WHERE kind = 'claim')"
 PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 LABEL_MAX = 80
 INACTIVE_MICROS = 30 * 24 * 3600 * 1_000_000

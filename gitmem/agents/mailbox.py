@@ -380,8 +380,9 @@ DOUBTED_BROADCAST = (
 )
 # A session has several client ids if its context was cleared. Who resumes an earlier one is another agent.
 _SESSIONS = (
-    "SELECT f.session_id, e.harness_session FROM session_event e LEFT JOIN session f ON f.harness_session ="
-    " e.harness_session AND f.harness_session = (SELECT harness_session FROM session WHERE session_id = e.session_id) WHERE e.session_id = ? AND e.harness_session IS NOT NULL"
+    "SELECT f.session_id, e.session FROM entity_line e LEFT JOIN session f ON f.harness_session = e.session"
+    " AND f.harness_session = (SELECT harness_session FROM session WHERE session_id = e.id)"
+    " WHERE e.kind = 'session' AND e.id = ? AND e.session IS NOT NULL"
 )
 
 # Messages to another clone's session go to its id until that clone trusts its identity: the next session of the agent reads them.

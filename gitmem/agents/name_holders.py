@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 
 _IDENTITIES = (
-    "SELECT DISTINCT coalesce(agent_identity, '') FROM session_event"
-    " WHERE session_id = ? AND (agent_identity IS NOT NULL OR event = 'start') LIMIT 3"
+    "SELECT DISTINCT coalesce(sender, '') FROM entity_line"
+    " WHERE kind = 'session' AND id = ? AND (sender IS NOT NULL OR event = 'start') LIMIT 3"
 )
 _FORGED = "SELECT DISTINCT name FROM forged WHERE name > 'sess-' AND name < 'sess.'"
 
@@ -132,7 +132,7 @@ def of_published_client(store: Store, value: str) -> Presence | None:
     if not sender_tables.is_own(store.db(), value):
         return None
     rows = store.db().execute(
-        "SELECT DISTINCT session_id FROM session_event WHERE harness_session = ?", (value,)
+        "SELECT DISTINCT id FROM entity_line WHERE kind = 'session' AND session = ?", (value,)
     )
     ids = [
         str(session_id)

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import os
 
+from .. import records
 from ..errors import UsageError
+from ..index import entities
+from ..index.entities import EntityKind
+from ..log.lines import parse_at
 from ..order.session import FIELDS, HOLD_MICROS, FoldedSession
-from ..order.shares import LINES_MAX, fair_share
 from ..records.ids import role_id
 from ..text.name_matching import fold
 from ..trust import sender_tables
@@ -20,9 +23,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Sequence
-    from typing import Any
 
-    from ..records.record_types import SessionFields
+    from ..index.entities import Lines
+    from ..records.record_types import SessionFields, SessionRecord
     from ..store import Store
 
 
@@ -42,13 +45,36 @@ _HELD = "WHERE s.ended IS NULL AND t.until > ?"
 _LATEST = " ORDER BY t.until DESC, s.session_id"
 _OWN_FIRST = " ORDER BY s.session_id NOT IN (SELECT name FROM own), t.until DESC, s.session_id"
 _OPEN_FIRST = _OWN_FIRST.replace("BY", "BY s.ended IS NOT NULL,")
-# `{but}` excludes some records.
-_EVENTS = (
-    "SELECT e.line, e.at, e.event, e.clear, "
-    + ", ".join(f"e.{name}" for name in FIELDS)
-    + " FROM session_event e JOIN line l ON l.id = e.line WHERE e.session_id = ?{but} ORDER BY e.at, l.body"
+SESSION = EntityKind(
+    "session",
+    {"session": "session_id"},
+    "session_id",
+    # Times are microseconds since the epoch.
+    f"started INTEGER, ended INTEGER, {', '.join(f'{name} TEXT' for name in FIELDS)}",
+    records.read,
+    indexes={"identity": "(agent_identity)", "harness": "(harness_session)"},
+    ddl=(
+        # When an id (also a client's raw one) was at work: each record counts with the 48 hours after it.
+        "CREATE TABLE alive (session_id TEXT, begin INTEGER, until INTEGER, PRIMARY KEY (session_id, begin))"
+        " WITHOUT ROWID",
+        # `line` is the record that asked for the name, `last` marks the session's latest tenure.
+        "CREATE TABLE tenure (session_id TEXT, line INTEGER, claimed INTEGER, until INTEGER, name TEXT, fold TEXT,"
+        " root TEXT, shown TEXT, shown_fold TEXT, last INTEGER, UNIQUE (line, claimed))",
+        "CREATE INDEX tenure_session ON tenure (session_id)",
+        "CREATE INDEX tenure_last ON tenure (session_id) WHERE last",
+        "CREATE INDEX tenure_until ON tenure (until)",
+        "CREATE INDEX tenure_fold ON tenure (fold, until)",
+        "CREATE INDEX tenure_shown ON tenure (shown_fold, until)",
+        "CREATE INDEX tenure_root ON tenure (root, until)",
+        "CREATE INDEX tenure_claimed ON tenure (root, claimed)",
+        "CREATE INDEX session_client ON entity_line (kind, session) WHERE kind = 'session'",
+        "CREATE TABLE pool_name (fold TEXT PRIMARY KEY, name TEXT, event TEXT, at INTEGER, body TEXT) WITHOUT ROWID",
+    ),
+    touched_by=("name", "signal"),
+    begins="start",
+    senders=("agent_identity", "harness_session"),
+    shares=("clone_id", "session_id"),
 )
-_CLONE_ID = 4 + FIELDS.index("clone_id")
 
 
 class Presence:
@@ -287,15 +313,17 @@ def made_of(store: Store, row: Sequence[object]) -> Presence:
     return found
 
 
-def events_of(db: sqlite3.Connection, session_id: str, but: str = "") -> Sequence[Sequence[Any]]:
-    """Return the records of a session that are read, by `(at, bytes)`: of too many a fair share of each clone.
+def events_in(lines: Lines) -> list[tuple[int, int, SessionRecord]]:
+    """Return the number, the time and the record of each line of a session, without those whose time is none."""
+    return [(row.id, at, row.record) for row in lines if (at := micros_of(row.at)) is not None]
 
-    Args:
-        but: Further conditions on a row `e` of `session_event`, with AND before them.
-    """
-    rows = db.execute(_EVENTS.format(but=but), (session_id,)).fetchall()
-    chosen = fair_share(range(len(rows)), LINES_MAX, lambda number: (rows[number][_CLONE_ID], None))
-    return [rows[number] for number in sorted(chosen)] if len(chosen) < len(rows) else rows
+
+def micros_of(at: str) -> int | None:
+    """Return the time of a line; None for a date such as the 30th of February in a line written by hand."""
+    try:
+        return parse_at(at)
+    except ValueError:
+        return None
 
 
 def _latest_first(found: Iterable[Presence]) -> list[Presence]:
@@ -346,8 +374,8 @@ _OF_READER = (
 _SEES = (
     "SELECT s.ended IS NULL, max(CASE WHEN s.session_id IN (SELECT name FROM own)"
     " THEN coalesce(s.workspace_id = :workspace, 1) ELSE EXISTS"
-    " (SELECT 1 FROM session_event e WHERE e.session_id = s.session_id"
-    " AND (e.workspace_id = :workspace OR (e.event = 'start' AND e.workspace_id IS NULL))) END) "
+    " (SELECT 1 FROM entity_line e JOIN line l ON l.id = e.line WHERE e.kind = 'session' AND e.id = s.session_id"
+    " AND coalesce(json_extract(l.body, '$.workspace_id'), CASE e.event WHEN 'start' THEN :workspace END) = :workspace) END) "
     + _OF_READER.format(forged="NOT ")
     + " GROUP BY 1"
 )
@@ -358,7 +386,6 @@ _NAMES = (
     + " AND (s.ended IS NULL) = :open AND s.workspace_id IS NOT NULL ORDER BY 1 LIMIT :most"
 )
 NAMES_MAX = 3
-_NOT_FORGED = " AND e.line NOT IN (SELECT line FROM forged)"
 
 
 def trusted(store: Store, session_id: str) -> Presence | None:
@@ -410,12 +437,14 @@ def fold_unforged(db: sqlite3.Connection, session_id: str) -> FoldedSession:
 
     If all its records are forged, they count.
     """
-    return FoldedSession(events_of(db, session_id, _NOT_FORGED) or events_of(db, session_id))
+    own = events_in(entities.lines(db, SESSION, session_id, forged=False))
+    return FoldedSession(own or events_in(entities.lines(db, SESSION, session_id)))
 
 
 def fields_at(db: sqlite3.Connection, session_id: str, at: int) -> dict[str, str]:
     """Return the fields of one of this clone's sessions as its genuine records had them at a time, in microseconds."""
-    earlier = [event for event in events_of(db, session_id, _NOT_FORGED) if event[1] <= at]
+    own = events_in(entities.lines(db, SESSION, session_id, forged=False))
+    earlier = [event for event in own if event[1] <= at]
     return FoldedSession(earlier).fields if earlier else {}
 
 
@@ -457,7 +486,7 @@ def is_client_of(store: Store, found: Presence, client_id: str) -> bool:
     from ..trust.clone_key import hashed
 
     published = hashed(store.keys.now(), client_id)
-    return published in _values(store.db(), "harness_session", "session_id", found.session_id)
+    return published in _values(store.db(), "session", "id", found.session_id)
 
 
 def addresses(db: sqlite3.Connection, reader: str, session: str | None) -> list[str]:
@@ -470,7 +499,7 @@ def addresses(db: sqlite3.Connection, reader: str, session: str | None) -> list[
     found = dict.fromkeys([reader, name])
     if not name.startswith(sender_tables.PREFIXES):
         return list(found)
-    clients = [name] if name.startswith("h-") else _values(db, "harness_session", "session_id", name)
+    clients = [name] if name.startswith("h-") else _values(db, "session", "id", name)
     present = (
         name
         if name.startswith("h-")
@@ -478,7 +507,7 @@ def addresses(db: sqlite3.Connection, reader: str, session: str | None) -> list[
         if clients
         else None
     )
-    same = _values(db, "session_id", "harness_session", present) if present else []
+    same = _values(db, "id", "session", present) if present else []
     found.update(
         (each, None) for each in same if fold_unforged(db, each).fields.get("harness_session") == present
     )
@@ -487,8 +516,10 @@ def addresses(db: sqlite3.Connection, reader: str, session: str | None) -> list[
 
 
 def _values(db: sqlite3.Connection, column: str, key: str, value: str) -> list[str]:
+    """Return the sessions, or published ids of clients, that lines name with one of the other."""
     rows = db.execute(
-        f"SELECT DISTINCT e.{column} FROM session_event e WHERE e.{key} = ?{_NOT_FORGED}", (value,)
+        f"SELECT DISTINCT e.{column} FROM entity_line e WHERE e.kind = 'session' AND e.{key} = ?{entities.NOT_FORGED}",
+        (value,),
     )
     return [str(row[0]) for row in rows.fetchall() if row[0] is not None]
 

@@ -1,4 +1,4 @@
-"""The view of sessions, of the names that they hold, and of the pool.
+"""Make the rows of sessions, of the names that they hold, and of the pool.
 
 A `tenure` is a period in which a session holds one display name, see `order.session`. The displayed name depends on lines alone,
 never on the clock or the order of arrival, and a session that returns after a pause takes its name from no other session.
@@ -6,96 +6,44 @@ never on the clock or the order of arrival, and a session that returns after a p
 
 from __future__ import annotations
 
-from ..index.index_file import View
-from ..log.lines import parse_at
+from ..index.entities import Fold
 from ..order.session import FIELDS, HOLD_MICROS, FoldedSession, HeldNames, united
-from ..records.lines import as_json
 from ..text.name_matching import fold, strip_numbers
-from .presence import events_of
+from .presence import events_in, micros_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from ..index.entities import Lines
     from ..index.rows import LineRow, Rows
-    from ..records.record_types import SessionRecord
 
 
-_JSON = tuple(FIELDS.index(name) for name in ("capabilities", "actual_ownership_scope"))
-_COLUMNS = ", ".join(f"{name} TEXT" for name in FIELDS)
-
-DDL = (
-    # Times are microseconds since the epoch.
-    f"CREATE TABLE session_event (line INTEGER PRIMARY KEY, session_id TEXT, at INTEGER, event TEXT, clear TEXT,"
-    f" {_COLUMNS})",
-    "CREATE INDEX session_event_of ON session_event (session_id)",
-    # When an id (also a client's raw one) was at work: each record counts with the 48 hours after it.
-    "CREATE TABLE alive (session_id TEXT, begin INTEGER, until INTEGER, PRIMARY KEY (session_id, begin))"
-    " WITHOUT ROWID",
-    f"CREATE TABLE session (session_id TEXT PRIMARY KEY, started INTEGER, ended INTEGER, {_COLUMNS})"
-    " WITHOUT ROWID",
-    "CREATE INDEX session_identity ON session (agent_identity)",
-    "CREATE INDEX session_harness ON session (harness_session)",
-    # `line` is the record that asked for the name, `last` marks the session's latest tenure.
-    "CREATE TABLE tenure (session_id TEXT, line INTEGER, claimed INTEGER, until INTEGER, name TEXT, fold TEXT,"
-    " root TEXT, shown TEXT, shown_fold TEXT, last INTEGER, UNIQUE (line, claimed))",
-    "CREATE INDEX tenure_session ON tenure (session_id)",
-    "CREATE INDEX tenure_last ON tenure (session_id) WHERE last",
-    "CREATE INDEX tenure_until ON tenure (until)",
-    "CREATE INDEX tenure_fold ON tenure (fold, until)",
-    "CREATE INDEX tenure_shown ON tenure (shown_fold, until)",
-    "CREATE INDEX tenure_root ON tenure (root, until)",
-    "CREATE INDEX tenure_claimed ON tenure (root, claimed)",
-    "CREATE TABLE pool_name (fold TEXT PRIMARY KEY, name TEXT, event TEXT, at INTEGER, body TEXT) WITHOUT ROWID",
-)
-
-
-def add(db: sqlite3.Connection, rows: Rows) -> None:
-    """Add sessions, names and the signs of life in signals, in any order of arrival."""
+def _also(db: sqlite3.Connection, new: Rows) -> set[str]:
+    """Add names, and the signs of life in all lines; return the sessions that these concern, and other names of clients."""
     times: dict[str, list[str]] = {}
-    changed: set[str] = set()
-    events: list[Sequence[object]] = []
-    signals = rows.of("signal")
+    signals = new.of("signal")
     for writer, at in zip(signals.column("sender_session"), signals.column("at"), strict=True):
         if writer:
             times.setdefault(writer, []).append(at)
-    for row in (*rows.of("session"), *rows.of("name")):
-        micros = _micros(row.at)
-        if micros is None:
-            continue
-        if row.record["kind"] == "session":
-            writer = row.record["session_id"]
-            changed.add(writer)
-            events.append(_event_values(row.id, micros, row.record))
-        else:
-            writer = row.record.get("sender_session")
+    for row in (*new.of("session"), *new.of("name")):
+        is_name = row.record["kind"] == "name"
+        writer = row.record.get("sender_session" if is_name else "session_id")
+        micros = micros_of(row.at)
+        if micros is not None and is_name:
             _add_name(db, micros, row)
-        if writer:
+        if writer and micros is not None:
             times.setdefault(writer, []).append(row.at)
-    db.executemany(f"INSERT INTO session_event VALUES ({', '.join('?' * (5 + len(FIELDS)))})", events)
-    since: dict[str, int] = {}  # roots whose names must be assigned again, and from which time
-    for session_id in sorted(times):
-        if _extend_alive(db, session_id, times[session_id]) or session_id in changed:
-            _fold_session(db, session_id, since)
-    for name_root, at in since.items():
-        _assign_shown_names(db, name_root, at)
-
-
-def _micros(at: str) -> int | None:
-    """Return the time of a line; None for a date such as the 30th of February in a line written by hand."""
-    try:
-        return parse_at(at)
-    except ValueError:
-        return None
+    return {session_id for session_id in sorted(times) if _extend_alive(db, session_id, times[session_id])}
 
 
 def _extend_alive(db: sqlite3.Connection, session_id: str, times: Sequence[str]) -> bool:
     """Add the times of records to the periods when an id was at work; return False if nothing changed."""
-    ends = [_micros(min(times)), _micros(max(times))]
+    ends = [micros_of(min(times)), micros_of(max(times))]
     first, last = ends
     if first is None or last is None or last - first > HOLD_MICROS:
-        ends = [_micros(at) for at in sorted(times)]  # else only the first and the last matter
+        ends = [micros_of(at) for at in sorted(times)]  # else only the first and the last matter
     new = [(at, at + HOLD_MICROS) for at in ends if at is not None]
     if not new:
         return False
@@ -123,26 +71,23 @@ def _add_name(db: sqlite3.Connection, at: int, row: LineRow) -> None:
     )
 
 
-def _event_values(line: int, at: int, record: SessionRecord) -> Sequence[object]:
-    gone = " ".join(record.get("clear", ()))
-    values: list[object] = [record.get(name) for name in FIELDS]
-    for at_json in _JSON:
-        values[at_json] = as_json(values[at_json]) if values[at_json] else None
-    return line, record["session_id"], at, record["event"], gone, *values
+def _rows(db: sqlite3.Connection, sessions: Mapping[str, Lines]) -> Iterator[Sequence[object]]:
+    since: dict[str, int] = {}  # roots whose names must be assigned again, and from which time
+    for session_id, lines in sessions.items():
+        events = events_in(lines)
+        if not events:
+            continue  # signals came before their session, or were written under a client's raw id
+        folded = FoldedSession(events)
+        yield (session_id, folded.started, folded.ended, *map(folded.fields.get, FIELDS))
+        alive = db.execute(
+            "SELECT begin, until FROM alive WHERE session_id = ? ORDER BY begin", (session_id,)
+        ).fetchall()
+        _replace_name_periods(db, session_id, folded.name_periods(alive), since)
+    for name_root, at in since.items():
+        _assign_shown_names(db, name_root, at)
 
 
-def _fold_session(db: sqlite3.Connection, session_id: str, since: dict[str, int]) -> None:
-    events = events_of(db, session_id)
-    if not events:
-        return  # signals came before their session, or were written under a client's raw id
-    folded = FoldedSession(events)
-    values = (session_id, folded.started, folded.ended, *map(folded.fields.get, FIELDS))
-    if values != db.execute("SELECT * FROM session WHERE session_id = ?", (session_id,)).fetchone():
-        db.execute(f"INSERT OR REPLACE INTO session VALUES ({', '.join('?' * len(values))})", values)
-    alive = db.execute(
-        "SELECT begin, until FROM alive WHERE session_id = ? ORDER BY begin", (session_id,)
-    ).fetchall()
-    _replace_name_periods(db, session_id, folded.name_periods(alive), since)
+FOLD = Fold(_rows, _also)
 
 
 def _replace_name_periods(
@@ -206,6 +151,3 @@ def _assign_shown_names(db: sqlite3.Connection, name_root: str, since: int) -> N
         if shown != before:
             changed.append((shown, fold(shown), rowid))
     db.executemany("UPDATE tenure SET shown = ?, shown_fold = ? WHERE rowid = ?", changed)
-
-
-VIEW = View(("session", "name", "signal"), DDL, add)

@@ -24,8 +24,8 @@ _FREE = "t.decided_by IS NULL AND t.holder IS NULL AND t.replaced <> 1 AND t.can
 # A task for a role is not offered to who has rejected it; a rejection that was written elsewhere in the name of a session here changes nothing.
 NOT_REFUSED = (
     "(t.refused_by IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(t.refused_by) r WHERE json_extract(r.value, '$[0]') = :reader"
-    " AND json_extract(r.value, '$[1]') IS :session) OR EXISTS (SELECT 1 FROM task_event e JOIN forged f ON f.line = e.line"
-    " WHERE e.task_id = t.task_id AND e.event = 'status' AND e.sender = :reader AND e.session IS :session))"
+    " AND json_extract(r.value, '$[1]') IS :session) OR EXISTS (SELECT 1 FROM entity_line e JOIN forged f ON f.line = e.line"
+    " WHERE e.kind = 'task' AND e.id = t.task_id AND e.event = 'status' AND e.sender = :reader AND e.session IS :session))"
 )
 # Each is a query for ids of tasks; each part of it uses an index: the unary plus keeps SQLite from that of `agent`, under which all tasks
 # for roles are one entry. Handoffs to a reader end after a day.

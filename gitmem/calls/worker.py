@@ -92,11 +92,11 @@ ROWS_MAX = 5_000  # open tasks that one look reads; of more the next one reads t
 ASIDE_ROWS = 10  # times as many tasks set aside are remembered
 _START = (-1, "")
 _OPEN = (
-    "SELECT id, caller, (SELECT max(e.line) FROM task_event e WHERE e.task_id = id), created FROM"
+    "SELECT id, caller, (SELECT max(e.line) FROM entity_line e WHERE e.kind = 'task' AND e.id = o.id), created FROM"
     " (SELECT t.task_id AS id, t.caller AS caller, t.created AS created FROM task t"
     " WHERE (t.agent IN ({marks}) OR (t.agent IS NULL AND t.target_role IN (?, ?))) AND t.decided_by IS NULL AND t.replaced <> 1"
     " AND t.purpose <> 'handoff' AND (t.deadline IS NULL OR t.deadline > ? OR t.holder IN ({marks}))"
-    " AND (t.created, t.task_id) > (?, ?) ORDER BY t.created, t.task_id LIMIT ?) ORDER BY created, id"
+    " AND (t.created, t.task_id) > (?, ?) ORDER BY t.created, t.task_id LIMIT ?) o ORDER BY created, id"
 )
 
 

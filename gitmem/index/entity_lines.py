@@ -29,13 +29,3 @@ def numbers(db: sqlite3.Connection, source: str, id: str, most: int) -> tuple[li
     every = db.execute(_SENDERS.format(source), (id,)).fetchall()
     chosen = fair_share(every, most, lambda row: (row[1], row[2]))
     return [row[0] for row in chosen], len(every) - most
-
-
-def read(db: sqlite3.Connection, source: str, id: str, most: int) -> tuple[list[tuple[int, bytes]], int]:
-    """Return number and bytes of the lines that are read, by `(at, bytes)`, and how many others there are.
-
-    The arguments are those of `numbers`.
-    """
-    chosen, left_out = numbers(db, source, id, most)
-    rows = db.execute(_BODIES, (f"[{','.join(map(str, chosen))}]",))
-    return [(number, body.encode()) for number, body in rows], left_out

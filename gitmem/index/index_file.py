@@ -39,6 +39,10 @@ CORE = (
     "INSERT INTO file VALUES (1, NULL, '', '')",
     "CREATE INDEX line_file ON line (file)",
     "CREATE INDEX line_kind_at ON line (kind, at)",
+    # The lines of entities, see `entities`.
+    "CREATE TABLE entity_line (kind TEXT, id TEXT, line INTEGER, event TEXT, sender TEXT, session TEXT,"
+    " PRIMARY KEY (kind, id, line)) WITHOUT ROWID",
+    "CREATE INDEX entity_line_of ON entity_line (kind, line)",
 )
 
 

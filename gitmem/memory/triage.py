@@ -422,8 +422,7 @@ def next_unit(db: sqlite3.Connection) -> str:
     """Return `WU-n`, one above the greatest number in the log."""
     greatest = 0
     for (unit,) in db.execute(
-        "SELECT wu_id FROM node UNION SELECT wu_id FROM signal UNION SELECT wu_id FROM session_event"
-        " UNION SELECT json_extract(l.body, '$.metadata.promoted_to') FROM line l WHERE l.kind = 'patch'"
+        "SELECT name FROM unit UNION SELECT json_extract(l.body, '$.metadata.promoted_to') FROM line l WHERE l.kind = 'patch'"
         " AND l.body LIKE '%promoted_to%' AND json_valid(l.body)"
     ):
         prefix, dash, number = unit_key(str(unit)).partition("-")

@@ -8,12 +8,14 @@ others get the lowest free `-2`, `-3`, … Clocks of readers decide nothing.
 from __future__ import annotations
 
 from ..records import CLEARABLE
+from ..records.lines import as_json
 from ..text.name_matching import fold
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import Any
+
+    from ..records.record_types import SessionRecord
 
     Period = tuple[int, int]  # from a time until another one, which is not in it
 
@@ -31,31 +33,33 @@ class FoldedSession:
     """A session by its records.
 
     Args:
-        events: Its records by `(at, bytes)`, at least one: the number of the line, time, event, cleared fields separated by
-            spaces, and the values of `FIELDS`.
+        events: The number, the time in microseconds, and the record of each of its lines by `(at, bytes)`, at least one.
 
     Attributes:
         started, ended: Microseconds since the epoch; `ended` is None while it is open.
-        fields: Its fields without empty ones, with the name that it asked for last.
+        fields: Its fields without empty ones, with the name that it asked for last; lists and objects as JSON.
         claims: The line, the time and the name of each record that asked for another name.
     """
 
-    def __init__(self, events: Sequence[Sequence[Any]]) -> None:
-        self.started: int = next((at for _, at, event, *_ in events if event == "start"), events[0][1])
+    def __init__(self, events: Sequence[tuple[int, int, SessionRecord]]) -> None:
+        self.started = next((at for _, at, record in events if record["event"] == "start"), events[0][1])
         self.ended: int | None = None
         self.fields: dict[str, str] = {}
         self.claims: list[tuple[int, int, str]] = []
-        for line, at, event, gone, *given in events:
-            for name in CLEARABLE["session"]:
-                if name in gone.split():
+        for line, at, record in events:
+            for name in record.get("clear", ()):
+                if name in CLEARABLE["session"]:
                     self.fields.pop(name, None)
-            self.fields.update(
-                {name: value for name, value in zip(FIELDS, given, strict=True) if value is not None}
-            )
+            for name in FIELDS:
+                value: object = record.get(name)
+                if isinstance(value, str):
+                    self.fields[name] = value
+                elif value:
+                    self.fields[name] = as_json(value)
             name = self.fields["display_name"]
-            if not self.claims or (self.claims[-1][2] != name and event != "end"):
+            if not self.claims or (self.claims[-1][2] != name and record["event"] != "end"):
                 self.claims.append((line, at, name))
-            if event == "end":
+            if record["event"] == "end":
                 self.ended = at
                 break
         self.fields["display_name"] = self.claims[-1][2]

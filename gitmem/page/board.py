@@ -395,8 +395,8 @@ _MORE = (
     " JOIN line l ON l.id = t.line"
 )
 _CLAIMS = (
-    "SELECT c.claim_id, c.until, s.ended, t.ended, (SELECT sum(length(l.body)) FROM path_claim_event e JOIN line l ON l.id = e.line"
-    " WHERE e.claim_id = c.claim_id) FROM path_claim c LEFT JOIN session s ON s.session_id = c.session"
+    "SELECT c.claim_id, c.until, s.ended, t.ended, (SELECT sum(length(l.body)) FROM entity_line e JOIN line l ON l.id = e.line"
+    " WHERE e.kind = 'claim' AND e.id = c.claim_id) FROM path_claim c LEFT JOIN session s ON s.session_id = c.session"
     " LEFT JOIN task t ON t.task_id = c.task_id WHERE {where} ORDER BY c.until DESC, c.claim_id LIMIT :most"
 )
 _AMONG = "IN (SELECT value FROM json_each(:readers))"

@@ -82,8 +82,8 @@ SIGNAL_BYTES, TASK_BYTES, NODE_BYTES = 2_000_000, 400_000, 1_000_000
 
 EVENT_STEPS = 10_000_000  # of SQLite, for the events of tasks
 _EVENTS = (
-    "SELECT e.session, max(l.at) FROM json_each(?) j CROSS JOIN task_event e ON e.task_id = j.value"
-    " JOIN line l ON l.id = e.line WHERE e.session IS NOT NULL GROUP BY e.session"
+    "SELECT e.session, max(l.at) FROM json_each(?) j CROSS JOIN entity_line e ON e.kind = 'task' AND e.id = j.value"
+    " JOIN line l ON l.id = e.line WHERE e.session IS NOT NULL AND e.event <> 'task' GROUP BY e.session"
 )
 
 COMMITS_MAX = 2_000

@@ -34,8 +34,8 @@ class SessionNames:
             self._known.update((id, set()) for id in new)
             wanted = "[" + ",".join(f'"{id}"' for id in new) + "]"  # ids need no escapes
             rows = self._db.execute(
-                "SELECT DISTINCT session_id, agent_identity, harness_session FROM session_event"
-                " WHERE session_id IN (SELECT value FROM json_each(?))",
+                "SELECT DISTINCT id, sender, session FROM entity_line WHERE kind = 'session'"
+                " AND id IN (SELECT value FROM json_each(?))",
                 (wanted,),
             )
             for id, *names in rows:

@@ -80,7 +80,7 @@ def of_new(store: Store, caller: Caller, within: str | None) -> list[str]:
             exactly one.
 
     Raises:
-        UsageError: `finished-task`, `unknown-task` or another of `find_task.resolve`.
+        UsageError: `finished-task`, `unknown-task` or another of `task_rules.resolve`.
     """
     if within == NONE:
         return []

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 FORGED_MAX = 20  # claims that forged records have ended
 VISITED_MAX = 20_000  # files; a larger work tree is not searched further
 _FORGED = (
-    "SELECT DISTINCT e.claim_id, f.name FROM forged f CROSS JOIN path_claim_event e ON e.line = f.line"
-    " JOIN path_claim c ON c.claim_id = e.claim_id WHERE c.until > ? ORDER BY e.claim_id LIMIT 20"
+    "SELECT DISTINCT e.id, f.name FROM forged f CROSS JOIN entity_line e ON e.kind = 'claim' AND e.line = f.line"
+    " JOIN path_claim c ON c.claim_id = e.id WHERE c.until > ? ORDER BY e.id LIMIT 20"
 )
 
 

@@ -46,8 +46,8 @@ _TWICE = " UNION ".join(
     for name in ("t.caller_session", "t.holder_session")
 )
 _OF_SESSION = (
-    " EXISTS (SELECT 1 FROM task_event e WHERE e.task_id = t.task_id AND e.event = '{0}' AND e.session IN (SELECT value FROM json_each(:here))"
-    " AND NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = e.line)) AND EXISTS (SELECT 1 FROM task_event e WHERE e.task_id = t.task_id"
+    " EXISTS (SELECT 1 FROM entity_line e WHERE e.kind = 'task' AND e.id = t.task_id AND e.event = '{0}' AND e.session IN (SELECT value FROM json_each(:here))"
+    " AND NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = e.line)) AND EXISTS (SELECT 1 FROM entity_line e WHERE e.kind = 'task' AND e.id = t.task_id"
     " AND e.line > :since) ORDER BY t.{1} DESC, t.task_id LIMIT :most"
 )
 _IN_CONFLICT = f"SELECT t.task_id FROM task t WHERE t.conflict = 1 AND t.decided_by IS NULL AND {_OF_SESSION.format('take', 'created')}"

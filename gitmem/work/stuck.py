@@ -39,7 +39,7 @@ _UNSEALED = "(t.decided_by IS NULL OR t.decided_by = 'status')"  # said so that 
 # Those that a session of this clone has asked for or has, so that others' tasks, of any number, crowd out none of them.
 _OURS = (
     "(NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = t.line) AND EXISTS (SELECT 1 FROM own WHERE name = t.caller_session))"
-    " OR (EXISTS (SELECT 1 FROM own WHERE name = t.holder_session) AND EXISTS (SELECT 1 FROM task_event e WHERE e.task_id = t.task_id"
+    " OR (EXISTS (SELECT 1 FROM own WHERE name = t.holder_session) AND EXISTS (SELECT 1 FROM entity_line e WHERE e.kind = 'task' AND e.id = t.task_id"
     " AND e.event = 'take' AND e.session = t.holder_session AND NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = e.line)))"
 )
 _STUCK = (

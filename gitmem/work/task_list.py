@@ -150,7 +150,7 @@ LISTED = 50
 TITLE_SHOWN = 60  # characters, where a task is named beside others
 BLOCKERS = (
     "(SELECT json_group_array(k.to_id) FROM task_link k CROSS JOIN task b ON b.task_id = k.to_id AND b.decided_by IS NULL AND b.replaced <> 1"
-    " WHERE k.from_id = t.task_id AND k.kind = 'blocked_by' AND k.line = t.line)"
+    " WHERE k.from_id = t.task_id AND k.kind = 'blocked_by')"
 )
 # Tasks that a caller wrote, holds, or is asked to do, itself or as one who has the role; `waiting_work.values_for` has the values.
 OF_CALLER = (
@@ -170,7 +170,7 @@ _REQUESTED = (
 READ_MAX = 100  # the latest signals of a thread, which are compared
 FORGED_MAX = 50
 _FORGED = (
-    "SELECT DISTINCT e.event, f.name FROM task_event e JOIN forged f ON f.line = e.line WHERE e.task_id = ?"
+    "SELECT DISTINCT e.event, f.name FROM entity_line e JOIN forged f ON f.line = e.line WHERE e.kind = 'task' AND e.id = ? AND e.event <> 'task'"
     " ORDER BY e.event, f.name LIMIT ?"
 )
 _OF_THREAD = "SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.thread = ? ORDER BY l.at DESC, l.body DESC LIMIT ?"

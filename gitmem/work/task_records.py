@@ -6,6 +6,7 @@ from .. import records
 from ..agents import addressing, descriptions, descriptors
 from ..commit_message import SUBJECT_MAX, body, cut, sanitize
 from ..errors import UsageError
+from ..index import entities
 from ..log.lines import CommitMessage
 from ..order.task import DELEGATION, HANDOFF, TERMINAL, WAITING
 from ..outcome import Outcome, command
@@ -63,8 +64,8 @@ _DECIDING = ("seal", "close", "take", "release", "cancel")
 _UNLIMITED = (*TERMINAL, "renew", "release")
 # Of this clone: with the events of others, whatever their names, a peer could keep anybody from work.
 _OWN = (
-    "SELECT count(*) FROM (SELECT 1 FROM task_event e JOIN line l ON l.id = e.line WHERE e.task_id = ? AND e.sender = ?"
-    f" AND e.event <> 'renew' AND {task_state.IS_OWN}{task_state.NOT_FORGED} LIMIT ?)"
+    "SELECT count(*) FROM (SELECT 1 FROM entity_line e JOIN line l ON l.id = e.line WHERE e.kind = 'task' AND e.id = ? AND e.sender = ?"
+    f" AND e.event NOT IN ('task', 'renew') AND {task_state.IS_OWN}{entities.NOT_FORGED} LIMIT ?)"
 )
 
 

@@ -2,50 +2,50 @@
 
 from __future__ import annotations
 
+from itertools import starmap
+
 from .. import records
+from ..index import entities
+from ..index.entities import NOT_FORGED
 from ..log.lines import format_at
-from ..order.causal import by_line
 from ..order.shares import first_ones, in_turn, rounds
 from ..order.task import HANDOFF, TERMINAL, FoldedTask, TaskEvent, sender_of
 from . import ACCEPTANCES_MAX, HANDOFFS_MAX, READ_MAX
+from .task_tables import TASK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from typing import TypeVar
 
+    from ..index.entities import Lines
+    from ..index.rows import LineRow
     from ..order.task import Sender
     from ..records.record_types import TaskRecord
 
     Event = TypeVar("Event", TaskEvent, "EventRow")
+    Handoffs = dict[str, FoldedTask | None]
 
-
-_TASK = "SELECT l.id, l.body FROM task_line e JOIN line l ON l.id = e.line WHERE e.task_id = ?{but} ORDER BY {first}l.body LIMIT 1"
-_EVENTS = "SELECT {what} FROM task_event e JOIN line l ON l.id = e.line WHERE e.task_id = :id{but}"
+_TASK = (
+    "SELECT l.id, l.body FROM entity_line e JOIN line l ON l.id = e.line"
+    " WHERE e.kind = 'task' AND e.id = ? AND e.event = 'task'{but} ORDER BY {first}l.body LIMIT 1"
+)
 # Of a line that is not forged: whether this clone has surely written it. Older ones in the name of an identity are never forged.
 IS_OWN = (
     "(EXISTS (SELECT 1 FROM own WHERE name IN (e.sender, e.session))"
     " OR EXISTS (SELECT 1 FROM own_identity WHERE name = e.sender AND since <= l.at))"
 )
+_OWN = f"SELECT e.line FROM entity_line e JOIN line l ON l.id = e.line WHERE e.kind = 'task' AND e.id = ? AND {IS_OWN}"
 # Of a flooded task: what `choose` needs, without reading the rest of each line.
 _FLOODED = (
-    "l.id, e.event, e.sender, e.session, json_extract(l.body, '$.event_id'), json_extract(l.body, '$.take'), json_extract(l.body, '$.state'),"
+    "SELECT l.id, e.event, e.sender, e.session, json_extract(l.body, '$.event_id'), json_extract(l.body, '$.take'), json_extract(l.body, '$.state'),"
     " CASE WHEN e.sender = :caller THEN json_extract(l.body, '$.after', '$.outcome', '$.take', '$.launch', '$.relaunch_of') END,"
-    f" {IS_OWN}"
+    f" {IS_OWN} FROM entity_line e JOIN line l ON l.id = e.line WHERE e.kind = 'task' AND e.id = :id AND e.event <> 'task'{{but}} ORDER BY l.body"
 )
-_BODIES = "SELECT id, body FROM line WHERE id IN (SELECT value FROM json_each(?))"
-NOT_FORGED = " AND l.id NOT IN (SELECT line FROM forged)"
-# CROSS JOIN and the unary plus make SQLite begin with the few links: a caller may have any number of tasks.
-_HANDOFFS = (
-    "SELECT h.task_id, h.caller, h.caller_session FROM task_link k CROSS JOIN task h ON h.task_id = k.from_id AND h.line = k.line"
-    " WHERE k.to_id = ? AND k.kind = 'handoff' AND h.purpose = 'handoff' ORDER BY h.created, h.task_id"
-)
-_TAKERS = "SELECT DISTINCT sender, session FROM task_event WHERE task_id = ? AND event = 'take'"
-_REPLACING = (
-    "SELECT DISTINCT h.task_id FROM task_link k CROSS JOIN task h ON h.task_id = k.from_id AND h.line = k.line"
-    " WHERE k.to_id = ? AND k.kind = 'supersedes' AND +h.caller = ? AND h.task_id <> k.to_id ORDER BY h.task_id LIMIT ?"
-)
+_HANDOFFS = "SELECT from_id, caller, caller_session FROM task_link WHERE to_id = ? AND kind = 'handoff' ORDER BY created, from_id"
+_TAKERS = "SELECT DISTINCT sender, session FROM entity_line WHERE kind = 'task' AND id = ? AND event = 'take'"
+_REPLACING = "SELECT from_id FROM task_link WHERE to_id = ? AND kind = 'supersedes' AND caller = ? AND from_id <> to_id ORDER BY from_id LIMIT ?"
 
 _NO_MARKS = str.maketrans("", "", '[]"')
 
@@ -55,7 +55,8 @@ def load_task(
     task_id: str,
     *,
     forged: bool = True,
-    handoffs: dict[str, FoldedTask | None] | None = None,
+    handoffs: Handoffs | None = None,
+    is_linked: bool = True,
 ) -> FoldedTask | None:
     """Return a task, folded from all its lines; None if its own line is not here.
 
@@ -63,32 +64,52 @@ def load_task(
         forged: Whether lines count that claim to be from this clone and are not. They do for what is shown, as on every other clone; a
             clone does not act on them.
         handoffs: A cache of folded handoffs, for the load of many tasks: one handoff may be of all of them.
+        is_linked: As for `folded_task`.
     """
-    lowest = lowest_line(db, task_id, forged=forged)
+    lines = entities.lines(db, TASK, task_id, forged=forged, choose=choice)
+    own = set() if forged else {number for (number,) in db.execute(_OWN, (task_id,))}
+    return folded_task(
+        db, lines, own, forged=forged, handoffs={} if handoffs is None else handoffs, is_linked=is_linked
+    )
+
+
+def folded_task(
+    db: sqlite3.Connection,
+    lines: Lines,
+    own: Collection[int] = (),
+    *,
+    handoffs: Handoffs,
+    forged: bool = True,
+    is_linked: bool = True,
+) -> FoldedTask | None:
+    """Return the task of these lines.
+
+    Args:
+        own: The numbers of lines that this clone has surely written: of one id they come first.
+        handoffs, forged: As for `load_task`, which loads the handoffs of the task.
+        is_linked: Whether other tasks may hand it over or supersede it, and count.
+    """
+    lowest = lowest_of(lines, own)
     if lowest is None:
         return None
-    _, record = lowest
-    caller = sender_of(record)
-    accepted: list[TaskEvent] = []
-    if record["purpose"] != HANDOFF:
-        for handoff_id in _handoffs(db, task_id):
-            if handoffs is None or handoff_id not in handoffs:
-                found = _handoff(db, handoff_id, forged)
-                if handoffs is not None:
-                    handoffs[handoff_id] = found
-            else:
-                found = handoffs[handoff_id]
-            accepted += _acceptances(task_id, found)
-    replacing = db.execute(_REPLACING, (task_id, caller[0], HANDOFFS_MAX)).fetchall()
-    events, left_out = _events(db, record, forged)
-    return FoldedTask(record, [*events, *accepted], [str(id) for (id,) in replacing], left_out)
+    record: TaskRecord = lowest.record
+    events, replacing = [], []
+    for row in lines.of("task_event"):
+        events.append(TaskEvent(row.record, row.line))
+        events[-1].is_own = row.id in own
+    if is_linked:
+        task_id, caller = record["task_id"], record["sender_identity"]
+        for handoff_id in _handoffs(db, task_id) if record["purpose"] != HANDOFF else ():
+            if handoff_id not in handoffs:
+                handoffs[handoff_id] = load_task(db, handoff_id, forged=forged, is_linked=False)
+            events += _acceptances(task_id, handoffs[handoff_id])
+        replacing = [str(id) for (id,) in db.execute(_REPLACING, (task_id, caller, HANDOFFS_MAX))]
+    return FoldedTask(record, events, replacing, lines.left_out)
 
 
-def of_lines(record: TaskRecord, events: Iterable[TaskEvent], most: int = READ_MAX) -> FoldedTask:
-    """Return the task of a record and all its events, of which it reads at most a number of each part."""
-    every = by_line(events)
-    read = choose(every, sender_of(record), record.get("agent"), most=most)
-    return FoldedTask(record, read, left_out=len(every) - len(read))
+def lowest_of(lines: Lines, own: Collection[int] = ()) -> LineRow | None:
+    """Return the line of a task that counts among those that are read; None if its own line is not here."""
+    return min(lines.of("task"), key=lambda row: (row.id not in own, row.line), default=None)
 
 
 def lowest_line(
@@ -134,14 +155,6 @@ def _handoffs(db: sqlite3.Connection, task_id: str) -> list[str]:
     return found
 
 
-def _handoff(db: sqlite3.Connection, handoff_id: str, forged: bool) -> FoldedTask | None:
-    found = lowest_line(db, handoff_id, forged=forged)
-    if found is None:
-        return None
-    events, left_out = _events(db, found[1], forged)
-    return FoldedTask(found[1], events, left_out=left_out)
-
-
 def _acceptances(task_id: str, handoff: FoldedTask | None) -> list[TaskEvent]:
     """Return the valid takes of a handoff, at most the first ones, as events of a task that it hands over."""
     given = handed_over(handoff.record).get(task_id) if handoff is not None else None
@@ -150,32 +163,17 @@ def _acceptances(task_id: str, handoff: FoldedTask | None) -> list[TaskEvent]:
     return [take.accepting(given, handoff.caller) for take in handoff.takes[:ACCEPTANCES_MAX]]
 
 
-def _events(db: sqlite3.Connection, record: TaskRecord, forged: bool) -> tuple[list[TaskEvent], int]:
-    """Return the events of a task that are read, and how many lines are not."""
-    but = "" if forged else NOT_FORGED
-    values = {"id": record["task_id"], "caller": record["sender_identity"]}
-    what = f"l.body, {'0' if forged else IS_OWN}"  # as on every other clone, unless this one acts on it
-    rows = db.execute(f"{_EVENTS.format(what=what, but=but)} LIMIT {READ_MAX + 1}", values).fetchall()
-    left_out = 0
-    if len(rows) > READ_MAX:
-        every = [
-            EventRow(*row)
-            for row in db.execute(f"{_EVENTS.format(what=_FLOODED, but=but)} ORDER BY l.body", values)
-        ]
-        own_first = None if forged else _is_own
-        chosen = choose(every, sender_of(record), record.get("agent"), own_first)
-        left_out = len(every) - len(chosen)
-        own = {each.number for each in chosen if each.is_own and not forged}
-        numbers = f"[{','.join(str(each.number) for each in chosen)}]"
-        rows = [(body, number in own) for number, body in db.execute(_BODIES, (numbers,))]
-    found = []
-    for body, is_own in rows:
-        line = body.encode()
-        event = records.read_kind("task_event", line)
-        if event is not None:
-            found.append(TaskEvent(event, line))
-            found[-1].is_own = bool(is_own)
-    return found, left_out
+def choice(db: sqlite3.Connection, task_id: str, but: str) -> list[int]:
+    """Return the numbers of the lines that are read of a task with too many; this clone's own first, unless forged lines count."""
+    lowest = lowest_line(db, task_id, forged=not but)
+    if lowest is None:
+        return []
+    number, record = lowest
+    rows = db.execute(_FLOODED.format(but=but), {"id": task_id, "caller": record["sender_identity"]})
+    chosen = choose(
+        [*starmap(EventRow, rows)], sender_of(record), record.get("agent"), _is_own if but else None
+    )
+    return [number, *(each.number for each in chosen)]
 
 
 def _is_own(row: EventRow) -> bool:
@@ -295,8 +293,8 @@ def _rank(event: TaskEvent | EventRow) -> int:
 TAKEN_MAX = 32  # tasks that a session may have had at one moment and that are read
 # With the tasks that it has by a handoff. What ended before is left out by the state of all lines: forged ones can only hide a task.
 _TAKEN = (
-    "SELECT coalesce(k.to_id, e.task_id) FROM task_event e JOIN line l ON l.id = e.line"
-    " LEFT JOIN task_link k ON k.from_id = e.task_id AND k.kind = 'handoff' JOIN task t ON t.task_id = coalesce(k.to_id, e.task_id)"
+    "SELECT coalesce(k.to_id, e.id) FROM entity_line e JOIN line l ON l.id = e.line"
+    " LEFT JOIN task_link k ON k.from_id = e.id AND k.kind = 'handoff' JOIN task t ON t.task_id = coalesce(k.to_id, e.id)"
     " WHERE e.session = ? AND e.event = 'take' AND l.at <= ? AND e.line NOT IN (SELECT line FROM forged)"
     " AND t.purpose <> 'handoff' AND (t.ended IS NULL OR t.ended >= ?) GROUP BY 1 ORDER BY max(l.at) DESC LIMIT ?"
 )

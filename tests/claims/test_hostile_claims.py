@@ -241,7 +241,7 @@ def test_a_task_of_many_claims_is_folded_once(store: Store, clock: Clock) -> Non
     asked: list[str] = []
     store.db().set_trace_callback(asked.append)
     assert claims.standing(store, forged=False) == []
-    assert sum("FROM task_event e JOIN line" in each for each in asked) == 1
+    assert sum("FROM entity_line e WHERE e.kind = 'task' AND e.id IN" in each for each in asked) == 1
 
 
 def test_a_forged_take_makes_no_claims_of_one_task_collide_here(

@@ -9,9 +9,8 @@ import pytest
 
 from gitmem import records, views
 from gitmem.agents import presence
-from gitmem.index import index_file, insert
+from gitmem.index import entities, index_file, insert
 from gitmem.memory import stored_nodes
-from gitmem.order import claim as claim_fold
 from gitmem.order.shares import fair_share
 from gitmem.order.thread import FoldedThread
 from gitmem.signals import thread_lines
@@ -131,7 +130,7 @@ def session(w: Writer, flood: Writer, kind: str) -> Callable[[Db], object]:
     def state(db: Db) -> object:
         (found,) = db.execute("SELECT wu_id FROM session WHERE session_id = 'sess-000000000002'").fetchall()
         assert found == ("WU-7",)
-        assert len(presence.events_of(db, "sess-000000000002")) == MOST
+        assert len([*entities.lines(db, presence.SESSION, "sess-000000000002")]) == MOST
         return db.execute("SELECT * FROM session").fetchall()
 
     return state
@@ -143,13 +142,10 @@ def test_a_flood_silences_nobody(
     made: Callable[[Writer, Writer, str], Callable[[Db], object]], kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In one name or in many, dated before or after, in whatever order it arrives."""
-    for module, name in (
-        (thread_lines, "LINES_MAX"),
-        (stored_nodes, "LINES_MAX"),
-        (presence, "LINES_MAX"),
-        (claim_fold, "READ_MAX"),
-    ):
-        monkeypatch.setattr(module, name, MOST)
+    for module in thread_lines, stored_nodes:
+        monkeypatch.setattr(module, "LINES_MAX", MOST)
+    for declared in claim_view.CLAIM, presence.SESSION:
+        monkeypatch.setattr(declared, "most", MOST)
     for start in -10_000_000, 1:
         w, flood = writer(-1_000_000), writer(start)
         state = made(w, flood, kind)

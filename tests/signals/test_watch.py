@@ -302,7 +302,7 @@ def test_a_day_of_watching_does_not_write_a_line_for_each_signal(desk: Desk) -> 
     found = presence.get(desk.writer, str(desk.curie.session_id))
 
     (count,) = desk.writer.db().execute(
-        "SELECT count(*) FROM session_event WHERE session_id = ?", (desk.curie.session_id,)
+        "SELECT count(*) FROM entity_line WHERE kind = 'session' AND id = ?", (desk.curie.session_id,)
     ).fetchone()  # fmt: skip
     assert found is not None
     assert count == 2

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from gitmem import records
 from gitmem.log.lines import digest, format_at
+from gitmem.order.causal import by_line
 from gitmem.order.task import FoldedTask, TaskEvent, sender_of
 from gitmem.records.record_types import TaskRecord
-from gitmem.work import task_state
+from gitmem.work import READ_MAX, task_state
 
 BEGINNING = 1_795_000_000_000_000  # microseconds
 SECOND = 1_000_000
@@ -69,9 +70,11 @@ class Task:
     def fold(self, more: Iterable[TaskEvent] = (), **options: object) -> FoldedTask:
         return FoldedTask(self.record, [*self.events.values(), *more], **options)  # type: ignore[arg-type]
 
-    def flooded(self, flood: Iterable[TaskEvent], **limit: int) -> FoldedTask:
+    def flooded(self, flood: Iterable[TaskEvent], most: int = READ_MAX) -> FoldedTask:
         """The task with a flood of events, of which it reads a part."""
-        return task_state.of_lines(self.record, [*self.events.values(), *flood], **limit)
+        every = by_line([*self.events.values(), *flood])
+        read = task_state.choose(every, sender_of(self.record), self.record.get("agent"), most=most)
+        return FoldedTask(self.record, read, left_out=len(every) - len(read))
 
     def accepted(self, take: TaskEvent, replaces: TaskEvent) -> TaskEvent:
         """The take of this handoff as an event of a task whose take it replaces."""

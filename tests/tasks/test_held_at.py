@@ -122,4 +122,4 @@ def test_a_task_is_folded_once_for_many_moments(desk: Desk) -> None:
     sender = task_work.sender_of(desk.worker.caller)
     moments = [desk.step() for _ in range(9)]
     assert {task_state.only_held_at(desk.store.db(), sender, at, at, known=known) for at in moments} == {task}
-    assert sum("FROM task_line" in each for each in asked) == 1
+    assert sum("FROM entity_line e WHERE e.kind = 'task' AND e.id IN" in each for each in asked) == 1

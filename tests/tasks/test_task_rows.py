@@ -16,7 +16,7 @@ from .events_by_hand import CALLER, Task, at, described, session_of, write
 from .simulated import World
 
 BOHR, CURIE = "codex:worker:bohr", "claude:worker:curie"
-TABLES = ("task", "task_line", "task_event", "task_link")
+TABLES = ("task", "entity_line", "task_link")
 
 
 def new_index() -> Index:
@@ -39,9 +39,11 @@ def rows(index: Index) -> dict[str, list[str]]:
     found = {}
     for table in TABLES:
         columns = [row[1] for row in index.db.execute(f"PRAGMA table_info({table})")]
-        place = columns.index("line")
         every = index.db.execute(f"SELECT * FROM {table}").fetchall()
-        found[table] = sorted(repr((*row[:place], lines[row[place]], *row[place + 1 :])) for row in every)
+        place = columns.index("line") if "line" in columns else None
+        found[table] = sorted(
+            repr([lines[value] if at == place else value for at, value in enumerate(row)]) for row in every
+        )
     return found
 
 

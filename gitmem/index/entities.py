@@ -1,0 +1,248 @@
+"""Entities: what a set of lines says now, such as a claim, a task, a session or a node.
+
+A kind of entity is one declaration: the records that it is folded from and how they name it, and the columns of its state that queries
+need. `entity_line` has the lines of all entities; `event` is what a line does: the field `event` of its record, else the kind of the
+record. The state of an entity is a row of its kind's table, made again by its `Fold` whenever lines of it arrive, in any order.
+"""
+
+from __future__ import annotations
+
+from ..order.shares import LINES_MAX, fair_share
+from .index_file import View
+from .rows import LineRow
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+    from .index_file import Reader
+    from .rows import Rows
+
+    Choice = Callable[[sqlite3.Connection, str, str], Sequence[int]]
+
+# The condition on a row `e` of `entity_line` that its line does not claim to be from this clone without being so.
+NOT_FORGED = " AND e.line NOT IN (SELECT line FROM forged)"
+_PUT = "INSERT OR IGNORE INTO entity_line VALUES (?, ?, ?, ?, ?, ?)"
+_AMONG = "IN (SELECT value FROM json_each(?))"
+
+
+class EntityKind:
+    """A kind of entity.
+
+    Args:
+        name: Its name in `entity_line`.
+        of: The kinds of record that it is folded from, each with the field that has the id of its entity, or the ids of several.
+        key: The column of its id in its table.
+        columns: The other columns and their types, as in a statement that creates a table.
+        read: Returns the record of a line, None if it is not one.
+        indexes: The indexes of its table: name, and columns with the condition, if any.
+        table: The name of its table, if that is not `name`.
+        ddl: Statements for further tables, which its fold writes.
+        touched_by: Further kinds of record that `Fold.also` reads.
+        senders: The fields of records with identity and session of their writer.
+        begins: The event that begins an entity: of too many lines its lowest one is always read.
+        shares: The fields of records that say whose share a line counts for, if there are too many; `senders` by default.
+        most: How many lines of one entity are read.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        of: Mapping[str, str],
+        key: str,
+        columns: str,
+        read: Reader,
+        *,
+        indexes: Mapping[str, str],
+        table: str = "",
+        ddl: Sequence[str] = (),
+        touched_by: Sequence[str] = (),
+        begins: str = "",
+        senders: tuple[str, str] = ("sender_identity", "sender_session"),
+        shares: tuple[str, str] | None = None,
+        most: int = LINES_MAX,
+    ) -> None:
+        self.name = name
+        self.of = of
+        self.key = key
+        self.columns = columns
+        self.read = read
+        self.indexes = indexes
+        self.table = table or name
+        self.ddl = ddl
+        self.touched_by = touched_by
+        self.begins = begins
+        self.senders = senders
+        self.shares = shares or senders
+        self.most = most
+
+
+class Fold:
+    """How states are made of lines.
+
+    Args:
+        rows: Makes the rows of the table, for as many of the given entities as have a state.
+        also: Writes what else new lines say, and returns further entities whose state depends on these.
+        direct: Writes the rows of entities that need no fold, and returns those among the given ones that need one.
+        choose: Chooses the lines that are read of too many, instead of a fair share: by the id, and a condition on a row `e`.
+    """
+
+    def __init__(
+        self,
+        rows: Callable[[sqlite3.Connection, Mapping[str, Lines]], Iterable[Sequence[object]]],
+        also: Callable[[sqlite3.Connection, Rows], Collection[str]] | None = None,
+        direct: Callable[[sqlite3.Connection, Rows, set[str]], set[str]] | None = None,
+        choose: Choice | None = None,
+    ) -> None:
+        self.rows = rows
+        self.also = also
+        self.direct = direct
+        self.choose = choose
+
+
+def view(kind: EntityKind, fold: Callable[[], Fold], version: object = 1) -> View:
+    """Return the view of a kind.
+
+    Args:
+        fold: Returns its fold. It is called only if there are lines to add.
+        version: As for `View`.
+    """
+    ddl = (
+        f"CREATE TABLE {kind.table} ({kind.key} TEXT PRIMARY KEY, {kind.columns}) WITHOUT ROWID",
+        *(f"CREATE INDEX {kind.table}_{name} ON {kind.table} {on}" for name, on in kind.indexes.items()),
+        *kind.ddl,
+    )
+    return View((*kind.of, *kind.touched_by), ddl, lambda db, new: _add(db, new, kind, fold()), version)
+
+
+def _add(db: sqlite3.Connection, new: Rows, kind: EntityKind, fold: Fold) -> None:
+    """Add new lines, and make the rows of the entities that they are of again."""
+    own: dict[str, list[LineRow]] = {}
+    named: list[tuple[str, str, int, str, str | None, str | None]] = []
+    for record_kind, field in kind.of.items():
+        lines = new.of(record_kind)
+        columns = map(lines.column, (field, "event", *kind.senders))
+        for row, ids, event, sender, session in zip(lines, *columns, strict=True):
+            for id in (ids,) if isinstance(ids, str) else sorted(set(ids)):
+                own.setdefault(id, []).append(row)
+                named.append((kind.name, id, row.id, event or record_kind, sender, session or None))
+    known = f"SELECT DISTINCT id FROM entity_line WHERE kind = ? AND id {_AMONG}"
+    before = {id for (id,) in db.execute(known, (kind.name, json_list(sorted(own))))}
+    db.executemany(_PUT, sorted(named))
+    changed = set(own)
+    if fold.also is not None:
+        changed.update(fold.also(db, new))
+    if fold.direct is not None:
+        changed = fold.direct(db, new, changed)
+    whole = {
+        id: Lines(found)
+        for id, found in own.items()
+        if id in changed and id not in before and len(found) <= kind.most
+    }
+    whole.update(lines_of(db, kind, changed - whole.keys(), choose=fold.choose))
+    rows = [*fold.rows(db, {id: whole[id] for id in sorted(whole)})]
+    if rows:
+        marks = ", ".join("?" * len(rows[0]))
+        db.executemany(f"INSERT OR REPLACE INTO {kind.table} VALUES ({marks})", rows)
+
+
+class Lines:
+    """The lines of one entity that are read, by `(at, bytes)`.
+
+    Attributes:
+        left_out: The number of lines that are not read, because there are too many.
+    """
+
+    __slots__ = ("left_out", "rows")
+
+    def __init__(self, rows: Iterable[LineRow], left_out: int = 0) -> None:
+        self.rows = sorted(rows, key=lambda row: row.line)
+        self.left_out = left_out
+
+    def __iter__(self) -> Iterator[LineRow]:
+        return iter(self.rows)
+
+    def __bool__(self) -> bool:
+        return bool(self.rows)
+
+    def of(self, record_kind: str) -> list[LineRow]:
+        """Return those whose records are of a kind."""
+        return [row for row in self.rows if row.record["kind"] == record_kind]
+
+    def number(self, line: bytes) -> int:
+        """Return the number of a line in the index."""
+        return next(row.id for row in self.rows if row.line == line)
+
+
+def lines(
+    db: sqlite3.Connection, kind: EntityKind, id: str, *, forged: bool = True, choose: Choice | None = None
+) -> Lines:
+    """Return the lines of one entity, as `lines_of` does; none if it is unknown."""
+    return lines_of(db, kind, (id,), forged=forged, choose=choose).get(id) or Lines(())
+
+
+def lines_of(
+    db: sqlite3.Connection,
+    kind: EntityKind,
+    ids: Iterable[str],
+    *,
+    forged: bool = True,
+    choose: Choice | None = None,
+) -> dict[str, Lines]:
+    """Return the lines of entities by their ids: all, or of too many a fair share of each sender.
+
+    Each line is read once, however many entities it is of.
+
+    Args:
+        forged: Whether lines count that claim to be from this clone and are not.
+        choose: As for `Fold`.
+    """
+    but = "" if forged else NOT_FORGED
+    rows = db.execute(
+        f"SELECT e.id, e.line FROM entity_line e WHERE e.kind = ? AND e.id {_AMONG}{but}",
+        (kind.name, json_list(sorted(ids))),
+    )
+    numbers: dict[str, list[int]] = {}
+    for id, number in rows:
+        numbers.setdefault(id, []).append(number)
+    left_out: dict[str, int] = {}
+    for id, found in numbers.items():
+        if len(found) > kind.most:
+            numbers[id] = [*(choose(db, id, but) if choose else _fair_share(db, kind, id, but))]
+            left_out[id] = len(found) - len(numbers[id])
+    read = _read(db, kind.read, {number for found in numbers.values() for number in found})
+    return {
+        id: Lines([read[number] for number in found if number in read], left_out.get(id, 0))
+        for id, found in numbers.items()
+    }
+
+
+def _fair_share(db: sqlite3.Connection, kind: EntityKind, id: str, but: str) -> list[int]:
+    """Return the numbers of the lines that are read of an entity with too many."""
+    fields = ", ".join(f"json_extract(l.body, '$.{field}')" for field in kind.shares)
+    rows = db.execute(
+        f"SELECT e.line, e.event, {fields} FROM entity_line e JOIN line l ON l.id = e.line"
+        f" WHERE e.kind = ? AND e.id = ?{but} ORDER BY l.body",
+        (kind.name, id),
+    ).fetchall()
+    begin = next((row for row in rows if row[1] == kind.begins), None)
+    chosen = fair_share(rows, kind.most, lambda row: (row[2], row[3]), lambda row: row is begin)
+    return [row[0] for row in chosen]
+
+
+def _read(db: sqlite3.Connection, read: Reader, numbers: Collection[int]) -> dict[int, LineRow]:
+    """Return lines by their numbers; those that this version can't read are missing."""
+    found = {}
+    rows = db.execute(f"SELECT id, body FROM line WHERE id {_AMONG}", (json_list(sorted(numbers)),))
+    for number, body in rows:
+        line = body.encode()
+        record = read(line)
+        if record is not None:
+            found[number] = LineRow(number, line, record)
+    return found
+
+
+def json_list(values: Iterable[str | int]) -> str:
+    """Return ids or numbers as JSON, for `json_each`. They need no escapes: the models allow only letters, digits and dashes in ids."""
+    return "[" + ",".join(f'"{value}"' if isinstance(value, str) else str(value) for value in values) + "]"
