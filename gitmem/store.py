@@ -520,10 +520,10 @@ class Store:
         files = self.log.waiting()
         if not files or not self.commit_after:
             return bool(files)
-        from .log import wal_files
+        from .log import write_ahead
 
         oldest = time.time() - self.commit_after - commit_process.OVERDUE_SECONDS
-        return any(wal_files.modified_at(file) < oldest for file in files)
+        return any(write_ahead.modified_at(file) < oldest for file in files)
 
     def commit_at_once(self) -> str | None:
         """Commit the entries that were just recorded.

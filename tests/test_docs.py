@@ -15,7 +15,7 @@ import pytest
 from gitmem import commit_message, records
 from gitmem.agents import broadcasts, caller
 from gitmem.git import remotes
-from gitmem.log import lines, ref, tree_checks, wal
+from gitmem.log import lines, ref, tree_checks, write_ahead
 from gitmem.log.lines import LogEntry
 from gitmem.log.local_log import AHEAD_MAX_MICROS
 from gitmem.log.union import canonical, union
@@ -292,10 +292,10 @@ def test_the_entry_of_the_write_ahead_log_reads_as_one() -> None:
     assert entry.message.subject == "Planck → all: hello"
     assert [stream for stream, _ in entry.lines] == ["signals"]
     assert records.read(entry.lines[0][1]) is not None
-    head = wal.encode_record(content).partition(b"\n")[0].decode()
+    head = write_ahead.encode_record(content).partition(b"\n")[0].decode()
     fields = {"NUL": "\0", "SP": " ", "<e or v>": "e", "<length, 10 digits>": f"{len(content):010d}"}
     shown = example("wal-record").partition(" LF")[0].replace(" ", "")
-    for name, value in {**fields, "<checksum>": wal.checksum(content).decode()}.items():
+    for name, value in {**fields, "<checksum>": write_ahead.checksum(content).decode()}.items():
         shown = shown.replace(name.replace(" ", ""), value)
     assert head == shown
 
@@ -405,7 +405,7 @@ def test_the_paths_that_the_pages_name_exist() -> None:
 
 
 def test_the_modules_that_a_room_names_are_in_it() -> None:
-    """`wal.py` in the paragraph of `log/` is `gitmem/log/wal.py`."""
+    """`wal.py` in the paragraph of `log/` is `gitmem/log/write_ahead.py`."""
     rooms = re.findall(r"^### (\w+)/\n\n(.*?)(?=^##)", ARCHITECTURE, re.MULTILINE | re.DOTALL)
     assert len(rooms) == len(re.findall(r"^### \w+/$", ARCHITECTURE, re.MULTILINE)) >= 8
     for room, text in rooms:

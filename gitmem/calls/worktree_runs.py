@@ -17,7 +17,7 @@ from ..errors import GitmemError, StoreError
 from ..git import processes as git
 from ..log.lock import Lock
 from ..log.ref import NOBODY
-from ..log.wal_files import is_private
+from ..log.write_ahead import is_private
 from ..repo import read_small
 from ..text.digests import sha256
 

@@ -15,7 +15,7 @@ from ..errors import StoreError
 from ..index import catch_up, compare, index_file
 from ..index.engine import StepLimit, sqlite3
 from ..index.index_file import Index
-from ..log import committer, ledger, wal_files
+from ..log import committer, ledger, write_ahead
 from ..log.lines import format_at
 from ..memory import private_nodes
 from ..signals import history
@@ -91,7 +91,7 @@ class PrivateNodes(Check):
 
     def check(self) -> Iterator[Finding]:
         for path in self._folders():
-            if not wal_files.is_private(path):
+            if not write_ahead.is_private(path):
                 yield problem(
                     "private-open",
                     "The folder of private nodes is open to other users, or not yours; its nodes are not read.",
@@ -115,7 +115,7 @@ class PrivateNodes(Check):
     def fix(self) -> Iterator[Fixed]:
         """Close them to other users."""
         for path in self._folders():
-            if not wal_files.is_private(path) and os.path.isdir(path) and not os.path.islink(path):
+            if not write_ahead.is_private(path) and os.path.isdir(path) and not os.path.islink(path):
                 os.chmod(path, 0o700)
                 yield "private-open", path, "Its mode is 700 now."
 

@@ -11,11 +11,10 @@ from .. import commit_process, local_files, records
 from ..errors import StoreError
 from ..git import plumbing
 from ..index import lost_lines
-from ..log import committer, ledger, log_refs, recovery, ref, tree_union, wal_files
+from ..log import committer, ledger, log_refs, recovery, ref, tree_union, write_ahead
 from ..log import lines as form
 from ..log.recovery import History, LogReadResult
-from ..log.wal import READ_BYTES_MAX, WriteAheadLog, owner_path_in
-from ..log.wal_files import WalFile
+from ..log.write_ahead import READ_BYTES_MAX, WalFile, WriteAheadLog, owner_path_in
 from ..outcome import command
 from ..store import Store
 from .clone_files import disk_error, is_writable, move_aside
@@ -77,7 +76,7 @@ class WaitingEntries(Check):
                 continue
             for file in wal.files():
                 count = 0 if file.is_deferred or not file.size else _entries(wal, file)
-                age = time.time() - wal_files.modified_at(file)
+                age = time.time() - write_ahead.modified_at(file)
                 if count and (stuck or age > WAITS_SECONDS):
                     reason = self.run.disk_error or commit_process.last_failure(self.store.repo)
                     why = f" ({reason})" if reason else ""
@@ -145,8 +144,8 @@ def is_foreign(wal: WriteAheadLog) -> bool:
 
 def unreadable(wal: WriteAheadLog) -> list[str]:
     """Return the names of the files that a committer can't read or has found damaged."""
-    names = [name for name in wal_files.foreign(wal.folder) if not _is_young(wal.folder, name)]
-    names += wal_files.damaged(wal.folder)
+    names = [name for name in write_ahead.foreign(wal.folder) if not _is_young(wal.folder, name)]
+    names += write_ahead.damaged(wal.folder)
     for file in wal.files():
         try:
             if file.size:
@@ -157,10 +156,10 @@ def unreadable(wal: WriteAheadLog) -> list[str]:
 
 
 def _check_files(wal: WriteAheadLog) -> Iterator[Finding]:
-    for name in wal_files.other_formats(wal.folder):
+    for name in write_ahead.other_formats(wal.folder):
         yield problem(
             "wal-newer",
-            f"A newer gitmem recorded it; this one reads {wal_files.WAL} only, and writes nothing until it is committed.",
+            f"A newer gitmem recorded it; this one reads {write_ahead.WAL} only, and writes nothing until it is committed.",
             os.path.join(wal.folder, name),
             "Upgrade gitmem, or run `gitmem log` with the newer one.",
         )
@@ -183,8 +182,8 @@ def _check_orphaned(store: Store) -> Iterator[Finding]:
             continue
         for folder in folders:
             real = os.path.realpath(folder)
-            waits = any(file.size for file in wal_files.list_files(folder))
-            if real in known or not waits or not wal_files.is_private(folder):
+            waits = any(file.size for file in write_ahead.list_files(folder))
+            if real in known or not waits or not write_ahead.is_private(folder):
                 continue
             known.add(real)
             path = owner_path_in(folder)

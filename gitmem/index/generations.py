@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ..log.local_log import LocalLog
-    from ..log.wal import WriteAheadLog
-    from ..log.wal_files import WalFile
+    from ..log.write_ahead import WalFile, WriteAheadLog
     from .index_file import Index
     from .query import Row
 

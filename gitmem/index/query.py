@@ -11,7 +11,7 @@ import os
 
 from .. import local_files
 from ..git.files import LOG_REF, plain_tip
-from ..log import wal, wal_files
+from ..log import write_ahead
 from ..log.lines import HEAD_BYTES
 from . import engine, index_file
 from .engine import sqlite3
@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ..log.wal_files import WalFile
+    from ..log.write_ahead import WalFile
     from ..repo import Repo
 
     Row = tuple[str, str]
@@ -85,7 +85,7 @@ class Snapshots:
         packed refs and changed reftables count as uncertain. The write-ahead logs are listed before the ref is read,
         and the ref before the index: entries removed from one are then in the next.
         """
-        files = [file for folder in self._folders for file in wal_files.list_files(folder) if file.size]
+        files = [file for folder in self._folders for file in write_ahead.list_files(folder) if file.size]
         tip = plain_tip(self._repo.common, LOG_REF)
         try:
             status = os.stat(self._where)
@@ -135,7 +135,7 @@ class Snapshots:
         row = db.execute("SELECT value FROM meta WHERE key = 'tip'").fetchone()
         if row is None:
             return None
-        if row[0] != tip and not wal_files.have_commit(self._repo.state, tip, row[0], files):
+        if row[0] != tip and not write_ahead.have_commit(self._repo.state, tip, row[0], files):
             return None
         known = read_files(db, self._folders)
         found = Snapshot(db)
@@ -162,7 +162,7 @@ class Snapshots:
         with open(local_files.open_file(file.path, os.O_RDONLY), "rb", buffering=0) as opened:
             opened.seek(start)
             content = opened.read(min(max(file.size - start, 0), TAIL_BYTES_MAX))
-        tail = wal.parse_records(content, start)
+        tail = write_ahead.parse_records(content, start)
         if tail.voids or len(content) == TAIL_BYTES_MAX:
             found.is_complete = found.has_names = False
         if tail.entries or start > end:

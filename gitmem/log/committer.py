@@ -14,11 +14,11 @@ from ..errors import GitmemError, StoreError
 from ..git import packs
 from ..git.objects import Draft, Signature
 from ..text.digests import sha256
-from . import ledger, lines, lock, ref, wal_files
+from . import ledger, lines, lock, ref, write_ahead
 from .lines import SUBJECT_MAX, CommitMessage, LogEntry, parse_row, split_entry
 from .lock import Lock
 from .union import canonical, union
-from .wal import READ_BYTES_MAX
+from .write_ahead import READ_BYTES_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from ..git.objects import TreeEntry
     from ..git.port import Git
     from .local_log import LocalLog
-    from .wal import WriteAheadLog
-    from .wal_files import WalFile
+    from .write_ahead import WalFile, WriteAheadLog
 
 
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -338,7 +337,7 @@ def _closed_generations(wal: WriteAheadLog) -> list[WalFile]:
     files = wal.files()
     current = {
         max((file.name for file in files if file.name.endswith(end)), default="")
-        for end in (wal_files.WAL, wal_files.DEFERRED)
+        for end in (write_ahead.WAL, write_ahead.DEFERRED)
     }
     return [file for file in files if file.name not in current]
 
@@ -346,7 +345,7 @@ def _closed_generations(wal: WriteAheadLog) -> list[WalFile]:
 def _read(wal: WriteAheadLog, file: WalFile, taken: list[_LockedGeneration]) -> list[LogEntry]:
     """Lock and read a file. Content that is not a valid entry stays in the file; `doctor` lists it."""
     try:
-        handle = wal_files.open_to_read(file.path)
+        handle = write_ahead.open_to_read(file.path)
     except OSError:
         return []
     if handle is None:
@@ -388,7 +387,7 @@ def _remove(each: _LockedGeneration) -> None:
         if each.whole and os.fstat(each.handle).st_size == each.file.size:
             local_files.refuse_link(os.path.dirname(each.file.path))
             if each.damaged:
-                os.replace(each.file.path, each.file.path + wal_files.DAMAGED)
+                os.replace(each.file.path, each.file.path + write_ahead.DAMAGED)
             else:
                 os.unlink(each.file.path)
     except OSError:
@@ -425,7 +424,7 @@ def _commit_entries(
             why = f"append: {sum(len(entry.lines) for entry in entries)} lines"
             commit = git.advance(ref.LOG_REF, tip, draft(log, entries, changes), why)
             if commit is not None:
-                wal_files.note_commit(log.repo.state, commit, tip, files)
+                write_ahead.note_commit(log.repo.state, commit, tip, files)
                 ledger.append(log.repo, (), commit)
                 if full:
                     log.new_token()

@@ -8,7 +8,7 @@ from .. import local_files
 from ..errors import StoreError
 from . import ledger
 from .lines import is_name
-from .wal import WriteAheadLog
+from .write_ahead import WriteAheadLog
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from .lines import LogEntry
     from .lock import Lock
     from .tree_checks import Limits
-    from .wal import Owner
-    from .wal_files import WalFile
+    from .write_ahead import Owner, WalFile
 
 AHEAD_MAX_MICROS = 60_000_000
 CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -143,7 +142,7 @@ class LocalLog:
         if not folders:
             return []
         if self._owner is None:
-            from .wal import Owner
+            from .write_ahead import Owner
 
             self._owner = Owner(self.repo)
         return [WriteAheadLog(folder, self.now, check_owner=True, owner=self._owner) for folder in folders]

@@ -10,14 +10,14 @@ import os
 from .. import local_files, records
 from ..errors import StoreError, UsageError
 from ..log.lines import LogEntry
-from ..log.wal import WriteAheadLog
+from ..log.write_ahead import WriteAheadLog
 from ..text.digests import sha256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from ..log import wal_files
+    from ..log import write_ahead
     from ..log.lines import CommitMessage
     from ..repo import Repo
     from ..store import Store
@@ -72,7 +72,7 @@ class PrivateLines:
                 found |= dict.fromkeys(self._lines(payload for payload, _ in content.entries))
         return list(found)
 
-    def files(self) -> list[wal_files.WalFile]:
+    def files(self) -> list[write_ahead.WalFile]:
         """Return their files.
 
         Raises:

@@ -69,12 +69,12 @@ def reader(
 
 def _is_overdue(repo: Repo) -> bool:
     """Return whether an entry may have waited too long for its commit."""
-    from ..log import wal_files
+    from ..log import write_ahead
 
     oldest = time.time() - OVERDUE_SECONDS
     return any(
-        file.size and not file.is_deferred and wal_files.modified_at(file) < oldest
-        for file in wal_files.list_files(os.path.join(repo.state, "wal"))
+        file.size and not file.is_deferred and write_ahead.modified_at(file) < oldest
+        for file in write_ahead.list_files(os.path.join(repo.state, "wal"))
     )
 
 
@@ -126,9 +126,9 @@ class _Stamp:
         self._key = os.path.join(repo.state, "key")
 
     def _moment(self) -> str | None:
-        from ..log import wal_files
+        from ..log import write_ahead
 
-        return wal_files.fingerprint(self._repo)
+        return write_ahead.fingerprint(self._repo)
 
     def _head(self) -> list[str]:
         """Return what must be unchanged: the program version, the log, and the key that identifies our own lines."""

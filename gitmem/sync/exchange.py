@@ -11,7 +11,7 @@ from ..git.fetch import MISSING
 from ..git.objects import Draft
 from ..git.packs import localize
 from ..git.remotes import without_credentials
-from ..log import log_refs, ref, tree_union, wal_files
+from ..log import log_refs, ref, tree_union, write_ahead
 from ..log.committer import notify_moved
 from ..log.ref_checks import FOREIGN as FOREIGN_LOG
 from ..log.ref_checks import FOREIGN_WHY, INVALID, RefCheck
@@ -190,7 +190,7 @@ def _report(log: LocalLog, remote: Remote, follow: bool, drained: bool) -> None:
             f"{remote.received:,} line{s} from {without_credentials(remote.url)} {'is' if not s else 'are'} part of "
             "this log from now on."
         )
-    damaged = [os.path.join(wal.folder, name) for wal in log.wals for name in wal_files.damaged(wal.folder)]
+    damaged = [os.path.join(wal.folder, name) for wal in log.wals for name in write_ahead.damaged(wal.folder)]
     if not drained:
         remote.add_sentence("Uncommitted records were not sent: another process has the log's lock.")
     if damaged:

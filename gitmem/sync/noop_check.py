@@ -13,7 +13,7 @@ import time
 
 from .. import local_files
 from ..git.files import FENCES, LOG_REF, READ, loose_tip, packed_with, plain_refs_below
-from ..log.wal_files import damaged, list_files
+from ..log.write_ahead import damaged, list_files
 from ..repo import read_config, read_small
 from .withheld import WithheldLines
 

@@ -19,7 +19,7 @@ from gitmem import records
 from gitmem.errors import UsageError
 from gitmem.index import query
 from gitmem.log.lines import CommitMessage, LogEntry
-from gitmem.log.wal import WriteAheadLog
+from gitmem.log.write_ahead import WriteAheadLog
 from gitmem.repo import find
 from gitmem.store import Store, wall_clock
 from tests.in_process import living_committer

@@ -297,7 +297,7 @@ def test_a_mark_is_on_the_disk_before_the_line(repo: Path, monkeypatch: pytest.M
     """After a power loss a line without its mark would be of no repository."""
     from gitmem import repo as place
     from gitmem.log.lines import CommitMessage, LogEntry
-    from gitmem.log.wal import Owner, WriteAheadLog
+    from gitmem.log.write_ahead import Owner, WriteAheadLog
 
     steps: list[str] = []
     real = os.fsync, os.write, os.replace

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from gitmem import commit_process
-from gitmem.log import committer, lock, ref, start, wal_files
+from gitmem.log import committer, lock, ref, start, write_ahead
 from gitmem.log.lock import Lock
 from gitmem.repo import find
 
@@ -87,10 +87,10 @@ class Stopped:
             setattr(module, name, call)
 
         def is_generation(path: object, *rest: object) -> bool:
-            return str(path).endswith(wal_files.WAL)
+            return str(path).endswith(write_ahead.WAL)
 
         if stop == "listed":
-            after(wal_files, "newest")
+            after(write_ahead, "newest")
         elif stop == "opened":
             after(os, "open", is_generation)
         elif stop == "locked":
@@ -100,7 +100,7 @@ class Stopped:
         elif stop == "written":
             after(os, "write", lambda handle, data: b"stopped" in bytes(data))
         else:
-            after(wal_files, "sync_data")
+            after(write_ahead, "sync_data")
 
     def wait(self) -> bool:
         """Wait until it stops (True) or ends."""
@@ -149,7 +149,7 @@ def test_a_writer_that_is_stopped_over_two_commits_records_once(
     assert writer.end() if turn else os.read(writer._read, 1) == b"y"
 
     check(repo, {*said, "stopped"}, set())
-    assert not wal_files.damaged(open_store(repo).log.wal.folder)
+    assert not write_ahead.damaged(open_store(repo).log.wal.folder)
 
 
 @pytest.mark.parametrize("locks", [True, False], ids=["locks", "no locks"])
@@ -201,7 +201,7 @@ def test_a_committer_that_is_killed_at_any_step_loses_and_doubles_nothing(repo: 
 
 
 FAILS: dict[str, tuple[object, str]] = {
-    "the new generation": (wal_files, "sync_names"),
+    "the new generation": (write_ahead, "sync_names"),
     "the look at the ref": (ref, "read_format"),
     "the first commit of a log": (start, "start"),
     "the index": (committer, "notify_moved"),
@@ -531,7 +531,7 @@ def test_a_full_disk_is_why_lines_wait(repo: Path) -> None:
 def test_a_number_of_a_generation_is_no_number_of_a_format() -> None:
     """Names that only look like those of a later version refuse nothing."""
     for name in (f"{1:017d}.wal", f"{1:017d}.wal1.damaged", f"{1:017d}.wal1x", "1.wal2", f"{1:017d}.txt"):
-        assert not wal_files._has_other_format(name) or not wal_files._is_numbered(name), name
-    assert wal_files._has_other_format(f"{1:017d}.wal2") and wal_files._has_other_format(
+        assert not write_ahead._has_other_format(name) or not write_ahead._is_numbered(name), name
+    assert write_ahead._has_other_format(f"{1:017d}.wal2") and write_ahead._has_other_format(
         f"{1:017d}.deferred10"
     )

@@ -111,7 +111,7 @@ def test_processes_with_different_folders_do_not_undo_each_others_index(
 ) -> None:
     """One finds a receipt in a folder that the other does not read: neither takes it for a line that is lost."""
     from gitmem.index import index_file
-    from gitmem.log.wal import WriteAheadLog
+    from gitmem.log.write_ahead import WriteAheadLog
 
     from .faults import open_store, speak
 

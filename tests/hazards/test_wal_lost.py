@@ -20,7 +20,7 @@ import pytest
 from gitmem.doctor import doctor
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.port import Git as PlumbingGit
-from gitmem.log import committer, lines, wal, wal_files
+from gitmem.log import committer, lines, write_ahead
 from gitmem.log.lines import CommitMessage, LogEntry
 from gitmem.log.local_log import LocalLog
 from gitmem.repo import find
@@ -107,7 +107,7 @@ def test_a_line_survives_in_a_generation_that_somebody_else_was_making(
     shutil.rmtree(log.wal.folder)
     disk.names[disk.folder].discard("wal")
     interrupted(log, monkeypatch, lambda: log.append(entry(log, "never", deferred=deferred)))
-    assert wal_files.newest(log.wal.folder, deferred=deferred)
+    assert write_ahead.newest(log.wal.folder, deferred=deferred)
 
     log.append(entry(log, "acknowledged", deferred=deferred))
     disk.lose()
@@ -237,7 +237,7 @@ def encoded(log: LocalLog, text: str) -> bytes:
     """The record of an entry that nobody has written yet."""
     made = entry(log, text)
     made.token = log.token()
-    return wal.encode_record(made.encode())
+    return write_ahead.encode_record(made.encode())
 
 
 def waiting_texts(log: LocalLog) -> list[str]:
@@ -245,13 +245,13 @@ def waiting_texts(log: LocalLog) -> list[str]:
 
 
 def damaged(log: LocalLog) -> list[str]:
-    return wal_files.damaged(log.wal.folder)
+    return write_ahead.damaged(log.wal.folder)
 
 
 def put(log: LocalLog, content: bytes) -> str:
     """Make a generation with this content: its name."""
     log.now.forward(1)  # type: ignore[attr-defined]  # the tests' clock
-    name = wal_files.name_of(log.now(), deferred=False)
+    name = write_ahead.name_of(log.now(), deferred=False)
     Path(log.wal.folder, name).write_bytes(content)
     return name
 
@@ -273,7 +273,7 @@ def test_a_record_that_is_cut_at_any_byte_costs_itself_alone(repo: Path) -> None
 
     expected = [f"{word} {cut:03}" for word in ("before", "after") for cut in range(length)]
     assert waiting_texts(log) == sorted([*expected, "first", "last"])
-    assert set(damaged(log)) == {name + wal_files.DAMAGED for name in torn}
+    assert set(damaged(log)) == {name + write_ahead.DAMAGED for name in torn}
     assert not log.waiting(deferred=True)
 
 
@@ -290,13 +290,13 @@ def test_garbage_between_records_costs_nothing_beside_it(repo: Path, seed: int) 
             [
                 bytes(random.randrange(1, 5_000)),
                 random.randbytes(random.randrange(1, 500)),
-                wal.MARK * random.randrange(1, 4),
-                head % (wal.MARK, b"e", 9_999, b"0" * 64),
-                head % (wal.MARK, b"e", 9_999_999_999, b"0" * 64),
-                head % (wal.MARK, b"x", 0, b"0" * 64),
+                write_ahead.MARK * random.randrange(1, 4),
+                head % (write_ahead.MARK, b"e", 9_999, b"0" * 64),
+                head % (write_ahead.MARK, b"e", 9_999_999_999, b"0" * 64),
+                head % (write_ahead.MARK, b"x", 0, b"0" * 64),
                 encoded(log, "wrong")[:-3] + b"no\n",
-                wal.encode_record(b"no entry\n"),
-                wal.encode_record(b'["token", "a <a@b>", "s", "", []]\nsignals\tno line\n'),
+                write_ahead.encode_record(b"no entry\n"),
+                write_ahead.encode_record(b'["token", "a <a@b>", "s", "", []]\nsignals\tno line\n'),
             ]
         )
 
@@ -311,7 +311,7 @@ def test_garbage_between_records_costs_nothing_beside_it(repo: Path, seed: int) 
     record(log, entry(log, "last"))
 
     assert waiting_texts(log) == sorted([*kept, "first", "last"])
-    assert damaged(log) == [name + wal_files.DAMAGED]
+    assert damaged(log) == [name + write_ahead.DAMAGED]
 
 
 def test_a_damaged_generation_is_reported_by_doctor_and_answers_stay_whole(desk: Desk) -> None:
@@ -328,11 +328,11 @@ def test_a_damaged_generation_is_reported_by_doctor_and_answers_stay_whole(desk:
     assert "behind the torn one" in desk("inbox", session=curie).out
 
     (found,) = [each for each in desk("doctor", "--json").json["findings"] if each["code"] == "wal-file"]
-    assert found["where"].endswith(wal_files.DAMAGED) and os.path.exists(found["where"])
+    assert found["where"].endswith(write_ahead.DAMAGED) and os.path.exists(found["where"])
     report = doctor.fix(open_store(desk.repo))
     assert report.status == 0 and not os.path.exists(found["where"])
     kept = list((Path(find(str(desk.repo)).state) / "aside").iterdir())
-    assert any(wal_files.DAMAGED in each.name for each in kept)
+    assert any(write_ahead.DAMAGED in each.name for each in kept)
 
 
 def test_a_torn_end_of_the_newest_generation_is_no_problem_while_it_is_written(repo: Path) -> None:

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from gitmem.index import catch_up, index_file, insert
 from gitmem.index.index_file import Index, View
 from gitmem.index.rows import Rows
-from gitmem.log import committer, ref, wal
+from gitmem.log import committer, ref, write_ahead
 from gitmem.log.local_log import LocalLog
-from gitmem.log.wal import WriteAheadLog
+from gitmem.log.write_ahead import WriteAheadLog
 from tests.profiles import up_to
 
 from ..log.logs import FakeClock, all_lines, entry, open_log, record
@@ -307,9 +307,9 @@ def _damage(log: LocalLog, how: str) -> None:
         assert tail is not None
         with open(file.path, "ab") as opened:
             if how == "tear":
-                opened.write(wal.encode_record(b"half a record")[:40])
+                opened.write(write_ahead.encode_record(b"half a record")[:40])
             elif tail.entries:
-                opened.write(wal.encode_record(tail.entries[-1][1], wal.VOID))
+                opened.write(write_ahead.encode_record(tail.entries[-1][1], write_ahead.VOID))
 
 
 def test_a_view_that_means_something_else_is_filled_anew(repo: Path) -> None:

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.log import committer, lock, ref, wal_files
+from gitmem.log import committer, lock, ref, write_ahead
 from gitmem.log.local_log import LocalLog
-from gitmem.log.wal import WriteAheadLog
+from gitmem.log.write_ahead import WriteAheadLog
 
 from .logs import all_lines, entry, open_log, record, waiting, without_locks
 
@@ -280,7 +280,7 @@ def test_a_damaged_file_is_committed_as_far_as_it_goes_and_kept(repo: Path) -> N
     committer.commit_waiting(log)
 
     assert len(all_lines(log)) == 2
-    assert names(log) == [file.name + wal_files.DAMAGED]
+    assert names(log) == [file.name + write_ahead.DAMAGED]
     assert waiting(log) == []
 
 

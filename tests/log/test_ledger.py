@@ -13,7 +13,7 @@ from gitmem.errors import StoreError
 from gitmem.log import ledger
 from gitmem.log.lines import LogEntry
 from gitmem.log.local_log import LocalLog
-from gitmem.log.wal import WriteAheadLog
+from gitmem.log.write_ahead import WriteAheadLog
 from gitmem.sync import rebase
 from tests.clones import Hub
 from tests.file_faults import at, full

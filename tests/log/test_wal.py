@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.log import lock, wal_files
-from gitmem.log import wal as wal_record
+from gitmem.log import lock, write_ahead
+from gitmem.log import write_ahead as wal_record
 from gitmem.log.lines import CommitMessage, LogEntry
-from gitmem.log.wal import FILE_BYTES_MAX, WriteAheadLog
+from gitmem.log.write_ahead import FILE_BYTES_MAX, WriteAheadLog
 
 from .logs import START, FakeClock, without_locks
 
@@ -276,7 +276,7 @@ def test_a_writer_that_was_stopped_while_its_generation_was_committed_writes_aga
         monkeypatch.setattr(os, "fdatasync", fdatasync)
         for number in range(2):
             wal.rotate()
-            newest = wal_files.newest(wal.folder, deferred=False)
+            newest = write_ahead.newest(wal.folder, deferred=False)
             for file in wal.files():
                 if file.name == newest:
                     continue
@@ -412,7 +412,7 @@ def test_a_link_is_neither_written_nor_read_through(wal: WriteAheadLog, tmp_path
     assert [payload for file in wal.files() for payload, _ in wal.read(file).entries] == [
         one("ours").encode()
     ]  # type: ignore[union-attr]
-    assert wal_files.damaged(wal.folder) == [path.name + wal_files.DAMAGED]
+    assert write_ahead.damaged(wal.folder) == [path.name + write_ahead.DAMAGED]
 
 
 def to_a_link(folder: Path) -> None:

@@ -14,7 +14,7 @@ from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.doctor import doctor
 from gitmem.errors import StoreError, UsageError
 from gitmem.log.lines import CommitMessage, LogEntry
-from gitmem.log.wal import WriteAheadLog, encode_record
+from gitmem.log.write_ahead import WriteAheadLog, encode_record
 from gitmem.memory import edit, listing, private_nodes, reader_store, relations, search, upkeep
 from gitmem.records.record_types import NodeFields
 from gitmem.store import Store

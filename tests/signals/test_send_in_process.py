@@ -15,8 +15,8 @@ from gitmem import records
 from gitmem.api.log import Log
 from gitmem.errors import UsageError
 from gitmem.index import catch_up, query
-from gitmem.log import wal as wal_record
-from gitmem.log import wal_files
+from gitmem.log import write_ahead
+from gitmem.log import write_ahead as wal_record
 from gitmem.log.lines import CommitMessage, LogEntry
 from gitmem.store import Store
 
@@ -326,7 +326,7 @@ def test_a_commit_that_the_files_may_lack_lines_of_is_read_first(
 ) -> None:
     """A file that is gone or shorter (a copied clone), another commit, a note that is missing or torn."""
     snapshots = query.Snapshots(planck.store.repo, "test", query.SHAPE, nameless=records.NAMELESS)
-    note = Path(planck.store.repo.state, wal_files.COMMITTED)
+    note = Path(planck.store.repo.state, write_ahead.COMMITTED)
     recipients(planck, "Curie")
     found: list[object] = []
 

@@ -15,7 +15,7 @@ from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.api.log import Log
 from gitmem.errors import StoreError, UsageError
 from gitmem.index import index_file
-from gitmem.log.wal import Owner
+from gitmem.log.write_ahead import Owner
 from gitmem.signals import inbox, send
 from gitmem.signals import watch as watching
 from gitmem.signals.change_watcher import ChangeWatcher

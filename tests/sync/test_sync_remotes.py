@@ -11,8 +11,8 @@ from gitmem.agents.caller import CallerClaims
 from gitmem.api.log import Log
 from gitmem.doctor import doctor
 from gitmem.errors import UsageError
-from gitmem.log import wal_files
-from gitmem.log.wal import encode_record
+from gitmem.log import write_ahead
+from gitmem.log.write_ahead import encode_record
 from gitmem.sync import autosync, noop_check, sync_remotes
 from gitmem.sync.remote import choose
 from tests.clones import Clone, Hub, git
@@ -257,15 +257,15 @@ def test_a_sync_names_damaged_lines(hub: Hub) -> None:
     wal = a.log.wal.folder
     looked = sync_remotes.check_noop(a.store.repo, list, a.store.now() / 1e6)
     assert looked is not None and looked.unchanged
-    name = wal_files.name_of(1, deferred=False)
-    Path(wal, name + wal_files.DAMAGED).write_bytes(encode_record(b"no entry\n"))
+    name = write_ahead.name_of(1, deferred=False)
+    Path(wal, name + write_ahead.DAMAGED).write_bytes(encode_record(b"no entry\n"))
     assert sync_remotes.check_noop(a.store.repo, list, a.store.now() / 1e6) is None
-    Path(wal, name + wal_files.DAMAGED).rename(Path(wal, name))
+    Path(wal, name + write_ahead.DAMAGED).rename(Path(wal, name))
     for _ in range(2):
         found = sync_remotes.sync(a.store)
         (remote,) = found.remotes
         assert (found.status, remote.state, remote.safe) == (4, "incomplete", False)
-        assert name + wal_files.DAMAGED in remote.message and found.next[0] == "gitmem doctor --fix"
+        assert name + write_ahead.DAMAGED in remote.message and found.next[0] == "gitmem doctor --fix"
         assert "Run: gitmem doctor --fix" in remote.message
     doctor.fix(a.store)
     assert sync_remotes.sync(a.store).status == 0

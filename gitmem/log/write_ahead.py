@@ -24,18 +24,226 @@ import time
 
 from .. import local_files
 from ..errors import StoreError
+from ..git.files import LOG_REF, plain_tip
+from ..local_files import names_in
 from ..text.digests import hash_function_for
-from . import lock, wal_files
-from .wal_files import sync_folder
+from . import lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from ..repo import Repo
     from .lines import LogEntry
     from .lock import Lock
-    from .wal_files import WalFile
+
+
+WAL, DEFERRED = ".wal1", ".deferred1"  # the number is the version of the format; later versions are rejected
+DAMAGED = ".damaged"
+COMMITTED = "committed"  # in the state folder: a commit, its parent, and the files that it was made of
+NAME_IS_SYNCED = 0  # mtime of an empty generation whose name survives a power loss
+_DIGITS = 17
+
+
+class WalFile:
+    """A file in the listing of a write-ahead log folder. `size` is in bytes."""
+
+    def __init__(self, folder: str, name: str, size: int) -> None:
+        self.folder = folder
+        self.name = name
+        self.number = int(name[:_DIGITS])
+        self.size = size
+
+    @property
+    def path(self) -> str:
+        """The path of the file."""
+        return os.path.join(self.folder, self.name)
+
+    @property
+    def is_deferred(self) -> bool:
+        """Whether its entries wait for the next commit instead of starting one."""
+        return self.name.endswith(DEFERRED)
+
+
+def name_of(number: int, *, deferred: bool) -> str:
+    """Return the name of a generation."""
+    return f"{number:0{_DIGITS}d}{DEFERRED if deferred else WAL}"
+
+
+def list_files(folder: str) -> list[WalFile]:
+    """Return the files of a write-ahead log, oldest first; empty if the folder is unreadable."""
+    found = []
+    for name in names_in(folder):
+        if _is_numbered(name) and _is_file(name):
+            try:
+                found.append(WalFile(folder, name, os.lstat(os.path.join(folder, name)).st_size))
+            except OSError:
+                continue  # it was committed meanwhile
+    return sorted(found, key=lambda file: (file.number, file.name))
+
+
+def newest(folder: str, *, deferred: bool) -> str | None:
+    """Return the name of the newest generation of a kind, without a stat of each file (for writers)."""
+    end = DEFERRED if deferred else WAL
+    return max((name for name in names_in(folder) if name.endswith(end) and _is_numbered(name)), default=None)
+
+
+def other_formats(folder: str) -> list[str]:
+    """Return the names of generations in another format, which a newer gitmem wrote."""
+    return [name for name in names_in(folder) if _is_numbered(name) and _has_other_format(name)]
+
+
+def foreign(folder: str) -> list[str]:
+    """Return the names in the folder that do not belong to any write-ahead log."""
+    ours = ("", "repository", "lock", "done", "aside")
+    return [
+        name
+        for name in names_in(folder)
+        if name not in ours
+        and not (_is_numbered(name) and (_is_file(name) or _has_other_format(name) or name.endswith(DAMAGED)))
+        and not name.startswith(("tmp-", ".tmp-"))
+    ]
+
+
+def damaged(folder: str) -> list[str]:
+    """Return the names of generations in which a committer found invalid bytes."""
+    return [name for name in names_in(folder) if _is_numbered(name) and name.endswith(DAMAGED)]
+
+
+def _is_numbered(name: str) -> bool:
+    number = name[:_DIGITS]
+    return len(number) == _DIGITS and number.isascii() and number.isdigit()
+
+
+def _is_file(name: str) -> bool:
+    return name[_DIGITS:] in (WAL, DEFERRED)
+
+
+def _has_other_format(name: str) -> bool:
+    rest = name[_DIGITS:]
+    for end in (WAL, DEFERRED):
+        number = rest.removeprefix(end[:-1])
+        if rest != end and number != rest and number.isascii() and number.isdigit():
+            return True
+    return False
+
+
+def modified_at(file: WalFile) -> float:
+    """Return when a file was last written, in seconds since the epoch; the present time if it was removed."""
+    try:
+        found = os.stat(file.path)
+        return found.st_mtime or found.st_ctime  # mtime is 0 if it was written before its name was synced
+    except OSError:
+        return time.time()
+
+
+def open_to_read(path: str) -> int | None:
+    """Open a file of a write-ahead log, without following links or blocking on a pipe; None if it was removed."""
+    try:
+        return local_files.open_file(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+
+
+def sync_data(handle: int) -> None:
+    """Sync the content of a file, which then survives a power loss."""
+    getattr(os, "fdatasync", os.fsync)(handle)
+
+
+def sync_folder(folder: str) -> None:
+    """Sync the names in a folder, which then survive a power loss."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def sync_names(folder: str, names: Iterable[str], *, parents: bool = False) -> None:
+    """Sync the names of empty generations, and record that in their modification times.
+
+    Args:
+        parents: Also sync the name of the folder and that of its parent.
+    """
+    parent = os.path.dirname(folder)
+    for each in (folder, parent, os.path.dirname(parent)) if parents else (folder,):
+        sync_folder(each)
+    for name in names:
+        try:
+            local_files.utime(os.path.join(folder, name), (NAME_IS_SYNCED * 10**9,) * 2)
+        except OSError:
+            continue  # the file is another user's; its first writer syncs the name again
+
+
+def note_commit(state: str, commit: str, parent: str, files: Iterable[WalFile]) -> None:
+    """Record which files of a state folder a commit was made of. Never raise an error.
+
+    Args:
+        files: The files, with the sizes that were read. Nothing is recorded if one is in another folder.
+    """
+    from .. import local_files
+
+    read = [file for file in files if file.size]
+    rows = [f"{commit} {parent} {len(read)}", *(f"{file.name} {file.size}" for file in read), ""]
+    try:
+        if all(os.path.dirname(file.folder) == state for file in read):
+            local_files.replace(os.path.join(state, COMMITTED), "\n".join(rows).encode())
+    except OSError:
+        return
+
+
+def have_commit(state: str, commit: str, parent: str, files: Iterable[WalFile]) -> bool:
+    """Return whether files certainly have all lines that a commit adds to its parent.
+
+    Args:
+        files: The files that are still there, listed before the log's ref was read.
+    """
+    head, _, rest = (
+        local_files.read(os.path.join(state, COMMITTED)).decode("ascii", "replace").partition("\n")
+    )
+    sizes = {file.name: file.size for file in files if os.path.dirname(file.folder) == state}
+    try:
+        known = [(name, int(size)) for name, _, size in (row.partition(" ") for row in rest.split("\n")[:-1])]
+    except ValueError:
+        return False
+    is_this = head == f"{commit} {parent} {len(known)}"
+    return is_this and all(sizes.get(name, -1) >= size for name, size in known)
+
+
+def is_private(folder: str) -> bool:
+    """Return whether only this user can have put files into a folder: own uid, mode 0700, not a link."""
+    try:
+        found = os.lstat(folder)
+    except OSError:
+        return False
+    return found.st_uid == os.getuid() and found.st_mode & 0o170077 == 0o040000
+
+
+def fingerprint(repo: Repo) -> str | None:
+    """Describe the state in a text that changes whenever the log's lines or the clone's accepted lines change.
+
+    It contains the names and sizes of the write-ahead log files, the commit of the ref (read after them, because a file
+    is removed only after its commit), and the sizes of the ledger and of the ref's reflog, as a ref that was moved back
+    has a commit that it had before.
+
+    Returns:
+        The text; None without a ledger, and for a ref that is packed or in a reftable.
+    """
+    state = repo.state
+    files = [file for file in list_files(os.path.join(state, "wal")) if file.size]
+    tip = plain_tip(repo.common, LOG_REF)
+    try:
+        known = os.stat(os.path.join(state, "ledger"))
+    except OSError:
+        return None
+    if tip is None:
+        return None
+    try:
+        moves = os.stat(os.path.join(repo.common, "logs", *LOG_REF.split("/"))).st_size
+    except OSError:
+        moves = 0  # reflogs are off
+    sizes = f"{known.st_ino}:{known.st_size}:{moves}"
+    return " ".join([tip, sizes, *(f"{file.name}:{file.size}" for file in files)])
 
 
 MARK = b"\0wal1 "
@@ -251,11 +459,11 @@ class WriteAheadLog:
                 hint="Write them in smaller batches.",
                 code="too-large",
             )
-        newer = wal_files.other_formats(self.folder)
+        newer = other_formats(self.folder)
         if newer:
             raise StoreError(
                 f"A newer gitmem has recorded lines here: {os.path.join(self.folder, newer[0])}; this one reads"
-                f" {wal_files.WAL} only. Nothing was recorded.",
+                f" {WAL} only. Nothing was recorded.",
                 hint="Upgrade gitmem, or let the newer one commit them: gitmem log.",
                 code="newer-format",
             )
@@ -306,7 +514,7 @@ class WriteAheadLog:
             OSError: The record does not count as written.
             StoreError: Code `wal-unknown`.
         """
-        name = wal_files.newest(self.folder, deferred=deferred) or self._create(deferred)
+        name = newest(self.folder, deferred=deferred) or self._create(deferred)
         path = os.path.join(self.folder, name)
         try:
             handle = local_files.open_file(path, os.O_WRONLY | os.O_APPEND)
@@ -316,7 +524,7 @@ class WriteAheadLog:
             if error.strerror != local_files.OTHER_KIND or error.filename != path:
                 raise
             local_files.refuse_link(self.folder)
-            os.rename(path, path + wal_files.DAMAGED)
+            os.rename(path, path + DAMAGED)
             return None
         try:
             is_free = lock.lock_file(handle, exclusive=False)
@@ -326,8 +534,8 @@ class WriteAheadLog:
             if not is_free or found.st_size > FILE_BYTES_MAX:
                 self._create(deferred, after=name)
                 return None
-            if not found.st_size and found.st_mtime != wal_files.NAME_IS_SYNCED:
-                wal_files.sync_names(self.folder, [name], parents=True)  # the creator may have crashed
+            if not found.st_size and found.st_mtime != NAME_IS_SYNCED:
+                sync_names(self.folder, [name], parents=True)  # the creator may have crashed
             self._write(handle, record, lambda: self._is_newest(name, handle, deferred))
             return self._is_newest(name, handle, deferred)
         finally:
@@ -343,12 +551,12 @@ class WriteAheadLog:
         if os.write(handle, record) < len(record):  # readers skip half a record
             raise OSError(28, "No space left on device")
         try:
-            wal_files.sync_data(handle)
+            sync_data(handle)
         except OSError as error:
             void = encode_record(checksum(record[HEAD_BYTES:]), VOID)
             try:
                 is_void = os.write(handle, void) == len(void)
-                wal_files.sync_data(handle)
+                sync_data(handle)
             except OSError:
                 is_void = False
             if is_void and is_newest():
@@ -365,7 +573,7 @@ class WriteAheadLog:
 
     def _is_newest(self, name: str, handle: int, deferred: bool) -> bool:
         """Return whether an open generation is the newest one and still exists under its name."""
-        if wal_files.newest(self.folder, deferred=deferred) != name:
+        if newest(self.folder, deferred=deferred) != name:
             return False
         try:
             found = os.stat(os.path.join(self.folder, name))
@@ -375,8 +583,8 @@ class WriteAheadLog:
 
     def _create(self, deferred: bool, *, after: str | None = None, synced: bool = True) -> str:
         """Create the next generation and make its name durable."""
-        last = max((file.number for file in wal_files.list_files(self.folder)), default=0)
-        name = wal_files.name_of(max(last + 1, self.now()), deferred=deferred)
+        last = max((file.number for file in list_files(self.folder)), default=0)
+        name = name_of(max(last + 1, self.now()), deferred=deferred)
         try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
             path = os.path.join(self.folder, name)
@@ -385,7 +593,7 @@ class WriteAheadLog:
         except FileExistsError:
             return name
         if synced:
-            wal_files.sync_names(self.folder, [name], parents=after is None)
+            sync_names(self.folder, [name], parents=after is None)
         return name
 
     def _make_folder(self) -> None:
@@ -398,7 +606,7 @@ class WriteAheadLog:
                     os.mkdir(folder, 0o700)
                 except FileExistsError:
                     pass
-                if not wal_files.is_private(folder):  # before anything is created in it
+                if not is_private(folder):  # before anything is created in it
                     raise PermissionError(1, "it belongs to somebody else or is a link")
         else:
             local_files.make_dirs(self.folder)
@@ -414,7 +622,7 @@ class WriteAheadLog:
         held = self._take_lock()
         try:
             if not self.owner.matches(self.folder):
-                if any(file.size for file in wal_files.list_files(self.folder)):
+                if any(file.size for file in list_files(self.folder)):
                     raise PermissionError(1, "entries of another repository wait in it")
                 self.owner.mark(self.folder)
         except BaseException:
@@ -436,20 +644,20 @@ class WriteAheadLog:
 
     def is_ours(self) -> bool:
         """Return whether only this user can have put files here: own uid, mode 0700, no links."""
-        return wal_files.is_private(os.path.dirname(self.folder)) and wal_files.is_private(self.folder)
+        return is_private(os.path.dirname(self.folder)) and is_private(self.folder)
 
     def is_of_other_repo(self) -> bool:
         """Return whether entries of another repository wait here. They are neither read nor committed."""
         return bool(
             self.owner
-            and any(file.size for file in wal_files.list_files(self.folder))
+            and any(file.size for file in list_files(self.folder))
             and self.is_ours()
             and not self.owner.matches(self.folder)
         )
 
     def files(self) -> list[WalFile]:
         """Return the files whose entries may be read, oldest first."""
-        found = wal_files.list_files(self.folder)
+        found = list_files(self.folder)
         if not found or (self.check_owner and not self.is_ours()):
             return []
         return found if self.owner is None or self.owner.matches(self.folder) else []
@@ -466,7 +674,7 @@ class WriteAheadLog:
             OSError: It cannot be read.
             ValueError: It belongs to another user, or is too large.
         """
-        handle = wal_files.open_to_read(file.path)
+        handle = open_to_read(file.path)
         if handle is None:
             return None
         with open(handle, "rb") as opened:
@@ -482,11 +690,11 @@ class WriteAheadLog:
 
     def rotate(self) -> None:
         """Create generations for new entries while the older ones are committed."""
-        found = wal_files.list_files(self.folder)
+        found = list_files(self.folder)
         made = []
         for deferred in (False, True):
-            name = wal_files.newest(self.folder, deferred=deferred)
+            name = newest(self.folder, deferred=deferred)
             if any(file.name == name and file.size for file in found):
                 made.append(self._create(deferred, after=name, synced=False))
         if made:
-            wal_files.sync_names(self.folder, made)
+            sync_names(self.folder, made)
