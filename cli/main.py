@@ -246,7 +246,7 @@ def run_command(body: Callable[..., int | None], before: Mapping[str, object], v
         values: The values after it, with the command's own; they take precedence. As with git, the second -C is
             relative to the first.
     """
-    from . import after_command
+    from . import environment
     from .environment import Environment, run_in
 
     directory, inner = before.get("directory"), values.pop("directory", None)
@@ -259,11 +259,11 @@ def run_command(body: Callable[..., int | None], before: Mapping[str, object], v
     commit = bool(values.pop("commit", False) or before.get("commit"))
 
     def run(at: Environment) -> int:
-        output.set_notice(lambda: after_command.notice(at, body))
+        output.set_notice(lambda: environment.notice(at, body))
         status = body(at, **values) or 0
-        after_command.note_commits(at)
-        after_command.tell_about_claims(at)
-        found = None if json or values.get("quiet") else after_command.notice(at, body)
+        environment.note_commits(at)
+        environment.tell_about_claims(at)
+        found = None if json or values.get("quiet") else environment.notice(at, body)
         if found is not None:
             output.write_error(found.line)
         return status

@@ -185,8 +185,8 @@ def why(
     """Show why a line or commit is as it is: who made it, on which task, what was agreed and known, and whether that holds."""
     from gitmem.history import why as operation
 
-    from .. import after_command
+    from .. import environment
 
-    is_early = after_command.look_before_answer(at)
+    is_early = environment.look_before_answer(at)
     found = operation.why(at.store(), target, folder=at.folder, inferred=not no_inferred, is_early=is_early)
     output.answer(at.json, found, render.why)

@@ -7,7 +7,7 @@ import os
 from gitmem.errors import UsageError
 from gitmem.records import KINDS, OBJECTS
 
-from .. import after_command, syncing
+from .. import environment, syncing
 from ..environment import Environment
 from ..render import output
 from ..syncing import TIMEOUT, is_agent
@@ -116,7 +116,7 @@ def sync(
     auto: Annotated[bool, typer.Option("--auto", hidden=True)] = False,
 ) -> int:
     """Fetch records of other machines, and push local ones if you consented to publish."""
-    after_command.look_for_commits(at)
+    environment.look_for_commits(at)
     if auto:
         return syncing.run_autosync(at)
     seconds = duration(timeout, "--timeout")

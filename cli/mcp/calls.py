@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field
 from gitmem.agents import delivery
 from gitmem.signals import inbox, signal_options
 
-from .. import after_command, failure
+from .. import environment, failure
 from .. import shared_options as shared
 from ..render import output
 from . import tool_results
@@ -111,7 +111,7 @@ class ToolCalls:
         self, at: CallEnvironment, job: Callable[[CallEnvironment], CallToolResult]
     ) -> CallToolResult:
         answer = tool_results.with_notice(at, job(at))
-        after_command.note_commits(at)
+        environment.note_commits(at)
         return tool_results.with_offer(answer, self._session.offer(at))
 
     async def add_notice(self, result: CallToolResult) -> CallToolResult:

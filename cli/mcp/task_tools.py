@@ -13,7 +13,7 @@ from pydantic import Field
 from gitmem.errors import UsageError
 from gitmem.outcome import command
 
-from .. import a2a, after_command, values
+from .. import a2a, environment, values
 from .. import shared_options as shared
 from ..render import claims
 from ..render import tasks as render
@@ -359,7 +359,7 @@ class ClaimTools(ToolCalls):
         def job(at: CallEnvironment) -> CallToolResult:
             from gitmem.history import why as operation
 
-            is_early = after_command.look_before_answer(at)
+            is_early = environment.look_before_answer(at)
             found = operation.why(at.store(), target, folder=at.folder, is_early=is_early)
             return tool_results.of(
                 found, claims.why(found), peers=bool(found.commits), whole=command("gitmem", "why", target)

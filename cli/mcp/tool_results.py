@@ -340,9 +340,9 @@ def with_notice(at: CallEnvironment, answer: CallToolResult) -> CallToolResult:
     name = at.own_name
     if name is None or not heartbeats.is_flagged(at.repo.state, name):
         return answer
-    from .. import after_command
+    from .. import environment
 
-    found = after_command.unread_notice(at, name)
+    found = environment.unread_notice(at, name)
     if found is not None:
         _add_line(answer, sanitize_for_model(found.line), "notice", found.as_json())
     return answer
