@@ -28,7 +28,7 @@ from .caller import CallerClaims, default_workspace
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import NotRequired, TypedDict, TypeVar, Unpack
+    from typing import NotRequired, Self, TypedDict, TypeVar, Unpack
 
     from ..records.record_types import SessionFields
     from ..store import Store
@@ -55,55 +55,65 @@ if TYPE_CHECKING:
         capabilities: NotRequired[Sequence[str] | None]
 
 
-class SessionResult(Outcome):
+class SessionResult(Outcome, kw_only=True):
     """The present state of a session.
 
     `worktree` is its folder's name, `summary` what an ended one did; `commit` is None if nothing was committed.
     `role_resolved_by` is the step that found the role that was just given.
     """
 
+    session_id: str
+    agent_identity: str | None
+    display_name: str
+    reader_identity: str
+    worktree: str | None
+    wu_id: str | None
+    lane: str | None
+    initiative_id: str | None
+    activity: str | None
+    summary: str | None
     role: str | None
+    implied_role: dict[str, object] | None
+    actual_role: dict[str, object] | None
+    lifecycle_role: str | None
+    specialty_profile: str | None
     role_alias: str | None
+    role_pack: str | None
     capabilities: list[str]
     actual_ownership_scope: OwnershipScope | None
     model: str | None
+    branch: str | None
+    task_id: str | None
+    role_resolved_by: str | None = None
+    commit: str | None
+    recorded: bool
+    remark: str | None = None
+    next: list[str]
 
-    def __init__(self, found: Presence, commit: str | None, recorded: bool, next: Sequence[str]) -> None:
-        self.session_id = found.session_id
-        self.agent_identity = found.agent_identity
-        self.display_name = found.name
-        self.reader_identity = found.reader
-        self.worktree = found.worktree
-        self.wu_id = found.wu_id
-        self.lane = found.record.get("lane")
-        self.initiative_id = found.record.get("initiative_id")
-        self.activity = found.record.get("activity")
-        self.summary = found.record.get("summary")
-        descriptions.set_role_fields(self, found.record, found.agent_identity)
-        self.role_resolved_by: str | None = None
-        self.commit = commit
-        self.recorded = recorded
-        self.remark: str | None = None
+    @classmethod
+    def after(cls, found: Presence, commit: str | None, recorded: bool, next: Sequence[str]) -> Self:
+        """Return the answer about a session."""
+        made = cls.taken_from(descriptions.row(found, ""), commit=commit, recorded=recorded, next=[*next])
         if found.asked != found.name:
-            self.remark = (
+            made.add_remark(
                 f"The name {found.asked} belongs to an earlier session; your display name is {found.name}."
             )
-        self.next = list(next)
+        return made
 
     def add_remark(self, sentence: str | None) -> None:
         """Add a sentence to the remark."""
         self.remark = " ".join(filter(None, (self.remark, sentence))) or None
 
 
-class SessionStarted(SessionResult):
+class SessionStarted(SessionResult, kw_only=True):
     """A session that started, or the existing one of the same client session."""
 
 
-class SessionChanged(SessionResult):
+class SessionChanged(SessionResult, kw_only=True):
     """A session after a change."""
 
 
-class SessionEnded(SessionResult):
+class SessionEnded(SessionResult, kw_only=True):
     """A session that ended and released its name."""
 
 
@@ -546,7 +556,7 @@ def start(
         given["harness_session"] = store.keys.hashed(who.client_session[1])
         changed = _change(store, known, name, given, retry_command("start", given, role), allow_secret)
         _register(store, known.session_id, who)
-        started = SessionStarted(changed[0], *changed[1:], _first_steps(store, changed[0]))
+        started = SessionStarted.after(changed[0], *changed[1:], _first_steps(store, changed[0]))
         started.add_remark(was)
         return stated.told(started)
 
@@ -601,7 +611,7 @@ def _start_new(
             next=[command("export", f"GITMEM_SESSION={session_id}"), "gitmem doctor"],
         )
     name_holders.repin(store, found)
-    started = SessionStarted(found, appended.commit, True, _first_steps(store, found))
+    started = SessionStarted.after(found, appended.commit, True, _first_steps(store, found))
     if chosen and mailbox.imported_ids(store.db(), name):
         notice = f"Signals to {found.asked} were imported; no session gets them."
         started.remark = " ".join(filter(None, (started.remark, notice)))
@@ -655,7 +665,7 @@ def change(
     changed = _change(store, found, name, fields, again, allow_secret)
     _register(store, found.session_id)  # with a new identity it has that identity's messages
     steps = _first_steps(store, changed[0])[2:] if agent_identity else ["gitmem roster"]
-    after = SessionChanged(*changed, steps)
+    after = SessionChanged.after(*changed, steps)
     after.add_remark(was)
     return stated.told(after)
 
@@ -688,7 +698,7 @@ def end(
         delivery.remove_queue(store.repo.state, found.session_id, names_of_flags)
         appended.commit = appended.commit or store.try_commit_waiting(deferred=True)
     found = presence.trusted(store, found.session_id) or found
-    ended = SessionEnded(found, appended.commit, True, ["unset GITMEM_SESSION", "gitmem session start"])
+    ended = SessionEnded.after(found, appended.commit, True, ["unset GITMEM_SESSION", "gitmem session start"])
     ended.add_remark(left)
     return ended
 
