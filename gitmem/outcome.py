@@ -29,6 +29,7 @@ class Struct:
     With `kw_only`, whose arguments are named, a field without default may follow one with it.
     """
 
+    __slots__: Collection[str] = ()
     _fields: ClassVar[tuple[str, ...]] = ()
     _required: ClassVar[tuple[str, ...]] = ()
     _fresh: ClassVar[tuple[tuple[str, Callable[[], object]], ...]] = ()  # the fields whose default is copied
@@ -50,7 +51,7 @@ class Struct:
         for name in self._required:
             if name not in fields:
                 raise TypeError(f"{type(self).__name__} has no {name}.")
-        self.__dict__ = fields
+        self.__dict__ = fields  # type: ignore[misc]  # subclasses without slots have it
 
     @classmethod
     def taken_from(cls, source: object, **fields: Any) -> Self:
@@ -62,15 +63,19 @@ class Struct:
         return cls(**{**found, **fields})
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self._names())})"
+        return (
+            f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self._names())})"
+        )
 
     def _names(self) -> Collection[str]:
-        """Return the names of the fields; of a class that annotates none its slots or attributes."""
-        return self._fields or getattr(self, "__slots__", ()) or vars(self)
+        """Return the names of the fields; of a class with a constructor of its own its slots or attributes, if it annotates none."""
+        return self.__slots__ or self._fields or vars(self)
 
 
 class Outcome(Struct):
     """Base of all outcomes. The fields are those of the JSON form."""
+
+    __slots__ = ()
 
     def as_json(self) -> dict[str, object]:
         """Return all fields, always; nested outcomes become objects."""

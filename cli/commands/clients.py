@@ -7,6 +7,7 @@ import sys
 from importlib import import_module
 
 from gitmem.errors import GitmemError, StoreError, UsageError
+from gitmem.outcome import Struct
 
 from ..environment import Environment, user_state
 from ..failure import needs_extra
@@ -360,11 +361,10 @@ def mcp(at: Environment) -> None:
     server.run(at.directory, at.as_, fields=at.json)
 
 
-class LocalInstallation:
+class LocalInstallation(Struct):
     """The merge driver and the hooks of clients, for doctor: their state, and how to install them."""
 
-    def __init__(self, at: Environment) -> None:
-        self.at = at
+    at: Environment
 
     def driver(self) -> DriverStatus:
         """Return the state of the merge driver in git's config."""

@@ -8,7 +8,7 @@ import subprocess
 import threading
 
 from gitmem.errors import GitmemError
-from gitmem.outcome import Outcome
+from gitmem.outcome import Outcome, Struct
 
 from ..background import program
 from ..environment import MARKERS, SESSION_VARIABLES, Environment
@@ -30,11 +30,10 @@ _REMOVED_PREFIXES = ("GIT_", "GITMEM_", "LUMENFLOW_", "XDG_")
 class CommandRun(Outcome):
     """One command that was run."""
 
-    def __init__(self, where: str, command: str, status: int, output: str) -> None:
-        self.where = where
-        self.command = command
-        self.status = status
-        self.output = output
+    where: str
+    command: str
+    status: int
+    output: str
 
 
 class Sandbox:
@@ -146,14 +145,13 @@ class Sandbox:
         self.show(lines)
 
 
-class Agent:
+class Agent(Struct):
     """An agent in one of the worktrees."""
 
-    def __init__(self, name: str, where: str, identity: str) -> None:
-        self.name = name
-        self.where = where
-        self.identity = identity
-        self.session = ""
+    name: str
+    where: str
+    identity: str
+    session: str = ""
 
     def environment(self) -> dict[str, str]:
         """Return the variables that select the agent's session."""

@@ -11,6 +11,7 @@ import time
 from gitmem import local_files
 from gitmem.calls import client_run
 from gitmem.errors import UsageError
+from gitmem.outcome import Struct
 
 from .. import syncing
 from ..background import program
@@ -308,10 +309,10 @@ def _watch_loop(at: Environment, seen: Watch, showing: SignalPrinter, syncs: Bac
         changed = seen.wait(TICK_SECONDS if syncs is None else SYNC_TICK_SECONDS)
 
 
-class SignalPrinter:
+class SignalPrinter(Struct):
     """Shows signals: on standard output, in the file of --write, and by the command of --exec.
 
-    Args:
+    Attributes:
         at: The environment.
         of: The reader.
         stop: Set when the watch must end.
@@ -319,16 +320,13 @@ class SignalPrinter:
         limit: Its time limit in seconds.
     """
 
-    def __init__(
-        self, at: Environment, of: WatchOwner, stop: WatchEnded, command: str | None, limit: float
-    ) -> None:
-        self.at = at
-        self.of = of
-        self.stop = stop
-        self.command = command
-        self.limit = limit
-        self.kept: SignalFile | None = None
-        self._unwritten = False
+    at: Environment
+    of: WatchOwner
+    stop: WatchEnded
+    command: str | None
+    limit: float
+    kept: SignalFile | None = None
+    _unwritten: bool = False
 
     def show(self, batch: InboxResult, seen: Watch) -> bool:
         """Show a batch; signals that could not be written to the file, or whose command failed, stay unread.
@@ -400,15 +398,14 @@ class SignalPrinter:
         )  # fmt: skip
 
 
-class WatchEnded:
+class WatchEnded(Struct):
     """A flag that is set by SIGINT, SIGTERM or SIGHUP.
 
     A second signal interrupts a blocked operation, too, such as a write to a reader that does not read.
     """
 
-    def __init__(self) -> None:
-        self._set = False
-        self._before: dict[int, object] = {}
+    _set: bool = False
+    _before: dict[int, object] = {}
 
     def is_set(self) -> bool:
         """Return whether the watch must end."""

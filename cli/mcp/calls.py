@@ -13,6 +13,7 @@ from mcp_types import CallToolResult
 from pydantic import BeforeValidator, Field
 
 from gitmem.agents import delivery
+from gitmem.outcome import Struct
 from gitmem.signals import inbox, signal_options
 
 from .. import environment, failure
@@ -84,17 +85,16 @@ def _parameter(name: str) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-class ToolCalls:
+class ToolCalls(Struct):
     """Base of the tools. An empty text counts as not given: models like to fill every field.
 
-    Args:
+    Attributes:
         session: Runs the jobs of calls in its thread.
         delivery: Delivers signals and marks them.
     """
 
-    def __init__(self, session: McpSession, delivery: SignalDelivery) -> None:
-        self._session = session
-        self._delivery = delivery
+    _session: McpSession
+    _delivery: SignalDelivery
 
     async def _do(
         self, ctx: Ctx, tool: str, job: Callable[[CallEnvironment], CallToolResult]

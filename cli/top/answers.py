@@ -18,6 +18,7 @@ from textual.widgets import Button, Input, Static, TextArea
 
 from gitmem.agents import delivery
 from gitmem.errors import UsageError
+from gitmem.outcome import Struct
 from gitmem.signals import INTENTS, inbox, message_frame, send
 from gitmem.signals import gate as gates
 from gitmem.signals import reply as reply_context
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 CANCEL = "Cancel"
 
 
-class Write:
+class Write(Struct):
     """Something that can be recorded.
 
     Attributes:
@@ -63,21 +64,12 @@ class Write:
         look: Returns the title once it is known, and a warning about what is recorded or an empty text.
     """
 
-    def __init__(
-        self,
-        key: str,
-        title: Sequence[str],
-        label: str,
-        record: Callable[[str], Awaitable[str | None]],
-        text: str = "",
-        look: Callable[[], Awaitable[tuple[Sequence[str], str]]] | None = None,
-    ) -> None:
-        self.key = key
-        self.title: Sequence[str] = list(title)
-        self.label = label
-        self.record = record
-        self.text = text
-        self.look = look
+    key: str
+    title: Sequence[str]
+    label: str
+    record: Callable[[str], Awaitable[str | None]]
+    text: str = ""
+    look: Callable[[], Awaitable[tuple[Sequence[str], str]]] | None = None
 
 
 class WriteDialog(ModalScreen[str | None]):
@@ -314,32 +306,23 @@ REPLY = "REPLY"
 WORDS = {"AGREE": "agreed"}  # the text that is proposed
 
 
-class Answers:
+class Answers(Struct):
     """Opens the dialog for each answer. A text that was not recorded is proposed the next time.
 
-    Args:
+    Attributes:
         app: The screen.
         log_access: Runs the operations.
         say: Shows what was recorded.
         show: Shows the state of a gate.
-
-    Attributes:
         who: Who answers, for people.
     """
 
-    def __init__(
-        self,
-        app: App[None],
-        log_access: LogAccess,
-        say: Callable[[str], object],
-        show: Callable[[Detail], object],
-    ) -> None:
-        self.who = "you"
-        self._app = app
-        self._log_access = log_access
-        self._say = say
-        self._show = show
-        self._drafts: dict[str, str] = {}
+    _app: App[None]
+    _log_access: LogAccess
+    _say: Callable[[str], object]
+    _show: Callable[[Detail], object]
+    who: str = "you"
+    _drafts: dict[str, str] = {}
 
     async def signal(self, signal: ShownSignal, intent: str | None) -> None:
         """Answer a signal.

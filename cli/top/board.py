@@ -13,6 +13,7 @@ from gitmem.agents import caller as callers
 from gitmem.agents import mailbox, roster
 from gitmem.calls import bundle
 from gitmem.order.task import WAITING
+from gitmem.outcome import Struct
 from gitmem.signals import message_frame, thread_list, threads
 from gitmem.signals.change_watcher import ChangeWatcher
 from gitmem.text.sanitize import SEPARATOR
@@ -67,13 +68,12 @@ NOTHING = {
 }
 
 
-class Column:
+class Column(Struct):
     """A column: its heading, its greatest width, and its turn when a narrow list leaves columns out (0: never)."""
 
-    def __init__(self, head: str, most: int, turn: int = 0) -> None:
-        self.head = head
-        self.most = most
-        self.turn = turn
+    head: str
+    most: int
+    turn: int = 0
 
 
 # The last column of each takes what is left of the width.

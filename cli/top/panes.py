@@ -17,6 +17,7 @@ from textual.screen import Screen
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from gitmem.outcome import Struct
 from gitmem.signals.message_frame import BAR
 from gitmem.text.sanitize import is_unsafe
 
@@ -273,13 +274,12 @@ NOTHING_CHOSEN = "Choose a row and press Enter."
 CHOSEN, OTHER = "▌", " "  # before the lines of the chosen signal, and before others
 
 
-class ShownRow:
+class ShownRow(Struct):
     """A row: its text, its style, and the number of its block."""
 
-    def __init__(self, text: str, style: Style, block: int) -> None:
-        self.text = text
-        self.style = style
-        self.block = block
+    text: str
+    style: Style
+    block: int
 
 
 class DetailPane(ScrollView, can_focus=True):

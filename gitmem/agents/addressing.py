@@ -42,16 +42,15 @@ class Resolved(Outcome):
         role: The role that it was resolved by, as the text names it: with a profile or without.
     """
 
-    def __init__(self, query: str, address: str, resolved_by: str) -> None:
-        self.query = query
-        self.address = address
-        self.resolved_by = resolved_by
-        self.display_name: str | None = None
-        self.remark: str | None = None
-        self.asleep = False
-        self.elsewhere = False
-        self.session_id: str | None = None
-        self.role: str | None = None
+    query: str
+    address: str
+    resolved_by: str
+    display_name: str | None = None
+    remark: str | None = None
+    asleep: bool = False
+    elsewhere: bool = False
+    session_id: str | None = None
+    role: str | None = None
 
     @property
     def exact(self) -> bool:
@@ -356,7 +355,9 @@ def named_role(store: Store, text: str, caller: Caller | None) -> list[tuple[Pre
     if role is None:  # sessions may have roles that this work tree does not know
         lifecycle, _, specialty = fold(typed).partition("/")
         role, similar = (
-            vocabulary.Role(lifecycle, specialty or None, vocabulary.UNKNOWN),
+            vocabulary.Role(
+                lifecycle_role=lifecycle, specialty_profile=specialty or None, resolved_by=vocabulary.UNKNOWN
+            ),
             vocabulary.similar_roles(pack, typed),
         )
     way = vocabulary.ALIAS if role.resolved_by == vocabulary.ALIAS else ROLE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import commit_message, records
+from ..outcome import Struct
 from ..records.ids import new_id, unit_key
 
 TYPE_CHECKING = False
@@ -23,13 +24,12 @@ CLAIM, CLAIM_RELEASE = (
 PATHS_SHOWN = 3
 
 
-class Audit:
+class Audit(Struct):
     """An audit that is not recorded yet: its id, its line, and the message of its commit."""
 
-    def __init__(self, id: str, line: tuple[str, bytes], message: CommitMessage) -> None:
-        self.id = id
-        self.line = line
-        self.message = message
+    id: str
+    line: tuple[str, bytes]
+    message: CommitMessage
 
 
 def prepare(

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from ..errors import UsageError
-from ..outcome import command
+from ..outcome import Struct, command
 from ..records.ids import is_id, role_of
 from ..text.name_matching import fold, is_client_id, is_reserved, is_word
 from ..text.sanitize import sanitize
@@ -28,10 +28,10 @@ KEEPALIVE_MICROS = 24 * 3600 * 1_000_000
 NAMED_MAX = 3  # workspaces in a sentence
 
 
-class CallerClaims:
+class CallerClaims(Struct):
     """The caller by the command line and the environment.
 
-    Args:
+    Attributes:
         as_: The value of `--as`: an exact session id, an identity or a live name.
         session: GITMEM_SESSION.
         client_session: The client's variable with its session id, and that id.
@@ -43,28 +43,17 @@ class CallerClaims:
         is_program: Whether a program chose `as_` through the library.
     """
 
-    def __init__(
-        self,
-        as_: str | None = None,
-        session: str | None = None,
-        client_session: tuple[str, str] | None = None,
-        terminal: bool = False,
-        identity: str | None = None,
-        client: str | None = None,
-        is_program: bool = False,
-        other_clients: Sequence[tuple[str, str]] = (),
-    ) -> None:
-        self.as_ = as_
-        self.session = session
-        self.client_session = client_session
-        self.terminal = terminal
-        self.identity = identity
-        self.client = client
-        self.is_program = is_program
-        self.other_clients = other_clients
+    as_: str | None = None
+    session: str | None = None
+    client_session: tuple[str, str] | None = None
+    terminal: bool = False
+    identity: str | None = None
+    client: str | None = None
+    is_program: bool = False
+    other_clients: Sequence[tuple[str, str]] = ()
 
 
-class Caller:
+class Caller(Struct):
     """The session, agent or person that runs a command.
 
     Attributes:
@@ -83,24 +72,23 @@ class Caller:
         who: The caller by its environment; `--as` may have named another.
     """
 
-    def __init__(self, reader: str, author: str, source: str) -> None:
-        self.reader = reader
-        self.author = author
-        self.source = source
-        self.session_id: str | None = None
-        self.client_id: str | None = None
-        self.identity: str | None = None
-        self.name: str | None = None
-        self.asked: str | None = None
-        self.workspace: str | None = None
-        self.wu_id: str | None = None
-        self.is_person = False
-        self.raw = False
-        self.remark: str | None = None
-        self.next: list[str] = []
-        self.record: dict[str, str] | None = None
-        self.record_at = 0
-        self.who: CallerClaims | None = None
+    reader: str
+    author: str
+    source: str
+    session_id: str | None = None
+    client_id: str | None = None
+    identity: str | None = None
+    name: str | None = None
+    asked: str | None = None
+    workspace: str | None = None
+    wu_id: str | None = None
+    is_person: bool = False
+    raw: bool = False
+    remark: str | None = None
+    next: list[str] = []
+    record: dict[str, str] | None = None
+    record_at: int = 0
+    who: CallerClaims | None = None
 
     @property
     def ids(self) -> list[str]:

@@ -238,12 +238,6 @@ def actual_role(record: Mapping[str, str]) -> dict[str, Any]:
     return {**found, "capabilities": strict_json.read(record.get("capabilities") or "[]")}
 
 
-def set_role_fields(answer: object, record: Mapping[str, str], identity: str | None) -> None:
-    """Set the fields of `role_row` in an answer that has them as attributes."""
-    for name, value in role_row(record, identity).items():
-        setattr(answer, name, value)
-
-
 def scope_of(text: str) -> OwnershipScope | None:
     """Return the scope that a folded session has as JSON, without what has another form."""
     from . import descriptors

@@ -39,12 +39,11 @@ LINE_MAX = 200
 class OwnershipScope(Outcome):
     """A scope. `responsibility_kinds` is empty if nothing is known of them."""
 
-    def __init__(self) -> None:
-        self.responsibility_kinds: list[str] = []
-        self.initiative_id: str | None = None
-        self.wu_ids: list[str] = []
-        self.lane: str | None = None
-        self.paths: list[str] = []
+    responsibility_kinds: list[str] = []
+    initiative_id: str | None = None
+    wu_ids: list[str] = []
+    lane: str | None = None
+    paths: list[str] = []
 
     def as_json(self) -> dict[str, object]:
         """Return the object of a record: without empty fields, but always with the kinds of responsibility."""
@@ -194,11 +193,10 @@ class Mismatch(Outcome):
         model_mismatch: Whether the model differs.
     """
 
-    def __init__(self) -> None:
-        self.role_mismatch: bool | None = None
-        self.scope_mismatch: bool | None = None
-        self.scope_fields: list[str] = []
-        self.model_mismatch: bool | None = None
+    role_mismatch: bool | None = None
+    scope_mismatch: bool | None = None
+    scope_fields: list[str] = []
+    model_mismatch: bool | None = None
 
     @property
     def is_any(self) -> bool:

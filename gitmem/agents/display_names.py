@@ -66,32 +66,27 @@ class PoolName(Outcome):
     `origin` is `shipped`, `added`, or `refused`: a peer added a forbidden name, and no session gets it.
     """
 
-    def __init__(self, name: str, origin: str, held_by: str | None) -> None:
-        self.name = name
-        self.origin = origin
-        self.held_by = held_by
+    name: str
+    origin: str
+    held_by: str | None
 
 
 class NamePool(Outcome):
     """The pool as it is now, in the order in which names will be given out."""
 
-    def __init__(self, names: Sequence[PoolName], next: Sequence[str]) -> None:
-        self.names = list(names)
-        self.next = list(next)
+    names: Sequence[PoolName]
+    next: Sequence[str]
 
 
 class NameChanged(Outcome):
     """Names that entered or left the pool (`event`: add, remove); `unchanged` lists those without effect."""
 
-    def __init__(
-        self, event: str, names: Sequence[str], unchanged: Sequence[str], commit: str | None, recorded: bool
-    ) -> None:
-        self.event = event
-        self.names = list(names)
-        self.unchanged = list(unchanged)
-        self.commit = commit
-        self.recorded = recorded
-        self.next = ["gitmem name list", "gitmem session start"]
+    event: str
+    names: Sequence[str]
+    unchanged: Sequence[str]
+    commit: str | None
+    recorded: bool
+    next: list[str] = ["gitmem name list", "gitmem session start"]
 
 
 def add(store: Store, caller: Caller, names: Sequence[str], *, allow_secret: bool = False) -> NameChanged:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import records
 from ..log import ledger
+from ..outcome import Struct
 from .caller import is_own_person
 
 TYPE_CHECKING = False
@@ -86,12 +87,11 @@ def in_thread(db: sqlite3.Connection, ids: Collection[str]) -> list[str]:
     return found
 
 
-class SenderWarnings:
+class SenderWarnings(Struct):
     """The warnings displayed beside the sender of a signal, for one answer."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._acknowledged: set[str] | None = None
+    _store: Store
+    _acknowledged: set[str] | None = None
 
     def put(self, fields: ShownSignal, line: bytes) -> None:
         """Add a warning about the sender to a signal's fields, if there is one."""

@@ -73,7 +73,7 @@ class SessionResult(Outcome, kw_only=True):
     activity: str | None
     summary: str | None
     role: str | None
-    implied_role: dict[str, object] | None
+    implied_role: str | None
     actual_role: dict[str, object] | None
     lifecycle_role: str | None
     specialty_profile: str | None

@@ -13,6 +13,7 @@ import os
 from .. import local_files
 from ..errors import UsageError
 from ..order.session import HOLD_MICROS
+from ..outcome import Struct
 from ..text.digests import sha256
 from ..text.name_matching import fold, is_reserved, mixes_scripts, strip_numbers
 from ..text.sanitize import sanitize
@@ -260,7 +261,7 @@ PINS_MAX = 1000
 PIN_MAX_BYTES = 4096
 
 
-class NamePin:
+class NamePin(Struct):
     """A name, and whom it meant at its first use here.
 
     Attributes:
@@ -269,10 +270,9 @@ class NamePin:
         identity: The agent identity of that session, or "".
     """
 
-    def __init__(self, name: str, session_id: str, identity: str) -> None:
-        self.name = name
-        self.session_id = session_id
-        self.identity = identity
+    name: str
+    session_id: str
+    identity: str
 
 
 def pin_of(store: Store, name: str) -> NamePin | None:

@@ -59,13 +59,12 @@ _TOOLS_MAX = 50
 class ClientAgent(Outcome):
     """An agent by the file of a client. `model` and `description` are None if the file does not say them."""
 
-    def __init__(self, name: str, client: str, path: str) -> None:
-        self.name = name
-        self.client = client
-        self.path = path
-        self.description: str | None = None
-        self.model: str | None = None
-        self.tools: list[str] = []
+    name: str
+    client: str
+    path: str
+    description: str | None = None
+    model: str | None = None
+    tools: list[str] = []
 
 
 def read_client_agents(
@@ -214,11 +213,10 @@ class RoleCheck(Outcome):
         unknown: Sentences about sessions with unknown roles, or whose alias now means another role; and whether some were left out.
     """
 
-    def __init__(self, path: str | None, problems: Sequence[Problem], unknown: Sequence[str]) -> None:
-        self.path = path
-        self.problems = list(problems)
-        self.unknown = list(unknown)
-        self.next = ["gitmem role list"]
+    path: str | None
+    problems: Sequence[Problem]
+    unknown: list[str]
+    next: list[str] = ["gitmem role list"]
 
 
 def listing(store: Store) -> RoleList:

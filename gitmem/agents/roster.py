@@ -10,12 +10,13 @@ from ..text.name_matching import fold
 from ..trust.sender_tables import is_own
 from . import descriptions, heartbeats, mailbox, name_holders, presence
 from .caller import other_workspaces
-from .descriptions import by_role, row, set_role_fields
+from .descriptions import by_role, row
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Sequence
+    from typing import Any
 
     from ..outcome import PartOfAnswer
     from ..store import Store
@@ -39,7 +40,7 @@ SHOWN = 50  # sessions of a list
 UNREAD_STEPS = 20_000_000  # steps of SQLite for all sessions of one answer
 
 
-class Roster(Outcome):
+class Roster(Outcome, kw_only=True):
     """Sessions, each with its name, location, `status`, `last_seen`, `headline` and number of `unread` signals.
 
     `more` is the number of sessions that a limit left out. `remark` says why the list is empty, and which sessions claim
@@ -47,48 +48,53 @@ class Roster(Outcome):
     what (`history.open_work`), where the answer has it.
     """
 
-    def __init__(self, sessions: Sequence[SessionRow], next: Sequence[str]) -> None:
-        self.sessions = list(sessions)
-        self.more = 0
-        self.work: PartOfAnswer | None = None
-        self.remark: str | None = None
-        self.autosync: autosync.FailedSync | None = None
-        self.next = list(next)
+    sessions: Sequence[SessionRow]
+    more: int = 0
+    work: PartOfAnswer | None = None
+    remark: str | None = None
+    autosync: autosync.FailedSync | None = None
+    next: list[str]
 
 
-class SessionList(Outcome):
+class SessionList(Outcome, kw_only=True):
     """The sessions in the log, last seen first. `more` is the number of sessions that a limit left out."""
 
-    def __init__(self, sessions: Sequence[SessionRow], next: Sequence[str]) -> None:
-        self.sessions = list(sessions)
-        self.more = 0
-        self.next = list(next)
+    sessions: Sequence[SessionRow]
+    more: int = 0
+    next: list[str]
 
 
-class WhoAmI(Outcome):
+class WhoAmI(Outcome, kw_only=True):
     """The caller. `headline` is that of its signals, `work` what it has to do and has claimed (`history.open_work`)."""
 
+    reader_identity: str
+    session_id: str | None
+    agent_identity: str | None
+    display_name: str | None
+    wu_id: str | None
+    initiative_id: str | None
+    lane: str | None
+    activity: str | None
+    workspace_id: str | None
+    role: str | None
+    implied_role: str | None
+    actual_role: dict[str, Any] | None
+    lifecycle_role: str | None
+    specialty_profile: str | None
+    role_alias: str | None
+    role_pack: str | None
+    capabilities: list[str]
     actual_ownership_scope: OwnershipScope | None
-
-    def __init__(self, caller: Caller, found: Presence | None, headline: str | None, unread: int) -> None:
-        record = found.record if found else {}
-        self.reader_identity = caller.reader
-        self.session_id = caller.session_id
-        self.agent_identity = caller.identity
-        self.display_name = found.name if found else caller.name
-        self.wu_id = record.get("wu_id")
-        self.initiative_id = record.get("initiative_id")
-        self.lane = record.get("lane")
-        self.activity = record.get("activity")
-        self.workspace_id = caller.workspace
-        set_role_fields(self, record, caller.identity)
-        self.worktree = record.get("worktree")
-        self.status = found.status if found else None
-        self.headline = headline or caller.name or caller.reader
-        self.unread = unread
-        self.work: PartOfAnswer | None = None
-        self.remark = caller.remark
-        self.next = list(caller.next)
+    model: str | None
+    branch: str | None
+    task_id: str | None
+    worktree: str | None
+    status: str | None
+    headline: str
+    unread: int
+    work: PartOfAnswer | None = None
+    remark: str | None
+    next: list[str]
 
 
 def roster(
@@ -142,7 +148,7 @@ def roster(
         for each in rows:
             if each["session_id"] == session_id:
                 each["edits"] = paths[:EDITS_MAX]
-    outcome = Roster(rows, _next(found, query, all, caller))
+    outcome = Roster(sessions=rows, next=_next(found, query, all, caller))
     outcome.work = store.domain.open_work(store) if not query else None
     _follow_pins(store, outcome, found)
     outcome.more = total - len(known)
@@ -206,7 +212,8 @@ def listing(
     found = _first(db, current, limit, None)
     rows = [session_row(store, db, steps, one) for one in found]
     outcome = SessionList(
-        rows, ["gitmem session start" if not every else "gitmem roster", "gitmem session list --all"]
+        sessions=rows,
+        next=["gitmem session start" if not every else "gitmem roster", "gitmem session list --all"],
     )
     outcome.more = len(current) + left - len(found)
     return outcome
@@ -217,16 +224,25 @@ def whoami(store: Store, caller: Caller) -> WhoAmI:
     found = presence.trusted(store, caller.session_id) if caller.session_id else None
     db = store.db()
     unread = mailbox.unread_ids(db, caller.reader, caller.session_id, caller.workspace, store.now())
-    shown = descriptions.headline_of_caller(store, db, caller)
-    outcome = WhoAmI(caller, found, shown, len({id for _, id in unread}))
-    outcome.work = store.domain.own_work(store, caller)
-    outcome.next += ["gitmem inbox", "gitmem roster"] if unread else ["gitmem roster"]
-    if found is not None and found.asked != found.name and outcome.remark is None:
-        outcome.remark = (
-            f"The name {found.asked} belongs to an earlier session; your display name is {found.name}."
-        )
-    outcome.next = outcome.next[:3]
-    return outcome
+    record: dict[str, Any] = found.record if found else {}
+    stated = dict.fromkeys(("wu_id", "initiative_id", "lane", "activity", "worktree"))
+    remark = caller.remark
+    if found is not None and found.asked != found.name and remark is None:
+        remark = f"The name {found.asked} belongs to an earlier session; your display name is {found.name}."
+    return WhoAmI.taken_from(
+        {**stated, **record, **descriptions.role_row(record, caller.identity)},
+        reader_identity=caller.reader,
+        session_id=caller.session_id,
+        agent_identity=caller.identity,
+        display_name=found.name if found else caller.name,
+        workspace_id=caller.workspace,
+        status=found.status if found else None,
+        headline=descriptions.headline_of_caller(store, db, caller) or caller.name or caller.reader,
+        unread=len({id for _, id in unread}),
+        work=store.domain.own_work(store, caller),
+        remark=remark,
+        next=[*caller.next, *(["gitmem inbox"] if unread else []), "gitmem roster"][:3],
+    )
 
 
 def session_row(store: Store, db: sqlite3.Connection, steps: StepLimit, one: Presence) -> SessionRow:

@@ -12,7 +12,7 @@ import re
 
 from ..errors import UsageError
 from ..git import work_tree_files
-from ..outcome import Outcome
+from ..outcome import Outcome, Struct
 from ..records.ids import role_id
 from ..text.name_matching import fold, is_reserved
 from ..text.sanitize import sanitize
@@ -152,10 +152,9 @@ _WORD_FORM = "1 to 64 lower-case letters, digits and dashes, a letter or digit f
 class Problem(Outcome):
     """A file or entry that does not count: where it stands, and why. `line` is None if the whole file is meant."""
 
-    def __init__(self, path: str, line: int | None, reason: str) -> None:
-        self.path = path
-        self.line = line
-        self.reason = reason
+    path: str
+    line: int | None
+    reason: str
 
     @property
     def text(self) -> str:
@@ -163,7 +162,7 @@ class Problem(Outcome):
         return sanitize(f"{self.path}{f':{self.line}' if self.line else ''}: {self.reason}", keep="")
 
 
-class Alias:
+class Alias(Struct):
     """A name of an agent, and the role that it stands for.
 
     Attributes:
@@ -172,17 +171,16 @@ class Alias:
         exec: The command that answers calls to the agent of this name. It is content of the repository: see `client_run`.
     """
 
-    def __init__(self, name: str, lifecycle_role: str, specialty_profile: str) -> None:
-        self.name = name
-        self.lifecycle_role = lifecycle_role
-        self.specialty_profile = specialty_profile
-        self.legacy = False
-        self.capabilities: tuple[str, ...] = ()
-        self.path = ""
-        self.exec: str | None = None
+    name: str
+    lifecycle_role: str
+    specialty_profile: str
+    legacy: bool = False
+    capabilities: tuple[str, ...] = ()
+    path: str = ""
+    exec: str | None = None
 
 
-class Pack:
+class Pack(Struct):
     """The roles that are known: of the built-in pack, or of that and a file.
 
     Attributes:
@@ -193,15 +191,14 @@ class Pack:
         builtin: Whether the built-in pack is part of it.
     """
 
-    def __init__(self) -> None:
-        self.name = ""
-        self.builtin = True
-        self.default_specialty = ""
-        self.default_lifecycle = ""
-        self.lifecycle_roles: dict[str, tuple[str, ...]] = {}
-        self.specialty_profiles: tuple[str, ...] = ()
-        self.responsibility_kinds: tuple[str, ...] = ()
-        self.aliases: dict[str, Alias] = {}
+    name: str = ""
+    builtin: bool = True
+    default_specialty: str = ""
+    default_lifecycle: str = ""
+    lifecycle_roles: dict[str, tuple[str, ...]] = {}
+    specialty_profiles: tuple[str, ...] = ()
+    responsibility_kinds: tuple[str, ...] = ()
+    aliases: dict[str, Alias] = {}
 
     def knows(self, lifecycle_role: str | None, specialty_profile: str | None) -> bool:
         """Return whether both are in the vocabulary; None stands for any."""
@@ -401,7 +398,7 @@ BUILTIN = "software-delivery.toml"
 FILE_BYTES_MAX = 64 * 1024
 
 
-class Roles:
+class Roles(Struct):
     """The pack that counts in a work tree, and what its file has wrong.
 
     Attributes:
@@ -409,11 +406,10 @@ class Roles:
         is_whole: Whether the file could be read, if there is one.
     """
 
-    def __init__(self, pack: Pack) -> None:
-        self.pack = pack
-        self.path: str | None = None
-        self.problems: list[Problem] = []
-        self.is_whole = True
+    pack: Pack
+    path: str | None = None
+    problems: list[Problem] = []
+    is_whole: bool = True
 
     @property
     def warning(self) -> str | None:
@@ -470,7 +466,7 @@ WARN, REFUSE = POLICIES = ("warn", "refuse")  # what happens to a role or respon
 KNOWN = "known"  # as REFUSE, whatever the setting says: nobody could be meant by an unknown role
 
 
-class Role(Outcome):
+class Role(Outcome, kw_only=True):
     """A role and how it was found. The two parts are what counts, `role_id` only shows them.
 
     Attributes:
@@ -480,12 +476,11 @@ class Role(Outcome):
         resolved_by: `exact`, `folded`, `alias` or `prefix`; `unknown` for a role that is not in the vocabulary.
     """
 
-    def __init__(self, lifecycle_role: str, specialty_profile: str | None, resolved_by: str) -> None:
-        self.lifecycle_role = lifecycle_role
-        self.specialty_profile = specialty_profile
-        self.role_alias: str | None = None
-        self.capabilities: list[str] = []
-        self.resolved_by = resolved_by
+    lifecycle_role: str
+    specialty_profile: str | None
+    role_alias: str | None = None
+    capabilities: list[str] = []
+    resolved_by: str
 
     @property
     def role_id(self) -> str:
@@ -502,11 +497,15 @@ def find(pack: Pack, text: str) -> Role | None:
     for spelled, way in ((text, EXACT), (fold(text), FOLDED)):
         lifecycle, slash, specialty = spelled.partition("/")
         if lifecycle and pack.knows(lifecycle, specialty if slash else None):
-            return Role(lifecycle, specialty if slash else None, way)
+            return Role(
+                lifecycle_role=lifecycle, specialty_profile=specialty if slash else None, resolved_by=way
+            )
     alias = pack.aliases.get(fold(text))
     if alias is None:
         return None
-    found = Role(alias.lifecycle_role, alias.specialty_profile, ALIAS)
+    found = Role(
+        lifecycle_role=alias.lifecycle_role, specialty_profile=alias.specialty_profile, resolved_by=ALIAS
+    )
     found.role_alias, found.capabilities = alias.name, list(alias.capabilities)
     return found
 
@@ -531,7 +530,7 @@ def resolve(roles: Roles, text: str, *, policy: str = WARN, writing: bool = True
         is_form = WORD.fullmatch(lifecycle) and (WORD.fullmatch(specialty) or not slash)
         if policy != WARN or not is_form:
             raise _unknown(roles, text, "unknown-role" if is_form else "bad-role", policy, nothing)
-        found = Role(lifecycle, specialty or None, UNKNOWN)
+        found = Role(lifecycle_role=lifecycle, specialty_profile=specialty or None, resolved_by=UNKNOWN)
     found.specialty_profile = found.specialty_profile or pack.default_specialty or None
     return found
 

@@ -41,7 +41,7 @@ def _add(db: sqlite3.Connection, rows: Rows) -> None:
 VIEW = View(_NAMING, DDL, _add, version=2)
 
 
-class GateUnchecked(Outcome):
+class GateUnchecked(Outcome, kw_only=True):
     """The answer about a push that could not be checked because the work unit or the caller is unknown.
 
     Attributes:
@@ -50,12 +50,11 @@ class GateUnchecked(Outcome):
         reason: A sentence about what is unknown.
     """
 
-    def __init__(self, wu: str | None, reason: str, next: list[str]) -> None:
-        self.open = True
-        self.wu_id = wu
-        self.reason = reason
-        self.warnings: list[str] = []
-        self.next = next
+    open: bool = True
+    wu_id: str | None
+    reason: str
+    warnings: list[str] = []
+    next: list[str]
 
 
 def unchecked(store: Store) -> GateUnchecked:
@@ -69,7 +68,7 @@ def unchecked(store: Store) -> GateUnchecked:
     reason = f"{where}, and {SETTING} is not set; signals were not checked, and the push continues."
     named = _keys_in(branch or "")
     setting = ["git", "config", SETTING, named[0] if named else "WU-123"]
-    return GateUnchecked(None, reason, [command(*setting), "gitmem inbox"])
+    return GateUnchecked(wu_id=None, reason=reason, next=[command(*setting), "gitmem inbox"])
 
 
 def unknown_pusher(wu: str) -> GateUnchecked:
@@ -77,7 +76,7 @@ def unknown_pusher(wu: str) -> GateUnchecked:
     reason = (
         "no session and no user.email say who pushes, so signals were not looked for and the push continues."
     )
-    return GateUnchecked(wu, reason, ["gitmem session start", "gitmem gate --help"])
+    return GateUnchecked(wu_id=wu, reason=reason, next=["gitmem session start", "gitmem gate --help"])
 
 
 def of_checkout(store: Store, setting: str | None) -> list[str]:

@@ -12,6 +12,7 @@ from ..agents import caller as callers
 from ..agents import delivery, lifecycle, roster
 from ..errors import GitmemError, UsageError
 from ..open_store import open_store
+from ..outcome import Struct
 from ..signals import announcements, inbox, thread_outcomes, threads
 from ..signals import send as signals
 from ..store import Store, wall_clock
@@ -48,13 +49,12 @@ if TYPE_CHECKING:
         who: CallerClaims
 
 
-class Batch:
+class Batch(Struct):
     """The entries that a `Log.batch()` has collected."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._entries: list[Any] = []
-        self.appended: Appended | None = None
+    _store: Store
+    _entries: list[Any] = []
+    appended: Appended | None = None
 
     def add(self, entry: Any) -> None:
         """Add an entry, to be recorded at the end of the block."""
@@ -93,11 +93,10 @@ def collect(log: HasCaller) -> Iterator[Batch]:
 
 
 @serialized
-class Signals:
+class Signals(Struct):
     """Signals of a log's caller."""
 
-    def __init__(self, log: Opened) -> None:
-        self._log = log
+    _log: Opened
 
     def send(self, message: str, **options: Unpack[SignalOptions]) -> signals.Sent:
         """Record a signal; see `SignalOptions` for the options and `signals.send.send` for the errors."""
@@ -120,11 +119,10 @@ class Signals:
 
 
 @serialized
-class Sessions:
+class Sessions(Struct):
     """Sessions of agents in this worktree."""
 
-    def __init__(self, log: Opened) -> None:
-        self._log = log
+    _log: Opened
 
     def start(self, **options: Any) -> SessionStarted:
         """Start a session and make it the caller; see `sessions.lifecycle.start` for the options."""

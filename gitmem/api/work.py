@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..agents import caller as callers
+from ..outcome import Struct
 from ..work import claim_work, give_handoff, handoffs, stuck, task_decisions, task_list, task_work
 from ..work import task_roles as briefs
 from .guard import serialized
@@ -25,11 +26,10 @@ if TYPE_CHECKING:
 
 
 @serialized
-class Tasks:
+class Tasks(Struct):
     """The tasks of a log, for its caller. Each method calls a function in `gitmem.work`; ids may be unique beginnings."""
 
-    def __init__(self, log: Opened) -> None:
-        self._log = log
+    _log: Opened
 
     def delegate(
         self,
@@ -185,11 +185,10 @@ class Tasks:
 
 
 @serialized
-class Claims:
+class Claims(Struct):
     """The claims of a log, for its caller. Paths are from the top of the work tree; each method calls a function in `gitmem.claims`."""
 
-    def __init__(self, log: Opened) -> None:
-        self._log = log
+    _log: Opened
 
     def claim(
         self,

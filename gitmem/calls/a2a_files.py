@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from .. import local_files
 from ..errors import StoreError, UsageError
 from ..log.lines import format_at
-from ..outcome import Outcome
+from ..outcome import Outcome, Struct
 from ..text.digests import sha256
 from . import SERVER
 
@@ -49,9 +49,8 @@ class Token(Outcome):
 class TokenList(Outcome):
     """The callers that may use the gateway."""
 
-    def __init__(self, callers: Sequence[Token]) -> None:
-        self.callers = list(callers)
-        self.next: list[str] = []
+    callers: Sequence[Token]
+    next: list[str] = []
 
 
 class Tokens:
@@ -250,7 +249,7 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _FOLDER = ("a2a", "servers")
 
 
-class Link:
+class Link(Struct):
     """A server's task for one of ours.
 
     Attributes:
@@ -259,11 +258,10 @@ class Link:
         answers: How many of the caller's answers the server has.
     """
 
-    def __init__(self, id: str = "", context_id: str = "", session: str = "", answers: int = 0) -> None:
-        self.id = id
-        self.context_id = context_id
-        self.session = session
-        self.answers = answers
+    id: str = ""
+    context_id: str = ""
+    session: str = ""
+    answers: int = 0
 
 
 class RemoteLinks:

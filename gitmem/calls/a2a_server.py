@@ -48,6 +48,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from ..agents import descriptions, presence, role_list, vocabulary
 from ..commit_message import cut
 from ..order.task import WAITING
+from ..outcome import Struct
 from ..text import secrets
 from ..text.name_matching import fold
 from ..text.sanitize import sanitize_for_model
@@ -205,7 +206,7 @@ FIRST_SECONDS = 1.0  # in which a worker may answer with a message; then the str
 LISTED_MAX, LISTED_AT_ONCE = 1_000, 50
 
 
-class Served:
+class Served(Struct):
     """What a gateway serves.
 
     Attributes:
@@ -218,24 +219,13 @@ class Served:
         anonymous: The caller of requests without a token; None to refuse these.
     """
 
-    def __init__(
-        self,
-        agents: Sequence[ServedAgent],
-        logs: Mapping[str, ServedLog],
-        callers: Mapping[str, CallerOf],
-        *,
-        url: str,
-        hosts: Sequence[str],
-        version: str,
-        anonymous: str | None = None,
-    ) -> None:
-        self.agents = agents
-        self.logs = logs
-        self.callers = callers
-        self.url = url
-        self.hosts = hosts
-        self.version = version
-        self.anonymous = anonymous
+    agents: Sequence[ServedAgent]
+    logs: Mapping[str, ServedLog]
+    callers: Mapping[str, CallerOf]
+    url: str
+    hosts: Sequence[str]
+    version: str
+    anonymous: str | None = None
 
 
 def application(served: Served) -> ASGIApp:

@@ -16,7 +16,7 @@ from ..memory import candidates, private_nodes, relations, search, session_check
 from ..memory.candidates import Section, quote_lines
 from ..memory.node_tables import HIDDEN
 from ..memory.session_checkpoints import PREFIX
-from ..outcome import Outcome, command
+from ..outcome import Outcome, Struct, command
 from ..records.ids import is_id, unit_key
 from ..records.lines import DEPTH, is_json_safe
 from ..text.digests import sha256
@@ -132,9 +132,8 @@ MEMORY, CHECKPOINT = "memory", "checkpoint"
 class Omitted(Outcome):
     """Something that is not handed over, and why. `id` is that of a node or signal, or the name of a part."""
 
-    def __init__(self, id: str, reason: str) -> None:
-        self.id = id
-        self.reason = reason
+    id: str
+    reason: str
 
 
 class Transfer(Outcome):
@@ -269,7 +268,7 @@ _SIGNALS = (
 )
 
 
-class Item:
+class Item(Struct):
     """One thing that is handed over by value.
 
     Attributes:
@@ -279,13 +278,10 @@ class Item:
         node: The node that it was made of, if any.
     """
 
-    def __init__(
-        self, section: str, id: str, value: Mapping[str, Any], node: VersionedNode | None = None
-    ) -> None:
-        self.section = section
-        self.id = id
-        self.value = value
-        self.node = node
+    section: str
+    id: str
+    value: Mapping[str, Any]
+    node: VersionedNode | None = None
 
 
 def given_items(values: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
@@ -417,12 +413,11 @@ _OF_UNIT = (
 )
 
 
-class _Reference:
+class _Reference(Struct):
     """A node that is handed over by reference, with the reason."""
 
-    def __init__(self, node: VersionedNode, why: str) -> None:
-        self.node = node
-        self.why = why
+    node: VersionedNode
+    why: str
 
 
 def build(
@@ -660,7 +655,7 @@ TITLES = {
 }  # fmt: skip
 
 
-class ReceivedNode(Outcome):
+class ReceivedNode(Outcome, kw_only=True):
     """A node that was handed over by reference, as it is in this clone now.
 
     Attributes:
@@ -672,14 +667,13 @@ class ReceivedNode(Outcome):
         sources: The nodes that it was derived from.
     """
 
-    def __init__(self, id: str, why: str, sources: list[str]) -> None:
-        self.id = id
-        self.state = MISSING
-        self.why = why
-        self.type: str | None = None
-        self.data: str | None = None
-        self.metadata: dict[str, Any] = {}
-        self.sources = sources
+    id: str
+    state: str = MISSING
+    why: str
+    type: str | None = None
+    data: str | None = None
+    metadata: dict[str, Any] = {}
+    sources: list[str]
 
     def read(self, node: VersionedNode, digest: object) -> None:
         """Take over the node as it is now."""
@@ -705,13 +699,12 @@ class Received(Outcome):
         text: All of it for a prompt, within the budget, with the newline at its end; "" if nothing is handed over.
     """
 
-    def __init__(self, task_id: str, caller: str) -> None:
-        self.task_id = task_id
-        self.inherited_from = caller
-        self.context: dict[str, Any] = {}
-        self.memory_snapshot: list[ReceivedNode] = []
-        self.omitted: list[Omitted] = []
-        self.text = ""
+    task_id: str
+    inherited_from: str
+    context: dict[str, Any] = {}
+    memory_snapshot: list[ReceivedNode] = []
+    omitted: list[Omitted] = []
+    text: str = ""
 
     @property
     def counts(self) -> dict[str, int]:
@@ -791,7 +784,7 @@ def _add_nodes(store: Store, found: Received, named: object) -> None:
     for id, entry in entries.items():
         sources = entry.get("sources")
         listed = [each for each in sources if _is_node(each)] if isinstance(sources, list) else []
-        node = ReceivedNode(id, _line(entry.get("why")), listed)
+        node = ReceivedNode(id=id, why=_line(entry.get("why")), sources=listed)
         if id in nodes:
             node.read(nodes[id], entry.get("digest"))
         found.memory_snapshot.append(node)

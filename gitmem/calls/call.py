@@ -262,7 +262,11 @@ def _tasks_of_key(
             address = made.task.get("agent") or ""
             name = made.task.get("requested_to") or address
             return AgentResult(
-                made.task["task_id"], address, name, made.task.get("resolved_by") or "", made.warnings
+                task_id=made.task["task_id"],
+                agent=address,
+                name=name,
+                resolved_by=made.task.get("resolved_by") or "",
+                warnings=made.warnings,
             )
     return None
 
@@ -340,7 +344,11 @@ def _record_one(
                    "requested_to": callee.query, "resolved_by": callee.resolved_by}  # fmt: skip
     made = new_task.create_with_signal(store, caller, message, signal if told else None, told, **options)
     return AgentResult(
-        made.task["task_id"], callee.address or "", callee.name, callee.resolved_by, made.warnings
+        task_id=made.task["task_id"],
+        agent=callee.address or "",
+        name=callee.name,
+        resolved_by=callee.resolved_by,
+        warnings=made.warnings,
     )
 
 
@@ -494,8 +502,8 @@ def wait(
     with store.lock:
         tasks = [task_rules.require(store, each) for each in task_ids]
     results = [
-        AgentResult(task.record["task_id"], agent := task.record.get("agent") or "", task.record.get("requested_to") or agent,
-                    task.record.get("resolved_by") or "", ())
+        AgentResult(task_id=task.record["task_id"], agent=(agent := task.record.get("agent") or ""), name=task.record.get("requested_to") or agent,
+                    resolved_by=task.record.get("resolved_by") or "", warnings=[])
         for task in tasks
     ]  # fmt: skip
     found = list(

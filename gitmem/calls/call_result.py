@@ -76,7 +76,7 @@ class CallError(GitmemError):
         )
 
 
-class AgentResult(Outcome):
+class AgentResult(Outcome, kw_only=True):
     """The result of one agent.
 
     Attributes:
@@ -90,20 +90,17 @@ class AgentResult(Outcome):
         timed_out: Whether the caller has stopped waiting; the task goes on.
     """
 
-    def __init__(
-        self, task_id: str, agent: str, name: str, resolved_by: str, warnings: Sequence[str]
-    ) -> None:
-        self.task_id = task_id
-        self.agent = agent
-        self.name = name
-        self.resolved_by = resolved_by
-        self.state = "submitted"
-        self.confirmed = False
-        self.message: str | None = None
-        self.error: Mapping[str, Any] | None = None
-        self.payload: Mapping[str, Any] = {}
-        self.timed_out = False
-        self.warnings = list(warnings)
+    task_id: str
+    agent: str
+    name: str
+    resolved_by: str
+    state: str = "submitted"
+    confirmed: bool = False
+    message: str | None = None
+    error: Mapping[str, Any] | None = None
+    payload: Mapping[str, Any] = {}
+    timed_out: bool = False
+    warnings: list[str]
 
     def read(self, task: FoldedTask) -> None:
         """Take over the state of the folded task."""

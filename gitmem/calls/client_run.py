@@ -23,7 +23,7 @@ from .. import local_files
 from ..agents import vocabulary
 from ..errors import UsageError
 from ..log.lines import format_at
-from ..outcome import command
+from ..outcome import Struct, command
 from ..text.digests import sha256
 from ..text.name_matching import fold
 from ..text.sanitize import sanitize
@@ -276,10 +276,10 @@ def prompt(task: ServedTask) -> str:
     return task.input().replace("@", _AT)
 
 
-class ClientProgram:
+class ClientProgram(Struct):
     """A coding agent as a program.
 
-    Args:
+    Attributes:
         begin: Its command line, before the user's words.
         then: Its command line after those.
         resume: What comes after that to go on with a session; `{}` is its id.
@@ -287,19 +287,11 @@ class ClientProgram:
         read: Returns what a line of its output says; it may raise whatever a line of another form makes it raise.
     """
 
-    def __init__(
-        self,
-        begin: Sequence[str],
-        then: Sequence[str],
-        resume: Sequence[str],
-        read: Callable[[Mapping[str, Any]], Iterator[Said]],
-        last: Sequence[str] = (),
-    ) -> None:
-        self.begin = begin
-        self.then = then
-        self.resume = resume
-        self.read = read
-        self.last = last
+    begin: Sequence[str]
+    then: Sequence[str]
+    resume: Sequence[str]
+    read: Callable[[Mapping[str, Any]], Iterator[Said]]
+    last: Sequence[str] = ()
 
     def command(self, words: Sequence[str], session: str | None) -> str:
         """Return its command line for `sh`."""
@@ -317,7 +309,7 @@ CLIENT_PROGRAMS: Mapping[str, ClientProgram] = {
 }
 
 
-class ClientOutput:
+class ClientOutput(Struct):
     """What a client has said so far.
 
     Attributes:
@@ -325,21 +317,18 @@ class ClientOutput:
         error: The last error that it has named, or None.
         has_failed: Whether it answers with an error instead of a result.
 
-    Args:
+    Attributes:
         read: Returns what a line says.
         progress: Called with what it does meanwhile: texts before the last one, and names of tools.
     """
 
-    def __init__(
-        self, read: Callable[[Mapping[str, Any]], Iterator[Said]], progress: Callable[[str], object]
-    ) -> None:
-        self.session: str | None = None
-        self.error: str | None = None
-        self.has_failed = False
-        self._read = read
-        self._progress = progress
-        self._text = ""
-        self._result: str | None = None
+    _read: Callable[[Mapping[str, Any]], Iterator[Said]]
+    _progress: Callable[[str], object]
+    session: str | None = None
+    error: str | None = None
+    has_failed: bool = False
+    _text: str = ""
+    _result: str | None = None
 
     @property
     def text(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from ..order.task import WAITING
-from ..outcome import command
+from ..outcome import Struct, command
 from ..signals.message_frame import PEERS, quote_lines, sender_text
 from ..text.sanitize import SEPARATOR, sanitize_for_model
 from ..work import task_work
@@ -54,13 +54,12 @@ class AuthNeededError(InputNeededError):
     state = "auth-required"
 
 
-class Artifact:
+class Artifact(Struct):
     """An artifact that waits to be recorded."""
 
-    def __init__(self, content: Mapping[str, Any], *, append: bool, last_chunk: bool) -> None:
-        self.content = content
-        self.append = append
-        self.last_chunk = last_chunk
+    content: Mapping[str, Any]
+    append: bool
+    last_chunk: bool
 
 
 Report = str | Artifact  # what a function reports while it works

@@ -34,12 +34,11 @@ class AgentsMdBlock(Outcome):
         remarks: Further advice.
     """
 
-    def __init__(self, path: str | None, state: str) -> None:
-        self.path = path
-        self.state = state
-        self.text: str | None = None
-        self.remarks: list[str] = []
-        self.next: list[str] = []
+    path: str | None
+    state: str
+    text: str | None = None
+    remarks: list[str] = []
+    next: list[str] = []
 
 
 def show() -> AgentsMdBlock:

@@ -47,12 +47,11 @@ class ScopeStatus(Outcome):
         problem: The error, in a sentence; "" without one.
     """
 
-    def __init__(self, scope: str, state: str) -> None:
-        self.scope = scope
-        self.state = state
-        self.files: list[str] = []
-        self.trust: str | None = None
-        self.problem = ""
+    scope: str
+    state: str
+    files: list[str] = []
+    trust: str | None = None
+    problem: str = ""
 
 
 class ClientStatus(Outcome):

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from .. import local_files
 from ..errors import GitmemError, StoreError, UsageError
-from ..outcome import command
+from ..outcome import Struct, command
 from ..text.digests import sha256
 
 TYPE_CHECKING = False
@@ -113,7 +113,7 @@ def read_file(path: str, top: str | None = None) -> bytes | None:
     )
 
 
-class Written:
+class Written(Struct):
     """Changes that are written together: an error within its `with` block undoes those before it.
 
     Attributes:
@@ -121,10 +121,9 @@ class Written:
         folders: The folders that were created for them, the outermost first.
     """
 
-    def __init__(self) -> None:
-        self.files: list[str] = []
-        self.folders: list[str] = []
-        self._undo: list[FileChange] = []
+    files: list[str] = []
+    folders: list[str] = []
+    _undo: list[FileChange] = []
 
     def apply(self, change: FileChange, *, note: bool = False) -> None:
         """Write a change if it has any effect.

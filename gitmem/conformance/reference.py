@@ -16,6 +16,7 @@ from typing import Any, Unpack
 
 from .. import records
 from ..agents import vocabulary
+from ..outcome import Struct
 from .adapter import Claim, Convergence, Descriptor, Options, Receipt, Refused, Session, Signal, Task
 
 Called = Mapping[str, Collection[str]]  # a session's id → its other names
@@ -26,18 +27,17 @@ DECISIONS = ("AGREE", "REJECT", "COUNTER")
 KEYED = records.KEYED["signal"]
 
 
-class PlaceRecords:
+class PlaceRecords(Struct):
     """All records of a place; they never change."""
 
-    def __init__(self) -> None:
-        self.signals: dict[str, Signal] = {}  # by their text: the same record is kept once
-        self.receipts: dict[str, Mapping[str, Any]] = {}
-        self.sessions: dict[str, Mapping[str, Any]] = {}
-        self.ended: set[str] = set()
-        self.tasks: dict[str, Mapping[str, Any]] = {}
-        self.events: dict[str, Mapping[str, Any]] = {}  # of tasks
-        self.claims: dict[str, Mapping[str, Any]] = {}
-        self.unclaimed: set[str] = set()
+    signals: dict[str, Signal] = {}  # by their text: the same record is kept once
+    receipts: dict[str, Mapping[str, Any]] = {}
+    sessions: dict[str, Mapping[str, Any]] = {}
+    ended: set[str] = set()
+    tasks: dict[str, Mapping[str, Any]] = {}
+    events: dict[str, Mapping[str, Any]] = {}  # of tasks
+    claims: dict[str, Mapping[str, Any]] = {}
+    unclaimed: set[str] = set()
 
     def add(self, other: PlaceRecords) -> None:
         """Add the records of another place."""

@@ -12,7 +12,7 @@ from ..clients.install import HookStatus, ScopeStatus
 from ..errors import GitmemError, StoreError
 from ..index import fill
 from ..log import ref
-from ..outcome import Outcome, command
+from ..outcome import Outcome, Struct, command
 from ..store import Store
 from ..sync.sync_remotes import init_command
 from . import clone_files, log_lines, log_ref, wal_lines
@@ -378,12 +378,11 @@ def fix(store: Store, installed: Installed | None = None) -> Report:
     return Report(after, fixed)
 
 
-class _Fixes:
+class _Fixes(Struct):
     """The fixes by code and location of the finding, and the failures by code."""
 
-    def __init__(self) -> None:
-        self._did: dict[tuple[str, Where], str] = {}
-        self.failed: dict[str, str] = {}
+    _did: dict[tuple[str, Where], str] = {}
+    failed: dict[str, str] = {}
 
     def apply(self, check: Check) -> None:
         """Apply a fix; its failure does not stop the others."""

@@ -22,7 +22,7 @@ from ..memory import relations, stored_nodes
 from ..order.content import content_of, digest_bytes, is_imported
 from ..order.cycles import cyclic_components, find_cycles
 from ..order.node import SIZE_MAX, content_digest_text, ignored_fields
-from ..outcome import command
+from ..outcome import Struct, command
 from ..records.lines import explain_unreadable as record_problem
 from ..records.lines import read
 from ..text.digests import hash_function_for
@@ -38,14 +38,13 @@ LATER = "It may arrive with the next sync; until then the reference is ignored."
 _LINES = "SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.signal_id = ?"
 
 
-class LogLine:
+class LogLine(Struct):
     """The first occurrence of a line in the log: its file, and its number in the file, counted from 1."""
 
-    def __init__(self, line: bytes, path: str, number: int, file: int | None) -> None:
-        self.line = line
-        self.path = path
-        self.number = number
-        self.file = file  # the file's number in the index, if the index reads it
+    line: bytes
+    path: str
+    number: int
+    file: int | None  # the file's number in the index, if the index reads it
 
     def where(self) -> str:
         """Return its location in the form of findings."""
@@ -170,13 +169,12 @@ class _Reference:
             self.is_imported = is_imported(record)
 
 
-class _Fault:
+class _Fault(Struct):
     """Faults of a record: missing ids, an answer to other content, or an answer without a digest."""
 
-    def __init__(self) -> None:
-        self.missing: list[str] = []
-        self.is_other = False
-        self.lacks_digest = False
+    missing: list[str] = []
+    is_other: bool = False
+    lacks_digest: bool = False
 
 
 def _named(record: SignalRecord) -> tuple[str, ...]:

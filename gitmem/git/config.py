@@ -12,6 +12,7 @@ import stat
 import time
 
 from .. import local_files
+from ..outcome import Struct
 from ..text.digests import sha256
 
 TYPE_CHECKING = False
@@ -31,7 +32,7 @@ _TRUE = ("1", "true", "yes", "on")
 _NAMING = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM")
 
 
-class GitConfig:
+class GitConfig(Struct):
     """The part of git's configuration that everyday commands need.
 
     Attributes:
@@ -41,12 +42,9 @@ class GitConfig:
             read from the cache: URLs may contain passwords and are not cached.
     """
 
-    def __init__(
-        self, values: Mapping[str, str], has_remote: bool, remotes: Sequence[tuple[str, str]] | None = None
-    ) -> None:
-        self.values = dict(values)
-        self.has_remote = has_remote
-        self.remotes = remotes
+    values: dict[str, str]
+    has_remote: bool
+    remotes: Sequence[tuple[str, str]] | None = None
 
 
 class CachedConfig:

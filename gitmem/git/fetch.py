@@ -17,6 +17,7 @@ import re
 import time
 
 from .. import local_files
+from ..outcome import Struct
 from . import files, plumbing, processes
 from .files import FENCES
 from .temporary import MIB, REFS
@@ -191,17 +192,16 @@ class RefusedRef:
         local_files.try_replace(self._path, os.fsencode("".join(f"{row}\n" for row in rows)), folders=True)
 
 
-class _Fetch:
+class _Fetch(Struct):
     """One fetch of one remote: its refs, the rejected ones, and git's errors."""
 
-    def __init__(self, into: Incoming, ask: Ask, url: str, prefix: str, limits: Limits) -> None:
-        self._into = into
-        self._ask = ask
-        self._url = url
-        self._prefix = prefix
-        self._limits = limits
-        self.there: dict[str, str] = {}
-        self.bad: dict[str, str] = {}
+    _into: Incoming
+    _ask: Ask
+    _url: str
+    _prefix: str
+    _limits: Limits
+    there: dict[str, str] = {}
+    bad: dict[str, str] = {}
 
     def everything(self) -> str | None:
         """Fetch all refs at once. Return None, or git's errors; they are about objects if there are too many new ones."""

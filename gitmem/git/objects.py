@@ -5,6 +5,8 @@ Object ids are lower-case hex, paths are `/`-separated.
 
 from __future__ import annotations
 
+from ..outcome import Struct
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,27 +58,23 @@ class TreeEntry:
         return f"TreeEntry({self.mode!r}, {self.oid!r})"
 
 
-class Signature:
+class Signature(Struct):
     """Author or committer: `name`, `mail`, seconds since the epoch, offset from UTC as `+hhmm`."""
 
-    def __init__(self, name: str, mail: str, seconds: int, offset: str = "+0000") -> None:
-        self.name = name
-        self.mail = mail
-        self.seconds = seconds
-        self.offset = offset
+    name: str
+    mail: str
+    seconds: int
+    offset: str = "+0000"
 
 
-class Commit:
+class Commit(Struct):
     """A commit as read: `message` is decoded as UTF-8, with undecodable bytes replaced."""
 
-    def __init__(
-        self, tree: str, parents: Sequence[str], author: Signature, committer: Signature, message: str
-    ) -> None:
-        self.tree = tree
-        self.parents = list(parents)
-        self.author = author
-        self.committer = committer
-        self.message = message
+    tree: str
+    parents: Sequence[str]
+    author: Signature
+    committer: Signature
+    message: str
 
 
 class Draft:
@@ -105,33 +103,31 @@ class Draft:
         self.tree = tree
 
 
-class PathChanges:
+class PathChanges(Struct):
     """Changes of a path since a commit.
 
-    Args:
+    Attributes:
         count: Number of commits that changed it.
         last: The newest of them, if known.
         gone: Whether the path no longer exists.
         at_least: Whether there may be more changes, beyond the limit of the walk.
     """
 
-    def __init__(self, count: int, last: str | None, gone: bool, at_least: bool) -> None:
-        self.count = count
-        self.last = last
-        self.gone = gone
-        self.at_least = at_least
+    count: int
+    last: str | None
+    gone: bool
+    at_least: bool
 
 
-class WorkTree:
+class WorkTree(Struct):
     """Changes of a worktree against its HEAD: git's `stat`, and numbers of `changed` and `untracked` files.
 
     `stat` names at most forty files; its last line counts all of them.
     """
 
-    def __init__(self, stat: str, changed: int, untracked: int) -> None:
-        self.stat = stat
-        self.changed = changed
-        self.untracked = untracked
+    stat: str
+    changed: int
+    untracked: int
 
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"

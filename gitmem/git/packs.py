@@ -19,6 +19,7 @@ from contextlib import closing
 
 from .. import local_files
 from ..errors import StoreError
+from ..outcome import Struct
 from ..repo import read_small
 from . import files, plumbing, processes
 from .files import ALGORITHMS
@@ -126,19 +127,18 @@ def _sync(file: BinaryIO) -> None:
 _LINK = "160000"  # a submodule; its commit is in another repository
 
 
-class DraftObjects:
+class DraftObjects(Struct):
     """The objects of commits to be written: kind and content by id.
 
-    Args:
+    Attributes:
         git: The repository that is read from and written to.
         id_length: Number of hex digits of an object id there.
     """
 
-    def __init__(self, git: ObjectReads, id_length: int) -> None:
-        self.objects: dict[str, tuple[bytes, bytes]] = {}
-        self._git = git
-        self._id_length = id_length
-        self._trees: dict[str, dict[str, TreeEntry]] = {}
+    _git: ObjectReads
+    _id_length: int
+    objects: dict[str, tuple[bytes, bytes]] = {}
+    _trees: dict[str, dict[str, TreeEntry]] = {}
 
     def add(self, drafts: Sequence[Draft], onto: str | None) -> list[str]:
         """Add a commit for each draft, the first on `onto` (None: a root), and return their ids.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from .. import local_files
+from ..outcome import Struct
 from ..text.digests import sha256
 from . import processes
 from .objects import PathChanges, is_oid
@@ -34,13 +35,12 @@ _LOG = (
 )  # fmt: skip
 
 
-class _Step:
+class _Step(Struct):
     """A commit of the walk: its parents, and which of the wanted paths it changed."""
 
-    def __init__(self, oid: str, parents: Sequence[str]) -> None:
-        self.oid = oid
-        self.parents = parents
-        self.touched: set[str] = set()
+    oid: str
+    parents: Sequence[str]
+    touched: set[str] = set()
 
 
 def behind(

@@ -10,6 +10,7 @@ import os
 import time
 
 from ..errors import StoreError
+from ..outcome import Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,13 +69,12 @@ _OURS = {
 _OFFLINE = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
 
 
-class Result:
+class Result(Struct):
     """The result of git: exit `code`, `out` as bytes, `err` as text."""
 
-    def __init__(self, code: int, out: bytes, err: str) -> None:
-        self.code = code
-        self.out = out
-        self.err = err
+    code: int
+    out: bytes
+    err: str
 
 
 class OutputTooLargeError(Exception):

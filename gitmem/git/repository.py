@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 from ..errors import StoreError, UsageError
+from ..outcome import Struct
 from ..repo import find
 from . import files
 
@@ -142,12 +143,11 @@ def _remotes(repo: Repo) -> list[str]:
     return sorted({name.partition("/")[0] for name in names if name})
 
 
-class _LazyGit:
+class _LazyGit(Struct):
     """A port that opens git only for queries that ref files cannot answer: most commands make none."""
 
-    def __init__(self, repo: Repo) -> None:
-        self._repo = repo
-        self._opened: Git | None = None
+    _repo: Repo
+    _opened: Git | None = None
 
     def tip(self, ref: str) -> str | None:
         """See `Git.tip`."""

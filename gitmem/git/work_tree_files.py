@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import stat
 
+from ..outcome import Struct
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,23 +76,20 @@ def is_utf8(name: str) -> bool:
     return True
 
 
-class FileSearch:
+class FileSearch(Struct):
     """A search for files with a suffix below folders of a work tree. Links to folders are not followed.
 
-    Args:
+    Attributes:
         top: The top folder of the work tree.
         entries_most: How many names all searches may look at.
         deadline: Returns whether the time is up.
-
-    Attributes:
         cut: Why the search ended early; "" if it did not.
     """
 
-    def __init__(self, top: str, entries_most: int, deadline: Callable[[], bool]) -> None:
-        self._top = top
-        self._left = entries_most
-        self._deadline = deadline
-        self.cut = ""
+    _top: str
+    _left: int
+    _deadline: Callable[[], bool]
+    cut: str = ""
 
     def find(self, folder: str, suffix: str, depth: int) -> list[str]:
         """Return the paths of the files below a folder, from the top of the work tree, sorted.

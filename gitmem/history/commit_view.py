@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..index.index_file import View
+from ..outcome import Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _OF = (
 )
 
 
-class CommitLine:
+class CommitLine(Struct):
     """A line about a commit.
 
     Attributes:
@@ -36,9 +37,8 @@ class CommitLine:
         is_own: Whether it is of a session that was started in this clone.
     """
 
-    def __init__(self, record: CommitRecord, is_own: bool) -> None:
-        self.record = record
-        self.is_own = is_own
+    record: CommitRecord
+    is_own: bool
 
 
 def add(db: sqlite3.Connection, rows: Rows) -> None:

@@ -17,6 +17,7 @@ from ..git.history import POST_COMMIT, read_tail
 from ..git.objects import is_oid
 from ..log.lines import CommitMessage, format_at
 from ..log.ref import LOG_REF
+from ..outcome import Struct
 from ..records import ids
 from ..records.ids import is_id
 from ..trust import sender_tables
@@ -100,12 +101,11 @@ def of_hook(notes: Collection[Variables], hook: str) -> bool:
     return all(dict(each).get(HOOK, POST_COMMIT) == hook for each in notes)
 
 
-class NamedSessions:
+class NamedSessions(Struct):
     """Which session variables name, each asked once."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._known: dict[Variables, Presence | None] = {}
+    _store: Store
+    _known: dict[Variables, Presence | None] = {}
 
     def of_notes(self, notes: Collection[Variables], seconds: int) -> Presence | None:
         """Return the session that every run of the hook for one commit names, if it was open at that time; else None."""
@@ -426,7 +426,7 @@ def _kept(store: Store) -> tuple[int, str]:
         return -1, ""
 
 
-class Origin:
+class Origin(Struct):
     """What a commit was made of.
 
     Attributes:
@@ -435,32 +435,28 @@ class Origin:
         parts: The patch ids of the changes that it combines.
     """
 
-    def __init__(self, action: str) -> None:
-        self.action = action
-        self.sources: list[str] = []
-        self.parts: list[str] = []
+    action: str
+    sources: list[str] = []
+    parts: list[str] = []
 
 
-class Rewrites:
+class Rewrites(Struct):
     """The origins of the commits of one reflog.
 
-    Args:
+    Attributes:
         git_dir: The git folder of the worktree.
         entries: The entries of the reflog, oldest first.
         facts: The facts of the commits in question, and of those before them.
         seconds: The limit of each run of git.
     """
 
-    def __init__(
-        self, git_dir: str, entries: Sequence[ReflogEntry], facts: Mapping[str, CommitFacts], seconds: float
-    ) -> None:
-        self._git_dir = git_dir
-        self._entries = entries
-        self._facts = facts
-        self._seconds = seconds
-        self._others: Mapping[str, CommitFacts] | None = None
-        self._ranges: dict[tuple[str, str], Mapping[str, CommitFacts]] = {}
-        self._patches: dict[str, str] = {}
+    _git_dir: str
+    _entries: Sequence[ReflogEntry]
+    _facts: Mapping[str, CommitFacts]
+    _seconds: float
+    _others: Mapping[str, CommitFacts] | None = None
+    _ranges: dict[tuple[str, str], Mapping[str, CommitFacts]] = {}
+    _patches: dict[str, str] = {}
 
     def of(self, at: int) -> Origin:
         """Return the origin of the commit of an entry.
@@ -541,13 +537,12 @@ class Rewrites:
         return {oid: self._patches[oid] for oid in known if oid in self._patches}
 
 
-class WorkThen:
+class WorkThen(Struct):
     """The work of sessions at the times of their commits, in the worktree of a store."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._known: dict[tuple[str, int, int], tuple[str | None, str | None]] = {}
-        self._tasks: dict[str, FoldedTask | None] = {}
+    _store: Store
+    _known: dict[tuple[str, int, int], tuple[str | None, str | None]] = {}
+    _tasks: dict[str, FoldedTask | None] = {}
 
     def of(self, who: Caller, commit: str, committed: int) -> tuple[str | None, str | None]:
         """Return the task and the work unit that a session had while a commit was made; None for what is not certain.

@@ -7,6 +7,7 @@ import os
 from ..git import history
 from ..log.lines import format_at
 from ..order.task import micros
+from ..outcome import Struct
 from . import commit_view
 
 TYPE_CHECKING = False
@@ -27,15 +28,14 @@ SOURCES_MAX = 16  # that are looked at of one line
 WORKTREES_MAX = 20  # whose reflogs are read, this worktree's first
 
 
-class MadeHere:
+class MadeHere(Struct):
     """The commits that were made in this clone, as the reflogs of its worktrees tell: what other clones say of these is false.
 
     The reflogs are read when somebody asks.
     """
 
-    def __init__(self, repo: Repo) -> None:
-        self._repo = repo
-        self._known: dict[str, list[history.ReflogEntry]] | None = None
+    _repo: Repo
+    _known: dict[str, list[history.ReflogEntry]] | None = None
 
     def action(self, commit: str, committed: int | None) -> str:
         """Return how a commit was made here, see `reflog.Entry`; "" if it was not, or nobody knows.
@@ -71,7 +71,7 @@ class MadeHere:
         return list(dict.fromkeys(found))[:WORKTREES_MAX]
 
 
-class Makers:
+class Makers(Struct):
     """Who has made a commit.
 
     Attributes:
@@ -80,10 +80,9 @@ class Makers:
         is_whole: Whether all of it has makers, as far as records tell.
     """
 
-    def __init__(self) -> None:
-        self.made: dict[str, CommitLine] = {}
-        self.rewrote: dict[str, CommitLine] = {}
-        self.is_whole = True
+    made: dict[str, CommitLine] = {}
+    rewrote: dict[str, CommitLine] = {}
+    is_whole: bool = True
 
     @property
     def is_inferred(self) -> bool:

@@ -50,11 +50,10 @@ class RoleGroup(Outcome):
         mismatches: A sentence about each worker who is something else than asked.
     """
 
-    def __init__(self, role: str | None) -> None:
-        self.role = role
-        self.workers: list[TaskRow] = []
-        self.handoffs: list[HandoffRow] = []
-        self.mismatches: list[str] = []
+    role: str | None
+    workers: list[TaskRow] = []
+    handoffs: list[HandoffRow] = []
+    mismatches: list[str] = []
 
 
 class OpenWork(PartOfAnswer):

@@ -17,7 +17,7 @@ from ..git.objects import is_oid
 from ..git.temporary import ScratchRepository, make_parent
 from ..log.lines import format_at
 from ..order.content import ANNOUNCER, OVERLAP, is_notice
-from ..outcome import Outcome, command
+from ..outcome import Outcome, Struct, command
 from ..records.ids import keyed_id
 from ..records.lines import as_json
 from ..signals import announcements
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     Pair = tuple[str, str]
 
 
-class Shared:
+class Shared(Struct):
     """The files that two branches both change.
 
     Attributes:
@@ -49,13 +49,12 @@ class Shared:
         committed: The number of files that both have committed.
     """
 
-    def __init__(self, one: int, other: int) -> None:
-        self.one = one
-        self.other = other
-        self.count = 0
-        self.committed = 0
-        self.paths: list[str] = []
-        self.uncommitted: list[str] = []
+    one: int
+    other: int
+    count: int = 0
+    committed: int = 0
+    paths: list[str] = []
+    uncommitted: list[str] = []
 
 
 class SharedFiles:
@@ -464,13 +463,12 @@ class OverlapCache:
             local_files.try_replace(self._path, content, folders=True, private=True)
 
 
-class _Lists:
+class _Lists(Struct):
     """Lists of files, each once: branches with the same files are no more than one of them."""
 
-    def __init__(self) -> None:
-        self.all: list[list[str]] = []
-        self._places: dict[tuple[str, ...], int] = {}
-        self._room = PATHS_KEPT_MAX
+    all: list[list[str]] = []
+    _places: dict[tuple[str, ...], int] = {}
+    _room: int = PATHS_KEPT_MAX
 
     def place(self, paths: Sequence[str]) -> int | None:
         """Return the place of a list; None if there is no room for it."""

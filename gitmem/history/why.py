@@ -17,7 +17,7 @@ from ..memory import anchors, stored_nodes
 from ..order.node import fold_changes
 from ..order.task import SUBMITTED, WAITING, micros
 from ..order.thread import FoldedThread
-from ..outcome import Outcome, command
+from ..outcome import Outcome, Struct, command
 from ..records.ids import role_id, unit_key
 from ..repo import READING
 from ..signals import threads
@@ -194,30 +194,28 @@ class AgreedThread(Outcome):
         answers: What its takers, and those who rejected it, did with the task; they are not pending.
     """
 
-    def __init__(self, thread_id: str, by: str) -> None:
-        self.thread_id = thread_id
-        self.by = by
-        self.agreed_on: Proposal | None = None
-        self.in_force: list[Proposal] = []
-        self.agreed: list[str] = []
-        self.rejected: list[str] = []
-        self.pending: list[str] = []
-        self.agreed_then: list[str] = []
-        self.replaced = False
-        self.ended = ""
-        self.reversed: list[str] = []
-        self.answers: list[TaskAnswer] = []
+    thread_id: str
+    by: str
+    agreed_on: Proposal | None = None
+    in_force: list[Proposal] = []
+    agreed: list[str] = []
+    rejected: list[str] = []
+    pending: list[str] = []
+    agreed_then: list[str] = []
+    replaced: bool = False
+    ended: str = ""
+    reversed: list[str] = []
+    answers: list[TaskAnswer] = []
 
 
 class TaskOfCommit(Outcome):
     """The task of a commit: its title and state."""
 
-    def __init__(self, task_id: str) -> None:
-        self.task_id = task_id
-        self.title = ""
-        self.state = "unknown"
-        self.caller = ""
-        self.thread_id: str | None = None
+    task_id: str
+    title: str = ""
+    state: str = "unknown"
+    caller: str = ""
+    thread_id: str | None = None
 
 
 def task_thread(db: sqlite3.Connection, task_id: str, folded: FoldedTask | None) -> TaskOfCommit:
@@ -386,14 +384,11 @@ class MakerRow(Outcome):
 class PossibleMaker(Outcome):
     """A session that had claimed a file of a commit when it was made: an inference, no record."""
 
-    def __init__(
-        self, agent: str, session_id: str | None, name: str, claim_id: str, wu_id: str | None
-    ) -> None:
-        self.agent = agent
-        self.session_id = session_id
-        self.name = name
-        self.claim_id = claim_id
-        self.wu_id = wu_id
+    agent: str
+    session_id: str | None
+    name: str
+    claim_id: str
+    wu_id: str | None
 
 
 class Story(Outcome):
@@ -704,7 +699,7 @@ def _next(answer: Why, *, has_hook: bool, lacks_log: bool) -> list[str]:
     return list(dict.fromkeys(found))[:5] or [command("gitmem", "log")]
 
 
-class Target:
+class Target(Struct):
     """A commit, or a file and perhaps a range of its lines.
 
     Attributes:
@@ -713,12 +708,9 @@ class Target:
         lines: First and last line, or None for the whole file.
     """
 
-    def __init__(
-        self, commit: str | None = None, path: str | None = None, lines: tuple[int, int] | None = None
-    ) -> None:
-        self.commit = commit
-        self.path = path
-        self.lines = lines
+    commit: str | None = None
+    path: str | None = None
+    lines: tuple[int, int] | None = None
 
     @property
     def ranges(self) -> list[tuple[int, int]]:

@@ -35,10 +35,9 @@ COUNTED = ("read", "imported", "present", "differs", "repeated", "bad")
 class LineNote(Outcome):
     """A problem or remark about a line. `line` is 0 for a whole file."""
 
-    def __init__(self, file: str, line: int, reason: str) -> None:
-        self.file = file
-        self.line = line
-        self.reason = reason
+    file: str
+    line: int
+    reason: str
 
 
 class Imported(Outcome):

@@ -9,7 +9,7 @@ from ..commit_message import sanitize
 from ..errors import UsageError
 from ..log.lines import format_at
 from ..memory import node_fields
-from ..outcome import command
+from ..outcome import Struct, command
 from ..records import ids
 
 TYPE_CHECKING = False
@@ -189,7 +189,7 @@ _OWN = (
 _REASONS = ("archive_reason", "delete_reason", "close_reason", "reason")
 
 
-class ConvertedLines:
+class ConvertedLines(Struct):
     """The result of converting a line.
 
     Attributes:
@@ -200,12 +200,11 @@ class ConvertedLines:
         remarks: Values outside their usual field.
     """
 
-    def __init__(self, id: str, line: bytes, at: int) -> None:
-        self.id = id
-        self.line = line
-        self.at = at
-        self.more: list[bytes] = []
-        self.remarks: list[str] = []
+    id: str
+    line: bytes
+    at: int
+    more: list[bytes] = []
+    remarks: list[str] = []
 
 
 def convert_node(given: Given, *, allow_secret: bool = False) -> ConvertedLines:

@@ -5,6 +5,8 @@ It is imported without its Python wrapper, which also loads datetime and collect
 
 from __future__ import annotations
 
+from ..outcome import Struct
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3 as sqlite3
@@ -33,11 +35,10 @@ def is_busy(error: sqlite3.DatabaseError) -> bool:
     return isinstance(error, sqlite3.OperationalError) and ("locked" in str(error) or "busy" in str(error))
 
 
-class BusyWait:
+class BusyWait(Struct):
     """A context with the lock timeout for work after a commit. A timeout ends the context without an error."""
 
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self.db = db
+    db: sqlite3.Connection
 
     def __enter__(self) -> None:
         self.db.execute(f"PRAGMA busy_timeout = {AFTER_COMMIT_MILLISECONDS}")
@@ -49,18 +50,17 @@ class BusyWait:
         return isinstance(error, sqlite3.DatabaseError) and is_busy(error)
 
 
-class StepLimit:
+class StepLimit(Struct):
     """Runs queries until a number of steps is used up. It counts steps, not time.
 
     A query counts as at least 1,000 steps, which is about the cost of starting it.
 
-    Args:
+    Attributes:
         most: Steps in all; 20,000,000 take about a second.
     """
 
-    def __init__(self, db: sqlite3.Connection, most: int) -> None:
-        self._db = db
-        self._left = most
+    _db: sqlite3.Connection
+    _left: int
 
     def ask(self, question: Callable[..., T], *given: object) -> T | None:
         """Return the result of a query with these values; None if the budget is used up."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from .. import local_files
+from ..outcome import Struct
 from ..text.digests import sha256
 from . import engine
 from .engine import sqlite3
@@ -46,7 +47,7 @@ CORE = (
 )
 
 
-class View:
+class View(Struct):
     """Tables that are derived from lines.
 
     `add` is called inside the transaction of `catch_up` with all new lines of the view's kinds. Lines arrive in any
@@ -54,17 +55,10 @@ class View:
     and `ddl` does not.
     """
 
-    def __init__(
-        self,
-        kinds: Sequence[str],
-        ddl: Sequence[str],
-        add: Callable[[sqlite3.Connection, Rows], None],
-        version: object = 1,
-    ) -> None:
-        self.kinds = frozenset(kinds)
-        self.ddl = tuple(ddl)
-        self.add = add
-        self.version = version
+    kinds: Sequence[str]
+    ddl: Sequence[str]
+    add: Callable[[sqlite3.Connection, Rows], None]
+    version: object = 1
 
 
 class Index:

@@ -13,6 +13,7 @@ from .. import local_files
 from ..git.files import LOG_REF, plain_tip
 from ..log import write_ahead
 from ..log.lines import HEAD_BYTES
+from ..outcome import Struct
 from . import engine, index_file
 from .engine import sqlite3
 
@@ -30,7 +31,7 @@ SHAPE = (976432273, 120359924501852)
 TAIL_BYTES_MAX = 1024 * 1024  # limit for one file; a committer runs long before
 
 
-class Snapshot:
+class Snapshot(Struct):
     """The index at one moment, compared with the write-ahead logs at that moment. Close it.
 
     Attributes:
@@ -39,10 +40,9 @@ class Snapshot:
         has_names: Whether the index has at least everything that affects names.
     """
 
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self.db = db
-        self.is_complete = True
-        self.has_names = True
+    db: sqlite3.Connection
+    is_complete: bool = True
+    has_names: bool = True
 
     def close(self) -> None:
         """End the transaction."""

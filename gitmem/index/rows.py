@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from itertools import chain
 
+from ..outcome import Struct
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -30,14 +32,13 @@ class LineRow:
         return at
 
 
-class NewLines:
+class NewLines(Struct):
     """New lines of one kind. Each attribute has one item for each line."""
 
-    def __init__(self) -> None:
-        self.ids: list[int] = []
-        self.lines: list[bytes] = []
-        self.records: list[Record] = []
-        self._columns: dict[str, list[Any]] = {}
+    ids: list[int] = []
+    lines: list[bytes] = []
+    records: list[Record] = []
+    _columns: dict[str, list[Any]] = {}
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -13,6 +13,7 @@ from .. import local_files
 from ..errors import GitmemError, StoreError
 from ..git import packs
 from ..git.objects import Draft, Signature
+from ..outcome import Struct
 from ..text.digests import sha256
 from . import ledger, lines, lock, ref, write_ahead
 from .lines import SUBJECT_MAX, CommitMessage, LogEntry, parse_row, split_entry
@@ -215,7 +216,7 @@ PAUSE_SECONDS = 0.002
 FILES_AT_ONCE = 1_000  # limit of one commit
 
 
-class _LockedGeneration:
+class _LockedGeneration(Struct):
     """A write-ahead log file whose entries go into the commit: open, and locked if possible.
 
     Attributes:
@@ -223,11 +224,10 @@ class _LockedGeneration:
         whole: Whether it has no writer any more and all of it was read.
     """
 
-    def __init__(self, file: WalFile, handle: int, whole: bool) -> None:
-        self.file = file
-        self.handle = handle
-        self.whole = whole
-        self.damaged = False
+    file: WalFile
+    handle: int
+    whole: bool
+    damaged: bool = False
 
 
 def waiting_rows(log: LocalLog, *, deferred: bool = False) -> list[tuple[str, bytes]]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 
 from .. import local_files
+from ..outcome import Struct
 from ..text.digests import hash_function_for, sha256
 
 TYPE_CHECKING = False
@@ -31,12 +32,11 @@ LINES_MAX = 5_000  # of one record; for a larger commit only the commit is noted
 _HEX = frozenset("0123456789abcdef")
 
 
-class LedgerRecord:
+class LedgerRecord(Struct):
     """An acknowledgement: the commit (None while the lines waited for one) and the digests of lines."""
 
-    def __init__(self, commit: str | None, digests: list[str]) -> None:
-        self.commit = commit
-        self.digests = digests
+    commit: str | None
+    digests: list[str]
 
 
 def key(line: bytes) -> bytes:

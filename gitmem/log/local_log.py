@@ -6,6 +6,7 @@ import os
 
 from .. import local_files
 from ..errors import StoreError
+from ..outcome import Struct
 from . import ledger
 from .lines import is_name
 from .write_ahead import WriteAheadLog
@@ -39,7 +40,7 @@ the rest         small state: the lock, the clock, the open segment, this clone'
 """
 
 
-class Appended:
+class Appended(Struct):
     """The result of recording an entry.
 
     Attributes:
@@ -47,9 +48,8 @@ class Appended:
         where: The folder outside the repository in which it waits, or None.
     """
 
-    def __init__(self, commit: str | None, where: str | None = None) -> None:
-        self.commit = commit
-        self.where = where
+    commit: str | None
+    where: str | None = None
 
 
 class LocalLog:
@@ -242,17 +242,16 @@ class LocalLog:
         return self._clone_id
 
 
-class Clock:
+class Clock(Struct):
     """The source of the `at` of new lines.
 
     The last time is stored as the modification time of an empty file: one system call, and nothing that can be torn. A
     stored time more than a minute ahead of the wall clock is ignored. Times of other clones are never used.
     """
 
-    def __init__(self, path: str, now: Callable[[], int]) -> None:
-        self.path = path
-        self.now = now
-        self._last = 0
+    path: str
+    now: Callable[[], int]
+    _last: int = 0
 
     def tick(self, count: int = 1) -> int:
         """Return microseconds since the epoch, more than the last tick of this clone.

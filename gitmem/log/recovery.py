@@ -8,6 +8,7 @@ from ..git import repair
 from ..git.files import shallow_commits
 from ..git.history import removals
 from ..git.objects import TREE_MODE, TreeEntry
+from ..outcome import Struct
 from . import ledger, log_refs, ref, tree_union
 from . import lines as form
 
@@ -85,12 +86,11 @@ class CompletenessCheck:
         return self._objects[entry.oid]
 
 
-class RecoveredLines:
+class RecoveredLines(Struct):
     """The readable lines of commits; each file is read once."""
 
-    def __init__(self, git: Git) -> None:
-        self.git = git
-        self._seen: set[str] = set()
+    git: Git
+    _seen: set[str] = set()
 
     def of_commit(self, oid: str) -> Iterator[tuple[str, bytes]]:
         """Yield path and line of the files that no earlier commit had."""
@@ -202,7 +202,7 @@ def projects(log: LocalLog, tip: str | None) -> set[str]:
     return found or log_refs.own_projects(log)
 
 
-class LogReadResult:
+class LogReadResult(Struct):
     """The result of reading a whole log.
 
     Attributes:
@@ -210,9 +210,8 @@ class LogReadResult:
         commits: Commits of the tip's history whose lines are all in `keys` and whose objects are all readable.
     """
 
-    def __init__(self) -> None:
-        self.keys: set[bytes] = set()
-        self.commits: Collection[str] = ()
+    keys: set[bytes] = set()
+    commits: Collection[str] = ()
 
 
 def walk_contents(
@@ -240,14 +239,13 @@ def walk_contents(
         yield path, entry, content
 
 
-class DroppedLines:
+class DroppedLines(Struct):
     """Lines that a commit had in a file and the tip has nowhere; `number` is that of the first, counted from 1."""
 
-    def __init__(self, commit: str, path: str, lines: list[bytes], number: int) -> None:
-        self.commit = commit
-        self.path = path
-        self.lines = lines
-        self.number = number
+    commit: str
+    path: str
+    lines: list[bytes]
+    number: int
 
 
 class History:

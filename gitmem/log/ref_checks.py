@@ -13,6 +13,7 @@ import math
 from ..git import fetch
 from ..git.fetch import MISSING, is_too_much
 from ..git.port import STEPS_MAX, STEPS_MIN, HistoryWalk
+from ..outcome import Struct
 from . import log_refs, ref
 from .tree_checks import ANCESTORS_MAX, LIMITS, LimitExceeded, Rejected, TreeCheck
 
@@ -88,13 +89,12 @@ FOLDER_BYTES_MAX = 64 * 1024  # of a root tree or `projects/` that nothing has c
 LOST_PROJECTS = "its project ids are those of another project, and its history is that of this log"
 
 
-class ProjectIds:
+class ProjectIds(Struct):
     """The project ids of a clone, of its log and of the histories of other logs; each is read once."""
 
-    def __init__(self, log: LocalLog) -> None:
-        self.log = log
-        self._own: set[str] | None = None
-        self._of: dict[str, set[str]] = {}
+    log: LocalLog
+    _own: set[str] | None = None
+    _of: dict[str, set[str]] = {}
 
     def are_lost(self, tip: LogTip, accepted: LogTip | None) -> bool:
         """Return whether a log has only ids of other projects although its history is this log's.

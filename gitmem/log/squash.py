@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ..git.objects import Commit, Draft, Signature, TreeEntry
 from ..git.port import bases
+from ..outcome import Struct
 from . import ref, tree_union
 from .committer import most_telling, summary
 from .union import canonical, lines, union
@@ -67,7 +68,7 @@ def squash(git: Git, commits: Sequence[str], onto: str, known: Known | None = No
     return found.write(onto)
 
 
-class Squash:
+class Squash(Struct):
     """A tree, and the changes of one commit on top of it.
 
     Attributes:
@@ -75,18 +76,17 @@ class Squash:
         described: The commits that the message describes.
     """
 
-    def __init__(self, git: Git, tree: str, known: Known | None = None) -> None:
-        self.git = git
-        self.tree = tree
-        self.known = known
-        self.changes: Changes = {}
-        self.described: list[Commit] = []
-        self._count = 0  # number of added lines, without those of trees and files that were added unread
-        self._whole: list[TreeEntry] = []
-        self._touched: set[str] = set()  # folders in which something was added
-        self._puts = 0
-        self._skipped = False  # whether something to add was already there
-        self._added: set[tuple[str, ...]] = set()  # folders that were added: path, tree, and the trees before
+    git: Git
+    tree: str
+    known: Known | None = None
+    changes: Changes = {}
+    described: list[Commit] = []
+    _count: int = 0  # number of added lines, without those of trees and files that were added unread
+    _whole: list[TreeEntry] = []
+    _touched: set[str] = set()  # folders in which something was added
+    _puts: int = 0
+    _skipped: bool = False  # whether something to add was already there
+    _added: set[tuple[str, ...]] = set()  # folders that were added: path, tree, and the trees before
 
     def add_commits(
         self, commits: Sequence[str], files: Iterable[File] | None = None, *, each_max: int | None = None

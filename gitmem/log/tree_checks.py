@@ -12,6 +12,7 @@ from collections import ChainMap
 from typing import NamedTuple
 
 from ..git.objects import FILE_MODE, TREE_MODE, TreeEntry, is_empty_tree
+from ..outcome import Struct
 from .tree_union import is_segment
 
 TYPE_CHECKING = False
@@ -71,12 +72,11 @@ LIMITS = Limits()
 HISTORY = "bytes of commits and folders"
 
 
-class Allowance:
+class Allowance(Struct):
     """An amount that may be spent: a total, and shares beside it that nobody else can use up."""
 
-    def __init__(self, total: int) -> None:
-        self._left = total
-        self._share = 0
+    _left: int
+    _share: int = 0
 
     def grant(self, share: int) -> None:
         """Replace what is left of the last share."""
@@ -92,7 +92,7 @@ class Allowance:
         return True
 
 
-class CountedObjects:
+class CountedObjects(Struct):
     """Objects with their sizes, and the refs that have them. An object of several refs counts once.
 
     Attributes:
@@ -100,11 +100,10 @@ class CountedObjects:
         bytes: The sum of all sizes.
     """
 
-    def __init__(self) -> None:
-        self._refs: dict[str, set[File]] = {}
-        self._holders: dict[File, int] = {}  # the number of refs that have an object
-        self.sizes: dict[File, int] = {}
-        self.bytes = 0
+    _refs: dict[str, set[File]] = {}
+    _holders: dict[File, int] = {}  # the number of refs that have an object
+    sizes: dict[File, int] = {}
+    bytes: int = 0
 
     def new(self, found: Mapping[File, int]) -> dict[File, int]:
         """Return the objects that do not count yet, with their sizes."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from ..commit_message import cut
 from ..errors import UsageError
 from ..log.lines import format_at
-from ..outcome import command
+from ..outcome import Struct, command
 from ..records.ids import unit_key
 from ..signals import task_records
 from ..signals.task_records import TaskRecords
@@ -335,7 +335,7 @@ class Selection:
         self.with_files = with_files
 
 
-class CandidateRow:
+class CandidateRow(Struct):
     """A node that may be shown. The greatest `value`, a time in microseconds, is the best.
 
     Attributes:
@@ -343,12 +343,11 @@ class CandidateRow:
         is_file: Whether it is an indexed file of the project, to be named only.
     """
 
-    def __init__(self, id: str, section: str, value: int, author: str = "", is_file: bool = False) -> None:
-        self.author = author
-        self.id = id
-        self.section = section
-        self.value = value
-        self.is_file = is_file
+    id: str
+    section: str
+    value: int
+    author: str = ""
+    is_file: bool = False
 
 
 class RowQueue:
@@ -538,12 +537,11 @@ REPLACED_TEXT_MAX = 100  # characters
 THREADS, HERE, NODES, LAST = 2, 3, 4, 5  # the first number of ranks, in their order
 
 
-class Candidates:
+class Candidates(Struct):
     """Nodes as pieces of a text, and the numbers of further nodes by section."""
 
-    def __init__(self, pieces: Sequence[Section], unread: Mapping[str, int]) -> None:
-        self.pieces = list(pieces)
-        self.unread = dict(unread)
+    pieces: Sequence[Section]
+    unread: Mapping[str, int]
 
 
 def find(store: Store, wanted: Selection, max_size: int) -> Candidates:

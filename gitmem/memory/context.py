@@ -14,7 +14,7 @@ from ..agents import presence
 from ..commit_message import cut
 from ..errors import UsageError, check_limit
 from ..order.node import STATUS, SUMMARY
-from ..outcome import Outcome, PartOfAnswer, command
+from ..outcome import Outcome, PartOfAnswer, Struct, command
 from ..records.ids import unit_key
 from ..signals.task_records import TaskRecords
 from ..text.sanitize import sanitize_for_model
@@ -96,12 +96,11 @@ RULE_TAGS = ("invariant", "convention", "rule")
 CRITERIA_MAX, PATHS_MAX, RULES_MAX = 8, 10, 7  # as LumenFlow has them
 
 
-class WorkBrief:
+class WorkBrief(Struct):
     """The pieces of a text about a work unit, and the ids of the nodes in them."""
 
-    def __init__(self) -> None:
-        self.ids: list[str] = []
-        self.pieces: list[Section] = []
+    ids: list[str] = []
+    pieces: list[Section] = []
 
     def add(self, section: str, nodes: Sequence[VersionedNode]) -> None:
         """Add nodes as pieces of a section, in their order."""

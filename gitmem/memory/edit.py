@@ -146,23 +146,21 @@ MANY = 20_000  # nodes in one call
 class Created(Outcome):
     """A new node; `commit` is None until it is committed."""
 
-    def __init__(self, node: VersionedNode, commit: str | None) -> None:
-        self.node = node
-        self.commit = commit
-        self.recorded = True
-        self.warnings: list[str] = []
-        self.next: list[str] = []
+    node: VersionedNode
+    commit: str | None
+    recorded: bool = True
+    warnings: list[str] = []
+    next: list[str] = []
 
 
 class NodesCreated(Outcome):
     """New nodes, written in one commit."""
 
-    def __init__(self, nodes: Sequence[VersionedNode], commit: str | None) -> None:
-        self.nodes = list(nodes)
-        self.commit = commit
-        self.recorded = True
-        self.warnings: list[str] = []
-        self.next: list[str] = []
+    nodes: Sequence[VersionedNode]
+    commit: str | None
+    recorded: bool = True
+    warnings: list[str] = []
+    next: list[str] = []
 
 
 class NodesChanged(Outcome):

@@ -277,10 +277,9 @@ class Blocker(Outcome):
 class Blocked(Outcome):
     """A blocked node, the ids of the open nodes that block it, and what the first of these are."""
 
-    def __init__(self, node: VersionedNode, blocked_by: Sequence[str]) -> None:
-        self.node = node
-        self.blocked_by = list(blocked_by)
-        self.blockers: list[Blocker] = []
+    node: VersionedNode
+    blocked_by: Sequence[str]
+    blockers: list[Blocker] = []
 
 
 class Ready(Outcome):

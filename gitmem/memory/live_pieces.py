@@ -12,6 +12,7 @@ from ..commit_message import cut, sanitize
 from ..index.engine import StepLimit
 from ..order.content import ASKS
 from ..order.thread import FoldedThread
+from ..outcome import Struct
 from ..signals import conflicts, next_steps
 from ..signals.thread_lines import ThreadLines
 from ..text.sanitize import sanitize_for_model
@@ -77,12 +78,11 @@ def _order(one: OpenThread) -> tuple[str, str]:
     return one.at, one.signal_id
 
 
-class _SignalCache:
+class _SignalCache(Struct):
     """A cache of messages that ask for a decision: each id is read once, even if several threads have it."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._records: dict[str, SignalRecord | None] = {}
+    _store: Store
+    _records: dict[str, SignalRecord | None] = {}
 
     def waiting(self, thread_id: str, signal_id: str) -> OpenThread | None:
         if signal_id not in self._records:

@@ -18,7 +18,7 @@ from .listing import Filter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from typing import Any, NotRequired, TypeVar, Unpack
 
     from ..agents.caller import Caller
@@ -118,12 +118,11 @@ class SearchResult(Outcome):
         similar: For each word that nothing matches, the similar word that was searched for and matched.
     """
 
-    def __init__(self, query: str, hits: Sequence[Hit], more: bool, similar: Mapping[str, str]) -> None:
-        self.query = query
-        self.hits = list(hits)
-        self.more = more
-        self.similar = dict(similar)
-        self.next: list[str] = []
+    query: str
+    hits: list[Hit]
+    more: bool
+    similar: dict[str, str]
+    next: list[str] = []
 
 
 def search(

@@ -22,7 +22,7 @@ from ..commit_message import cut, sanitize
 from ..errors import UsageError
 from ..git import work_tree_files
 from ..log.lines import format_at
-from ..outcome import Outcome, command
+from ..outcome import Outcome, Struct, command
 from ..records import SecretError
 from ..records.ids import keyed_id
 from ..text.digests import sha256
@@ -236,12 +236,11 @@ REST = "…"
 class Source(Outcome):
     """A file to index, relative to the root of the work tree, and the tags of its node."""
 
-    def __init__(self, path: str, tags: Sequence[str]) -> None:
-        self.path = path
-        self.tags = list(tags)
+    path: str
+    tags: list[str]
 
 
-class SourceContent:
+class SourceContent(Struct):
     """The result of reading a source.
 
     Attributes:
@@ -250,18 +249,17 @@ class SourceContent:
         real: The path with links resolved.
     """
 
-    def __init__(self, source: Source) -> None:
-        self.source = source
-        self.content: str | None = None
-        self.hash = ""
-        self.real = ""
-        self.gone = False
-        self.problem = ""
+    source: Source
+    content: str | None = None
+    hash: str = ""
+    real: str = ""
+    gone: bool = False
+    problem: str = ""
 
 
 def default_sources() -> list[Source]:
     """Return the sources that are always indexed."""
-    return [Source(path, tags) for path, tags in _DEFAULT]
+    return [Source(path, [*tags]) for path, tags in _DEFAULT]
 
 
 def parsed(text: str) -> Source:
@@ -413,13 +411,12 @@ CREATED, UPDATED, UNCHANGED, ARCHIVED, AWAY = "created", "updated", "unchanged",
 class IndexedFile(Outcome):
     """The result for one source: created, updated, unchanged, archived, or `put away` (hidden by hand)."""
 
-    def __init__(self, path: str, node_id: str, what: str) -> None:
-        self.path = path
-        self.node_id = node_id
-        self.what = what
+    path: str
+    node_id: str
+    what: str
 
 
-class Indexed(Outcome):
+class Indexed(Outcome, kw_only=True):
     """The result of indexing, or of a dry run.
 
     Attributes:
@@ -429,16 +426,15 @@ class Indexed(Outcome):
         problems: Sentences about sources that were skipped.
     """
 
-    def __init__(self, *, dry_run: bool) -> None:
-        self.entries: list[IndexedFile] = []
-        self.sources_scanned: list[str] = []
-        self.sources_missing: list[str] = []
-        self.problems: list[str] = []
-        self.dry_run = dry_run
-        self.commit: str | None = None
-        self.recorded = False
-        self.warnings: list[str] = []
-        self.next: list[str] = []
+    entries: list[IndexedFile] = []
+    sources_scanned: list[str] = []
+    sources_missing: list[str] = []
+    problems: list[str] = []
+    dry_run: bool
+    commit: str | None = None
+    recorded: bool = False
+    warnings: list[str] = []
+    next: list[str] = []
 
     def count(self, *whats: str) -> int:
         """Count the entries with these results."""

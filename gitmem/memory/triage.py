@@ -44,11 +44,10 @@ class Contradiction(Outcome):
         more: The number of further nodes.
     """
 
-    def __init__(self, reason: str, about: list[str], node_ids: list[str], more: int = 0) -> None:
-        self.reason = reason
-        self.about = about
-        self.node_ids = node_ids
-        self.more = more
+    reason: str
+    about: list[str]
+    node_ids: list[str]
+    more: int = 0
 
 
 def find_contradictions(db: sqlite3.Connection, limit: int) -> list[Contradiction]:
@@ -177,18 +176,12 @@ class Triaged(Outcome):
         more: The number of nodes above the limit.
     """
 
-    def __init__(
-        self,
-        discoveries: Sequence[VersionedNode],
-        stale_nodes: Sequence[VersionedNode],
-        stale: dict[str, str],
-    ) -> None:
-        self.discoveries = list(discoveries)
-        self.stale_nodes = list(stale_nodes)
-        self.stale = stale
-        self.contradictions: list[Contradiction] = []
-        self.more = 0
-        self.next: list[str] = []
+    discoveries: Sequence[VersionedNode]
+    stale_nodes: Sequence[VersionedNode]
+    stale: dict[str, str]
+    contradictions: list[Contradiction] = []
+    more: int = 0
+    next: list[str] = []
 
     def cut(self, limit: int) -> None:
         """Keep the first nodes, up to a limit."""

@@ -6,6 +6,7 @@ from .. import records
 from ..agents import mailbox, presence
 from ..log.lines import format_at, parse_at
 from ..order.task import HANDOFF, SUBMITTED, TERMINAL, WAITING
+from ..outcome import Struct
 from ..records.ids import role_of
 from ..signals import threads as thread_answers
 from ..signals.many_threads import owed
@@ -55,15 +56,14 @@ TITLE_MAX = 100
 _KEPT = "\n\t"
 
 
-class TextBudget:
+class TextBudget(Struct):
     """How many bytes of long texts the page may still have.
 
-    Args:
+    Attributes:
         most: Bytes of UTF-8. When they are used up, texts are empty, with all of their characters counted as left out.
     """
 
-    def __init__(self, most: int) -> None:
-        self._left = most
+    _left: int
 
     def cut(self, text: str, most: int = TEXT_MAX) -> tuple[str, int]:
         """Return the beginning of a text, sanitized, and how many characters are left out.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NotRequired
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo
 from pydantic_core import PydanticCustomError, core_schema
 
+from ..outcome import Struct
 from .ids import NO_UNIT, UNIT_FORM, unit_key
 
 if TYPE_CHECKING:
@@ -31,10 +32,10 @@ _SPACE = r"\u0020\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
 _PART = rf"[^{_CONTROL}{_BIDI}{_UNSEEN}{_SPACE}:,]+"
 
 
-class TextRule:
+class TextRule(Struct):
     """Rules for a text that a pattern can't express; the compiled table supports each of them.
 
-    Args:
+    Attributes:
         max_bytes: Greatest size in UTF-8; 0 for no limit.
         not_prefix: A prefix that is not allowed.
         trimmed: Whether white space at either end is not allowed.
@@ -42,20 +43,11 @@ class TextRule:
         not_written: The work unit that may not be written, in no spelling.
     """
 
-    def __init__(
-        self,
-        *,
-        max_bytes: int = 0,
-        not_prefix: str = "",
-        trimmed: bool = False,
-        written: tuple[str, ...] = (),
-        not_written: str = "",
-    ) -> None:
-        self.max_bytes = max_bytes
-        self.not_prefix = not_prefix
-        self.trimmed = trimmed
-        self.written = written
-        self.not_written = not_written
+    max_bytes: int = 0
+    not_prefix: str = ""
+    trimmed: bool = False
+    written: tuple[str, ...] = ()
+    not_written: str = ""
 
     def __call__(self, value: str, info: ValidationInfo) -> str:
         """Return the value unchanged.
@@ -198,10 +190,10 @@ Path = Annotated[str, Form("path", r"^[^\u0000]+$", "text without NUL", most=409
 Message = Annotated[str, Form("text", least=1, rule=TextRule(max_bytes=MESSAGE_MAX_BYTES))]
 
 
-class Option:
+class Option(Struct):
     """The option by which a signal gets a field: of `gitmem signal`, of the library, and of the tool if models may set it.
 
-    Args:
+    Attributes:
         help: Its sentence.
         name: Its name, if not that of the field.
         metavar: What help shows for its value; "" for a flag.
@@ -209,23 +201,14 @@ class Option:
         reply: Whether `gitmem reply` has it, too.
     """
 
-    def __init__(
-        self,
-        help: str,
-        *,
-        name: str = "",
-        metavar: str = "",
-        tool: bool = True,
-        reply: bool = False,
-    ) -> None:
-        self.help = help
-        self.name = name
-        self.metavar = metavar
-        self.tool = tool
-        self.reply = reply
+    help: str
+    name: str = ""
+    metavar: str = ""
+    tool: bool = True
+    reply: bool = False
 
 
-class Known:
+class Known(Struct):
     """What is known of a field beside its form and meaning.
 
     Attributes:
@@ -239,24 +222,13 @@ class Known:
         option: The option that sets it.
     """
 
-    def __init__(
-        self,
-        *,
-        may_differ: bool = False,
-        clearable: bool = False,
-        kept: bool = False,
-        first_of: str = "",
-        shown: bool = True,
-        head: str = "",
-        option: Option | None = None,
-    ) -> None:
-        self.may_differ = may_differ
-        self.clearable = clearable
-        self.kept = kept
-        self.first_of = first_of
-        self.shown = shown
-        self.head = head
-        self.option = option
+    may_differ: bool = False
+    clearable: bool = False
+    kept: bool = False
+    first_of: str = ""
+    shown: bool = True
+    head: str = ""
+    option: Option | None = None
 
 
 def required(meaning: str, **known: Any) -> Any:

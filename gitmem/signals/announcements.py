@@ -95,10 +95,9 @@ SILENT, MILESTONES, ALL = POLICIES = ("silent", "milestones", "all")  # which no
 class Announced(Outcome):
     """The broadcast that a work unit is done, and whether it was there before."""
 
-    def __init__(self, unit: str, signal_id: str, was_recorded: bool) -> None:
-        self.wu_id = unit
-        self.signal_id = signal_id
-        self.was_recorded = was_recorded
+    wu_id: str
+    signal_id: str
+    was_recorded: bool
 
     @property
     def remark(self) -> str:

@@ -10,6 +10,7 @@ import os
 import time
 
 from ..log.ref import LOG_REF
+from ..outcome import Struct
 from ..repo import read_small
 
 TYPE_CHECKING = False
@@ -46,26 +47,23 @@ class NeverSet:
         return False
 
 
-class ChangeWatcher:
+class ChangeWatcher(Struct):
     """Detects changes of a clone's log.
 
-    Args:
+    Attributes:
         stop: Ends a wait.
         events: Whether to use file-system events; without them the files are polled more often.
         poll_seconds: The polling interval without events.
     """
 
-    def __init__(
-        self, store: Store, stop: StopWatching, *, events: bool = True, poll_seconds: float = ALONE_SECONDS
-    ) -> None:
-        self.poll_seconds = poll_seconds
-        self.store = store
-        self.stop = stop
-        self.events = events
-        self._watcher: RustNotify | None = None
-        self._watched: list[tuple[str, int, int]] = []
-        self._again = 0.0
-        self._busy_until = 0.0
+    store: Store
+    stop: StopWatching
+    events: bool = True
+    poll_seconds: float = ALONE_SECONDS
+    _watcher: RustNotify | None = None
+    _watched: list[tuple[str, int, int]] = []
+    _again: float = 0.0
+    _busy_until: float = 0.0
 
     def stamp(self) -> object:
         """Return a value that changes whenever the ref moves or a record is written."""

@@ -7,6 +7,7 @@ the reader sees the differences and the senders before a decision.
 from __future__ import annotations
 
 from ..agents.mailbox import is_receipt_for
+from ..outcome import Struct
 from ..records import KEYED
 
 TYPE_CHECKING = False
@@ -29,12 +30,11 @@ WORDS = {
 }  # fmt: skip
 
 
-class Version:
+class Version(Struct):
     """One of the contents of an id, with the lowest line that has it."""
 
-    def __init__(self, line: bytes, content: bytes) -> None:
-        self.line = line
-        self.content = content
+    line: bytes
+    content: bytes
 
 
 def versions(db: sqlite3.Connection, signal_id: str) -> list[Version]:

@@ -53,29 +53,27 @@ _ROLES = (
 )  # fmt: skip
 
 
-class LogPage(Outcome):
+class LogPage(Outcome, kw_only=True):
     """The newest records of the log, oldest first, with `kind` and `sender_name`.
 
     Attributes:
         ahead: Records that are dated more than a day ahead, by a wrong clock or a forger: not the newest, whatever they say.
     """
 
-    def __init__(self, entries: list[Mapping[str, Any]], next: list[str]) -> None:
-        self.entries = entries
-        self.ahead: list[Mapping[str, Any]] = []
-        self.next = next
+    entries: list[Mapping[str, Any]]
+    ahead: list[Mapping[str, Any]] = []
+    next: list[str]
 
 
 class RecordDetail(Outcome):
     """One record, and the commit that added it; None while the record waits for a commit."""
 
-    def __init__(self, kind: str, record: Mapping[str, Any], commit: str | None) -> None:
-        self.kind = kind
-        self.record = record
-        self.commit = commit
-        self.recorded = True
-        self.ambiguous = False
-        self.next: list[str] = []
+    kind: str
+    record: Mapping[str, Any]
+    commit: str | None
+    recorded: bool = True
+    ambiguous: bool = False
+    next: list[str] = []
 
 
 def log(
@@ -128,7 +126,7 @@ def log(
         read = (records.read(body.encode()) for (body,) in rows)
         return [_entry(db, by_session, by_reader, record) for record in read if record is not None]
 
-    found = LogPage(page("<=", "DESC", n)[::-1], ["gitmem roster", "gitmem session start"])
+    found = LogPage(entries=page("<=", "DESC", n)[::-1], next=["gitmem roster", "gitmem session start"])
     found.ahead = page(">", "ASC", AHEAD_SHOWN)
     if found.entries:
         named = next((each["signal_id"] for each in reversed(found.entries) if "signal_id" in each), None)

@@ -8,7 +8,7 @@ from ..agents.descriptions import sender_name_from
 from ..errors import StoreError, UsageError, check_limit
 from ..log.lines import digest, format_at
 from ..order.content import asks
-from ..outcome import Outcome, PartOfAnswer, command
+from ..outcome import Outcome, PartOfAnswer, Struct, command
 from ..records.ids import unit_key
 from ..sync import whereabouts
 from ..text.sanitize import sanitize
@@ -28,20 +28,19 @@ if TYPE_CHECKING:
     from .thread_lines import ThreadCache
 
 
-class InboxOwner:
+class InboxOwner(Struct):
     """The owner of an inbox; `peek` is the reason why reading marks nothing, or None.
 
     `is_imported` selects the imported signals to `reader`, an address that no session here has.
     """
 
-    def __init__(self, reader: str, session: str | None, workspace: str | None) -> None:
-        self.reader = reader
-        self.session = session
-        self.workspace = workspace
-        self.caller: Caller | None = None
-        self.peek: str | None = None
-        self.remark: str | None = None
-        self.is_imported = False
+    reader: str
+    session: str | None
+    workspace: str | None
+    caller: Caller | None = None
+    peek: str | None = None
+    remark: str | None = None
+    is_imported: bool = False
 
 
 def resolve_owner(store: Store, caller: Caller | None, for_: str | None) -> InboxOwner:
@@ -121,16 +120,13 @@ class Inbox(Outcome):
         work: The tasks, handoffs and claims that wait for the reader (`history.open_work`); None if there are none.
     """
 
-    __slots__ = ("reader", "unread", "signals", "more", "work", "warnings", "next")
-
-    def __init__(self, reader: str, unread: int) -> None:
-        self.reader = reader
-        self.unread = unread
-        self.signals: list[ShownSignal] = []
-        self.more = 0
-        self.work: PartOfAnswer | None = None
-        self.warnings: list[str] = []
-        self.next: list[str] = []
+    reader: str
+    unread: int
+    signals: list[ShownSignal] = []
+    more: int = 0
+    work: PartOfAnswer | None = None
+    warnings: list[str] = []
+    next: list[str] = []
 
     def add_work(self, store: Store, caller: Caller | None) -> None:
         """Add what waits for the reader beside signals, with the commands for it if there are no signals."""
@@ -159,13 +155,12 @@ class InboxResult(Inbox):
         self.to_mark: list[tuple[str, str, str]] = []  # address, signal id, digest
 
 
-class PageLine:
+class PageLine(Struct):
     """A line as a reader sees it, and the reader's addresses that owe a receipt for it."""
 
-    def __init__(self, line: bytes, fields: ShownSignal, addresses: Sequence[str]) -> None:
-        self.line = line
-        self.fields = fields
-        self.addresses = addresses
+    line: bytes
+    fields: ShownSignal
+    addresses: Sequence[str]
 
 
 class PageContext:
@@ -342,9 +337,8 @@ FOLD_MAX_BYTES = 4 * 1024 * 1024  # about 8,000 signals
 class Count(Outcome):
     """The number of unread signals of a reader."""
 
-    def __init__(self, reader: str, unread: int) -> None:
-        self.reader = reader
-        self.unread = unread
+    reader: str
+    unread: int
 
 
 def count(store: Store, caller: Caller | None, *, for_: str | None = None) -> Count:

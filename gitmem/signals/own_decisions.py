@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ..order.content import ASKS
 from ..order.thread import ThreadSignal, root
+from ..outcome import Struct
 from ..records.ids import is_id
 
 TYPE_CHECKING = False
@@ -20,12 +21,11 @@ if TYPE_CHECKING:
     NamesOf = Callable[[Collection[str]], Mapping[str, Collection[str]]]
 
 
-class SessionNames:
+class SessionNames(Struct):
     """The agent identities and clients of sessions, from all session records of the index; each is read once."""
 
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self._db = db
-        self._known: dict[str, set[str]] = {}
+    _db: sqlite3.Connection
+    _known: dict[str, set[str]] = {}
 
     def __call__(self, ids: Collection[str]) -> Mapping[str, Collection[str]]:
         """Return the further names of these sessions; ids of other things have no entry or an empty one."""

@@ -41,7 +41,7 @@ _FIRST = (
 _AT = 27
 
 
-class EffectiveReceipt(Outcome):
+class EffectiveReceipt(Outcome, kw_only=True):
     """The one effective receipt of a reader for a signal, with the contract's names.
 
     Attributes:
@@ -52,14 +52,13 @@ class EffectiveReceipt(Outcome):
         reader_name: The reader's display name, or None.
     """
 
-    def __init__(self, signal_id: str, reader: str, read_at: str, answered: str | None) -> None:
-        self.signal_id = signal_id
-        self.reader_identity = reader
-        self.read_at = read_at
-        self.delivery_state = "delivered"
-        self.answers_digest = answered
-        self.idempotency_key: str | None = None
-        self.reader_name: str | None = None
+    signal_id: str
+    reader_identity: str
+    read_at: str
+    delivery_state: str = "delivered"
+    answers_digest: str | None
+    idempotency_key: str | None = None
+    reader_name: str | None = None
 
 
 class ReceiptList(Outcome):
@@ -69,11 +68,10 @@ class ReceiptList(Outcome):
         more: The number of older matching receipts that are not in `receipts`.
     """
 
-    def __init__(self, found: Sequence[EffectiveReceipt], more: int) -> None:
-        self.receipts = list(found)
-        self.more = more
-        self.warnings: list[str] = []
-        self.next: list[str] = []
+    receipts: Sequence[EffectiveReceipt]
+    more: int
+    warnings: list[str] = []
+    next: list[str] = []
 
 
 def receipt_list(
@@ -189,7 +187,10 @@ def _recorded(
     total = len(rows)
     if total == limit:
         (total,) = db.execute(f"SELECT count(*) FROM ({first})", values).fetchone()
-    found = [EffectiveReceipt(id, who, at[:_AT], at[_AT:] or None) for id, who, at in rows]
+    found = [
+        EffectiveReceipt(signal_id=id, reader_identity=who, read_at=at[:_AT], answers_digest=at[_AT:] or None)
+        for id, who, at in rows
+    ]
     return sorted(found, key=_newest), int(total)
 
 
@@ -229,7 +230,12 @@ def _implied(db: sqlite3.Connection, signal_id: str, cache: ThreadCache) -> list
             or mailbox.delivery_state(db, signal_id, reader, counts=_COUNTS) is not None
         ):
             continue
-        one = EffectiveReceipt(signal_id, reader, standing.line[7:34].decode(), digest(said.line))
+        one = EffectiveReceipt(
+            signal_id=signal_id,
+            reader_identity=reader,
+            read_at=standing.line[7:34].decode(),
+            answers_digest=digest(said.line),
+        )
         one.delivery_state = threads.STATES.get(standing.intent, "delivered")
         found.append(one)
     return found

@@ -50,11 +50,10 @@ class FailedSync(Outcome):
         message: The error.
     """
 
-    def __init__(self, at: str, times: int, code: str, message: str) -> None:
-        self.at = at
-        self.times = times
-        self.code = code
-        self.message = message
+    at: str
+    times: int
+    code: str
+    message: str
 
     @property
     def what(self) -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 PUBLISH_CHOICES = {"branch": ref.BRANCH, "hidden": ref.LOG_REF}
 
 
-class Initialised(Outcome):
+class Initialised(Outcome, kw_only=True):
     """The result of `init`.
 
     Attributes:
@@ -37,17 +37,16 @@ class Initialised(Outcome):
         autosync: How often gitmem syncs automatically, such as `30s`; None if it does not.
     """
 
-    def __init__(self, state: str, publish: str, tip: str, remote: RemoteResult | None) -> None:
-        self.log = ref.LOG_REF
-        self.state = state
-        self.publish = publish
-        self.tip = tip
-        self.remote = remote
-        self.publishes_to: str | None = None
-        self.agreed = False
-        self.autosync: str | None = None
-        self.remarks: list[str] = []
-        self.next: list[str] = []
+    log: str = ref.LOG_REF
+    state: str
+    publish: str
+    tip: str
+    remote: RemoteResult | None
+    publishes_to: str | None = None
+    agreed: bool = False
+    autosync: str | None = None
+    remarks: list[str] = []
+    next: list[str] = []
 
 
 class Uninstalled(Outcome):
@@ -58,11 +57,10 @@ class Uninstalled(Outcome):
         remove: The commands that delete these too. Lines that were never pushed are lost then.
     """
 
-    def __init__(self, kept: list[str], remove: list[str], remarks: list[str]) -> None:
-        self.kept = kept
-        self.remove = remove
-        self.remarks = remarks
-        self.next = ["gitmem hooks status"]
+    kept: list[str]
+    remove: list[str]
+    remarks: list[str]
+    next: list[str] = ["gitmem hooks status"]
 
 
 def init(
@@ -107,7 +105,7 @@ def init(
     form = rebase.own_tip(log, tip).format
     place = "hidden" if form.publish == ref.LOG_REF else "branch"
     state = "present" if before else ("adopted" if log.git.tip(ref.PUBLISHED_REF) else "started")
-    outcome = Initialised(state, place, tip, remote)
+    outcome = Initialised(state=state, publish=place, tip=tip, remote=remote)
     may_publish = remote is not None and consent.is_given(store.repo, remote.url)
     outcome.publishes_to = remote.url if remote is not None and may_publish else None
     outcome.agreed = agreed

@@ -13,6 +13,7 @@ from ..git.port import HistoryWalk
 from ..log import ref, tree_union
 from ..log.squash import Squash
 from ..log.union import canonical, lines
+from ..outcome import Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ OVERFLOW_LINKS_MAX = (
 )
 
 
-class Outbox:
+class Outbox(Struct):
     """One outbox of a remote.
 
     Attributes:
@@ -43,20 +44,12 @@ class Outbox:
         base: The commit on which it is based.
     """
 
-    def __init__(
-        self,
-        oid: str,
-        commits: Sequence[str],
-        tree: str,
-        lines: Mapping[str, set[bytes]] | None = None,
-        base: str | None = None,
-    ) -> None:
-        self.oid = oid
-        self.commits = list(commits)
-        self.tree = tree
-        self.lines = lines
-        self.files: list[tuple[str, TreeEntry, list[TreeEntry]]] = []
-        self.base = base
+    oid: str
+    commits: Sequence[str]
+    tree: str
+    lines: Mapping[str, set[bytes]] | None = None
+    base: str | None = None
+    files: list[tuple[str, TreeEntry, list[TreeEntry]]] = []
 
     def is_in(self, git: Git, tree: str) -> bool:
         """Return whether a tree has all of its lines.

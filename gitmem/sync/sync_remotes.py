@@ -193,7 +193,7 @@ def sync(
     if not store.refresh_or_leave(start=True):
         store.keep_up()
     states = [RemoteResult(remote) for remote in found]
-    synced = SyncResult(states, _next(states, leads=leads))
+    synced = SyncResult(remotes=states, next=_next(states, leads=leads))
     if leads:
         fences.delete_over(store, over, found[0])
         noop_check.note(found[0], before)
@@ -258,7 +258,7 @@ def noop_result(repo: Repo, looked: LastSync, now: float, jitter: float) -> Sync
     noop_check.record_read(repo, now)
     autosync.record_success(repo, now, 0, jitter)
     states = [RemoteResult(looked)]
-    return SyncResult(states, _next(states, leads=True))
+    return SyncResult(remotes=states, next=_next(states, leads=True))
 
 
 def _next(states: Sequence[RemoteResult], *, leads: bool) -> list[str]:

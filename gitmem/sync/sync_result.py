@@ -87,17 +87,16 @@ class RemoteResult(Outcome):
             self.message = f"{withheld.summary(self.unpublished, self.url)} {self.message}".strip()
 
 
-class SyncResult(Outcome):
+class SyncResult(Outcome, kw_only=True):
     """The outcome for each remote.
 
     Attributes:
         autosync: Why the last sync before this one failed; None if this one succeeded.
     """
 
-    def __init__(self, remotes: Sequence[RemoteResult], next: Sequence[str]) -> None:
-        self.remotes = list(remotes)
-        self.autosync: FailedSync | None = None
-        self.next = list(next)
+    remotes: Sequence[RemoteResult]
+    autosync: FailedSync | None = None
+    next: Sequence[str]
 
     @property
     def status(self) -> int:

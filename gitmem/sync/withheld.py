@@ -6,6 +6,7 @@ Apart from `remote` and `sync_result`: `noop_check` uses it before it is known w
 from __future__ import annotations
 
 from .. import commit_message, records
+from ..outcome import Struct
 from ..text.sanitize import sanitize
 
 TYPE_CHECKING = False
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 NEWEST_MAX = 20  # lines that are kept of each kind
 
 
-class WithheldLines:
+class WithheldLines(Struct):
     """The number of such records by kind, and the newest lines of each kind.
 
     Attributes:
@@ -25,9 +26,8 @@ class WithheldLines:
         newest: At most `NEWEST_MAX` lines of each kind, oldest first.
     """
 
-    def __init__(self) -> None:
-        self.counts: dict[str, int] = {}
-        self.newest: dict[str, list[bytes]] = {}
+    counts: dict[str, int] = {}
+    newest: dict[str, list[bytes]] = {}
 
     @property
     def total(self) -> int:

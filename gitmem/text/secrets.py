@@ -5,6 +5,8 @@ A text without any marker passes after a few substring searches. What follows a 
 
 from __future__ import annotations
 
+from ..outcome import Struct
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -64,7 +66,7 @@ _DIGITS_IN_BASE64 = ("MNO", "DTjz", "AEIMQUYcgk", "wxyz012345")
 _EXAMPLES = ("example", "xxxx", "your", "placeholder", "redacted", "dummy")
 
 
-class FoundSecret:
+class FoundSecret(Struct):
     """A secret in a text.
 
     Attributes:
@@ -72,9 +74,8 @@ class FoundSecret:
         at: The number of its first character in the text, from 1.
     """
 
-    def __init__(self, what: str, at: int) -> None:
-        self.what = what
-        self.at = at
+    what: str
+    at: int
 
 
 def locate(text: str) -> FoundSecret | None:

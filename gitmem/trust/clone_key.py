@@ -12,6 +12,7 @@ import os
 
 from .. import local_files
 from ..errors import StoreError
+from ..outcome import Struct
 from ..text.digests import Mac, sha256
 
 TYPE_CHECKING = False
@@ -27,7 +28,7 @@ HASH_PREFIX = "h-"
 NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV, errno.EMLINK)
 
 
-class CloneKey:
+class CloneKey(Struct):
     """The content and the state of the key file.
 
     Attributes:
@@ -39,13 +40,12 @@ class CloneKey:
         is_exposed: Whether others than its owner may read it.
     """
 
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self.mac: Mac | None = None
-        self.fingerprint = ""
-        self.damage = ""
-        self.is_missing = False
-        self.is_exposed = False
+    path: str
+    mac: Mac | None = None
+    fingerprint: str = ""
+    damage: str = ""
+    is_missing: bool = False
+    is_exposed: bool = False
 
     def refuse_damaged(self) -> None:
         """Reject a damaged key: lines written now would not be recognized as this clone's.
@@ -65,19 +65,18 @@ class CloneKey:
             )
 
 
-class CloneKeyReader:
+class CloneKeyReader(Struct):
     """The key of one clone, read when it is first needed.
 
-    Args:
+    Attributes:
         random: Returns secure random bytes.
         make_state: Creates the state folder; returns False if this process may not write to it.
     """
 
-    def __init__(self, state: str, random: Callable[[int], bytes], make_state: Callable[[], bool]) -> None:
-        self._state = state
-        self._random = random
-        self._make_state = make_state
-        self._key: CloneKey | None = None
+    _state: str
+    _random: Callable[[int], bytes]
+    _make_state: Callable[[], bool]
+    _key: CloneKey | None = None
 
     def now(self) -> CloneKey:
         """Return the key; if there was none, read again, because another process may have created it."""

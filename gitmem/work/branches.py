@@ -8,6 +8,7 @@ from .. import repo as repo_module
 from ..agents import presence
 from ..errors import GitmemError, UsageError
 from ..git.branches import TooManyFilesError, uncommitted_files
+from ..outcome import Struct
 from ..text.sanitize import sanitize
 
 TYPE_CHECKING = False
@@ -29,7 +30,7 @@ OURS = ("gitmem", "gitmem-outbox-")  # branches of the log: the name of one, and
 USUAL = ("main", "master", "trunk")
 
 
-class Branch:
+class Branch(Struct):
     """A branch, or the detached HEAD of a worktree.
 
     Attributes:
@@ -41,14 +42,13 @@ class Branch:
         sessions: The sessions that work on it.
     """
 
-    def __init__(self, name: str, revision: str | None, tip: str | None) -> None:
-        self.name = name
-        self.revision = revision
-        self.tip = tip
-        self.changed: list[str] = []
-        self.uncommitted: list[str] = []
-        self.sessions: list[Presence] = []
-        self.is_checked_out = False
+    name: str
+    revision: str | None
+    tip: str | None
+    changed: list[str] = []
+    uncommitted: list[str] = []
+    sessions: list[Presence] = []
+    is_checked_out: bool = False
 
 
 class Refs:
@@ -147,14 +147,13 @@ def sessions_by_branch(store: Store) -> dict[str, list[Presence]]:
     return found
 
 
-class Checkout:
+class Checkout(Struct):
     """A worktree of this clone: its folder, branch, commit and uncommitted files."""
 
-    def __init__(self, folder: str, branch: str | None, head: str | None, files: Sequence[str]) -> None:
-        self.folder = folder
-        self.branch = branch
-        self.head = head
-        self.files = list(files)
+    folder: str
+    branch: str | None
+    head: str | None
+    files: Sequence[str]
 
 
 def checkouts(store: Store, remaining: Callable[[], float]) -> tuple[list[Checkout], list[str]]:

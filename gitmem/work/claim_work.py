@@ -11,7 +11,7 @@ from ..errors import GateError, UsageError
 from ..log.lines import CommitMessage, format_at
 from ..order import claim as claim_fold
 from ..order.claim import LEASE_MAX_MICROS
-from ..outcome import command
+from ..outcome import Struct, command
 from ..records import ids
 from ..records.ids import new_id, unit_key
 from ..text.sanitize import is_blank
@@ -241,7 +241,7 @@ def claim_paths(
         commit = _record(
             store, caller, fields, f"claims {paths_text(patterns)}", audit=audit, allow_secret=allow_secret
         )
-    change = ClaimChange(fields["claim_id"], "claim", until, commit)
+    change = ClaimChange(claim_id=fields["claim_id"], event="claim", until=until, commit=commit)
     change.paths, change.task_id = patterns, fields["task_id"]
     change.audit_id = audit.id if audit is not None else None
     change.warnings = [
@@ -386,7 +386,7 @@ def _renewed(store: Store, caller: Caller, found: StandingClaim, until: str) -> 
     )
     appended = store.record([renewal(store, found, until), *caller.keepalive(store)], message)
     caller.touch(store)
-    change = ClaimChange(found.id, "renew", until, appended.commit)
+    change = ClaimChange(claim_id=found.id, event="renew", until=until, commit=appended.commit)
     change.paths, change.task_id = list(found.claim.record["paths"]), found.claim.record.get("task_id")
     change.warnings = [f"{text_of(each)}: contested." for each in found.against]
     change.next = [command("gitmem", "claim", "release", change.claim_id)]
@@ -407,7 +407,7 @@ def _released(
     }  # fmt: skip
     what = f"releases {paths_text(found.claim.record['paths'])}"
     commit = _record(store, caller, fields, what, text=reason or "", audit=audit, allow_secret=allow_secret)
-    change = ClaimChange(found.id, "release", None, commit)
+    change = ClaimChange(claim_id=found.id, event="release", until=None, commit=commit)
     change.paths = list(found.claim.record["paths"])
     change.next = ["gitmem claim list"]
     return change
@@ -546,7 +546,7 @@ def passed_notes(others: Sequence[StandingClaim]) -> list[str]:
 _FINISHED = "SELECT 1 FROM task WHERE task_id = ? AND decided_by IS NOT NULL"
 
 
-class MovedClaims:
+class MovedClaims(Struct):
     """The lines that move claims.
 
     Attributes:
@@ -554,10 +554,9 @@ class MovedClaims:
         kept: The id of each that does not, and why.
     """
 
-    def __init__(self) -> None:
-        self.lines: list[tuple[str, bytes]] = []
-        self.moved: list[tuple[str, str, Sequence[str], int, str]] = []
-        self.kept: list[tuple[str, str]] = []
+    lines: list[tuple[str, bytes]] = []
+    moved: list[tuple[str, str, Sequence[str], int, str]] = []
+    kept: list[tuple[str, str]] = []
 
 
 def move_claims(

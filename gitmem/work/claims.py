@@ -285,7 +285,7 @@ PATHS_SHOWN = 3
 LISTED = 50
 
 
-class ClaimChange(Outcome):
+class ClaimChange(Outcome, kw_only=True):
     """A recorded change of a claim.
 
     Attributes:
@@ -298,24 +298,22 @@ class ClaimChange(Outcome):
         audit_id: The audit of the release of somebody else's claim.
     """
 
-    def __init__(self, claim_id: str, event: str, until: str | None, commit: str | None) -> None:
-        self.claim_id = claim_id
-        self.event = event
-        self.until = until
-        self.paths: list[str] = []
-        self.task_id: str | None = None
-        self.commit = commit
-        self.audit_id: str | None = None
-        self.warnings: list[str] = []
-        self.next: list[str] = []
+    claim_id: str
+    event: str
+    until: str | None
+    paths: list[str] = []
+    task_id: str | None = None
+    commit: str | None
+    audit_id: str | None = None
+    warnings: list[str] = []
+    next: list[str] = []
 
 
 class ClaimsReleased(Outcome):
     """The claims that were released."""
 
-    def __init__(self, released: Sequence[ClaimChange]) -> None:
-        self.released = list(released)
-        self.next = ["gitmem claim list"]
+    released: Sequence[ClaimChange]
+    next: list[str] = ["gitmem claim list"]
 
 
 class ClaimRow(Outcome):

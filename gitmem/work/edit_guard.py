@@ -12,7 +12,7 @@ from ..errors import GitmemError, UsageError
 from ..git import branches
 from ..log.lines import CommitMessage, format_at
 from ..memory import anchors
-from ..outcome import Outcome, command
+from ..outcome import Outcome, Struct, command
 from ..records import ids
 from ..text import secrets
 from ..text.digests import sha256
@@ -387,7 +387,7 @@ REASON_MAX = 120
 WARNED_MAX = 5_000  # files; with more nobody is warned again
 
 
-class EditWarnings:
+class EditWarnings(Struct):
     """What to tell a session that is about to edit files.
 
     Attributes:
@@ -395,9 +395,8 @@ class EditWarnings:
         is_refused: Whether `gitmem.guard` is `block` and a claim blocks the edit.
     """
 
-    def __init__(self, text: str = "", *, is_refused: bool = False) -> None:
-        self.text = text
-        self.is_refused = is_refused
+    text: str = ""
+    is_refused: bool = False
 
 
 def warnings_of_edit(

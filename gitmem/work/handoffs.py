@@ -70,12 +70,11 @@ class Checkpoint(Outcome):
 class HandedTask(Outcome):
     """A task; `take` is the giver's take of it."""
 
-    def __init__(self, task_id: str, take: str, title: str, state: str, wu_id: str | None) -> None:
-        self.task_id = task_id
-        self.take = take
-        self.title = title
-        self.state = state
-        self.wu_id = wu_id
+    task_id: str
+    take: str
+    title: str
+    state: str
+    wu_id: str | None
 
 
 class HandedClaim(Outcome):
@@ -111,12 +110,11 @@ class LeftOut(Outcome):
 class HandoffContent(Outcome):
     """What a handoff names, as far as this clone has it; `left_out` names the rest."""
 
-    def __init__(self) -> None:
-        self.checkpoint: Checkpoint | None = None
-        self.tasks: list[HandedTask] = []
-        self.claims: list[HandedClaim] = []
-        self.threads: list[HandedThread] = []
-        self.left_out: list[LeftOut] = []
+    checkpoint: Checkpoint | None = None
+    tasks: list[HandedTask] = []
+    claims: list[HandedClaim] = []
+    threads: list[HandedThread] = []
+    left_out: list[LeftOut] = []
 
     def leave_out(self, id: str, reason: str) -> None:
         """Note what is missing."""
@@ -323,12 +321,9 @@ class HandoffsOf(Outcome):
         void: The tasks of those that it accepted in the last two days, of which the acceptance does not count.
     """
 
-    def __init__(
-        self, offered: Sequence[HandoffRow], given: Sequence[HandoffRow], void: Sequence[VoidAcceptance]
-    ) -> None:
-        self.offered = list(offered)
-        self.given = list(given)
-        self.void = list(void)
+    offered: Sequence[HandoffRow]
+    given: Sequence[HandoffRow]
+    void: Sequence[VoidAcceptance]
 
 
 def of_caller(store: Store, caller: Caller, *, limit: int = LISTED) -> HandoffsOf:

@@ -9,7 +9,7 @@ from ..commit_message import sanitize
 from ..errors import UsageError
 from ..log.lines import format_at
 from ..order.task import DELEGATION, HANDOFF
-from ..outcome import Outcome, command
+from ..outcome import Outcome, Struct, command
 from ..records import KEYED, ids
 from ..records.ids import role_id
 from ..records.table import FILLED
@@ -109,7 +109,7 @@ _FIELD_NAMES = {"wu": "wu_id", "initiative": "initiative_id", "artifact": "artif
 _TASKS = ("blocked_by", "supersedes", "references", "chain")
 
 
-class NewTask(Outcome):
+class NewTask(Outcome, kw_only=True):
     """A recorded task; `commit` is None while it waits for one.
 
     Attributes:
@@ -121,16 +121,15 @@ class NewTask(Outcome):
         signaled: The names of those who get it.
     """
 
-    def __init__(self, task: ShownTask, resolved: Resolved | None) -> None:
-        self.task = task
-        self.commit: str | None = None
-        self.recorded = False
-        self.bytes = 0
-        self.resolved = resolved
-        self.signal_id: str | None = None
-        self.signaled: list[str] = []
-        self.warnings: list[str] = []
-        self.next: list[str] = []
+    task: ShownTask
+    commit: str | None = None
+    recorded: bool = False
+    bytes: int = 0
+    resolved: Resolved | None
+    signal_id: str | None = None
+    signaled: list[str] = []
+    warnings: list[str] = []
+    next: list[str] = []
 
 
 def create(store: Store, caller: Caller, message: str, **options: Unpack[TaskOptions]) -> NewTask:
@@ -195,7 +194,7 @@ def _create(
     assert record is not None  # it was checked as it was made
     to = (resolved.display_name or resolved.address) if resolved else fields["target_role"]
     what = f"→ {to}: {record['purpose'].upper()} {message.strip().partition(chr(10))[0]}"
-    made = NewTask(records.shown(record), resolved)
+    made = NewTask(task=records.shown(record), resolved=resolved)
     made.bytes = len(line[1])
     made.warnings = [*filter(None, [caller.remark, resolved.remark if resolved else None])]
     lines = [line]
@@ -324,7 +323,7 @@ def task_of_key(store: Store, caller: Caller, message: str, options: TaskOptions
 
 
 def _already_recorded(before: TaskRecord, resolved: Resolved | None) -> NewTask:
-    found = NewTask(records.shown(before), resolved)
+    found = NewTask(task=records.shown(before), resolved=resolved)
     found.warnings = ["This task is already recorded. Nothing was written."]
     found.next = [command("gitmem", "task", "show", before["task_id"])]
     return found
@@ -351,7 +350,7 @@ REPEATED_MAX = (
 )
 
 
-class Addressees:
+class Addressees(Struct):
     """Whom a delegation is for.
 
     Attributes:
@@ -360,10 +359,9 @@ class Addressees:
         session: The folded session of the addressee, if it is for one; its role and scope are requested if none are named.
     """
 
-    def __init__(self) -> None:
-        self.signaled: Sequence[Resolved] = ()
-        self.role: dict[str, Any] = {}
-        self.session: Mapping[str, str] = {}
+    signaled: Sequence[Resolved] = ()
+    role: dict[str, Any] = {}
+    session: Mapping[str, str] = {}
 
 
 def delegate(

@@ -7,6 +7,8 @@ time of a match grows linearly with the lengths of pattern and path.
 
 from __future__ import annotations
 
+from ..outcome import Struct
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,16 +22,15 @@ STEP_BITS = 256  # positions of a pattern that one step of a match handles
 DEEP = "**"
 
 
-class Budget:
+class Budget(Struct):
     """The steps that are left for matches and comparisons: peers write patterns, and any number of them.
 
     Attributes:
         is_spent: Whether something was not compared for want of steps.
     """
 
-    def __init__(self, steps: int) -> None:
-        self.left = steps
-        self.is_spent = False
+    left: int
+    is_spent: bool = False
 
     def take(self, steps: int) -> bool:
         """Take steps; return False if too few are left."""

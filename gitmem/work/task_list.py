@@ -546,21 +546,19 @@ class TreeRow(Outcome):
         launches: How often a worker was launched for it.
     """
 
-    def __init__(self, task: TaskRow, parent: str | None, depth: int, in_cycle: bool, launches: int) -> None:
-        self.task = task
-        self.parent = parent
-        self.depth = depth
-        self.in_cycle = in_cycle
-        self.launches = launches
+    task: TaskRow
+    parent: str | None
+    depth: int
+    in_cycle: bool
+    launches: int
 
 
 class TreeGroup(Outcome):
     """The tasks of a work unit and initiative, each before those that were written within it."""
 
-    def __init__(self, initiative_id: str | None, wu_id: str | None) -> None:
-        self.initiative_id = initiative_id
-        self.wu_id = wu_id
-        self.tasks: list[TreeRow] = []
+    initiative_id: str | None
+    wu_id: str | None
+    tasks: list[TreeRow] = []
 
 
 class TaskTree(Outcome):
@@ -706,11 +704,10 @@ class Durations(Outcome):
 class RoleCount(Outcome):
     """The tasks for a role: all, those without an outcome, and those whose outcome is `completed`."""
 
-    def __init__(self, role: str, tasks: int, open: int, completed: int) -> None:
-        self.role = role
-        self.tasks = tasks
-        self.open = open
-        self.completed = completed
+    role: str
+    tasks: int
+    open: int
+    completed: int
 
 
 class TaskStats(Outcome):

@@ -9,7 +9,7 @@ from ..errors import UsageError
 from ..index import entities
 from ..log.lines import CommitMessage
 from ..order.task import DELEGATION, HANDOFF, TERMINAL, WAITING
-from ..outcome import Outcome, command
+from ..outcome import Outcome, Struct, command
 from ..records import ids
 from ..signals import reply, send, threads
 from ..signals.message_frame import STOP
@@ -238,7 +238,7 @@ _LAST = (
 )
 
 
-class TaskSignal:
+class TaskSignal(Struct):
     """The signal about an event, to be recorded with it.
 
     Attributes:
@@ -246,9 +246,8 @@ class TaskSignal:
         resolved: Its recipients.
     """
 
-    def __init__(self) -> None:
-        self.lines: list[tuple[str, bytes]] = []
-        self.resolved: Sequence[Resolved] = ()
+    lines: list[tuple[str, bytes]] = []
+    resolved: Sequence[Resolved] = ()
 
     @property
     def names(self) -> list[str]:

@@ -19,7 +19,9 @@ EVIL = "\x00\x07\x1b[31m\x7f\x85\x9b\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u
 
 def test_an_error_whose_text_is_its_type_is_said_once() -> None:
     """Not `exit status 3: exit status 3`."""
-    agent = AgentResult("task-1", "claude:prices:shop", "prices", "exact", [])
+    agent = AgentResult(
+        task_id="task-1", agent="claude:prices:shop", name="prices", resolved_by="exact", warnings=[]
+    )
     agent.state, agent.error = "failed", {"type": "exit status 3", "message": "exit status 3"}
     assert "| exit status 3" in tasks.call_result(CallResult("all", "thread-1", [agent]))
 

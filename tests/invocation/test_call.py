@@ -177,7 +177,10 @@ def test_i10_a_timeout_cancels_where_the_caller_asks_for_it(log: Log, serve: Ser
 
 def test_after_a_time_limit_each_agent_that_goes_on_can_be_canceled() -> None:
     """The command for the first one alone would leave the others at work."""
-    results = [AgentResult(f"task-000{number}", "a:b:c", "c", "exact", ()) for number in range(2)]
+    results = [
+        AgentResult(task_id=f"task-000{number}", agent="a:b:c", name="c", resolved_by="exact", warnings=[])
+        for number in range(2)
+    ]
     for each in results:
         each.timed_out = True
     assert CallResult("all", "thread-0001", results).next == [

@@ -59,7 +59,7 @@ class Clone:
         self.syncs.append(self.now)
         self.answer()
         autosync.record_success(self.repo, self.now, 0, 1.0)
-        return SyncResult([], [])
+        return SyncResult(remotes=[], next=[])
 
     @property
     def due_in(self) -> float:
