@@ -254,7 +254,7 @@ def _print_block(
 ) -> None:
     """Print only the block, for a prompt: its size is limited, and nothing may be added to it."""
     if at.json:
-        output.answer(True, found, render.block)
+        output.answer(True, found, render.packed)
     elif found.block:
         (page or output.write)(found.block)
 

@@ -98,7 +98,7 @@ class MemoryTools(ToolCalls):
             from gitmem.memory import context
 
             found = context.recover(at.store(), self._session.caller(at), wu=wu or None)
-            return tool_results.of(found, memory.block(found), peers=True, most=None)
+            return tool_results.of(found, memory.packed(found), peers=True, most=None)
 
         return await self._do(ctx, "mem_recover", job)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from . import output
 from .output import paint
-from .text import SEPARATOR, format_ago, minute, plain, plural, table
+from .text import block, facts, first, format_ago, minute, notes, plain, plural, rest, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,55 +21,47 @@ PATHS_SHOWN, GUARDED_SHOWN = 3, 20
 def change(found: ClaimChange) -> list[str]:
     """Return a claim that was made or renewed."""
     verb = "renewed" if found.event == "renew" else "yours"
-    line = f"{found.claim_id}{SEPARATOR}{verb} until {minute(found.until)}{SEPARATOR}{_paths(found.paths)}"
-    if found.task_id:
-        line += f"{SEPARATOR}ends with {found.task_id}"
-    return [output.sanitize(line), *(f"note: {output.sanitize(each)}" for each in found.warnings)]
+    ends = found.task_id and f"ends with {found.task_id}"
+    head = facts(found.claim_id, f"{verb} until {minute(found.until)}", first(found.paths, PATHS_SHOWN), ends)
+    return [head, *notes(found.warnings)]
 
 
 def page(found: ClaimPage) -> list[str]:
     """Return the claims that stand, a line each."""
     lines = [row(each) for each in found.claims] or ["Nothing is claimed."]
-    if found.more:
-        lines.append(f"{found.more} more not shown")
-    lines += [_edit(each) for each in found.edits]
-    return [*lines, *(f"note: {output.sanitize(each)}" for each in found.warnings)]
+    return block(lines, rest(found.more, then=""), map(_edit, found.edits), notes(found.warnings))
 
 
 def check(found: ClaimCheck) -> list[str]:
     """Return who claims the paths."""
     lines = [row(each) for each in found.claims] or [
-        output.sanitize(f"Nobody else claims {_paths(found.paths)}.")
+        f"Nobody else claims {plain(first(found.paths, PATHS_SHOWN))}."
     ]
-    lines += [_edit(each) for each in found.edits]
-    return [*lines, *(f"note: {output.sanitize(each)}" for each in found.warnings)]
+    return block(lines, map(_edit, found.edits), notes(found.warnings))
 
 
 def _edit(found: EditRow) -> str:
-    paths = _paths(found.paths, found.more)
-    return output.sanitize(
-        f"{found.name or found.session_id} edits, unclaimed: {paths}{SEPARATOR}{found.worktree or ''}"
-    )
+    paths = first(found.paths, PATHS_SHOWN, found.more)
+    return facts(f"{found.name or found.session_id} edits, unclaimed: {paths}", found.worktree)
 
 
 def released(found: ClaimsReleased) -> list[str]:
     """Return the claims that were released."""
-    lines = [f"{each.claim_id}{SEPARATOR}released{SEPARATOR}{_paths(each.paths)}" for each in found.released]
-    return list(map(output.sanitize, lines)) or ["You have no claims."]
+    lines = [facts(each.claim_id, "released", first(each.paths, PATHS_SHOWN)) for each in found.released]
+    return lines or ["You have no claims."]
 
 
 def row(found: ClaimRow) -> str:
     """Return one claim: who, what, until when, its status and why."""
-    parts = [
-        f"{found.name or found.owner} claims {_paths(found.paths)}",
+    return facts(
+        f"{found.name or found.owner} claims {first(found.paths, PATHS_SHOWN)}",
         f"until {minute(found.until)}",
-        *([found.status] if found.status != "held" else []),
-        *([found.mode] if found.mode != "exclusive" else []),
-        *([f'"{found.reason}"'] if found.reason else []),
-        *([str(found.wu_id)] if found.wu_id else []),
+        found.status != "held" and found.status,
+        found.mode != "exclusive" and found.mode,
+        found.reason and f'"{found.reason}"',
+        found.wu_id,
         found.claim_id,
-    ]
-    return output.sanitize(SEPARATOR.join(parts))
+    )
 
 
 def guard(found: Guard, *, pre_commit: bool = False) -> list[str]:
@@ -95,12 +86,6 @@ def _rows(word: str, found: Sequence[ClaimRow]) -> list[str]:
     return [*(f"  {word}{row(each)}" for each in found[:GUARDED_SHOWN]), *more]
 
 
-def _paths(paths: list[str], further: int = 0) -> str:
-    left = max(0, len(paths) - PATHS_SHOWN) + further
-    more = f" and {left} more" if left else ""
-    return ", ".join(paths[:PATHS_SHOWN]) + more
-
-
 PAIRS_SHOWN = 20
 FILES_SHOWN = 3
 STATES = {True: "conflict", None: "unknown", False: "clean"}
@@ -109,15 +94,15 @@ STATES = {True: "conflict", None: "unknown", False: "clean"}
 def overlap(found: Overlaps) -> list[str]:
     """Return a line for each pair, those that conflict first, and how many were told."""
     shown = found.overlaps[:PAIRS_SHOWN]
-    rows = [("MERGE", "BRANCHES", "", "FILES"), *map(_row, shown)] if shown else []
-    lines = table(rows, shortened=(3,), painted=lambda row, _, cell: cell if row else paint(cell, "head"))
     more = len(found.overlaps) - len(shown) + found.more
     listed = f"; --json has {len(found.overlaps)}" if len(found.overlaps) > len(shown) else ""
-    lines += [f"{plural(more, 'more pair')} not shown{listed}"] if more else []
-    lines.append(_summary(found))
-    if found.sent:
-        lines.append(f"told by {plural(len(found.sent), 'signal')}: {', '.join(found.sent)}")
-    return [*lines, *map(plain, found.warnings)]
+    return block(
+        table([*map(_row, shown)], head=("MERGE", "BRANCHES", "", "FILES"), shortened=(3,)),
+        rest(more, "pair", listed),
+        _summary(found),
+        found.sent and f"told by {plural(len(found.sent), 'signal')}: {', '.join(found.sent)}",
+        map(plain, found.warnings),
+    )
 
 
 def _summary(found: Overlaps) -> str:
@@ -135,10 +120,10 @@ def _summary(found: Overlaps) -> str:
 def _row(each: Overlap) -> tuple[str, ...]:
     files = each.conflicting or each.files
     count = len(files) + (each.more_conflicting if each.conflicting else each.more)
-    rest = f" and {count - FILES_SHOWN} more" if count > FILES_SHOWN else ""
     note = "" if each.conflicting or not each.uncommitted else " (uncommitted)"
     one, other = map(_side, each.sides)
-    return STATES[each.conflicts], one, other, plain(", ".join(files[:FILES_SHOWN])) + rest + note
+    shown = first(files[:FILES_SHOWN], FILES_SHOWN, max(0, count - FILES_SHOWN))
+    return STATES[each.conflicts], one, other, plain(shown) + note
 
 
 def _side(side: Side) -> str:
@@ -167,30 +152,26 @@ def why(found: Why) -> list[str]:
     lines: list[str] = []
     for each in found.commits:
         lines += [*([""] if lines else []), *_story(each)]
-    if found.more:
-        lines.append(f"{plural(found.more, 'more commit')} not shown; ask about fewer lines")
-    return [*lines, *(f"note: {plain(each)}" for each in found.remarks)]
+    return block(lines, rest(found.more, "commit", "; ask about fewer lines"), notes(found.remarks))
 
 
 def _story(each: Story) -> list[str]:
-    head = f"{paint(each.commit[:SHORT], 'head')} {plain(each.subject)}"
     where = f"{_ranges(each)}, " if each.lines else ""
-    lines = [head, f"  {where}{plain(each.author)}, {format_ago(each.committed_at)}", f"  {_who(each)}"]
-    if len(each.paths) > 1:
-        lines.append(f"  then named {plain(each.paths[1])}")
-    if each.task is not None:
-        lines.append(
-            f"  task {each.task.task_id} ({plain(each.task.state)}): {plain(each.task.title) or 'not here'}"
-        )
-    if each.wu_id:
-        lines.append(f"  work unit {plain(each.wu_id)}")
-    lines += [f"  {_thread(thread)}" for thread in each.threads]
-    lines += [f"  {_node(node)}" for node in each.nodes]
-    if each.now:
-        lines.append(f"  {paint('no longer as it was', 'bad')}: {plain('; '.join(each.now))}")
-    elif _holds(each):
-        lines.append("  still holds")
-    return lines
+    task = each.task
+    return block(
+        f"{paint(each.commit[:SHORT], 'head')} {plain(each.subject)}",
+        f"  {where}{plain(each.author)}, {format_ago(each.committed_at)}",
+        f"  {_who(each)}",
+        len(each.paths) > 1 and f"  then named {plain(each.paths[1])}",
+        task is not None
+        and f"  task {task.task_id} ({plain(task.state)}): {plain(task.title) or 'not here'}",
+        each.wu_id and f"  work unit {plain(each.wu_id)}",
+        [f"  {_thread(thread)}" for thread in each.threads],
+        [f"  {_node(node)}" for node in each.nodes],
+        f"  {paint('no longer as it was', 'bad')}: {plain('; '.join(each.now))}"
+        if each.now
+        else _holds(each) and "  still holds",
+    )
 
 
 def _holds(each: Story) -> bool:
@@ -216,13 +197,11 @@ def _who(each: Story) -> str:
 
 
 def _maker(each: MakerRow) -> str:
-    role = f", {plain(each.role)}" if each.role else ""
-    notes = [f"{plain(each.agent)}{role}"]
-    if each.inferred:
-        notes.append("inferred")
-    if not each.here:
-        notes.append("as another clone says")
-    return f"{plain(each.name)} ({'; '.join(notes)})"
+    role = f", {each.role}" if each.role else ""
+    said = block(
+        f"{each.agent}{role}", each.inferred and "inferred", not each.here and "as another clone says"
+    )
+    return plain(f"{each.name} ({'; '.join(said)})")
 
 
 def _thread(each: AgreedThread) -> str:
@@ -263,7 +242,5 @@ def _node(each: KnownNode) -> str:
 
 def _ranges(each: Story) -> str:
     """Return the numbers of lines, such as `lines 3-5, 9`."""
-    shown = [str(first) if first == last else f"{first}-{last}" for first, last in each.lines[:RANGES_SHOWN]]
-    more = len(each.lines) - len(shown)
-    rest = f" and {more} more" if more else ""
-    return f"{'line' if each.line_count == 1 else 'lines'} {', '.join(shown)}{rest}"
+    ranges = [str(start) if start == end else f"{start}-{end}" for start, end in each.lines]
+    return f"{'line' if each.line_count == 1 else 'lines'} {first(ranges, RANGES_SHOWN)}"

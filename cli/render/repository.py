@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitmem.records import NOUNS
 
 from .output import paint, record_position, sanitize, with_options
-from .text import SEPARATOR, format_ago, plain, plural, span, sync_error_line, table
+from .text import SEPARATOR, block, facts, format_ago, notes, plain, plural, span, sync_error_line, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,15 +42,16 @@ def sync(found: SyncResult) -> list[str]:
 
 def _with_records(each: RemoteResult) -> list[str]:
     """Return a remote; for records without consent to publish, also their counts by kind and some of them."""
-    lines = [_remote(each)]
     if not each.unpublished:
-        return lines
-    lines.append("  " + ", ".join(_count(kind, count) for kind, count in each.kinds.items()))
+        return [_remote(each)]
     shown = each.records[:RECORDS_SHOWN]
-    lines += [f"  {sanitize(row['kind'])} {sanitize(row['id'])}  {sanitize(row['text'])}" for row in shown]
-    if each.unpublished > len(shown):
-        lines.append(f"  … {each.unpublished - len(shown)} more; `gitmem log` shows them")
-    return lines
+    more = each.unpublished - len(shown)
+    return block(
+        _remote(each),
+        "  " + ", ".join(_count(kind, count) for kind, count in each.kinds.items()),
+        [f"  {sanitize(row['kind'])} {sanitize(row['id'])}  {sanitize(row['text'])}" for row in shown],
+        more > 0 and f"  … {more} more; `gitmem log` shows them",
+    )
 
 
 def _count(kind: str, count: int) -> str:
@@ -59,19 +60,15 @@ def _count(kind: str, count: int) -> str:
 
 
 def _remote(each: RemoteResult) -> str:
-    name = sanitize(each.name, keep="")
-    message = f": {sanitize(each.message)}" if each.message else ""
+    states = {
+        "up-to-date": paint("up to date", "good"),
+        "unsent": f"{paint('not sent yet', 'careful')}: the log there lacks records of this clone",
+        "synced": f"received {plural(each.received, 'line')}, sent {each.sent}",
+    }
+    state = states.get(each.state) or paint(each.state, "bad")
     if each.state == "up-to-date" and each.tip is None:
-        return f"{name}: no log on this remote yet{message}"
-    if each.state == "up-to-date":
-        return f"{name}: {paint('up to date', 'good')}{message}"
-    if each.state == "unsent":
-        return (
-            f"{name}: {paint('not sent yet', 'careful')}: the log there lacks records of this clone{message}"
-        )
-    if each.state == "synced":
-        return f"{name}: received {plural(each.received, 'line')}, sent {each.sent}{message}"
-    return f"{name}: {paint(each.state, 'bad')}{message}"
+        state = "no log on this remote yet"
+    return f"{plain(each.name)}: {state}{f': {sanitize(each.message)}' if each.message else ''}"
 
 
 def init(found: Initialised, program: str, changed: Sequence[str]) -> list[str]:
@@ -82,39 +79,36 @@ def init(found: Initialised, program: str, changed: Sequence[str]) -> list[str]:
         "present": f"The log is at {found.log}",
     }
     locations = {"branch": "the branch gitmem", "hidden": found.log + ", which forges do not show"}
-    url = sanitize(found.publishes_to or "", keep="")
-    lines = (
-        [f"Consent to publish the log to {url} recorded; `gitmem init --no-publish` withdraws it"]
-        if found.agreed
-        else []
-    )
-    lines += [
+    url = plain(found.publishes_to or "")
+    published = f"gitmem sync publishes the log to {url}" if found.publishes_to is not None else (
+        found.remote is not None and "not published: `gitmem sync` only fetches until your user runs `gitmem sync --publish`"
+    )  # fmt: skip
+    return block(
+        found.agreed
+        and f"Consent to publish the log to {url} recorded; `gitmem init --no-publish` withdraws it",
         states.get(found.state, found.state),
         f"remotes store it in {locations.get(found.publish, found.publish)}",
-    ]
-    if found.remote is not None:
-        lines.append(_remote(found.remote))
-    if found.publishes_to is not None:
-        lines.append(f"gitmem sync publishes the log to {url}")
-    elif found.remote is not None:
-        lines.append("not published: `gitmem sync` only fetches until your user runs `gitmem sync --publish`")
-    if found.autosync is not None:
-        lines.append(f"automatic sync interval: {sanitize(found.autosync, keep='')}")
-    lines.append(f"git merges log files with {sanitize(program, keep='')}")
-    return [*lines, *_changed(changed), *(sanitize(line) for line in found.remarks)]
+        found.remote is not None and _remote(found.remote),
+        published,
+        found.autosync is not None and f"automatic sync interval: {plain(found.autosync)}",
+        f"git merges log files with {plain(program)}",
+        _changed(changed),
+        map(sanitize, found.remarks),
+    )
 
 
 def uninstalled(found: Uninstalled, changed: Sequence[str]) -> list[str]:
     """Return what was removed, what was left alone, and the commands that delete the rest."""
-    lines = _changed(changed) or ["The merge driver is not installed; nothing was changed"]
-    if found.kept:
-        lines.append(f"left unchanged: {', '.join(sanitize(each, keep='') for each in found.kept)}")
-    lines += [sanitize(line) for line in found.remarks]
-    return lines + [f"to delete the rest: {sanitize(each)}" for each in found.remove]
+    return block(
+        _changed(changed) or "The merge driver is not installed; nothing was changed",
+        found.kept and f"left unchanged: {plain(', '.join(found.kept))}",
+        map(sanitize, found.remarks),
+        [f"to delete the rest: {sanitize(each)}" for each in found.remove],
+    )
 
 
 def _changed(changed: Sequence[str]) -> list[str]:
-    return [f"changed {sanitize(each, keep='')}" for each in changed]
+    return [f"changed {plain(each)}" for each in changed]
 
 
 def doctor(found: Report) -> list[str]:
@@ -122,15 +116,14 @@ def doctor(found: Report) -> list[str]:
     looked = ", ".join(f"{count} {what}" for what, count in found.checked.items())
     lines = []
     for each in found.findings:
-        where = f" ({sanitize(str(each.where), keep='')})" if each.where else ""
+        where = f" ({plain(str(each.where))})" if each.where else ""
         label = each.severity if each.state in ("found", "left") else each.state
-        lines.append(f"{paint(label)}: {sanitize(each.what)}{where} [{each.code}]")
-        if each.did:
-            lines.append(f"  {sanitize(each.did)}")
-        if each.fix and each.state != "fixed":
-            lines.append(f"  {sanitize(each.fix)}")
-        if each.command:
-            lines += [f"  do: {sanitize(command)}" for command in with_options([each.command])]
+        lines += block(
+            f"{paint(label)}: {sanitize(each.what)}{where} [{each.code}]",
+            each.did and f"  {sanitize(each.did)}",
+            each.fix and each.state != "fixed" and f"  {sanitize(each.fix)}",
+            each.command and [f"  do: {sanitize(command)}" for command in with_options([each.command])],
+        )
     fixed = f", {found.fixed} fixed" if found.fixed else ""
     head = paint("No problems found", "good") if found.healthy else paint("Problems found", "bad")
     return [*lines, f"{head}{fixed}; checked {looked}"]
@@ -147,12 +140,12 @@ def imported(found: Imported) -> list[str]:
         *table(rows),
         *_line_notes("skipped", found.problems, found.problems_more),
         *_line_notes("note", found.remarks, found.remarks_more),
-        *(f"note: {sanitize(each)}" for each in found.warnings),
+        *notes(found.warnings),
     ]
 
 
 def _import_head(found: Imported) -> str:
-    folder = sanitize(found.folder, keep="")
+    folder = plain(found.folder)
     if found.dry_run:
         return f"{folder}: dry run, nothing was written"
     if found.commit is not None or found.recorded:
@@ -163,9 +156,9 @@ def _import_head(found: Imported) -> str:
 def _line_notes(word: str, every: Sequence[LineNote], more: int) -> list[str]:
     lines = []
     for each in every:
-        where = sanitize(f"{each.file}:{each.line}" if each.line else each.file, keep="")
+        where = plain(f"{each.file}:{each.line}" if each.line else each.file)
         lines.append(f"{word}: {where}: {sanitize(each.reason)}")
-    return [*lines, *([f"{word}: and {more} more"] if more else [])]
+    return block(lines, more and f"{word}: and {more} more")
 
 
 _STATES = {
@@ -198,24 +191,18 @@ def hooked(found: InstallResult) -> list[str]:
 def unhooked(found: InstallResult) -> list[str]:
     """Return what an uninstallation removed for each client and from git's hooks."""
     lines = [*(line for each in found.clients for line in _client(each)), *gated(found)]
-    return [
-        *(lines or ["No gitmem hooks are installed in this scope"]),
-        *(sanitize(each) for each in found.remarks),
-    ]
+    return block(lines or "No gitmem hooks are installed in this scope", map(sanitize, found.remarks))
 
 
 def _client(each: ClientHooks) -> list[str]:
-    why = "" if each.why == "asked for" else f" ({sanitize(each.why, keep='')})"
-    state = _STATES.get(
-        each.state,
-        f"{each.state} for this {each.scope}" if each.scope == "project" else f"{each.state} for this user",
+    why = "" if each.why == "asked for" else f" ({plain(each.why)})"
+    whom = f"this {each.scope}" if each.scope == "project" else "this user"
+    return block(
+        f"{each.title}{why}: {_STATES.get(each.state, f'{each.state} for {whom}')}",
+        [f"  {'' if each.state == 'removed' else 'wrote '}{plain(path)}" for path in each.files],
+        each.problem and f"  {sanitize(each.problem)}",
+        [f"  {sanitize(remark)}" for remark in each.remarks],
     )
-    return [
-        f"{each.title}{why}: {state}",
-        *(f"  {'' if each.state == 'removed' else 'wrote '}{sanitize(path, keep='')}" for path in each.files),
-        *([f"  {sanitize(each.problem)}"] if each.problem else []),
-        *(f"  {sanitize(remark)}" for remark in each.remarks),
-    ]
 
 
 def gated(found: InstallResult) -> list[str]:
@@ -231,22 +218,18 @@ def _git_hook(found: GitHookResult) -> list[str]:
         "removed": "hook removed",
         "absent": "hook not installed; nothing was changed",
     }[found.state]
-    name = (
-        found.path.replace("\\", "/").rpartition("/")[2].removesuffix(".legacy")
-    )  # as the tool pre-commit runs it
-    lines = [f"{name} {text}: {sanitize(found.path, keep='')}"]
-    if found.kept is not None:
-        lines.append(f"the previous hook runs after it: {sanitize(found.kept, keep='')}")
-    return [*lines, *(sanitize(each) for each in found.remarks)]
+    # As the tool pre-commit runs it.
+    name = found.path.replace("\\", "/").rpartition("/")[2].removesuffix(".legacy")
+    return block(
+        f"{name} {text}: {plain(found.path)}",
+        found.kept is not None and f"the previous hook runs after it: {plain(found.kept)}",
+        map(sanitize, found.remarks),
+    )
 
 
 def hooks_status(found: HookStatus) -> list[str]:
     """Return the installed hooks of each client, their program, and their last run and error."""
-    lines = [line for each in found.clients for line in _status(each)]
-    if not lines:
-        lines = ["No clients found, and no client hooks installed"]
-    if found.installed:
-        lines.append(_program(found))
+    gits = []
     for name, state, what in (
         ("pre-push", found.pre_push, "gate"),
         ("pre-commit", found.pre_commit, "guard of claims"),
@@ -255,46 +238,38 @@ def hooks_status(found: HookStatus) -> list[str]:
         if name in found.replaced:
             state = f"another tool has replaced gitmem's hook, and the {what} does not run"
         shown = {"foreign": f"another hook, without the {what}", "not run": _NOT_RUN, "only in files": _HALF}
-        state = shown.get(state, state)
         if state != "not installed":
-            lines.append(f"git {name}: {state}")
-    if found.hooks_path is not None:
-        lines.append(f"core.hooksPath: {sanitize(found.hooks_path, keep='')}")
-    if found.manager is not None:
-        lines.append(f"{found.manager} writes git's hooks here; `gitmem hooks install --git` uses its form")
-    if found.last_run is not None:
-        lines.append(f"last hook run: {format_ago(found.last_run)}")
-    if found.last_error is not None:
-        lines.append(f"last hook error: {sanitize(found.last_error)}")
-    return lines
-
-
-def _program(found: HookStatus) -> str:
-    if found.program is None:
-        return "program of the hooks: gitmem from the PATH" + ("" if found.program_works else ", not found")
-    return f"program of the hooks: {sanitize(found.program, keep='')}" + (
-        "" if found.program_works else ", not found"
+            gits.append(f"git {name}: {shown.get(state, state)}")
+    program = plain(found.program) if found.program is not None else "gitmem from the PATH"
+    return block(
+        [line for each in found.clients for line in _status(each)]
+        or "No clients found, and no client hooks installed",
+        found.installed and f"program of the hooks: {program}{'' if found.program_works else ', not found'}",
+        gits,
+        found.hooks_path is not None and f"core.hooksPath: {plain(found.hooks_path)}",
+        found.manager is not None
+        and f"{found.manager} writes git's hooks here; `gitmem hooks install --git` uses its form",
+        found.last_run is not None and f"last hook run: {format_ago(found.last_run)}",
+        found.last_error is not None and f"last hook error: {sanitize(found.last_error)}",
     )
 
 
 def _status(each: ClientStatus) -> list[str]:
     if not each.scopes:
         pulled = "" if each.pushed else "; does not support hooks: run `gitmem watch`"
-        return [f"{each.title}: not installed ({sanitize(str(each.found), keep='')}){pulled}"]
+        return [f"{each.title}: not installed ({plain(str(each.found))}){pulled}"]
     return [line for scope in each.scopes for line in _scope(each, scope)]
 
 
 def _scope(each: ClientStatus, scope: ScopeStatus) -> list[str]:
-    parts = [f"{each.title}: {scope.state}", f"{scope.scope} scope"]
-    if scope.trust is not None:
-        parts.append(_TRUST[scope.trust])
-    lines = [SEPARATOR.join(parts)]
-    if scope.problem:
-        lines.append(f"  {sanitize(scope.problem)}")
-        lines.append(
-            f"  Correct that file: {each.title} may ignore its hooks, and `gitmem hooks install` rejects it."
-        )
-    return [*lines, *(f"  {sanitize(path, keep='')}" for path in scope.files)]
+    correct = (
+        f"  Correct that file: {each.title} may ignore its hooks, and `gitmem hooks install` rejects it."
+    )
+    return block(
+        facts(f"{each.title}: {scope.state}", f"{scope.scope} scope", scope.trust and _TRUST[scope.trust]),
+        scope.problem and [f"  {sanitize(scope.problem)}", correct],
+        [f"  {plain(path)}" for path in scope.files],
+    )
 
 
 _TRUST = {
@@ -322,7 +297,7 @@ def hooks_tried(found: HookTestResults) -> Sequence[str]:
 def agents_md_block(found: AgentsMdBlock) -> list[str]:
     """Return the state of gitmem's block in AGENTS.md."""
     text = _BLOCK_STATES[found.state].format(path=found.path)
-    return [sanitize(text), *(f"note: {sanitize(each)}" for each in found.remarks)]
+    return [sanitize(text), *notes(found.remarks)]
 
 
 DAYS_SHOWN = 14
@@ -339,12 +314,13 @@ WORDS = {
 def view(found: View) -> list[str]:
     """Return the path of a page, what it has and what it lacks."""
     has = ", ".join(plural(found.counts[name], word) for name, word in WORDS.items())
-    lines = [f"wrote {plain(found.path)}", f"{has}; {(found.bytes + 1023) // 1024:,} KiB"]
-    left = [f"{count:,} {name}" for name, count in found.omitted.items()]
-    lines += (
-        [f"left out: {', '.join(left)}, the oldest; --since, --wu or --agent choose others"] if left else []
+    left = ", ".join(f"{count:,} {name}" for name, count in found.omitted.items())
+    return block(
+        f"wrote {plain(found.path)}",
+        f"{has}; {(found.bytes + 1023) // 1024:,} KiB",
+        left and f"left out: {left}, the oldest; --since, --wu or --agent choose others",
+        map(plain, found.warnings),
     )
-    return [*lines, *map(plain, found.warnings)]
 
 
 def stats(found: Stats) -> list[str]:
@@ -352,43 +328,32 @@ def stats(found: Stats) -> list[str]:
     if not found.days and not found.tasks and not found.ahead:
         return [plain(found.remark) or "Nothing was said, and there are no tasks."]
     shown = found.days[-DAYS_SHOWN:]
-    rows: list[tuple[str, ...]] = [("DAY", "SIGNALS", "AGENTS", "PROPOSALS", "ANSWERS")] if shown else []
-    rows += [
+    rows = [
         (
-            each["day"],
-            *(
-                f"{number:,}"
-                for number in (each["signals"], each["agents"], each["proposals"], each["answers"])
-            ),
+            one["day"],
+            *(f"{count:,}" for count in (one["signals"], one["agents"], one["proposals"], one["answers"])),
         )
-        for each in shown
+        for one in shown
     ]
-    lines = table(rows, painted=lambda row, _, cell: cell if row else paint(cell, "head"))
-    if len(found.days) > len(shown):
-        lines.append(
-            f"{len(found.days) - len(shown)} earlier days not shown; --json has the last {len(found.days)}"
-        )
-    lines += (
-        [f"{plural(found.ahead, 'signal')} with a date more than a day ahead; no day counts them"]
-        if found.ahead
-        else []
+    earlier = len(found.days) - len(shown)
+    return block(
+        table(rows, head=("DAY", "SIGNALS", "AGENTS", "PROPOSALS", "ANSWERS")),
+        earlier and f"{earlier} earlier days not shown; --json has the last {len(found.days)}",
+        found.ahead
+        and f"{plural(found.ahead, 'signal')} with a date more than a day ahead; no day counts them",
+        _took("first answer after", found.first_answer, "question"),
+        _took("agreement after", found.agreement, "thread"),
+        _took("unread for", found.unread_age, "signal"),
+        found.unanswered and f"answers owed: {found.unanswered:,}",
+        found.tasks and f"tasks: {facts(*(f'{count:,} {name}' for name, count in found.tasks.items()))}",
+        found.older
+        and f"answers and agreements are those of the newest signals; {found.older:,} older ones were not read",
     )
-    lines += _took("first answer after", found.first_answer, "question")
-    lines += _took("agreement after", found.agreement, "thread")
-    lines += _took("unread for", found.unread_age, "signal")
-    lines += [f"answers owed: {found.unanswered:,}"] if found.unanswered else []
-    counts = SEPARATOR.join(f"{count:,} {plain(name)}" for name, count in found.tasks.items())
-    lines += [f"tasks: {counts}"] if counts else []
-    if found.older:
-        lines.append(
-            f"answers and agreements are those of the newest signals; {found.older:,} older ones were not read"
-        )
-    return lines
 
 
-def _took(what: str, found: Spread, noun: str) -> list[str]:
-    """Return the line of a time; nothing without any."""
+def _took(what: str, found: Spread, noun: str) -> str:
+    """Return the line of a time; "" without any."""
     if not found["n"]:
-        return []
+        return ""
     median, p90 = (span(each / 1_000) for each in (found["median_ms"], found["p90_ms"]))
-    return [f"{what} {median} (median), 90% within {p90}; {plural(found['n'], noun)}"]
+    return f"{what} {median} (median), 90% within {p90}; {plural(found['n'], noun)}"

@@ -6,7 +6,7 @@ from gitmem.agents.descriptions import beside_name
 from gitmem.text.sanitize import within
 
 from .output import paint, record_position, sanitize, with_options
-from .text import SEPARATOR, format_ago, lines_of_work, plain, sync_error_line, table
+from .text import SEPARATOR, block, facts, first, format_ago, lines_of_work, plain, sync_error_line, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,31 +47,33 @@ def started(found: SessionStarted) -> list[str]:
 
 def session(found: SessionResult, head: str = "You are ") -> list[str]:
     """Return a session's name, ids, work and activity, after how it begins: only of the caller's own that it is the caller."""
-    about = [found.session_id, found.agent_identity or "no agent identity"]
-    about += [each for each in (found.wu_id, found.lane, found.initiative_id) if each]
-    if found.role:
-        about.append(f"{found.role}{f' as {found.role_alias}' if found.role_alias else ''}")
-    about += [each for each in (found.model,) if each]
-    if found.worktree:
-        about.append(f"in {found.worktree}")
-    lines = [plain(f"{head}{found.display_name} ({SEPARATOR.join(about)})")]
+    role = found.role and f"{found.role}{f' as {found.role_alias}' if found.role_alias else ''}"
+    about = facts(
+        found.session_id,
+        found.agent_identity or "no agent identity",
+        found.wu_id,
+        found.lane,
+        found.initiative_id,
+        role,
+        found.model,
+        found.worktree and f"in {found.worktree}",
+    )
     scope = found.actual_ownership_scope
-    if scope is not None:
-        lines.append(plain(f"scope: {scope.text}"))
-    if found.capabilities:
-        lines.append(plain(f"can: {', '.join(found.capabilities)}"))
-    if found.activity:
-        lines.append(plain(f"doing: {found.activity}"))
-    if found.remark:
-        lines.append(plain(found.remark))
-    return lines
+    lines = block(
+        f"{head}{found.display_name} ({about})",
+        scope is not None and f"scope: {scope.text}",
+        found.capabilities and f"can: {', '.join(found.capabilities)}",
+        found.activity and f"doing: {found.activity}",
+        found.remark,
+    )
+    return list(map(plain, lines))
 
 
 def ended(found: SessionEnded) -> list[str]:
     """Return the lines for a session that has ended."""
     said = f": {found.summary}" if found.summary else ""
-    remark = [plain(found.remark)] if found.remark else []
-    return [plain(f"{found.display_name} ({found.session_id}) has ended{said}"), *remark]
+    lines = block(f"{found.display_name} ({found.session_id}) has ended{said}", found.remark)
+    return list(map(plain, lines))
 
 
 def roster(found: Roster | SessionList) -> list[str]:
@@ -89,19 +91,13 @@ def roster(found: Roster | SessionList) -> list[str]:
         cells, shortened=shortened, painted=lambda row, column, cell: _painted(row, kept[column], cell)
     )
     edits = [
-        plain(
-            f"{each['display_name']} edits: {', '.join(paths[:EDITS_SHOWN])}{_further(len(paths) - EDITS_SHOWN)}"
-        )
+        plain(f"{each['display_name']} edits: {first(each['edits'], EDITS_SHOWN)}")
         for each in found.sessions
-        if (paths := each.get("edits", []))
+        if each.get("edits")
     ]
-    if found.more and not hasattr(found, "remark"):  # which a roster has it in
-        shown.append(f"{found.more} more not shown.")
-    return [*shown, *edits, *work, *([plain(remark)] if remark else []), *failed]
-
-
-def _further(count: int) -> str:
-    return f" and {count} more" if count > 0 else ""
+    # A roster has it in its remark.
+    more = found.more and not hasattr(found, "remark") and f"{found.more} more not shown."
+    return block(shown, more, edits, work, plain(remark), failed)
 
 
 def _painted(row: int, column: int, cell: str) -> str:
@@ -187,30 +183,28 @@ NOBODY = "nobody"
 
 def roles(found: RoleList) -> list[str]:
     """Return a line for each role, and the words that any role is made of."""
-    rows = [("ROLE", "HELD BY", "NAMES"), *map(_role_row, found.roles)]
-    lines = table(rows, shortened=(2, 1), painted=lambda row, _, cell: cell if row else paint(cell, "head"))
-    lines.append(plain(f"lifecycle roles: {', '.join(found.lifecycle_roles)}"))
-    lines.append(plain(f"profiles: {', '.join(found.specialty_profiles)}"))
-    if found.unassigned:
-        lines.append(plain(f"agents without a role: {_agents(found.unassigned)}"))
-    return [*lines, *([plain(found.remark)] if found.remark else [])]
+    return block(
+        table([*map(_role_row, found.roles)], head=("ROLE", "HELD BY", "NAMES"), shortened=(2, 1)),
+        plain(f"lifecycle roles: {', '.join(found.lifecycle_roles)}"),
+        plain(f"profiles: {', '.join(found.specialty_profiles)}"),
+        found.unassigned and plain(f"agents without a role: {_agents(found.unassigned)}"),
+        plain(found.remark or ""),
+    )
 
 
 def role(found: RoleShown) -> list[str]:
     """Return what a role means and who holds it."""
     entry = found.entry
-    lines = [f"{entry.role}{SEPARATOR}{found.resolved_by}"]
-    if found.responsibility_kinds:
-        lines.append(f"responsible to: {', '.join(found.responsibility_kinds)}")
-    if found.capabilities:
-        lines.append(f"can: {', '.join(found.capabilities)}")
-    if entry.aliases:
-        lines.append(f"aliases: {', '.join(entry.aliases)}")
-    lines += [f"agent of {each.client}: {each.path}{_model(each)}" for each in entry.agents]
-    lines += [f"held by {_holder(each)}, {format_ago(each['last_seen'])}" for each in entry.holders]
-    if not entry.holders:
-        lines.append(f"held by {NOBODY}")
-    lines += [found.remark] if found.remark else []
+    lines = block(
+        f"{entry.role}{SEPARATOR}{found.resolved_by}",
+        found.responsibility_kinds and f"responsible to: {', '.join(found.responsibility_kinds)}",
+        found.capabilities and f"can: {', '.join(found.capabilities)}",
+        entry.aliases and f"aliases: {', '.join(entry.aliases)}",
+        [f"agent of {each.client}: {each.path}{_model(each)}" for each in entry.agents],
+        [f"held by {_holder(each)}, {format_ago(each['last_seen'])}" for each in entry.holders]
+        or f"held by {NOBODY}",
+        found.remark,
+    )
     return list(map(plain, lines))
 
 
@@ -222,13 +216,17 @@ def role_checked(found: RoleCheck) -> list[str]:
 
 
 def _role_row(entry: RoleEntry) -> tuple[str, ...]:
-    shown = [_holder(each) for each in entry.holders[:HOLDERS_SHOWN]]
-    more = len(entry.holders) - len(shown)
-    held = ", ".join([*shown, *([f"{more} more"] if more else [])]) or NOBODY
-    names = [f"alias: {', '.join(entry.aliases)}"] if entry.aliases else []
-    names += [_agents(entry.agents)] if entry.agents else []
+    held = block(
+        map(_holder, entry.holders[:HOLDERS_SHOWN]),
+        (more := len(entry.holders) - HOLDERS_SHOWN) > 0 and f"{more} more",
+    )
+    aliases = entry.aliases and f"alias: {', '.join(entry.aliases)}"
     unknown = "" if entry.is_known else " (unknown here)"
-    return plain(f"{entry.role}{unknown}"), plain(held), plain(SEPARATOR.join(names))
+    return (
+        plain(f"{entry.role}{unknown}"),
+        plain(", ".join(held) or NOBODY),
+        facts(aliases, _agents(entry.agents)),
+    )
 
 
 def _holder(one: SessionRow) -> str:

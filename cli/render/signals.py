@@ -6,7 +6,21 @@ from gitmem.records import ID_FIELDS
 from gitmem.signals import message_frame
 
 from .output import NOTHING, paint, program, record_position, sanitize, with_options
-from .text import SEPARATOR, format_ago, framed, lines_of_work, paint_intent, plural, sender_text, table
+from .text import (
+    SEPARATOR,
+    block,
+    facts,
+    format_ago,
+    framed,
+    lines_of_work,
+    notes,
+    paint_intent,
+    plain,
+    plural,
+    rest,
+    sender_text,
+    table,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +31,7 @@ if TYPE_CHECKING:
     from gitmem.records.record_types import ShownSignal
     from gitmem.signals.gate import BlockingSignal, Gate
     from gitmem.signals.history import LogPage, RecordDetail
-    from gitmem.signals.inbox import Count, Inbox, InboxResult
+    from gitmem.signals.inbox import Count, InboxResult
     from gitmem.signals.receipt_list import ReceiptList
     from gitmem.signals.thread_outcomes import Converged, Party, Proposal, Standing, Thread
     from gitmem.signals.watch import WatchOwner
@@ -30,20 +44,21 @@ def count(found: Count) -> list[str]:
 
 def inbox(found: InboxResult) -> list[str]:
     """Return the signals of an inbox in their frames, below a heading with the unread count."""
-    lines = [*([sanitize(found.peek)] if found.peek else []), *_notes(found.warnings)]
+    lines = block(found.peek and sanitize(found.peek), notes(found.warnings))
     work = lines_of_work(found.work, {id for each in found.signals if (id := each.get("task_id"))})
     if not found.signals:
-        nothing = NOTHING.format(sanitize(found.reader, keep=""))
-        return [*lines, _filtered(found) if found.unread else nothing, *work]
-    lines.append(f"{found.unread} unread for {sanitize(found.reader, keep='')}. {message_frame.PEERS}")
-    for signal in found.signals:
-        lines.append("")
-        lines += framed(signal, note=_note(signal), line=signal.get("reply_line"))
-    if found.more or work or inbox_next(found):
-        lines.append("")
-    if found.more:
-        lines.append(f"{found.more} more not shown")
-    return [*lines, *work]
+        nothing = NOTHING.format(plain(found.reader))
+        if found.unread:
+            nothing = f"No signals match; {found.unread} unread for {plain(found.reader)}"
+        return [*lines, nothing, *work]
+    lines.append(f"{found.unread} unread for {plain(found.reader)}. {message_frame.PEERS}")
+    return block(
+        [*lines, ""],
+        signals_only(found),
+        (found.more or work or inbox_next(found)) and [""],
+        rest(found.more, then=""),
+        work,
+    )
 
 
 def inbox_next(found: InboxResult) -> list[str]:
@@ -70,18 +85,13 @@ def signals_only(found: InboxResult) -> list[str]:
 def _note(signal: ShownSignal) -> str:
     """Return what the head of a signal in an inbox ends with: its delivery state, and whether it is a broadcast."""
     everybody = not signal.get("recipients") and signal.get("origin") == "local"
-    parts = ["to everybody" if everybody else "", signal.get("delivery_state") or ""]
-    return SEPARATOR.join(filter(None, parts))
-
-
-def _filtered(found: Inbox) -> str:
-    return f"No signals match; {found.unread} unread for {sanitize(found.reader, keep='')}"
+    return facts(everybody and "to everybody", signal.get("delivery_state"))
 
 
 def thread(found: Thread, most: int | None = None) -> list[str]:
     """Return the signals of a thread in their frames, and the decision of each recipient, of at most this many."""
     lines = [f"{found.thread_id}: {plural(len(found.signals) + found.more, 'signal')}, root {found.root}"]
-    more = ["", f"{found.more} more not shown; use --limit N"] if found.more else []
+    more = ["", rest(found.more)] if found.more else []
     for place, signal in enumerate(found.signals):
         lines += [*(more if place == 1 else []), "", *signal_of_thread(signal, most)]
     return [*lines, "", *(more[1:] if len(found.signals) < 2 else []), *standing(found, most)]
@@ -95,7 +105,7 @@ def signal_of_thread(signal: ShownSignal, most: int | None = None) -> list[str]:
 def standing(found: Thread, most: int | None = None) -> list[str]:
     """Return what a thread says now: the proposal in force, where each party stands, of at most this many, and warnings."""
     said = [_in_force(found)] if found.asks or found.agreed_on is not None else []
-    return said + _parties(found, most) + _ambiguous(found.ambiguous) + _notes(found.warnings)
+    return said + _parties(found, most) + _ambiguous(found.ambiguous) + notes(found.warnings)
 
 
 def _in_force(found: Standing) -> str:
@@ -109,11 +119,7 @@ def _in_force(found: Standing) -> str:
 
 def _proposal(each: Proposal) -> str:
     text = f": {each.text}" if each.text else ""
-    return f"{each.signal_id} by {sanitize(each.by_name or each.by, keep='')}{text}"
-
-
-def _notes(warnings: Sequence[str]) -> list[str]:
-    return [f"note: {sanitize(each)}" for each in warnings]
+    return f"{each.signal_id} by {plain(each.by_name or each.by)}{text}"
 
 
 def _delivery(signal: ShownSignal, most: int | None) -> str:
@@ -141,15 +147,13 @@ def _parties(found: Standing, most: int | None) -> list[str]:
 
 
 def _party(each: Party, in_force: Sequence[str]) -> str:
-    parts = [sender_text(each.display_name, each.identity), paint(each.decision)]
+    said = each.delivery_state
     if each.signal_id and each.proposal not in in_force:
         own = each.signal_id == each.proposal
-        parts.append(f"proposed {each.proposal}" if own else f"{each.signal_id} was on {each.proposal}")
+        said = f"proposed {each.proposal}" if own else f"{each.signal_id} was on {each.proposal}"
     elif each.signal_id:
-        parts.append(each.signal_id)
-    elif each.delivery_state:
-        parts.append(each.delivery_state)
-    return SEPARATOR.join(parts)
+        said = each.signal_id
+    return SEPARATOR.join(block(sender_text(each.display_name, each.identity), paint(each.decision), said))
 
 
 def _ambiguous(ids: Sequence[str]) -> list[str]:
@@ -160,7 +164,7 @@ def converged(found: Converged, recipients_most: int | None = None) -> list[str]
     """Return whether a thread has converged, and where each party stands, of at most this many."""
     word = paint("converged", "good") if found.converged else paint("not converged", "bad")
     return [f"{word}: {found.thread_id}: {_agreement(found)}", *_parties(found, recipients_most),
-            *_ambiguous(found.ambiguous), *_notes(found.warnings)]  # fmt: skip
+            *_ambiguous(found.ambiguous), *notes(found.warnings)]  # fmt: skip
 
 
 def _agreement(found: Converged) -> str:
@@ -174,7 +178,7 @@ def _agreement(found: Converged) -> str:
     parties = plural(total, "recipient") if is_first else "1 party" if total == 1 else f"{total} parties"
     if found.withdrawn and found.proposal is not None:
         now = f"in force now: {proposals}" if proposals else "nothing is in force"
-        return f"{found.proposal.signal_id} was withdrawn by {sanitize(found.proposal.by_name or found.proposal.by, keep='')}; {now}"
+        return f"{found.proposal.signal_id} was withdrawn by {plain(found.proposal.by_name or found.proposal.by)}; {now}"
     if not found.in_force:
         return "all proposals were withdrawn; nothing is in force"
     if found.replaced and found.proposal is not None:
@@ -208,20 +212,18 @@ def format_history(found: LogPage) -> list[str]:
 
 
 def _id_of(entry: Mapping[str, Any]) -> str:
-    return sanitize(str(entry[ID_FIELDS[entry["kind"]]]), keep="")
+    return plain(str(entry[ID_FIELDS[entry["kind"]]]))
 
 
 def receipts(found: ReceiptList) -> list[str]:
     """Return receipts as a table: age, signal, state, reader and idempotency key."""
-    if not found.receipts:
-        return ["No receipts match.", *_notes(found.warnings)]
     rows = [
         (format_ago(each.read_at), each.signal_id, each.delivery_state, sender_text(each.reader_name, each.reader_identity),
-         f"key {sanitize(each.idempotency_key, keep='')}" if each.idempotency_key else "")
+         f"key {plain(each.idempotency_key)}" if each.idempotency_key else "")
         for each in found.receipts
     ]  # fmt: skip
-    left = [f"{found.more} older not shown"] if found.more else []
-    return [*left, *table(rows), *_notes(found.warnings)]
+    older = found.more and f"{found.more} older not shown"
+    return block(older, table(rows) or "No receipts match.", notes(found.warnings))
 
 
 def one(found: RecordDetail) -> list[str]:
@@ -233,60 +235,47 @@ def one(found: RecordDetail) -> list[str]:
     ambiguous = ["ambiguous: more than one record with this id"] if found.ambiguous else []
     if found.kind == "signal":
         return [*framed(record), where, *ambiguous]
-    lines = [f"{found.kind}{SEPARATOR}{format_ago(record['created_at'])}{SEPARATOR}{where}"]
-    lines += [
-        f"{sanitize(key, keep='')}: {sanitize(value_text(value), keep='')}" for key, value in record.items()
-    ]
-    return lines + ambiguous
+    fields = [f"{plain(key)}: {plain(value_text(value))}" for key, value in record.items()]
+    return [facts(found.kind, format_ago(record["created_at"]), where), *fields, *ambiguous]
 
 
 def gate(found: Gate) -> list[str]:
     """Return whether the gate is open, closed or passed, and the signals that close it."""
     from gitmem.signals.gate import count_text
 
-    reader = sanitize(found.reader, keep="")
-    about = sanitize(found.about, keep="")
-    notes = _notes(found.warnings)
+    about = f"on {plain(found.about)} for {plain(found.reader)}"
     if found.open and not found.passed:
-        return [
-            f"{paint('gate open', 'good')}: no unread or unanswered signals on {about} for {reader}",
-            *notes,
-        ]
-    if found.passed:
-        head = f"{paint('gate passed', 'careful')}: {count_text(found)} on {about} for {reader}{SEPARATOR}{found.audit_id}"
-        head += f"{SEPARATOR}{record_position(found.commit)}" if found.recorded else ""
-    else:
-        head = f"{paint('gate closed', 'bad')}: {count_text(found)} on {about} for {reader}"
-    lines = [head]
-    for signal in found.signals:
-        lines += _delay_reason(signal)
-    if found.more:
-        lines.append(f"{found.more} more not shown")
-    return [*lines, *notes]
+        head = f"{paint('gate open', 'good')}: no unread or unanswered signals {about}"
+        return [head, *notes(found.warnings)]
+    word = paint("gate passed", "careful") if found.passed else paint("gate closed", "bad")
+    recorded = found.passed and found.recorded and record_position(found.commit)
+    return block(
+        SEPARATOR.join(
+            block(f"{word}: {count_text(found)} {about}", found.passed and found.audit_id, recorded)
+        ),
+        [line for signal in found.signals for line in _delay_reason(signal)],
+        rest(found.more, then=""),
+        notes(found.warnings),
+    )
 
 
 def unchecked(found: GateUnchecked) -> list[str]:
     """Return why a gate was not checked."""
-    about = f"on {sanitize(found.wu_id, keep='')}" if found.wu_id else "for this push"
-    notes = _notes(found.warnings)
-    return [f"gate: not checked {about}: {sanitize(found.reason)}", *notes]
+    about = f"on {plain(found.wu_id)}" if found.wu_id else "for this push"
+    return [f"gate: not checked {about}: {sanitize(found.reason)}", *notes(found.warnings)]
 
 
 def _delay_reason(signal: BlockingSignal) -> list[str]:
-    parts = [
+    head = facts(
         signal["signal_id"],
         signal["intent"],
         f"from {sender_text(signal['sender_name'], signal['sender_identity'])}",
         signal["wu_id"] or signal["initiative_id"],
         format_ago(signal["created_at"]),
         signal["why"],
-        "needs AGREE or REJECT" if signal["requires_ack"] else "",
-    ]
-    head = SEPARATOR.join(sanitize(part, keep="") for part in parts if part)
-    return [
-        paint_intent(head, signal["intent"]),
-        *(f"  {sanitize(each)}" for each in signal["commands"]),
-    ]
+        signal["requires_ack"] and "needs AGREE or REJECT",
+    )
+    return [paint_intent(head, signal["intent"]), *(f"  {sanitize(each)}" for each in signal["commands"])]
 
 
 def watched(fields: ShownSignal, of: WatchOwner, *, age: str) -> str:

@@ -15,13 +15,47 @@ from .output import paint, program, sanitize, terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from gitmem.outcome import PartOfAnswer
     from gitmem.records.record_types import ShownSignal
     from gitmem.sync.autosync import FailedSync
 
 WORK_LINES_MAX, WORK_COLUMNS = 60, 240
+
+
+def block(*parts: str | int | Iterable[object] | None) -> list[str]:
+    """Return the lines of an answer: each text that is not empty, and all lines of each list."""
+    lines: list[str] = []
+    for part in parts:
+        if isinstance(part, str):
+            lines += [part] if part else []
+        elif part and not isinstance(part, int):
+            lines += map(str, part)
+    return lines
+
+
+def facts(*parts: object) -> str:
+    """Return one line of the parts that are not empty, sanitized."""
+    return plain(SEPARATOR.join(str(part) for part in parts if part))
+
+
+def notes(sentences: Iterable[str]) -> list[str]:
+    """Return sentences as lines that begin with `note:`."""
+    return [f"note: {sanitize(each)}" for each in sentences]
+
+
+def rest(count: int, noun: str = "", then: str = "; use --limit N") -> str:
+    """Return how many entries a list leaves out, and how to see them; "" if it has all."""
+    return (
+        f"{plural(count, f'more {noun}') if noun else f'{count:,} more'} not shown{then}" if count > 0 else ""
+    )
+
+
+def first(texts: Sequence[str], most: int, further: int = 0) -> str:
+    """Return the first texts of a list in a sentence, and how many more it has."""
+    more = max(0, len(texts) - most) + further
+    return ", ".join(texts[:most]) + (f" and {more} more" if more else "")
 
 
 def format_ago(at: str, now: int | None = None) -> str:
@@ -113,6 +147,7 @@ def paint_intent(text: str, intent: str) -> str:
 def table(
     rows: Sequence[Sequence[str]],
     *,
+    head: Sequence[str] = (),
     shortened: Sequence[int] = (),
     painted: Callable[[int, int, str], str] = lambda row, column, cell: cell,
 ) -> list[str]:
@@ -120,18 +155,26 @@ def table(
 
     Args:
         rows: Sanitized cells.
+        head: The headings, in a row of their own above others.
         shortened: The columns that a narrow terminal shortens or leaves out, in this order; none that the next command
             needs, such as ids. A pipe gets all values in full.
         painted: Returns a cell in its colours, of the number of its row, that of its column, and its text as shown.
     """
     if not rows:
         return []
+    every = [*([head] if head else []), *rows]
     shown = terminal()
     if shown is not None:
-        return shown.table(rows, shortened, painted)
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+        first = len(every) - len(rows)
+        return shown.table(
+            every,
+            shortened,
+            lambda row, at, cell: painted(row - first, at, cell) if row >= first else paint(cell, "head"),
+        )
+    widths = [max(len(row[at]) for row in every) for at in range(len(every[0]))]
     return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in every
     ]
 
 
