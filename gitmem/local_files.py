@@ -311,7 +311,7 @@ def replace(
         durable: Sync the file to disk; the caller syncs its folder. Without it the file may be empty or old after a
             power loss.
         private: Let only this user read and write the file, even in a repository that several users share;
-            `state_files.OWN` also as root.
+            `OWN` also as root.
         keep: Leave a file that exists, also one that another process creates meanwhile if the file system has links.
 
     Raises:

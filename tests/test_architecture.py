@@ -13,9 +13,9 @@ from tests.test_house import fits, is_ours, modules
 
 # From the lowest to the highest. `docs/ARCHITECTURE.md` says what each is responsible for.
 ORDER = (
+    "gitmem.outcome",
     "gitmem.text",
     "gitmem.errors",
-    "gitmem.outcome",
     "gitmem.repo",
     "gitmem.local_files",
     "gitmem.records",

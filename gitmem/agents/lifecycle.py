@@ -28,7 +28,7 @@ from .caller import CallerClaims, default_workspace
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import NotRequired, Self, TypedDict, TypeVar, Unpack
+    from typing import Any, NotRequired, Self, TypedDict, TypeVar, Unpack
 
     from ..records.record_types import SessionFields
     from ..store import Store
@@ -74,7 +74,7 @@ class SessionResult(Outcome, kw_only=True):
     summary: str | None
     role: str | None
     implied_role: str | None
-    actual_role: dict[str, object] | None
+    actual_role: Mapping[str, Any] | None
     lifecycle_role: str | None
     specialty_profile: str | None
     role_alias: str | None

@@ -15,7 +15,7 @@ from .descriptions import by_role, row
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from ..outcome import PartOfAnswer
@@ -78,7 +78,7 @@ class WhoAmI(Outcome, kw_only=True):
     workspace_id: str | None
     role: str | None
     implied_role: str | None
-    actual_role: dict[str, Any] | None
+    actual_role: Mapping[str, Any] | None
     lifecycle_role: str | None
     specialty_profile: str | None
     role_alias: str | None
