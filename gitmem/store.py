@@ -14,6 +14,7 @@ from .index import engine, index_file, query
 from .index.engine import sqlite3
 from .log.lines import LogEntry
 from .log.local_log import Appended, LocalLog
+from .outcome import Struct
 from .trust import clone_key, sender_tables
 
 TYPE_CHECKING = False
@@ -88,19 +89,18 @@ def wall_clock() -> int:
     return time.time_ns() // 1000
 
 
-class LazyViews:
+class LazyViews(Struct):
     """The views of a domain, created only when the index is filled, not when it is queried.
 
-    Args:
+    Attributes:
         domain: Creates the views.
         keys: The clone's keys.
     """
 
     shape = query.SHAPE
 
-    def __init__(self, domain: Domain, keys: CloneKeyReader) -> None:
-        self._domain = domain
-        self._keys = keys
+    _domain: Domain
+    _keys: CloneKeyReader
 
     def __iter__(self) -> Iterator[View]:
         return iter(self._domain.views(self._keys))
@@ -672,16 +672,15 @@ class OneLook:
         self._store.asks_once, self._store.has_asked = self._before
 
 
-class SecondStore:
+class SecondStore(Struct):
     """The block of `Store.second`.
 
     Who uses the first store meanwhile sees it up to date, and so does this thread after the block, also in `one_look`.
     """
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._held = 0
-        self._asked_once = False
+    _store: Store
+    _held: int = 0
+    _asked_once: bool = False
 
     def __enter__(self) -> Store:
         store = self._store

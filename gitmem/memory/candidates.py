@@ -97,7 +97,7 @@ class Section:
         return f"  ({count} more line{'s' if count > 1 else ''}: {self.more})"
 
 
-class BudgetedText:
+class BudgetedText(Struct):
     """The printed text.
 
     Attributes:
@@ -107,11 +107,10 @@ class BudgetedText:
         shortened: Ids of pieces of which only the first lines are shown.
     """
 
-    def __init__(self) -> None:
-        self.text = ""
-        self.included: dict[str, list[str]] = {}
-        self.left_out: dict[str, int] = {}
-        self.shortened: list[str] = []
+    text: str = ""
+    included: dict[str, list[str]] = {}
+    left_out: dict[str, int] = {}
+    shortened: list[str] = []
 
 
 def size(line: str) -> int:

@@ -6,7 +6,7 @@ from .. import records
 from ..commit_message import cut, sanitize
 from ..errors import UsageError
 from ..order.node import VersionedNode
-from ..outcome import OneStep, Outcome, command
+from ..outcome import OneStep, Outcome, Struct, command
 from ..records import ids
 from . import anchors, node_fields, reader_store, relations, stored_nodes, write
 
@@ -27,7 +27,7 @@ _NAMES = {"wu_id": "wu", "session_id": "session"}  # field names of an exported 
 _KEYS = frozenset(("content", *OPTIONS))
 
 
-class NewNodes:
+class NewNodes(Struct):
     """New nodes with their lines.
 
     Attributes:
@@ -35,15 +35,9 @@ class NewNodes:
         remarks: Warnings for the writer.
     """
 
-    def __init__(
-        self,
-        lines: Sequence[tuple[str, bytes]],
-        nodes: Sequence[VersionedNode],
-        remarks: Sequence[str] = (),
-    ) -> None:
-        self.lines = lines
-        self.nodes = nodes
-        self.remarks = remarks
+    lines: Sequence[tuple[str, bytes]]
+    nodes: Sequence[VersionedNode]
+    remarks: Sequence[str] = ()
 
 
 def make_nodes(

@@ -11,6 +11,7 @@ import re
 from unicodedata import category, normalize
 
 from ..order.node import SIZE_MAX
+from ..outcome import Struct
 from . import stored_nodes
 
 TYPE_CHECKING = False
@@ -363,12 +364,11 @@ def _listed(rows: Iterable[int]) -> str:
     return ", ".join(map(str, rows))
 
 
-class _Counts:
+class _Counts(Struct):
     """Changes of the numbers of nodes that have a word."""
 
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self._db = db
-        self._changes: dict[str, int] = {}
+    _db: sqlite3.Connection
+    _changes: dict[str, int] = {}
 
     def add(self, columns: Sequence[str], change: int) -> None:
         """Add the words of a node's columns, each once."""
@@ -390,11 +390,10 @@ class _Counts:
         self._changes.clear()
 
 
-class _Split:
+class _Split(Struct):
     """A cache of texts split into words: thousands of nodes may have the texts of one patch."""
 
-    def __init__(self) -> None:
-        self._known: dict[str, tuple[str, list[str]]] = {}
+    _known: dict[str, tuple[str, list[str]]] = {}
 
     def of(self, text: str) -> tuple[str, list[str]]:
         """Return the words of a text, joined by spaces, and its names as one word each."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..store import Store
 
 
-class Promoted(Outcome):
+class Promoted(Outcome, kw_only=True):
     """The result of a promotion.
 
     Attributes:
@@ -35,15 +35,14 @@ class Promoted(Outcome):
         already_promoted: The ids of those that existed before; nothing was written for them.
     """
 
-    def __init__(self, tag: str, *, dry_run: bool) -> None:
-        self.promoted_nodes: list[VersionedNode] = []
-        self.already_promoted: list[str] = []
-        self.tag = tag
-        self.dry_run = dry_run
-        self.commit: str | None = None
-        self.recorded = False
-        self.warnings: list[str] = []
-        self.next: list[str] = []
+    promoted_nodes: list[VersionedNode] = []
+    already_promoted: list[str] = []
+    tag: str
+    dry_run: bool
+    commit: str | None = None
+    recorded: bool = False
+    warnings: list[str] = []
+    next: list[str] = []
 
     @property
     def promoted_node(self) -> VersionedNode:
@@ -93,7 +92,7 @@ def promote(
         else _summaries(store, node_fields.work_unit(str(wu)))
     )
     word = word or _own_tag(sources, node, wu)
-    found = Promoted(word, dry_run=dry_run)
+    found = Promoted(tag=word, dry_run=dry_run)
     found.warnings = [*filter(None, [caller.remark])]
     lines: list[tuple[str, bytes]] = []
     for source in sources:
@@ -265,7 +264,7 @@ SUPERSEDED = "superseded"
 RESERVE = 400  # bytes for the head, and for the number of remaining nodes
 
 
-class Summarized(Outcome):
+class Summarized(Outcome, kw_only=True):
     """A summary, and the nodes it covers.
 
     Attributes:
@@ -275,18 +274,15 @@ class Summarized(Outcome):
         kept: Why other open nodes of the work unit are not covered, by id.
     """
 
-    def __init__(
-        self, summary: VersionedNode, source_ids: Sequence[str], left: int, *, dry_run: bool
-    ) -> None:
-        self.summary = summary
-        self.source_ids = list(source_ids)
-        self.left = left
-        self.kept: dict[str, str] = {}
-        self.dry_run = dry_run
-        self.commit: str | None = None
-        self.recorded = False
-        self.warnings: list[str] = []
-        self.next: list[str] = []
+    summary: VersionedNode
+    source_ids: Sequence[str]
+    left: int
+    kept: dict[str, str] = {}
+    dry_run: bool
+    commit: str | None = None
+    recorded: bool = False
+    warnings: list[str] = []
+    next: list[str] = []
 
 
 def summarize(
@@ -339,7 +335,9 @@ def summarize(
     names = [node.id for node in every if node.id in marked]
     fields = _fields(store, caller, _id(store.db(), unit, names, text or ""), unit, content, names)
     line = store.line("node", fields, allow_secret=allow_secret)
-    found = Summarized(stored_nodes.node_of_line(line[1]), names, left, dry_run=dry_run)
+    found = Summarized(
+        summary=stored_nodes.node_of_line(line[1]), source_ids=names, left=left, dry_run=dry_run
+    )
     found.kept = kept
     found.warnings = [*filter(None, [caller.remark])]
     again = command("gitmem", "mem", "summarize", "--wu", unit, *(["--force"] if force else []))

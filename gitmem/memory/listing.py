@@ -622,7 +622,7 @@ class NodeChange(Outcome):
         self.fields = {key: value for key, value in record.items() if key not in _NOT_SHOWN and value}
 
 
-class NodeDetail(Outcome):
+class NodeDetail(Outcome, kw_only=True):
     """A node in full.
 
     Attributes:
@@ -638,19 +638,18 @@ class NodeDetail(Outcome):
         commit: The commit of its line; None until it is committed.
     """
 
-    def __init__(self, node: VersionedNode, score: float, commit: str | None) -> None:
-        self.node = node
-        self.score = score
-        self.stale: str | None = None
-        self.superseded_by: str | None = None
-        self.relations: list[Relative] = []
-        self.history: list[NodeChange] = []
-        self.left_out = 0
-        self.contradicts: list[TaskDifference] = []
-        self.ambiguous = False
-        self.commit = commit
-        self.recorded = True
-        self.next: list[str] = []
+    node: VersionedNode
+    score: float
+    stale: str | None = None
+    superseded_by: str | None = None
+    relations: list[Relative] = []
+    history: list[NodeChange] = []
+    left_out: int = 0
+    contradicts: list[TaskDifference] = []
+    ambiguous: bool = False
+    commit: str | None
+    recorded: bool = True
+    next: list[str] = []
 
 
 def show(store: Store, id: str, *, half_life: int = decay.HALF_LIFE_MICROS) -> NodeDetail:
@@ -666,9 +665,9 @@ def show(store: Store, id: str, *, half_life: int = decay.HALF_LIFE_MICROS) -> N
     db = store.db()
     node = stored_nodes.load_one(db, stored_nodes.find_node(db, id))
     found = NodeDetail(
-        node,
-        decay.score(node, now=store.now(), half_life=half_life),
-        None if node.private else history.commit_of(store, node.line),
+        node=node,
+        score=decay.score(node, now=store.now(), half_life=half_life),
+        commit=None if node.private else history.commit_of(store, node.line),
     )
     found.stale = anchors.stale(store, [node]).get(node.id)
     found.superseded_by = relations.ends_of(db, [node.id]).get(node.id)

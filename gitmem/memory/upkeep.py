@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..agents import presence
 from ..commit_message import sanitize
 from ..errors import UsageError
-from ..outcome import Outcome, command
+from ..outcome import Outcome, Struct, command
 from . import decay, reader_store, stored_nodes, write
 from .decay import HALF_LIFE_MICROS, THRESHOLD, validate
 from .listing import Filter, matching_ids
@@ -31,7 +31,7 @@ URGENT = ("P0", "P1")  # priorities of nodes that are kept while they are open
 LISTED_MAX = 40  # nodes listed in the body of a commit
 
 
-class Archived(Outcome):
+class Archived(Outcome, kw_only=True):
     """The result of archiving all decayed nodes, or of a dry run; ids are in order of age, oldest first.
 
     Attributes:
@@ -42,19 +42,18 @@ class Archived(Outcome):
         half_life: In microseconds; the JSON form has it in days.
     """
 
-    def __init__(self, threshold: float, half_life: int, *, dry_run: bool) -> None:
-        self.archived_ids: list[str] = []
-        self.retained_ids: list[str] = []
-        self.skipped_ids: list[str] = []
-        self.protected: dict[str, str] = {}
-        self.scores: dict[str, float] = {}
-        self.threshold = threshold
-        self.half_life = half_life
-        self.dry_run = dry_run
-        self.commit: str | None = None
-        self.recorded = False
-        self.warnings: list[str] = []
-        self.next: list[str] = []
+    archived_ids: list[str] = []
+    retained_ids: list[str] = []
+    skipped_ids: list[str] = []
+    protected: dict[str, str] = {}
+    scores: dict[str, float] = {}
+    threshold: float
+    half_life: int
+    dry_run: bool
+    commit: str | None = None
+    recorded: bool = False
+    warnings: list[str] = []
+    next: list[str] = []
 
     @property
     def total_processed(self) -> int:
@@ -137,7 +136,7 @@ def nodes_to_archive(
         spared: Nodes to skip, as project nodes are.
         left_out: Nodes not to count, as deleted nodes are.
     """
-    found = Archived(threshold, half_life, dry_run=True)
+    found = Archived(threshold=threshold, half_life=half_life, dry_run=True)
     spared, left_out = frozenset(spared), frozenset(left_out)
     kept = {} if force else protected_nodes(db, now)
     rows = db.execute(
@@ -418,10 +417,10 @@ class Breakdown(Outcome):
         self.ttl_expired = self.active_session_protected = self.decay_archived = 0
 
 
-class RetentionRules:
+class RetentionRules(Struct):
     """The rules of a cleanup.
 
-    Args:
+    Attributes:
         ttl: Microseconds; older nodes are removed.
         session: The session whose nodes of lifecycle session are removed.
         is_current: Returns whether the session of an id is live or idle now.
@@ -430,22 +429,12 @@ class RetentionRules:
         now: Microseconds since the epoch.
     """
 
-    def __init__(
-        self,
-        *,
-        ttl: int | None,
-        session: str | None,
-        is_current: Callable[[str], bool],
-        sensitive: set[str],
-        urgent: Collection[str],
-        now: int,
-    ) -> None:
-        self.ttl = ttl
-        self.session = session
-        self.is_current = is_current
-        self.sensitive = sensitive
-        self.urgent = urgent
-        self.now = now
+    ttl: int | None
+    session: str | None
+    is_current: Callable[[str], bool]
+    sensitive: set[str]
+    urgent: Collection[str]
+    now: int
 
     def reason(self, row: Row, breakdown: Breakdown) -> str | None:
         """Return why a node is removed, or None if it is kept; the first matching rule decides."""
@@ -515,14 +504,13 @@ UNDO_IDS_MAX = 10  # the most ids in a command that restores them
 class Deleted(Outcome):
     """The nodes deleted, or to delete in a dry run. Nodes in `already` were deleted before; nothing is written."""
 
-    def __init__(self, ids: Sequence[str], already: Sequence[str], *, dry_run: bool) -> None:
-        self.ids = list(ids)
-        self.already = list(already)
-        self.dry_run = dry_run
-        self.commit: str | None = None
-        self.recorded = False
-        self.warnings: list[str] = []
-        self.next: list[str] = []
+    ids: Sequence[str]
+    already: Sequence[str]
+    dry_run: bool
+    commit: str | None = None
+    recorded: bool = False
+    warnings: list[str] = []
+    next: list[str] = []
 
 
 def delete(
