@@ -18,6 +18,7 @@ from ..git import processes as git
 from ..log.lock import Lock
 from ..log.ref import NOBODY
 from ..log.write_ahead import is_private
+from ..outcome import Struct
 from ..repo import read_small
 from ..text.digests import sha256
 
@@ -162,15 +163,14 @@ class WorktreeRuns:
             lock.release()
 
 
-class _WorktreeRun:
+class _WorktreeRun(Struct):
     """A run in a work tree, which is closed with it."""
 
-    def __init__(self, runs: WorktreeRuns, lock: Lock, worktree: TaskWorktree, run: Run) -> None:
-        self._runs = runs
-        self._lock = lock
-        self._worktree = worktree
-        self._run = run
-        self._left: Mapping[str, Any] | None = None
+    _runs: WorktreeRuns
+    _lock: Lock
+    _worktree: TaskWorktree
+    _run: Run
+    _left: Mapping[str, Any] | None = None
 
     def poll(self, seconds: float) -> RunEnd | None:
         return self._run.poll(seconds)

@@ -15,7 +15,7 @@ from ..log import committer, ledger, log_refs, recovery, ref, tree_union, write_
 from ..log import lines as form
 from ..log.recovery import History, LogReadResult
 from ..log.write_ahead import READ_BYTES_MAX, WalFile, WriteAheadLog, owner_path_in
-from ..outcome import command
+from ..outcome import Struct, command
 from ..store import Store
 from .clone_files import disk_error, is_writable, move_aside
 from .findings import Check, Finding, Fixed, note, problem
@@ -216,7 +216,7 @@ def _is_young(folder: str, name: str) -> bool:
 STREAM = "restored"  # for lines without a known path
 
 
-class MissingLines:
+class MissingLines(Struct):
     """Lines that are missing from the log.
 
     Attributes:
@@ -227,11 +227,10 @@ class MissingLines:
         heads: Earlier tips of the ref with some of these lines.
     """
 
-    def __init__(self) -> None:
-        self.found: dict[bytes, tuple[str, bytes]] = {}
-        self.sources: dict[str, int] = {}
-        self.gone: set[bytes] = set()
-        self.heads: list[str] = []
+    found: dict[bytes, tuple[str, bytes]] = {}
+    sources: dict[str, int] = {}
+    gone: set[bytes] = set()
+    heads: list[str] = []
 
     def __bool__(self) -> bool:
         return bool(self.found or self.gone)

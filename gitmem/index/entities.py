@@ -8,6 +8,7 @@ record. The state of an entity is a row of its kind's table, made again by its `
 from __future__ import annotations
 
 from ..order.shares import LINES_MAX, fair_share
+from ..outcome import Struct
 from .index_file import View
 from .rows import LineRow
 
@@ -78,27 +79,20 @@ class EntityKind:
         self.most = most
 
 
-class Fold:
+class Fold(Struct):
     """How states are made of lines.
 
-    Args:
+    Attributes:
         rows: Makes the rows of the table, for as many of the given entities as have a state.
         also: Writes what else new lines say, and returns further entities whose state depends on these.
         direct: Writes the rows of entities that need no fold, and returns those among the given ones that need one.
         choose: Chooses the lines that are read of too many, instead of a fair share: by the id, and a condition on a row `e`.
     """
 
-    def __init__(
-        self,
-        rows: Callable[[sqlite3.Connection, Mapping[str, Lines]], Iterable[Sequence[object]]],
-        also: Callable[[sqlite3.Connection, Rows], Collection[str]] | None = None,
-        direct: Callable[[sqlite3.Connection, Rows, set[str]], set[str]] | None = None,
-        choose: Choice | None = None,
-    ) -> None:
-        self.rows = rows
-        self.also = also
-        self.direct = direct
-        self.choose = choose
+    rows: Callable[[sqlite3.Connection, Mapping[str, Lines]], Iterable[Sequence[object]]]
+    also: Callable[[sqlite3.Connection, Rows], Collection[str]] | None = None
+    direct: Callable[[sqlite3.Connection, Rows, set[str]], set[str]] | None = None
+    choose: Choice | None = None
 
 
 def view(kind: EntityKind, fold: Callable[[], Fold], version: object = 1) -> View:

@@ -26,6 +26,7 @@ from .. import local_files
 from ..errors import StoreError
 from ..git.files import LOG_REF, plain_tip
 from ..local_files import names_in
+from ..outcome import Struct
 from ..text.digests import hash_function_for
 from . import lock
 
@@ -253,7 +254,7 @@ HEAD_BYTES = len(MARK) + 2 + 11 + 65
 PAYLOAD_BYTES_MAX = 64 * 1024 * 1024  # of one entry; a larger batch is rejected before the write
 
 
-class WalContent:
+class WalContent(Struct):
     """The result of reading a file.
 
     Attributes:
@@ -263,11 +264,10 @@ class WalContent:
         damaged: The number of bytes before `end` that are not part of a record.
     """
 
-    def __init__(self, entries: list[tuple[bytes, bytes]], voids: set[bytes], end: int, damaged: int) -> None:
-        self.entries = entries
-        self.voids = voids
-        self.end = end
-        self.damaged = damaged
+    entries: list[tuple[bytes, bytes]]
+    voids: set[bytes]
+    end: int
+    damaged: int
 
 
 def encode_record(payload: bytes, kind: bytes = ENTRY) -> bytes:
@@ -337,13 +337,12 @@ def _record(content: bytes, at: int) -> tuple[bytes, bytes, bytes] | None:
 OWNER_NAME = "repository"
 
 
-class Owner:
+class Owner(Struct):
     """The repository whose log is open."""
 
-    def __init__(self, repo: Repo) -> None:
-        self.repo = repo
-        self._roots: frozenset[str] | None = None
-        self._known: dict[str, tuple[bytes, bool]] = {}
+    repo: Repo
+    _roots: frozenset[str] | None = None
+    _known: dict[str, tuple[bytes, bool]] = {}
 
     def mark(self, folder: str) -> None:
         """Record durably that the entries in a folder belong to this repository.
@@ -427,23 +426,20 @@ OWNER_LOCK = "lock"
 OWNER_LOCK_SECONDS = 2.0
 
 
-class WriteAheadLog:
+class WriteAheadLog(Struct):
     """One folder of generations.
 
-    Args:
+    Attributes:
         folder: The folder; it may be missing.
         now: Returns the wall clock in microseconds since the epoch; prevents the reuse of numbers.
         check_owner: The folder is in a shared location; it and its files must belong to this user alone.
         owner: The repository that the entries must belong to, if the path of the folder does not ensure that.
     """
 
-    def __init__(
-        self, folder: str, now: Callable[[], int], *, check_owner: bool = False, owner: Owner | None = None
-    ) -> None:
-        self.folder = folder
-        self.now = now
-        self.check_owner = check_owner
-        self.owner = owner
+    folder: str
+    now: Callable[[], int]
+    check_owner: bool = False
+    owner: Owner | None = None
 
     def append(self, entry: LogEntry) -> None:
         """Record an entry. After the return it survives a crash and a power loss.

@@ -557,7 +557,7 @@ def delete(
         ids = [id for id in named if id not in gone]
         found = Deleted(ids, [id for id in named if id in gone], dry_run=dry_run)
     found.warnings = [*filter(None, [caller.remark]), *_lasting_node_warnings(store, found.ids)]
-    every = [] if dry_run else found.ids
+    every = [] if dry_run else [*found.ids]
     for ids in reader_store.by_place(store, every) if by_filter else filter(None, [every]):
         lines = write.patches(store, caller, ids, {"deleted": True, "reason": reason or REASON})
         what = f"deletes {ids[0] if len(ids) == 1 else format_count(len(ids))}"
