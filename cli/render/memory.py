@@ -100,7 +100,7 @@ def checkpointed(found: Created) -> list[str]:
     return [head, *counts, *rest]
 
 
-def block(found: Context | Recovered) -> list[str]:
+def packed(found: Context | Recovered) -> list[str]:
     """Return the packed text: peers' texts in it are already sanitized."""
     return [found.block]
 
