@@ -14,8 +14,9 @@ from gitmem.calls.call_result import ALL, ANY
 from gitmem.memory import context, listing, node_fields, search
 from gitmem.memory.decay import DAY_MICROS, HALF_LIFE_MICROS
 from gitmem.memory.node_fields import ALIASES, DEFAULT_TYPE, LIFECYCLES, PRIORITIES, TYPES
+from gitmem.order.content import INTENTS
 from gitmem.records.table import OPTIONS
-from gitmem.signals import INTENTS, inbox, receipt_list, threads
+from gitmem.signals import inbox, receipt_list, threads
 from gitmem.work import task_list
 
 

@@ -104,8 +104,7 @@ def _publish(at: Environment, sent: Sent) -> None:
 
 def lines_of(found: Sent) -> list[str]:
     """Return a recorded signal as text."""
-    from gitmem.signals.message_frame import sender_text
-    from gitmem.text.sanitize import SEPARATOR
+    from gitmem.text.sanitize import SEPARATOR, sender_text
 
     signal = found.signal
     people = [sender_text(each["display_name"], each["address"]) for each in found.resolved]

@@ -7,8 +7,8 @@ import time
 from gitmem.signals import message_frame
 from gitmem.signals.message_frame import BAR as BAR
 from gitmem.signals.message_frame import quote_lines as quote_lines
-from gitmem.signals.message_frame import sender_text as sender_text
 from gitmem.text.sanitize import SEPARATOR as SEPARATOR
+from gitmem.text.sanitize import sender_text as sender_text
 from gitmem.text.sanitize import within
 
 from .output import paint, program, sanitize, terminal

@@ -18,9 +18,10 @@ from textual.widgets import Button, Input, Static, TextArea
 
 from gitmem.agents import delivery
 from gitmem.errors import UsageError
+from gitmem.order.content import INTENTS
 from gitmem.outcome import Struct
-from gitmem.signals import INTENTS, inbox, message_frame, send
 from gitmem.signals import gate as gates
+from gitmem.signals import inbox, message_frame, send
 from gitmem.signals import reply as reply_context
 from gitmem.signals.inbox import resolve_owner
 from gitmem.text.sanitize import SEPARATOR, within

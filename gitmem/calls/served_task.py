@@ -6,8 +6,8 @@ import threading
 
 from ..order.task import WAITING
 from ..outcome import Struct, command
-from ..signals.message_frame import PEERS, quote_lines, sender_text
-from ..text.sanitize import SEPARATOR, sanitize_for_model
+from ..signals.message_frame import PEERS, quote_lines
+from ..text.sanitize import SEPARATOR, sanitize_for_model, sender_text
 from ..work import task_work
 from . import ANSWER, bundle
 

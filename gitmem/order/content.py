@@ -32,6 +32,8 @@ ANNOUNCER = "gitmem"  # in the place of the sender in the key of a notice's id
 OF_SENDER = ("sender_identity", "via")  # of a notice they may differ: whoever sends it, it is the same
 
 
+# The kinds of signal in a thread; the first is the default.
+INTENTS = ("INFO", "PROPOSE", "COUNTER", "AGREE", "REJECT")
 ASKS = ("PROPOSE", "COUNTER")  # intents that ask for decisions
 DECISIONS = ("AGREE", "REJECT", "COUNTER")
 
@@ -39,6 +41,40 @@ DECISIONS = ("AGREE", "REJECT", "COUNTER")
 def asks(record: SignalRecord | ShownSignal) -> bool:
     """Return whether a signal asks its recipients, or the parties of its thread, for a decision."""
     return bool(record.get("requires_ack")) or record["intent"] in ASKS
+
+
+def check_intent(name: str) -> str:
+    """Return an intent in upper case.
+
+    Raises:
+        UsageError: It is not one of INTENTS.
+    """
+    upper = name.upper()
+    if upper not in INTENTS:
+        from ..errors import UsageError
+        from ..text.sanitize import sanitize
+
+        raise UsageError(
+            f"Invalid intent: {sanitize(upper)}. Nothing was written.",
+            hint=f"Choose from {', '.join(INTENTS)}.",
+            code="bad-intent",
+            suggestions=[each for each in INTENTS if each[:1] == upper[:1]],
+        )
+    return upper
+
+
+def may_contradict(record: SignalRecord) -> bool:
+    """Return whether a signal names a task, or may say that a work unit is done: see `task_records`."""
+    return bool(
+        record.get("task_id")
+        or record.get("delegation_id")
+        or (record.get("idempotency_key") and not record["recipients"])
+    )
+
+
+def has_conflict(fields: ShownSignal) -> bool:
+    """Return whether a signal is displayed as one of several conflicting lines. No command answers these."""
+    return "conflict" in fields
 
 
 def notice_text(kind: str, key: str) -> str:

@@ -11,10 +11,10 @@ from .. import records
 from ..agents import caller as callers
 from ..agents import descriptions, presence
 from ..errors import GitmemError, UsageError
-from ..order.content import ANNOUNCER, keyed_content, notice_text
+from ..order.content import ANNOUNCER, INTENTS, keyed_content, notice_text
 from ..outcome import Outcome
 from ..records.ids import keyed_id, unit_key
-from . import INTENTS, send
+from . import send
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

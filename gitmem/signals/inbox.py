@@ -7,13 +7,13 @@ from ..agents import delivery, heartbeats, mailbox, presence
 from ..agents.descriptions import sender_name_from
 from ..errors import StoreError, UsageError, check_limit
 from ..log.lines import digest, format_at
-from ..order.content import asks
+from ..order.content import asks, check_intent, has_conflict, may_contradict
 from ..outcome import Outcome, PartOfAnswer, Struct, command
 from ..records.ids import unit_key
 from ..sync import whereabouts
 from ..text.sanitize import sanitize
 from ..trust import sender_tables
-from . import check_intent, conflicts, has_conflict, may_contradict, message_frame, next_steps
+from . import conflicts, message_frame, next_steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ Every way of delivery uses the same frame. It is never stored: it is made for on
 
 from __future__ import annotations
 
+from ..order.content import has_conflict
 from ..records.table import HEAD
-from ..text.sanitize import SEPARATOR, sanitize_for_model, title, within
-from . import has_conflict
+from ..text.sanitize import SEPARATOR, sanitize_for_model, sender_text, title, within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,15 +93,6 @@ def _inside(part: str) -> str:
         if depth < 0:
             return text.replace("]", ")")
     return text
-
-
-def sender_text(name: str | None, identity: str | None) -> str:
-    """Return `Planck (codex:implementer:host42)`, or only the name or the identity."""
-    shown = sanitize_for_model(name or "")
-    exact = sanitize_for_model(identity or "")
-    if shown and exact and shown != exact:
-        return f"{shown} ({exact})"
-    return shown or exact or "nobody"
 
 
 def quote_lines(message: str) -> list[str]:

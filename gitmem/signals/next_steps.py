@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from ..agents import presence
 from ..errors import UsageError
-from ..order.content import ASKS, DECISIONS, asks
+from ..order.content import ASKS, DECISIONS, asks, has_conflict
 from ..outcome import command
 from ..text.sanitize import sanitize
-from . import has_conflict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

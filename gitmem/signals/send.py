@@ -6,11 +6,11 @@ from .. import commit_message, records
 from ..agents import addressing, descriptions, heartbeats
 from ..errors import UsageError
 from ..log.lines import digest
-from ..order.content import DECISIONS
+from ..order.content import DECISIONS, INTENTS, check_intent
 from ..outcome import Outcome
 from ..records import ids
 from ..records.table import OPTIONS
-from . import INTENTS, check_intent, next_steps
+from . import next_steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

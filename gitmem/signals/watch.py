@@ -9,8 +9,9 @@ from ..agents import delivery, mailbox, presence
 from ..agents.caller import CallerClaims
 from ..errors import GitmemError, StoreError, UsageError
 from ..index.engine import sqlite3
+from ..order.content import has_conflict
 from ..outcome import command
-from . import conflicts, has_conflict, inbox, next_steps
+from . import conflicts, inbox, next_steps
 from .change_watcher import ChangeWatcher, NeverSet
 from .inbox import resolve_owner
 

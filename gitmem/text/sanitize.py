@@ -179,3 +179,12 @@ def _widths(text: str) -> list[int]:
     from unicodedata import combining, east_asian_width
 
     return [0 if combining(char) else 1 + (east_asian_width(char) in "WF") for char in text]
+
+
+def sender_text(name: str | None, identity: str | None) -> str:
+    """Return `Planck (codex:implementer:host42)`, or only the name or the identity."""
+    shown = sanitize_for_model(name or "")
+    exact = sanitize_for_model(identity or "")
+    if shown and exact and shown != exact:
+        return f"{shown} ({exact})"
+    return shown or exact or "nobody"

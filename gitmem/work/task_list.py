@@ -13,9 +13,10 @@ from ..commit_message import sanitize
 from ..log.lines import format_at
 from ..memory import listing
 from ..order.causal import by_line
+from ..order.content import may_contradict
 from ..outcome import Outcome, command
 from ..records.ids import unit_key
-from ..signals import may_contradict, task_records
+from ..signals import task_records
 from ..text import strict_json
 from . import chains, collisions, task_roles, task_rules, task_state
 
