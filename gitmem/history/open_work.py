@@ -124,8 +124,8 @@ def open_work(store: Store, limit: int = LISTED, *, wu: str | None = None) -> Op
     """Return who works on what, or with `wu` who works on this work unit; None if there is no open task, handoff or claim."""
     db, unit = store.db(), unit_key(wu)
     values: dict[str, str | int | None] = {"unit": unit, "now": store.now()}
-    workers = task_list.select(db, f"{_HELD} AND {_OF_UNIT}", values, limit, _MISMATCHES_FIRST)
-    free = task_list.select(db, f"{_FREE} AND {_OF_UNIT}", values, limit)
+    workers, _ = task_list.select(db, f"{_HELD} AND {_OF_UNIT}", values, limit, _MISMATCHES_FIRST)
+    free, _ = task_list.select(db, f"{_FREE} AND {_OF_UNIT}", values, limit)
     counts = [
         db.execute(_COUNT.format(unit=_OF_UNIT, which=which), values).fetchone() for which in (_HELD, _FREE)
     ]
@@ -190,9 +190,10 @@ class Concerns(PartOfAnswer):
     def __init__(self, store: Store, caller: Caller) -> None:
         db, now = store.db(), store.now()
         values = waiting_work.values_for(caller, now)
-        self.offered = task_list.select(db, _OFFERED, values, CONCERNS_LISTED)
-        self.asking = task_list.select(db, f"t.task_id IN ({ASKING})", values, CONCERNS_LISTED)
-        self.taken = task_list.select(db, _TAKEN, values, CONCERNS_LISTED)
+        self.offered, self.asking, self.taken = (
+            task_list.select(db, condition, values, CONCERNS_LISTED)[0]
+            for condition in (_OFFERED, f"t.task_id IN ({ASKING})", _TAKEN)
+        )
         self.handoffs = handoff_list.of_caller(store, caller, limit=CONCERNS_LISTED)
         self.claims: list[ClaimRow] = []
         self.in_the_way: list[ClaimRow] = []

@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from typing import Any
 
     from .index_file import Reader
     from .rows import Rows
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 # The condition on a row `e` of `entity_line` that its line does not claim to be from this clone without being so.
 NOT_FORGED = " AND e.line NOT IN (SELECT line FROM forged)"
 _PUT = "INSERT OR IGNORE INTO entity_line VALUES (?, ?, ?, ?, ?, ?)"
+LIMIT_MAX = 1 << 62  # rows of a list
 _AMONG = "IN (SELECT value FROM json_each(?))"
 
 
@@ -235,6 +237,17 @@ def _read(db: sqlite3.Connection, read: Reader, numbers: Collection[int]) -> dic
         if record is not None:
             found[number] = LineRow(number, line, record)
     return found
+
+
+def select(
+    db: sqlite3.Connection, query: str, values: Mapping[str, Any] | Sequence[Any], *, order: str, limit: int
+) -> tuple[list[Any], int]:
+    """Return the first rows of a query in an order, and how many more there are."""
+    rows = db.execute(f"{query} ORDER BY {order} LIMIT {min(limit, LIMIT_MAX) + 1}", values).fetchall()
+    if len(rows) <= limit:
+        return rows, 0
+    (total,) = db.execute(f"SELECT count(*) FROM ({query})", values).fetchone()
+    return rows[:limit], total - limit
 
 
 def json_list(values: Iterable[str | int]) -> str:

@@ -6,6 +6,7 @@ from .. import records
 from ..agents.descriptions import sender_name
 from ..commit_message import sanitize
 from ..errors import UsageError, check_limit
+from ..index import entities
 from ..order.cycles import find_cycles
 from ..order.node import content_digest_text, without_ignored
 from ..outcome import Outcome, command
@@ -205,21 +206,21 @@ def listing(
     wanted = Filter(**filters)
     db = store.db()
     up = "ASC" if reverse else "DESC"
-    order = f"ORDER BY n.touched {up}, n.id {up}"
+    order = f"n.touched {up}, n.id {up}"
     if stale:
-        rows = db.execute(
-            f"SELECT n.id FROM node n {wanted.where} AND n.id IN (SELECT id FROM anchor) {order}",
+        every = db.execute(
+            f"SELECT n.id FROM node n {wanted.where} AND n.id IN (SELECT id FROM anchor) ORDER BY {order}",
             wanted.values,
         )
-        anchored = stored_nodes.load(db, [id for (id,) in rows])
+        anchored = stored_nodes.load(db, [id for (id,) in every])
         moved = anchors.stale(store, anchored)
         chosen = [node for node in anchored if node.id in moved]
         found = Listing(chosen[:limit], moved, len(chosen))
     else:
-        (total,) = db.execute(f"SELECT count(*) FROM node n {wanted.where}", wanted.values).fetchone()
-        rows = db.execute(f"SELECT n.id FROM node n {wanted.where} {order} LIMIT ?", [*wanted.values, limit])
+        query = f"SELECT n.id FROM node n {wanted.where}"
+        rows, more = entities.select(db, query, wanted.values, order=order, limit=limit)
         nodes = stored_nodes.load(db, [id for (id,) in rows])
-        found = Listing(nodes, anchors.stale(store, nodes), total)
+        found = Listing(nodes, anchors.stale(store, nodes), len(rows) + more)
     found.superseded = relations.ends_of(db, [node.id for node in found.nodes])
     found.next = _next(found)
     return found

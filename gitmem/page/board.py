@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import records
 from ..agents import mailbox, presence
+from ..index import entities
 from ..log.lines import format_at, parse_at
 from ..order.task import HANDOFF, SUBMITTED, TERMINAL, WAITING
 from ..outcome import Struct
@@ -397,7 +398,7 @@ _MORE = (
 _CLAIMS = (
     "SELECT c.claim_id, c.until, s.ended, t.ended, (SELECT sum(length(l.body)) FROM entity_line e JOIN line l ON l.id = e.line"
     " WHERE e.kind = 'claim' AND e.id = c.claim_id) FROM path_claim c LEFT JOIN session s ON s.session_id = c.session"
-    " LEFT JOIN task t ON t.task_id = c.task_id WHERE {where} ORDER BY c.until DESC, c.claim_id LIMIT :most"
+    " LEFT JOIN task t ON t.task_id = c.task_id WHERE "
 )
 _AMONG = "IN (SELECT value FROM json_each(:readers))"
 
@@ -428,12 +429,9 @@ class TaskSpans:
             names = ("caller", "caller_session", "agent", "holder", "holder_session")
             where.append(f"({' OR '.join(f't.{each} {_AMONG}' for each in names)})")
         condition = " AND ".join(where) or "1"
-        self.rows = rows = task_list.select(db, condition, only.values, TASKS_MAX, _TASK_ORDER)
-        self.omitted = 0
-        if len(rows) == TASKS_MAX:
-            (total,) = db.execute(f"SELECT count(*) FROM task t WHERE {condition}", only.values).fetchone()
-            self.omitted = total - TASKS_MAX
-        ids = task_list.array(str(each.task_id) for each in rows)
+        rows, self.omitted = task_list.select(db, condition, only.values, TASKS_MAX, _TASK_ORDER)
+        self.rows = rows
+        ids = entities.json_list(str(each.task_id) for each in rows)
         more = {row[0]: row[1:] for row in db.execute(_MORE, (ids,)).fetchall()}
         self.mismatches: list[Mismatch] = []
         self.spans = sorted(
@@ -556,8 +554,9 @@ class ClaimSpans:
         where += ["c.wu_id = :unit"] if only.unit else []
         where += [f"(c.owner {_AMONG} OR c.session {_AMONG})"] if only.readers is not None else []
         condition = " AND ".join(where) or "1"
-        (total,) = db.execute(f"SELECT count(*) FROM path_claim c WHERE {condition}", only.values).fetchone()
-        rows = db.execute(_CLAIMS.format(where=condition), {**only.values, "most": CLAIMS_MAX}).fetchall()
+        rows, more = entities.select(
+            db, _CLAIMS + condition, only.values, order="c.until DESC, c.claim_id", limit=CLAIMS_MAX
+        )
         self.spans: list[ClaimSpan] = []
         left = CLAIM_BYTES_MAX
         for id, _, session_ended, task_ended, size in rows:
@@ -565,7 +564,7 @@ class ClaimSpans:
             claim = claim_view.folded_claim(db, id) if left >= 0 else None
             if claim is not None:
                 self.spans.append(self._span(id, claim, session_ended, task_ended))
-        self.omitted = total - len(self.spans)
+        self.omitted = len(rows) + more - len(self.spans)
         self.spans.sort(key=lambda span: (span["start"], span["id"]))
         shown = {span["id"] for span in self.spans}
         self.contests, self.omitted_contests = contests(self._standing.values(), shown, lanes)

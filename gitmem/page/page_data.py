@@ -13,6 +13,7 @@ from ..git import history
 from ..history import commit_view, made_by, overlap
 from ..history.figures import statistics
 from ..history.overlap import decoded
+from ..index import entities
 from ..index.engine import StepLimit
 from ..index.insert import WithoutCollector
 from ..log import ref
@@ -24,7 +25,6 @@ from ..signals import gate
 from ..signals.many_threads import ManyThreads, Selection
 from ..signals.thread_lines import ThreadCache
 from ..work.branches import Refs
-from ..work.task_list import array
 from .board import (
     SHORT_MAX,
     SIGNALS_MAX,
@@ -241,7 +241,7 @@ def find(
 
     A commit counts if a record names its session and not only another clone says so.
     """
-    rows = StepLimit(db, EVENT_STEPS).ask(_rows, db, array(each["id"] for each in tasks))
+    rows = StepLimit(db, EVENT_STEPS).ask(_rows, db, entities.json_list(each["id"] for each in tasks))
     return [*((session, millis_of(at)) for session, at in rows or ()), *_signs(claims, commits, passed)]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..agents import mailbox, presence, unknown_names
 from ..commit_message import sanitize
 from ..errors import UsageError
+from ..index import entities
 from ..log.lines import format_at
 from ..records.ids import unit_key
 from .thread_lines import ThreadCache
@@ -103,15 +104,11 @@ class ManyThreads:
     def __init__(
         self, db: sqlite3.Connection, only: Selection, most: int, *, fold_most: int = FOLD_MAX_BYTES
     ) -> None:
-        source = f"FROM signal s JOIN line l ON l.id = s.line WHERE {only.of_threads()}"
-        self.ids: list[tuple[str, str]] = db.execute(
-            f"SELECT s.signal_id, min(s.thread) {source} GROUP BY s.signal_id ORDER BY min(l.at) DESC, s.signal_id LIMIT :most",
-            {**only.values, "most": most},
-        ).fetchall()
-        self.more = 0
-        if len(self.ids) == most:
-            (total,) = db.execute(f"SELECT count(DISTINCT s.signal_id) {source}", only.values).fetchone()
-            self.more = total - most
+        query = f"SELECT s.signal_id, min(s.thread) FROM signal s JOIN line l ON l.id = s.line WHERE {only.of_threads()} GROUP BY s.signal_id"
+        self.ids: list[tuple[str, str]]
+        self.ids, self.more = entities.select(
+            db, query, only.values, order="min(l.at) DESC, s.signal_id", limit=most
+        )
         self.cache = ThreadCache(db, fold_most)
         self.cache.lines.read_ahead([id for id, _ in self.ids])
         self.owing: list[tuple[str, ThreadSignal, str]] | None = None

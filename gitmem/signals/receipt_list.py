@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import records
 from ..agents import mailbox, presence, unknown_names
 from ..errors import UsageError, check_limit
-from ..index import resolve_id
+from ..index import entities, resolve_id
 from ..log.lines import digest, format_at
 from ..outcome import Outcome, command
 from ..text.sanitize import sanitize
@@ -174,7 +174,7 @@ def _recorded(
     db: sqlite3.Connection, signal_id: str | None, readers: set[str] | None, since: str, limit: int
 ) -> tuple[list[EffectiveReceipt], int]:
     """Return the newest receipts with a line of their own, oldest first, and the number of all."""
-    where, values = [_COUNTS], {"since": since, "limit": limit, "signal": signal_id}
+    where, values = [_COUNTS], {"since": since, "signal": signal_id}
     if signal_id is not None:
         where.append("r.signal_id = :signal")
     if readers is not None:
@@ -182,16 +182,13 @@ def _recorded(
 
         where.append("r.reader IN (SELECT value FROM json_each(:readers))")
         values["readers"] = json.dumps(sorted(readers))
-    first = _FIRST.format(where=" AND ".join(where))
-    rows = db.execute(f"{first} ORDER BY first DESC, id DESC, reader DESC LIMIT :limit", values).fetchall()
-    total = len(rows)
-    if total == limit:
-        (total,) = db.execute(f"SELECT count(*) FROM ({first})", values).fetchone()
+    query, order = _FIRST.format(where=" AND ".join(where)), "first DESC, id DESC, reader DESC"
+    rows, more = entities.select(db, query, values, order=order, limit=limit)
     found = [
         EffectiveReceipt(signal_id=id, reader_identity=who, read_at=at[:_AT], answers_digest=at[_AT:] or None)
         for id, who, at in rows
     ]
-    return sorted(found, key=_newest), int(total)
+    return sorted(found, key=_newest), len(rows) + more
 
 
 def _thread_of(db: sqlite3.Connection, signal_id: str, cache: ThreadCache) -> tuple[str, FoldedThread | None]:

@@ -6,6 +6,7 @@ from .. import records
 from ..agents import mailbox, presence
 from ..agents.descriptions import sender_name_from
 from ..errors import check_limit
+from ..index import entities
 from ..outcome import Outcome, command
 from . import threads
 from .thread_lines import ThreadCache
@@ -24,9 +25,8 @@ TITLE_MAX = 200  # characters
 FOLD_MAX_BYTES = 1024 * 1024  # of threads with questions
 _PAGE = (
     "SELECT s.thread, max(l.at) AS last, count(DISTINCT s.signal_id) FROM signal s JOIN line l ON l.id = s.line"
-    " GROUP BY s.thread ORDER BY last DESC, s.thread LIMIT ?"
+    " GROUP BY s.thread"
 )
-_TOTAL = "SELECT count(DISTINCT thread) FROM signal"
 _BODY = (
     "SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.thread = ? ORDER BY l.at {0}, l.body {0}"
     " LIMIT 1"
@@ -82,11 +82,11 @@ def list_threads(
     """
     check_limit(limit)
     db = store.db()
-    rows = [ThreadRow(str(id), str(at), count) for id, at, count in db.execute(_PAGE, (limit,))]
+    found, more = entities.select(db, _PAGE, (), order="last DESC, s.thread", limit=limit)
+    rows = [ThreadRow(*row) for row in found]
     names = presence.names_by_session(db)
     for row in rows:
         _describe(db, row, names)
-    more = db.execute(_TOTAL).fetchone()[0] - limit if len(rows) == limit else 0
     page = ThreadPage(rows, more)
     if caller is not None:
         _count(store, page, caller, ThreadCache(db, fold_most))

@@ -10,6 +10,7 @@ from ..agents.addressing import Resolved
 from ..agents.delivery import delivery_lock
 from ..commit_message import sanitize
 from ..errors import GitmemError, UsageError
+from ..index import entities
 from ..log.lines import format_at
 from ..order.content import ANNOUNCER, ESCALATION
 from ..order.task import LEASE_MAX_MICROS, WAITING
@@ -98,21 +99,16 @@ def find(
     now = store.now()
     where = [_UNSEALED]
     values: dict[str, str | int | None] = {
-        "ahead": now + AHEAD_MICROS, "limit": limit, "wu": unit_key(wu), "before": now - LEVELS[-1][0],
+        "ahead": now + AHEAD_MICROS, "wu": unit_key(wu), "before": now - LEVELS[-1][0],
     }  # fmt: skip
     if caller is not None:
         where.append(task_list.OF_CALLER)
         values |= waiting_work.values_for(caller, now)
     if wu:
         where.append("t.wu_id = :wu")
-    source = f"FROM ({_STUCK.format(where=' AND '.join(where))}) WHERE {_AT} <= :before"
+    query = f"SELECT *, {_AT} FROM ({_STUCK.format(where=' AND '.join(where))}) WHERE {_AT} <= :before"
     db = store.db()
-    found = db.execute(
-        f"SELECT *, {_AT} {source} ORDER BY ours DESC, {_AT}, task_id LIMIT :limit", values
-    ).fetchall()
-    more = 0
-    if len(found) == limit:
-        more = db.execute(f"SELECT count(*) {source}", values).fetchone()[0] - limit
+    found, more = entities.select(db, query, values, order=f"ours DESC, {_AT}, task_id", limit=limit)
     rows = task_list.rows_of(db, [row[0] for row in found])
     return StuckPage([_stuck(store, rows[row[0]], row, now) for row in found], more)
 

@@ -10,6 +10,7 @@ from .. import records
 from ..agents import descriptors, presence, waiting_work
 from ..agents.descriptions import sender_name_from
 from ..commit_message import sanitize
+from ..index import entities
 from ..log.lines import format_at
 from ..memory import listing
 from ..order.causal import by_line
@@ -359,12 +360,7 @@ def list_tasks(
         where.append(f"t.decided_by IS NULL AND {BLOCKERS} <> '[]'")
     if wu:
         where.append("t.wu_id = :wu")
-    condition = " AND ".join(where)
-    db = store.db()
-    found, more = select(db, condition, values, limit), 0
-    if len(found) == limit:
-        more = db.execute(f"SELECT count(*) FROM task t WHERE {condition}", values).fetchone()[0] - limit
-    return TaskPage(found, more)
+    return TaskPage(*select(store.db(), " AND ".join(where), values, limit))
 
 
 def select(
@@ -373,27 +369,23 @@ def select(
     values: Mapping[str, str | int | None],
     limit: int,
     order: str = _ORDER,
-) -> list[TaskRow]:
-    """Return the first tasks that fulfil a condition on the table `task t`, whose line is `l`, with its values."""
-    found = db.execute(
-        f"SELECT {', '.join(f't.{name}' for name in _COLUMNS)}, {BLOCKERS}, {_REQUESTED}"
-        f" FROM (SELECT t.task_id AS id FROM task t JOIN line l ON l.id = t.line WHERE {condition} ORDER BY {order} LIMIT :limit) f"
-        f" CROSS JOIN task t ON t.task_id = f.id JOIN line l ON l.id = t.line ORDER BY {order}",
-        {**values, "limit": limit},
-    )
-    names = presence.names_by_reader(db)
-    return [TaskRow(row[:-2], _ids(row[-2]), row[-1], names) for row in found.fetchall()]
+) -> tuple[list[TaskRow], int]:
+    """Return the first tasks that fulfil a condition on the table `task t`, whose line is `l`, and how many more there are."""
+    query = f"SELECT t.task_id FROM task t JOIN line l ON l.id = t.line WHERE {condition}"
+    found, more = entities.select(db, query, values, order=order, limit=limit)
+    rows = rows_of(db, [task_id for (task_id,) in found])
+    return [*rows.values()], more
 
 
 def rows_of(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, TaskRow]:
-    """Return the rows of tasks by their ids."""
-    among = "t.task_id IN (SELECT value FROM json_each(:ids))"
-    return {str(row.task_id): row for row in select(db, among, {"ids": array(ids)}, len(ids))}
-
-
-def array(ids: Iterable[str]) -> str:
-    """Return ids as a JSON array; they need no escaping: the models allow only letters and digits."""
-    return "[{}]".format(",".join(f'"{id}"' for id in ids))
+    """Return the rows of tasks by their ids, in the same order."""
+    found = db.execute(
+        f"SELECT {', '.join(f't.{name}' for name in _COLUMNS)}, {BLOCKERS}, {_REQUESTED} FROM json_each(?) j"
+        " CROSS JOIN task t ON t.task_id = j.value JOIN line l ON l.id = t.line ORDER BY j.key",
+        (entities.json_list(ids),),
+    )
+    names = presence.names_by_reader(db)
+    return {str(row[0]): TaskRow(row[:-2], _ids(row[-2]), row[-1], names) for row in found.fetchall()}
 
 
 def show(store: Store, task_id: str, caller: Caller | None = None) -> TaskDetail:
@@ -677,7 +669,7 @@ def _group(node: Node) -> tuple[bool, str, bool, str]:
 def _groups(db: sqlite3.Connection, placed: Sequence[tuple[Node, Node, int, bool]]) -> list[TreeGroup]:
     ids = [node[0] for node, *_ in placed]
     rows = rows_of(db, ids)
-    launches = dict(db.execute(_LAUNCHES, (array(ids),)).fetchall())
+    launches = dict(db.execute(_LAUNCHES, (entities.json_list(ids),)).fetchall())
     groups: dict[tuple[object, ...], TreeGroup] = {}
     for node, root, depth, in_cycle in placed:
         group = groups.setdefault(_group(root), TreeGroup(root[2], root[4]))
@@ -820,7 +812,7 @@ def takeable(store: Store, caller: Caller, *, wu: str | None = None) -> list[Tas
     condition = f"{_OPEN} AND t.wu_id = :wu" if wu else _OPEN
     db, sender = store.db(), (caller.reader, caller.session_id)
     found = []
-    for row in select(db, condition, values, FOLDED_MAX):
+    for row in select(db, condition, values, FOLDED_MAX)[0]:
         task = task_state.load_task(db, str(row.task_id), forged=False)
         if task is None or task_rules.take(task, sender, caller.ids, now) is not None:
             continue
