@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitmem.memory import stored_nodes
 
 from .output import encode, paint, program, record_position, sanitize
-from .text import BAR, SEPARATOR, format_ago, plural, quote_lines
+from .text import BAR, SEPARATOR, block, facts, first, format_ago, notes, plain, plural, quote_lines, rest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gitmem.memory.decay import Accessed
     from gitmem.memory.edit import Created, NodesChanged, NodesCreated
     from gitmem.memory.knowledge import Promoted, Summarized
-    from gitmem.memory.listing import Blocker, Listing, NodeChange, NodeDetail, Ready, Relative
+    from gitmem.memory.listing import Blocked, Listing, NodeChange, NodeDetail, Ready, Relative
     from gitmem.memory.relations import RelationResult
     from gitmem.memory.search import Hit, SearchResult
     from gitmem.memory.sources import Indexed
@@ -31,44 +31,41 @@ KEPT_SHOWN = 5  # ids in a line
 def created(found: Created) -> list[str]:
     """Return a new node's metadata in a line, and its warnings."""
     node = found.node
-    facts = [
-        about(node),
-        node.lifecycle,
-        sanitize(", ".join(node.paths), keep=""),
-        "recorded in this clone only" if node.private else record_position(found.commit),
-    ]
-    return [SEPARATOR.join(fact for fact in facts if fact), *notes(found.warnings)]
+    where = "recorded in this clone only" if node.private else record_position(found.commit)
+    return [facts(about(node), node.lifecycle, ", ".join(node.paths), where), *notes(found.warnings)]
 
 
 def appended(found: NodesCreated) -> list[str]:
     """Return the ids of nodes that were created at once, at most SHOWN of them."""
     count = len(found.nodes)
-    head = f"{count:,} node{'' if count == 1 else 's'}{SEPARATOR}{record_position(found.commit)}"
-    more = [f"{count - SHOWN:,} more not shown"] if count > SHOWN else []
-    return [head, *(node.id for node in found.nodes[:SHOWN]), *more, *notes(found.warnings)]
+    return block(
+        facts(f"{count:,} node{'' if count == 1 else 's'}", record_position(found.commit)),
+        [node.id for node in found.nodes[:SHOWN]],
+        rest(count - SHOWN, then=""),
+        notes(found.warnings),
+    )
 
 
 def changed(found: NodesChanged) -> list[str]:
     """Return the nodes that were changed."""
     which = ", ".join(found.ids) if len(found.ids) <= 3 else plural(len(found.ids), "node")
-    return [f"changed: {which}{SEPARATOR}{record_position(found.commit)}", *notes(found.warnings)]
+    return [f"changed: {facts(which, record_position(found.commit))}", *notes(found.warnings)]
 
 
 def related(found: RelationResult) -> list[str]:
     """Return a relation that was added or removed."""
     verb = f"no longer {found.type}" if found.removed else found.type
-    return [
-        f"{found.from_id} {verb} {found.to_id}{SEPARATOR}{record_position(found.commit)}",
-        *notes(found.warnings),
-    ]
+    head = facts(f"{found.from_id} {verb} {found.to_id}", record_position(found.commit))
+    return [head, *notes(found.warnings)]
 
 
 def about(node: VersionedNode) -> str:
     """Return a node's metadata: `mem-… · discovery · P1 · WU-7 · bug`."""
-    status = "" if node.status == "active" else node.status
-    private = "private" if node.private else ""
-    parts = [node.id, private, node.type, node.priority, node.wu_id, node.lane, ", ".join(node.tags), status]
-    return sanitize(SEPARATOR.join(part for part in parts if part), keep="")
+    status = node.status != "active" and node.status
+    private = node.private and "private"
+    return facts(
+        node.id, private, node.type, node.priority, node.wu_id, node.lane, ", ".join(node.tags), status
+    )
 
 
 def end(commit: str | None, recorded: bool) -> str:
@@ -76,19 +73,13 @@ def end(commit: str | None, recorded: bool) -> str:
     return SEPARATOR + record_position(commit) if commit or recorded else ""
 
 
-def notes(sentences: Sequence[str]) -> list[str]:
-    """Return sentences as sanitized lines that begin with `note:`."""
-    return [f"note: {sanitize(each)}" for each in sentences]
-
-
 def kept(reasons: Mapping[str, str]) -> list[str]:
     """Return the nodes that an operation on many nodes left as they are, a line for each reason."""
     lines = []
     for reason in sorted({*reasons.values()}):
         ids = [id for id, why in reasons.items() if why == reason]
-        more = f" and {len(ids) - KEPT_SHOWN} more" if len(ids) > KEPT_SHOWN else ""
         forced = "; --force includes them" if reason.startswith(("open ", "last ")) else ""
-        lines.append(f"kept, {reason}: {', '.join(ids[:KEPT_SHOWN])}{more}{forced}")
+        lines.append(f"kept, {reason}: {first(ids, KEPT_SHOWN)}{forced}")
     return lines
 
 
@@ -108,12 +99,13 @@ def packed(found: Context | Recovered) -> list[str]:
 def profile(found: Profile) -> list[str]:
     """Return the nodes of the whole project, and how often each tag is used."""
     if not found.nodes:
-        about = f" with the tag {sanitize(found.tag, keep='')}" if found.tag else ""
-        return [f"No project nodes{about}"]
-    more = found.fitting - len(found.nodes)
-    lines = [found.block, "", *([f"{more} more not shown"] if more else [])]
-    tags = ", ".join(f"{sanitize(tag, keep='')} {count}" for tag, count in found.by_tag.items())
-    return [*lines, f"{plural(found.total, 'node')}; tags: {tags or 'none'}"]
+        return [f"No project nodes{f' with the tag {plain(found.tag)}' if found.tag else ''}"]
+    tags = ", ".join(f"{plain(tag)} {count}" for tag, count in found.by_tag.items())
+    return block(
+        [found.block, ""],
+        rest(found.fitting - len(found.nodes), then=""),
+        f"{plural(found.total, 'node')}; tags: {tags or 'none'}",
+    )
 
 
 COLUMNS = 80  # of a node's text in a list; `show` prints all of it
@@ -127,24 +119,25 @@ WIDER = {
 def listed(found: Listing) -> list[str]:
     """Return the nodes of a list, one a line."""
     lines = [line(node, found.stale.get(node.id), found.superseded.get(node.id)) for node in found.nodes]
-    if not lines:
-        return ["No nodes match."]
-    return [*lines, *([f"{plural(found.more, 'more node')} not shown; use --limit N"] if found.more else [])]
+    return block(lines or "No nodes match.", rest(found.more, "node"))
 
 
 def line(node: VersionedNode, stale: str | None = None, live: str | None = None) -> str:
     """Return `mem-… · 2026-10-26 · discovery · P1 · WU-7 · bug · src/parser.py +1 | The parser drops tabs`."""
-    id, _, rest = about(node).partition(SEPARATOR)
-    lifecycle = "" if node.lifecycle == "wu" else node.lifecycle  # the most frequent one
-    facts = [id, _when(node.created_at), rest, lifecycle, _files(node.paths), _stale(stale)]
-    facts.append(_superseded(live))
-    if stored_nodes.is_changed(node):
-        facts.append(sanitize(f"by {stored_nodes.byline(node)}", keep=""))
-    return f"{SEPARATOR.join(fact for fact in facts if fact)} | {_beginning(node.content)}"
+    id, _, more = about(node).partition(SEPARATOR)
+    said = block(
+        facts(
+            id, _when(node.created_at), more, node.lifecycle != "wu" and node.lifecycle, _files(node.paths)
+        ),
+        _stale(stale),
+        _superseded(live),
+        stored_nodes.is_changed(node) and plain(f"by {stored_nodes.byline(node)}"),
+    )  # `wu` is the most frequent lifecycle
+    return f"{SEPARATOR.join(said)} | {_beginning(node.content)}"
 
 
 def _stale(said: str | None) -> str:
-    return paint(sanitize(said or "", keep=""), "careful")
+    return paint(plain(said or ""), "careful")
 
 
 def _superseded(live: str | None) -> str:
@@ -158,13 +151,12 @@ def _when(at: str) -> str:
 
 
 def _files(paths: Sequence[str]) -> str:
-    more = f" +{len(paths) - 1}" if len(paths) > 1 else ""
-    return sanitize(paths[0], keep="") + more if paths else ""
+    return plain(paths[0]) + (f" +{len(paths) - 1}" if len(paths) > 1 else "") if paths else ""
 
 
 def _beginning(content: str) -> str:
-    first = sanitize(content.strip().split("\n", 1)[0].strip(), keep="")
-    return first if len(first) <= COLUMNS else first[: COLUMNS - 1].rstrip() + "…"
+    text = plain(content.strip().split("\n", 1)[0].strip())
+    return text if len(text) <= COLUMNS else text[: COLUMNS - 1].rstrip() + "…"
 
 
 def shown(found: NodeDetail) -> list[str]:
@@ -172,38 +164,36 @@ def shown(found: NodeDetail) -> list[str]:
     from gitmem.signals import task_records
 
     node = found.node
-    by = sanitize(stored_nodes.byline(node), keep="")
-    lines = [
-        f"[{about(node)}{SEPARATOR}{node.lifecycle}{SEPARATOR}{by}{SEPARATOR}{format_ago(node.created_at)}]",
-        *quote_lines(node.content),
-    ]
-    if found.ambiguous:
-        lines.append(f"ambiguous: more than one record with id {node.id}; the first in sort order is shown")
-    facts = [
+    metadata = ", ".join(f"{key}={_plain(value)}" for key, value in sorted(node.metadata.items()))
+    fields = (
         ("about", ", ".join(node.paths)),
         ("written at", f"{node.head[:12]}{f' on {node.branch}' if node.branch else ''}" if node.head else ""),
         ("session", node.session_id),
         ("reason", node.reason),
         ("summarized in", node.summarized_into),
         ("superseded by", found.superseded_by),
-        ("metadata", ", ".join(f"{key}={_plain(value)}" for key, value in sorted(node.metadata.items()))),
-    ]
+        ("metadata", metadata),
+    )
     end = {"about": f"  {_stale(found.stale)}" if found.stale else ""}
-    lines += [_fact(name, str(value), end.get(name, "")) for name, value in facts if value]
-    lines += task_records.lines(found.contradicts, program())
-    lines += [_relation(node.id, each) for each in found.relations]
-    lines += [_change(node, each) for each in found.history]
-    if found.left_out:
-        lines.append(f"{found.left_out:,} patches of those who wrote most do not count: there are too many")
     last = f", last {format_ago(node.last_accessed_at)}" if node.last_accessed_at else ""
-    return [
-        *lines,
-        f"score {found.score:.3g}{SEPARATOR}read {plural(node.accesses, 'time')}{last}{SEPARATOR}{record_position(found.commit)}",
-    ]
+    read = f"read {plural(node.accesses, 'time')}{last}"
+    return block(
+        f"[{facts(about(node), node.lifecycle, stored_nodes.byline(node), format_ago(node.created_at))}]",
+        quote_lines(node.content),
+        found.ambiguous
+        and f"ambiguous: more than one record with id {node.id}; the first in sort order is shown",
+        [_fact(name, str(value), end.get(name, "")) for name, value in fields if value],
+        task_records.lines(found.contradicts, program()),
+        [_relation(node.id, each) for each in found.relations],
+        [_change(node, each) for each in found.history],
+        found.left_out
+        and f"{found.left_out:,} patches of those who wrote most do not count: there are too many",
+        facts(f"score {found.score:.3g}", read, record_position(found.commit)),
+    )
 
 
 def _fact(name: str, value: str, end: str) -> str:
-    return f"{paint(name, 'head')}: {sanitize(value, keep='')}{end}"
+    return f"{paint(name, 'head')}: {plain(value)}{end}"
 
 
 def _relation(id: str, each: Relative) -> str:
@@ -224,7 +214,7 @@ def _change(node: VersionedNode, each: NodeChange) -> str:
     if "head" in each.fields:
         changes.append(_verified(each))
     by = stored_nodes.format_writer(node, each.sender, each.sender_identity)
-    return sanitize(f"{each.at[:19]}Z {by}: {'; '.join(changes)}", keep="")
+    return plain(f"{each.at[:19]}Z {by}: {'; '.join(changes)}")
 
 
 def _plain(value: object) -> str:
@@ -249,60 +239,50 @@ def ready(found: Ready) -> list[str]:
         lines.append(f"no ready nodes {where}")
     elif found.wu_id is None:
         lines.insert(0, f"ready nodes {where}:")
-    lines += [f"{plural(found.more, 'more node')} not shown; use --limit N"] if found.more else []
-    for each in found.blocked:
-        lines.append(f"blocked: {line(each.node)}")
-        lines += [_blocker(one) for one in each.blockers]
-        lines += [f"  by {hidden} more"] if (hidden := len(each.blocked_by) - len(each.blockers)) else []
-    lines += (
-        [f"{plural(found.more_blocked, 'more blocked node')} not shown; use --limit N"]
-        if found.more_blocked
-        else []
+    return block(
+        map(tasks.ready, found.tasks),
+        lines,
+        rest(found.more, "node"),
+        [one for each in found.blocked for one in _blocked(each)],
+        rest(found.more_blocked, "blocked node"),
+        [f"note: cycle, each is blocked by the next: {' → '.join(circle)}" for circle in found.circles],
     )
-    return [
-        *map(tasks.ready, found.tasks),
-        *lines,
-        *(f"note: cycle, each is blocked by the next: {' → '.join(circle)}" for circle in found.circles),
-    ]
 
 
-def _blocker(each: Blocker) -> str:
-    facts = [each.id, each.priority, each.wu_id]
-    return (
-        f"  by {sanitize(SEPARATOR.join(fact for fact in facts if fact), keep='')} | {_beginning(each.title)}"
+def _blocked(each: Blocked) -> list[str]:
+    hidden = len(each.blocked_by) - len(each.blockers)
+    return block(
+        f"blocked: {line(each.node)}",
+        [f"  by {facts(one.id, one.priority, one.wu_id)} | {_beginning(one.title)}" for one in each.blockers],
+        hidden and f"  by {hidden} more",
     )
 
 
 def matching(answer: SearchResult) -> list[str]:
     """Return the hits of a search, with a heading before each group of weaker matches."""
-    lines = [
-        f"no matches for {sanitize(word, keep='')}; searched for {sanitize(similar, keep='')}"
-        for word, similar in answer.similar.items()
-    ]
+    if not answer.hits:
+        return [f"no matches for {plain(answer.query)}"]
+    similar = answer.similar.items()
+    lines = [f"no matches for {plain(word)}; searched for {plain(found)}" for word, found in similar]
     matched = "all"
     for hit in answer.hits:
         if hit.matched != matched and hit.superseded_by is None:
             matched = hit.matched
             lines.append(WIDER[matched])
         lines += _hit(hit)
-    if not answer.hits:
-        return [f"no matches for {sanitize(answer.query, keep='')}"]
-    return [*lines, *(["more nodes match; use --limit N"] if answer.more else [])]
+    return block(lines, answer.more and "more nodes match; use --limit N")
 
 
 def _hit(hit: Hit) -> list[str]:
     node = hit.node
-    id, _, rest = about(node).partition(SEPARATOR)
-    facts = [
-        id,
-        node.created_at[:10],
-        rest,
-        sanitize(", ".join(node.paths[:3]), keep=""),
+    id, _, more = about(node).partition(SEPARATOR)
+    said = block(
+        facts(id, node.created_at[:10], more, ", ".join(node.paths[:3])),
         _stale(hit.stale),
         _superseded(hit.superseded_by),
-        sanitize(f"by {stored_nodes.byline(node)}", keep="") if stored_nodes.is_changed(node) else "",
-    ]
-    return [SEPARATOR.join(fact for fact in facts if fact), BAR + _marked(hit)]
+        stored_nodes.is_changed(node) and plain(f"by {stored_nodes.byline(node)}"),
+    )
+    return [SEPARATOR.join(said), BAR + _marked(hit)]
 
 
 def _marked(hit: Hit) -> str:
@@ -320,11 +300,9 @@ def promoted(found: Promoted) -> list[str]:
     lines = []
     for node in found.promoted_nodes:
         was = node.id in found.already_promoted
-        described = "" if was else end(found.commit, found.recorded)
-        lines.append(
-            f"{'already promoted to' if was else verb} {about(node)}"
-            f"{SEPARATOR}from {sanitize(str(node.metadata.get('promoted_from')), keep='')}{described}"
-        )
+        origin = plain(f"from {node.metadata.get('promoted_from')}")
+        described = origin if was else origin + end(found.commit, found.recorded)
+        lines.append(f"{'already promoted to' if was else verb} {about(node)}{SEPARATOR}{described}")
     return [*lines, *notes(found.warnings)]
 
 
@@ -332,32 +310,27 @@ def summarized(found: Summarized) -> list[str]:
     """Return a summary, and how many nodes are left to summarize."""
     verb = "would summarize" if found.dry_run else "summarized"
     head = f"{verb} {plural(len(found.source_ids), 'node')} in {about(found.summary)}"
-    left = (
-        [f"{plural(found.left, 'more node')} not included; repeat the command to summarize them"]
-        if found.left
-        else []
-    )
-    return [
+    return block(
         head + end(found.commit, found.recorded),
-        *quote_lines(found.summary.content),
-        *left,
-        *kept(found.kept),
-        *notes(found.warnings),
-    ]
+        quote_lines(found.summary.content),
+        found.left
+        and f"{plural(found.left, 'more node')} not included; repeat the command to summarize them",
+        kept(found.kept),
+        notes(found.warnings),
+    )
 
 
 def triaged(found: Triaged) -> list[str]:
     """Return the nodes that wait for triage, and those that are stale."""
-    lines = [line(node, found.stale.get(node.id)) for node in found.discoveries]
-    if found.stale_nodes:
-        lines += [
-            "stale, files changed since:",
-            *(line(node, found.stale[node.id]) for node in found.stale_nodes),
-        ]
-    lines += _contradictions(found.contradictions)
-    if not lines:
-        return ["nothing to triage"]
-    return [*lines, *([f"{plural(found.more, 'more node')} not shown; use --limit N"] if found.more else [])]
+    lines = block(
+        [line(node, found.stale.get(node.id)) for node in found.discoveries],
+        found.stale_nodes and "stale, files changed since:",
+        [line(node, found.stale[node.id]) for node in found.stale_nodes],
+        found.contradictions
+        and "perhaps contradictory; relate the one that counts: A supersedes B, or if all do: A related B",
+        map(_contradiction, found.contradictions),
+    )
+    return block(lines, rest(found.more, "node")) if lines else ["nothing to triage"]
 
 
 WHY = {
@@ -368,17 +341,9 @@ WHY = {
 }
 
 
-def _contradictions(found: Sequence[Contradiction]) -> list[str]:
-    lines = (
-        ["perhaps contradictory; relate the one that counts: A supersedes B, or if all do: A related B"]
-        if found
-        else []
-    )
-    for each in found:
-        more = f" and {each.more} more" if each.more else ""
-        about = sanitize(", ".join(each.about), keep="")
-        lines.append(f"{', '.join(each.node_ids)}{more} {WHY[each.reason].format(about)}")
-    return lines
+def _contradiction(each: Contradiction) -> str:
+    more = f" and {each.more} more" if each.more else ""
+    return f"{', '.join(each.node_ids)}{more} {WHY[each.reason].format(plain(', '.join(each.about)))}"
 
 
 def became_unit(found: PromotedToUnit) -> list[str]:
@@ -395,67 +360,62 @@ def became_unit(found: PromotedToUnit) -> list[str]:
 
 def format_spec(found: WorkUnitSpec) -> list[str]:
     """Return a work unit as YAML with the words of a note. Texts are quoted as JSON, which YAML reads, too."""
-    lines = [
+    return block(
         f"id: {found.id}",
         f"title: {_quoted(found.title)}",
-        *([f"lane: {_quoted(found.lane)}"] if found.lane else []),
+        found.lane and f"lane: {_quoted(found.lane)}",
         f"priority: {found.priority}",
         f"discovered_from: {found.discovered_from}",
-        *([f"tags: [{', '.join(map(_quoted, found.tags))}]"] if found.tags else []),
-        *(
-            ["code_paths:", *(f"  - {_quoted(path)}" for path in found.code_paths)]
-            if found.code_paths
-            else []
-        ),
+        found.tags and f"tags: [{', '.join(map(_quoted, found.tags))}]",
+        found.code_paths and ["code_paths:", *(f"  - {_quoted(path)}" for path in found.code_paths)],
         "description: |2",
-    ]
-    return [*lines, *(f"  {sanitize(each)}".rstrip() for each in found.description.splitlines())]
+        [f"  {sanitize(each)}".rstrip() for each in found.description.splitlines()],
+    )
 
 
 def format_archived(found: NodesChanged) -> list[str]:
     """Return the nodes that triage archived."""
-    if not found.ids:
-        return ["nothing to archive", *notes(found.warnings)]
-    return [f"archived {', '.join(found.ids)}{end(found.commit, found.recorded)}", *notes(found.warnings)]
+    done = found.ids and f"archived {', '.join(found.ids)}{end(found.commit, found.recorded)}"
+    return [done or "nothing to archive", *notes(found.warnings)]
 
 
 def indexed(found: Indexed) -> list[str]:
     """Return what indexing the sources changed, one node a line."""
     would = "would be " if found.dry_run else ""
     changed = [each for each in found.entries if each.what in ("created", "updated", "archived")]
-    lines = [f"{would}{each.what}: {each.node_id}{SEPARATOR}{sanitize(each.path)}" for each in changed]
-    same = found.count("unchanged")
-    away = [f"archived by hand, left unchanged: {each.node_id}{SEPARATOR}{sanitize(each.path)}"
-            for each in found.entries if each.what == "put away"]  # fmt: skip
-    head = f"{plural(len(found.sources_scanned), 'source')}{SEPARATOR}{len(changed)} changed{SEPARATOR}{same} unchanged"
+    head = facts(
+        plural(len(found.sources_scanned), "source"),
+        f"{len(changed)} changed",
+        f"{found.count('unchanged')} unchanged",
+    )
+    away = [each for each in found.entries if each.what == "put away"]
     return [
         head + end(found.commit, found.recorded),
-        *lines,
-        *away,
-        *notes(found.problems),
-        *notes(found.warnings),
+        *(f"{would}{each.what}: {facts(each.node_id, each.path)}" for each in changed),
+        *(f"archived by hand, left unchanged: {facts(each.node_id, each.path)}" for each in away),
+        *notes([*found.problems, *found.warnings]),
     ]
 
 
 def _quoted(text: str) -> str:
-    return sanitize(encode(text), keep="")
+    return plain(encode(text))
 
 
 def archived(found: Archived) -> list[str]:
     """Return the nodes that were archived for their low scores, with the scores."""
     verb = "would archive" if found.dry_run else "archived"
-    head = (
-        f"{verb} {len(found.archived_ids)} of {plural(found.total_processed, 'node')}"
-        f"{SEPARATOR}{len(found.retained_ids)} kept{SEPARATOR}{len(found.skipped_ids)} skipped"
+    head = facts(
+        f"{verb} {len(found.archived_ids)} of {plural(found.total_processed, 'node')}",
+        f"{len(found.retained_ids)} kept",
+        f"{len(found.skipped_ids)} skipped",
     )
-    each = [f"{id}  {found.scores[id]:.3g}" for id in found.archived_ids[:SHOWN]]
-    return [
+    return block(
         head + end(found.commit, found.recorded),
-        *each,
-        *_more(found.archived_ids),
-        *kept(found.protected),
-        *notes(found.warnings),
-    ]
+        [f"{id}  {found.scores[id]:.3g}" for id in found.archived_ids[:SHOWN]],
+        _more(found.archived_ids),
+        kept(found.protected),
+        notes(found.warnings),
+    )
 
 
 def cleaned(found: CleanupResult) -> list[str]:
@@ -474,18 +434,20 @@ def cleaned(found: CleanupResult) -> list[str]:
         (why.active_session_protected, "of active sessions, kept"),
         (why.decay_archived, "to archive" if found.dry_run else "archived"),
     ]
-    reasons = SEPARATOR.join(f"{count} {what}" for count, what in counts if count)
-    lines = [head + end(found.commit, found.recorded), *([reasons] if reasons else [])]
-    return [*lines, *found.removed_ids[:SHOWN], *_more(found.removed_ids), *notes(found.warnings)]
+    return block(
+        head + end(found.commit, found.recorded),
+        facts(*(count and f"{count} {what}" for count, what in counts)),
+        _ids(found.removed_ids),
+        notes(found.warnings),
+    )
 
 
 def deleted(found: Deleted) -> list[str]:
     """Return the nodes that were deleted, now or before."""
     verb = "would delete" if found.dry_run else "deleted"
     head = f"{verb} {plural(len(found.ids), 'node')}" if found.ids else "nothing to delete"
-    lines = [head + end(found.commit, found.recorded), *found.ids[:SHOWN], *_more(found.ids)]
-    lines += [f"{id}: already deleted" for id in found.already]
-    return [*lines, *notes(found.warnings)]
+    already = [f"{id}: already deleted" for id in found.already]
+    return [head + end(found.commit, found.recorded), *_ids(found.ids), *already, *notes(found.warnings)]
 
 
 def accessed(found: Accessed) -> list[str]:
@@ -493,11 +455,14 @@ def accessed(found: Accessed) -> list[str]:
     lines = []
     for each in found.accesses:
         last = f", last {format_ago(each.last_accessed_at)}" if each.last_accessed_at else ""
-        lines.append(
-            f"{sanitize(each.node_id)}: read {plural(each.count, 'time')}{last}{SEPARATOR}score {each.score:.3g}"
-        )
+        read = f"{each.node_id}: read {plural(each.count, 'time')}{last}"
+        lines.append(facts(read, f"score {each.score:.3g}"))
     return lines
 
 
-def _more(ids: Sequence[str]) -> list[str]:
-    return [f"… {len(ids) - SHOWN} more; --json lists all"] if len(ids) > SHOWN else []
+def _ids(ids: Sequence[str]) -> list[str]:
+    return block(ids[:SHOWN], _more(ids))
+
+
+def _more(ids: Sequence[str]) -> str:
+    return f"… {len(ids) - SHOWN} more; --json lists all" if len(ids) > SHOWN else ""
