@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     # Receives the progress of an operation: the name of a step, how much of it is done, and how much there is in all.
     Progress = Callable[[str, int, int], object]
 
+    # The fields of a class, those without default, and those whose default is copied, with what copies it.
+    Layout = tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, Callable[[], object]], ...]]
+
     class Reporting(Protocol):
         """What reports progress: a store."""
 
@@ -29,47 +32,53 @@ class Struct:
     With `kw_only`, whose arguments are named, a field without default may follow one with it.
     """
 
-    __slots__: Collection[str] = ()
-    _fields: ClassVar[tuple[str, ...]] = ()
-    _required: ClassVar[tuple[str, ...]] = ()
-    _fresh: ClassVar[tuple[tuple[str, Callable[[], object]], ...]] = ()  # the fields whose default is copied
+    __slots__: ClassVar[Collection[str]] = ()
+    _layout: ClassVar[Layout | None] = None
 
     def __init_subclass__(cls, *, kw_only: bool = False) -> None:
-        super().__init_subclass__()
-        own = [name for name, kind in cls.__annotations__.items() if not kind.startswith("ClassVar")]
-        cls._fields = names = tuple(dict.fromkeys((*cls._fields, *own)))
-        cls._required = tuple(name for name in names if not hasattr(cls, name))
-        defaults = [(name, getattr(cls, name, None)) for name in names]
-        cls._fresh = tuple((name, it.copy) for name, it in defaults if isinstance(it, (list, dict, set)))
+        cls._layout = None  # made for the first value: most classes that a command loads have none
 
     def __init__(self, *args: Any, **fields: Any) -> None:
-        for name, value in zip(self._fields, args):  # noqa: B905 - mypy counts them
+        names, required, fresh = self._layout or self._lay_out()
+        for name, value in zip(names, args):  # noqa: B905 - mypy counts them
             fields[name] = value  # noqa: PERF403 - half the time of a comprehension
-        for name, copy in self._fresh:
+        for name, copy in fresh:
             if name not in fields:
                 fields[name] = copy()
-        for name in self._required:
+        for name in required:
             if name not in fields:
                 raise TypeError(f"{type(self).__name__} has no {name}.")
         self.__dict__ = fields  # type: ignore[misc]  # subclasses without slots have it
 
     @classmethod
+    def _lay_out(cls) -> Layout:
+        """Return `Layout`, and keep it."""
+        kinds: dict[str, str] = {}
+        for base in cls.__mro__[::-1]:
+            kinds |= getattr(base, "__annotations__", {})
+        names = tuple(name for name, kind in kinds.items() if not kind.startswith("ClassVar"))
+        defaults = {name: getattr(cls, name) for name in names if hasattr(cls, name)}
+        fresh = tuple((name, it.copy) for name, it in defaults.items() if isinstance(it, (list, dict, set)))
+        cls._layout = names, tuple(name for name in names if name not in defaults), fresh
+        return cls._layout
+
+    @classmethod
     def taken_from(cls, source: object, **fields: Any) -> Self:
         """Return one with the attributes or keys of another value that have the names of fields, and with the fields given."""
+        names = cls._lay_out()[0]
         if isinstance(source, dict):
-            found = {name: source[name] for name in cls._fields if name in source}
+            found = {name: source[name] for name in names if name in source}
         else:
-            found = {name: getattr(source, name) for name in cls._fields if hasattr(source, name)}
+            found = {name: getattr(source, name) for name in names if hasattr(source, name)}
         return cls(**{**found, **fields})
 
     def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self._names())})"
-        )
+        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._names())
+        return f"{type(self).__name__}({fields})"
 
     def _names(self) -> Collection[str]:
         """Return the names of the fields; of a class with a constructor of its own its slots or attributes, if it annotates none."""
-        return self.__slots__ or self._fields or vars(self)
+        return self.__slots__ or (self._layout or self._lay_out())[0] or vars(self)
 
 
 class Outcome(Struct):
