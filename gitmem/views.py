@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import records
-from .agents import mailbox, presence, work_units
+from .agents import mailbox, session_view, work_units
 from .history import commit_view
 from .index import entities
 from .index.index_file import View
@@ -27,12 +27,6 @@ def _add_nodes(db: sqlite3.Connection, rows: Rows) -> None:
     node_rows.add(db, rows)
 
 
-def _sessions() -> Fold:
-    from .agents import session_view
-
-    return session_view.FOLD
-
-
 def _tasks() -> Fold:
     from .work import task_rows
 
@@ -51,7 +45,7 @@ def sender_view(key: Callable[[], CloneKey | None]) -> View:
 
 
 NODES = View(node_tables.KINDS, node_tables.DDL, _add_nodes, version=6)
-SESSIONS = entities.view(presence.SESSION, _sessions)
+SESSIONS = entities.view(session_view.SESSION, lambda: session_view.FOLD)
 TASKS = entities.view(task_tables.TASK, _tasks)
 CLAIMS = entities.view(claim_view.CLAIM, lambda: claim_view.FOLD)
 COMMITS = commit_view.VIEW

@@ -105,9 +105,9 @@ def waiting_sessions(
     for row in db.execute(_SESSIONS + where, given).fetchall():
         session_id = str(row[0])
         if sender_tables.is_forged(db, (session_id,)):
-            from . import presence
+            from . import session_view
 
-            folded = presence.fold_unforged(db, session_id)
+            folded = session_view.fold_unforged(db, session_id)
             if folded.ended is not None:
                 continue
             fields = folded.fields

@@ -433,7 +433,9 @@ def _ended(db: sqlite3.Connection, reader: str, session: str | None, *, shared: 
     found = []
     for name, has_ended in db.execute(_ENDED, (reader,)).fetchall():
         if sender_tables.is_forged(db, (name,)):
-            folded = presence.fold_unforged(db, name)
+            from . import session_view
+
+            folded = session_view.fold_unforged(db, name)
             has_ended = folded.ended is not None and folded.fields.get("agent_identity") == reader
         found += [str(name)] * bool(has_ended)
     return found

@@ -8,12 +8,8 @@ from __future__ import annotations
 
 import os
 
-from .. import records
 from ..errors import UsageError
-from ..index import entities
-from ..index.entities import EntityKind
-from ..log.lines import parse_at
-from ..order.session import FIELDS, HOLD_MICROS, FoldedSession
+from ..order.session import FIELDS, HOLD_MICROS
 from ..records.ids import role_id
 from ..text.name_matching import fold
 from ..trust import sender_tables
@@ -24,8 +20,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Sequence
 
-    from ..index.entities import Lines
-    from ..records.record_types import SessionFields, SessionRecord
+    from ..records.record_types import SessionFields
     from ..store import Store
 
 
@@ -45,36 +40,6 @@ _HELD = "WHERE s.ended IS NULL AND t.until > ?"
 _LATEST = " ORDER BY t.until DESC, s.session_id"
 _OWN_FIRST = " ORDER BY s.session_id NOT IN (SELECT name FROM own), t.until DESC, s.session_id"
 _OPEN_FIRST = _OWN_FIRST.replace("BY", "BY s.ended IS NOT NULL,")
-SESSION = EntityKind(
-    "session",
-    {"session": "session_id"},
-    "session_id",
-    # Times are microseconds since the epoch.
-    f"started INTEGER, ended INTEGER, {', '.join(f'{name} TEXT' for name in FIELDS)}",
-    records.read,
-    indexes={"identity": "(agent_identity)", "harness": "(harness_session)"},
-    ddl=(
-        # When an id (also a client's raw one) was at work: each record counts with the 48 hours after it.
-        "CREATE TABLE alive (session_id TEXT, begin INTEGER, until INTEGER, PRIMARY KEY (session_id, begin))"
-        " WITHOUT ROWID",
-        # `line` is the record that asked for the name, `last` marks the session's latest tenure.
-        "CREATE TABLE tenure (session_id TEXT, line INTEGER, claimed INTEGER, until INTEGER, name TEXT, fold TEXT,"
-        " root TEXT, shown TEXT, shown_fold TEXT, last INTEGER, UNIQUE (line, claimed))",
-        "CREATE INDEX tenure_session ON tenure (session_id)",
-        "CREATE INDEX tenure_last ON tenure (session_id) WHERE last",
-        "CREATE INDEX tenure_until ON tenure (until)",
-        "CREATE INDEX tenure_fold ON tenure (fold, until)",
-        "CREATE INDEX tenure_shown ON tenure (shown_fold, until)",
-        "CREATE INDEX tenure_root ON tenure (root, until)",
-        "CREATE INDEX tenure_claimed ON tenure (root, claimed)",
-        "CREATE INDEX session_client ON entity_line (kind, session) WHERE kind = 'session'",
-        "CREATE TABLE pool_name (fold TEXT PRIMARY KEY, name TEXT, event TEXT, at INTEGER, body TEXT) WITHOUT ROWID",
-    ),
-    touched_by=("name", "signal"),
-    begins="start",
-    senders=("agent_identity", "harness_session"),
-    shares=("clone_id", "session_id"),
-)
 
 
 class Presence:
@@ -313,19 +278,6 @@ def made_of(store: Store, row: Sequence[object]) -> Presence:
     return found
 
 
-def events_in(lines: Lines) -> list[tuple[int, int, SessionRecord]]:
-    """Return the number, the time and the record of each line of a session, without those whose time is none."""
-    return [(row.id, at, row.record) for row in lines if (at := micros_of(row.at)) is not None]
-
-
-def micros_of(at: str) -> int | None:
-    """Return the time of a line; None for a date such as the 30th of February in a line written by hand."""
-    try:
-        return parse_at(at)
-    except ValueError:
-        return None
-
-
 def _latest_first(found: Iterable[Presence]) -> list[Presence]:
     return sorted(found, key=lambda one: (one.ended is not None, -one.last_seen, one.session_id))
 
@@ -394,7 +346,9 @@ def trusted(store: Store, session_id: str) -> Presence | None:
     db = store.db()
     if found is None or not sender_tables.is_forged(db, (session_id,)):
         return found
-    folded = fold_unforged(db, session_id)
+    from . import session_view
+
+    folded = session_view.fold_unforged(db, session_id)
     row = db.execute(
         "SELECT until, shown FROM tenure WHERE line = ? ORDER BY claimed DESC LIMIT 1",
         (folded.claims[-1][0],),
@@ -420,7 +374,9 @@ def other_workspaces(store: Store, reader: str, workspace: str) -> list[str]:
     sees: dict[bool, bool] = {bool(is_open): bool(may) for is_open, may in db.execute(_SEES, values)}
     theirs: dict[bool, set[str]] = {True: set(), False: set()}
     for (session_id,) in db.execute(_FORGED, values).fetchall():
-        folded = fold_unforged(db, session_id)
+        from . import session_view
+
+        folded = session_view.fold_unforged(db, session_id)
         if reader in (session_id, folded.fields.get("agent_identity")):
             name, open_ = folded.fields.get("workspace_id"), folded.ended is None
             sees[open_] = sees.get(open_, False) or name in (None, workspace)
@@ -430,22 +386,6 @@ def other_workspaces(store: Store, reader: str, workspace: str) -> list[str]:
         return []
     theirs[is_open].update(name for (name,) in db.execute(_NAMES, {**values, "open": is_open}))
     return sorted(theirs[is_open])[:NAMES_MAX]
-
-
-def fold_unforged(db: sqlite3.Connection, session_id: str) -> FoldedSession:
-    """Return the fold of one of this clone's sessions from its genuine records.
-
-    If all its records are forged, they count.
-    """
-    own = events_in(entities.lines(db, SESSION, session_id, forged=False))
-    return FoldedSession(own or events_in(entities.lines(db, SESSION, session_id)))
-
-
-def fields_at(db: sqlite3.Connection, session_id: str, at: int) -> dict[str, str]:
-    """Return the fields of one of this clone's sessions as its genuine records had them at a time, in microseconds."""
-    own = events_in(entities.lines(db, SESSION, session_id, forged=False))
-    earlier = [event for event in own if event[1] <= at]
-    return FoldedSession(earlier).fields if earlier else {}
 
 
 def of_client(store: Store, client_id: str, *, ended: bool = False) -> Presence | None:
@@ -500,25 +440,24 @@ def addresses(db: sqlite3.Connection, reader: str, session: str | None) -> list[
     if not name.startswith(sender_tables.PREFIXES):
         return list(found)
     clients = [name] if name.startswith("h-") else _values(db, "session", "id", name)
-    present = (
-        name
-        if name.startswith("h-")
-        else fold_unforged(db, name).fields["harness_session"]
-        if clients
-        else None
-    )
-    same = _values(db, "id", "session", present) if present else []
-    found.update(
-        (each, None) for each in same if fold_unforged(db, each).fields.get("harness_session") == present
-    )
+    if clients:
+        from .session_view import fold_unforged
+
+        present = name if name.startswith("h-") else fold_unforged(db, name).fields["harness_session"]
+        same = _values(db, "id", "session", present) if present else []
+        found.update(
+            (each, None) for each in same if fold_unforged(db, each).fields.get("harness_session") == present
+        )
     found.update(dict.fromkeys(clients))
     return list(found)
 
 
 def _values(db: sqlite3.Connection, column: str, key: str, value: str) -> list[str]:
     """Return the sessions, or published ids of clients, that lines name with one of the other."""
+    from ..index.entities import NOT_FORGED
+
     rows = db.execute(
-        f"SELECT DISTINCT e.{column} FROM entity_line e WHERE e.kind = 'session' AND e.{key} = ?{entities.NOT_FORGED}",
+        f"SELECT DISTINCT e.{column} FROM entity_line e WHERE e.kind = 'session' AND e.{key} = ?{NOT_FORGED}",
         (value,),
     )
     return [str(row[0]) for row in rows.fetchall() if row[0] is not None]

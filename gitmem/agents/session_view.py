@@ -1,4 +1,4 @@
-"""Make the rows of sessions, of the names that they hold, and of the pool.
+"""Sessions as entities: their declaration, their fold, and the rows of the names that they hold and of the pool.
 
 A `tenure` is a period in which a session holds one display name, see `order.session`. The displayed name depends on lines alone,
 never on the clock or the order of arrival, and a session that returns after a pause takes its name from no other session.
@@ -6,10 +6,12 @@ never on the clock or the order of arrival, and a session that returns after a p
 
 from __future__ import annotations
 
-from ..index.entities import Fold
+from .. import records
+from ..index import entities
+from ..index.entities import EntityKind, Fold
+from ..log.lines import parse_at
 from ..order.session import FIELDS, HOLD_MICROS, FoldedSession, HeldNames, united
 from ..text.name_matching import fold, strip_numbers
-from .presence import events_in, micros_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +20,68 @@ if TYPE_CHECKING:
 
     from ..index.entities import Lines
     from ..index.rows import LineRow, Rows
+    from ..records.record_types import SessionRecord
+
+
+SESSION = EntityKind(
+    "session",
+    {"session": "session_id"},
+    "session_id",
+    # Times are microseconds since the epoch.
+    f"started INTEGER, ended INTEGER, {', '.join(f'{name} TEXT' for name in FIELDS)}",
+    records.read,
+    indexes={"identity": "(agent_identity)", "harness": "(harness_session)"},
+    ddl=(
+        # When an id (also a client's raw one) was at work: each record counts with the 48 hours after it.
+        "CREATE TABLE alive (session_id TEXT, begin INTEGER, until INTEGER, PRIMARY KEY (session_id, begin))"
+        " WITHOUT ROWID",
+        # `line` is the record that asked for the name, `last` marks the session's latest tenure.
+        "CREATE TABLE tenure (session_id TEXT, line INTEGER, claimed INTEGER, until INTEGER, name TEXT, fold TEXT,"
+        " root TEXT, shown TEXT, shown_fold TEXT, last INTEGER, UNIQUE (line, claimed))",
+        "CREATE INDEX tenure_session ON tenure (session_id)",
+        "CREATE INDEX tenure_last ON tenure (session_id) WHERE last",
+        "CREATE INDEX tenure_until ON tenure (until)",
+        "CREATE INDEX tenure_fold ON tenure (fold, until)",
+        "CREATE INDEX tenure_shown ON tenure (shown_fold, until)",
+        "CREATE INDEX tenure_root ON tenure (root, until)",
+        "CREATE INDEX tenure_claimed ON tenure (root, claimed)",
+        "CREATE INDEX session_client ON entity_line (kind, session) WHERE kind = 'session'",
+        "CREATE TABLE pool_name (fold TEXT PRIMARY KEY, name TEXT, event TEXT, at INTEGER, body TEXT) WITHOUT ROWID",
+    ),
+    touched_by=("name", "signal"),
+    begins="start",
+    senders=("agent_identity", "harness_session"),
+    shares=("clone_id", "session_id"),
+)
+
+
+def events_in(lines: Lines) -> list[tuple[int, int, SessionRecord]]:
+    """Return the number, the time and the record of each line of a session, without those whose time is none."""
+    return [(row.id, at, row.record) for row in lines if (at := micros_of(row.at)) is not None]
+
+
+def micros_of(at: str) -> int | None:
+    """Return the time of a line; None for a date such as the 30th of February in a line written by hand."""
+    try:
+        return parse_at(at)
+    except ValueError:
+        return None
+
+
+def fold_unforged(db: sqlite3.Connection, session_id: str) -> FoldedSession:
+    """Return the fold of one of this clone's sessions from its genuine records.
+
+    If all its records are forged, they count.
+    """
+    own = events_in(entities.lines(db, SESSION, session_id, forged=False))
+    return FoldedSession(own or events_in(entities.lines(db, SESSION, session_id)))
+
+
+def fields_at(db: sqlite3.Connection, session_id: str, at: int) -> dict[str, str]:
+    """Return the fields of one of this clone's sessions as its genuine records had them at a time, in microseconds."""
+    own = events_in(entities.lines(db, SESSION, session_id, forged=False))
+    earlier = [event for event in own if event[1] <= at]
+    return FoldedSession(earlier).fields if earlier else {}
 
 
 def _also(db: sqlite3.Connection, new: Rows) -> set[str]:

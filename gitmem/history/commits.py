@@ -8,7 +8,7 @@ import time
 
 from .. import local_files
 from ..agents import caller as callers
-from ..agents import commit_stamps, heartbeats, presence
+from ..agents import commit_stamps, heartbeats, presence, session_view
 from ..agents.delivery import delivery_lock
 from ..agents.work_units import recordable_branch
 from ..errors import GitmemError
@@ -571,7 +571,7 @@ class WorkThen(Struct):
 
     def _work(self, reader: str, session: str, first: int, last: int) -> tuple[str | None, str | None]:
         db = self._store.db()
-        before, after = (presence.fields_at(db, session, at) for at in (first, last))
+        before, after = (session_view.fields_at(db, session, at) for at in (first, last))
         same = {name: value for name, value in before.items() if after.get(name) == value}
         task = same.get("task_id")
         if task is None and "task_id" not in {*before, *after}:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from gitmem import records, views
-from gitmem.agents import presence
+from gitmem.agents import session_view
 from gitmem.index import entities, index_file, insert
 from gitmem.memory import stored_nodes
 from gitmem.order.shares import fair_share
@@ -130,7 +130,7 @@ def session(w: Writer, flood: Writer, kind: str) -> Callable[[Db], object]:
     def state(db: Db) -> object:
         (found,) = db.execute("SELECT wu_id FROM session WHERE session_id = 'sess-000000000002'").fetchall()
         assert found == ("WU-7",)
-        assert len([*entities.lines(db, presence.SESSION, "sess-000000000002")]) == MOST
+        assert len([*entities.lines(db, session_view.SESSION, "sess-000000000002")]) == MOST
         return db.execute("SELECT * FROM session").fetchall()
 
     return state
@@ -144,7 +144,7 @@ def test_a_flood_silences_nobody(
     """In one name or in many, dated before or after, in whatever order it arrives."""
     for module in thread_lines, stored_nodes:
         monkeypatch.setattr(module, "LINES_MAX", MOST)
-    for declared in claim_view.CLAIM, presence.SESSION:
+    for declared in claim_view.CLAIM, session_view.SESSION:
         monkeypatch.setattr(declared, "most", MOST)
     for start in -10_000_000, 1:
         w, flood = writer(-1_000_000), writer(start)
