@@ -6,7 +6,7 @@ from . import records
 from .agents import mailbox, session_view, work_units
 from .history import commit_view
 from .index import entities
-from .index.index_file import View
+from .index.rows import View
 from .memory import node_tables
 from .trust import sender_tables
 from .work import claim_view, task_tables

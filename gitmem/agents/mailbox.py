@@ -14,7 +14,7 @@ colon, and identities have three parts, so the origin before the address makes i
 
 from __future__ import annotations
 
-from ..index.index_file import View
+from ..index.rows import View
 from ..log.lines import content_without_time
 from ..order.content import content_of, is_imported
 from ..outcome import command

@@ -9,7 +9,7 @@ from __future__ import annotations
 from .. import records
 from ..commit_message import sanitize
 from ..errors import UsageError
-from ..index.index_file import View
+from ..index.rows import View
 from ..outcome import Outcome, command
 from ..records.ids import UNIT_FORM, is_work_unit, unit_key
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..index.index_file import View
+from ..index.rows import View
 from ..outcome import Struct
 
 TYPE_CHECKING = False

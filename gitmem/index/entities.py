@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from ..order.shares import LINES_MAX, fair_share
 from ..outcome import Struct
-from .index_file import View
-from .rows import LineRow
+from .rows import LineRow, View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,10 +29,10 @@ LIMIT_MAX = 1 << 62  # rows of a list
 _AMONG = "IN (SELECT value FROM json_each(?))"
 
 
-class EntityKind:
+class EntityKind(Struct):
     """A kind of entity.
 
-    Args:
+    Attributes:
         name: Its name in `entity_line`.
         of: The kinds of record that it is folded from, each with the field that has the id of its entity, or the ids of several.
         key: The column of its id in its table.
@@ -43,42 +42,25 @@ class EntityKind:
         table: The name of its table, if that is not `name`.
         ddl: Statements for further tables, which its fold writes.
         touched_by: Further kinds of record that `Fold.also` reads.
-        senders: The fields of records with identity and session of their writer.
         begins: The event that begins an entity: of too many lines its lowest one is always read.
-        shares: The fields of records that say whose share a line counts for, if there are too many; `senders` by default.
+        senders: The fields of records with identity and session of their writer.
+        shares: The fields of records that say whose share a line counts for, if there are too many; None for `senders`.
         most: How many lines of one entity are read.
     """
 
-    def __init__(
-        self,
-        name: str,
-        of: Mapping[str, str],
-        key: str,
-        columns: str,
-        read: Reader,
-        *,
-        indexes: Mapping[str, str],
-        table: str = "",
-        ddl: Sequence[str] = (),
-        touched_by: Sequence[str] = (),
-        begins: str = "",
-        senders: tuple[str, str] = ("sender_identity", "sender_session"),
-        shares: tuple[str, str] | None = None,
-        most: int = LINES_MAX,
-    ) -> None:
-        self.name = name
-        self.of = of
-        self.key = key
-        self.columns = columns
-        self.read = read
-        self.indexes = indexes
-        self.table = table or name
-        self.ddl = ddl
-        self.touched_by = touched_by
-        self.begins = begins
-        self.senders = senders
-        self.shares = shares or senders
-        self.most = most
+    name: str
+    of: Mapping[str, str]
+    key: str
+    columns: str
+    read: Reader
+    indexes: Mapping[str, str]
+    table: str = ""
+    ddl: Sequence[str] = ()
+    touched_by: Sequence[str] = ()
+    begins: str = ""
+    senders: tuple[str, str] = ("sender_identity", "sender_session")
+    shares: tuple[str, str] | None = None
+    most: int = LINES_MAX
 
 
 class Fold(Struct):
@@ -104,9 +86,10 @@ def view(kind: EntityKind, fold: Callable[[], Fold], version: object = 1) -> Vie
         fold: Returns its fold. It is called only if there are lines to add.
         version: As for `View`.
     """
+    table = kind.table or kind.name
     ddl = (
-        f"CREATE TABLE {kind.table} ({kind.key} TEXT PRIMARY KEY, {kind.columns}) WITHOUT ROWID",
-        *(f"CREATE INDEX {kind.table}_{name} ON {kind.table} {on}" for name, on in kind.indexes.items()),
+        f"CREATE TABLE {table} ({kind.key} TEXT PRIMARY KEY, {kind.columns}) WITHOUT ROWID",
+        *(f"CREATE INDEX {table}_{name} ON {table} {on}" for name, on in kind.indexes.items()),
         *kind.ddl,
     )
     return View((*kind.of, *kind.touched_by), ddl, lambda db, new: _add(db, new, kind, fold()), version)
@@ -140,7 +123,7 @@ def _add(db: sqlite3.Connection, new: Rows, kind: EntityKind, fold: Fold) -> Non
     rows = [*fold.rows(db, {id: whole[id] for id in sorted(whole)})]
     if rows:
         marks = ", ".join("?" * len(rows[0]))
-        db.executemany(f"INSERT OR REPLACE INTO {kind.table} VALUES ({marks})", rows)
+        db.executemany(f"INSERT OR REPLACE INTO {kind.table or kind.name} VALUES ({marks})", rows)
 
 
 class Lines:
@@ -216,7 +199,7 @@ def lines_of(
 
 def _fair_share(db: sqlite3.Connection, kind: EntityKind, id: str, but: str) -> list[int]:
     """Return the numbers of the lines that are read of an entity with too many."""
-    fields = ", ".join(f"json_extract(l.body, '$.{field}')" for field in kind.shares)
+    fields = ", ".join(f"json_extract(l.body, '$.{field}')" for field in kind.shares or kind.senders)
     rows = db.execute(
         f"SELECT e.line, e.event, {fields} FROM entity_line e JOIN line l ON l.id = e.line"
         f" WHERE e.kind = ? AND e.id = ?{but} ORDER BY l.body",

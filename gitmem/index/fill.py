@@ -10,8 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from .index_file import Reader, View
-    from .rows import Record
+    from .index_file import Reader
+    from .rows import Record, View
 
 CACHE_KILOBYTES = 16 * 1024
 

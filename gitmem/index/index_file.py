@@ -9,17 +9,16 @@ from __future__ import annotations
 import os
 
 from .. import local_files
-from ..outcome import Struct
 from ..text.digests import sha256
 from . import engine
 from .engine import sqlite3
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
     from ..repo import Repo
-    from .rows import Record, Rows
+    from .rows import Record, View
 
     Reader = Callable[[bytes], Record | None]
 
@@ -45,20 +44,6 @@ CORE = (
     " PRIMARY KEY (kind, id, line)) WITHOUT ROWID",
     "CREATE INDEX entity_line_of ON entity_line (kind, line)",
 )
-
-
-class View(Struct):
-    """Tables that are derived from lines.
-
-    `add` is called inside the transaction of `catch_up` with all new lines of the view's kinds. Lines arrive in any
-    order, and the resulting tables must not depend on it. Change `version`, any value with a constant `repr`, when `add` changes
-    and `ddl` does not.
-    """
-
-    kinds: Sequence[str]
-    ddl: Sequence[str]
-    add: Callable[[sqlite3.Connection, Rows], None]
-    version: object = 1
 
 
 class Index:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Sequence
 
-    from .index_file import Index, View
-    from .rows import Record
+    from .index_file import Index
+    from .rows import Record, View
 
 KEY_BYTES = 16
 BODY_MAX_BYTES = 256 * 1024

@@ -8,7 +8,8 @@ from ..outcome import Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    import sqlite3
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from typing import Any
 
     # The index does not know records. Views declare the type of those of their kinds, see `records.record_types`.
@@ -86,3 +87,17 @@ class Rows:
         found = Rows()
         found.by_kind = {kind: of for kind, of in self.by_kind.items() if kind in kinds}
         return found
+
+
+class View(Struct):
+    """Tables that are derived from lines.
+
+    `add` is called inside the transaction of `catch_up` with all new lines of the view's kinds. Lines arrive in any
+    order, and the resulting tables must not depend on it. Change `version`, any value with a constant `repr`, when `add` changes
+    and `ddl` does not.
+    """
+
+    kinds: Sequence[str]
+    ddl: Sequence[str]
+    add: Callable[[sqlite3.Connection, Rows], None]
+    version: object = 1

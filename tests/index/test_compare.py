@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gitmem.index import compare, index_file
-from gitmem.index.index_file import Index, View
+from gitmem.index.index_file import Index
+from gitmem.index.rows import View
 
 CLAIMED = "CREATE TABLE packed_claim (name TEXT, first INTEGER, lines TEXT, PRIMARY KEY (name, first)) WITHOUT ROWID"
 
