@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from .agents.caller import Caller
-    from .index.rows import View
+    from .index.entities import View
     from .outcome import PartOfAnswer, Progress
     from .records.record_types import AnyFields, ShownSignal, SignalFields, SignalRecord
     from .repo import Repo

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from typing import Any, Protocol, TypeVar
 
     from .git.repository import CachedConfig, Git
+    from .index.entities import View
     from .index.index_file import Index
     from .index.query import Snapshot
-    from .index.rows import View
     from .log.lines import CommitMessage
     from .outcome import PartOfAnswer, Progress
     from .records.record_types import AnyFields

@@ -6,7 +6,7 @@ from . import records
 from .agents import mailbox, session_view, work_units
 from .history import commit_view
 from .index import entities
-from .index.rows import View
+from .index.entities import View
 from .memory import node_tables
 from .trust import sender_tables
 from .work import claim_view, task_tables
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable
 
-    from .index.entities import Fold
-    from .index.rows import Rows
+    from .index.entities import Fold, Rows
     from .trust.clone_key import CloneKey, CloneKeyReader
 
 
@@ -44,13 +43,16 @@ def sender_view(key: Callable[[], CloneKey | None]) -> View:
     return View(records.KINDS, sender_tables.DDL, add, version=5)
 
 
+# Stored contents depend on the keyed fields.
+MAIL = View(("signal", "receipt", "session"), mailbox.DDL, mailbox.add, version=(13, records.KEYED["signal"]))
+UNITS = View(work_units.NAMING, work_units.DDL, work_units.add, version=2)
 NODES = View(node_tables.KINDS, node_tables.DDL, _add_nodes, version=6)
 SESSIONS = entities.view(session_view.SESSION, lambda: session_view.FOLD)
 TASKS = entities.view(task_tables.TASK, _tasks)
 CLAIMS = entities.view(claim_view.CLAIM, lambda: claim_view.FOLD)
-COMMITS = commit_view.VIEW
+COMMITS = View(("commit",), commit_view.DDL, commit_view.add)
 SENDERS = sender_view(lambda: None)
-VIEWS = (mailbox.VIEW, SESSIONS, work_units.VIEW, NODES, TASKS, CLAIMS, COMMITS, SENDERS)
+VIEWS = (MAIL, SESSIONS, UNITS, NODES, TASKS, CLAIMS, COMMITS, SENDERS)
 
 
 def checked(keys: CloneKeyReader) -> tuple[View, ...]:

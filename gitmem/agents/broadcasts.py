@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
-    from ..index.rows import LineRow, NewLines, Rows
+    from ..index.entities import LineRow, NewLines, Rows
     from ..records.record_types import AnyFields, SignalRecord
 
 

@@ -14,11 +14,9 @@ colon, and identities have three parts, so the origin before the address makes i
 
 from __future__ import annotations
 
-from ..index.rows import View
 from ..log.lines import content_without_time
 from ..order.content import content_of, is_imported
 from ..outcome import command
-from ..records import KEYED
 from ..records.ids import unit_key
 from ..text.digests import hash_function_for
 from ..text.name_matching import is_identity
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Collection, Iterable, Sequence
 
-    from ..index.rows import LineRow, NewLines, Rows
+    from ..index.entities import LineRow, NewLines, Rows
     from ..records.record_types import SignalRecord
     from ..store import Store
     from .presence import Presence
@@ -606,9 +604,6 @@ def left_behind(store: Store) -> list[Presence]:
             found.setdefault(one.reader, one)
     return sorted(found.values(), key=lambda one: (-one.last_seen, one.session_id))
 
-
-# Stored contents depend on the keyed fields.
-VIEW = View(("signal", "receipt", "session"), DDL, add, version=(13, KEYED["signal"]))
 
 IMPORTED_PREFIX = f"{IMPORTED_ORIGIN}:"
 _ALL_IMPORTED = (

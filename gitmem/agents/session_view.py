@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator, Mapping, Sequence
 
-    from ..index.entities import Lines
-    from ..index.rows import LineRow, Rows
+    from ..index.entities import LineRow, Lines, Rows
     from ..records.record_types import SessionRecord
 
 

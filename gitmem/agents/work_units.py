@@ -9,7 +9,6 @@ from __future__ import annotations
 from .. import records
 from ..commit_message import sanitize
 from ..errors import UsageError
-from ..index.rows import View
 from ..outcome import Outcome, command
 from ..records.ids import UNIT_FORM, is_work_unit, unit_key
 
@@ -17,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
 
-    from ..index.rows import Rows
+    from ..index.entities import Rows
     from ..store import Store
 
 
@@ -29,16 +28,13 @@ COMPARED_MAX = 10_000  # names: peers can write any number
 
 DDL = ("CREATE TABLE unit (key TEXT PRIMARY KEY, name TEXT) WITHOUT ROWID",)
 _ADD = "INSERT INTO unit VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET name = min(name, excluded.name)"
-_NAMING = ("session", "signal", "node", "patch", "task")
+NAMING = ("session", "signal", "node", "patch", "task")
 
 
-def _add(db: sqlite3.Connection, rows: Rows) -> None:
+def add(db: sqlite3.Connection, rows: Rows) -> None:
     """Add the work units that lines name, in any order of arrival."""
-    names = {name for kind in _NAMING for name in rows.of(kind).column("wu_id") if name}
+    names = {name for kind in NAMING for name in rows.of(kind).column("wu_id") if name}
     db.executemany(_ADD, sorted((unit_key(name), name) for name in names))
-
-
-VIEW = View(_NAMING, DDL, _add, version=2)
 
 
 class GateUnchecked(Outcome, kw_only=True):

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from .. import records
 from ..index.engine import sqlite3
-from ..index.fill import IndexFill
+from ..index.insert import IndexFill
 from ..log import ledger, recovery, ref, tree_union
 from ..log import lines as form
 from ..log.union import canonical

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..index.rows import View
 from ..outcome import Struct
 
 TYPE_CHECKING = False
@@ -10,7 +9,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable
 
-    from ..index.rows import Rows
+    from ..index.entities import Rows
     from ..records.record_types import CommitRecord
 
 
@@ -86,6 +85,3 @@ def _lines(db: sqlite3.Connection, query: str, value: str) -> list[CommitLine]:
                 (record["commit"], record.get("sender_session")), CommitLine(record, bool(is_own))
             )
     return list(found.values())
-
-
-VIEW = View(("commit",), DDL, add)

@@ -1,4 +1,4 @@
-"""Entities: what a set of lines says now, such as a claim, a task, a session or a node.
+"""New lines of the index, the views that get them, and entities: what a set of lines says now, such as a claim, a task or a session.
 
 A kind of entity is one declaration: the records that it is folded from and how they name it, and the columns of its state that queries
 need. `entity_line` has the lines of all entities; `event` is what a line does: the field `event` of its record, else the kind of the
@@ -7,9 +7,10 @@ record. The state of an entity is a row of its kind's table, made again by its `
 
 from __future__ import annotations
 
+from itertools import chain
+
 from ..order.shares import LINES_MAX, fair_share
 from ..outcome import Struct
-from .rows import LineRow, View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,9 +19,98 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .index_file import Reader
-    from .rows import Rows
 
+    # The index does not know records. Views declare the type of those of their kinds, see `records.record_types`.
+    Record = Any
     Choice = Callable[[sqlite3.Connection, str, str], Sequence[int]]
+
+
+class LineRow:
+    """A line that is new to the index: its row id, its bytes and its record."""
+
+    __slots__ = ("id", "line", "record")
+
+    def __init__(self, id: int, line: bytes, record: Record) -> None:
+        self.id = id
+        self.line = line
+        self.record = record
+
+    @property
+    def at(self) -> str:
+        """The time in the line, in ISO 8601 with microseconds, in UTC."""
+        at: str = self.record["at"]
+        return at
+
+
+class NewLines(Struct):
+    """New lines of one kind. Each attribute has one item for each line."""
+
+    ids: list[int] = []
+    lines: list[bytes] = []
+    records: list[Record] = []
+    _columns: dict[str, list[Any]] = {}
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __iter__(self) -> Iterator[LineRow]:
+        return map(LineRow, self.ids, self.lines, self.records)
+
+    def column(self, name: str) -> list[Any]:
+        """Return a field of each line, None if a line lacks it. Views share the list."""
+        if name not in self._columns:
+            self._columns[name] = [record.get(name) for record in self.records]
+        return self._columns[name]
+
+
+class Rows:
+    """New lines, grouped by kind."""
+
+    def __init__(self, rows: Iterable[LineRow] = ()) -> None:
+        self.by_kind: dict[str, NewLines] = {}
+        for row in rows:
+            self.add(row)
+
+    def add(self, row: LineRow) -> None:
+        """Add a line."""
+        kind = row.record["kind"]
+        if kind not in self.by_kind:
+            self.by_kind[kind] = NewLines()
+        lines = self.by_kind[kind]
+        lines.ids.append(row.id)
+        lines.lines.append(row.line)
+        lines.records.append(row.record)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.by_kind.values()))
+
+    def __iter__(self) -> Iterator[LineRow]:
+        return chain.from_iterable(self.by_kind.values())
+
+    def of(self, kind: str) -> NewLines:
+        """Return the lines of a kind."""
+        return self.by_kind.get(kind) or NewLines()
+
+    def of_kinds(self, kinds: Collection[str]) -> Rows:
+        """Return the lines of some kinds, with the same columns."""
+        found = Rows()
+        found.by_kind = {kind: of for kind, of in self.by_kind.items() if kind in kinds}
+        return found
+
+
+class View(Struct):
+    """Tables that are derived from lines.
+
+    `add` is called inside the transaction of `catch_up` with all new lines of the view's kinds. Lines arrive in any
+    order, and the resulting tables must not depend on it. Change `version`, any value with a constant `repr`, when `add` changes
+    and `ddl` does not.
+    """
+
+    kinds: Sequence[str]
+    ddl: Sequence[str]
+    add: Callable[[sqlite3.Connection, Rows], None]
+    version: object = 1
+
 
 # The condition on a row `e` of `entity_line` that its line does not claim to be from this clone without being so.
 NOT_FORGED = " AND e.line NOT IN (SELECT line FROM forged)"

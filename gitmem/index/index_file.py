@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from ..repo import Repo
-    from .rows import Record, View
+    from .entities import Record, View
 
     Reader = Callable[[bytes], Record | None]
 

@@ -11,7 +11,7 @@ import os
 from .. import records
 from ..errors import UsageError
 from ..index import index_file, insert
-from ..index.rows import View
+from ..index.entities import View
 from ..log.local_log import Appended
 from ..outcome import command
 from ..store import Store

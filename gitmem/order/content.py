@@ -117,7 +117,7 @@ def is_keyed(record: SignalRecord) -> bool:
 def content_of(record: SignalRecord | None, line_digest: bytes) -> bytes:
     """Return a key of a line's content. Lines of one id with different keys conflict.
 
-    The index stores it: after any other change here than of the keyed fields, raise the version of `mailbox.VIEW`.
+    The index stores it: after any other change here than of the keyed fields, raise the version of `views.MAIL`.
 
     Args:
         record: The signal; None if this version can't read it.

@@ -8,7 +8,7 @@ specifies, but not when this clone determines its own sessions and the signals t
 
 from __future__ import annotations
 
-from ..index.rows import LineRow, Rows
+from ..index.entities import LineRow, Rows
 from ..text.digests import is_signed
 from . import own_identities
 from .sender_tables import KEY, PREFIXES, READER_KINDS, is_own, reader_of
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from ..index.entities import NewLines
     from ..index.index_file import Index
-    from ..index.rows import NewLines
     from ..log.local_log import LocalLog
     from ..outcome import Progress
     from ..records.record_types import AnyRecord

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from ..index.entities import Lines
-    from ..index.rows import Rows
+    from ..index.entities import Lines, Rows
     from ..order.task import FoldedTask, Sender
     from ..records.record_types import TaskRecord
 

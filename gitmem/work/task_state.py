@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
     from typing import TypeVar
 
-    from ..index.entities import Lines
-    from ..index.rows import LineRow
+    from ..index.entities import LineRow, Lines
     from ..order.task import Sender
     from ..records.record_types import TaskRecord
 

@@ -17,7 +17,7 @@ from gitmem.agents.lifecycle import SessionResult
 from gitmem.doctor import doctor
 from gitmem.errors import UsageError
 from gitmem.index.engine import sqlite3
-from gitmem.index.rows import LineRow, Rows
+from gitmem.index.entities import LineRow, Rows
 from gitmem.log.lines import format_at
 from gitmem.order.session import HOLD_MICROS, HeldNames
 from gitmem.signals import inbox

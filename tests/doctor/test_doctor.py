@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 import gitmem.doctor
-from gitmem import commit_process
-from gitmem.agents import lifecycle, mailbox
+from gitmem import commit_process, views
+from gitmem.agents import lifecycle
 from gitmem.agents.caller import CallerClaims
 from gitmem.clients.install import HookStatus
 from gitmem.doctor import doctor, log_lines, log_ref
@@ -26,7 +26,7 @@ from gitmem.doctor.findings import Check, Finding
 from gitmem.doctor.log_lines import torn
 from gitmem.errors import StoreError
 from gitmem.git.objects import Draft, Signature, TreeEntry
-from gitmem.index.rows import LineRow
+from gitmem.index.entities import LineRow
 from gitmem.log import ref
 from gitmem.log.lines import CommitMessage, digest, format_at
 from gitmem.memory import relations
@@ -482,14 +482,14 @@ def test_the_order_of_arrival_is_no_difference(clone: Clone) -> None:
 
 def test_lines_that_a_view_cannot_take_are_counted(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
     """They cost nobody else an answer, and somebody should know."""
-    real = mailbox.VIEW.add
+    real = views.MAIL.add
 
     def add(db: sqlite3.Connection, rows: Sequence[LineRow]) -> None:
         if any(row.record.get("message") == "odd one" for row in rows):
             raise KeyError("odd")
         real(db, rows)
 
-    monkeypatch.setattr(mailbox.VIEW, "add", add)
+    monkeypatch.setattr(views.MAIL, "add", add)
     signal(clone, "sig-bbbbbbbbbbbb", "odd one")
     found = doctor.examine(clone.store)
 

@@ -12,8 +12,8 @@ import pytest
 
 from gitmem import records, views
 from gitmem.agents import broadcasts, mailbox
+from gitmem.index import entities as rows_of
 from gitmem.index import index_file, insert
-from gitmem.index import rows as rows_of
 from gitmem.log.lines import format_at
 
 from .forging import Answer, Clone, Hub, changed, line
@@ -431,7 +431,7 @@ def test_no_list_of_names_makes_the_index_slow(shape: str) -> None:
         })
         for number in range(readers)
     ]  # fmt: skip
-    index = index_file.in_memory([mailbox.VIEW, *views.VIEWS[1:]], records.read)
+    index = index_file.in_memory([views.MAIL, *views.VIEWS[1:]], records.read)
     index.reshape()
     rows = [rows_of.LineRow(number, each, records.read(each) or {}) for number, each in enumerate(lines, 1)]
     index.db.executemany(

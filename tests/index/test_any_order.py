@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gitmem import records, views
 from gitmem.agents import mailbox
 from gitmem.doctor import clone_files
-from gitmem.index import compare, index_file, insert
+from gitmem.index import index_file, insert
 from gitmem.index.index_file import Index
 from gitmem.text.digests import Mac
 from gitmem.trust.clone_key import CloneKey
@@ -73,7 +73,7 @@ def test_any_order_gives_the_same_rows(families: list[str], cuts: list[int], see
         every = every[size:]
     insert.lines(other, 1, every)
 
-    assert compare.differing(anew, other, but=clone_files.ARRIVAL) == []
+    assert clone_files.differing(anew, other, but=clone_files.ARRIVAL) == []
     assert anew.skipped() == 0
     for reader, session in ((ME.identity, ME.session), ("a:b:two", None)):
         answers = [

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitmem.index import catch_up, index_file, insert
+from gitmem.index.entities import Rows, View
 from gitmem.index.index_file import Index
-from gitmem.index.rows import Rows, View
 from gitmem.log import committer, ref, write_ahead
 from gitmem.log.local_log import LocalLog
 from gitmem.log.write_ahead import WriteAheadLog

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from gitmem.index import compare, index_file
+from gitmem.doctor import clone_files
+from gitmem.index import index_file
+from gitmem.index.entities import View
 from gitmem.index.index_file import Index
-from gitmem.index.rows import View
 
 CLAIMED = "CREATE TABLE packed_claim (name TEXT, first INTEGER, lines TEXT, PRIMARY KEY (name, first)) WITHOUT ROWID"
 
@@ -30,7 +31,7 @@ def test_packed_lines_are_compared_by_their_keys_whatever_their_numbers_and_rows
     """Lines get other numbers in another order, and what came together stands in one row."""
     one = index([1, 2, 3], ("a", "[1,2]"), ("a", "[3]"), ("b", "[3]"))
     other = index([3, 1, 2], ("b", "[1]"), ("a", "[3,1,2]"))
-    assert compare.differing(one, other) == []
+    assert clone_files.differing(one, other) == []
 
 
 @pytest.mark.parametrize(
@@ -48,19 +49,19 @@ def test_packed_lines_are_compared_by_their_keys_whatever_their_numbers_and_rows
 def test_other_packed_lines_differ(rows: list[tuple[str, str]]) -> None:
     """One that lacks, one too many, another name, a line that the index does not have, and what is no number."""
     one = index([1, 2, 3], ("a", "[1,2]"), ("a", "[3]"), ("b", "[3]"))
-    assert compare.differing(one, index([1, 2, 3], *rows)) == ["packed_claim"]
+    assert clone_files.differing(one, index([1, 2, 3], *rows)) == ["packed_claim"]
 
 
 def test_a_line_with_another_body_differs() -> None:
     """Though its key is the same: a damaged file."""
     one, other = index([1, 2]), index([2, 1])
-    assert compare.differing(one, other) == []
+    assert clone_files.differing(one, other) == []
     other.db.execute("UPDATE line SET body = 'x' WHERE key = ?", (b"key 1",))
-    assert compare.differing(one, other) == ["line"]
+    assert clone_files.differing(one, other) == ["line"]
 
 
 def test_a_damaged_list_of_lines_differs_and_stops_nothing() -> None:
     """Whatever stands in its place: no list, other things in it, or one too deep to read."""
     one = index([1, 2], ("a", "[1,2]"))
     for damaged in ("7", "null", '{"1":2}', '["1","2"]', "[[1],[2]]", "[" * 100_000):
-        assert compare.differing(one, index([1, 2], ("a", damaged))) == ["packed_claim"], damaged[:9]
+        assert clone_files.differing(one, index([1, 2], ("a", damaged))) == ["packed_claim"], damaged[:9]

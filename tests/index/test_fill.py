@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from gitmem import records, views
+from gitmem.doctor import clone_files
 from gitmem.git.objects import Draft, Signature
-from gitmem.index import catch_up, compare, fill, generations, index_file, insert
-from gitmem.index.fill import IndexFill
+from gitmem.index import catch_up, generations, index_file, insert
+from gitmem.index.insert import IndexFill
 from gitmem.log import recovery, ref, tree_union
 from gitmem.log.local_log import LocalLog
 from tests.log.logs import open_log
@@ -45,7 +46,7 @@ def log(repo: Path) -> LocalLog:
 
 def filled(log: LocalLog, tip: str | None) -> IndexFill:
     """An index of all lines, each passed once."""
-    found = IndexFill(fill.open_temporary(views.VIEWS, records.read))
+    found = IndexFill(insert.open_temporary(views.VIEWS, records.read))
     seen: set[bytes] = set()
     for path, entry, content in recovery.walk_contents(log.git, log.git.tip(ref.LOG_REF) or ""):
         if entry.is_tree:
@@ -66,7 +67,7 @@ def test_it_is_the_one_that_catching_up_makes(log: LocalLog) -> None:
     built = index_file.in_memory(views.VIEWS, records.read)
     catch_up.catch_up(built, log)
 
-    assert compare.differing(made, built, but=("cursor",)) == []
+    assert clone_files.differing(made, built, but=("cursor",)) == []
     assert made.db.execute(TABLES).fetchall() == built.db.execute(TABLES).fetchall()
     assert generations.is_current(made, log)
     catch_up.catch_up(made, log)
@@ -119,7 +120,7 @@ def test_where_no_file_can_be_made_it_is_in_memory(log: LocalLog, monkeypatch: p
         return real(where, **options) if where else Full()  # type: ignore[call-overload]
 
     monkeypatch.setattr(_sqlite3, "connect", connect)
-    index = fill.open_temporary(views.VIEWS, records.read)
+    index = insert.open_temporary(views.VIEWS, records.read)
 
     catch_up.catch_up(index, log)
     assert opened == ["", ":memory:", ":memory:"]  # the trial, the index, and what its tables look like

@@ -341,10 +341,10 @@ def test_readers_of_other_clones_keep_no_cursor_of_this_clone_from_moving() -> N
 def test_an_index_with_other_contents_is_not_used() -> None:
     """Stored contents depend on the keyed fields, which are part of the view's version, and on this computation.
 
-    If the second assertion fails, raise the number in the version of `mailbox.VIEW`: otherwise an old index
+    If the second assertion fails, raise the number in the version of `views.MAIL`: otherwise an old index
     compares contents of two kinds.
     """
-    assert records.KEYED["signal"] in mailbox.VIEW.version  # type: ignore[operator]
+    assert records.KEYED["signal"] in views.MAIL.version  # type: ignore[operator]
     key = {"idempotency_key": "deploy-1", "signal_id": ids.keyed_id("sig", "a:b:one", "deploy-1")}
     record = records.read_kind("signal", signal(1, 0, "a:b:one", ["a:b:two"], **key))
     assert record is not None

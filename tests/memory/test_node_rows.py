@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitmem import records, views
-from gitmem.index import compare, index_file, insert
+from gitmem.doctor import clone_files
+from gitmem.index import index_file, insert
 from gitmem.index.index_file import Index
 from gitmem.memory import relations, stored_nodes
 from gitmem.memory.node_tables import HIDDEN
@@ -135,7 +136,7 @@ def test_the_fold_does_not_depend_on_order(lines: list[bytes], random: Any, data
     one, other = index_of(lines), index_of(shuffled, portions)
 
     assert one.skipped() == other.skipped() == 0
-    assert compare.differing(one, other) == []
+    assert clone_files.differing(one, other) == []
     assert [each.as_json() for each in stored_nodes.load(one.db, IDS)] == [
         each.as_json() for each in stored_nodes.load(other.db, IDS)
     ]

@@ -10,7 +10,7 @@ from gitmem.agents import broadcasts, caller, mailbox
 from gitmem.agents.caller import CallerClaims
 from gitmem.doctor import clone_files
 from gitmem.errors import UsageError
-from gitmem.index import catch_up, compare, index_file
+from gitmem.index import catch_up, index_file
 from gitmem.signals import inbox
 from gitmem.store import Store
 from gitmem.trust import clone_key, sender_tables
@@ -37,7 +37,7 @@ def differs_anew(world: World, clone: Clone, store: Store) -> list[str]:
     catch_up.catch_up(fresh, store.log)
     wrong = [
         f"the table {table} of {clone.name} differs from one that is built anew"
-        for table in compare.differing(store.index, fresh, but=clone_files.ARRIVAL)
+        for table in clone_files.differing(store.index, fresh, but=clone_files.ARRIVAL)
     ]
     for agent in [agent for each in world.clones for agent in agents(each)]:
         ours, anew = (
