@@ -8,7 +8,7 @@ from functools import partial
 
 from gitmem.agents.caller import Caller
 from gitmem.api.log import Log
-from gitmem.calls import bundle, call
+from gitmem.calls import bundle, call, received
 from gitmem.calls.bundle import BUDGET_BYTES, Bundle
 from gitmem.work import new_task, task_decisions, task_rules
 
@@ -86,7 +86,7 @@ def _hand_over(log: Log, other: Log, made: Bundle) -> None:
         log.store, log.caller, "Is it right?", to=CALLEE, purpose="call", context=made.context
     )
     task = task_rules.require(other.store, done.task["task_id"])
-    assert bundle.receive(other.store, task.record).text
+    assert received.receive(other.store, task.record).text
 
 
 def _cancel(log: Log) -> None:

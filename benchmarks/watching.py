@@ -22,7 +22,7 @@ AS_IF_QUIET = """
 import runpy, sys
 sys.argv = sys.argv[1:]
 main = runpy.run_path(sys.argv[0])["main"]
-import gitmem.signals.change_watcher as waking
+import gitmem.signals.watch as waking
 waking.BUSY_SECONDS = 0.0
 sys.exit(main())
 """

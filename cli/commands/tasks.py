@@ -107,11 +107,11 @@ def _stuck(at: Environment, mine: bool, is_restricted: bool, wu: str | None, lim
 
 def show(at: Environment, id: TaskId) -> None:
     """Show a task with its state, its holder, its events, and what it hands over."""
-    from gitmem.calls import bundle
+    from gitmem import calls
     from gitmem.work import handoffs
 
     found = handoffs.show_handoff(at.store(), id, at.caller_if_any())
-    bundle.attach(at.store(), found, found.task)
+    calls.attach_received(at.store(), found, found.task)
     output.answer(at.json, found, render.detail)
 
 
@@ -146,14 +146,14 @@ def take(
     quiet: Quiet = False,
 ) -> None:
     """Take a task, so that others see who works on it, or accept a handoff; exit 1 if somebody else has it."""
-    from gitmem.calls import bundle
-    from gitmem.work import give_handoff, task_rules
+    from gitmem import calls
+    from gitmem.work import accept_handoff, task_rules
 
     from ..values import lease
 
     time = lease("--for", for_) if for_ is not None else None
-    found = give_handoff.take_handoff(at.store(), at.caller(), id, lease=time)
-    bundle.attach(at.store(), found, task_rules.require(at.store(), found.task_id).record)
+    found = accept_handoff.take_handoff(at.store(), at.caller(), id, lease=time)
+    calls.attach_received(at.store(), found, task_rules.require(at.store(), found.task_id).record)
     _changed(at, found, quiet)
 
 
@@ -344,21 +344,21 @@ def tree(
     ] = None,
 ) -> None:
     """List tasks by initiative and work unit, each above those that were written within it."""
-    from gitmem.work import task_list
+    from gitmem.work import task_views
 
     from ..values import number
 
-    found = task_list.tree(
-        at.store(), id, wu=wu, initiative=initiative, limit=number("--limit", limit, task_list.TREE_LISTED)
+    found = task_views.tree(
+        at.store(), id, wu=wu, initiative=initiative, limit=number("--limit", limit, task_views.TREE_LISTED)
     )
     output.answer(at.json, found, render.tree)
 
 
 def stats(at: Environment, wu: Wu = None, initiative: OfInitiative = None) -> None:
     """Count tasks by state, outcome and role, and how long they wait and take."""
-    from gitmem.work import task_list
+    from gitmem.work import task_views
 
-    output.answer(at.json, task_list.stats(at.store(), wu=wu, initiative=initiative), render.stats)
+    output.answer(at.json, task_views.stats(at.store(), wu=wu, initiative=initiative), render.stats)
 
 
 def delegate(

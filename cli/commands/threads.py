@@ -137,12 +137,12 @@ def converged(
     import time
 
     from gitmem import commit_process
-    from gitmem.signals import change_watcher, threads
+    from gitmem.signals import threads, watch
 
     from .. import syncing
     from ..syncing import sync_after_command
 
-    waker = change_watcher.ChangeWatcher(at.store(), change_watcher.NeverSet(), events=False)
+    waker = watch.ChangeWatcher(at.store(), watch.NeverSet(), events=False)
     deadline = time.monotonic() + (duration(wait, "--wait") if wait is not None else 0.0)
     sync_at = time.monotonic() if sync or wait is not None else deadline
     failures: list[str] = []

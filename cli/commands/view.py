@@ -81,7 +81,7 @@ def _serve(
 ) -> None:
     """Serve the page, once it was collected: a filter with a mistake is reported at once."""
     from gitmem.page.page_data import collect
-    from gitmem.signals.many_threads import Selection
+    from gitmem.signals.thread_list import Selection
 
     if out is not None or not serves:
         wrong = "--out is for a file, and --serve writes none" if out is not None else "--port needs --serve"

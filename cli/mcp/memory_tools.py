@@ -134,9 +134,9 @@ class MemoryTools(ToolCalls):
         """List the nodes of a work unit that are ready, what blocks the others, and the tasks that you may take."""
 
         def job(at: CallEnvironment) -> CallToolResult:
-            from gitmem.work import task_list
+            from gitmem.work import task_views
 
-            found = task_list.ready_work(self._memory(at), self._session.reader(at), wu or None, limit=limit)
+            found = task_views.ready_work(self._memory(at), self._session.reader(at), wu or None, limit=limit)
             return tool_results.of(found, memory.ready(found), peers=True)
 
         return await self._do(ctx, "mem_ready", job)

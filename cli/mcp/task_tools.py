@@ -150,19 +150,19 @@ class TaskTools(ToolCalls):
         return tool_results.of(found, lines, peers=bool(found.stuck), whole=every, is_part=found.more > 0)
 
     def _show(self, at: CallEnvironment, id: str) -> CallToolResult:
-        from gitmem.calls import bundle
+        from gitmem import calls
         from gitmem.work import handoffs
 
         found = handoffs.show_handoff(at.store(), id, self._session.reader(at))
-        bundle.attach(at.store(), found, found.task)
+        calls.attach_received(at.store(), found, found.task)
         whole = command("gitmem", "task", "show", found.task["task_id"])
         return tool_results.of(found, render.detail(found), peers=True, is_framed=True, whole=whole)
 
 
 def _change(store: Store, caller: Caller, action: str, id: str, text: str, *, failed: bool) -> TaskChange:
     """Record what a caller does with a task."""
-    from gitmem.calls import bundle
-    from gitmem.work import give_handoff, task_decisions, task_rules, task_work
+    from gitmem import calls
+    from gitmem.work import accept_handoff, task_decisions, task_rules, task_work
 
     reason = text or None
     if action == "done":
@@ -183,8 +183,8 @@ def _change(store: Store, caller: Caller, action: str, id: str, text: str, *, fa
         return task_work.release(store, caller, id, reason=reason)
     if action == "renew":
         return task_work.renew(store, caller, id)
-    taken = give_handoff.take_handoff(store, caller, id)
-    bundle.attach(store, taken, task_rules.require(store, taken.task_id).record)
+    taken = accept_handoff.take_handoff(store, caller, id)
+    calls.attach_received(store, taken, task_rules.require(store, taken.task_id).record)
     return taken
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from gitmem.agents.caller import Caller
     from gitmem.signals.inbox import InboxResult
-    from gitmem.signals.thread_outcomes import Converged
+    from gitmem.signals.threads import Converged
 
     from ..worker import Worker
     from .calls import SignalDelivery

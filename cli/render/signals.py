@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from gitmem.signals.history import LogPage, RecordDetail
     from gitmem.signals.inbox import Count, InboxResult
     from gitmem.signals.receipt_list import ReceiptList
-    from gitmem.signals.thread_outcomes import Converged, Party, Proposal, Standing, Thread
+    from gitmem.signals.threads import Converged, Party, Proposal, Standing, Thread
     from gitmem.signals.watch import WatchOwner
 
 

@@ -26,26 +26,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gitmem.calls.bundle import Received, Transfer
+    from gitmem.calls.bundle import Transfer
     from gitmem.calls.call import CallPreview, PreviewedAgent
     from gitmem.calls.call_result import AgentResult, CallResult
+    from gitmem.calls.received import Received
     from gitmem.records.record_types import ShownTaskEvent
     from gitmem.work.give_handoff import NewHandoff
     from gitmem.work.handoffs import Checkpoint, HandoffContent, LeftOut
     from gitmem.work.new_task import NewTask
     from gitmem.work.stuck import StuckPage
-    from gitmem.work.task_list import (
-        Durations,
-        LaunchReceipt,
-        TaskDetail,
-        TaskPage,
-        TaskRow,
-        TaskStats,
-        TaskTree,
-        TreeRow,
-    )
+    from gitmem.work.task_list import LaunchReceipt, TaskDetail, TaskPage, TaskRow
     from gitmem.work.task_records import TaskChange
     from gitmem.work.task_roles import BriefCheck
+    from gitmem.work.task_views import Durations, TaskStats, TaskTree, TreeRow
     from gitmem.work.task_work import Launched
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import threading
 import time
 
+from gitmem import calls
 from gitmem.agents import caller as callers
 from gitmem.agents import mailbox, roster
-from gitmem.calls import bundle
 from gitmem.order.task import WAITING
 from gitmem.outcome import Struct
 from gitmem.signals import message_frame, thread_list, threads
-from gitmem.signals.change_watcher import ChangeWatcher
+from gitmem.signals.watch import ChangeWatcher
 from gitmem.text.sanitize import SEPARATOR
 from gitmem.work import claim_work, stuck, task_list
 from gitmem.work import handoffs as task_details
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from gitmem.records.record_types import ShownSignal
     from gitmem.signals.gate import Gate
     from gitmem.signals.thread_list import ThreadRow
-    from gitmem.signals.thread_outcomes import Thread
+    from gitmem.signals.threads import Thread
     from gitmem.store import Store
     from gitmem.work.claims import ClaimRow
     from gitmem.work.stuck import StuckTask
@@ -326,7 +326,7 @@ def task_detail(store: Store, caller: Caller, id: str, limit: int = SIGNALS) -> 
     """
     with store.one_look():
         found = task_details.show_handoff(store, id, caller)
-        bundle.attach(store, found, found.task)
+        calls.attach_received(store, found, found.task)
     title = str(found.task["message"]).lstrip().partition("\n")[0]
     shown = Detail(TASKS, found.task["task_id"], title, [Block(task_text.detail(found))])
     shown.wu, shown.task, shown.thread = found.task.get("wu_id"), shown.id, found.task["thread_id"]

@@ -13,7 +13,7 @@ from ..agents import delivery, lifecycle, roster
 from ..errors import GitmemError, UsageError
 from ..open_store import open_store
 from ..outcome import Struct
-from ..signals import announcements, inbox, thread_outcomes, threads
+from ..signals import announcements, inbox, threads
 from ..signals import send as signals
 from ..store import Store, wall_clock
 from .guard import checked, checked_methods, serialized
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from ..history.overlap import Overlaps
     from ..importers.lumenflow_import import Imported
     from ..log.local_log import Appended
-    from ..signals.change_watcher import StopWatching
     from ..signals.gate import Gate
     from ..signals.inbox import InboxResult
     from ..signals.receipt_list import ReceiptList
     from ..signals.signal_options import SignalOptions
+    from ..signals.watch import StopWatching
     from ..sync.sync_result import SyncResult
     from .guard import Opened
     from .memory import Memory
@@ -335,11 +335,11 @@ class Log(Invocation):
             found.add_work(self.store, caller)
         return found
 
-    def thread(self, id: str, *, limit: int | None = None) -> thread_outcomes.Thread:
+    def thread(self, id: str, *, limit: int | None = None) -> threads.Thread:
         """Return a thread, by its id or the id of a signal in it; with a limit its first and last signals."""
         return threads.thread(self.store, id, limit=limit)
 
-    def converged(self, id: str) -> thread_outcomes.Converged:
+    def converged(self, id: str) -> threads.Converged:
         """Return whether the latest decision of every recipient of the thread's root is AGREE."""
         caller = callers.find(self.store, self.who, must=False)
         return threads.converged(self.store, id, caller=caller)

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from ..agents import caller as callers
 from ..outcome import Struct
-from ..work import claim_work, give_handoff, handoffs, stuck, task_decisions, task_list, task_work
+from ..work import (
+    accept_handoff,
+    claim_work,
+    give_handoff,
+    handoffs,
+    stuck,
+    task_decisions,
+    task_list,
+    task_views,
+    task_work,
+)
 from ..work import task_roles as briefs
 from .guard import serialized
 
@@ -17,10 +27,11 @@ if TYPE_CHECKING:
     from ..work.give_handoff import NewHandoff
     from ..work.new_task import NewTask
     from ..work.stuck import StuckPage
-    from ..work.task_list import TaskDetail, TaskPage, TaskStats, TaskTree
+    from ..work.task_list import TaskDetail, TaskPage
     from ..work.task_options import TaskOptions
     from ..work.task_records import TakeFacts, TaskChange
     from ..work.task_roles import BriefCheck
+    from ..work.task_views import TaskStats, TaskTree
     from ..work.task_work import Launched, LaunchOptions
     from .guard import Opened
 
@@ -86,14 +97,14 @@ class Tasks(Struct):
         *,
         wu: str | None = None,
         initiative: str | None = None,
-        limit: int = task_list.TREE_LISTED,
+        limit: int = task_views.TREE_LISTED,
     ) -> TaskTree:
         """Return tasks with those that were written within them, by initiative and work unit."""
-        return task_list.tree(self._log.store, task_id, wu=wu, initiative=initiative, limit=limit)
+        return task_views.tree(self._log.store, task_id, wu=wu, initiative=initiative, limit=limit)
 
     def stats(self, *, wu: str | None = None, initiative: str | None = None) -> TaskStats:
         """Count tasks by state, outcome and role, and how long they wait and take."""
-        return task_list.stats(self._log.store, wu=wu, initiative=initiative)
+        return task_views.stats(self._log.store, wu=wu, initiative=initiative)
 
     def verify(self, task_id: str, brief: str | None = None) -> BriefCheck:
         """Compare a file, by default the one that the task names, with the brief that its caller attested."""
@@ -109,7 +120,7 @@ class Tasks(Struct):
 
     def take(self, task_id: str, *, lease: int | None = None, **facts: Unpack[TakeFacts]) -> TaskChange:
         """Take a task, for a lease in microseconds, by default an hour. To take a handoff accepts it."""
-        return give_handoff.take_handoff(self._log.store, self._log.caller, task_id, lease=lease, **facts)
+        return accept_handoff.take_handoff(self._log.store, self._log.caller, task_id, lease=lease, **facts)
 
     def renew(self, task_id: str) -> TaskChange:
         """Extend the lease of the caller's take."""

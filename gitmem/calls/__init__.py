@@ -7,6 +7,15 @@ servers import the A2A SDK; it is the extra `a2a` of the package.
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from ..store import Store
+    from ..work.task_list import TaskDetail
+    from ..work.task_records import TaskChange
+
 ANSWER = "answer"  # in the payload of a result: `message` if a client of A2A gets it without its task
 SERVER = "a2a:server:"  # of the identities of A2A servers that are called
 WORKER = "gitmem-worker"  # the client of the sessions of workers
@@ -19,3 +28,12 @@ EXTENSION = "https://gitmem.dev/a2a/v1"  # the metadata of tasks that A2A has no
 IDEMPOTENCY = "https://gitmem.dev/a2a/idempotency/v1"  # the metadata of a message with the key of its task
 CLIENT_MESSAGE, CONTEXT, PARTS, METADATA, OUTPUT_MODES = "clientMessageId", "contextId", "parts", "metadata", "acceptedOutputModes"  # fmt: skip
 BODY_MAX_BYTES = 256 * 1024
+
+
+def attach_received(store: Store, found: TaskDetail | TaskChange, task: Mapping[str, Any]) -> None:
+    """Set what a task hands over in an answer about it; nothing changes if it hands over nothing."""
+    if task.get("context"):
+        from . import received
+
+        own = received.receive(store, task)
+        found.received = own if own.text else None

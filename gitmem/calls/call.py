@@ -14,10 +14,10 @@ from ..commit_process import NOW
 from ..errors import UsageError
 from ..outcome import Outcome
 from ..records import ids
-from ..signals.change_watcher import LogWaiter, NeverSet
+from ..signals.watch import LogWaiter, NeverSet
 from ..text.name_matching import fold
 from ..work import CALL, ONCE, chains, new_task, task_decisions, task_records, task_roles, task_rules
-from . import AGENTS_MAX, DEADLINE_SECONDS, SERVER, WORKER, bundle
+from . import AGENTS_MAX, DEADLINE_SECONDS, SERVER, WORKER, bundle, received
 from .call_result import (
     ALL,
     ANY,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ..agents.caller import Caller
     from ..log.lines import LogEntry
     from ..records.record_types import SignalFields
-    from ..signals.change_watcher import StopWatching
+    from ..signals.watch import StopWatching
     from ..store import Store
     from ..work.task_options import TaskOptions
     from .bundle import Bundle, Transfer
@@ -695,5 +695,5 @@ def preview(
             record = {"task_id": "task-dryrun", "sender_identity": caller.reader, "context": made.context}
             found.context, found.transfer = made.context, made.transfer
             is_sent = server is not None and made.context
-            found.text = bundle.shown_json(made.context) if is_sent else bundle.receive(store, record).text
+            found.text = bundle.shown_json(made.context) if is_sent else received.receive(store, record).text
     return found

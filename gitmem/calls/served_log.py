@@ -19,7 +19,7 @@ from ..agents import addressing, lifecycle, name_holders
 from ..agents import caller as callers
 from ..agents.caller import CallerClaims
 from ..errors import GitmemError, StoreError, UsageError
-from ..signals.change_watcher import ChangeWatcher
+from ..signals.watch import ChangeWatcher
 from ..work import new_task, task_decisions, task_rules, task_state
 from ..work.task_work import sender_of
 from . import (

@@ -16,11 +16,11 @@ from ..errors import GitmemError, StoreError, UsageError
 from ..log.lines import format_at
 from ..order.task import SUBMITTED, WAITING, WORKING
 from ..outcome import command
-from ..signals.change_watcher import LogWaiter
+from ..signals.watch import LogWaiter
 from ..text.name_matching import fold
 from ..work import chains, task_rules, task_state, task_work
 from ..work.task_roles import addressed_by
-from . import WORKER, bundle, call
+from . import WORKER, call, received
 from .served_task import RESULT_MAX_BYTES, Artifact, RunEnd, ServedTask, failure
 
 TYPE_CHECKING = False
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..agents.caller import Caller
     from ..agents.lifecycle import SessionStarted
     from ..order.task import FoldedTask
-    from ..signals.change_watcher import StopWatching
+    from ..signals.watch import StopWatching
     from ..store import Store
     from .served_task import Report, Run, Start
 
@@ -211,7 +211,7 @@ class Worker:
         id = task.record["task_id"]
         progress = Progress()
         with self.store.lock, self.store.one_look():
-            inherited = bundle.receive(self.store, task.record)
+            inherited = received.receive(self.store, task.record)
         served = ServedTask(task, progress.add, inherited)
         self._renewals[id] = time.monotonic() + self.lease / 3
         self.report(f"{id}: begun")

@@ -9,7 +9,7 @@ from ..agents import presence
 from ..log.lines import format_at, parse_at
 from ..order.content import ASKS
 from ..outcome import Outcome
-from ..signals.many_threads import ManyThreads, Selection, owed
+from ..signals.thread_list import ManyThreads, Selection, owed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

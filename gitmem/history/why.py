@@ -21,7 +21,7 @@ from ..outcome import Outcome, Struct, command
 from ..records.ids import role_id, unit_key
 from ..repo import READING
 from ..signals import threads
-from ..signals.thread_outcomes import Proposal
+from ..signals.threads import Proposal
 from ..text.sanitize import sanitize, title
 from ..work import claim_view, path_patterns, task_rules, task_state
 from . import commits, made_by

@@ -10,7 +10,7 @@ from ..order.task import HANDOFF, SUBMITTED, TERMINAL, WAITING
 from ..outcome import Struct
 from ..records.ids import role_of
 from ..signals import threads as thread_answers
-from ..signals.many_threads import owed
+from ..signals.thread_list import owed
 from ..text.sanitize import sanitize
 from ..work import HANDOFF_MICROS, HANDOFFS_MAX, claim_view, claims, path_patterns, task_list, task_state
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..order.claim import FoldedClaim
     from ..order.thread import FoldedThread, ThreadSignal
     from ..records.record_types import TaskRecord
-    from ..signals.many_threads import ManyThreads, Selection
+    from ..signals.thread_list import ManyThreads, Selection
     from ..store import Store
     from ..work.claims import StandingClaim
     from ..work.path_patterns import Budget

@@ -19,7 +19,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 
 from ..calls.http_guard import Guard
-from ..signals.change_watcher import ChangeWatcher, NeverSet
+from ..signals.watch import ChangeWatcher, NeverSet
 from .page_file import DATA_URL, EVENTS_URL, Assets, packed
 
 TYPE_CHECKING = False

@@ -22,8 +22,8 @@ from ..memory.node_tables import DELETED
 from ..memory.relations import SUPERSEDES
 from ..records.ids import is_id, unit_key
 from ..signals import gate
-from ..signals.many_threads import ManyThreads, Selection
 from ..signals.thread_lines import ThreadCache
+from ..signals.thread_list import ManyThreads, Selection
 from ..work.branches import Refs
 from .board import (
     SHORT_MAX,

@@ -271,7 +271,7 @@ def view(
     Args:
         store: The log that it is about.
         out: The file; by default one in the clone's folder of gitmem, which the next page replaces.
-        since: As for `signals.many_threads.Selection`; so `wu` and `agent`.
+        since: As for `signals.thread_list.Selection`; so `wu` and `agent`.
 
     Raises:
         UsageError: `not-writable`: the file can't be written, or the name is that of something else than a file; `unknown-agent`.

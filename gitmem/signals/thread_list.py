@@ -1,13 +1,16 @@
-"""List threads, the newest first, with what is new in each for a reader and what the reader owes there."""
+"""Read many threads at once, and list them, the newest first, with what is new in each for a reader and what the reader owes there."""
 
 from __future__ import annotations
 
 from .. import records
-from ..agents import mailbox, presence
+from ..agents import mailbox, presence, unknown_names
 from ..agents.descriptions import sender_name_from
-from ..errors import check_limit
+from ..commit_message import sanitize
+from ..errors import UsageError, check_limit
 from ..index import entities
+from ..log.lines import format_at
 from ..outcome import Outcome, command
+from ..records.ids import unit_key
 from . import threads
 from .thread_lines import ThreadCache
 
@@ -17,12 +20,168 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from ..agents.caller import Caller
+    from ..order.thread import FoldedThread, ThreadSignal
     from ..records.record_types import SignalRecord
     from ..store import Store
 
+
+FOLD_MAX_BYTES = 24 * 1024 * 1024  # of the lines of all threads
+_OF_AGENT = (
+    "(s.sender IN (SELECT value FROM json_each(:readers)) OR s.sender_session IN (SELECT value FROM json_each(:readers))"
+    " OR EXISTS (SELECT 1 FROM json_each(coalesce(json_extract(l.body, '$.recipients'), json_array(json_extract(l.body, '$.target_agent')))) j"
+    " WHERE j.value IN (SELECT value FROM json_each(:readers))))"
+)
+
+
+class Selection:
+    """What an overview is limited to.
+
+    Args:
+        store: The log.
+        since: Only what happened from this time on, microseconds since the epoch.
+        wu: Only what is on this work unit.
+        agent: Only what this agent did, or what was meant for it: a name, an identity, a session id or a person.
+
+    Raises:
+        UsageError: `unknown-agent`.
+    """
+
+    def __init__(
+        self, store: Store, *, since: int | None = None, wu: str | None = None, agent: str | None = None
+    ) -> None:
+        self.since = since
+        self.wu = wu
+        self.unit = unit_key(wu)
+        self.agent = agent
+        self.readers = _readers(store, agent) if agent else None
+
+    @property
+    def values(self) -> dict[str, str | int]:
+        """The values of conditions: `since` in microseconds, `since_at` as in lines, `unit`, and `readers` as a JSON list."""
+        import json
+
+        return {
+            "since": self.since or 0,
+            "since_at": format_at(self.since or 0),
+            "unit": self.unit,
+            "readers": json.dumps(sorted(self.readers or ())),
+        }
+
+    def of_threads(self) -> str:
+        """Return the condition on a row `s` of `signal` with its line `l`: a signal of its thread matches."""
+        wanted = ["s.wu_id = :unit"] if self.unit else []
+        wanted += [_OF_AGENT] if self.readers is not None else []
+        found = (
+            [
+                f"s.thread IN (SELECT s.thread FROM signal s JOIN line l ON l.id = s.line WHERE {' AND '.join(wanted)})"
+            ]
+            if wanted
+            else []
+        )
+        return " AND ".join([*found, *(["l.at >= :since_at"] if self.since else [])]) or "1"
+
+    def remark(self, db: sqlite3.Connection) -> str:
+        """Return the sentence about a work unit of which nothing is in the log; "" if there is something, or none was asked for."""
+        if (
+            not self.unit
+            or db.execute("SELECT 1 FROM unit WHERE key = ?", (self.unit,)).fetchone() is not None
+        ):
+            return ""
+        named = db.execute("SELECT 1 FROM path_claim WHERE wu_id = ? LIMIT 1", (self.unit,)).fetchone()
+        return "" if named is not None else f"Nothing here is of the work unit {sanitize(self.wu or '')}."
+
+    def has_unit(self, wu: str | None) -> bool:
+        """Return whether something on a work unit, or on none, matches."""
+        return not self.unit or unit_key(wu) == self.unit
+
+    def has_any(self, *addresses: str | None) -> bool:
+        """Return whether something of these agents matches."""
+        return self.readers is None or not self.readers.isdisjoint(addresses)
+
+
+class ManyThreads:
+    """The newest signals of a selection, each with its thread.
+
+    Attributes:
+        ids: The signals, the newest first, each with its thread.
+        more: How many older ones there are.
+        cache: The threads, folded as far as the budget allows.
+        owing: What `owed` has found.
+    """
+
+    def __init__(
+        self, db: sqlite3.Connection, only: Selection, most: int, *, fold_most: int = FOLD_MAX_BYTES
+    ) -> None:
+        query = f"SELECT s.signal_id, min(s.thread) FROM signal s JOIN line l ON l.id = s.line WHERE {only.of_threads()} GROUP BY s.signal_id"
+        self.ids: list[tuple[str, str]]
+        self.ids, self.more = entities.select(
+            db, query, only.values, order="min(l.at) DESC, s.signal_id", limit=most
+        )
+        self.cache = ThreadCache(db, fold_most)
+        self.cache.lines.read_ahead([id for id, _ in self.ids])
+        self.owing: list[tuple[str, ThreadSignal, str]] | None = None
+
+    @property
+    def threads(self) -> dict[str, FoldedThread | None]:
+        """The threads by id, that with the newest signal first; None for one beyond the budget."""
+        return {thread: self.cache.of(thread) for thread in dict.fromkeys(thread for _, thread in self.ids)}
+
+    def signal(self, id: str, thread: str) -> ThreadSignal | None:
+        """Return a signal: as its thread has it if that was folded; None if it is beyond the budget or unreadable."""
+        folded = self.cache.of(thread)
+        return folded.signals.get(id) if folded is not None else self.cache.lines.signal(id)
+
+
+def _readers(store: Store, agent: str) -> set[str]:
+    """Return every address of an agent: its identity, and all of its sessions."""
+    db = store.db()
+    found = {agent, *presence.readers_named(db, agent)}
+    one = presence.get(store, agent)
+    found.update([one.reader] if one is not None else [])
+    if not unknown_names.is_known(store, agent):
+        raise UsageError(
+            f"Unknown agent: {sanitize(agent)}. Nothing was written.",
+            hint="Use a name, an agent identity, a session id or a person of this log.",
+            code="unknown-agent",
+            suggestions=unknown_names.suggested(store, agent),
+            next=["gitmem roster --all"],
+        )
+    for each in tuple(found):
+        rows = db.execute("SELECT session_id FROM session WHERE agent_identity = ?", (each,))
+        found.update(id for (id,) in rows)
+    return found
+
+
+def owed(db: sqlite3.Connection, threads: ManyThreads) -> list[tuple[str, ThreadSignal, str]]:
+    """Return who owes an answer to which signal of which thread, the newest signal first.
+
+    See `FoldedThread.owes`; to a signal whose task is settled nobody owes one.
+    """
+    if threads.owing is not None:
+        return threads.owing
+    of = dict(threads.ids)
+    wanted = ",".join(f'"{id}"' for id in of)  # ids are letters, digits and dashes
+    rows = db.execute(
+        "SELECT DISTINCT reader, signal_id FROM asked WHERE signal_id IN (SELECT value FROM json_each(?))"
+        + mailbox.OWED,
+        (f"[{wanted}]",),
+    ).fetchall()
+    readers: dict[str, list[str]] = {}
+    for reader, id in rows:
+        readers.setdefault(id, []).append(reader)
+    found = []
+    for id, thread in threads.ids:
+        folded = threads.cache.of(thread) if id in readers else None
+        signal = folded.signals.get(id) if folded is not None else None
+        if folded is not None and signal is not None:
+            found += [(each, signal, thread) for each in sorted(readers[id]) if folded.owes([each], id)]
+    threads.owing = found
+    return found
+
+
 LISTED = 200
 TITLE_MAX = 200  # characters
-FOLD_MAX_BYTES = 1024 * 1024  # of threads with questions
+LISTED_MAX_BYTES = 1024 * 1024  # of threads with questions
 _PAGE = (
     "SELECT s.thread, max(l.at) AS last, count(DISTINCT s.signal_id) FROM signal s JOIN line l ON l.id = s.line"
     " GROUP BY s.thread"
@@ -68,7 +227,7 @@ class ThreadPage(Outcome):
 
 
 def list_threads(
-    store: Store, caller: Caller | None = None, *, limit: int = LISTED, fold_most: int = FOLD_MAX_BYTES
+    store: Store, caller: Caller | None = None, *, limit: int = LISTED, fold_most: int = LISTED_MAX_BYTES
 ) -> ThreadPage:
     """Return the threads with the newest signals. Mark nothing as read.
 

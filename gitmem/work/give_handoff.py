@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from .. import records
 from ..agents import mailbox, presence, vocabulary
-from ..agents.delivery import delivery_lock
 from ..commit_message import cut, sanitize
 from ..errors import UsageError
 from ..memory import checkpoints, live_pieces, session_checkpoints
@@ -17,34 +16,28 @@ from ..signals.thread_lines import ThreadLines
 from . import (
     HANDOFF_MICROS,
     HANDOFFS_MAX,
-    claim_work,
     claims,
     handoffs,
     new_task,
-    task_records,
     task_rules,
     task_state,
-    task_work,
 )
 from . import claims as standing_claims
-from .handoffs import LeftOut, first
+from .handoffs import LeftOut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any, Unpack
+    from collections.abc import Iterator, Mapping
+    from typing import Any
 
     from ..agents.caller import Caller
     from ..agents.lifecycle import SessionEnded
     from ..order.node import VersionedNode
-    from ..order.task import FoldedTask
     from ..records.record_types import ShownTask, SignalFields, SignalRecord
     from ..store import Store
-    from .claim_work import MovedClaims
     from .handoffs import HandoffContent
     from .new_task import Addressees, NewTask
     from .task_options import TaskOptions
-    from .task_records import TakeFacts, TaskChange
 
     Line = tuple[str, bytes]
 
@@ -400,87 +393,6 @@ def _why_not(id: str, unit: str | None, wu: str | None, waiting: dict[str, str],
     if id in waiting:
         return f"is offered already by {waiting[id]}"
     return FULL if count >= HANDOFFS_MAX else None
-
-
-def take_handoff(
-    store: Store, caller: Caller, task_id: str, *, lease: int | None = None, **facts: Unpack[TakeFacts]
-) -> TaskChange:
-    """Take a task as `task_work.take` does; of a handoff that accepts it. Accepting it again returns what it has.
-
-    Args:
-        lease: For how long, in microseconds; of a handoff for each of its tasks.
-        facts: See `task_work.take`.
-
-    Raises:
-        GateError: Somebody else has it. Nothing was written.
-        UsageError: It can't be taken; `forged-handoff`. Nothing was written.
-        StoreError: It can't be recorded.
-    """
-    named = task_rules.resolve(store.db(), task_id, writing=True)
-    if not _is_handoff(store, named):
-        return task_work.take(store, caller, named, lease=lease, **facts)
-    task = task_rules.require(store, named, writing=True)
-    sender = task_work.sender_of(caller)
-    mine = next((each for each in task.takes if each.sender == sender), None)
-    if mine is not None:
-        found = task_work.unchanged(task, mine)
-        found.handoff = given = handoffs.given_to(store, task, mine.id)
-        found.next = _next_steps(given, named)
-        found.warnings = ["You have accepted this handoff already. Nothing was written."]
-        return found
-    moved: list[MovedClaims] = []
-
-    def beside(handoff: FoldedTask, take_id: str) -> Sequence[Line]:
-        moved.append(
-            claim_work.move_claims(
-                store, caller, handoff.caller, first(handoff.record.get("handoff_claims")), named
-            )
-        )
-        done: Any = {"take": take_id, "state": "completed", "message": "Accepted."}
-        _, end = task_records.event_line(store, caller, handoff, "status", done, more_seen=[take_id])
-        return [end, *moved[0].lines]
-
-    with delivery_lock(store, claim_work.LOCK, wait_seconds=claim_work.LOCK_WAIT_SECONDS):
-        found = task_work.take(store, caller, named, lease=lease, beside=beside, **facts)
-    found.handoff = given = handoffs.given_to(store, task, found.event_id, moved[0])
-    found.next = _next_steps(given, named)
-    return found
-
-
-def _next_steps(given: HandoffContent, handoff_id: str) -> list[str]:
-    """Return the commands that show what a taker has now."""
-    found = [*(each.next[0] for each in given.threads[:2]), command("gitmem", "task", "show", handoff_id)]
-    if given.tasks:
-        found.insert(0, command("gitmem", "task", "show", given.tasks[0].task_id))
-    return found
-
-
-def _is_handoff(store: Store, task_id: str) -> bool:
-    """Return whether a task is a handoff.
-
-    Raises:
-        UsageError: `forged-handoff`: it claims to be from this clone and was not written here, or an earlier record has its id.
-    """
-    record = task_rules.record_of(store.db(), task_id)
-    if record is None or record["purpose"] != HANDOFF:
-        return False
-    if task_state.lowest_line(store.db(), task_id, forged=False) is None:
-        who = sanitize(record.get("sender_name") or record["sender_identity"])
-        raise UsageError(
-            f"FORGED: {task_id} claims to be from {who} of this clone but was not written here. Nothing was written.",
-            hint="`gitmem doctor` lists forged records.",
-            code="forged-handoff",
-            next=["gitmem doctor"],
-        )
-    other = task_state.other_record(store.db(), task_id)
-    if other is not None:  # its tasks are found by the record that is shown
-        raise UsageError(
-            f"FORGED: an earlier record by {sanitize(other[0]['sender_identity'])} has the id of this handoff: {task_id}. Nothing was written.",
-            hint="Let its giver withdraw it and hand over again.",
-            code="forged-handoff",
-            next=[command("gitmem", "task", "cancel", task_id), command("gitmem", "task", "show", task_id)],
-        )
-    return True
 
 
 _LEFT_OPEN = "SELECT count(*) FROM task WHERE holder = ? AND holder_session IS ? AND decided_by IS NULL"

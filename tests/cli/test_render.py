@@ -12,7 +12,7 @@ from cli.render.output import as_json, sanitize, with_next
 from cli.render.text import format_ago, framed, quote_lines, table
 from gitmem.calls.call_result import AgentResult, CallResult
 from gitmem.order.thread import FoldedThread, ThreadSignal
-from gitmem.signals.thread_outcomes import Converged
+from gitmem.signals.threads import Converged
 
 EVIL = "\x00\x07\x1b[31m\x7f\x85\x9b\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u2028\u2029\r"
 

@@ -65,7 +65,7 @@ GITS = {  # modules that read git's and users' small files, following links as g
     "gitmem/git/packs.py", "gitmem/git/history.py",
     "gitmem/git/port.py", "gitmem/git/repair.py",
     "gitmem/calls/worktree_runs.py", "gitmem/work/branches.py", "gitmem/repo.py",
-    "gitmem/signals/change_watcher.py", "gitmem/local_files.py", "gitmem/sync/autosync.py",
+    "gitmem/signals/watch.py", "gitmem/local_files.py", "gitmem/sync/autosync.py",
     "gitmem/sync/noop_check.py",
 }  # fmt: skip
 SMALL = (

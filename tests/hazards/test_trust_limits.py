@@ -26,7 +26,7 @@ from gitmem.log.ref import SEGMENT_BYTES_MAX, UNION_BYTES_MAX
 from gitmem.memory import relations, stored_nodes, triage
 from gitmem.order.thread import FoldedThread
 from gitmem.signals import threads
-from gitmem.signals.thread_outcomes import Converged
+from gitmem.signals.threads import Converged
 from gitmem.store import Store
 from gitmem.text.digests import Mac
 from gitmem.trust import sender_tables

@@ -490,7 +490,8 @@ def test_a_cancellation_ends_the_wait_as_a_timeout_does(log: Log, serve: Serve, 
         assert not [each for each in threading.enumerate() if each.name == "gitmem call"]
         (listed,) = log.tasks.list().tasks
         task = task_rules.require(log.store, str(listed.task_id))
-        assert (task.state, bool(task.cancels)) == ("working", cancels)
+        assert bool(task.cancels) is cancels
+        assert cancels or task.state == "working"  # a worker that sees the cancellation may end before this reads
     finally:
         end.set()
 

@@ -16,7 +16,7 @@ from gitmem.page import page_data
 from gitmem.page.board import Lanes, SessionBars
 from gitmem.page.contract import PageData
 from gitmem.page.page_data import GateMarks
-from gitmem.signals.many_threads import ManyThreads, Selection
+from gitmem.signals.thread_list import ManyThreads, Selection
 
 from .. import templates
 from ..conftest import Git

@@ -21,7 +21,7 @@ from gitmem.page import page_data, page_file
 from gitmem.page.board import Lanes, SignalMarks, TextBudget
 from gitmem.page.contract import PageData
 from gitmem.signals import threads
-from gitmem.signals.many_threads import ManyThreads, Selection
+from gitmem.signals.thread_list import ManyThreads, Selection
 
 from ..conftest import Git
 from .conftest import AGENTS, NODES, NOW, SIGNALS

@@ -26,8 +26,8 @@ from gitmem.order import thread as causality
 from gitmem.order.content import ASKS
 from gitmem.order.thread import FoldedThread, ThreadSignal
 from gitmem.page import page_data
-from gitmem.signals import gate, inbox, receipt_list, thread_list, thread_outcomes, threads
-from gitmem.signals.many_threads import ManyThreads, Selection, owed
+from gitmem.signals import gate, inbox, receipt_list, thread_list, threads
+from gitmem.signals.thread_list import ManyThreads, Selection, owed
 from gitmem.signals.unread_counts import unread_counts
 from gitmem.store import Store
 
@@ -138,7 +138,7 @@ class Places:
             self.check_owed(thread, who, said, found)
 
     def check_texts(
-        self, thread: str, found: thread_outcomes.Converged, on: str | None, force: set[str], root: str
+        self, thread: str, found: threads.Converged, on: str | None, force: set[str], root: str
     ) -> None:
         shown = threads.thread(self.store, thread)
         assert (
@@ -165,7 +165,7 @@ class Places:
         assert {each["signal"] for each in mark.get("in_force", [{"signal": root}])} == force  # type: ignore[typeddict-item]
         assert self.on_page[thread] == stands or mark["state"] == "notice"
 
-    def check_why(self, thread: str, said: list[dict[str, Any]], found: thread_outcomes.Converged) -> None:
+    def check_why(self, thread: str, said: list[dict[str, Any]], found: threads.Converged) -> None:
         told = [
             each
             for each in why.threads_of(self.store.db(), None, said[0]["wu_id"], NOW)
@@ -184,9 +184,7 @@ class Places:
                 if found.recipients and name != "agreed":
                     assert {*listed} - names == {*getattr(found, name)} - names
 
-    def check_owed(
-        self, thread: str, who: str, said: list[dict[str, Any]], found: thread_outcomes.Converged
-    ) -> None:
+    def check_owed(self, thread: str, who: str, said: list[dict[str, Any]], found: threads.Converged) -> None:
         caller = self.callers[who]
         mine = {
             each["signal_id"] for each in said if who in each["recipients"] and each["sender_identity"] != who

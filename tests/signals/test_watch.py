@@ -18,8 +18,7 @@ from gitmem.index import index_file
 from gitmem.log.write_ahead import Owner
 from gitmem.signals import inbox, send
 from gitmem.signals import watch as watching
-from gitmem.signals.change_watcher import ChangeWatcher
-from gitmem.signals.watch import Watch
+from gitmem.signals.watch import ChangeWatcher, Watch
 from gitmem.store import Store
 from tests.file_faults import at, full
 from tests.sandbox import Clock, acting, new_repo, open_store, worktree

@@ -7,7 +7,7 @@ import pytest
 from gitmem.errors import UsageError
 from gitmem.log.lines import CommitMessage
 from gitmem.store import Store
-from gitmem.work import chains, new_task, task_decisions, task_list, task_rules, task_work
+from gitmem.work import chains, new_task, task_decisions, task_rules, task_views, task_work
 from tests.sandbox import HOUR, SECOND, Agent, Clock, bodies
 
 
@@ -84,7 +84,7 @@ def test_r19_the_chain_is_that_of_the_one_task_that_the_writer_has(team: Team) -
     child = team.take("c", team.ask("b", "c"))
     grandchild = team.ask("c", "d")
     assert [team.chain(each) for each in (top, child, grandchild)] == [[], [top], [top, child]]
-    (group,) = task_list.tree(team.store, top).groups
+    (group,) = task_views.tree(team.store, top).groups
     assert [(row.task.task_id, row.depth) for row in group.tasks] == [(top, 0), (child, 1), (grandchild, 2)]
 
     second = team.take("b", team.ask("a", "b"))
