@@ -7,9 +7,8 @@ import io
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from unittest import mock
 
 import pytest
 
@@ -52,6 +51,33 @@ def living_committer(repo: Path) -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def variables(given: Mapping[str, str]) -> Iterator[None]:
+    """Let this process have these variables, too, and afterwards those that it had, in a tenth of the time of `mock.patch.dict`."""
+    known = os.environ._data  # type: ignore[attr-defined]  # as the system has them
+    before = dict(known)
+    try:
+        os.environ.update(given)
+        yield
+    finally:
+        for name in [name for name in known if known[name] != before.get(name)]:
+            del os.environ[os.fsdecode(name)]
+        os.environ.update(
+            {os.fsdecode(name): os.fsdecode(before[name]) for name in before if name not in known}
+        )
+
+
+@contextlib.contextmanager
+def standard_streams(streams: Sequence[io.TextIOWrapper]) -> Iterator[None]:
+    """Let this process have these for standard input, output and error."""
+    before = sys.stdin, sys.stdout, sys.stderr
+    try:
+        sys.stdin, sys.stdout, sys.stderr = streams
+        yield
+    finally:
+        sys.stdin, sys.stdout, sys.stderr = before
+
+
 def gitmem(
     *args: str, cwd: Path, env: Mapping[str, str] | None = None, given: bytes = b""
 ) -> subprocess.CompletedProcess[bytes]:
@@ -66,8 +92,8 @@ def gitmem(
     streams = [io.TextIOWrapper(io.BytesIO(content), encoding="utf-8") for content in (given, b"", b"")]
     with (
         contextlib.chdir(cwd),
-        mock.patch.dict(os.environ, env or {}),
-        mock.patch.multiple(sys, stdin=streams[0], stdout=streams[1], stderr=streams[2]),
+        variables(env or {}),
+        standard_streams(streams),
     ):
         status = front.main(list(args))
         streams[1].flush()

@@ -28,21 +28,22 @@ def changed(words: tuple[str, ...], more: tuple[str, ...]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("words", "more"),
+    ("words", "pairs"),
     [
-        *((SIGNAL, pair) for pair in [
+        (SIGNAL, [
             ("signal", "Other"), ("--to", "Curie"), ("--intent", "propose"), ("--wu", "WU-8"), ("--wu", "#8"), ("--lane", "x"),
             ("--initiative", "x"), ("--target-role", "reviewer"), ("--delegation-id", "task-abcd"), ("--artifact", "b.txt"),
         ]),
-        *((TASK, pair) for pair in [
+        (TASK, [
             ("delegate", "Other"), ("--to", "Curie"), ("--role", "reviewer/docs"), ("--scope", "paths=docs/**"), ("--priority", "P0"),
             ("--wu", "WU-8"), ("--wu", "#8"), ("--lane", "x"), ("--initiative", "x"), ("--model", "x"), ("--brief", "brief.md"),
         ]),
-        *((CALL, pair) for pair in [("Bohr", "Other"), ("--var", "rate=8")]),
+        (CALL, [("Bohr", "Other"), ("--var", "rate=8")]),
     ],
+    ids=["signal", "task", "call"],
 )  # fmt: skip
 def test_another_value_of_any_field_is_refused_and_named(
-    run: Run, start: Start, repo: Path, words: tuple[str, ...], more: tuple[str, ...]
+    run: Run, start: Start, repo: Path, words: tuple[str, ...], pairs: list[tuple[str, str]]
 ) -> None:
     planck = start("Planck")
     start("Bohr", "--role", "implementer/test")
@@ -51,15 +52,17 @@ def test_another_value_of_any_field_is_refused_and_named(
     key = ("--idempotency-key", "k1")
     first = run(*words, *key, "-q" if words != CALL else "--json", session=planck)
     assert first.status == 0, first
-    assert "already recorded" in run(*words, *key, session=planck).out + run(*words, *key, session=planck).err
+    said = run(*words, *key, session=planck)
+    assert "already recorded" in said.out + said.err
     before = run("log", "--json", session=planck).json
-    again = run(*changed(words, more), *key, session=planck)
-    assert again.status == 2, again
-    assert "Nothing was written" in again.err
-    assert "k1" in again.err or "idempotency key" in again.err
-    assert run("log", "--json", session=planck).json == before
-    back = run(*words, *key, session=planck)
-    assert back.status == 0, "the first one is repeated as before"
+    for more in pairs:
+        again = run(*changed(words, more), *key, session=planck)
+        assert again.status == 2, (more, again)
+        assert "Nothing was written" in again.err
+        assert "k1" in again.err or "idempotency key" in again.err
+        assert run("log", "--json", session=planck).json == before, more
+        back = run(*words, *key, session=planck)
+        assert back.status == 0, "the first one is repeated as before"
 
 
 def test_fields_are_compared_unless_their_model_excepts_them() -> None:

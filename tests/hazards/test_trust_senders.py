@@ -37,14 +37,13 @@ def now(seconds: float = 0.0) -> str:
 class Attack:
     """Two clones of one hub: the victim's, and one that whoever may push writes to with git alone."""
 
-    def __init__(self, tmp_path: Path) -> None:
-        self.hub, self.home, self.evil = (tmp_path / name for name in ("hub.git", "home", "evil"))
-        templates.copy("hub-home-evil", tmp_path, self._make)
+    def __init__(self, root: Path) -> None:
+        self.hub, self.home, self.evil = (root / name for name in ("hub.git", "home", "evil"))
         self.env: dict[str, str] = {}
         self.forged = 0
 
     @staticmethod
-    def _make(root: Path) -> None:
+    def make(root: Path) -> None:
         hub, home = root / "hub.git", root / "home"
         git("init", "-q", "--bare", "-b", "main", str(hub), cwd=root)
         git("clone", "-q", str(hub), str(home), cwd=root)
@@ -108,10 +107,18 @@ def line(kind: str, at: str, **fields: object) -> bytes:
 @pytest.fixture
 def attack(tmp_path: Path) -> Attack:
     """The victim has a session of Claude Code, published."""
+
+    def make(root: Path) -> None:
+        Attack.make(root)
+        began = Attack(root)
+        began.env = env
+        began.json("session", "start", "--name", "Planck", "--wu", "WU-1")
+        began.sync()
+
+    env = {"CLAUDE_CODE_SESSION_ID": CLIENT}
+    templates.copy("attack", tmp_path, make)
     found = Attack(tmp_path)
-    found.env = {"CLAUDE_CODE_SESSION_ID": CLIENT}
-    found.json("session", "start", "--name", "Planck", "--wu", "WU-1")
-    found.sync()
+    found.env = env
     return found
 
 
@@ -294,6 +301,7 @@ def published(where: Path) -> str:
 @pytest.mark.parametrize("starts", [True, False])
 def test_the_id_of_a_client_is_never_published(tmp_path: Path, variable: str, starts: bool) -> None:
     """Neither where a session is started with it, nor where it acts without one; mail and flags find it all the same."""
+    templates.copy("hub-home-evil", tmp_path, Attack.make)
     attack = Attack(tmp_path)
     attack.env = {variable: CLIENT}
     if starts:
