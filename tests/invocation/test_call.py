@@ -491,7 +491,8 @@ def test_a_cancellation_ends_the_wait_as_a_timeout_does(log: Log, serve: Serve, 
         (listed,) = log.tasks.list().tasks
         task = task_rules.require(log.store, str(listed.task_id))
         assert bool(task.cancels) is cancels
-        assert cancels or task.state == "working"  # a worker that sees the cancellation may end before this reads
+        # A worker that sees the cancellation may end before this reads.
+        assert cancels or task.state == "working"
     finally:
         end.set()
 
