@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from .. import local_files
 from ..errors import StoreError, UsageError
 from ..log.lines import format_at
-from ..outcome import Outcome, Struct
+from ..outcome import Outcome
 from ..text.digests import sha256
 from . import SERVER
 
@@ -249,7 +249,7 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _FOLDER = ("a2a", "servers")
 
 
-class Link(Struct):
+class Link(Outcome):
     """A server's task for one of ours.
 
     Attributes:
@@ -308,7 +308,7 @@ class RemoteLinks:
         """
         if max(len(link.id), len(link.context_id)) > TEXT_MAX:
             raise ValueError(f"the server's id of the task has more than {TEXT_MAX} characters")
-        self._write(task_id, vars(link))
+        self._write(task_id, link.as_json())
 
     def delete(self, task_id: str) -> None:
         """Forget the server's task for one of ours."""
