@@ -20,10 +20,16 @@ if TYPE_CHECKING:
     from .trust.clone_key import CloneKey, CloneKeyReader
 
 
-def _add_nodes(db: sqlite3.Connection, rows: Rows) -> None:
+def _nodes() -> Fold:
     from .memory import node_rows
 
-    node_rows.add(db, rows)
+    return node_rows.FOLD
+
+
+def _add_relations(db: sqlite3.Connection, rows: Rows) -> None:
+    from .memory import node_rows
+
+    node_rows.add_relations(db, rows)
 
 
 def _tasks() -> Fold:
@@ -46,13 +52,14 @@ def sender_view(key: Callable[[], CloneKey | None]) -> View:
 # Stored contents depend on the keyed fields.
 MAIL = View(("signal", "receipt", "session"), mailbox.DDL, mailbox.add, version=(13, records.KEYED["signal"]))
 UNITS = View(work_units.NAMING, work_units.DDL, work_units.add, version=2)
-NODES = View(node_tables.KINDS, node_tables.DDL, _add_nodes, version=6)
+NODES = entities.view(node_tables.NODE, _nodes)
+RELATIONS = View(node_tables.RELATION_KINDS, node_tables.RELATION_DDL, _add_relations)
 SESSIONS = entities.view(session_view.SESSION, lambda: session_view.FOLD)
 TASKS = entities.view(task_tables.TASK, _tasks)
 CLAIMS = entities.view(claim_view.CLAIM, lambda: claim_view.FOLD)
 COMMITS = View(("commit",), commit_view.DDL, commit_view.add)
 SENDERS = sender_view(lambda: None)
-VIEWS = (MAIL, SESSIONS, UNITS, NODES, TASKS, CLAIMS, COMMITS, SENDERS)
+VIEWS = (MAIL, SESSIONS, UNITS, NODES, RELATIONS, TASKS, CLAIMS, COMMITS, SENDERS)
 
 
 def checked(keys: CloneKeyReader) -> tuple[View, ...]:

@@ -13,12 +13,14 @@ from itertools import groupby
 from typing import Any, TypeVar
 
 from .. import records
+from ..index import entities
 from ..index.engine import sqlite3
 from ..index.insert import IndexFill
 from ..log import ledger, recovery, ref, tree_union
 from ..log import lines as form
 from ..log.union import canonical
-from ..memory import relations, stored_nodes
+from ..memory import relations
+from ..memory.node_tables import NODE
 from ..order.content import content_of, digest_bytes, is_imported
 from ..order.cycles import cyclic_components, find_cycles
 from ..order.node import SIZE_MAX, content_digest_text, ignored_fields
@@ -221,8 +223,9 @@ BYTES_AT_ONCE = 1024 * 1024
 KEPT = "Nothing is lost: readers use the records and ignore the rest."
 
 _IS_NODE = "EXISTS (SELECT 1 FROM node n WHERE n.id = {})"
+_SEVERAL = "SELECT id FROM entity_line WHERE kind = 'node' AND event = 'node' GROUP BY id HAVING count(*) > 1 ORDER BY id"
 _BLOCKING = _IS_NODE.format("{} AND n.state = 0 AND n.summarized_into IS NULL")
-_PATCHED = f"SELECT line, id FROM patch_of p WHERE NOT {_IS_NODE.format('p.id')} ORDER BY line, id"
+_PATCHED = f"SELECT line, id FROM entity_line p WHERE kind = 'node' AND event = 'patch' AND NOT {_IS_NODE.format('p.id')} ORDER BY line, id"
 _LOOSE = (
     f"SELECT from_id, to_id, type, {_IS_NODE.format('from_id')}, {_IS_NODE.format('to_id')} FROM relation"
     " WHERE from_id NOT IN (SELECT id FROM node) OR to_id NOT IN (SELECT id FROM node)"
@@ -526,14 +529,14 @@ class MemoryNodes(Check):
         yield from self._check_cycles()
 
     def _check_contents(self) -> Iterator[Finding]:
-        for (id,) in self._db.execute("SELECT DISTINCT id FROM node_again ORDER BY id").fetchall():
-            lines = stored_nodes.lines_of(self._db, [id]).get(id, [])
-            contents = {content_digest_text(record) for record, _ in lines}
+        for (id,) in self._db.execute(_SEVERAL).fetchall():
+            lines = entities.lines(self._db, NODE, id).of("node")
+            contents = {content_digest_text(row.record) for row in lines}
             if len(contents) > 1:
                 yield problem(
                     "two-contents",
                     f"The node id {id} has {len(contents)} different contents: the first in sort order is used.",
-                    partial(self._where, min(line for _, line in lines)),
+                    partial(self._where, lines[0].line),
                     "Ask the authors what was meant, and write that as a new node.",
                     command("gitmem", "mem", "show", id),
                 )

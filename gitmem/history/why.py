@@ -10,11 +10,12 @@ from ..errors import UsageError
 from ..git import files, history
 from ..git.processes import GitOutputError, GitTimeoutError
 from ..git.remotes import remotes
+from ..index import entities
 from ..index.resolve_id import shown_by
 from ..log.lines import format_at, parse_at
 from ..log.ref import LOG_REF
 from ..memory import anchors, stored_nodes
-from ..order.node import fold_changes
+from ..memory.node_tables import NODE
 from ..order.task import SUBMITTED, WAITING, micros
 from ..order.thread import FoldedThread
 from ..outcome import Outcome, Struct, command
@@ -123,14 +124,7 @@ def _as_of(db: sqlite3.Connection, ids: Sequence[str], committed: int) -> dict[s
 
     `memory.as_of` opens the whole log of a time; for a few nodes that would take minutes of a large one.
     """
-    if not ids:
-        return {}
-    patches, until = stored_nodes.patches_of(db, ids), format_at(committed)
-    found = {}
-    for id, lines in stored_nodes.lines_of(db, ids).items():
-        earlier = [change for change in patches.get(id, ()) if change.record["at"] <= until]
-        found[id] = fold_changes(lines, earlier, {}, whole=False)
-    return found
+    return stored_nodes.fold_all(entities.lines_of(db, NODE, ids), until=format_at(committed), whole=False)
 
 
 def _known(

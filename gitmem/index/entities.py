@@ -257,6 +257,8 @@ def lines_of(
     ids: Iterable[str],
     *,
     forged: bool = True,
+    event: str | None = None,
+    known: dict[int, LineRow] | None = None,
     choose: Choice | None = None,
 ) -> dict[str, Lines]:
     """Return the lines of entities by their ids: all, or of too many a fair share of each sender.
@@ -265,9 +267,11 @@ def lines_of(
 
     Args:
         forged: Whether lines count that claim to be from this clone and are not.
+        event: Only lines with this event.
+        known: Lines that several entities share, by their numbers: what one call finds the next one need not read.
         choose: As for `Fold`.
     """
-    but = "" if forged else NOT_FORGED
+    but = ("" if forged else NOT_FORGED) + ("" if event is None else f" AND e.event = '{event}'")
     rows = db.execute(
         f"SELECT e.id, e.line FROM entity_line e WHERE e.kind = ? AND e.id {_AMONG}{but}",
         (kind.name, json_list(sorted(ids))),
@@ -280,11 +284,27 @@ def lines_of(
         if len(found) > kind.most:
             numbers[id] = [*(choose(db, id, but) if choose else _fair_share(db, kind, id, but))]
             left_out[id] = len(found) - len(numbers[id])
-    read = _read(db, kind.read, {number for found in numbers.values() for number in found})
+    every = {number for found in numbers.values() for number in found}
+    read = _read(db, kind.read, every - known.keys() if known else every)
+    if known is not None:
+        read.update((number, known[number]) for number in every & known.keys())
+        count = sum(map(len, numbers.values())) - len(every)
+        if count:
+            known.update(_shared(numbers.values(), read))
     return {
         id: Lines([read[number] for number in found if number in read], left_out.get(id, 0))
         for id, found in numbers.items()
     }
+
+
+def _shared(numbers: Iterable[Iterable[int]], read: Mapping[int, LineRow]) -> dict[int, LineRow]:
+    """Return those of the lines that are of several entities."""
+    once: set[int] = set()
+    found: dict[int, LineRow] = {}
+    for own in numbers:
+        found.update((number, read[number]) for number in own if number in once and number in read)
+        once.update(own)
+    return found
 
 
 def _fair_share(db: sqlite3.Connection, kind: EntityKind, id: str, but: str) -> list[int]:
@@ -296,7 +316,9 @@ def _fair_share(db: sqlite3.Connection, kind: EntityKind, id: str, but: str) -> 
         (kind.name, id),
     ).fetchall()
     begin = next((row for row in rows if row[1] == kind.begins), None)
-    chosen = fair_share(rows, kind.most, lambda row: (row[2], row[3]), lambda row: row is begin)
+    rest = [row for row in rows if row is not begin]  # who begins an entity loses no turn by that
+    begun = [] if begin is None else [begin]
+    chosen = begun + fair_share(rest, kind.most - len(begun), lambda row: (row[2], row[3]))
     return [row[0] for row in chosen]
 
 

@@ -57,7 +57,7 @@ _CHANGED = (
     f" AND n.hidden_by_other & {STATUS}) OR (n.hidden_by_other & {SUMMARY} AND {IS_SUMMARIZED}))"
 )
 _CHANGED_BY_FORGED = (
-    "SELECT DISTINCT n.id FROM forged f JOIN patch_of p ON p.line = f.line JOIN node n ON n.id = p.id"
+    "SELECT DISTINCT n.id FROM forged f JOIN entity_line p ON p.kind = 'node' AND p.event = 'patch' AND p.line = f.line JOIN node n ON n.id = p.id"
     f" WHERE NOT n.hidden_by_other AND {_SELECTED} AND (n.state >= {HIDDEN} OR {IS_SUMMARIZED})"
 )
 # Not superseded by its author: the writer of the relation counts, not that of the node that supersedes.

@@ -336,7 +336,7 @@ def _changed(db: sqlite3.Connection, lines: Sequence[tuple[int, str]]) -> list[s
 def _replace_rows(db: sqlite3.Connection, ids: Sequence[str]) -> None:
     """Replace the rows of nodes."""
     (row,) = db.execute(f"SELECT coalesce(max(row), 0) FROM {ROWS}").fetchone()
-    parsed: stored_nodes.Parsed = {}
+    cache = stored_nodes.PatchCache()
     split = _Split()
     counts = _Counts(db)
     every = ", ".join(WEIGHTS)
@@ -347,7 +347,7 @@ def _replace_rows(db: sqlite3.Connection, ids: Sequence[str]) -> None:
             counts.add(columns, -1)
         db.executemany(f"DELETE FROM {TABLE} WHERE rowid = ?", [(each,) for each in old.values()])
         rows, words = [], []
-        for node in stored_nodes.load(db, some, parsed, whole=False):
+        for node in stored_nodes.load(db, some, cache, whole=False):
             if node.id not in old:
                 row += 1
                 old[node.id] = row

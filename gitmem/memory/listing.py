@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from .. import records
 from ..agents.descriptions import sender_name
 from ..commit_message import sanitize
 from ..errors import UsageError, check_limit
@@ -14,7 +13,7 @@ from ..records.ids import is_id, unit_key
 from ..signals import history
 from ..signals.task_records import TaskRecords
 from . import anchors, decay, node_fields, relations, stored_nodes
-from .node_tables import DELETED, HIDDEN, IS_SUMMARIZED
+from .node_tables import DELETED, HIDDEN, IS_SUMMARIZED, NODE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any, TypedDict, Unpack
 
+    from ..index.entities import Lines
     from ..order.node import VersionedNode
     from ..records.kinds import TaskDifference
     from ..records.record_types import PatchRecord
@@ -673,13 +673,14 @@ def show(store: Store, id: str, *, half_life: int = decay.HALF_LIFE_MICROS) -> N
     found.stale = anchors.stale(store, [node]).get(node.id)
     found.superseded_by = relations.ends_of(db, [node.id]).get(node.id)
     found.relations = _relations(db, node)
+    lines = entities.lines(db, NODE, node.id)
     found.history = [
         NodeChange(record, sender_name(store, record) or record["sender_identity"])
-        for record in _patches(db, node.id)
+        for record in _patches(lines)
     ]
-    found.left_out = stored_nodes.left_out(db, node.id)
+    found.left_out = lines.left_out
     found.contradicts = TaskRecords(db).of_node(node.wu_id, node.lane, node.metadata)
-    found.ambiguous = _is_ambiguous(db, node.id)
+    found.ambiguous = len({content_digest_text(row.record) for row in lines.of("node")}) > 1
     found.next = _next_of_node(found)
     return found
 
@@ -695,22 +696,8 @@ def _relations(db: sqlite3.Connection, node: VersionedNode) -> list[Relative]:
     ]  # fmt: skip
 
 
-def _patches(db: sqlite3.Connection, id: str) -> list[PatchRecord]:
-    rows = db.execute(
-        "SELECT l.body FROM patch_of p JOIN line l ON l.id = p.line WHERE p.id = ? ORDER BY l.body", (id,)
-    )
-    found = (records.read_kind("patch", body.encode()) for (body,) in rows)
-    return list({each["id"]: without_ignored(each) for each in found if each is not None}.values())
-
-
-def _is_ambiguous(db: sqlite3.Connection, id: str) -> bool:
-    rows = db.execute(
-        "SELECT l.body FROM node n JOIN line l ON l.id = n.line WHERE n.id = ?"
-        " UNION SELECT l.body FROM node_again n JOIN line l ON l.id = n.line WHERE n.id = ?",
-        (id, id),
-    )
-    read = (records.read_kind("node", body.encode()) for (body,) in rows)
-    return len({content_digest_text(record) if record is not None else None for record in read}) > 1
+def _patches(lines: Lines) -> list[PatchRecord]:
+    return list({row.record["id"]: without_ignored(row.record) for row in lines.of("patch")}.values())
 
 
 def _verify_options(stale: str) -> list[str]:

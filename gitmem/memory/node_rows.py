@@ -1,11 +1,12 @@
 """Convert lines of the memory to rows of its view, in any order of arrival.
 
 A node without patches, or with one patch that only changes its status, is written directly: archiving 50,000 nodes
-must not load them. Every other node is folded again from all of its lines.
+must not load them. Every other node is folded again from all of its lines. What is superseded is computed after that.
 """
 
 from __future__ import annotations
 
+from ..index.entities import Fold, json_list
 from ..log.lines import parse_all, parse_at
 from ..order.node import STATUS, PatchChange
 from ..records.ids import unit_key
@@ -15,12 +16,11 @@ from .node_tables import HIDDEN
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from ..index.entities import LineRow, NewLines, Rows
+    from ..index.entities import LineRow, Lines, NewLines, Rows
     from ..order.node import VersionedNode
 
-_PUT = "INSERT OR REPLACE INTO node VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)"
 # For a node without patches. Binding an empty text is four times as fast as binding None.
 _NEW = (
     "INSERT OR IGNORE INTO node VALUES (?, ?, ?, ?, nullif(?, ''), nullif(?, ''), nullif(?, ''), nullif(?, ''), ?, ?, nullif(?, ''),"
@@ -29,40 +29,20 @@ _NEW = (
 _TEXTS = ("wu_id", "session_id", "lane", "priority", "summarized_into")
 
 
-def add(db: sqlite3.Connection, rows: Rows) -> None:
-    """Add lines of the memory."""
-    changed = _add_nodes(db, rows.of("node"))
-    changed |= _add_patches(db, rows.of("patch"))
-    _refold(db, stored_nodes.load(db, sorted(changed), whole=False))
-    ends = _add_relations(db, rows.of("relation"))
-    _add_accesses(db, rows.of("access"))
-    relations.update_superseded(db, ends, _named(rows))
-
-
-def _named(rows: Rows) -> Iterator[str]:
-    """Yield the nodes that new lines create or change."""
-    yield from rows.of("node").column("id")
-    for row in rows.of("patch"):
-        yield from row.record["node_ids"]
-
-
-def _add_nodes(db: sqlite3.Connection, nodes: NewLines) -> set[str]:
-    """Add nodes and return the ids of those to fold with other lines."""
-    among = _ids_condition(nodes.column("id"))
-    before = db.total_changes
-    _add_fresh(db, nodes)
-    again: set[str] = set()
-    if db.total_changes - before < len(nodes):  # some ids exist already, or occur twice here
-        lines: dict[str, int] = dict(db.execute(f"SELECT id, line FROM node WHERE {among}").fetchall())
-        further = [
-            (id, line) for id, line in zip(nodes.column("id"), nodes.ids, strict=True) if lines[id] != line
-        ]
-        db.executemany("INSERT OR IGNORE INTO node_again VALUES (?, ?)", further)
-        again.update(id for id, _ in further)
-    if db.execute("SELECT 1 FROM patch_of LIMIT 1").fetchone():
-        again.update(id for (id,) in db.execute(f"SELECT id FROM patch_of WHERE {among}"))
-    _add_tags_and_paths(db, zip(nodes.column("id"), nodes.column("tags"), nodes.column("paths"), strict=True))
-    return again
+def _write_unfolded(db: sqlite3.Connection, new: Rows, _: set[str]) -> set[str]:
+    """Write the nodes that need no fold, and return those that do."""
+    nodes, again = new.of("node"), set()
+    if len(nodes):
+        _add_fresh(db, nodes)
+        _add_tags_and_paths(
+            db, zip(nodes.column("id"), nodes.column("tags"), nodes.column("paths"), strict=True)
+        )
+        several = (
+            f"SELECT id FROM entity_line WHERE kind = 'node' AND {_among(nodes.column('id'))}"
+            " GROUP BY id HAVING count(*) > 1"
+        )
+        again = {id for (id,) in db.execute(several)}
+    return again | _mark(db, new.of("patch"))
 
 
 def _add_fresh(db: sqlite3.Connection, nodes: NewLines) -> None:
@@ -86,11 +66,11 @@ def _add_fresh(db: sqlite3.Connection, nodes: NewLines) -> None:
     db.executemany(_NEW, sorted(values))  # sorted by key, as below: takes half the time
 
 
-def _values(node: VersionedNode, line: int, patched: int) -> tuple[object, ...]:
+def _values(node: VersionedNode, lines: Lines) -> Sequence[object]:
     return (
-        node.id, line, node.type, node.lifecycle, unit_key(node.wu_id) or None, node.session_id, node.lane, node.priority, node.rank,
-        int(node.sensitive), node.summarized_into, node.created, node.touched, patched,
-        node.sender_identity, node.hidden_by_other,
+        node.id, lines.of("node")[0].id, node.type, node.lifecycle, unit_key(node.wu_id) or None, node.session_id, node.lane,
+        node.priority, node.rank, int(node.sensitive), node.summarized_into, node.created, node.touched,
+        int(bool(lines.of("patch"))), node.sender_identity, node.hidden_by_other, None,
     )  # fmt: skip
 
 
@@ -106,14 +86,12 @@ def _add_tags_and_paths(
     db.executemany("INSERT OR IGNORE INTO anchor VALUES (?, ?)", sorted(paths))
 
 
-def _add_patches(db: sqlite3.Connection, rows: Iterable[LineRow]) -> set[str]:
-    """Add patches and return the ids of nodes to fold again."""
+def _mark(db: sqlite3.Connection, patches: Iterable[LineRow]) -> set[str]:
+    """Write the status that patches set, if they change nothing else, and return the ids of nodes to fold again."""
     changed: set[str] = set()
-    for row in rows:
+    for row in patches:
         change = PatchChange(row.record, row.line)
-        ids = sorted(set(row.record["node_ids"]))
-        db.executemany("INSERT OR IGNORE INTO patch_of VALUES (?, ?)", [(id, row.id) for id in ids])
-        among = _ids_condition(ids)
+        among = _among(sorted(set(row.record["node_ids"])))
         if change.clears or change.touches("summarized_into") or not change.only_marks:
             changed.update(id for (id,) in db.execute(f"SELECT id FROM node WHERE {among}"))
             continue
@@ -127,35 +105,45 @@ def _add_patches(db: sqlite3.Connection, rows: Iterable[LineRow]) -> set[str]:
     return changed
 
 
-def _ids_condition(ids: Iterable[str]) -> str:
+def _among(ids: Iterable[str]) -> str:
     """Return an SQL condition on any number of ids. They need no escaping: the models allow only letters and digits."""
-    return "id IN (SELECT value FROM json_each('[{}]'))".format(",".join(f'"{id}"' for id in ids))
+    return f"id IN (SELECT value FROM json_each('{json_list(ids)}'))"
 
 
-def _refold(db: sqlite3.Connection, nodes: Sequence[VersionedNode]) -> None:
-    """Replace the rows of nodes that were folded from all of their lines."""
-    among = _ids_condition(node.id for node in nodes)
-    lines: dict[str, int] = dict(db.execute(f"SELECT id, line FROM node WHERE {among}").fetchall())
-    for (id,) in db.execute(f"SELECT DISTINCT id FROM node_again WHERE {among}").fetchall():
-        lines[id] = _lowest_first(db, id)
-    patched = {id for (id,) in db.execute(f"SELECT DISTINCT id FROM patch_of WHERE {among}")}
-    db.executemany(_PUT, [_values(node, lines[node.id], int(node.id in patched)) for node in nodes])
+def _folded(db: sqlite3.Connection, lines: Mapping[str, Lines]) -> list[Sequence[object]]:
+    """Return the rows of nodes that are folded from all of their lines."""
+    nodes = stored_nodes.fold_all(lines, whole=False)
+    among = _among(nodes)
     db.execute(f"DELETE FROM tag WHERE {among}")
     db.execute(f"DELETE FROM anchor WHERE {among}")
-    _add_tags_and_paths(db, ((node.id, node.tags, node.paths) for node in nodes))
+    _add_tags_and_paths(db, ((node.id, node.tags, node.paths) for node in nodes.values()))
+    return [_values(node, lines[id]) for id, node in nodes.items()]
 
 
-def _lowest_first(db: sqlite3.Connection, id: str) -> int:
-    """Return the lowest line of a node, for the table `node`; store its other lines in `node_again`."""
-    rows = db.execute(
-        "SELECT l.id FROM line l WHERE l.id IN (SELECT line FROM node WHERE id = ?1"
-        " UNION SELECT line FROM node_again WHERE id = ?1) ORDER BY l.body",
-        (id,),
-    ).fetchall()
-    (lowest,), *others = rows
-    db.execute("DELETE FROM node_again WHERE id = ?", (id,))
-    db.executemany("INSERT INTO node_again VALUES (?, ?)", [(id, line) for (line,) in others])
-    return int(lowest)
+def _add_accesses(db: sqlite3.Connection, new: Rows) -> tuple[str, ...]:
+    seen = [(id, row.at) for row in new.of("access") for id in sorted(set(row.record["node_ids"]))]
+    db.executemany(
+        "INSERT INTO access VALUES (?, 1, ?) ON CONFLICT (id) DO UPDATE"
+        " SET count = count + 1, last = max(last, excluded.last)",
+        seen,
+    )
+    return ()
+
+
+FOLD = Fold(_folded, also=_add_accesses, direct=_write_unfolded)
+
+
+def add_relations(db: sqlite3.Connection, new: Rows) -> None:
+    """Add relations, and update what is superseded after these and after changes of nodes."""
+    ends = _add_relations(db, new.of("relation"))
+    relations.update_superseded(db, ends, _named(new))
+
+
+def _named(new: Rows) -> Iterator[str]:
+    """Yield the nodes that new lines create or change."""
+    yield from new.of("node").column("id")
+    for row in new.of("patch"):
+        yield from row.record["node_ids"]
 
 
 def _add_relations(db: sqlite3.Connection, rows: Iterable[LineRow]) -> set[str]:
@@ -171,12 +159,3 @@ def _add_relations(db: sqlite3.Connection, rows: Iterable[LineRow]) -> set[str]:
         else:
             db.execute("DELETE FROM relation WHERE from_id = ? AND to_id = ? AND type = ?", relation_key)
     return {id for *ends, type in triples if type == relations.SUPERSEDES for id in ends}
-
-
-def _add_accesses(db: sqlite3.Connection, rows: Iterable[LineRow]) -> None:
-    seen = [(id, row.at) for row in rows for id in sorted(set(row.record["node_ids"]))]
-    db.executemany(
-        "INSERT INTO access VALUES (?, 1, ?) ON CONFLICT (id) DO UPDATE"
-        " SET count = count + 1, last = max(last, excluded.last)",
-        seen,
-    )

@@ -10,7 +10,7 @@ import os
 
 from .. import records
 from ..errors import UsageError
-from ..index import index_file, insert
+from ..index import entities, index_file, insert
 from ..index.entities import View
 from ..log.local_log import Appended
 from ..outcome import command
@@ -75,8 +75,9 @@ class ReaderStore(Store):
         """Return an index in memory with the rows of both; that of the log is attached, or else copied."""
         from . import node_rows
 
-        view = View(node_tables.KINDS, node_tables.DDL, node_rows.add)
-        found = index_file.in_memory((view,), records.read)
+        nodes = entities.view(node_tables.NODE, lambda: node_rows.FOLD)
+        relations = View(node_tables.RELATION_KINDS, node_tables.RELATION_DDL, node_rows.add_relations)
+        found = index_file.in_memory((nodes, relations), records.read)
         try:
             if not self._is_attached:  # in memory itself, or in a transaction that only its connection sees
                 shared.backup(found.db)

@@ -5,16 +5,17 @@ Nodes are folded only if there is a checkpoint: most signals come from sessions 
 
 from __future__ import annotations
 
+from ..index import entities
 from ..records.ids import unit_key
 from ..trust import sender_tables
-from .node_tables import HIDDEN
+from .node_tables import HIDDEN, NODE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator, Sequence
 
-    from ..order.node import VersionedNode, WinningPatches
+    from ..order.node import VersionedNode
     from ..store import Store
 
 PREFIX = "Checkpoint: "  # of the content of a checkpoint
@@ -30,10 +31,8 @@ _LAST = (
     f" AND {IS_WRITTEN} AND {_LIVE} ORDER BY n.created DESC, n.id LIMIT 1"
 )
 _OWN = (
-    "SELECT id FROM node WHERE session_id = ?1 AND type = 'checkpoint' UNION SELECT id FROM node"
-    " WHERE line IN (SELECT line FROM forged WHERE name = ?1) UNION SELECT id FROM node_again"
-    " WHERE line IN (SELECT line FROM forged WHERE name = ?1) UNION SELECT id FROM patch_of"
-    " WHERE line IN (SELECT line FROM forged WHERE name = ?1)"
+    "SELECT id FROM node WHERE session_id = ?1 AND type = 'checkpoint' UNION SELECT e.id FROM forged f"
+    " JOIN entity_line e ON e.kind = 'node' AND e.line = f.line WHERE f.name = ?1"
 )
 _NOT_FORGED = "NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = {0}.line)"
 # Superseded by a relation and a node that are not forged.
@@ -205,18 +204,9 @@ def _without_forged(db: sqlite3.Connection, ids: Sequence[str]) -> Iterator[Vers
 
     The patches are read once for all nodes: one patch may name thousands.
     """
-    from ..order.node import fold_changes
     from . import stored_nodes
 
-    forged = stored_nodes.forged_lines(db, ids)
-    patches = {
-        id: [each for each in of if each.line not in forged]
-        for id, of in stored_nodes.patches_of(db, ids).items()
-    }
-    order = stored_nodes.order_of(patches)
-    sets: dict[tuple[bytes, ...], WinningPatches] = {}
+    cache = stored_nodes.PatchCache()
     for some in stored_nodes.batches(ids):
-        for id, lines in stored_nodes.lines_of(db, some).items():
-            made = [each for each in lines if each[1] not in forged]
-            if made:
-                yield fold_changes(made, patches.get(id, ()), sets, order)
+        lines = entities.lines_of(db, NODE, some, forged=False, known=cache.lines)
+        yield from stored_nodes.fold_all(lines, cache).values()

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from .. import records
 from ..errors import UsageError
-from ..index import entity_lines
+from ..index import entities
+from ..index.entities import json_list
 from ..index.resolve_id import choose
 from ..order.causal import CausalOrder
 from ..order.node import PatchChange, VersionedNode, add_signature, fold, fold_changes
-from ..order.shares import LINES_MAX
+from .node_tables import NODE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from ..index.entities import LineRow, Lines
     from ..order.node import WinningPatches
-    from ..records.record_types import NodeRecord
-
-    Parsed = dict[int, PatchChange | None]
-    Sets = dict[tuple[bytes, ...], WinningPatches]
 
 
 NAMED_MAX = 2  # names of other writers in one line
@@ -93,54 +91,92 @@ def is_changed(node: VersionedNode) -> bool:
     return bool(node.content_by or node.changed_by or node.unverified or node.conflicting)
 
 
-AT_ONCE = 300  # ids in one query, up to three times: old versions of SQLite allow only 999 parameters
-_FORGED = (
-    "SELECT DISTINCT l.body FROM forged f JOIN line l ON l.id = f.line WHERE f.line IN (SELECT line FROM node WHERE id"
-    " IN ({ids}) UNION SELECT line FROM node_again WHERE id IN ({ids}) UNION SELECT line FROM patch_of WHERE id IN ({ids}))"
-)
-
+AT_ONCE = 300  # nodes that callers fold at once, where there may be very many
 SHARED_LEAST = 1_000  # pairs of a node and a patch, from which on a common order is considered
 SHARED_TIMES = 4  # average number of nodes of a patch, from which on a common order is cheaper
 ORDERED_MOST = 16_384  # patches in one order: its size grows with the square of their number
 
 
+class PatchCache:
+    """Patches that calls share: one patch may name thousands of nodes, and to parse it for each would take quadratic time."""
+
+    def __init__(self) -> None:
+        self.lines: dict[int, LineRow] = {}
+        self._changes: dict[int, PatchChange] = {}
+
+    def change(self, row: LineRow) -> PatchChange:
+        """Return the patch of a line."""
+        found = self._changes.get(row.id)
+        if found is None:
+            found = self._changes[row.id] = PatchChange(row.record, row.line)
+        return found
+
+
 def load(
-    db: sqlite3.Connection, ids: Iterable[str], parsed: Parsed | None = None, *, whole: bool = True
+    db: sqlite3.Connection, ids: Iterable[str], cache: PatchCache | None = None, *, whole: bool = True
 ) -> list[VersionedNode]:
     """Return the nodes with these ids, in this order; unknown ids are skipped.
 
     Args:
-        parsed: A cache of patches by line number, shared between calls. One patch may name thousands of nodes: to
-            parse it for each of them would take quadratic time.
         whole: Whether to load the metadata, too.
     """
     wanted = list(dict.fromkeys(ids))
-    found: dict[str, VersionedNode] = {}
-    sets: Sets = {}
-    patches = patches_of(db, wanted, parsed)
-    order = order_of(patches)
-    private: set[str] = set()
-    for some in batches(wanted):
-        for id, lines in lines_of(db, some, private).items():
-            found[id] = fold_changes(lines, patches.get(id, ()), sets, order, whole=whole)
-            found[id].private = id in private
-        _add_accesses(db, some, found)
+    cache = cache or PatchCache()
+    found = fold_all(entities.lines_of(db, NODE, wanted, known=cache.lines), cache, whole=whole)
+    rows = db.execute(
+        "SELECT n.id, a.count, a.last, n.private IS NOT NULL FROM json_each(?) i JOIN node n ON n.id = i.value"
+        " LEFT JOIN access a ON a.id = n.id WHERE a.id IS NOT NULL OR n.private IS NOT NULL",
+        (json_list(found),),
+    )
+    for id, count, last, private in rows:
+        found[id].accesses, found[id].last_accessed_at, found[id].private = count or 0, last, bool(private)
     if whole:
         _set_unverified(db, found)
         set_own_names(db, found.values())
     return [found[id] for id in wanted if id in found]
 
 
-def patches_of(
-    db: sqlite3.Connection, ids: Sequence[str], parsed: Parsed | None = None
+def fold_all(
+    lines: Mapping[str, Lines],
+    cache: PatchCache | None = None,
+    until: str | None = None,
+    *,
+    whole: bool = True,
+) -> dict[str, VersionedNode]:
+    """Return the nodes that these lines give, by id.
+
+    Args:
+        until: Only patches of this time or earlier count.
+        whole: Whether to fold the metadata, too.
+    """
+    patches = changes_of(lines, cache or PatchCache(), until)
+    order = order_of(patches)
+    sets: dict[tuple[bytes, ...], WinningPatches] = {}
+    found = {}
+    for id, own in lines.items():
+        made = [(row.record, row.line) for row in own.of("node")]
+        if made:
+            found[id] = fold_changes(made, patches[id], sets, order, whole=whole)
+    return found
+
+
+def changes_of(
+    lines: Mapping[str, Lines], cache: PatchCache, until: str | None = None
 ) -> dict[str, list[PatchChange]]:
-    """Return the patches of nodes, by node id; each line is read and parsed once."""
-    known: Parsed = {} if parsed is None else parsed
-    return {id: of for some in batches(ids) for id, of in changes(db, some, known).items()}
+    """Return the patches among the lines of nodes, by id."""
+    return {
+        id: [cache.change(row) for row in own.of("patch") if until is None or row.at <= until]
+        for id, own in lines.items()
+    }
+
+
+def patches_of(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, list[PatchChange]]:
+    """Return the patches of nodes, by node id."""
+    return changes_of(entities.lines_of(db, NODE, ids, event="patch"), PatchCache())
 
 
 def batches(ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield ids for one query each."""
+    """Yield ids for one call each."""
     for start in range(0, len(ids), AT_ONCE):
         yield ids[start : start + AT_ONCE]
 
@@ -154,92 +190,6 @@ def order_of(patches: Mapping[str, Sequence[PatchChange]]) -> CausalOrder[PatchC
     if pairs < SHARED_TIMES * len(every) or len(every) > ORDERED_MOST:
         return None
     return CausalOrder(every.values())
-
-
-def lines_of(
-    db: sqlite3.Connection, ids: Sequence[str], private: set[str] | None = None
-) -> dict[str, list[tuple[NodeRecord, bytes]]]:
-    """Return the lines that create these nodes, by node id: all lines if an id has several.
-
-    Args:
-        private: Gets the ids of those that are private to the reader.
-    """
-    marks = ", ".join("?" * len(ids))
-    rows = db.execute(
-        f"SELECT id, line, private FROM node WHERE id IN ({marks})"
-        f" UNION ALL SELECT id, line, NULL FROM node_again WHERE id IN ({marks})",
-        [*ids, *ids],
-    ).fetchall()
-    if private is not None:
-        private.update(id for id, _, reader in rows if reader is not None)
-    found: dict[str, list[tuple[NodeRecord, bytes]]] = {}
-    for id, body in _node_lines(db, rows):
-        record = records.read_kind("node", body)
-        if record is not None:
-            found.setdefault(id, []).append((record, body))
-    return found
-
-
-def _add_accesses(db: sqlite3.Connection, ids: Sequence[str], found: Mapping[str, VersionedNode]) -> None:
-    marks = ", ".join("?" * len(ids))
-    for id, count, last in db.execute(f"SELECT id, count, last FROM access WHERE id IN ({marks})", list(ids)):
-        if id in found:
-            found[id].accesses, found[id].last_accessed_at = count, last
-
-
-def _node_lines(
-    db: sqlite3.Connection, rows: Iterable[tuple[str, int, str | None]]
-) -> Iterator[tuple[str, bytes]]:
-    """Yield (node id, line) for rows that begin with a node id and a line number."""
-    of = {line: id for id, line, _ in rows}
-    for line, body in _lines(db, sorted(of)):
-        yield of[line], body
-
-
-def _lines(db: sqlite3.Connection, numbers: Sequence[int]) -> Iterator[tuple[int, bytes]]:
-    for start in range(0, len(numbers), AT_ONCE):
-        some = numbers[start : start + AT_ONCE]
-        marks = ", ".join("?" * len(some))
-        for line, body in db.execute(f"SELECT id, body FROM line WHERE id IN ({marks})", some):
-            yield line, body.encode()
-
-
-def changes(db: sqlite3.Connection, ids: Sequence[str], parsed: Parsed) -> dict[str, list[PatchChange]]:
-    """Return the patches of at most `AT_ONCE` nodes, by node id; each line is read and parsed once.
-
-    Args:
-        parsed: As for `load`.
-    """
-    marks = ", ".join("?" * len(ids))
-    pairs = db.execute(f"SELECT id, line FROM patch_of WHERE id IN ({marks})", list(ids)).fetchall()
-    if len(pairs) > LINES_MAX:
-        pairs = _without_floods(db, pairs)
-    for line, body in _lines(db, sorted({line for _, line in pairs} - parsed.keys())):
-        record = records.read_kind("patch", body)
-        parsed[line] = PatchChange(record, body) if record is not None else None
-    found: dict[str, list[PatchChange]] = {}
-    for id, line in pairs:
-        change = parsed.get(line)
-        if change is not None:
-            found.setdefault(id, []).append(change)
-    return found
-
-
-def _without_floods(db: sqlite3.Connection, pairs: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Return pairs of a node and a line of a patch: of a node with too many patches a fair share of each sender."""
-    lines: dict[str, list[int]] = {}
-    for id, line in pairs:
-        lines.setdefault(id, []).append(line)
-    for id, of in lines.items():
-        if len(of) > LINES_MAX:
-            lines[id], _ = entity_lines.numbers(db, "SELECT line FROM patch_of WHERE id = ?", id, LINES_MAX)
-    return [(id, line) for id, of in lines.items() for line in of]
-
-
-def left_out(db: sqlite3.Connection, id: str) -> int:
-    """Return how many patches of a node are not read, because there are too many."""
-    (count,) = db.execute("SELECT count(*) FROM patch_of WHERE id = ?", (id,)).fetchone()
-    return max(0, int(count) - LINES_MAX)
 
 
 def node_of_line(line: bytes) -> VersionedNode:
@@ -274,7 +224,7 @@ def _set_unverified(db: sqlite3.Connection, nodes: Mapping[str, VersionedNode]) 
     """
     if db.execute("SELECT 1 FROM forged LIMIT 1").fetchone() is None:
         return
-    forged = forged_lines(db, list(nodes))
+    forged = _forged_lines(db, nodes)
     if not forged:
         return
     for node in nodes.values():
@@ -285,13 +235,14 @@ def _set_unverified(db: sqlite3.Connection, nodes: Mapping[str, VersionedNode]) 
         node.unverified = sorted(found)
 
 
-def forged_lines(db: sqlite3.Connection, ids: Sequence[str]) -> set[bytes]:
+def _forged_lines(db: sqlite3.Connection, ids: Iterable[str]) -> set[bytes]:
     """Return the forged lines that create or change these nodes."""
-    found: set[bytes] = set()
-    for some in batches(ids):
-        query = _FORGED.format(ids=", ".join("?" * len(some)))
-        found.update(body.encode() for (body,) in db.execute(query, [*some, *some, *some]))
-    return found
+    rows = db.execute(
+        "SELECT DISTINCT l.body FROM forged f JOIN entity_line e ON e.kind = 'node' AND e.line = f.line"
+        " JOIN line l ON l.id = f.line WHERE e.id IN (SELECT value FROM json_each(?))",
+        (json_list(ids),),
+    )
+    return {body.encode() for (body,) in rows}
 
 
 NODE_PREFIX = "mem-"

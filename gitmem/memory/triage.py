@@ -112,12 +112,12 @@ def _disagreeing(db: sqlite3.Connection, groups: Iterator[Contradiction]) -> Ite
     """
     texts: dict[str, int] = {}  # the number of each node's text
     numbers: dict[str, int] = {}
-    parsed: stored_nodes.Parsed = {}
+    cache = stored_nodes.PatchCache()
     compared: set[tuple[str, ...]] = set()
     several = (each for each in groups if len(each.node_ids) > 1)
     while some := list(islice(several, GROUPS_AT_ONCE)):
         new = {id for each in some for id in each.node_ids} - texts.keys()
-        for node in stored_nodes.load(db, sorted(new), parsed, whole=False):
+        for node in stored_nodes.load(db, sorted(new), cache, whole=False):
             texts[node.id] = numbers.setdefault(node.content, len(numbers))
         for each in some:
             ids = tuple(id for id in each.node_ids if id in texts)

@@ -474,23 +474,13 @@ def sensitive(db: sqlite3.Connection) -> set[str]:
     """Return the sensitive nodes: by their field or, if imported, by an entry of their metadata."""
     found = {id for (id,) in db.execute("SELECT id FROM node WHERE sensitive")}
     word = '"sensitive"'
-    perhaps = {
-        id
-        for (id,) in db.execute(
-            "SELECT n.id FROM node n JOIN line l ON l.id = n.line WHERE instr(l.body, ?)"
-            " UNION SELECT n.id FROM node_again n JOIN line l ON l.id = n.line WHERE instr(l.body, ?)",
-            (word, word),
-        )
-    }
-    # Searches each patch once, however many nodes it names.
-    perhaps |= {
-        id
-        for (id,) in db.execute(
-            "SELECT DISTINCT id FROM patch_of"
-            " WHERE line IN (SELECT id FROM line WHERE kind = 'patch' AND instr(body, ?))",
-            (word,),
-        )
-    }
+    # Searches each line once, however many nodes it names.
+    rows = db.execute(
+        "SELECT DISTINCT e.id FROM line l CROSS JOIN entity_line e ON e.kind = 'node' AND e.line = l.id"
+        " WHERE l.kind IN ('node', 'patch') AND instr(l.body, ?)",
+        (word,),
+    )
+    perhaps = {id for (id,) in rows}
     for node in stored_nodes.load(db, sorted(perhaps - found)):
         if node.metadata.get("sensitive") is True:
             found.add(node.id)

@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from ..git.history import UserCommit
     from ..git.objects import PathChanges
     from ..history.made_by import Makers
-    from ..memory.stored_nodes import Parsed
     from ..order.node import PatchChange, VersionedNode
     from ..records.record_types import AuditRecord
     from ..signals.gate import BlockingSignal
@@ -637,11 +636,10 @@ class NodeMarks:
             {**only.values, "most": NODES_MAX},
         ).fetchall()
         ids = [str(id) for (id,) in rows]
-        parsed: Parsed = {}
-        found = stored_nodes.load(db, ids, parsed)
+        found = stored_nodes.load(db, ids)
         (total,) = db.execute(f"SELECT count(*) {source}", only.values).fetchone()
         self.omitted = total - len(found)
-        patches = stored_nodes.patches_of(db, ids, parsed)
+        patches = stored_nodes.patches_of(db, ids)
         ends = relations.ends_of(db, ids)
         changed = anchors.changed(store, found)
         self.nodes = [

@@ -21,6 +21,8 @@ from ..memory.desk import Desk, raw
 from ..sandbox import DAY, HOUR, SECOND, START, carry, new_repo
 from .forging import Clone, Hub, hours_later, line
 
+SEVERAL = "SELECT id FROM entity_line WHERE event = 'node' GROUP BY id HAVING count(*) > 1"
+
 
 @pytest.fixture
 def desk(repo: Path) -> Desk:
@@ -46,7 +48,7 @@ def test_what_two_clones_make_apart_is_one_and_nothing_is_ambiguous(desk: Desk, 
     for each in (desk, other):
         found = [finding.code for finding in doctor.examine(each.store).findings]
         assert "two-contents" not in found
-    for (id,) in desk.store.db().execute("SELECT DISTINCT id FROM node_again").fetchall():
+    for (id,) in desk.store.db().execute(SEVERAL).fetchall():
         assert not listing.show(desk.store, id).ambiguous
 
 

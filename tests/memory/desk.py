@@ -62,7 +62,7 @@ class Lines:
     repo = Repo(os.devnull, os.devnull, None)  # without a folder for local files
 
     def __init__(self, lines: Iterable[bytes] = (), *, now: int = START, seed: int = 1) -> None:
-        self.index = index_file.in_memory([views.NODES, views.SENDERS], records.read)
+        self.index = index_file.in_memory([views.NODES, views.RELATIONS, views.SENDERS], records.read)
         self.index.reshape()
         self.value = now
         self.random = random.Random(seed).randbytes

@@ -96,7 +96,11 @@ def test_our_own_changes_of_several_nodes_lose_nothing(desk: Desk, field: str) -
         shown = [getattr(desk.node(id), field) for id in ids]
         # entries that were there before stay
         assert [{**each, **given} if field == "metadata" else given for each in shown] == shown
-        (count,) = desk.store.db().execute("SELECT count(DISTINCT line) FROM patch_of").fetchone()
+        (count,) = (
+            desk.store.db()
+            .execute("SELECT count(DISTINCT line) FROM entity_line WHERE event = 'patch' AND kind = 'node'")
+            .fetchone()
+        )
         assert count == patches
 
 

@@ -29,7 +29,7 @@ BY = {"sender_identity": "test:worker:one"}
 
 def index_of(lines: Sequence[bytes], portions: Sequence[int] = ()) -> Index:
     """An index in memory that got these lines, in portions of these sizes."""
-    index = index_file.in_memory([views.NODES, views.SENDERS], records.read)
+    index = index_file.in_memory([views.NODES, views.RELATIONS, views.SENDERS], records.read)
     index.reshape()
     rest = list(lines)
     for size in portions:
@@ -63,7 +63,7 @@ def test_one_node_has_more_lines_than_a_query_takes_values(count: int, values_mo
     found = [node(at=START + number, content=f"c{number}") for number in range(count)]
     insert.lines(index, 1, [*reversed(found), patch("patch-0000", IDS[0], at=START + DAY, tags=["a"])])
     assert index.db.execute("SELECT count(*) FROM skipped").fetchone() == (0,)
-    assert index.db.execute("SELECT count(*) FROM node_again").fetchone() == (count - 1,)
+    assert index.db.execute("SELECT count(*) FROM entity_line").fetchone() == (count + 1,)
     assert index.db.execute("SELECT body FROM line JOIN node ON node.line = line.id").fetchone() == (
         found[0].decode(),
     )

@@ -10,7 +10,7 @@ import pytest
 from gitmem import records, views
 from gitmem.agents import session_view
 from gitmem.index import entities, index_file, insert
-from gitmem.memory import stored_nodes
+from gitmem.memory import node_tables, stored_nodes
 from gitmem.order.shares import fair_share
 from gitmem.order.thread import FoldedThread
 from gitmem.signals import thread_lines
@@ -66,7 +66,7 @@ def node(w: Writer, flood: Writer, kind: str) -> Callable[[Db], object]:
     """A finding, changed by its author."""
     w.node("mem-000000", sender_identity="a:b:planck")
     w.patch("patch-aaaa", ["mem-000000"], sender_identity="a:b:planck", priority="P1")
-    for at in range(MANY if kind == "one" else MOST - 1):
+    for at in range(MANY if kind == "one" else MOST - 2):  # beside the two lines of the author
         flood.patch(f"patch-{at:06d}", ["mem-000000"], lane=f"l{at}", **names(at, kind))
     for at in range(MANY):
         flood.patch(f"patch-x{at:06d}", ["mem-000000"], lane=f"l{at}", **names(at % 7, kind))
@@ -74,7 +74,7 @@ def node(w: Writer, flood: Writer, kind: str) -> Callable[[Db], object]:
     def state(db: Db) -> object:
         (found,) = stored_nodes.load(db, ["mem-000000"])
         assert found.priority == "P1"
-        assert stored_nodes.left_out(db, "mem-000000") > MANY / 2
+        assert entities.lines(db, node_tables.NODE, "mem-000000").left_out > MANY / 2
         return found.as_json()
 
     return state
@@ -142,9 +142,8 @@ def test_a_flood_silences_nobody(
     made: Callable[[Writer, Writer, str], Callable[[Db], object]], kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In one name or in many, dated before or after, in whatever order it arrives."""
-    for module in thread_lines, stored_nodes:
-        monkeypatch.setattr(module, "LINES_MAX", MOST)
-    for declared in claim_view.CLAIM, session_view.SESSION:
+    monkeypatch.setattr(thread_lines, "LINES_MAX", MOST)
+    for declared in node_tables.NODE, claim_view.CLAIM, session_view.SESSION:
         monkeypatch.setattr(declared, "most", MOST)
     for start in -10_000_000, 1:
         w, flood = writer(-1_000_000), writer(start)
