@@ -45,15 +45,36 @@ class Lesson(Record):
     text: Message = required("What was learnt.")
     wu_id: WorkUnit | None = optional("The work unit.")
 '''
-RECORD = """
+ENTITY = '''"""Lessons as entities of the index: what was learnt last counts."""
+
 from gitmem import records
+from gitmem.index import entities
+
+LESSON = entities.EntityKind(
+    "lesson", {"lesson": "lesson_id"}, "lesson_id", "text TEXT, wu_id TEXT, lines INTEGER", records.read,
+    indexes={"wu": "(wu_id)"},
+)
+
+
+def _rows(db, lessons):
+    for id, lines in lessons.items():
+        last = lines.rows[-1].record
+        yield id, last["text"], last.get("wu_id"), len(lines.rows)
+
+
+VIEW = entities.view(LESSON, lambda: entities.Fold(_rows))
+'''
+RECORD = """
+import json
 from gitmem.api import log
+from gitmem.index import entities
 from gitmem.log.lines import CommitMessage
 store = log.open(".").store
-store.record(
-    [store.line("lesson", {"lesson_id": "lesson-0001", "text": "Measure first.", "wu_id": "WU-7"})],
-    CommitMessage("gitmem <gitmem@localhost>", "a lesson"),
-)
+for text in ("Measure first.", "Measure twice."):
+    line = store.line("lesson", {"lesson_id": "lesson-0001", "text": text, "wu_id": "WU-7"})
+    store.record([line], CommitMessage("gitmem <gitmem@localhost>", "a lesson"))
+found, more = entities.select(store.db(), "SELECT * FROM lesson WHERE wu_id = ?", ("WU-7",), order="lesson_id", limit=1)
+print(json.dumps([found, more]))
 """
 TOOL = """
 import json
@@ -75,6 +96,12 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     before, heading, after = kinds.read_text(encoding="utf-8").partition("\n\nclass Receipt(Record):")
     others, rest, end = after.partition("\n\n# They contain no vocabulary")
     kinds.write_text(before + FIELD + heading + others + KIND + rest + end, encoding="utf-8")
+    (folder / "gitmem/lessons.py").write_text(ENTITY, encoding="utf-8")
+    views = folder / "gitmem/views.py"
+    text = views.read_text(encoding="utf-8").replace(
+        "from . import records", "from . import lessons, records"
+    )
+    views.write_text(text.replace("VIEWS = (", "VIEWS = (lessons.VIEW, "), encoding="utf-8")
     for tool in ("compile_kinds.py", "compile_shape.py", "compile_parser.py"):
         subprocess.run([sys.executable, folder / "tools" / tool], check=True, timeout=60)
     return folder
@@ -118,18 +145,19 @@ def test_a_field_of_signals_is_declared_in_one_place(project: Path, do: Do) -> N
     assert "\n| `if_late` | short line | What happens if nobody answers. |\n" in page
 
 
-def test_a_kind_is_declared_in_one_place(project: Path, do: Do) -> None:
-    """What becomes of a thing of its kind, a reducer, needs the table of entities."""
-    do(code=RECORD)
+def test_a_kind_is_declared_in_one_place_and_folded_in_another(project: Path, do: Do) -> None:
+    """Its model, and a file with its columns and its reducer, which the list of views names."""
+    state = ["lesson-0001", "Measure twice.", "WU-7", 2]
+    assert json.loads(do(code=RECORD)) == [[state], 0]
 
-    (entry,) = do("log")["entries"]
-    assert (entry["kind"], entry["text"], entry["wu_id"]) == ("lesson", "Measure first.", "WU-7")
+    first, entry = do("log")["entries"]
+    assert (first["kind"], first["text"], entry["text"]) == ("lesson", "Measure first.", "Measure twice.")
     assert "records a lesson" in do("log", "--text")
     shown = do("show", "lesson-0001")
     assert (shown["kind"], shown["record"]["lesson_id"]) == ("lesson", "lesson-0001")
     assert do("schema", "lesson")["properties"]["kind"]["const"] == "lesson"
     done = do("doctor")
-    assert (done["healthy"], done["checked"]["lines"]) == (True, 1)
+    assert (done["healthy"], done["checked"]["lines"]) == (True, 2)
     page = (project / "docs/records.md").read_text(encoding="utf-8")
     assert "### lesson (stream `lessons`)\n\nWhat somebody has learnt.\n" in page
 
