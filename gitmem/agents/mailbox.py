@@ -14,6 +14,7 @@ colon, and identities have three parts, so the origin before the address makes i
 
 from __future__ import annotations
 
+from .. import records
 from ..log.lines import content_without_time
 from ..order.content import content_of, is_imported
 from ..outcome import command
@@ -37,6 +38,16 @@ if TYPE_CHECKING:
 
     # Signal, reader, digest, state, time.
     Receipt = tuple[str, str, bytes, str, str]
+
+
+def signals(
+    db: sqlite3.Connection, condition: str, values: Sequence[object], order: str = "s.line", limit: int = -1
+) -> list[tuple[SignalRecord, bytes]]:
+    """Return records and lines of the signals that fulfil a condition on the table `signal s`, whose line is `l`."""
+    query = f"SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE {condition} ORDER BY {order} LIMIT {limit}"
+    lines = [body.encode() for (body,) in db.execute(query, values)]
+    read = [(records.read_kind("signal", line), line) for line in lines]
+    return [(record, line) for record, line in read if record is not None]
 
 
 def digests_of(db: sqlite3.Connection, ids: Iterable[str]) -> dict[str, set[bytes]]:

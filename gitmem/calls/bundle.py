@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 
-from .. import records
+from ..agents import mailbox
 from ..commit_message import cut, sanitize
 from ..errors import SecretError, UsageError
 from ..memory import private_nodes, relations, search, session_checkpoints, stored_nodes
@@ -258,10 +258,6 @@ _THREAD = (
     "SELECT s.thread FROM signal s JOIN line l ON l.id = s.line WHERE (s.sender_session = ?1 OR s.sender = ?2)"
     " AND s.thread IS NOT NULL ORDER BY l.body DESC LIMIT 1"
 )
-_SIGNALS = (
-    "SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.thread = ? AND NOT EXISTS"
-    " (SELECT 1 FROM forged f WHERE f.line = s.line) ORDER BY l.body DESC LIMIT ?"
-)
 
 
 class Item(Struct):
@@ -392,10 +388,10 @@ def _signals(store: Store, caller: Caller) -> Iterator[Item]:
     """Yield the last signals of the thread that the caller wrote in last, oldest first."""
     db = store.db()
     row = db.execute(_THREAD, (caller.session_id, caller.reader)).fetchone()
-    rows = db.execute(_SIGNALS, (row[0], SIGNALS_MAX)).fetchall() if row is not None else []
-    for (body,) in reversed(rows):
-        record = records.read_kind("signal", body.encode())
-        if record is not None and not record.get("task_id"):
+    own = "s.thread = ? AND s.line NOT IN (SELECT line FROM forged)"
+    found = mailbox.signals(db, own, row, "l.body DESC", SIGNALS_MAX) if row is not None else []
+    for record, _ in reversed(found):
+        if not record.get("task_id"):
             yield Item("signals", record["signal_id"], {
                 "id": record["signal_id"], "at": record["at"], "from": record["sender_identity"], "intent": record["intent"],
                 "text": record["message"],

@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import time
 
-from .. import local_files, records
+from .. import local_files
+from ..agents import mailbox
 from ..agents.addressing import Resolved
 from ..errors import GitmemError, StoreError, UsageError
 from ..git import branches as changes
@@ -566,19 +567,10 @@ def _was_told(store: Store, conflict: Conflict, signal_id: str) -> bool:
     A peer's notice to others, or with another text, does not count: it must not keep ours back.
     """
     now = store.now()
-    rows = store.db().execute(
-        "SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.thread = ? AND l.at > ? AND l.at < ? LIMIT ?",
-        (
-            conflict.thread(),
-            format_at(now - DAY_MICROS),
-            format_at(now + AHEAD_MICROS),
-            announcements.LINES_MAX,
-        ),
-    )
-    for (body,) in rows:
-        line = body.encode()
-        record = records.read_kind("signal", line)
-        if record is None or not is_notice(record):
+    values = (conflict.thread(), format_at(now - DAY_MICROS), format_at(now + AHEAD_MICROS))
+    recent = "s.thread = ? AND l.at > ? AND l.at < ?"
+    for record, line in mailbox.signals(store.db(), recent, values, limit=announcements.LINES_MAX):
+        if not is_notice(record):
             continue
         is_to_all = set(conflict.recipients()) <= {*record["recipients"], record["sender_identity"]}
         if is_to_all or announcements.is_own_line(store, line):

@@ -7,9 +7,8 @@ unit is one. Only an agent says that something is done; the end of a session alo
 
 from __future__ import annotations
 
-from .. import records
 from ..agents import caller as callers
-from ..agents import descriptions, presence
+from ..agents import descriptions, mailbox, presence
 from ..errors import GitmemError, UsageError
 from ..order.content import ANNOUNCER, INTENTS, keyed_content, notice_text
 from ..outcome import Outcome
@@ -50,17 +49,11 @@ def is_notice_recorded(store: Store, caller: Caller, fields: SignalFields) -> bo
     Anybody can write the line of a notice beforehand: with an old time or another sender it would reach nobody, and with
     other words it would conflict. So only a line that was written here makes a second one unnecessary.
     """
-    rows = store.db().execute(
-        "SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.signal_id = ? LIMIT ?",
-        (fields["signal_id"], LINES_MAX),
-    )
-    for (body,) in rows:
-        line = body.encode()
+    for record, line in mailbox.signals(
+        store.db(), "s.signal_id = ?", (fields["signal_id"],), limit=LINES_MAX
+    ):
         is_own = is_own_line(store, line)
-        if not is_own and caller.session_id is not None:
-            continue
-        record = records.read_kind("signal", line)
-        if record is None or not (is_own or record["sender_identity"] in caller.ids):
+        if not (is_own or (caller.session_id is None and record["sender_identity"] in caller.ids)):
             continue
         if keyed_content(record) == keyed_content(fields):
             return True

@@ -152,11 +152,8 @@ def _signal(db: sqlite3.Connection, text: str) -> str:
 
 def _recipients(db: sqlite3.Connection, signal_id: str) -> list[str]:
     """Return the recipients that any line of a signal names."""
-    rows = db.execute(
-        "SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.signal_id = ?", (signal_id,)
-    )
-    found = [records.read_kind("signal", body.encode()) for (body,) in rows]
-    return list(dict.fromkeys(name for each in found if each for name in each["recipients"]))
+    found = mailbox.signals(db, "s.signal_id = ?", (signal_id,))
+    return list(dict.fromkeys(name for record, _ in found for name in record["recipients"]))
 
 
 def _unknown(store: Store, reader: str | None) -> list[str]:

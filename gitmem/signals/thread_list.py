@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from .. import records
 from ..agents import mailbox, presence, unknown_names
 from ..agents.descriptions import sender_name_from
 from ..commit_message import sanitize
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..order.thread import FoldedThread, ThreadSignal
-    from ..records.record_types import SignalRecord
     from ..store import Store
 
 
@@ -186,10 +184,6 @@ _PAGE = (
     "SELECT s.thread, max(l.at) AS last, count(DISTINCT s.signal_id) FROM signal s JOIN line l ON l.id = s.line"
     " GROUP BY s.thread"
 )
-_BODY = (
-    "SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.thread = ? ORDER BY l.at {0}, l.body {0}"
-    " LIMIT 1"
-)
 _THREADS = "SELECT DISTINCT thread, signal_id FROM signal WHERE signal_id IN (SELECT value FROM json_each(?))"
 
 
@@ -254,20 +248,14 @@ def list_threads(
 
 def _describe(db: sqlite3.Connection, row: ThreadRow, names: presence.ShownNames) -> None:
     """Fill in the first and the last signal."""
-    first = _record(db, row.thread_id, "ASC")
-    last = _record(db, row.thread_id, "DESC") if row.signals > 1 else first
-    if first is not None:
+    of_thread = (db, "s.thread = ?", (row.thread_id,))
+    for first, _ in mailbox.signals(*of_thread, "l.body", 1):
         row.title = first["message"].lstrip().partition("\n")[0][:TITLE_MAX]
         row.wu_id, row.started_at = first.get("wu_id"), first["at"]
         row.sender_name = sender_name_from(names, first) or first["sender_identity"]
-    if last is not None:
+    for last, _ in mailbox.signals(*of_thread, "l.body DESC", 1):
         row.last_sender_name = sender_name_from(names, last) or last["sender_identity"]
         row.last_intent = last["intent"]
-
-
-def _record(db: sqlite3.Connection, thread_id: str, order: str) -> SignalRecord | None:
-    (body,) = db.execute(_BODY.format(order), (thread_id,)).fetchone()
-    return records.read_kind("signal", body.encode())
 
 
 def _count(store: Store, page: ThreadPage, caller: Caller, cache: ThreadCache) -> None:

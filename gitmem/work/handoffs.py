@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import records
-from ..agents import presence, waiting_work
+from ..agents import mailbox, presence, waiting_work
 from ..agents.descriptions import sender_name
 from ..commit_message import cut, sanitize
 from ..log.lines import format_at
@@ -45,9 +45,6 @@ TITLE_MAX = 200  # characters of the first line of a signal
 WORDS_MAX = 40  # characters of each text in one line about a handoff
 NAMED = 2  # things of each kind in such a line
 MISSING = "is not in this log: `gitmem sync` may fetch it"
-_LAST = (
-    "SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.thread = ? ORDER BY l.body DESC LIMIT 1"
-)
 _TASK = "SELECT title, state, unit, decided_by, holder, holder_session, conflict FROM task WHERE task_id = ?"
 _CLAIM = "SELECT l.body, c.owner, c.session, c.until, c.released FROM path_claim c JOIN line l ON l.id = c.line WHERE c.claim_id = ?"
 
@@ -222,14 +219,15 @@ def _add_checkpoint(store: Store, found: HandoffContent, id: str | None) -> None
 def _add_threads(store: Store, found: HandoffContent, ids: Iterable[str]) -> None:
     db = store.db()
     for thread_id in ids:
-        row = db.execute(_LAST, (thread_id,)).fetchone()
-        record = records.read_kind("signal", row[0].encode()) if row is not None else None
-        if record is None:
+        last = mailbox.signals(db, "s.thread = ?", (thread_id,), "l.body DESC", 1)
+        if not last:
             found.leave_out(thread_id, MISSING)
-            continue
-        sender = sanitize(sender_name(store, record) or record["sender_identity"])
-        title = cut(record["message"].strip().partition("\n")[0], TITLE_MAX)
-        found.threads.append(HandedThread(thread_id, record["signal_id"], sender, record["intent"], title))
+        for record, _ in last:
+            sender = sanitize(sender_name(store, record) or record["sender_identity"])
+            title = cut(record["message"].strip().partition("\n")[0], TITLE_MAX)
+            found.threads.append(
+                HandedThread(thread_id, record["signal_id"], sender, record["intent"], title)
+            )
 
 
 def counts(record: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ A launch is an event of the task. Its id is the stable name of the attempt; its 
 from __future__ import annotations
 
 from .. import records
-from ..agents import descriptors, presence, waiting_work
+from ..agents import descriptors, mailbox, presence, waiting_work
 from ..agents.descriptions import sender_name_from
 from ..commit_message import sanitize
 from ..index import entities
@@ -173,7 +173,6 @@ _FORGED = (
     "SELECT DISTINCT e.event, f.name FROM entity_line e JOIN forged f ON f.line = e.line WHERE e.kind = 'task' AND e.id = ? AND e.event <> 'task'"
     " ORDER BY e.event, f.name LIMIT ?"
 )
-_OF_THREAD = "SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.thread = ? ORDER BY l.at DESC, l.body DESC LIMIT ?"
 
 BYTES_MAX = 96 * 1024  # of all events in one answer
 LONG = 4_000  # bytes of an event whose texts may be cut
@@ -441,9 +440,8 @@ def contradictions(db: sqlite3.Connection, task: TaskRecord, *, most: int = READ
     """
     tasks, names = task_records.TaskRecords(db), presence.names_by_session(db)
     found = []
-    for (body,) in reversed(db.execute(_OF_THREAD, (task["thread_id"], most)).fetchall()):
-        signal = records.read_kind("signal", body.encode())
-        if signal is None or not may_contradict(signal):
+    for signal, _ in reversed(mailbox.signals(db, "s.thread = ?", (task["thread_id"],), "l.body DESC", most)):
+        if not may_contradict(signal):
             continue
         differs = [each for each in tasks.of_signal(signal) if each["task_id"] == task["task_id"]]
         if differs:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import records
-from ..agents import addressing, descriptions, descriptors
+from ..agents import addressing, descriptions, descriptors, mailbox
 from ..commit_message import SUBJECT_MAX, body, cut, sanitize
 from ..errors import UsageError
 from ..index import entities
@@ -232,10 +232,6 @@ _PROPOSAL = (
     "SELECT s.signal_id FROM signal s JOIN line l ON l.id = s.line WHERE s.thread = ? AND s.intent = 'PROPOSE' AND s.sender = ?"
     " AND json_extract(l.body, '$.task_id') = ? ORDER BY l.body LIMIT 1"
 )
-_LAST = (
-    "SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.thread = ? AND json_extract(l.body, '$.task_id') = ?"
-    " ORDER BY l.body DESC LIMIT 1"
-)
 
 
 class TaskSignal(Struct):
@@ -354,8 +350,9 @@ def away(store: Store, task: FoldedTask) -> list[str]:
     if task.is_finished:
         return []
     db, record = store.db(), task.record
-    row = db.execute(_LAST, (record["thread_id"], record["task_id"])).fetchone()
-    last = records.read_kind("signal", row[0].encode()) if row is not None else None
+    about_it = "s.thread = ? AND json_extract(l.body, '$.task_id') = ?"
+    found = mailbox.signals(db, about_it, (record["thread_id"], record["task_id"]), "l.body DESC", 1)
+    last = found[0][0] if found else None
     asked = last["recipients"] if last is not None else filter(None, [record.get("agent")])
     since = last["at"] if last is not None else record["at"]
     said = [
