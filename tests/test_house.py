@@ -18,6 +18,12 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 HOUSES = ("gitmem", "cli", "merge_driver")
 FUNCTION_LINES_MAX = 70
+# How many modules of each package have statements of SQL; lower it whenever there are fewer.
+SQL_MAX = {"gitmem": 1, "agents": 14, "calls": 3, "doctor": 2, "history": 5, "importers": 1, "index": 8, "memory": 17,
+           "page": 2, "signals": 12, "trust": 3, "work": 15}  # fmt: skip
+SQL = re.compile(
+    r"\b(SELECT .|INSERT (OR \w+ )?INTO |DELETE FROM |UPDATE \w+ SET |CREATE (TEMP )?(TABLE|INDEX|VIEW) )"
+)
 PATCHES_MAX = 60  # of our own names by tests; lower it whenever there are fewer
 
 # What starting up may import beside ourselves: built in, or a millisecond at most.
@@ -265,6 +271,21 @@ def test_every_module_says_what_it_is_for(module: Module) -> None:
     assert ast.get_docstring(module.tree)
     if len(module.tree.body) > 1:
         assert "from __future__ import annotations" in module.text
+
+
+def test_sql_stands_in_few_modules() -> None:
+    """The queries of a noun stand together: a list or a state asks `index.entities`, or the module of its noun."""
+    found: dict[str, list[str]] = {}
+    for name, module in modules().items():
+        texts = {id(node): node.value for node in ast.walk(module.tree) if isinstance(node, ast.Constant)}
+        for node in ast.walk(module.tree):  # docstrings are none
+            if isinstance(node, ast.Expr):
+                texts.pop(id(node.value), None)
+        if any(isinstance(text, str) and SQL.search(text) for text in texts.values()):
+            parts = name.split(".")
+            found.setdefault(parts[1] if parts[2:] else parts[0], []).append(name)
+    more = {room: names for room, names in found.items() if len(names) > SQL_MAX.get(room, 0)}
+    assert not more
 
 
 def test_tests_patch_few_names_of_ours() -> None:

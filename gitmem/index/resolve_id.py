@@ -36,17 +36,23 @@ def resolve(
     Raises:
         UsageError: No id or several ids match (it has the candidates), or the prefix is too short.
     """
-    for column in ("thread", "signal_id"):
-        if db.execute(f"SELECT 1 FROM signal WHERE {column} = ? LIMIT 1", (text,)).fetchone():
-            return text
     found: set[str] = set()
     for column in ("thread", "signal_id") if text else ():
-        rows = db.execute(
-            f"SELECT DISTINCT {column} FROM signal WHERE {column} >= ? AND {column} < ? LIMIT 5",
-            (text, text + "\U0010ffff"),
-        )
-        found.update(row[0] for row in rows)
+        begun = beginning(db, "signal", column, text)
+        if begun == {text}:
+            return text
+        found |= begun
     return choose(text, found, what, "thread" if what != "record" else "", ("gitmem log",), writing=writing)
+
+
+def beginning(db: sqlite3.Connection, table: str, column: str, text: str, most: int = 5) -> set[str]:
+    """Return ids of a table that begin with a text, at most so many; only the text itself if it is one of them."""
+    rows = db.execute(
+        f"SELECT DISTINCT {column} FROM {table} WHERE {column} >= ? AND {column} < ? ORDER BY {column} LIMIT {most}",
+        (text, text + "\U0010ffff"),
+    )
+    found = {str(id) for (id,) in rows}
+    return {text} if text in found else found
 
 
 def choose(

@@ -166,10 +166,10 @@ class ReplyContext:
         """Return the ids for `after`: the signals that the writer had seen."""
         if not self.signals:
             return []
-        has_receipt = f"SELECT 1 FROM receipt r WHERE r.reader = ? AND r.signal_id = ? AND {mailbox.RECEIPT_HAS_LINE} LIMIT 1"
-        db, ids = self._db, caller.ids
         read = {
-            id for id in self.signals if any(db.execute(has_receipt, (each, id)).fetchone() for each in ids)
+            id
+            for id in self.signals
+            if any(mailbox.delivery_state(self._db, id, each) is not None for each in caller.ids)
         }
         return thread_order.ids_for_after(
             caller.reader, self.signals, read, self.parent.id if self.parent is not None else None

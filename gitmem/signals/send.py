@@ -265,7 +265,9 @@ def set_recorder(store: Store, caller: Caller, fields: SignalFields, *, insist: 
 
 def find_by_key(db: sqlite3.Connection, fields: SignalFields) -> ThreadSignal | None:
     """Return the recorded signal with this idempotency key, or None."""
-    if not db.execute("SELECT 1 FROM signal WHERE signal_id = ?", (fields["signal_id"],)).fetchone():
+    from ..agents import mailbox
+
+    if not mailbox.digests_of(db, [fields["signal_id"]]):
         return None
     from . import history
 

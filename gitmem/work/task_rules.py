@@ -6,11 +6,10 @@ The fold survives writers that break these rules, because two clones can't ask e
 from __future__ import annotations
 
 from ..agents import presence
-from ..index.resolve_id import choose
+from ..index.resolve_id import beginning, choose
 from ..log.lines import format_at
 from ..order.task import HANDOFF, WAITING
 from ..outcome import command
-from ..records.ids import is_id
 from . import ONCE, task_state
 
 TYPE_CHECKING = False
@@ -238,12 +237,9 @@ def resolve(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
     Raises:
         UsageError: `unknown-task`, `ambiguous-task` or `short-id`.
     """
-    if is_id("task", text) and db.execute("SELECT 1 FROM task WHERE task_id = ?", (text,)).fetchone():
+    found = beginning(db, "task", "task_id", text) if text.startswith("task-") else ()
+    if found == {text}:
         return text
-    rows = db.execute(
-        "SELECT task_id FROM task WHERE task_id >= ? AND task_id < ? LIMIT 5", (text, f"{text}\U0010ffff")
-    )
-    found = [str(id) for (id,) in rows] if text.startswith("task-") else []
     lists = ("gitmem task list", "gitmem task list")
     return choose(text, found, "task", "task show", lists, writing=writing, noun="task")
 
