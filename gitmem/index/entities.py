@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from .index_file import Reader
-
     # The index does not know records. Views declare the type of those of their kinds, see `records.record_types`.
     Record = Any
+    Reader = Callable[[bytes], Record | None]
     Choice = Callable[[sqlite3.Connection, str, str], Sequence[int]]
 
 

@@ -15,12 +15,10 @@ from .engine import sqlite3
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from ..repo import Repo
-    from .entities import Record, View
-
-    Reader = Callable[[bytes], Record | None]
+    from .entities import Reader, View
 
 BUSY_MILLISECONDS = engine.READER_MILLISECONDS
 CORE_VERSION = 2

@@ -14,8 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from .entities import Record, View
-    from .index_file import Reader
+    from .entities import Reader, Record, View
 
 
 KEY_BYTES = 16
