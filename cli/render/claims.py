@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from gitmem.text.sanitize import first_of
+
 from .output import paint
-from .text import block, facts, first, format_ago, minute, notes, plain, plural, rest, table
+from .text import block, facts, format_ago, minute, notes, plain, plural, rest, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +24,9 @@ def change(found: ClaimChange) -> list[str]:
     """Return a claim that was made or renewed."""
     verb = "renewed" if found.event == "renew" else "yours"
     ends = found.task_id and f"ends with {found.task_id}"
-    head = facts(found.claim_id, f"{verb} until {minute(found.until)}", first(found.paths, PATHS_SHOWN), ends)
+    head = facts(
+        found.claim_id, f"{verb} until {minute(found.until)}", first_of(found.paths, PATHS_SHOWN), ends
+    )
     return [head, *notes(found.warnings)]
 
 
@@ -35,26 +39,26 @@ def page(found: ClaimPage) -> list[str]:
 def check(found: ClaimCheck) -> list[str]:
     """Return who claims the paths."""
     lines = [row(each) for each in found.claims] or [
-        f"Nobody else claims {plain(first(found.paths, PATHS_SHOWN))}."
+        f"Nobody else claims {plain(first_of(found.paths, PATHS_SHOWN))}."
     ]
     return block(lines, map(_edit, found.edits), notes(found.warnings))
 
 
 def _edit(found: EditRow) -> str:
-    paths = first(found.paths, PATHS_SHOWN, found.more)
+    paths = first_of(found.paths, PATHS_SHOWN, found.more)
     return facts(f"{found.name or found.session_id} edits, unclaimed: {paths}", found.worktree)
 
 
 def released(found: ClaimsReleased) -> list[str]:
     """Return the claims that were released."""
-    lines = [facts(each.claim_id, "released", first(each.paths, PATHS_SHOWN)) for each in found.released]
+    lines = [facts(each.claim_id, "released", first_of(each.paths, PATHS_SHOWN)) for each in found.released]
     return lines or ["You have no claims."]
 
 
 def row(found: ClaimRow) -> str:
     """Return one claim: who, what, until when, its status and why."""
     return facts(
-        f"{found.name or found.owner} claims {first(found.paths, PATHS_SHOWN)}",
+        f"{found.name or found.owner} claims {first_of(found.paths, PATHS_SHOWN)}",
         f"until {minute(found.until)}",
         found.status != "held" and found.status,
         found.mode != "exclusive" and found.mode,
@@ -122,7 +126,7 @@ def _row(each: Overlap) -> tuple[str, ...]:
     count = len(files) + (each.more_conflicting if each.conflicting else each.more)
     note = "" if each.conflicting or not each.uncommitted else " (uncommitted)"
     one, other = map(_side, each.sides)
-    shown = first(files[:FILES_SHOWN], FILES_SHOWN, max(0, count - FILES_SHOWN))
+    shown = first_of(files[:FILES_SHOWN], FILES_SHOWN, max(0, count - FILES_SHOWN))
     return STATES[each.conflicts], one, other, plain(shown) + note
 
 
@@ -243,4 +247,4 @@ def _node(each: KnownNode) -> str:
 def _ranges(each: Story) -> str:
     """Return the numbers of lines, such as `lines 3-5, 9`."""
     ranges = [str(start) if start == end else f"{start}-{end}" for start, end in each.lines]
-    return f"{'line' if each.line_count == 1 else 'lines'} {first(ranges, RANGES_SHOWN)}"
+    return f"{'line' if each.line_count == 1 else 'lines'} {first_of(ranges, RANGES_SHOWN)}"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from gitmem.memory import stored_nodes
+from gitmem.text.sanitize import first_of
 
 from .output import encode, paint, program, record_position, sanitize
-from .text import BAR, SEPARATOR, block, facts, first, format_ago, notes, plain, plural, quote_lines, rest
+from .text import BAR, SEPARATOR, block, facts, format_ago, notes, plain, plural, quote_lines, rest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def kept(reasons: Mapping[str, str]) -> list[str]:
     for reason in sorted({*reasons.values()}):
         ids = [id for id, why in reasons.items() if why == reason]
         forced = "; --force includes them" if reason.startswith(("open ", "last ")) else ""
-        lines.append(f"kept, {reason}: {first(ids, KEPT_SHOWN)}{forced}")
+        lines.append(f"kept, {reason}: {first_of(ids, KEPT_SHOWN)}{forced}")
     return lines
 
 

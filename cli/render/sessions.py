@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from gitmem.agents.descriptions import beside_name
-from gitmem.text.sanitize import within
+from gitmem.text.sanitize import first_of, within
 
 from .output import paint, record_position, sanitize, with_options
-from .text import SEPARATOR, block, facts, first, format_ago, lines_of_work, plain, sync_error_line, table
+from .text import SEPARATOR, block, facts, format_ago, lines_of_work, plain, sync_error_line, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def roster(found: Roster | SessionList) -> list[str]:
         cells, shortened=shortened, painted=lambda row, column, cell: _painted(row, kept[column], cell)
     )
     edits = [
-        plain(f"{each['display_name']} edits: {first(each['edits'], EDITS_SHOWN)}")
+        plain(f"{each['display_name']} edits: {first_of(each['edits'], EDITS_SHOWN)}")
         for each in found.sessions
         if each.get("edits")
     ]

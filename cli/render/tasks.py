@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from gitmem.agents import descriptors
+from gitmem.text.sanitize import first_of
 
 from .output import paint, program, sanitize
 from .text import (
     SEPARATOR,
     block,
     facts,
-    first,
     format_ago,
     minute,
     notes,
@@ -125,7 +125,7 @@ def _named(found: HandoffContent) -> list[str]:
     """Return a line for each task, claim and thread."""
     return [
         *_some([facts(f"task {each.task_id}", each.state, each.title) for each in found.tasks], "task"),
-        *_some([f"claim {first(each.paths, PATHS_SHOWN)} until {minute(each.until)}" for each in found.claims], "claim"),
+        *_some([f"claim {first_of(each.paths, PATHS_SHOWN)} until {minute(each.until)}" for each in found.claims], "claim"),
         *_some([facts(f"thread {each.thread_id}", f"{each.sender} {each.intent}: {each.message}", each.next[0])
                 for each in found.threads], "thread"),
     ]  # fmt: skip
@@ -184,7 +184,7 @@ def delegated(found: NewTask) -> list[str]:
         f"to {whom}",
         found.resolved and f"as {descriptors.role_text(task.get('requested_role'))}",
         task.get("wu_id"),
-        found.signaled and f"told {first(found.signaled, TOLD_SHOWN)}",
+        found.signaled and f"told {first_of(found.signaled, TOLD_SHOWN)}",
     )
     return [head, *notes(found.warnings)]
 

@@ -52,12 +52,6 @@ def rest(count: int, noun: str = "", then: str = "; use --limit N") -> str:
     )
 
 
-def first(texts: Sequence[str], most: int, further: int = 0) -> str:
-    """Return the first texts of a list in a sentence, and how many more it has."""
-    more = max(0, len(texts) - most) + further
-    return ", ".join(texts[:most]) + (f" and {more} more" if more else "")
-
-
 def format_ago(at: str, now: int | None = None) -> str:
     """Return the age of a time such as `2026-11-21T20:00:00.123456Z`; the time itself if it is in the future.
 

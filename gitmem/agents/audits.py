@@ -5,6 +5,7 @@ from __future__ import annotations
 from .. import commit_message, records
 from ..outcome import Struct
 from ..records.ids import new_id, unit_key
+from ..text.sanitize import first_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -139,9 +140,9 @@ def past_claims(db: sqlite3.Connection, audit: AuditFields) -> str:
         "SELECT l.body FROM path_claim c JOIN line l ON l.id = c.line WHERE c.claim_id = ?", (ids[0],)
     ).fetchone()
     claim = records.read_kind("claim", row[0].encode()) if row is not None else None
-    more = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
     if claim is None:
-        return f"{ids[0][:80]}{more}"
+        return first_of(ids, 1, shown=lambda id: id[:80])
+    more = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
     paths = list(claim["paths"])
     further = f" and {len(paths) - PATHS_SHOWN} more paths" if len(paths) > PATHS_SHOWN else ""
     return f"{claim.get('sender_name') or claim['sender_identity']}'s claim on {', '.join(paths[:PATHS_SHOWN])}{further}{more}"

@@ -9,7 +9,7 @@ from ..errors import UsageError
 from ..outcome import Struct, command
 from ..records.ids import is_id, role_of
 from ..text.name_matching import fold, is_client_id, is_reserved, is_word
-from ..text.sanitize import sanitize
+from ..text.sanitize import first_of, sanitize
 from ..trust import clone_key, sender_tables
 from . import heartbeats, name_holders, presence
 
@@ -163,11 +163,10 @@ def other_workspaces(caller: Caller | None, names: Iterable[object]) -> str | No
     if not others:
         return None
     every = sorted(set(others))
-    shown = ", ".join(sanitize(name)[:80] for name in every[:NAMED_MAX])
-    more = f" and {len(every) - NAMED_MAX} more" if len(every) > NAMED_MAX else ""
+    shown = first_of(every, NAMED_MAX, shown=lambda name: sanitize(name)[:80])
     are = "1 of these is" if len(others) == 1 else f"{len(others)} of these are"
     are = "This is" if len(every_name) == 1 else are
-    return f"{are} of another workspace: {shown}{more}; yours is {sanitize(caller.workspace)}."
+    return f"{are} of another workspace: {shown}; yours is {sanitize(caller.workspace)}."
 
 
 def own_person(store: Store) -> str | None:

@@ -11,7 +11,7 @@ from ..errors import UsageError
 from ..outcome import Outcome
 from ..records.ids import is_work_unit, role_id, unit_key
 from ..text.name_matching import fold
-from ..text.sanitize import is_unsafe, sanitize
+from ..text.sanitize import first_of, is_unsafe, sanitize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -305,10 +305,12 @@ def short_mismatch(*, role: bool | None, scope: bool | None, model: bool | None)
 def listed(value: object) -> str:
     """Return a value of a scope, or the first ones of a list, as text of bounded length."""
     every = value if isinstance(value, (list, tuple)) else [value]
-    more = len(every) - VALUES_SHOWN
-    texts = [str(each) for each in every[:VALUES_SHOWN]]
-    shown = ", ".join(each if len(each) <= VALUE_SHOWN else f"{each[: VALUE_SHOWN - 1]}…" for each in texts)
-    return f"{shown} and {more} more" if more > 0 else shown
+    texts = [str(each) for each in every]
+    return first_of(
+        texts,
+        VALUES_SHOWN,
+        shown=lambda each: each if len(each) <= VALUE_SHOWN else f"{each[: VALUE_SHOWN - 1]}…",
+    )
 
 
 def _scope_parts(values: Descriptor) -> list[str]:

@@ -7,6 +7,7 @@ from ..index.engine import StepLimit
 from ..outcome import Outcome, command
 from ..sync import autosync, whereabouts
 from ..text.name_matching import fold
+from ..text.sanitize import first_of
 from ..trust.sender_tables import is_own
 from . import descriptions, heartbeats, mailbox, name_holders, presence
 from .caller import other_workspaces
@@ -308,8 +309,7 @@ def _unproven_warning(store: Store) -> str | None:
     found = list_unproven(store)
     if not found:
         return None
-    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
     return (
-        f"FORGED: {found[0].session_id}{more} claims to have been started in this clone, which is not true. `gitmem doctor` "
+        f"FORGED: {first_of([one.session_id for one in found], 1)} claims to have been started in this clone, which is not true. `gitmem doctor` "
         "lists forged records."
     )

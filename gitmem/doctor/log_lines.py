@@ -28,6 +28,7 @@ from ..outcome import Struct, command
 from ..records.lines import explain_unreadable as record_problem
 from ..records.lines import read
 from ..text.digests import hash_function_for
+from ..text.sanitize import first_of
 from . import log_ref
 from .findings import Check, Examination, Finding, note, problem
 
@@ -127,10 +128,9 @@ class RecordIds(Check):
         contents = {content_of(record, digest_bytes(line)) for record, line in zip(read, lines, strict=True)}
         if len(contents) > 1:
             senders = sorted({record["sender_identity"] for record in read if record is not None})
-            more = f" and {len(senders) - 3} more" if senders[3:] else ""
             yield problem(
                 "two-contents",
-                f"The id {id} has {len(contents)} different contents, by {', '.join(senders[:3])}{more}: "
+                f"The id {id} has {len(contents)} different contents, by {first_of(senders, 3)}: "
                 "its thread is ambiguous.",
                 partial(self._where, lines[0]),
                 "Ask its sender what was meant and answer a new signal; no decision applies to either content.",
@@ -544,10 +544,9 @@ class MemoryNodes(Check):
     def _check_patches(self) -> Iterator[Finding]:
         for number, rows in groupby(self._db.execute(_PATCHED), key=lambda row: row[0]):
             missing = [id for _, id in rows]
-            more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
             yield note(
                 "unknown-id",
-                f"This patch names {', '.join(missing[:3])}{more}, missing from this log.",
+                f"This patch names {first_of(missing, 3)}, missing from this log.",
                 partial(self._where_number, number),
                 "They may arrive with the next sync; the patch is applied then.",
                 "gitmem sync",

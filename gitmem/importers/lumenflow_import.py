@@ -13,6 +13,7 @@ from ..log.lines import digest
 from ..memory import write as record
 from ..outcome import OneStep, Outcome, command
 from ..text.name_matching import is_identity
+from ..text.sanitize import first_of
 from ..trust.sender_tables import IMPORTED_ORIGIN as ORIGIN
 from . import lumenflow_lines
 from .lumenflow_lines import ConvertedLines, time_of
@@ -76,10 +77,9 @@ class Imported(Outcome):
         """Return the sentence about signals to addresses that no session can have."""
         if not self.unread:
             return None
-        named = [f"{address} ({count})" for address, count in list(self.unread.items())[:ADDRESSES_SHOWN]]
-        more = f" and {len(self.unread) - len(named)} more" if len(self.unread) > len(named) else ""
+        named = first_of([f"{address} ({count})" for address, count in self.unread.items()], ADDRESSES_SHOWN)
         return (
-            f"Unread signals to addresses that no session here has: {', '.join(named)}{more}. "
+            f"Unread signals to addresses that no session here has: {named}. "
             f"Read them with --for {mailbox.IMPORTED_PREFIX}ADDRESS."
         )
 

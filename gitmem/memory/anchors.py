@@ -6,6 +6,7 @@ from ..agents.work_units import recordable_branch
 from ..commit_message import cut, sanitize
 from ..errors import UsageError
 from ..outcome import Outcome
+from ..text.sanitize import first_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -173,8 +174,7 @@ def _format_stale(behind: dict[str, PathChanges]) -> str:
             noun = "" if counted else " commit behind" if number == "1" else " commits behind"
             parts.append(f"{number}{noun} in {_shown(path)}")
             counted = True
-    rest = len(order) - len(parts)
-    return ", ".join(parts) + (f" and {rest} more" if rest else "")
+    return first_of(parts, len(parts), len(order) - len(parts))
 
 
 def _shown(path: str) -> str:

@@ -16,7 +16,7 @@ from ..errors import GateError, GitmemError, StoreError, UsageError
 from ..git.port import WORK_TREE_SECONDS
 from ..outcome import command
 from ..text.digests import sha256
-from ..text.sanitize import is_blank, sanitize
+from ..text.sanitize import first_of, is_blank, sanitize
 from ..text.secrets import find_secret
 from . import edit, live_pieces, session_checkpoints, stored_nodes
 from .session_checkpoints import AUTOMATIC, PREFIX, automatic_ids, last_checkpoint, notes_changed
@@ -179,12 +179,10 @@ def _write(store: Store, caller: Caller, session: str, trigger: str, seconds: fl
     before = automatic_ids(store, session, None)
     if before and stored_nodes.load_one(store.db(), before[0]).metadata.get(STATE) == state:
         return None
-    listed = ", ".join(threads[:THREADS_MAX])
-    more = f" and {len(threads) - THREADS_MAX} more" if threads[THREADS_MAX:] else ""
     metadata = {
         "trigger": AUTOMATIC + trigger,
         "nextSteps": _cut(steps, STEPS_BYTES),
-        "openThreads": _cut(listed + more, THREADS_BYTES),
+        "openThreads": _cut(first_of(threads, THREADS_MAX), THREADS_BYTES),
         "gitDiffStat": _cut_to_end(stat, STAT_BYTES),
         STATE: state,
     }

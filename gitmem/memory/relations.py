@@ -12,6 +12,7 @@ from ..order.causal import CausalOrder, by_id
 from ..outcome import Outcome, command
 from ..records import ids
 from ..records.ids import is_id
+from ..text.sanitize import first_of
 from . import node_fields, private_nodes, stored_nodes, write
 from .node_tables import IS_SUMMARIZED
 
@@ -169,9 +170,7 @@ def superseded_before(db: sqlite3.Connection, ids: Sequence[str], by: str) -> st
     ends = sorted({end for end in ends_of(db, ids).values() if end != by and end not in ids})
     if not ends:
         return None
-    names = ", ".join(ends[:REMARKED_MAX]) + (
-        f" and {len(ends) - REMARKED_MAX} more" if len(ends) > REMARKED_MAX else ""
-    )
+    names = first_of(ends, REMARKED_MAX)
     return f"Superseded before by {names}: `gitmem mem triage` lists this until one of these supersedes the other."
 
 

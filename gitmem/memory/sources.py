@@ -26,6 +26,7 @@ from ..outcome import Outcome, Struct, command
 from ..records import SecretError
 from ..records.ids import keyed_id
 from ..text.digests import sha256
+from ..text.sanitize import first_of
 from . import anchors, node_fields, stored_nodes, write
 
 TYPE_CHECKING = False
@@ -193,8 +194,7 @@ def _labelled(what: str, value: object) -> str:
 
 def _labelled_list(what: str, names: Iterable[str]) -> str:
     found = [name for name in dict.fromkeys(map(_one_line, names)) if name]
-    more = f" and {len(found) - NAMES_MAX} more" if len(found) > NAMES_MAX else ""
-    return f"{what}: {', '.join(found[:NAMES_MAX])}{more}" if found else ""
+    return f"{what}: {first_of(found, NAMES_MAX)}" if found else ""
 
 
 def _commands(scripts: dict[str, object], what: str = "command") -> list[str]:

@@ -9,6 +9,7 @@ from ..index.entities import json_list
 from ..index.resolve_id import choose
 from ..order.causal import CausalOrder
 from ..order.node import PatchChange, VersionedNode, add_signature, fold, fold_changes
+from ..text.sanitize import first_of
 from .node_tables import NODE
 
 TYPE_CHECKING = False
@@ -65,8 +66,7 @@ def doubts(node: VersionedNode) -> list[str]:
     """Return the reasons to doubt the content of a node. `mem show` lists who wrote which conflicting line."""
     found = [UNVERIFIED] if node.unverified else []
     if node.conflicting:
-        others = f" and {len(node.conflicting) - NAMED_MAX} more" if len(node.conflicting) > NAMED_MAX else ""
-        found.append(f"{CONFLICT}: different lines by {' and '.join(node.conflicting[:NAMED_MAX])}{others}")
+        found.append(f"{CONFLICT}: different lines by {first_of(node.conflicting, NAMED_MAX, joint=' and ')}")
     return found
 
 
@@ -82,8 +82,7 @@ def writer_names(node: VersionedNode) -> str:
     ]
     if not others:
         return author
-    more = f" and {len(others) - NAMED_MAX} more" if len(others) > NAMED_MAX else ""
-    return f"{author}, changed by {', '.join(others[:NAMED_MAX])}{more}"
+    return f"{author}, changed by {first_of(others, NAMED_MAX)}"
 
 
 def is_changed(node: VersionedNode) -> bool:

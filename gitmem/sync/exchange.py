@@ -18,6 +18,7 @@ from ..log.ref_checks import FOREIGN_WHY, INVALID, RefCheck
 from ..log.squash import squash
 from ..log.tree_checks import TreeCheck
 from ..moved_back import FIX
+from ..text.sanitize import first_of
 from . import outbox, read_remote, rebase
 from .remote import Remote, display_name, is_related, log_tips, projects
 
@@ -194,8 +195,9 @@ def _report(log: LocalLog, remote: Remote, follow: bool, drained: bool) -> None:
     if not drained:
         remote.add_sentence("Uncommitted records were not sent: another process has the log's lock.")
     if damaged:
-        more = f" and {len(damaged) - 1:,} more" if len(damaged) > 1 else ""
-        remote.add_sentence(f"Damaged records were not sent; they are kept in {damaged[0]}{more}. Run: {FIX}")
+        remote.add_sentence(
+            f"Damaged records were not sent; they are kept in {first_of(damaged, 1)}. Run: {FIX}"
+        )
     if damaged or not drained:
         remote.has_our_lines = False
         if remote.state in ("synced", "up-to-date"):

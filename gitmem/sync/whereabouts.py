@@ -6,6 +6,7 @@ import os
 
 from ..git import files
 from ..log import ref
+from ..text.sanitize import first_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,8 +35,7 @@ def of_record(store: Store, id: str, away: Sequence[str]) -> list[str]:
         return []
     if is_unsent(store, id):
         return [unsent(store, id)]
-    more = f" and {len(away) - SHOWN:,} more" if len(away) > SHOWN else ""
-    return [f"sent, not fetched there as far as this clone knows: {id} to {', '.join(away[:SHOWN])}{more}"]
+    return [f"sent, not fetched there as far as this clone knows: {id} to {first_of(away, SHOWN)}"]
 
 
 def unsent(store: Store, id: str) -> str:

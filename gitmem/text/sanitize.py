@@ -9,6 +9,10 @@ from __future__ import annotations
 
 MARK = "‹"  # replaces the first sign of an imitation tag
 _SEPARATOR = "·"  # common in our output, and it looks like no other character
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
 SEPARATOR = " · "
 TITLE_MAX = 60  # columns
 _QUOTES = dict.fromkeys(map(ord, '"“”„‟«»″‶〝〞＂ʺˮ'), "'")
@@ -152,6 +156,20 @@ def title(text: str) -> str:
     if not plain.isprintable():  # such as surrogates: a line of the log is plain text
         plain = "".join(char if char.isprintable() else "\ufffd" for char in plain)
     return within(plain, TITLE_MAX)
+
+
+def first_of(
+    texts: Sequence[str], most: int, further: int = 0, shown: Callable[[str], str] = str, *, joint: str = ", "
+) -> str:
+    """Return the first texts of a list, and how many more it has.
+
+    Args:
+        further: How many more there are beside the list.
+        shown: Returns a text as it is shown.
+        joint: What stands between them.
+    """
+    more = max(0, len(texts) - most) + further
+    return joint.join(map(shown, texts[:most])) + (f" and {more:,} more" if more else "")
 
 
 def within(text: str, columns: int) -> str:

@@ -15,7 +15,7 @@ from ..order import claim as claim_fold
 from ..outcome import command
 from ..repo import is_gone
 from ..text.digests import sha256
-from ..text.sanitize import sanitize_for_model
+from ..text.sanitize import first_of, sanitize_for_model
 from . import branches, claim_view, claims, path_patterns
 from .claims import contest_text, paths_text
 
@@ -164,8 +164,7 @@ def _to_claimer(claim_id: str) -> str:
 
 
 def _shown(files: Sequence[str]) -> str:
-    more = f" and {len(files) - SHOWN_MAX} more" if len(files) > SHOWN_MAX else ""
-    return ", ".join(sanitize_for_model(each) for each in files[:SHOWN_MAX]) + more
+    return first_of(files, SHOWN_MAX, shown=sanitize_for_model)
 
 
 FOLDER, CLAIMED, SEEN, DUE, WARNED = (

@@ -19,6 +19,7 @@ from ..log.lines import format_at
 from ..order import claim as claim_fold
 from ..outcome import Outcome, command
 from ..sync import noop_check
+from ..text.sanitize import first_of
 from . import claim_view, path_patterns
 from . import task_state as load_task
 
@@ -416,6 +417,4 @@ def contest_text(own: StandingClaim, other: StandingClaim) -> str:
 
 def paths_text(paths: Sequence[str]) -> str:
     """Return the first paths of a claim, and the number of the others."""
-    shown = [sanitize(each) for each in paths[:PATHS_SHOWN]]
-    more = len(paths) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+    return first_of(paths, PATHS_SHOWN, shown=sanitize)

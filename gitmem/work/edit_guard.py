@@ -16,7 +16,7 @@ from ..outcome import Outcome, Struct, command
 from ..records import ids
 from ..text import secrets
 from ..text.digests import sha256
-from ..text.sanitize import is_blank, sanitize_for_model
+from ..text.sanitize import first_of, is_blank, sanitize_for_model
 from . import claim_notices, claim_work, claims, path_patterns
 from .claims import ClaimRow, paths_text, text_of
 
@@ -274,15 +274,14 @@ def _editors(store: Store, where: EditedPaths, paths: Sequence[str]) -> list[str
 
 
 def _text(store: Store, paths: Sequence[str], where: EditedPaths, others: Sequence[str]) -> str:
-    shown = ", ".join(sanitize_for_model(each) for each in paths[:SHOWN_MAX])
-    more = f" and {len(paths) - SHOWN_MAX} more" if len(paths) > SHOWN_MAX else ""
+    shown = first_of(paths, SHOWN_MAX, shown=sanitize_for_model)
     found = presence.get(store, others[0])
     who = found.name if found is not None else others[0]
     to = found.reader if found is not None else others[0]
     ask = command("gitmem", "signal", f"Do we both change {paths[0]}?", "--to", to)
     folder = os.path.basename(where.worktree)
     return (
-        f"also edited, unclaimed: {shown}{more}, by {sanitize_for_model(who)} in the worktree {sanitize_for_model(folder)}. "
+        f"also edited, unclaimed: {shown}, by {sanitize_for_model(who)} in the worktree {sanitize_for_model(folder)}. "
         f"Agree: `{sanitize_for_model(ask)}`, or claim it."
     )
 

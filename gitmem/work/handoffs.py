@@ -11,7 +11,7 @@ from ..memory import stored_nodes
 from ..memory.session_checkpoints import PREFIX
 from ..order.task import HANDOFF, sender_of
 from ..outcome import Outcome, command
-from ..text.sanitize import SEPARATOR
+from ..text.sanitize import SEPARATOR, first_of
 from . import (
     HANDOFF_MICROS,
     HANDOFFS_MAX,
@@ -124,8 +124,8 @@ class HandoffContent(Outcome):
             for each in self.tasks
         ]
         paths = [path for each in self.claims for path in each.paths]
-        parts = [_first_of(tasks)] if tasks else []
-        parts += [f"claims {_first_of(paths)}"] if paths else []
+        parts = [first_of(tasks, NAMED)] if tasks else []
+        parts += [f"claims {first_of(paths, NAMED)}"] if paths else []
         node = self.checkpoint
         if node is not None:
             words = cut(node.content.strip().partition("\n")[0], WORDS_MAX)
@@ -237,11 +237,6 @@ def counts(record: Mapping[str, Any]) -> str:
         ", ".join(f"{count} {word}{'' if count == 1 else 's'}" for count, word in named if count)
         or "no tasks"
     )
-
-
-def _first_of(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if names[NAMED:] else ""
-    return ", ".join(names[:NAMED]) + more
 
 
 WAITING, RETURNED = "waiting", "returned"
