@@ -10,7 +10,7 @@ import pytest
 from benchmarks.collision_plan import Plan, Profile, edited, hot_files, read_history
 from benchmarks.collisions import simulate
 
-SMALL = Profile(nodes="small", clones=2, agents=2, jobs=4, shared=4, minutes=180)
+SMALL = Profile("small", clones=2, agents=2, jobs=4, shared=4, minutes=180)
 
 
 @pytest.fixture

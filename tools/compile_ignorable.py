@@ -7,6 +7,7 @@ the listed properties below are those of PropList.txt. A test compares the check
 
 from __future__ import annotations
 
+import functools
 import sys
 import unicodedata
 from pathlib import Path
@@ -47,6 +48,7 @@ def expand(ranges: tuple[tuple[int, int], ...]) -> set[int]:
     return {code for first, last in ranges for code in range(first, last + 1)}
 
 
+@functools.cache
 def ignorable() -> set[int]:
     """Return Default_Ignorable_Code_Point by its definition."""
     formats = {code for code in range(0x110000) if unicodedata.category(chr(code)) == "Cf"}

@@ -20,7 +20,6 @@ from tools.compile_ignorable import ignorable
 
 from .forging import NOW, PROGRAM, Answer, Clone, Hub, hours_later, line
 
-IGNORABLE = ignorable()
 HIDDEN = "\u200b\u034f\ufe0f\u3164\u2065\U000e0041\U000e01ef\U000e0fff"
 ACTING = "\x1b[31m\x1b]0;owned\x07\x9b2J\u202e\u2066\r\x08"
 TAGS = (
@@ -79,7 +78,7 @@ def check(
 ) -> None:
     """Nothing in it hides, acts on a terminal, or begins a tag of a client."""
     wrong = {
-        char for char in text if ord(char) in IGNORABLE or unicodedata.category(char) in ("Cc", "Zl", "Zp")
+        char for char in text if ord(char) in ignorable() or unicodedata.category(char) in ("Cc", "Zl", "Zp")
     }
     assert not wrong - ({"\n", "\t"} if lines else set()), f"{where}: {sorted(map(ascii, wrong))}"
     folded = "".join(
