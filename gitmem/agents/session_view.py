@@ -98,11 +98,24 @@ def _also(db: sqlite3.Connection, new: Rows) -> set[str]:
             _add_name(db, micros, row)
         if writer and micros is not None:
             times.setdefault(writer, []).append(row.at)
-    return {session_id for session_id in sorted(times) if _extend_alive(db, session_id, times[session_id])}
+    since: dict[str, int] = {}
+    changed = {
+        session_id for session_id in sorted(times) if _extend_alive(db, session_id, times[session_id], since)
+    }
+    for name_root, at in since.items():
+        _assign_shown_names(db, name_root, at)
+    return changed
 
 
-def _extend_alive(db: sqlite3.Connection, session_id: str, times: Sequence[str]) -> bool:
-    """Add the times of records to the periods when an id was at work; return False if nothing changed."""
+def _extend_alive(
+    db: sqlite3.Connection, session_id: str, times: Sequence[str], since: dict[str, int]
+) -> bool:
+    """Add the times of records to the periods when an id was at work.
+
+    Returns:
+        Whether the session must be folded again. If periods only end later, the names that were held to their ends are held longer:
+        a record that asks for another name, or ends the session, would have begun a period or be in one.
+    """
     ends = [micros_of(min(times)), micros_of(max(times))]
     first, last = ends
     if first is None or last is None or last - first > HOLD_MICROS:
@@ -121,7 +134,15 @@ def _extend_alive(db: sqlite3.Connection, session_id: str, times: Sequence[str])
         [(session_id, begin) for begin, _ in known - now],
     )
     db.executemany("INSERT INTO alive VALUES (?, ?, ?)", [(session_id, *each) for each in now - known])
-    return now != known
+    old, later = dict(known - now), dict(now - known)
+    if old.keys() != later.keys():
+        return True
+    for begin, until in old.items():
+        held = "session_id = ? AND until = ?"
+        for (name,) in db.execute(f"SELECT name FROM tenure WHERE {held}", (session_id, until)).fetchall():
+            _note(since, name, until)
+        db.execute(f"UPDATE tenure SET until = ? WHERE {held}", (later[begin], session_id, until))
+    return False
 
 
 def _add_name(db: sqlite3.Connection, at: int, row: LineRow) -> None:
