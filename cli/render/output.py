@@ -5,10 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-try:
-    from _json import encode_basestring as _quote
-except ImportError:  # not CPython
-    from json.encoder import encode_basestring as _quote
+from gitmem.text.strict_json import quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -351,7 +348,7 @@ def as_json(value: object) -> str:
 def encode(value: object) -> str:
     """Return a value as JSON on one line, not yet sanitized."""
     if isinstance(value, str):
-        return _quote(value)
+        return quote(value)
     if value is None:
         return "null"
     if value is True:
@@ -359,7 +356,7 @@ def encode(value: object) -> str:
     if value is False:
         return "false"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_quote(str(key))}: {encode(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{quote(str(key))}: {encode(item)}" for key, item in value.items()) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(encode(item) for item in value) + "]"
     if isinstance(value, (int, float)):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import time
 
+from ..text.strict_json import quote
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -134,12 +136,6 @@ def day(line: bytes) -> str:
     return f"{line[7:14].decode()}/{line[15:17].decode()}"
 
 
-try:
-    # Importing json would cost a command a third of the start of an empty Python, because json imports re.
-    from _json import encode_basestring as _quote
-except ImportError:  # not CPython
-    from json.encoder import encode_basestring as _quote
-
 SUBJECT_MAX = 72  # characters of a commit's subject
 
 
@@ -184,8 +180,8 @@ class LogEntry:
     def encode(self) -> bytes:
         """Return the entry as bytes for `decode`: a JSON head, then rows of stream, tab and line."""
         message = self.message
-        words = ", ".join(map(_quote, (self.token, message.author, message.subject, message.body)))
-        trailers = ", ".join(f"[{_quote(key)}, {_quote(value)}]" for key, value in message.trailers)
+        words = ", ".join(map(quote, (self.token, message.author, message.subject, message.body)))
+        trailers = ", ".join(f"[{quote(key)}, {quote(value)}]" for key, value in message.trailers)
         parts = [f"[{words}, [{trailers}]]".encode("utf-8", "replace")]
         parts += [stream.encode() + b"\t" + line for stream, line in self.lines]
         return b"\n".join(parts) + b"\n"

@@ -14,15 +14,10 @@ import time
 
 from ..errors import RecordError, SecretError
 from ..text.secrets import find_in, may_hold_secret
+from ..text.strict_json import quote
 from ..text.strict_json import read as read_json
 from .ids import unit_key
 from .table import FIELDS, FILLED, FIRST_OF, MODELS, REQUIRED
-
-try:
-    # Importing the json package, which imports re, would take a third of the time of an empty Python.
-    from _json import encode_basestring as _quote
-except ImportError:  # not CPython
-    from json.encoder import encode_basestring as _quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,7 +65,7 @@ def line(
     if not accepted_by_table:
         _check_by_models(kind, stamp, record)
     parts = [
-        f"{_quote(name)}:{_quote(value) if type(value) is str else as_json(value)}"
+        f"{quote(name)}:{quote(value) if type(value) is str else as_json(value)}"
         for name, value in record.items()
     ]
     if not allow_secret and (not accepted_by_table or may_hold_secret(record.values())):
@@ -202,11 +197,11 @@ def as_json(value: object) -> str:
         ValueError: The value has a NaN or an infinite number.
     """
     if isinstance(value, str):
-        return _quote(value)
+        return quote(value)
     if value is True:
         return "true"
     if isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
-        return f"[{','.join(map(_quote, value))}]"
+        return f"[{','.join(map(quote, value))}]"
     import json
 
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
