@@ -99,7 +99,7 @@ def test_one_function_opens_files_of_the_state_folder() -> None:
         for function, call in _opened(ast.parse(path.read_text())) if "/conformance/" not in name else ():
             called, given = ast.unparse(call.func), ast.unparse(call.args[0]) if call.args else ""
             wraps = given in ("handle", "descriptor") or given.startswith(
-                ("state_files.open_file(", "os.open(")
+                ("local_files.open_file(", "os.open(")
             )
             of_paths = called.rpartition(".")[2] in METHODS and not called.startswith("work_tree_files.")
             if (
