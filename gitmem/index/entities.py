@@ -186,33 +186,43 @@ def view(kind: EntityKind, fold: Callable[[], Fold], version: object = 1) -> Vie
 
 def _add(db: sqlite3.Connection, new: Rows, kind: EntityKind, fold: Fold) -> None:
     """Add new lines, and make the rows of the entities that they are of again."""
-    own: dict[str, list[LineRow]] = {}
     named: list[tuple[str, str, int, str, str | None, str | None]] = []
     for record_kind, field in kind.of.items():
         lines = new.of(record_kind)
         columns = map(lines.column, (field, "event", *kind.senders))
-        for row, ids, event, sender, session in zip(lines, *columns, strict=True):
-            for id in (ids,) if isinstance(ids, str) else sorted(set(ids)):
-                own.setdefault(id, []).append(row)
-                named.append((kind.name, id, row.id, event or record_kind, sender, session or None))
-    known = f"SELECT DISTINCT id FROM entity_line WHERE kind = ? AND id {_AMONG}"
-    before = {id for (id,) in db.execute(known, (kind.name, json_list(sorted(own))))}
+        for number, ids, event, sender, session in zip(lines.ids, *columns, strict=True):
+            about = (event or record_kind, sender, session or None)
+            named += [(kind.name, id, number, *about) for id in ([ids] if isinstance(ids, str) else set(ids))]
     db.executemany(_PUT, sorted(named))
-    changed = set(own)
+    changed = {id for _, id, *_ in named}
     if fold.also is not None:
         changed.update(fold.also(db, new))
     if fold.direct is not None:
         changed = fold.direct(db, new, changed)
-    whole = {
-        id: Lines(found)
-        for id, found in own.items()
-        if id in changed and id not in before and len(found) <= kind.most
-    }
+    whole = {id: Lines(found) for id, found in _only_new(db, kind, new, changed).items()}
     whole.update(lines_of(db, kind, changed - whole.keys(), choose=fold.choose))
     rows = [*fold.rows(db, {id: whole[id] for id in sorted(whole)})]
     if rows:
         marks = ", ".join("?" * len(rows[0]))
         db.executemany(f"INSERT OR REPLACE INTO {kind.table or kind.name} VALUES ({marks})", rows)
+
+
+def _only_new(
+    db: sqlite3.Connection, kind: EntityKind, new: Rows, ids: Collection[str]
+) -> dict[str, list[LineRow]]:
+    """Return the new lines of those entities that have no other ones, and not too many."""
+    found: dict[str, list[LineRow]] = {}
+    for record_kind, field in kind.of.items() if ids else ():
+        lines = new.of(record_kind)
+        for row, named in zip(lines, lines.column(field), strict=True):
+            for id in (named,) if isinstance(named, str) else set(named):
+                if id in ids:
+                    found.setdefault(id, []).append(row)
+    first = min((row.id for rows in found.values() for row in rows), default=0)
+    known = f"SELECT DISTINCT id FROM entity_line WHERE kind = ? AND id {_AMONG} AND line < ?"
+    for (id,) in db.execute(known, (kind.name, json_list(sorted(found)), first)):
+        del found[id]
+    return {id: rows for id, rows in found.items() if len(rows) <= kind.most}
 
 
 class Lines:
