@@ -22,7 +22,7 @@ from ..render import output
 from . import tool_results
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from typing import TypeVar
 
     from mcp_types import RequestId
@@ -106,6 +106,20 @@ class ToolCalls(Struct):
             return await self._session.run(lambda at: self._answer(at, job))
         except Exception as error:
             return tool_results.of_error(error, tool)
+
+    def tool(self, job: Callable[..., CallToolResult]) -> Callable[..., Awaitable[CallToolResult]]:
+        """Return the tool that runs a method as a job, see `_do`: it takes the SDK's context in the place of the environment."""
+
+        async def call(ctx: Ctx, *given: Any, **named: Any) -> CallToolResult:
+            return await self._do(ctx, job.__name__, lambda at: job(at, *given, **named))
+
+        signature = inspect.signature(job, eval_str=True)
+        context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Ctx)
+        parameters = [context, *list(signature.parameters.values())[1:]]
+        call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # the SDK reads it
+        call.__annotations__ = {each.name: each.annotation for each in parameters}
+        call.__name__, call.__doc__ = job.__name__, job.__doc__
+        return call
 
     def _answer(
         self, at: CallEnvironment, job: Callable[[CallEnvironment], CallToolResult]

@@ -305,8 +305,10 @@ class Server(MCPServer[Any]):
     def __init__(self, *groups: ToolCalls, fields: bool = False) -> None:
         self._calls = groups[0]
         self._fields = fields
-        every = {name: getattr(group, name) for group in groups for name in NAMES if hasattr(group, name)}
-        self._ours = {name: _tool(every[name], name) for name in NAMES}
+        every = {
+            name: (group, getattr(group, name)) for group in groups for name in NAMES if hasattr(group, name)
+        }
+        self._ours = {name: _tool(*every[name], name) for name in NAMES}
         tool_results.PARAMETERS.update(
             {name: tuple(each.parameters["properties"]) for name, each in self._ours.items()}
         )
@@ -374,11 +376,11 @@ def _usage(message: str, suggestions: list[str] | None = None, form: str = "") -
     return UsageError(f"{message} Nothing was written.", hint=hint, suggestions=suggestions or [])
 
 
-def _tool(method: Callable[..., Any], name: str) -> Tool:
-    """Return the SDK's tool for a method. Its docstring becomes the description."""
+def _tool(group: ToolCalls, method: Callable[..., Any], name: str) -> Tool:
+    """Return the SDK's tool for a method of a group. Its docstring becomes the description."""
     reads = name in READS
     tool = Tool.from_function(
-        method,
+        method if inspect.iscoroutinefunction(method) else group.tool(method),
         description=inspect.cleandoc(str(method.__doc__)).replace("\n", " "),
         annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False)
         if reads

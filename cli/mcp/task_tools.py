@@ -20,6 +20,7 @@ from ..render import tasks as render
 from ..values import duration, own_task
 from . import tool_results
 from .calls import Ctx, Name, ToolCalls, Words, Wu
+from .mcp_session import CallEnvironment
 
 if TYPE_CHECKING:
     from gitmem.agents.caller import Caller
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from gitmem.calls.call_result import CallResult
     from gitmem.store import Store
     from gitmem.work.task_records import TaskChange
-
-    from .mcp_session import CallEnvironment
 
 
 Action = Literal["list", "show", "take", "renew", "release", "ask", "done", "reject", "message", "cancel", "seal", "close"]  # fmt: skip
@@ -42,9 +41,9 @@ MAY_FAIL = ("done", "seal")
 class TaskTools(ToolCalls):
     """Tools for tasks."""
 
-    async def delegate(
+    def delegate(
         self,
-        ctx: Ctx,
+        at: CallEnvironment,
         message: str,
         scope: Annotated[Words, Field(description=shared.REQUESTED_SCOPE.help)],
         blocked_by: Words,
@@ -61,25 +60,21 @@ class TaskTools(ToolCalls):
         lane: str = "",
     ) -> CallToolResult:
         """Ask an agent, or whoever has a role, to do something; don't wait. Follow it with task."""
+        from gitmem.work import new_task as tasks
+        from gitmem.work import task_roles as briefs
 
-        def job(at: CallEnvironment) -> CallToolResult:
-            from gitmem.work import new_task as tasks
-            from gitmem.work import task_roles as briefs
+        store, caller = at.store(), self._session.caller(at)
+        attested = briefs.attest_brief(at.repo.worktree, at.paths([brief])[0]) if brief else {}
+        made = tasks.delegate(
+            store, caller, message, within=within or own_task(), again=again, blocked_by=blocked_by, to=to or None, role=role or None, scopes=scope, requested_model=model or None,
+            priority=priority.upper() or None, wu=wu or None, initiative=initiative or None, lane=lane or None,
+            deadline=store.now() + int(duration(deadline) * 1_000_000) if deadline else None, **attested,
+        )  # fmt: skip
+        return tool_results.of(made, render.delegated(made))
 
-            store, caller = at.store(), self._session.caller(at)
-            attested = briefs.attest_brief(at.repo.worktree, at.paths([brief])[0]) if brief else {}
-            made = tasks.delegate(
-                store, caller, message, within=within or own_task(), again=again, blocked_by=blocked_by, to=to or None, role=role or None, scopes=scope, requested_model=model or None,
-                priority=priority.upper() or None, wu=wu or None, initiative=initiative or None, lane=lane or None,
-                deadline=store.now() + int(duration(deadline) * 1_000_000) if deadline else None, **attested,
-            )  # fmt: skip
-            return tool_results.of(made, render.delegated(made))
-
-        return await self._do(ctx, "delegate", job)
-
-    async def task(
+    def task(
         self,
-        ctx: Ctx,
+        at: CallEnvironment,
         action: Action = "list",
         id: Annotated[str, Field(description=shared.TASK_ID.help)] = "",
         text: Annotated[str, Field(description="Result, question, message or reason.")] = "",
@@ -91,39 +86,31 @@ class TaskTools(ToolCalls):
         """List or show tasks, and work on them. Who does a task: take it (or a handoff) before you begin, ask, then done; renew,
         release or reject it. Who asked for it: answer with message, cancel, accept its result with seal; close it if its
         writer has ended."""
+        _check_task(action, id, text, failed=failed, filtered=bool(only or wu))
+        if action == "list":
+            return self._list(at, only, wu, limit)
+        if action == "show":
+            return self._show(at, id)
+        found = _change(at.store(), self._session.caller(at), action, id, text, failed=failed)
+        if action in ("message", "cancel"):
+            found.warnings += a2a.remark(at.store(), found.task_id)
+        peers = found.handoff is not None or found.received is not None
+        return tool_results.of(found, render.change(found), peers=peers, is_framed=True)
 
-        def job(at: CallEnvironment) -> CallToolResult:
-            _check_task(action, id, text, failed=failed, filtered=bool(only or wu))
-            if action == "list":
-                return self._list(at, only, wu, limit)
-            if action == "show":
-                return self._show(at, id)
-            found = _change(at.store(), self._session.caller(at), action, id, text, failed=failed)
-            if action in ("message", "cancel"):
-                found.warnings += a2a.remark(at.store(), found.task_id)
-            peers = found.handoff is not None or found.received is not None
-            return tool_results.of(found, render.change(found), peers=peers, is_framed=True)
-
-        return await self._do(ctx, "task", job)
-
-    async def handoff(
+    def handoff(
         self,
-        ctx: Ctx,
+        at: CallEnvironment,
         to: Annotated[Name, Field(description=shared.HANDOFF_TO.help)],
         message: Annotated[str, Field(description=shared.NEXT_STEPS.help)] = "",
         wu: Annotated[str, Field(description=shared.HANDOFF_WU.help)] = "",
         dry_run: Annotated[bool, Field(description=shared.DRY_HANDOFF.help)] = False,
     ) -> CallToolResult:
         """Offer your checkpoint, tasks, claims and threads to another agent before your session ends. They stay yours until taken with task."""
+        from gitmem.work import give_handoff
 
-        def job(at: CallEnvironment) -> CallToolResult:
-            from gitmem.work import give_handoff
-
-            store, caller = at.store(), self._session.caller(at)
-            made = give_handoff.hand_over(store, caller, to, message or None, wu=wu or None, dry_run=dry_run)
-            return tool_results.of(made, render.handoff_given(made), peers=bool(made.handoff.threads))
-
-        return await self._do(ctx, "handoff", job)
+        store, caller = at.store(), self._session.caller(at)
+        made = give_handoff.hand_over(store, caller, to, message or None, wu=wu or None, dry_run=dry_run)
+        return tool_results.of(made, render.handoff_given(made), peers=bool(made.handoff.threads))
 
     def _list(self, at: CallEnvironment, only: str, wu: str, limit: int) -> CallToolResult:
         from gitmem.work import task_list
@@ -281,9 +268,9 @@ ClaimAction = Literal["", "list", "claim", "check", "release"]
 class ClaimTools(ToolCalls):
     """Tools for claims, overlaps and the origin of lines."""
 
-    async def claim(
+    def claim(
         self,
-        ctx: Ctx,
+        at: CallEnvironment,
         paths: Annotated[Words, Field(description=shared.CLAIM_PATHS.help)],
         action: Annotated[ClaimAction, Field(description="Default: claim with paths, else list.")] = "",
         lease: Annotated[str, Field(description="Such as 2h, at most 24h.")] = "",
@@ -294,17 +281,11 @@ class ClaimTools(ToolCalls):
         wu: Wu = "",
     ) -> CallToolResult:
         """Claim the files that you are about to change, release when done; list all, check paths."""
-
-        def job(at: CallEnvironment) -> CallToolResult:
-            wanted = action or ("claim" if paths else "list")
-            _check_claim(wanted, paths, id)
-            if wanted == "claim":
-                return self._claim(at, paths, lease, reason, wu)
-            return (
-                self._release(at, id, paths, reason) if wanted == "release" else self._show(at, wanted, paths)
-            )
-
-        return await self._do(ctx, "claim", job)
+        wanted = action or ("claim" if paths else "list")
+        _check_claim(wanted, paths, id)
+        if wanted == "claim":
+            return self._claim(at, paths, lease, reason, wu)
+        return self._release(at, id, paths, reason) if wanted == "release" else self._show(at, wanted, paths)
 
     def _claim(
         self, at: CallEnvironment, paths: list[str], lease: str, reason: str, wu: str
@@ -340,32 +321,24 @@ class ClaimTools(ToolCalls):
         found = claim_work.list_claims(at.store(), self._session.reader(at))
         return tool_results.of(found, claims.page(found), peers=bool(found.claims), is_part=found.more > 0)
 
-    async def overlap(self, ctx: Ctx, branch: str = "") -> CallToolResult:
+    def overlap(self, at: CallEnvironment, branch: str = "") -> CallToolResult:
         """List branches that change the same files, conflicts first."""
+        from gitmem.history import overlap as overlaps
 
-        def job(at: CallEnvironment) -> CallToolResult:
-            from gitmem.history import overlap as overlaps
+        found = overlaps.overlap(at.store(), branch or None)
+        return tool_results.of(
+            found, claims.overlap(found), peers=bool(found.overlaps), whole="gitmem overlap"
+        )
 
-            found = overlaps.overlap(at.store(), branch or None)
-            return tool_results.of(
-                found, claims.overlap(found), peers=bool(found.overlaps), whole="gitmem overlap"
-            )
-
-        return await self._do(ctx, "overlap", job)
-
-    async def why(self, ctx: Ctx, target: str) -> CallToolResult:
+    def why(self, at: CallEnvironment, target: str) -> CallToolResult:
         """Who made FILE[:LINE] or COMMIT, and what was agreed."""
+        from gitmem.history import why as operation
 
-        def job(at: CallEnvironment) -> CallToolResult:
-            from gitmem.history import why as operation
-
-            is_early = environment.look_before_answer(at)
-            found = operation.why(at.store(), target, folder=at.folder, is_early=is_early)
-            return tool_results.of(
-                found, claims.why(found), peers=bool(found.commits), whole=command("gitmem", "why", target)
-            )
-
-        return await self._do(ctx, "why", job)
+        is_early = environment.look_before_answer(at)
+        found = operation.why(at.store(), target, folder=at.folder, is_early=is_early)
+        return tool_results.of(
+            found, claims.why(found), peers=bool(found.commits), whole=command("gitmem", "why", target)
+        )
 
 
 def _check_claim(action: str, paths: list[str], id: str) -> None:

@@ -58,32 +58,25 @@ class Tools(ToolCalls):
         self._network = network
 
     @with_signal_options
-    async def signal(self, ctx: Ctx, message: str, **options: Unpack[SignalOptions]) -> CallToolResult:
+    def signal(self, at: CallEnvironment, message: str, **options: Unpack[SignalOptions]) -> CallToolResult:
         """Send a message to agents or people who share this git repository. Give one of: `to` (exact names from roster); `reply_to` (goes to its sender); `thread` (its members); `broadcast`. PROPOSE with
         `requires_ack` asks for a decision; answer one with `reply_to` and AGREE, REJECT or COUNTER."""
         if not (
             options.get("to") or options.get("reply_to") or options.get("thread") or options.get("broadcast")
         ):
-            return tool_results.of_error(
-                UsageError(
-                    "Missing recipient. Nothing was written.",
-                    hint="Give to, reply_to or thread, or broadcast: true for everybody.",
-                    code="no-recipient",
-                    next=["gitmem roster"],
-                ),
-                "signal",
+            raise UsageError(
+                "Missing recipient. Nothing was written.",
+                hint="Give to, reply_to or thread, or broadcast: true for everybody.",
+                code="no-recipient",
+                next=["gitmem roster"],
             )
+        from gitmem.signals import send
 
-        def job(at: CallEnvironment) -> CallToolResult:
-            from gitmem.signals import send
-
-            given = cast("SignalOptions", {name: value for name, value in options.items() if value})
-            sent = send.send_with_one_snapshot(at.store(), lambda: self._session.caller(at), message, **given)
-            if sent.commit is None:
-                sent.warnings += where_waiting(at)
-            return tool_results.of(sent, lines_of(sent))
-
-        return await self._do(ctx, "signal", job)
+        given = cast("SignalOptions", {name: value for name, value in options.items() if value})
+        sent = send.send_with_one_snapshot(at.store(), lambda: self._session.caller(at), message, **given)
+        if sent.commit is None:
+            sent.warnings += where_waiting(at)
+        return tool_results.of(sent, lines_of(sent))
 
     async def inbox(
         self,
@@ -122,30 +115,26 @@ class Tools(ToolCalls):
         except Exception as error:
             return tool_results.of_error(error, "inbox")
 
-    async def thread(
+    def thread(
         self,
-        ctx: Ctx,
+        at: CallEnvironment,
         id: Annotated[str, Field(description=shared.ANY_ID.help)],
         limit: Annotated[
             int, Field(ge=1, le=shared.THREAD_LIMIT.tool_most)
         ] = shared.THREAD_LIMIT.tool_default,
     ) -> CallToolResult:
         """Show a thread: its first and last signals, each recipient's decision. Marks nothing as delivered."""
+        from gitmem.signals import threads
 
-        def job(at: CallEnvironment) -> CallToolResult:
-            from gitmem.signals import threads
-
-            found = threads.thread(at.store(), id, self._session.reader(at), limit=limit)
-            whole = command("gitmem", "thread", found.thread_id)
-            return tool_results.of(
-                found,
-                signals.thread(found, tool_results.RECIPIENTS),
-                peers=True,
-                whole=whole,
-                is_part=len(found.recipients) > tool_results.RECIPIENTS,
-            )
-
-        return await self._do(ctx, "thread", job)
+        found = threads.thread(at.store(), id, self._session.reader(at), limit=limit)
+        whole = command("gitmem", "thread", found.thread_id)
+        return tool_results.of(
+            found,
+            signals.thread(found, tool_results.RECIPIENTS),
+            peers=True,
+            whole=whole,
+            is_part=len(found.recipients) > tool_results.RECIPIENTS,
+        )
 
     async def converged(
         self,
@@ -160,9 +149,9 @@ class Tools(ToolCalls):
         except Exception as error:
             return tool_results.of_error(error, "converged")
 
-    async def receipts(
+    def receipts(
         self,
-        ctx: Ctx,
+        at: CallEnvironment,
         id: Annotated[str, Field(description=shared.RECEIPTS_SIGNAL.help)] = "",
         reader: Annotated[str, Field(description=shared.READER.help)] = "",
         since: Annotated[str, Field(description=shared.RECEIPTS_SINCE.help)] = "",
@@ -171,43 +160,35 @@ class Tools(ToolCalls):
         ] = shared.RECEIPTS_LIMIT.tool_default,
     ) -> CallToolResult:
         """List who received which signal, when, and who agreed (acked) or rejected."""
+        from gitmem.signals import receipt_list
 
-        def job(at: CallEnvironment) -> CallToolResult:
-            from gitmem.signals import receipt_list
+        found = receipt_list.receipt_list(
+            at.store(),
+            id or None,
+            reader=reader or None,
+            since=parse_moment(since) if since else None,
+            limit=limit,
+        )
+        return tool_results.of(found, signals.receipts(found))
 
-            found = receipt_list.receipt_list(
-                at.store(),
-                id or None,
-                reader=reader or None,
-                since=parse_moment(since) if since else None,
-                limit=limit,
-            )
-            return tool_results.of(found, signals.receipts(found))
-
-        return await self._do(ctx, "receipts", job)
-
-    async def roster(
+    def roster(
         self,
-        ctx: Ctx,
+        at: CallEnvironment,
         all: bool = False,
         limit: Annotated[
             int, Field(ge=1, le=shared.ROSTER_LIMIT.tool_most)
         ] = shared.ROSTER_LIMIT.tool_default,
     ) -> CallToolResult:
         """List active agents: names to send to, work, worktree, last seen. `all` includes ended sessions."""
+        from gitmem.agents import roster
+        from gitmem.work import handoffs
 
-        def job(at: CallEnvironment) -> CallToolResult:
-            from gitmem.agents import roster
-            from gitmem.work import handoffs
-
-            found = roster.roster(at.store(), all=all, caller=self._session.reader(at), limit=limit)
-            handoffs.add_to(at.store(), found)
-            total = len(found.sessions) + found.more
-            flags = [*(["--all"] if all else []), *(["--limit", str(total)] if total > roster.SHOWN else [])]
-            whole = command("gitmem", "roster", *flags)
-            return tool_results.of(found, sessions.roster(found), whole=whole, is_part=found.more > 0)
-
-        return await self._do(ctx, "roster", job)
+        found = roster.roster(at.store(), all=all, caller=self._session.reader(at), limit=limit)
+        handoffs.add_to(at.store(), found)
+        total = len(found.sessions) + found.more
+        flags = [*(["--all"] if all else []), *(["--limit", str(total)] if total > roster.SHOWN else [])]
+        whole = command("gitmem", "roster", *flags)
+        return tool_results.of(found, sessions.roster(found), whole=whole, is_part=found.more > 0)
 
     async def sync(self, ctx: Ctx, remotes: Words) -> CallToolResult:
         """Exchange signals and memory with other machines through git remotes, by name (default: the
@@ -289,9 +270,9 @@ ENDS = "`summary` and `done` end the session and change nothing else. Nothing wa
 class SessionTools(ToolCalls):
     """Tools for the session and roles."""
 
-    async def session(
+    def session(
         self,
-        ctx: Ctx,
+        at: CallEnvironment,
         scope: Annotated[Words, Field(description=shared.SCOPE.help)],
         agent_identity: Annotated[str, Field(description=shared.IDENTITY.help)] = "",
         name: Annotated[str, Field(description=shared.NAME.help)] = "",
@@ -305,42 +286,34 @@ class SessionTools(ToolCalls):
         done: Annotated[bool, Field(description=f"Ends it. {shared.DONE.help}")] = False,
     ) -> CallToolResult:
         """Show your session as others see it. Arguments change it; set your work unit when you begin."""
+        from gitmem.agents import roster
+        from gitmem.signals import announcements
 
-        def job(at: CallEnvironment) -> CallToolResult:
-            from gitmem.agents import roster
-            from gitmem.signals import announcements
-
-            caller = self._session.caller(at)
-            given: dict[str, Any] = {
-                "name": name, "wu": wu, "lane": lane, "activity": activity.strip(), "role": role, "scope": scope,
-                "model": model, "agent_identity": agent_identity,
-            }  # fmt: skip
-            if summary or done:
-                if any(given.values()):
-                    raise UsageError(ENDS, code="usage")
-                ended = self._session.end(at, caller, summary=summary, done=done)
-                return tool_results.of(ended, sessions.ended(ended))
+        caller = self._session.caller(at)
+        given: dict[str, Any] = {
+            "name": name, "wu": wu, "lane": lane, "activity": activity.strip(), "role": role, "scope": scope,
+            "model": model, "agent_identity": agent_identity,
+        }  # fmt: skip
+        if summary or done:
             if any(given.values()):
-                values = {key: value for key, value in given.items() if value}
-                changed = announcements.change_session(at.store(), caller, milestone=milestone, **values)
-                return tool_results.of(changed, sessions.session(changed))
-            found = roster.whoami(at.store(), caller)
-            return tool_results.of(found, sessions.whoami(found))
+                raise UsageError(ENDS, code="usage")
+            ended = self._session.end(at, caller, summary=summary, done=done)
+            return tool_results.of(ended, sessions.ended(ended))
+        if any(given.values()):
+            values = {key: value for key, value in given.items() if value}
+            changed = announcements.change_session(at.store(), caller, milestone=milestone, **values)
+            return tool_results.of(changed, sessions.session(changed))
+        found = roster.whoami(at.store(), caller)
+        return tool_results.of(found, sessions.whoami(found))
 
-        return await self._do(ctx, "session", job)
-
-    async def role(
-        self, ctx: Ctx, role: Annotated[str, Field(description=shared.SHOWN_ROLE.help)] = ""
+    def role(
+        self, at: CallEnvironment, role: Annotated[str, Field(description=shared.SHOWN_ROLE.help)] = ""
     ) -> CallToolResult:
         """List roles, their holders and aliases; or show what `role` means. To reach all holders: signal, `to` role:NAME."""
+        from gitmem.agents import role_list
 
-        def job(at: CallEnvironment) -> CallToolResult:
-            from gitmem.agents import role_list
-
-            if not role:
-                found = role_list.listing(at.store())
-                return tool_results.of(found, sessions.roles(found))
-            shown = role_list.show(at.store(), role)
-            return tool_results.of(shown, sessions.role(shown))
-
-        return await self._do(ctx, "role", job)
+        if not role:
+            found = role_list.listing(at.store())
+            return tool_results.of(found, sessions.roles(found))
+        shown = role_list.show(at.store(), role)
+        return tool_results.of(shown, sessions.role(shown))

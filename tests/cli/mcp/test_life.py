@@ -240,7 +240,8 @@ def test_until_it_is_marked_the_turn_is_ours(shop: Path, gitmem: Gitmem) -> None
         session = McpSession(str(shop), None)
         delivery = SignalDelivery(session)
         tools = Tools(session, delivery, session.worker)
-        me = (await SessionTools(session, delivery).session(Request(1), [])).structured_content  # type: ignore[arg-type]
+        sessions = SessionTools(session, delivery)
+        me = (await sessions.tool(sessions.session)(Request(1), [])).structured_content
         reader = str(me["reader_identity"])
         gitmem("signal", "Hello", "--to", reader, "--as", "human:person@example.org")
         other = open_store(shop)
