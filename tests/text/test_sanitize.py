@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import pytest
@@ -20,6 +21,7 @@ from gitmem.text.sanitize import (
     sanitize_for_model,
     sanitize_json,
 )
+from tests.each import each
 from tools import compile_ignorable
 
 HIDDEN = "\u00ad\u180e\u200b\u200c\u200d\u2060\u2061\u2064\ufeff\u2800\u3164\U000e0001\U000e0041\U000e007f\U000e0100\U000e01ef"
@@ -57,7 +59,7 @@ def test_texts_that_are_not_searched_have_nothing_to_find(text: str) -> None:
     assert _imitations(text, False) == find(text, markup=False, lines=True)
 
 
-@pytest.mark.parametrize("char", HIDDEN)
+@each(HIDDEN)
 def test_what_nobody_sees_is_shown_as_its_number(char: str) -> None:
     """In the form that Python and C write it in: four digits, or eight beyond the first plane."""
     shown = sanitize(f"a{char}b", keep="\t")
@@ -84,7 +86,7 @@ def test_every_default_ignorable_character_is_escaped() -> None:
     assert sanitize(shown) == shown.replace("<", "<")
 
 
-@pytest.mark.parametrize("frame", FRAMES)
+@each(FRAMES)
 def test_a_false_tag_loses_the_sign_that_it_begins_with(frame: str) -> None:
     """Whatever its case, its spaces and its signs."""
     shown = sanitize(f"see {frame} there", keep="\t")
@@ -93,7 +95,7 @@ def test_a_false_tag_loses_the_sign_that_it_begins_with(frame: str) -> None:
     assert len(defuse_tags(frame)) == len(frame)
 
 
-@pytest.mark.parametrize("line", LINES)
+@each(LINES)
 def test_a_false_reply_line_loses_its_dash(line: str) -> None:
     """Ours is the only one that begins with a dash."""
     shown = sanitize(line, keep="\t")
@@ -102,13 +104,12 @@ def test_a_false_reply_line_loses_its_dash(line: str) -> None:
     assert len(defuse_tags(line)) == len(line)
 
 
-@pytest.mark.parametrize(
-    "sign",
-    ["\u30fc", "\u2796", "\u4e00", "\u3161", "\u1173", "\u2053", "\u2014", "\u2015", "\u2e3a", "\u2e3b", "\u2500", "\u2501", "\u00af",
-     "\u02c9", "\u0640", "\u1680", "\u2022", "\u2192", "\u301c", "\u3030", "\u31d0", "\uff70", "\uff3f", "\u23af", "\u2f00", "\u2cba",
-     "\u1428", "\u06d4", "~", "_", "=", "--", "- \u2014", "\u4e00\u30fc", "\u2192\u301c"],
-)  # fmt: skip
-@pytest.mark.parametrize("before", ["", "done. ", "\n"])
+SIGNS = ["\u30fc", "\u2796", "\u4e00", "\u3161", "\u1173", "\u2053", "\u2014", "\u2015", "\u2e3a", "\u2e3b", "\u2500", "\u2501", "\u00af",
+         "\u02c9", "\u0640", "\u1680", "\u2022", "\u2192", "\u301c", "\u3030", "\u31d0", "\uff70", "\uff3f", "\u23af", "\u2f00", "\u2cba",
+         "\u1428", "\u06d4", "~", "_", "=", "--", "- \u2014", "\u4e00\u30fc", "\u2192\u301c"]  # fmt: skip
+
+
+@each(itertools.product(SIGNS, ("", "done. ", "\n")))
 def test_no_sign_can_stand_for_the_dash(sign: str, before: str) -> None:
     """A table of dashes would always lack one: each sign before the words counts."""
     shown = sanitize(f"{before}{sign} from session x", keep="\n")
@@ -117,16 +118,15 @@ def test_no_sign_can_stand_for_the_dash(sign: str, before: str) -> None:
     assert sanitize(f"{before}{sign} from session x", keep="\n") == sanitize(shown, keep="\n")
 
 
-@pytest.mark.parametrize(
-    "text",
+@each(
     ["(from session 3)", '"from session 3"', "\u201cfrom session 3\u201d", "\u65e5\u672c from session 3", "\u00e9t\u00e9 from session 3",
-     "take_from session", "x=from session", "a, from session 3", "3: from session 4", "\u2026 from session 3"],
+     "take_from session", "x=from session", "a, from session 3", "3: from session 4", "\u2026 from session 3"]
 )  # fmt: skip
 def test_words_before_from_session_stay(text: str) -> None:
     assert sanitize(text) == text
 
 
-@pytest.mark.parametrize("code", CODE)
+@each(CODE)
 def test_code_and_prose_stay_as_they_are(code: str) -> None:
     """What can't be taken for a frame is not touched."""
     assert sanitize(code) == code
@@ -139,7 +139,7 @@ def test_a_tag_that_is_broken_by_hidden_characters_is_broken() -> None:
     assert "\\u200b" in sanitize("<sys\u200btem-reminder>")
 
 
-@pytest.mark.parametrize("text", [*FRAMES, *LINES, *CODE, HIDDEN])
+@each([*FRAMES, *LINES, *CODE, HIDDEN])
 def test_json_gives_every_text_back_and_shows_no_tag(text: str) -> None:
     """The numbers that JSON has for characters are no loss: the message is what was written."""
     shown = as_json({"message": text, "list": [text]})
@@ -179,7 +179,7 @@ NOT_CODE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", GENERIC)
+@each(GENERIC)
 def test_text_for_models_has_no_tag_at_all(text: str) -> None:
     """A name that nobody has thought of is a tag as well."""
     shown = sanitize_for_model(f"x {text} y")
@@ -188,7 +188,7 @@ def test_text_for_models_has_no_tag_at_all(text: str) -> None:
     assert sanitize_for_model(shown) == shown
 
 
-@pytest.mark.parametrize("text", IN_CODE)
+@each(IN_CODE)
 def test_code_for_models_stays_readable(text: str) -> None:
     """Between backticks and in closed fences nothing but known tags is marked."""
     assert sanitize_for_model(text, keep="\n") == text
@@ -201,7 +201,7 @@ def test_a_known_tag_is_marked_in_code_too(tag: str, around: str) -> None:
     assert MARK + tag[1:] in sanitize_for_model(around.format(tag), keep="\n")
 
 
-@pytest.mark.parametrize("text", NOT_CODE)
+@each(NOT_CODE)
 def test_what_only_looks_like_code_is_marked(text: str) -> None:
     """A backtick or a fence without its end, and backticks that are something else."""
     assert MARK + "b>" in sanitize_for_model(text, keep="\n")

@@ -30,6 +30,7 @@ from gitmem.text.secrets import (
     locate,
     may_hold_secret,
 )
+from tests.each import each
 
 MIXED = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3hJ6kL9nP2rS5tV8xY1zA4cE7gI0kM3oQ6sU9wX2zB5dG8fH1jL4nP7r"
 UPPER = "QWERTYUIOPASDFGHJKLZXCVB2345"
@@ -308,7 +309,7 @@ def test_the_lists_are_as_long_as_they_should_be() -> None:
     assert len({what.split(" ")[1] for what, _ in EVERY}) >= 60  # providers, and what has none
 
 
-@pytest.mark.parametrize(("what", "text"), EVERY, ids=range(len(EVERY)))
+@each(EVERY)
 def test_a_secret_is_named(what: str, text: str) -> None:
     """Alone, in a sentence, in quotes, in brackets, on a line of its own; and with its place."""
     for around in ("{}", "use {} please", "a\n{}\nb", "see: {}", "({})", "`{}`"):
@@ -342,7 +343,7 @@ def test_wide_forms_hide_no_secret_and_its_place_is_that_of_the_text() -> None:
     assert (found.what, found.at) == ("an npm token", 6)
 
 
-@pytest.mark.parametrize("text", HARMLESS, ids=range(len(HARMLESS)))
+@each(HARMLESS)
 def test_what_is_no_secret_passes(text: str) -> None:
     """Hashes, ids, code, documentation and base64 are said every day."""
     for around in ("{}", "see {}", '"{}"', "a\n{}\nb"):
