@@ -328,7 +328,7 @@ class Store:
         if self._index is not None and self._index.db.in_transaction:
             self.has_asked = False
             return
-        from .index import catch_up, damaged_index
+        from .index import catch_up
 
         looked, self.has_asked = self.has_asked, False
         try:
@@ -341,6 +341,8 @@ class Store:
                 self._feed()
         except Exception as error:
             self.leave_index()
+            from .index import damaged_index
+
             damaged_index.remove_if_damaged(index_file.path(self.repo, self.machine), error)
 
     def leave_index(self) -> None:

@@ -14,7 +14,6 @@ from gitmem.clients.events import PROMPT, READS, START, STOP, TOOL
 from gitmem.log.lines import format_at
 from gitmem.signals import inbox, message_frame
 
-from .. import syncing
 from ..render import output
 from ..render.text import format_ago
 from . import hook_caller
@@ -219,6 +218,8 @@ def wait(
     at: Environment, call: HookInput, *, seconds: float = SLEEP_SECONDS, poll: float = POLL_SECONDS
 ) -> int:
     """Sleep, then wake the agent; return 2 if signals were shown, otherwise 0."""
+    from .. import syncing
+
     caller = hook_caller.caller(at, call)
     if caller is None or caller.session_id is None:
         return 0
