@@ -16,13 +16,13 @@ def each(values: Iterable[object]) -> Callable[[Callable[..., None]], Callable[[
 
     def one_test(rule: Callable[..., None]) -> Callable[[], None]:
         def test() -> None:
-            broken = {}
+            broken = []
             for number, value in enumerate(cases):
                 try:
                     rule(*value) if isinstance(value, tuple) else rule(value)
                 except AssertionError as error:
-                    broken[number, ascii(value)[:80]] = str(error).splitlines()[0]
-            assert not broken
+                    broken.append(f"{number}, {ascii(value)[:80]}: {str(error).partition(chr(10))[0]}")
+            assert not broken, "\n".join(broken)
 
         test.__name__, test.__doc__ = rule.__name__, rule.__doc__
         return test
