@@ -135,12 +135,9 @@ def _tagged(
 ) -> list[VersionedNode]:
     db = store.db()
     marks = ", ".join("?" * len(tags))
-    rows = db.execute(
-        f"SELECT n.id FROM node n WHERE {where} AND {SEEN}{relations.and_live(db)}"
-        f" AND n.id IN (SELECT id FROM tag WHERE tag IN ({marks})) ORDER BY {order} LIMIT ?",
-        [*values, *tags, most],
-    )
-    nodes = stored_nodes.load(db, [id for (id,) in rows])
+    tagged = f"n.id IN (SELECT id FROM tag WHERE tag IN ({marks}))"
+    shown = f"{where} AND {SEEN}{relations.and_live(db)} AND {tagged}"
+    nodes = stored_nodes.select(db, shown, [*values, *tags], order=order, limit=most)
     again = candidates.repeated(nodes)
     return [node for node in nodes if node.id not in again and not candidates.is_indexed_file(node)]
 
@@ -656,11 +653,9 @@ def profile(store: Store, *, limit: int = PROFILE_LIMIT, tag: str | None = None)
             " GROUP BY t.tag ORDER BY 2 DESC, 1"
         ).fetchall()
     )
-    ids = db.execute(
-        f"SELECT n.id FROM node n WHERE {where}{has} ORDER BY n.touched DESC, n.id DESC LIMIT :limit",
-        {"tag": tag, "limit": 2 * limit},
-    ).fetchall()
-    found = stored_nodes.load(db, [id for (id,) in ids])
+    found = stored_nodes.select(
+        db, f"{where}{has}", {"tag": tag}, order="n.touched DESC, n.id DESC", limit=2 * limit
+    )
     again = repeated(found)
     nodes = [node for node in found if node.id not in again][:limit]
     outcome = Profile(nodes=nodes, by_tag=by_tag, total=total, fitting=fitting - len(again))

@@ -158,12 +158,8 @@ def _summaries(store: Store, wu: str) -> list[VersionedNode]:
     Raises:
         UsageError: There are none.
     """
-    db = store.db()
-    rows = db.execute(
-        f"SELECT id FROM node WHERE wu_id = ? AND state < {HIDDEN} AND type = 'summary' ORDER BY created, id",
-        (unit_key(wu),),
-    )
-    found = stored_nodes.load(db, [id for (id,) in rows])
+    where = f"n.wu_id = ? AND n.state < {HIDDEN} AND n.type = 'summary'"
+    found = stored_nodes.select(store.db(), where, (unit_key(wu),))
     if not found:
         raise UsageError(
             f"{wu} has no summary to promote. Nothing was written.",
@@ -359,12 +355,8 @@ def summarize(
 def _open_nodes(db: sqlite3.Connection, wu: str) -> list[VersionedNode]:
     """Return the nodes of a work unit that no summary covers, oldest first, without summaries."""
     types = ", ".join(f"'{type}'" for type, _ in GROUPS)
-    rows = db.execute(
-        f"SELECT n.id FROM node n WHERE n.wu_id = ? AND n.state < {HIDDEN} AND n.type IN ({types})"
-        f" AND NOT {IS_SUMMARIZED} ORDER BY n.created, n.id",
-        (unit_key(wu),),
-    )
-    return stored_nodes.load(db, [id for (id,) in rows])
+    where = f"n.wu_id = ? AND n.state < {HIDDEN} AND n.type IN ({types}) AND NOT {IS_SUMMARIZED}"
+    return stored_nodes.select(db, where, (unit_key(wu),))
 
 
 def _replaced(
@@ -379,8 +371,8 @@ def _replaced(
     A cleanup deletes what is summarized: a superseded node that stayed behind would then be valid again.
     """
     asked = relations.ids_as_json({*ends.values()})
-    done = f"SELECT n.id FROM node n WHERE n.id IN (SELECT value FROM json_each(?)) AND {IS_SUMMARIZED}"
-    gone = {source.id for source in covered} | {id for (id,) in db.execute(done, (asked,))}
+    done = f"n.id IN (SELECT value FROM json_each(?)) AND {IS_SUMMARIZED}"
+    gone = {source.id for source in covered} | set(stored_nodes.select_ids(db, done, (asked,)))
     found = [node.id for node in nodes if ends.get(node.id) in gone and node.id not in kept]
     return {*found[: SOURCES_MAX - len(covered)]}
 
@@ -430,7 +422,7 @@ def _nothing(unit: str, kept: Mapping[str, str]) -> UsageError:
 def _id(db: sqlite3.Connection, wu: str, names: Sequence[str], text: str) -> str:
     """Return the id of a summary; two clones that summarize the same nodes get the same id."""
     id = keyed_id("mem", "summary", wu, *names, text)
-    while db.execute("SELECT 1 FROM node WHERE id = ?", (id,)).fetchone():  # deleted since
+    while stored_nodes.is_known(db, id):  # deleted since
         id = keyed_id("mem", "summary", id)
     return id
 

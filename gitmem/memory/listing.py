@@ -179,8 +179,8 @@ class Filter:
 
     @property
     def where(self) -> str:
-        """The WHERE clause of all conditions."""
-        return "WHERE " + " AND ".join(self._conditions)
+        """All conditions."""
+        return " AND ".join(self._conditions)
 
 
 def listing(
@@ -208,16 +208,13 @@ def listing(
     up = "ASC" if reverse else "DESC"
     order = f"n.touched {up}, n.id {up}"
     if stale:
-        every = db.execute(
-            f"SELECT n.id FROM node n {wanted.where} AND n.id IN (SELECT id FROM anchor) ORDER BY {order}",
-            wanted.values,
-        )
-        anchored = stored_nodes.load(db, [id for (id,) in every])
+        has_paths = f"{wanted.where} AND n.id IN (SELECT id FROM anchor)"
+        anchored = stored_nodes.select(db, has_paths, wanted.values, order=order)
         moved = anchors.stale(store, anchored)
         chosen = [node for node in anchored if node.id in moved]
         found = Listing(chosen[:limit], moved, len(chosen))
     else:
-        query = f"SELECT n.id FROM node n {wanted.where}"
+        query = f"SELECT n.id FROM node n WHERE {wanted.where}"
         rows, more = entities.select(db, query, wanted.values, order=order, limit=limit)
         nodes = stored_nodes.load(db, [id for (id,) in rows])
         found = Listing(nodes, anchors.stale(store, nodes), len(rows) + more)
@@ -232,12 +229,6 @@ def _next(found: Listing) -> list[str]:
     return [command("gitmem", "mem", "show", found.nodes[0].id)]
 
 
-def matching_ids(db: sqlite3.Connection, wanted: Filter) -> list[str]:
-    """Return the matching ids in order of creation."""
-    rows = db.execute(f"SELECT n.id FROM node n {wanted.where} ORDER BY n.created, n.id", wanted.values)
-    return [id for (id,) in rows]
-
-
 def all_nodes(store: Store, **filters: Unpack[FilterOptions]) -> list[VersionedNode]:
     """Return all matching nodes in order of creation; the filters are those of `Filter`.
 
@@ -245,8 +236,7 @@ def all_nodes(store: Store, **filters: Unpack[FilterOptions]) -> list[VersionedN
         UsageError: A filter is invalid.
     """
     wanted = Filter(**filters)
-    db = store.db()
-    return stored_nodes.load(db, matching_ids(db, wanted))
+    return stored_nodes.select(store.db(), wanted.where, wanted.values)
 
 
 def by_wu(store: Store, wu: str, *, include_archived: bool = False) -> list[VersionedNode]:
@@ -332,7 +322,7 @@ def ready(
     Raises:
         UsageError: The work unit, the type or the limit is invalid.
     """
-    in_unit = "wu_id = ? AND" if wu is not None else ""
+    in_unit = "n.wu_id = ? AND" if wu is not None else ""
     unit = (unit_key(node_fields.work_unit(wu)),) if wu is not None else ()
     check_limit(limit)
     types: tuple[str, ...] = ACTIONABLE
@@ -343,14 +333,10 @@ def ready(
     db = store.db()
     hidden = DELETED if include_archived else HIDDEN
     among = ", ".join(f"'{each}'" for each in types)
-    rows = db.execute(
-        f"SELECT id FROM node n WHERE {in_unit} state < ? AND type IN ({among}) AND NOT {IS_SUMMARIZED}"
-        f"{relations.and_live(db)}",
-        (*unit, hidden),
-    )
+    where = f"{in_unit} n.state < ? AND n.type IN ({among}) AND NOT {IS_SUMMARIZED}{relations.and_live(db)}"
     nodes = [
         node
-        for node in stored_nodes.load(db, [id for (id,) in rows])
+        for node in stored_nodes.select(db, where, (*unit, hidden))
         if _is_open(node, include_archived) and set(tags) <= set(node.tags) and (type or _is_work(node))
     ]
     nodes.sort(key=_order)
@@ -388,8 +374,7 @@ def blockers(db: sqlite3.Connection, nodes: Iterable[VersionedNode]) -> dict[str
     """Return the open nodes that block a node, by the id of each blocked node."""
     named: dict[str, set[str]] = {}
     for node in nodes:
-        rows = db.execute("SELECT from_id FROM relation WHERE to_id = ? AND type = 'blocks'", (node.id,))
-        by = {id for (id,) in rows}
+        by = relations.sources_of(db, node.id, "blocks")
         imported = node.metadata.get("blocked_by")
         if isinstance(imported, list):
             by.update(id for id in imported if isinstance(id, str))
@@ -399,7 +384,8 @@ def blockers(db: sqlite3.Connection, nodes: Iterable[VersionedNode]) -> dict[str
     ends = relations.ends_of(db, (id for id in every if is_id("mem", id)))
     # A closed or deleted node doesn't block again because another one supersedes it.
     standing = {
-        id: blocks(db, ends.get(id, id)) and (id not in ends or blocks(db, id) or not _is_known(db, id))
+        id: blocks(db, ends.get(id, id))
+        and (id not in ends or blocks(db, id) or not stored_nodes.is_known(db, id))
         for id in every
     }
     found = {
@@ -410,14 +396,7 @@ def blockers(db: sqlite3.Connection, nodes: Iterable[VersionedNode]) -> dict[str
 
 def blocks(db: sqlite3.Connection, id: str) -> bool:
     """Return whether a node can block others: it is known, neither closed nor hidden, and not summarized."""
-    row = db.execute(
-        f"SELECT 1 FROM node n WHERE id = ? AND state = 0 AND NOT {IS_SUMMARIZED}", (id,)
-    ).fetchone()
-    return row is not None
-
-
-def _is_known(db: sqlite3.Connection, id: str) -> bool:
-    return db.execute("SELECT 1 FROM node WHERE id = ?", (id,)).fetchone() is not None
+    return bool(stored_nodes.select_ids(db, f"n.id = ? AND n.state = 0 AND NOT {IS_SUMMARIZED}", (id,)))
 
 
 def cycles_of(db: sqlite3.Connection, by: Mapping[str, list[str]]) -> list[list[str]]:
@@ -527,7 +506,7 @@ def export(
     word = node_fields.one_of("format", format, FORMATS)
     wanted = Filter(wu=wu, type=type, lifecycle=lifecycle, tags=tags, include_archived=include_archived)
     db = store.db()
-    nodes = stored_nodes.load(db, matching_ids(db, wanted))
+    nodes = stored_nodes.select(db, wanted.where, wanted.values)
     filters = {
         "wu": wu, "type": type, "lifecycle": lifecycle, "tags": list(tags), "includeArchived": include_archived,
     }  # fmt: skip

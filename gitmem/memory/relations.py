@@ -362,6 +362,12 @@ def relations_of(db: sqlite3.Connection, id: str, most: int = RELATIONS_MAX) -> 
     ).fetchall()
 
 
+def sources_of(db: sqlite3.Connection, id: str, type: str) -> set[str]:
+    """Return the nodes that have a relation of a type to a node."""
+    rows = db.execute("SELECT from_id FROM relation WHERE to_id = ? AND type = ?", (id, type))
+    return {from_id for (from_id,) in rows}
+
+
 def path(db: sqlite3.Connection, type: str, start: str, end: str) -> list[str]:
     """Return a chain of relations of a type from one node to another, with both ends; empty if there is none."""
     came: dict[str, str] = {start: ""}

@@ -436,7 +436,7 @@ def find(db: sqlite3.Connection, question: FtsQuery, wanted: Filter, limit: int,
 def has_match(db: sqlite3.Connection, word: str, wanted: Filter) -> bool:
     """Return whether a node that passes the filter has a word."""
     rows = f"SELECT rowid AS number, NULL AS rank FROM {fts.TABLE} WHERE {fts.TABLE} MATCH ?"
-    asked = f"{_JOINED % rows} {wanted.where} LIMIT 1"
+    asked = f"{_JOINED % rows} WHERE {wanted.where} LIMIT 1"
     return db.execute(asked, (f'"{word}"', *wanted.values)).fetchone() is not None
 
 
@@ -455,7 +455,7 @@ def _best_rows(db: sqlite3.Connection, expression: str, wanted: Filter, most: in
             if last is None or len(rows) > most // 2:
                 rows.sort(key=lambda row: (row[1], row[2]))
                 return rows[:most]
-    every = f"{_JOINED % _RANKED} {wanted.where} ORDER BY rank, n.id LIMIT ?"
+    every = f"{_JOINED % _RANKED} WHERE {wanted.where} ORDER BY rank, n.id LIMIT ?"
     return db.execute(every, (expression, *wanted.values, most)).fetchall()
 
 
@@ -465,7 +465,7 @@ def _joined(
     """Return the rows of nodes with these ranks that pass the filter."""
     ranks = dict(ranked)
     rows = f"SELECT value AS number, NULL AS rank FROM json_each('[{_listed(ranks)}]')"
-    found = db.execute(f"{_JOINED % rows} {wanted.where}", wanted.values)
+    found = db.execute(f"{_JOINED % rows} WHERE {wanted.where}", wanted.values)
     return [(row, ranks[row], *rest) for row, _, *rest in found]
 
 
@@ -476,7 +476,7 @@ def _among(
     if not rows:
         return []
     among = f"{_RANKED} AND +rowid IN ({_listed(rows)})"
-    return db.execute(f"{_JOINED % among} {wanted.where}", (expression, *wanted.values)).fetchall()
+    return db.execute(f"{_JOINED % among} WHERE {wanted.where}", (expression, *wanted.values)).fetchall()
 
 
 def _listed(rows: Collection[int]) -> str:

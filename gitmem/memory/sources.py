@@ -512,7 +512,7 @@ def _nodes(store: Store, wanted: Iterable[str]) -> dict[str, VersionedNode]:
     """Return the nodes of sources by path: the wanted ones and those indexed before."""
     db = store.db()
     marks = ", ".join("?" * len(TAGS))
-    ids = {id for (id,) in db.execute(f"SELECT id FROM tag WHERE tag IN ({marks})", TAGS)}
+    ids = stored_nodes.select_ids(db, f"n.id IN (SELECT id FROM tag WHERE tag IN ({marks}))", TAGS)
     nodes = {}
     for node in stored_nodes.load(db, sorted({*ids, *map(node_id, wanted)})):
         path = node.metadata.get("source_path")

@@ -135,6 +135,39 @@ def load(
     return [found[id] for id in wanted if id in found]
 
 
+OLDEST = "n.created, n.id"
+
+
+def select(
+    db: sqlite3.Connection,
+    where: str,
+    values: Mapping[str, str | None] | Sequence[object] = (),
+    *,
+    order: str = OLDEST,
+    limit: int = entities.LIMIT_MAX,
+) -> list[VersionedNode]:
+    """Return the nodes whose rows `n` meet a condition, in an order."""
+    return load(db, select_ids(db, where, values, order=order, limit=limit))
+
+
+def select_ids(
+    db: sqlite3.Connection,
+    where: str,
+    values: Mapping[str, str | None] | Sequence[object] = (),
+    *,
+    order: str = OLDEST,
+    limit: int = entities.LIMIT_MAX,
+) -> list[str]:
+    """Return the ids of the nodes whose rows `n` meet a condition, in an order."""
+    rows = db.execute(f"SELECT n.id FROM node n WHERE {where} ORDER BY {order} LIMIT {limit}", values)
+    return [id for (id,) in rows]
+
+
+def is_known(db: sqlite3.Connection, id: str) -> bool:
+    """Return whether a node is in these tables."""
+    return db.execute("SELECT 1 FROM node WHERE id = ?", (id,)).fetchone() is not None
+
+
 def fold_all(
     lines: Mapping[str, Lines],
     cache: PatchCache | None = None,
@@ -254,11 +287,12 @@ def find_node(db: sqlite3.Connection, text: str, *, writing: bool = False) -> st
         UsageError: None or several match; the error has the candidates.
     """
     text = validate_id(text)
-    if db.execute("SELECT 1 FROM node WHERE id = ?", (text,)).fetchone():
+    if is_known(db, text):
         return text
     start = NODE_PREFIX + text.removeprefix(NODE_PREFIX)
-    rows = db.execute("SELECT id FROM node WHERE id >= ? AND id < ? LIMIT 5", (start, start + "\U0010ffff"))
-    found = [str(id) for (id,) in rows] if start != NODE_PREFIX else []
+    found: list[str] = []
+    if start != NODE_PREFIX:
+        found = select_ids(db, "n.id >= ? AND n.id < ?", (start, start + "\U0010ffff"), order="n.id", limit=5)
     lists = ("gitmem mem list", "gitmem mem list --include-archived")
     return choose(start if found else text, found, "node", "mem show", lists, writing=writing)
 

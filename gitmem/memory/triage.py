@@ -236,15 +236,14 @@ def listing(
     check_limit(limit)
     db = store.db()
     where, given = _filter(wu, tag)
-    order = "ORDER BY coalesce(n.priority, 'P9'), n.created, n.id"
     which = "" if stale else " AND n.type = 'discovery'"
-    rows = db.execute(
-        f"SELECT n.id FROM node n WHERE n.state = 0 AND NOT {IS_SUMMARIZED}{relations.and_live(db)}{where}{which}"
-        " AND (n.type = 'discovery'"
-        f" OR EXISTS (SELECT 1 FROM anchor a WHERE a.id = n.id)) {order}",
+    every = stored_nodes.select(
+        db,
+        f"n.state = 0 AND NOT {IS_SUMMARIZED}{relations.and_live(db)}{where}{which}"
+        " AND (n.type = 'discovery' OR EXISTS (SELECT 1 FROM anchor a WHERE a.id = n.id))",
         given,
+        order="coalesce(n.priority, 'P9'), n.created, n.id",
     )
-    every = stored_nodes.load(db, [id for (id,) in rows])
     found = [node for node in every if _is_discovery(node)]
     others = [node for node in every if stale and not _is_discovery(node)]
     anchored = [node for node in found if node.paths]

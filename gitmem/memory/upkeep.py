@@ -12,7 +12,7 @@ from ..errors import UsageError
 from ..outcome import Outcome, Struct, command
 from . import decay, reader_store, stored_nodes, write
 from .decay import HALF_LIFE_MICROS, THRESHOLD, validate
-from .listing import Filter, matching_ids
+from .listing import Filter
 from .node_tables import DELETED, HIDDEN, IS_SUMMARIZED
 
 TYPE_CHECKING = False
@@ -320,7 +320,7 @@ def _session(db: sqlite3.Connection, text: str | None) -> str | None:
     if text is None:
         return None
     found = presence.find_session(db, text)
-    if found is None and not db.execute("SELECT 1 FROM node WHERE session_id = ?", (text,)).fetchone():
+    if found is None and not stored_nodes.select_ids(db, "n.session_id = ?", (text,), limit=1):
         raise UsageError(
             f"Unknown session: {sanitize(text)[:80] or '(empty)'}; no node belongs to it. "
             "Nothing was written.",
@@ -472,7 +472,7 @@ class RetentionRules(Struct):
 
 def sensitive(db: sqlite3.Connection) -> set[str]:
     """Return the sensitive nodes: by their field or, if imported, by an entry of their metadata."""
-    found = {id for (id,) in db.execute("SELECT id FROM node WHERE sensitive")}
+    found = set(stored_nodes.select_ids(db, "n.sensitive"))
     word = '"sensitive"'
     # Searches each line once, however many nodes it names.
     rows = db.execute(
@@ -568,9 +568,7 @@ def _matching(store: Store, tags: Sequence[str], older_than: int | None, wu: str
             )
         before = store.now() - older_than
     wanted = Filter(tags=tags, before=before, wu=wu, include_archived=True)
-    db = store.db()
-    gone = {id for (id,) in db.execute("SELECT id FROM node WHERE state = ?", (DELETED,))}
-    return [id for id in matching_ids(db, wanted) if id not in gone]
+    return stored_nodes.select_ids(store.db(), f"{wanted.where} AND n.state < {DELETED}", wanted.values)
 
 
 def _lasting_node_warnings(store: Store, ids: Sequence[str]) -> list[str]:
