@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 
 def _nodes() -> Fold:
-    from .memory import node_rows
+    from .memory import stored_nodes
 
-    return node_rows.FOLD
+    return stored_nodes.FOLD
 
 
 def _add_relations(db: sqlite3.Connection, rows: Rows) -> None:
-    from .memory import node_rows
+    from .memory import relations
 
-    node_rows.add_relations(db, rows)
+    relations.add_relations(db, rows)
 
 
 def _tasks() -> Fold:

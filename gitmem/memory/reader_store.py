@@ -15,7 +15,7 @@ from ..index.entities import View
 from ..log.local_log import Appended
 from ..outcome import command
 from ..store import Store
-from . import node_tables, relations
+from . import node_tables, relations, stored_nodes
 from .private_nodes import STREAM, PrivateLines, folder_of, naming_error, root
 
 TYPE_CHECKING = False
@@ -73,11 +73,9 @@ class ReaderStore(Store):
 
     def _join(self, shared: sqlite3.Connection) -> Index:
         """Return an index in memory with the rows of both; that of the log is attached, or else copied."""
-        from . import node_rows
-
-        nodes = entities.view(node_tables.NODE, lambda: node_rows.FOLD)
-        relations = View(node_tables.RELATION_KINDS, node_tables.RELATION_DDL, node_rows.add_relations)
-        found = index_file.in_memory((nodes, relations), records.read)
+        nodes = entities.view(node_tables.NODE, lambda: stored_nodes.FOLD)
+        between = View(node_tables.RELATION_KINDS, node_tables.RELATION_DDL, relations.add_relations)
+        found = index_file.in_memory((nodes, between), records.read)
         try:
             if not self._is_attached:  # in memory itself, or in a transaction that only its connection sees
                 shared.backup(found.db)

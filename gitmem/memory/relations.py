@@ -19,10 +19,11 @@ from .node_tables import IS_SUMMARIZED
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Protocol, TypeVar
 
     from ..agents.caller import Caller
+    from ..index.entities import LineRow, Rows
     from ..order.node import VersionedNode
     from ..records.record_types import RelationFields, RelationRecord
     from ..store import Store
@@ -404,3 +405,31 @@ def find_or_accept(store: Store, text: str) -> tuple[str, str | None]:
         text,
         f"{text} is not in this log yet: the relation takes effect when it arrives, perhaps with `gitmem sync`.",
     )
+
+
+def add_relations(db: sqlite3.Connection, new: Rows) -> None:
+    """Add relations, and update what is superseded after these and after changes of nodes."""
+    ends = _add_relations(db, new.of("relation"))
+    update_superseded(db, ends, _named(new))
+
+
+def _named(new: Rows) -> Iterator[str]:
+    """Yield the nodes that new lines create or change."""
+    yield from new.of("node").column("id")
+    for row in new.of("patch"):
+        yield from row.record["node_ids"]
+
+
+def _add_relations(db: sqlite3.Connection, rows: Iterable[LineRow]) -> set[str]:
+    """Add relations and return the nodes that one of them says supersede others, or are superseded."""
+    triples = set()
+    for row in rows:
+        relation_key = key_of(row.record)
+        db.execute("INSERT OR IGNORE INTO relation_event VALUES (?, ?, ?, ?)", (*relation_key, row.id))
+        triples.add(relation_key)
+    for relation_key in sorted(triples):
+        if exists(db, relation_key):
+            db.execute("INSERT OR IGNORE INTO relation VALUES (?, ?, ?)", relation_key)
+        else:
+            db.execute("DELETE FROM relation WHERE from_id = ? AND to_id = ? AND type = ?", relation_key)
+    return {id for *ends, type in triples if type == SUPERSEDES for id in ends}
