@@ -20,6 +20,7 @@ from .render import output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Callable, Iterable, Sequence
     from types import TracebackType
     from typing import Self, TypeVar
@@ -587,22 +588,20 @@ def unread_notice(at: Environment, name: str) -> UnreadNotice | None:
         if caller is None or heartbeats.is_served(at.repo.state, caller.session_id or name):
             return None
         store = at.store()
-        unread = asked = 0
-        # A command that did without the latest signals counts without them; only where it knows none, something was new.
-        for exact in (True,) if store.was_exact else (False, True):
-            unread, asked = store.with_one_snapshot(lambda: _unread_counts(store, caller), exact=exact)
-            if unread:
-                break
-        else:
+
+        def count(db: sqlite3.Connection) -> tuple[int, int]:
+            from gitmem.signals.unread_counts import unread_counts
+
+            return unread_counts(db, caller.reader, caller.session_id, caller.workspace, store.now())
+
+        # A command that did without the latest signals counts without them; only where none is known, something was new.
+        unread, asked = (None if store.was_exact else store.as_indexed(count)) or (0, 0)
+        if not unread:
+            unread, asked = store.with_one_snapshot(lambda: count(store.db()), exact=True)
+        if not unread:
             from gitmem.agents import delivery
 
             delivery.clean_queues(store, caller.reader, caller.session_id)
     except Exception:
         return None
     return UnreadNotice(unread, asked) if unread else None
-
-
-def _unread_counts(store: Store, caller: Caller) -> tuple[int, int]:
-    from gitmem.signals.unread_counts import unread_counts
-
-    return unread_counts(store.db(), caller.reader, caller.session_id, caller.workspace, store.now())

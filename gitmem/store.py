@@ -249,6 +249,21 @@ class Store:
             snapshot = self._with_waiting()
             if snapshot is None:
                 return None
+        return self._checked(snapshot)
+
+    def as_indexed(self, ask: Callable[[sqlite3.Connection], Answer]) -> Answer | None:
+        """Return what the index says as it stands, whatever waits; None without one that is checked."""
+        found = self._snapshots.take()
+        snapshot = None if found is None else self._checked(found)
+        if snapshot is None:
+            return None
+        try:
+            return ask(snapshot.db)
+        finally:
+            snapshot.close()
+
+    def _checked(self, snapshot: Snapshot) -> Snapshot | None:
+        """Return a snapshot whose lines were checked with this clone's key; close another one."""
         if own_lines.is_checked(snapshot.db, self.keys.now()):
             return snapshot
         snapshot.close()
