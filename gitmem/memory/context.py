@@ -35,7 +35,7 @@ from .candidates import (
     show,
 )
 from .live_pieces import ROSTER, WORK_NOW, live_pieces
-from .node_tables import HIDDEN, IS_SUMMARIZED
+from .node_tables import HIDDEN, IS_SUMMARIZED, has_tag
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -134,9 +134,7 @@ def _tagged(
     store: Store, tags: Sequence[str], where: str, values: Sequence[str | None], order: str, most: int
 ) -> list[VersionedNode]:
     db = store.db()
-    marks = ", ".join("?" * len(tags))
-    tagged = f"n.id IN (SELECT id FROM tag WHERE tag IN ({marks}))"
-    shown = f"{where} AND {SEEN}{relations.and_live(db)} AND {tagged}"
+    shown = f"{where} AND {SEEN}{relations.and_live(db)} AND {has_tag(len(tags))}"
     nodes = stored_nodes.select(db, shown, [*values, *tags], order=order, limit=most)
     again = candidates.repeated(nodes)
     return [node for node in nodes if node.id not in again and not candidates.is_indexed_file(node)]

@@ -13,7 +13,7 @@ from ..outcome import Outcome, command
 from ..records.ids import keyed_id, unit_key
 from . import anchors, node_fields, private_nodes, relations, stored_nodes, write
 from .edit import LISTED_MAX, summary_line
-from .node_tables import HIDDEN, IS_SUMMARIZED
+from .node_tables import HIDDEN, IS_AMONG, IS_SUMMARIZED
 from .upkeep import URGENT, format_count
 
 TYPE_CHECKING = False
@@ -371,7 +371,7 @@ def _replaced(
     A cleanup deletes what is summarized: a superseded node that stayed behind would then be valid again.
     """
     asked = relations.ids_as_json({*ends.values()})
-    done = f"n.id IN (SELECT value FROM json_each(?)) AND {IS_SUMMARIZED}"
+    done = f"{IS_AMONG} AND {IS_SUMMARIZED}"
     gone = {source.id for source in covered} | set(stored_nodes.select_ids(db, done, (asked,)))
     found = [node.id for node in nodes if ends.get(node.id) in gone and node.id not in kept]
     return {*found[: SOURCES_MAX - len(covered)]}

@@ -13,7 +13,7 @@ from ..records.ids import is_id, unit_key
 from ..signals import history
 from ..signals.task_records import TaskRecords
 from . import anchors, decay, node_fields, relations, stored_nodes
-from .node_tables import DELETED, HIDDEN, IS_SUMMARIZED, NODE
+from .node_tables import DELETED, HAS_PATHS, HIDDEN, IS_SUMMARIZED, NODE, has_path, has_tag
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class Filter:
         if priority is not None:
             self._add("n.priority = ?", node_fields.one_of("priority", priority, node_fields.PRIORITIES))
         for tag in tags:
-            self._add("n.id IN (SELECT id FROM tag WHERE tag = ?)", node_fields.tag(tag))
+            self._add(has_tag(), node_fields.tag(tag))
         if path is not None:
             self._add_path(path)
         for column, text in (("session_id", session), ("lane", lane)):
@@ -166,14 +166,14 @@ class Filter:
             raise UsageError("The path is empty.", hint="Use a form such as src/parser.py.", code="bad-path")
         for place in anchors.validate_paths([path]) or [""]:
             if not place:  # the root: nodes with any path
-                self._add("n.id IN (SELECT id FROM anchor)")
+                self._add(HAS_PATHS)
                 continue
             parts = place.split("/")
             above = ["/".join(parts[:depth]) for depth in range(1, len(parts) + 1)]
             marks = ", ".join("?" * len(above))
             # In the order of bytes, "0" follows "/".
             self._add(
-                f"n.id IN (SELECT id FROM anchor WHERE path IN ({marks}) OR (path >= ? AND path < ?))",
+                has_path(f"path IN ({marks}) OR (path >= ? AND path < ?)"),
                 *above, place + "/", place + "0",
             )  # fmt: skip
 
@@ -208,16 +208,13 @@ def listing(
     up = "ASC" if reverse else "DESC"
     order = f"n.touched {up}, n.id {up}"
     if stale:
-        has_paths = f"{wanted.where} AND n.id IN (SELECT id FROM anchor)"
-        anchored = stored_nodes.select(db, has_paths, wanted.values, order=order)
+        anchored = stored_nodes.select(db, f"{wanted.where} AND {HAS_PATHS}", wanted.values, order=order)
         moved = anchors.stale(store, anchored)
         chosen = [node for node in anchored if node.id in moved]
         found = Listing(chosen[:limit], moved, len(chosen))
     else:
-        query = f"SELECT n.id FROM node n WHERE {wanted.where}"
-        rows, more = entities.select(db, query, wanted.values, order=order, limit=limit)
-        nodes = stored_nodes.load(db, [id for (id,) in rows])
-        found = Listing(nodes, anchors.stale(store, nodes), len(rows) + more)
+        nodes, more = stored_nodes.select_page(db, wanted.where, wanted.values, order=order, limit=limit)
+        found = Listing(nodes, anchors.stale(store, nodes), len(nodes) + more)
     found.superseded = relations.ends_of(db, [node.id for node in found.nodes])
     found.next = _next(found)
     return found

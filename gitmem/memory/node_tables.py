@@ -57,6 +57,21 @@ RELATION_DDL = (
 )
 
 
+# SQL conditions on a row `n` of `node`.
+IS_AMONG = "n.id IN (SELECT value FROM json_each(?))"
+HAS_PATHS = "n.id IN (SELECT id FROM anchor)"
+
+
+def has_path(condition: str) -> str:
+    """Return the condition that a node has a path that meets one."""
+    return f"n.id IN (SELECT id FROM anchor WHERE {condition})"
+
+
+def has_tag(count: int = 1) -> str:
+    """Return the condition that a node has one of a number of tags."""
+    return f"n.id IN (SELECT id FROM tag WHERE tag IN ({', '.join('?' * count)}))"
+
+
 # The SQL condition that a visible summary covers a row `n` of `node`. A summary that is closed, archived, deleted or
 # itself summarized, as in a cycle, covers nothing.
 IS_SUMMARIZED = (

@@ -28,6 +28,7 @@ from ..records.ids import keyed_id
 from ..text.digests import sha256
 from ..text.sanitize import first_of
 from . import anchors, node_fields, stored_nodes, write
+from .node_tables import has_tag
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -511,8 +512,7 @@ def node_id(path: str) -> str:
 def _nodes(store: Store, wanted: Iterable[str]) -> dict[str, VersionedNode]:
     """Return the nodes of sources by path: the wanted ones and those indexed before."""
     db = store.db()
-    marks = ", ".join("?" * len(TAGS))
-    ids = stored_nodes.select_ids(db, f"n.id IN (SELECT id FROM tag WHERE tag IN ({marks}))", TAGS)
+    ids = stored_nodes.select_ids(db, has_tag(len(TAGS)), TAGS)
     nodes = {}
     for node in stored_nodes.load(db, sorted({*ids, *map(node_id, wanted)})):
         path = node.metadata.get("source_path")

@@ -156,6 +156,16 @@ def select(
     return load(db, select_ids(db, where, values, order=order, limit=limit))
 
 
+def select_page(
+    db: sqlite3.Connection, where: str, values: Sequence[object], *, order: str, limit: int
+) -> tuple[list[VersionedNode], int]:
+    """Return the first nodes that meet a condition, in an order, and how many more there are."""
+    rows, more = entities.select(
+        db, f"SELECT n.id FROM node n WHERE {where}", values, order=order, limit=limit
+    )
+    return load(db, [id for (id,) in rows]), more
+
+
 def select_ids(
     db: sqlite3.Connection,
     where: str,
