@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .index import query
-from .log import local_log, ref
+from .log import ledger, ref
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def warning(store: Store) -> str | None:
     Two sources are compared. The index keeps lines that the log no longer has. The ledger names the commit that this
     clone accepted last: the tip must be that commit or a descendant of it.
     """
-    if query.has_accepted(store.db(), local_log.last_accepted(store.repo.state)):
+    if query.has_accepted(store.db(), ledger.last_commit(store.repo.state)):
         return None
     from .index import lost_lines
 
@@ -64,7 +64,7 @@ def _count_missing(store: Store) -> int:
     from .log import tree_union
 
     git = store.git
-    accepted = local_log.last_accepted(store.repo.state)  # read before the tip, which other processes advance
+    accepted = ledger.last_commit(store.repo.state)  # read before the tip, which other processes advance
     tip = git.tip(ref.LOG_REF)
     if accepted is None or accepted == tip:
         return 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import records
-from ..log import local_log
+from ..log import ledger
 from ..outcome import Struct
 from .caller import is_own_person
 
@@ -119,7 +119,5 @@ class SenderWarnings(Struct):
     def _was_acknowledged(self, line: bytes) -> bool:
         """Return whether the ledger has a line. It may, without a valid code: the key may have been another one."""
         if self._acknowledged is None:
-            self._acknowledged = {
-                each for row in local_log.read_ledger(self._store.log.repo) for each in row.digests
-            }
-        return local_log.ledger_digest(line) in self._acknowledged
+            self._acknowledged = {each for row in ledger.read(self._store.log.repo) for each in row.digests}
+        return ledger.digest(line) in self._acknowledged

@@ -15,7 +15,7 @@ from ..errors import StoreError
 from ..index import catch_up, index_file
 from ..index.engine import StepLimit, sqlite3
 from ..index.index_file import Index
-from ..log import committer, local_log, write_ahead
+from ..log import committer, ledger, write_ahead
 from ..log.lines import format_at
 from ..memory import private_nodes
 from ..signals import history
@@ -609,11 +609,11 @@ class ReplacedKey(Check):
         The ledger identifies the lines written here; a peer can't add to it.
         """
         mac = self.store.keys.now().mac
-        acknowledged, _ = local_log.acknowledged(self.store.log.repo)
+        acknowledged, _ = ledger.acknowledged(self.store.log.repo)
         ids = set()
         for (body,) in self.store.db().execute("SELECT body FROM line WHERE kind = 'session'"):
             line = str(body).encode("utf-8", "surrogatepass")
-            if not is_signed(line) or local_log.ledger_digest(line) not in acknowledged:
+            if not is_signed(line) or ledger.digest(line) not in acknowledged:
                 continue
             record = records.read_kind("session", line)
             if record is None or record["event"] != "start":

@@ -16,8 +16,8 @@ from .. import records
 from ..index import entities
 from ..index.engine import sqlite3
 from ..index.insert import IndexFill
+from ..log import ledger, recovery, ref, tree_union
 from ..log import lines as form
-from ..log import local_log, recovery, ref, tree_union
 from ..log.union import canonical
 from ..memory import relations
 from ..memory.node_tables import NODE
@@ -289,7 +289,7 @@ class LogLines(Check):
         lines = content.split(b"\n")
         if b"\r" in content:
             lines = [line.rstrip(b"\r") for line in lines]
-        keys = [hashed(line).digest()[: local_log.LEDGER_KEY_BYTES] for line in lines]
+        keys = [hashed(line).digest()[: ledger.KEY_BYTES] for line in lines]
         for number, (line, key) in enumerate(zip(lines, keys, strict=True), 1):
             if not line:
                 continue

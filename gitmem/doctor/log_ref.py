@@ -11,7 +11,7 @@ from ..agents import role_list, vocabulary
 from ..errors import StoreError, UsageError
 from ..git import repair
 from ..git.objects import TreeEntry
-from ..log import local_log, log_refs, recovery, ref, tree_union
+from ..log import ledger, log_refs, recovery, ref, tree_union
 from ..log.recovery import History, walk_contents
 from ..log.ref import STALE_LOCK_SECONDS
 from ..log.ref_checks import LOST_PROJECTS, ProjectIds
@@ -322,14 +322,14 @@ class LogTip(Check):
         for oid in reversed(found.heads):
             top = rebase.reapply(log, oid, top)  # 3
         present = {
-            local_log.ledger_key(line)
+            ledger.key(line)
             for _, content in rebase.segments(log, top)
             for line in tree_union.lines_of(content)
         }
         missing = [*found.found.values(), *wal_lines.dropped(self.store, top, set(present))]
         lines: dict[str, list[bytes]] = {}
         for path, line in missing:
-            key = local_log.ledger_key(line)
+            key = ledger.key(line)
             where = wal_lines.path_of(self.store, path, line) if key not in present else None
             if where is not None:
                 lines.setdefault(where, []).append(line)

@@ -11,7 +11,7 @@ from .. import commit_process, local_files, records
 from ..errors import StoreError
 from ..git import plumbing
 from ..index import lost_lines
-from ..log import committer, local_log, log_refs, recovery, ref, tree_union, write_ahead
+from ..log import committer, ledger, log_refs, recovery, ref, tree_union, write_ahead
 from ..log import lines as form
 from ..log.recovery import History, LogReadResult
 from ..log.write_ahead import READ_BYTES_MAX, WalFile, WriteAheadLog, owner_path_in
@@ -285,18 +285,18 @@ def find_missing(  # noqa: C901  (one source of lines after the other)
     survey = survey or LogReadResult()
     reader = recovery.RecoveredLines(store.git)
     # The order matters: later acknowledgments are ignored, and a line committed meanwhile is seen twice, not never.
-    acknowledged, _ = local_log.acknowledged(log.repo)
+    acknowledged, _ = ledger.acknowledged(log.repo)
     heads = recovery.history_ends(log, tip)
-    more = {local_log.ledger_key(line) for line in _waiting(store)}
+    more = {ledger.key(line) for line in _waiting(store)}
     for oid in (tip, store.git.tip(ref.LOG_REF) if damaged is None else None):
         if oid is not None and oid not in survey.commits:
-            more.update(local_log.ledger_key(line) for _, line in reader.of_commit(oid))
+            more.update(ledger.key(line) for _, line in reader.of_commit(oid))
     missing = {key for key in map(bytes.fromhex, acknowledged) if key not in survey.keys and key not in more}
 
     def take(source: str, found: Iterable[tuple[str, bytes]], *, all: bool) -> int:
         before = len(losses.found)
         for path, line in found:
-            key = local_log.ledger_key(line)
+            key = ledger.key(line)
             if key in survey.keys or key in more or key in losses.found:
                 continue
             if (all or key in missing) and form.validation_error(

@@ -15,7 +15,7 @@ from ..git import packs
 from ..git.objects import Draft, Signature
 from ..outcome import Struct
 from ..text.digests import sha256
-from . import lines, local_log, lock, ref, write_ahead
+from . import ledger, lines, lock, ref, write_ahead
 from .lines import SUBJECT_MAX, CommitMessage, LogEntry, parse_row, split_entry
 from .lock import Lock
 from .union import canonical, union
@@ -419,13 +419,13 @@ def _commit_entries(
             check_tip(log, tip, WAITS)
             changes, full = changes_of(git, git.commit(tip).tree, entries)
             if not changes:
-                local_log.note_acknowledged(log.repo, (), tip)
+                ledger.append(log.repo, (), tip)
                 return tip
             why = f"append: {sum(len(entry.lines) for entry in entries)} lines"
             commit = git.advance(ref.LOG_REF, tip, draft(log, entries, changes), why)
             if commit is not None:
                 write_ahead.note_commit(log.repo.state, commit, tip, files)
-                local_log.note_acknowledged(log.repo, (), commit)
+                ledger.append(log.repo, (), commit)
                 if full:
                     log.new_token()
                 return commit

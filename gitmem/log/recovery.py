@@ -9,8 +9,8 @@ from ..git.files import shallow_commits
 from ..git.history import removals
 from ..git.objects import TREE_MODE, TreeEntry
 from ..outcome import Struct
+from . import ledger, log_refs, ref, tree_union
 from . import lines as form
-from . import local_log, log_refs, ref, tree_union
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def history_ends(log: LocalLog, tip: str | None) -> list[str]:
             found.append(moves[at - 1].new)
         if move.old is not None and not move.why.startswith(_APPENDS):
             found.append(move.old)
-    _, commits = local_log.acknowledged(log.repo)
+    _, commits = ledger.acknowledged(log.repo)
     found += commits[:1]
     return [oid for oid in dict.fromkeys(found) if oid != tip][:HEADS_MAX]
 
@@ -130,7 +130,7 @@ def past_tips(log: LocalLog) -> Iterator[str]:
     """Yield all known past tips of the log's ref, newest first, then the tips that remotes had."""
     for move in reversed(repair.reflog(log.repo.common, ref.LOG_REF)):
         yield move.new
-    yield from local_log.acknowledged(log.repo)[1]
+    yield from ledger.acknowledged(log.repo)[1]
     published = log.git.refs("refs/gitmem/").get(ref.PUBLISHED_REF)
     if published is not None:
         yield published
@@ -287,10 +287,10 @@ class History:
                 continue
             if not tree_union.is_segment(path):
                 continue
-            gone = [line for line in tree_union.lines_of(content) if local_log.ledger_key(line) not in keys]
+            gone = [line for line in tree_union.lines_of(content) if ledger.key(line) not in keys]
             gone = [line for line in gone if form.validation_error(line) is None]
             if gone:
-                keys.update(map(local_log.ledger_key, gone))  # each line is reported once
+                keys.update(map(ledger.key, gone))  # each line is reported once
                 number = [line.rstrip(b"\r") for line in content.split(b"\n")].index(gone[0]) + 1
                 yield DroppedLines(commit, path, gone, number)
 

@@ -14,7 +14,7 @@ from ..git import plumbing
 from ..git import repair as git_repair
 from ..git.objects import Draft, TreeEntry
 from ..git.packs import localize
-from ..log import committer, local_log, log_refs, recovery, ref, tree_union
+from ..log import committer, ledger, log_refs, recovery, ref, tree_union
 from ..log.squash import squash
 from ..log.start import new_log, start
 from ..log.union import canonical
@@ -85,7 +85,7 @@ def rebase_log(  # noqa: C901  (one loop until the union holds)
     except KeyError as error:
         raise ref.missing_object(error, "nothing was changed") from error
     if done != now:
-        local_log.note_acknowledged(log.repo, (), done)
+        ledger.append(log.repo, (), done)
     if announce:
         if done != now:
             committer.notify_moved(log)
@@ -386,7 +386,7 @@ def swap_log_ref(log: LocalLog, tip: str | None, new: str) -> bool:
     """Swap the log's ref; return False if it has moved meanwhile, or is locked."""
     with take_lock(log) as lock:
         if log.git.swap(ref.LOG_REF, tip, new, "doctor"):
-            local_log.note_acknowledged(log.repo, (), new)  # recovery reads it if the reflog is lost
+            ledger.append(log.repo, (), new)  # recovery reads it if the reflog is lost
             return True
         if lock.is_held:
             log.git.break_stale_lock(ref.LOG_REF, ref.STALE_LOCK_SECONDS)

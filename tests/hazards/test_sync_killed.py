@@ -13,7 +13,7 @@ import pytest
 
 import gitmem
 from gitmem.git.objects import Draft, Signature
-from gitmem.log import local_log, ref
+from gitmem.log import ledger, ref
 from gitmem.signals import history
 
 from ..clones import Clone, Hub, git
@@ -536,14 +536,14 @@ def test_the_last_accepted_commit_is_found_behind_long_records(tmp_path: Path, d
         f"\n0 {'b' * 40} {' '.join(['c' * 32] * digests)}\n",
         f"\n- - {'d' * 32}\n",
     ]
-    (tmp_path / local_log.LEDGER).write_text("".join(records))
+    (tmp_path / ledger.NAME).write_text("".join(records))
 
-    assert local_log.last_accepted(str(tmp_path)) == "b" * 40
+    assert ledger.last_commit(str(tmp_path)) == "b" * 40
 
 
 def test_the_last_accepted_commit_is_found_in_the_older_ledger(tmp_path: Path) -> None:
-    assert local_log.last_accepted(str(tmp_path)) is None
-    (tmp_path / local_log.OLDER_LEDGER).write_text(f"\n0 {'a' * 40}\n")
-    (tmp_path / local_log.LEDGER).write_text(f"\n- - {'d' * 32}\n\n0 torn")
+    assert ledger.last_commit(str(tmp_path)) is None
+    (tmp_path / ledger.OLDER).write_text(f"\n0 {'a' * 40}\n")
+    (tmp_path / ledger.NAME).write_text(f"\n- - {'d' * 32}\n\n0 torn")
 
-    assert local_log.last_accepted(str(tmp_path)) == "a" * 40
+    assert ledger.last_commit(str(tmp_path)) == "a" * 40

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.log import local_log
+from gitmem.log import ledger
 from gitmem.log.lines import LogEntry
 from gitmem.log.local_log import LocalLog
 from gitmem.log.write_ahead import WriteAheadLog
@@ -21,15 +21,15 @@ from tests.log.logs import entry, open_log, record
 
 
 def digests(log: LocalLog) -> set[str]:
-    return {each for noted in local_log.read_ledger(log.repo) for each in noted.digests}
+    return {each for noted in ledger.read(log.repo) for each in noted.digests}
 
 
 def digest_of(one: LogEntry) -> str:
-    return local_log.ledger_digest(one.lines[0][1])
+    return ledger.digest(one.lines[0][1])
 
 
 def path_of(log: LocalLog) -> Path:
-    return Path(log.repo.state, local_log.LEDGER)
+    return Path(log.repo.state, ledger.NAME)
 
 
 @pytest.mark.parametrize("obstacle", ["folder", "link", "no permission"])
@@ -47,7 +47,7 @@ def test_a_ledger_that_cannot_be_written_fails_nothing(repo: Path, obstacle: str
         path.touch(0o400)
     assert record(log, entry(log, "second")).commit is not None
     record(log, entry(log, "third", deferred=True))
-    list(local_log.read_ledger(log.repo))
+    list(ledger.read(log.repo))
     assert not (tmp_path / "elsewhere").exists()
 
 
@@ -70,7 +70,7 @@ def test_what_is_no_record_is_none(repo: Path) -> None:
     path_of(log).write_text(
         f"\nx - {digest}\n\n-1 - {digest}\n\n0 abc {digest}\n\n0 {'g' * 40} {digest}\n\n0\n\n- {'a' * 40} {digest}\n"
     )
-    assert [each.commit for each in local_log.read_ledger(log.repo)] == ["a" * 40]
+    assert [each.commit for each in ledger.read(log.repo)] == ["a" * 40]
 
 
 def test_what_is_recorded_is_noted_at_once_and_the_commit_when_it_comes(repo: Path) -> None:
@@ -79,12 +79,12 @@ def test_what_is_recorded_is_noted_at_once_and_the_commit_when_it_comes(repo: Pa
     record(log, deferred)
     commit = record(log, one).commit
 
-    assert [(each.commit, each.digests) for each in local_log.read_ledger(log.repo)] == [
+    assert [(each.commit, each.digests) for each in ledger.read(log.repo)] == [
         (None, [digest_of(deferred)]),
         (None, [digest_of(one)]),
         (commit, []),
     ]
-    assert local_log.last_accepted(log.repo.state) == commit
+    assert ledger.last_commit(log.repo.state) == commit
 
 
 def test_what_was_there_already_is_noted_with_the_commit_that_has_it(repo: Path) -> None:
@@ -96,7 +96,7 @@ def test_what_was_there_already_is_noted_with_the_commit_that_has_it(repo: Path)
 
     assert record(log, one).commit == commit
 
-    assert local_log.acknowledged(log.repo) == ({digest_of(one)}, [commit])
+    assert ledger.acknowledged(log.repo) == ({digest_of(one)}, [commit])
 
 
 def test_what_was_not_recorded_is_not_noted(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,13 +123,13 @@ def test_a_torn_record_costs_nothing_but_itself(repo: Path) -> None:
     new = entry(log, "new")
     for end in range(start, len(content)):
         path_of(log).write_bytes(content[:end] + (b"\0\0" if end % 3 == 0 else b""))
-        local_log.note_acknowledged(log.repo, [new])
+        ledger.append(log.repo, [new])
         found = digests(log)
         assert {digest_of(entries[0]), digest_of(entries[1]), digest_of(new)} <= found
         assert found <= {digest_of(each) for each in [*entries, new]}
 
 
-def many(log: LocalLog, name: str, count: int = local_log.LEDGER_LINES_MAX) -> LogEntry:
+def many(log: LocalLog, name: str, count: int = ledger.LINES_MAX) -> LogEntry:
     """An entry of many lines; with as many as one record may have, four records fill the ledger."""
     one = entry(log, name)
     return LogEntry(
@@ -143,12 +143,12 @@ def test_it_is_bounded_and_keeps_the_newest(repo: Path) -> None:
     assert log.make_state()
     entries = [many(log, f"number {number}") for number in range(12)]
     for each in entries:
-        local_log.note_acknowledged(log.repo, [each], "ab" * 20)
+        ledger.append(log.repo, [each], "ab" * 20)
 
     names = [name for name in os.listdir(log.repo.state) if name.startswith("ledger")]
     size = sum(os.path.getsize(os.path.join(log.repo.state, name)) for name in names)
     assert sorted(names) == ["ledger", "ledger.old"] or names == ["ledger.old"]
-    assert size < 3 * local_log.LEDGER_BYTES_MAX
+    assert size < 3 * ledger.BYTES_MAX
     assert {digest_of(each) for each in entries[-3:]} <= digests(log) and digest_of(
         entries[0]
     ) not in digests(log)
@@ -160,8 +160,8 @@ def test_only_who_holds_the_lock_puts_the_older_one_away(repo: Path) -> None:
     assert log.make_state()
     entries = [many(log, f"rides {number}") for number in range(5)]
     for each in entries:
-        local_log.note_acknowledged(log.repo, [each])
-    assert not os.path.exists(os.path.join(log.repo.state, local_log.OLDER_LEDGER))
+        ledger.append(log.repo, [each])
+    assert not os.path.exists(os.path.join(log.repo.state, ledger.OLDER))
     assert {digest_of(each) for each in entries} <= digests(log)
 
 
@@ -169,9 +169,9 @@ def test_a_commit_of_very_many_lines_is_noted_alone(repo: Path) -> None:
     """Its tree says what was in it."""
     log = open_log(repo)
     commit = record(log, entry(log, "one")).commit
-    local_log.note_acknowledged(log.repo, [many(log, "many", local_log.LEDGER_LINES_MAX + 1)], commit)
+    ledger.append(log.repo, [many(log, "many", ledger.LINES_MAX + 1)], commit)
 
-    *_, noted = local_log.read_ledger(log.repo)
+    *_, noted = ledger.read(log.repo)
     assert (noted.commit, noted.digests) == (commit, [])
 
 
@@ -180,12 +180,12 @@ def test_a_number_that_an_older_gitmem_wrote_excludes_nothing(repo: Path) -> Non
     log = open_log(repo)
     assert log.make_state()
     old, new, waits = (entry(log, word) for word in ("old", "new", "waits"))
-    local_log.note_acknowledged(log.repo, [waits, old])
-    local_log.note_acknowledged(log.repo, [old], "a" * 40)
-    with open(os.path.join(log.repo.state, local_log.LEDGER), "a", encoding="ascii") as file:
+    ledger.append(log.repo, [waits, old])
+    ledger.append(log.repo, [old], "a" * 40)
+    with open(os.path.join(log.repo.state, ledger.NAME), "a", encoding="ascii") as file:
         file.write(f"\n3 {'b' * 40} {digest_of(new)}\n")
 
-    assert local_log.acknowledged(log.repo) == (set(map(digest_of, (old, new, waits))), ["b" * 40, "a" * 40])
+    assert ledger.acknowledged(log.repo) == (set(map(digest_of, (old, new, waits))), ["b" * 40, "a" * 40])
 
 
 def test_a_copied_clone_has_a_ledger_of_its_own(repo: Path, tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_a_copied_clone_has_a_ledger_of_its_own(repo: Path, tmp_path: Path) -> N
 def write(repo: Path, number: int) -> None:
     log = open_log(repo)
     for each in range(50):
-        local_log.note_acknowledged(log.repo, [entry(log, f"{number} {each}")])
+        ledger.append(log.repo, [entry(log, f"{number} {each}")])
 
 
 def test_writers_do_not_tear_each_others_records(repo: Path) -> None:
@@ -218,7 +218,7 @@ def test_writers_do_not_tear_each_others_records(repo: Path) -> None:
         writer.start()
     for writer in writers:
         writer.join()
-    assert len([noted for noted in local_log.read_ledger(log.repo) if len(noted.digests) == 1]) == 200
+    assert len([noted for noted in ledger.read(log.repo) if len(noted.digests) == 1]) == 200
 
 
 def test_the_page_shows_one(repo: Path) -> None:
@@ -227,7 +227,7 @@ def test_the_page_shows_one(repo: Path) -> None:
     assert log.make_state()
     page = (Path(__file__).parents[2] / "docs/local-state.md").read_text(encoding="utf-8")
     path_of(log).write_text(page.partition("```text ledger\n")[2].partition("```")[0])
-    committed, waits = local_log.read_ledger(log.repo)
+    committed, waits = ledger.read(log.repo)
     assert len(committed.digests) == 1 and committed.commit is not None
     assert (waits.commit, len(waits.digests)) == (None, 1)
 
@@ -241,7 +241,7 @@ def test_a_sync_remembers_where_it_moved_the_log(hub: Hub) -> None:
     b.exchange()
 
     assert b.texts() == ["one", "two"]
-    assert local_log.acknowledged(b.log.repo)[1][0] == b.tip
+    assert ledger.acknowledged(b.log.repo)[1][0] == b.tip
 
 
 def test_a_mended_log_is_remembered(repo: Path) -> None:
@@ -252,4 +252,4 @@ def test_a_mended_log_is_remembered(repo: Path) -> None:
     top = rebase.repair_log(log, tip, {"s/gm-x.jsonl": [b"{}"]})
 
     assert top != tip and rebase.swap_log_ref(log, tip, top)
-    assert local_log.acknowledged(log.repo)[1][0] == top
+    assert ledger.acknowledged(log.repo)[1][0] == top

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gitmem.git.objects import Draft, Signature, TreeEntry
-from gitmem.log import local_log, recovery, ref, tree_union
+from gitmem.log import ledger, recovery, ref, tree_union
 from gitmem.log.local_log import LocalLog
 
 from ..loose_objects import remove
@@ -93,7 +93,7 @@ def commits(log: LocalLog, *changes: Mapping[str, bytes | TreeEntry | None]) -> 
 def keys_of(log: LocalLog, commit: str) -> set[bytes]:
     found = recovery.walk_contents(log.git, commit)
     return {
-        local_log.ledger_key(each)
+        ledger.key(each)
         for path, entry, content in found
         if tree_union.is_plain_segment(path, entry)
         for each in tree_union.lines_of(content)

@@ -14,7 +14,7 @@ from gitmem.errors import StoreError
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.objects import Draft, Signature, TreeEntry
 from gitmem.git.port import CUT_SECONDS, STEPS_MAX, HistoryWalk
-from gitmem.log import local_log, log_refs, ref, tree_union
+from gitmem.log import ledger, log_refs, ref, tree_union
 from gitmem.log.local_log import LocalLog
 from gitmem.log.log_refs import LogTip
 from gitmem.log.squash import squash, trailers
@@ -567,7 +567,7 @@ def test_a_lock_of_the_dead_is_broken_and_one_that_is_alive_is_said(log: LocalLo
     assert rebase.rebase_log(log, other, [other]) == other.oid == log.git.tip(ref.LOG_REF)
     assert not left.exists() and told == [True]
     assert log.git.tip(ref.PUBLISHED_REF) == other.oid
-    last = list(local_log.read_ledger(log.repo))[-1]
+    last = list(ledger.read(log.repo))[-1]
     assert (last.commit, last.digests) == (other.oid, [])
     assert rebase.rebase_log(log, other, [other]) == other.oid and told == [True], "nothing has moved"
 
