@@ -47,6 +47,7 @@ SESSION = EntityKind(
         "CREATE INDEX session_client ON entity_line (kind, session) WHERE kind = 'session'",
         "CREATE TABLE pool_name (fold TEXT PRIMARY KEY, name TEXT, event TEXT, at INTEGER, body TEXT) WITHOUT ROWID",
     ),
+    events=("session",),
     touched_by=("name", "signal"),
     begins="start",
     senders=("agent_identity", "harness_session"),

@@ -1,8 +1,8 @@
 """New lines of the index, the views that get them, and entities: what a set of lines says now, such as a claim, a task or a session.
 
 A kind of entity is one declaration: the records that it is folded from and how they name it, and the columns of its state that queries
-need. `entity_line` has the lines of all entities; `event` is what a line does: the field `event` of its record, else the kind of the
-record. The state of an entity is a row of its kind's table, made again by its `Fold` whenever lines of it arrive, in any order.
+need. `entity_line` has the lines of all entities; `event` is what a line does: the field `event` of a record that is said to have one, else
+the kind of the record. The state of an entity is a row of its kind's table, made again by its `Fold` whenever lines of it arrive, in any order.
 """
 
 from __future__ import annotations
@@ -130,6 +130,7 @@ class EntityKind(Struct):
         indexes: The indexes of its table: name, and columns with the condition, if any.
         table: The name of its table, if that is not `name`.
         ddl: Statements for further tables, which its fold writes.
+        events: The kinds of record with a field `event`; in others a peer may have written anything under this name.
         touched_by: Further kinds of record that `Fold.also` reads.
         begins: The event that begins an entity: of too many lines its lowest one is always read.
         senders: The fields of records with identity and session of their writer.
@@ -145,6 +146,7 @@ class EntityKind(Struct):
     indexes: Mapping[str, str]
     table: str = ""
     ddl: Sequence[str] = ()
+    events: Sequence[str] = ()
     touched_by: Sequence[str] = ()
     begins: str = ""
     senders: tuple[str, str] = ("sender_identity", "sender_session")
@@ -168,7 +170,7 @@ class Fold(Struct):
     choose: Choice | None = None
 
 
-def view(kind: EntityKind, fold: Callable[[], Fold], version: object = 1) -> View:
+def view(kind: EntityKind, fold: Callable[[], Fold], version: object = 2) -> View:
     """Return the view of a kind.
 
     Args:
@@ -189,9 +191,10 @@ def _add(db: sqlite3.Connection, new: Rows, kind: EntityKind, fold: Fold) -> Non
     named: list[tuple[str, str, int, str, str | None, str | None]] = []
     for record_kind, field in kind.of.items():
         lines = new.of(record_kind)
-        columns = map(lines.column, (field, "event", *kind.senders))
-        for number, ids, event, sender, session in zip(lines.ids, *columns, strict=True):
-            about = (event or record_kind, sender, session or None)
+        event = "event" if record_kind in kind.events else "kind"
+        columns = map(lines.column, (field, event, *kind.senders))
+        for number, ids, does, sender, session in zip(lines.ids, *columns, strict=True):
+            about = (does, sender, session or None)
             named += [(kind.name, id, number, *about) for id in ([ids] if isinstance(ids, str) else set(ids))]
     db.executemany(_PUT, sorted(named))
     changed = {id for _, id, *_ in named}

@@ -16,8 +16,8 @@ NODE = EntityKind(
     "node",
     {"node": "id", "patch": "node_ids"},
     "id",
-    # `touched` is the later of created and updated; times are microseconds since the epoch. `private` is the only reader of a
-    # private node; None in an index on the disk.
+    # `touched` is the later of created and updated; times are microseconds since the epoch. `patched` is whether a further patch
+    # needs all lines. `private` is the only reader of a private node; None in an index on the disk.
     "line INTEGER, type TEXT, lifecycle TEXT, wu_id TEXT, session_id TEXT, lane TEXT, priority TEXT, state INTEGER,"
     " sensitive INTEGER, summarized_into TEXT, created INTEGER, touched INTEGER, patched INTEGER, sender TEXT,"
     " hidden_by_other INTEGER, private TEXT",

@@ -378,7 +378,7 @@ def _values(node: VersionedNode, lines: Lines) -> Sequence[object]:
     return (
         node.id, lines.of("node")[0].id, node.type, node.lifecycle, unit_key(node.wu_id) or None, node.session_id, node.lane,
         node.priority, node.rank, int(node.sensitive), node.summarized_into, node.created, node.touched,
-        int(bool(lines.of("patch"))), node.sender_identity, node.hidden_by_other, None,
+        int(bool(lines.of("patch")) or len(lines.rows) >= NODE.most), node.sender_identity, node.hidden_by_other, None,
     )  # fmt: skip
 
 

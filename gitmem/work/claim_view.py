@@ -25,6 +25,7 @@ CLAIM = entities.EntityKind(
     # `until` is for the claims that have not ended: those that have are never deleted.
     indexes={"owner": "(owner)", "until": "(until)"},
     table="path_claim",  # the table `claim` is another one: of lines without a valid code
+    events=("claim",),
     begins="claim",
     most=claim_fold.READ_MAX,
 )

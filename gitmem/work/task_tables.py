@@ -53,5 +53,6 @@ TASK = EntityKind(
         " PRIMARY KEY (to_id, kind, from_id)) WITHOUT ROWID",
         "CREATE INDEX task_link_from ON task_link (from_id)",
     ),
+    events=("task_event",),
     most=READ_MAX,
 )

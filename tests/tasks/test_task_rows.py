@@ -93,6 +93,16 @@ def test_of_several_lines_of_a_task_the_lowest_counts() -> None:
         assert found.record["message"] == lowest.record["message"]
 
 
+@pytest.mark.parametrize("said", ["take", "x", 3, ["task"], {"a": 1}])
+def test_what_a_task_says_in_a_field_of_events_is_ignored(said: object) -> None:
+    """An unknown field of a valid line; of two lines of a task only the lowest one links it, whichever came first."""
+    lines = [Task(message=text, supersedes=[f"task-{text}"], event=said).line for text in ("docs", "tests")]
+    for portions in ([lines[0]], [lines[1]]), ([lines[1]], [lines[0]]):
+        index = filled(*portions)
+        assert index.db.execute("SELECT to_id FROM task_link").fetchall() == [("task-docs",)]
+        assert index.db.execute("SELECT DISTINCT event FROM entity_line").fetchall() == [("task",)]
+
+
 def test_a_flooded_task_costs_a_bounded_time_and_keeps_its_seal() -> None:
     """A peer writes 20,000 events before the real ones; one more line of it then costs no more than the events that are read."""
     task = Task()
