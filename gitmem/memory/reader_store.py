@@ -95,7 +95,8 @@ class ReaderStore(Store):
     def _insert(self, index: Index) -> None:
         (before,) = index.db.execute("SELECT max(id) FROM line").fetchone()
         insert.lines(index, 1, self.lines.read())
-        index.db.execute("UPDATE node SET private = ? WHERE line > ?", (self._reader, before or 0))
+        own = "SELECT id FROM entity_line WHERE kind = 'node' AND event = 'node' AND line > ?"
+        index.db.execute(f"UPDATE node SET private = ? WHERE id IN ({own})", (self._reader, before or 0))
 
     def _leave(self) -> None:
         """Join the rows again when they are asked for."""

@@ -19,8 +19,8 @@ from gitmem.memory import edit, listing, private_nodes, reader_store, relations,
 from gitmem.records.record_types import NodeFields
 from gitmem.store import Store
 
-from ..sandbox import DAY, acting, bodies, carry, new_repo, open_store
-from .desk import Desk
+from ..sandbox import DAY, START, acting, bodies, carry, new_repo, open_store
+from .desk import Desk, raw
 
 SECRET = "the private guess about rounding"
 
@@ -314,3 +314,25 @@ def test_nobody_can_write_the_index_of_the_log_through_it(desk: Desk) -> None:
         seen(desk).db().execute("DELETE FROM log.node")
     with pytest.raises(sqlite3.OperationalError, match="because it is a view"):
         seen(desk).db().execute("DELETE FROM node")
+
+
+@pytest.mark.parametrize("is_file", [True, False], ids=["file", "in memory"])
+def test_a_line_of_a_peer_with_its_id_does_not_publish_what_its_reader_adds(
+    desk: Desk, is_file: bool
+) -> None:
+    """Who knows the id writes a node with it, older than the private one, and a patch of it."""
+    id = keep(desk)
+    raw(desk.store, "node", at=START, id=id, content="the node of a peer")
+    raw(desk.store, "patch", id="patch-0000", node_ids=[id], tags=["theirs"])
+    if not is_file:
+        desk.store.replace_index(sqlite3.OperationalError("attempt to write a readonly database"))
+    before = bodies(desk.store)
+
+    store = seen(desk)
+    assert listed(desk) == [id]
+    assert listing.show(store, id).node.private
+    edit.change(store, desk.caller, [id], content="more of " + SECRET)
+    with pytest.raises(UsageError, match="Private node"):
+        edit.create(seen(desk), desk.caller, "follows", supersedes=[id])
+    upkeep.delete(seen(desk), desk.caller, [id])
+    assert bodies(desk.store) == before
