@@ -11,6 +11,7 @@ from itertools import chain
 
 from ..order.shares import LINES_MAX, fair_share
 from ..outcome import Struct
+from ..text.strict_json import quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -358,5 +359,5 @@ def select(
 
 
 def json_list(values: Iterable[str | int]) -> str:
-    """Return ids or numbers as JSON, for `json_each`. They need no escapes: the models allow only letters, digits and dashes in ids."""
-    return "[" + ",".join(f'"{value}"' if isinstance(value, str) else str(value) for value in values) + "]"
+    """Return ids or numbers as JSON, for `json_each`. A session that a signal names may be any text without spaces and commas."""
+    return f"[{','.join(quote(value) if isinstance(value, str) else str(value) for value in values)}]"

@@ -311,7 +311,7 @@ def is_file_error(error: Exception) -> bool:
             sqlite3.ProgrammingError,
             sqlite3.NotSupportedError,
         )
-        return not isinstance(error, values)
+        return not isinstance(error, values) and str(error) != "malformed JSON"
     return isinstance(error, (OSError, MemoryError))
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gitmem import records, views
 from gitmem.agents import mailbox
 from gitmem.doctor import clone_files
-from gitmem.index import index_file, insert
+from gitmem.index import entities, index_file, insert
 from gitmem.index.index_file import Index
 from gitmem.text.digests import Mac
 from gitmem.trust.own_lines import CloneKey
@@ -81,3 +83,40 @@ def test_any_order_gives_the_same_rows(families: list[str], cuts: list[int], see
             for index in (anew, other)
         ]  # fmt: skip
         assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize("text", ['x"y', "x\\", '"', "x'y", '"]', "\\u0041", "%_", "é"])
+def test_a_session_may_have_any_name(text: str) -> None:
+    """A client gives its own id, and a peer writes what it likes: in a signal, a name, a node and a session."""
+    by = {"sender_identity": "a:b:one", "sender_session": text}
+    node = {"id": "mem-0000", "type": "note", "lifecycle": "wu", "content": "c", "session_id": text}
+    session = {"session_id": "sess-0000", "event": "start", "display_name": "Bohr", "clone_id": "c000"}
+    every = [
+        signal(0, 1, "a:b:one", [ME.identity], sender_session=text),
+        records.line("name", NOW, {"name": "Bohr", "event": "add", **by}),
+        records.line("node", NOW, {**node, **by}),
+        records.line("session", NOW, {**session, "harness_session": text}),
+    ]
+    for some in (every, every[::-1], every[:1]):
+        index = empty()
+        for line in some:
+            insert.lines(index, 1, [line])
+        assert index.skipped() == 0
+        assert index.db.execute("SELECT count(*) FROM alive WHERE session_id = ?", (text,)).fetchone() == (1,)
+
+
+def test_a_value_that_sqlite_cannot_read_costs_one_line() -> None:
+    """An error about it is no damage of the file, for which the index would be made again and again."""
+
+    def add(db: sqlite3.Connection, rows: entities.Rows) -> None:
+        for row in rows:
+            db.execute("SELECT value FROM json_each(?)", (row.record["message"],)).fetchall()
+
+    index = index_file.in_memory([entities.View(("signal",), (), add)], records.read)
+    index.reshape()
+    every = [
+        signal(number, number, "a:b:one", [ME.identity], message=text)
+        for number, text in enumerate(("[1]", "[", "[2]"))
+    ]
+    insert.lines(index, 1, every)
+    assert index.skipped() == 1
