@@ -1,6 +1,6 @@
 """Void proposals and decisions of a proposer, if its proposal or its decision was recorded in another's name.
 
-The rule is in `docs/format.md` section 8, "A signal in another's name". A session is identified by its id and by each
+The rule is in `docs/format.md`, "What counts". A session is identified by its id and by each
 agent identity and client in its records: an agent remains the same in a new session.
 """
 

@@ -1,6 +1,6 @@
 """SHA-256, and the message authentication code (MAC) that identifies lines written by this clone.
 
-`docs/format.md` section 4 defines the bytes. The standard library's `hashlib` and `hmac` load OpenSSL, which adds a
+`docs/local-state.md`, "Keys and codes", defines the bytes. The standard library's `hashlib` and `hmac` load OpenSSL, which adds a
 quarter to the start of an empty Python. So HMAC is computed here from SHA-256 alone (RFC 2104).
 """
 
