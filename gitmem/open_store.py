@@ -6,7 +6,7 @@ from .agents import broadcasts, heartbeats
 from .git.repository import open_port
 from .repo import reject_unsupported
 from .store import Store, wall_clock
-from .trust import own_lines
+from .trust import sender_tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .records.record_types import AnyFields, ShownSignal, SignalFields, SignalRecord
     from .repo import Repo
     from .signals.reply import TaskAnswer
-    from .trust.own_lines import CloneKeyReader
+    from .trust.clone_key import CloneKeyReader
 
 
 class DomainPackages:
@@ -28,7 +28,7 @@ class DomainPackages:
     Modules that only some commands need are imported in the functions that use them.
     """
 
-    completed_kinds: tuple[str, ...] = own_lines.READER_KINDS
+    completed_kinds: tuple[str, ...] = sender_tables.READER_KINDS
 
     def views(self, keys: CloneKeyReader | None = None) -> Sequence[View]:
         """Return the views of the index."""

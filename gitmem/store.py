@@ -15,7 +15,7 @@ from .index.engine import sqlite3
 from .log.lines import LogEntry
 from .log.local_log import Appended, LocalLog
 from .outcome import Struct
-from .trust import own_lines
+from .trust import clone_key, sender_tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .outcome import PartOfAnswer, Progress
     from .records.record_types import AnyFields
     from .repo import Repo
-    from .trust.own_lines import CloneKeyReader
+    from .trust.clone_key import CloneKeyReader
 
     Answer = TypeVar("Answer")
 
@@ -148,7 +148,7 @@ class Store:
             repo, git, now=now, random=random, wal_elsewhere=wal_elsewhere, wals_read=wals_read
         )
         self.wal_folders = (wal_elsewhere, wals_read)
-        self.keys = own_lines.CloneKeyReader(repo.state, random, self.log.make_state)
+        self.keys = clone_key.CloneKeyReader(repo.state, random, self.log.make_state)
         self.views = LazyViews(self.domain, self.keys)
         self.collecting: Callable[[LogEntry], None] | None = None  # receives the entries of an open batch
         self.fed: object = None  # the state that `delivery.queue_new` has processed
@@ -264,7 +264,7 @@ class Store:
 
     def _checked(self, snapshot: Snapshot) -> Snapshot | None:
         """Return a snapshot whose lines were checked with this clone's key; close another one."""
-        if own_lines.is_checked(snapshot.db, self.keys.now()):
+        if sender_tables.is_checked(snapshot.db, self.keys.now()):
             return snapshot
         snapshot.close()
         return None
@@ -301,7 +301,7 @@ class Store:
         """Return whether the index has all lines of the log, checked with this clone's key."""
         from .index import generations
 
-        return generations.is_current(self.index, self.log) and own_lines.is_checked(
+        return generations.is_current(self.index, self.log) and sender_tables.is_checked(
             self.index.db, self.keys.now()
         )
 

@@ -8,7 +8,7 @@ from .history import commit_view
 from .index import entities
 from .index.entities import View
 from .memory import node_tables
-from .trust import own_lines
+from .trust import sender_tables
 from .work import claim_view, task_tables
 
 TYPE_CHECKING = False
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .index.entities import Fold, Rows
-    from .trust.own_lines import CloneKey, CloneKeyReader
+    from .trust.clone_key import CloneKey, CloneKeyReader
 
 
 def _nodes() -> Fold:
@@ -46,7 +46,7 @@ def sender_view(key: Callable[[], CloneKey | None]) -> View:
 
         line_checks.add(db, rows, key())
 
-    return View(records.KINDS, own_lines.DDL, add, version=5)
+    return View(records.KINDS, sender_tables.DDL, add, version=5)
 
 
 # Stored contents depend on the keyed fields.

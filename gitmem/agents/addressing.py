@@ -11,7 +11,7 @@ from ..errors import UsageError
 from ..outcome import Outcome, command
 from ..text.name_matching import fold, is_client_id, is_identity, is_reserved, is_reserved_identity, is_word
 from ..text.sanitize import is_unsafe
-from ..trust import own_lines
+from ..trust import clone_key, sender_tables
 from . import name_holders, presence
 from .caller import is_own_person, own_person
 from .presence import IDLE_MICROS, Presence, format_age
@@ -212,7 +212,7 @@ def _by_client_id(store: Store, text: str) -> Resolved | None:
     session = presence.of_client(store, text)
     if session is not None:
         return _of_session(store, session, session.session_id, "exact")
-    client = own_lines.hashed_id(store.keys.now(), text)
+    client = clone_key.hashed(store.keys.now(), text)
     return _of_identity(store, client, "exact") if presence.is_known_reader(store, client) else None
 
 
@@ -313,7 +313,7 @@ def _describe(store: Store, found: Resolved, session: Presence) -> None:
     """Set the status of a recipient from `session`, the last seen of the sessions that read its address."""
     found.asleep = session.status != "live"
     # A peer's line may name another clone for a session that was started here.
-    found.elsewhere = not session.here and not own_lines.is_own(store.db(), session.session_id)
+    found.elsewhere = not session.here and not sender_tables.is_own(store.db(), session.session_id)
     if found.asleep:
         found.remark = (
             f"{session.name} appears inactive: last seen {format_age(store.now() - session.last_seen)}."

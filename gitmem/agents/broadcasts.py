@@ -8,7 +8,7 @@ was not there when the reader came. It is new, whatever its timestamp.
 from __future__ import annotations
 
 from ..log.lines import format_at, parse_at
-from ..trust.own_lines import IMPORTED_ORIGIN, READER_KINDS, reader_of
+from ..trust.sender_tables import IMPORTED_ORIGIN, READER_KINDS, reader_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

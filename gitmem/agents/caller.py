@@ -10,7 +10,7 @@ from ..outcome import Struct, command
 from ..records.ids import is_id, role_of
 from ..text.name_matching import fold, is_client_id, is_reserved, is_word
 from ..text.sanitize import first_of, sanitize
-from ..trust import own_lines
+from ..trust import clone_key, sender_tables
 from . import heartbeats, name_holders, presence
 
 TYPE_CHECKING = False
@@ -102,7 +102,7 @@ class Caller(Struct):
 
     def addresses(self, store: Store, address: str | None) -> list[str]:
         """Return its addresses, and this one if it is an ended session of its agent in this clone."""
-        if not address or not own_lines.is_own(store.db(), address):
+        if not address or not sender_tables.is_own(store.db(), address):
             return self.ids
         own = presence.trusted(store, address)
         is_same = own and own.ended is not None and self.identity and own.agent_identity == self.identity
@@ -389,7 +389,7 @@ def _named(store: Store, text: str) -> Caller:
     named = [] if is_reserved(text) else name_holders.own_named(store, text)
     if not named and not is_reserved(text):
         named = presence.of_name(store, fold(text))
-    clients = [own_lines.hashed_id(store.keys.now(), text)] if is_client_id(text) else []
+    clients = [clone_key.hashed(store.keys.now(), text)] if is_client_id(text) else []
     of_client = presence.of_client(store, text) if clients and not named else None
     if of_client is not None:
         caller = of_session(of_client, "as")

@@ -31,7 +31,7 @@ from ..log.lines import CommitMessage, digest
 from ..log.lock import Lock
 from ..order.session import HOLD_MICROS
 from ..text.digests import sha256
-from ..trust import own_lines
+from ..trust import sender_tables
 from . import heartbeats, mailbox
 from .heartbeats import FED, FLAGS, QUEUE, flag, flag_names, is_safe, raise_flags
 
@@ -104,7 +104,7 @@ def waiting_sessions(
     found = []
     for row in db.execute(_SESSIONS + where, given).fetchall():
         session_id = str(row[0])
-        if own_lines.is_forged(db, (session_id,)):
+        if sender_tables.is_forged(db, (session_id,)):
             from . import session_view
 
             folded = session_view.fold_unforged(db, session_id)

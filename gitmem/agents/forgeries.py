@@ -103,12 +103,12 @@ class SenderWarnings(Struct):
         mac = self._store.keys.now().mac
         if mac is not None and mac.is_valid(line):
             return None
-        from ..trust import own_identities, own_lines
+        from ..trust import own_identities, sender_tables
 
         identity, session = fields["sender_identity"], fields.get("sender_session")
-        names = [name for name in (session, identity) if name and name.startswith(own_lines.PREFIXES)]
+        names = [name for name in (session, identity) if name and name.startswith(sender_tables.PREFIXES)]
         db = self._store.index.db
-        if any(own_lines.is_own(db, name) for name in names):
+        if any(sender_tables.is_own(db, name) for name in names):
             return NOT_THE_SESSION
         if own_identities.is_agent(identity) and own_identities.is_forged(db, identity, line):
             return NOT_THE_AGENT

@@ -21,8 +21,8 @@ from ..outcome import command
 from ..records.ids import unit_key
 from ..text.digests import hash_function_for
 from ..text.name_matching import is_identity
-from ..trust import own_lines
-from ..trust.own_lines import IMPORTED_ORIGIN
+from ..trust import sender_tables
+from ..trust.sender_tables import IMPORTED_ORIGIN
 from . import broadcasts, heartbeats, presence
 from .broadcasts import BroadcastStart
 
@@ -346,7 +346,7 @@ def _cursors_to_move(db: sqlite3.Connection, behind: set[str], rows: Rows) -> li
                 last[name] = at
 
     def rank(reader: str) -> tuple[bool, str, str]:
-        return own_lines.is_ours(db, reader), last.get(reader, ""), reader
+        return sender_tables.is_ours(db, reader), last.get(reader, ""), reader
 
     latest = sorted(behind, key=rank, reverse=True)
     return latest[: max(ADVANCED, ADVANCED_ROWS // (count + ADVANCE_ROWS))]
@@ -423,7 +423,7 @@ def _own(
     """
     same = db.execute(_SESSIONS, (session or reader,)).fetchall()
     found = [reader, session or reader, *(each for row in same for each in row if each)]
-    if not shared and own_lines.is_forged(db, dict.fromkeys(found)):
+    if not shared and sender_tables.is_forged(db, dict.fromkeys(found)):
         found = presence.addresses(db, reader, session)
     ids = dict.fromkeys([*found, *_ended(db, reader, session, shared=shared)])
     if len(ids) > PLACEHOLDERS_MAX:
@@ -441,7 +441,7 @@ def _ended(db: sqlite3.Connection, reader: str, session: str | None, *, shared: 
         return [str(row[0]) for row in db.execute(_ENDED_SHARED, (reader, session)).fetchall()]
     found = []
     for name, has_ended in db.execute(_ENDED, (reader,)).fetchall():
-        if own_lines.is_forged(db, (name,)):
+        if sender_tables.is_forged(db, (name,)):
             from . import session_view
 
             folded = session_view.fold_unforged(db, name)
@@ -513,7 +513,7 @@ def unread_ids(
     later, chosen = LATER if after else "", URGENT if directed else "{found}"
     mine = chosen.format(found=_directed(own, "mail") + later)
     values["after"] = after
-    in_doubt = not shared and own_lines.has_doubts(db)
+    in_doubt = not shared and sender_tables.has_doubts(db)
     again: set[tuple[str, str]] = set()
     if in_doubt:
         doubted = f"{DIRECTED.format(found='doubt', own=own)} AND {IN_WORKSPACE_OF_LINE}"
@@ -521,7 +521,7 @@ def unread_ids(
         again.update(db.execute(chosen.format(found=doubted), values).fetchall())
     if directed:
         return [*{*db.execute(mine, values).fetchall(), *again}]
-    since = BroadcastStart(db, reader, now, None if shared else own_lines.first_line(db, reader))
+    since = BroadcastStart(db, reader, now, None if shared else sender_tables.first_line(db, reader))
     values |= {**since.values, "cursor": max(since.cursor, after)}
     others = (BROADCASTS + UNREAD_BROADCAST).format(own=own, news=since.condition)
     every = db.execute(f"{mine} UNION {others}", values).fetchall()

@@ -17,7 +17,7 @@ from ..outcome import Struct
 from ..text.digests import sha256
 from ..text.name_matching import fold, is_reserved, mixes_scripts, strip_numbers
 from ..text.sanitize import sanitize
-from ..trust import own_lines
+from ..trust import sender_tables
 from . import presence
 from .presence import Presence, format_age
 
@@ -37,7 +37,7 @@ _FORGED = "SELECT DISTINCT name FROM forged WHERE name > 'sess-' AND name < 'ses
 
 def corrected(store: Store, found: Presence) -> tuple[Presence, str | None]:
     """Return a session named by its id as its own lines show it, and a warning if forged lines differ."""
-    if not own_lines.is_forged(store.db(), (found.session_id,)):
+    if not sender_tables.is_forged(store.db(), (found.session_id,)):
         return found, None
     own = presence.trusted(store, found.session_id) or found
     if own.reader == found.reader:
@@ -130,13 +130,15 @@ def refuse_redirected(store: Store, text: str, found: Sequence[Presence]) -> Non
 
 def of_published_client(store: Store, value: str) -> Presence | None:
     """Return the latest open session that was started here under the published id of a client of this clone."""
-    if not own_lines.is_own(store.db(), value):
+    if not sender_tables.is_own(store.db(), value):
         return None
     rows = store.db().execute(
         "SELECT DISTINCT id FROM entity_line WHERE kind = 'session' AND session = ?", (value,)
     )
     ids = [
-        str(session_id) for (session_id,) in rows.fetchall() if own_lines.is_own(store.db(), str(session_id))
+        str(session_id)
+        for (session_id,) in rows.fetchall()
+        if sender_tables.is_own(store.db(), str(session_id))
     ]
     every = [presence.trusted(store, session_id) for session_id in ids]
     own = [one for one in every if one is not None and one.ended is None and one.harness_session == value]
@@ -146,7 +148,7 @@ def of_published_client(store: Store, value: str) -> Presence | None:
 def _forged_sessions(store: Store) -> Iterator[tuple[Presence, Presence]]:
     """Yield each session of this clone with forged lines: as the log shows it, and by its own lines."""
     for (name,) in store.db().execute(_FORGED).fetchall():
-        shown = presence.get(store, str(name)) if own_lines.is_own(store.db(), str(name)) else None
+        shown = presence.get(store, str(name)) if sender_tables.is_own(store.db(), str(name)) else None
         own = presence.trusted(store, shown.session_id) if shown is not None else None
         if shown is not None and own is not None:
             yield shown, own
@@ -172,7 +174,7 @@ def trusted_only(store: Store, found: Sequence[Presence]) -> list[Presence]:
     """Return sessions as `presence.trusted` does, without those whose identity or name is forged."""
     kept = []
     for one in found:
-        if not own_lines.is_forged(store.db(), (one.session_id,)):
+        if not sender_tables.is_forged(store.db(), (one.session_id,)):
             kept.append(one)
             continue
         own = presence.trusted(store, one.session_id)
@@ -187,7 +189,7 @@ def trusted_only(store: Store, found: Sequence[Presence]) -> list[Presence]:
 
 def changed_identity(store: Store, session: Presence) -> str | None:
     """Return why signals to a session go to its id and not to its identity, or None if they go to the identity."""
-    if session.agent_identity is None or own_lines.is_own(store.db(), session.session_id):
+    if session.agent_identity is None or sender_tables.is_own(store.db(), session.session_id):
         return None
     if len(_identities(store, session)) < 2:
         return None
@@ -219,7 +221,11 @@ def refuse_changed_identity(store: Store, name: str, identity: str, holder: Pres
     Raises:
         UsageError: The identity differs from the pinned one.
     """
-    if not identity or identity == holder.agent_identity or own_lines.is_own(store.db(), holder.session_id):
+    if (
+        not identity
+        or identity == holder.agent_identity
+        or sender_tables.is_own(store.db(), holder.session_id)
+    ):
         return
     shown = sanitize(name)[:80]
     raise UsageError(

@@ -12,7 +12,7 @@ from ..errors import UsageError
 from ..order.session import FIELDS, HOLD_MICROS
 from ..records.ids import role_id
 from ..text.name_matching import fold
-from ..trust import own_lines
+from ..trust import sender_tables
 from . import heartbeats
 
 TYPE_CHECKING = False
@@ -344,7 +344,7 @@ def trusted(store: Store, session_id: str) -> Presence | None:
     """Return a session as `presence.get` does, without forged lines."""
     found = get(store, session_id)
     db = store.db()
-    if found is None or not own_lines.is_forged(db, (session_id,)):
+    if found is None or not sender_tables.is_forged(db, (session_id,)):
         return found
     from . import session_view
 
@@ -394,18 +394,18 @@ def of_client(store: Store, client_id: str, *, ended: bool = False) -> Presence 
     Args:
         ended: Return a session that has ended, rather than an open one.
     """
-    from ..trust.own_lines import hashed_id
+    from ..trust.clone_key import hashed
 
     key = store.keys.now()
-    published = hashed_id(key, client_id)
+    published = hashed(key, client_id)
     db = store.db()
     rows = db.execute("SELECT session_id FROM session WHERE harness_session = ?", (published,)).fetchall()
     ids = {str(session_id) for (session_id,) in rows}
-    if not ids or own_lines.is_forged(db, (published,)):  # in the log it may now belong to another client
+    if not ids or sender_tables.is_forged(db, (published,)):  # in the log it may now belong to another client
         ids.update(heartbeats.of_client(store, client_id))
     found = []
     for session_id in ids:
-        began_here = key.mac is None or own_lines.is_own(db, session_id)
+        began_here = key.mac is None or sender_tables.is_own(db, session_id)
         if not began_here and heartbeats.client_of(store, session_id) != client_id:
             continue
         one = trusted(store, session_id)
@@ -423,9 +423,9 @@ def is_client_of(store: Store, found: Presence, client_id: str) -> bool:
     """Return whether a client's own id is, or was before a `/clear`, that of a session."""
     if heartbeats.client_of(store, found.session_id) == client_id:
         return True
-    from ..trust.own_lines import hashed_id
+    from ..trust.clone_key import hashed
 
-    published = hashed_id(store.keys.now(), client_id)
+    published = hashed(store.keys.now(), client_id)
     return published in _values(store.db(), "session", "id", found.session_id)
 
 
@@ -437,7 +437,7 @@ def addresses(db: sqlite3.Connection, reader: str, session: str | None) -> list[
     """
     name = session or reader
     found = dict.fromkeys([reader, name])
-    if not name.startswith(own_lines.PREFIXES):
+    if not name.startswith(sender_tables.PREFIXES):
         return list(found)
     clients = [name] if name.startswith("h-") else _values(db, "session", "id", name)
     if clients:

@@ -8,7 +8,7 @@ from ..outcome import Outcome, command
 from ..sync import autosync, whereabouts
 from ..text.name_matching import fold
 from ..text.sanitize import first_of
-from ..trust.own_lines import is_own
+from ..trust.sender_tables import is_own
 from . import descriptions, heartbeats, mailbox, name_holders, presence
 from .caller import other_workspaces
 from .descriptions import by_role, row

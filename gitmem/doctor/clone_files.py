@@ -23,7 +23,7 @@ from ..store import Store
 from ..text.digests import is_signed
 from ..text.sanitize import sanitize
 from ..text.strict_json import read as read_json
-from ..trust import own_lines
+from ..trust import clone_key
 from .findings import Check, Finding, Fixed, note, problem
 
 TYPE_CHECKING = False
@@ -503,7 +503,7 @@ class CloneKey(Check):
                 EXPOSED,
                 "Other users of this machine can read the clone key and use it to write records as sessions of this clone.",
                 key.path,
-                f"--fix sets its mode to {own_lines.key_mode(key.path):o}.",
+                f"--fix sets its mode to {clone_key.mode(key.path):o}.",
             )
 
     def fix(self) -> Iterator[Fixed]:
@@ -514,7 +514,7 @@ class CloneKey(Check):
             self.store.keys.for_writing()
             yield DAMAGED, key.path, f"Moved to {where}; a new key was created."
         if key.is_exposed:
-            os.chmod(key.path, own_lines.key_mode(key.path))
+            os.chmod(key.path, clone_key.mode(key.path))
             self.store.keys.forget()
             yield EXPOSED, key.path, "Other users can no longer read it."
 

@@ -20,7 +20,7 @@ from ..log.ref import LOG_REF
 from ..outcome import Struct
 from ..records import ids
 from ..records.ids import is_id
-from ..trust import own_lines
+from ..trust import sender_tables
 from ..work import task_state
 from . import commit_view
 from .made_by import NONE
@@ -147,7 +147,7 @@ class NamedSessions(Struct):
         return None if client and markers - {client} else found
 
     def _own(self, session_id: str) -> Presence | None:
-        if not is_id("sess", session_id) or not own_lines.is_own(self._store.db(), session_id):
+        if not is_id("sess", session_id) or not sender_tables.is_own(self._store.db(), session_id):
             return None
         return presence.trusted(self._store, session_id)
 

@@ -14,7 +14,7 @@ from ..memory import write as record
 from ..outcome import OneStep, Outcome, command
 from ..text.name_matching import is_identity
 from ..text.sanitize import first_of
-from ..trust.own_lines import IMPORTED_ORIGIN as ORIGIN
+from ..trust.sender_tables import IMPORTED_ORIGIN as ORIGIN
 from . import lumenflow_lines
 from .lumenflow_lines import ConvertedLines, time_of
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..index import entities
 from ..records.ids import unit_key
-from ..trust import own_lines
+from ..trust import sender_tables
 from .node_tables import HIDDEN, NODE
 
 TYPE_CHECKING = False
@@ -46,7 +46,7 @@ _REPLACED = (
 
 def last_text(db: sqlite3.Connection, session_id: str) -> str:
     """Return the first line of a session's last checkpoint that is not sensitive; "" if there is none."""
-    if own_lines.is_forged(db, (session_id,)):
+    if sender_tables.is_forged(db, (session_id,)):
         own = own_checkpoints(db, session_id)
         nodes = sorted((node for node in own if not node.sensitive), key=lambda node: -node.created)
     else:
@@ -78,7 +78,7 @@ def last_checkpoint(
     db = store.db()
     until = _until(store)
     row = None
-    if session is not None and own_lines.is_forged(db, (session,)):
+    if session is not None and sender_tables.is_forged(db, (session,)):
         for node in own_checkpoints(db, session):
             if unit_key(asked) in ("", unit_key(node.wu_id)) and node.touched <= until:
                 return node

@@ -12,7 +12,7 @@ from ..outcome import Outcome, PartOfAnswer, Struct, command
 from ..records.ids import unit_key
 from ..sync import whereabouts
 from ..text.sanitize import sanitize
-from ..trust import own_lines
+from ..trust import sender_tables
 from . import conflicts, message_frame, next_steps
 
 TYPE_CHECKING = False
@@ -473,7 +473,7 @@ def _report_forged(
         if caller
         else []
     )
-    if not shown and not own_lines.is_forged(db, names):
+    if not shown and not sender_tables.is_forged(db, names):
         return
     from ..agents import forgeries
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from ..index.entities import LineRow, Rows
 from ..text.digests import is_signed
 from . import own_identities
-from .own_lines import KEY, PREFIXES, READER_KINDS, is_own, reader_of
+from .sender_tables import KEY, PREFIXES, READER_KINDS, is_own, reader_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..log.local_log import LocalLog
     from ..outcome import Progress
     from ..records.record_types import AnyRecord
-    from .own_lines import CloneKey
+    from .clone_key import CloneKey
 
 FEW = 16
 

@@ -8,7 +8,7 @@ signal is not older.
 
 from __future__ import annotations
 
-from .own_lines import PREFIXES
+from .sender_tables import PREFIXES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

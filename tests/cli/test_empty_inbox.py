@@ -117,7 +117,7 @@ def test_an_inbox_with_nothing_new_needs_no_key_and_checks_no_line(
     assert "Nothing new" in done.stdout
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "gitmem.agents.mailbox" in loaded
-    assert loaded.isdisjoint({"gitmem.trust.own_lines", "gitmem.trust.line_checks", "gitmem.log.local_log"})
+    assert loaded.isdisjoint({"gitmem.trust.clone_key", "gitmem.trust.line_checks", "gitmem.log.local_log"})
 
 
 class Stamped:

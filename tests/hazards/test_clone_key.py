@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.text.digests import Mac, is_signed
-from gitmem.trust import own_lines
+from gitmem.trust import clone_key
 
 from .conftest import ROOT, Desk, nothing_written, powerless, process
 
@@ -181,7 +181,7 @@ def test_a_failing_disk_leaves_no_key_that_is_cut_short(
 
     monkeypatch.setattr(os, "link", fails)
 
-    found = own_lines.make_key(str(key.parent), os.urandom)
+    found = clone_key.make(str(key.parent), os.urandom)
 
     assert key.exists() is is_made
     assert (found.mac is not None, found.is_missing, found.damage) == (is_made, not is_made, "")

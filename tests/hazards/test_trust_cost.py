@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.index import index_file
-from gitmem.trust import own_identities, own_lines
+from gitmem.trust import own_identities, sender_tables
 
 from .. import hostile_logs
 from ..conftest import Git
@@ -359,7 +359,7 @@ def test_older_lines_in_an_own_name_are_looked_up_once_each(among: bool) -> None
     db = sqlite3.connect(":memory:")
     for statement in (
         *index_file.CORE,
-        *own_lines.DDL,
+        *sender_tables.DDL,
         "CREATE TABLE signal (line INTEGER, signal_id TEXT)",
     ):
         db.execute(statement)

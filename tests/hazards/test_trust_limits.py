@@ -29,8 +29,8 @@ from gitmem.signals import threads
 from gitmem.signals.threads import Converged
 from gitmem.store import Store
 from gitmem.text.digests import Mac
-from gitmem.trust import own_lines
-from gitmem.trust.own_lines import CloneKey
+from gitmem.trust import sender_tables
+from gitmem.trust.clone_key import CloneKey
 
 from .. import hostile_logs
 from ..hostile_logs import FAMILIES, Victim, Writer
@@ -361,7 +361,7 @@ def empty() -> Index:
     begun = Writer(ME, 1_000, start=NOW - 1_000_000)
     begun.session(ME.session, agent_identity=ME.identity, clone_id=ME.clone, display_name="Curie")
     insert.lines(index, 1, [key.mac.signed(begun.lines[0][1])])
-    assert own_lines.is_ours(index.db, ME.identity)
+    assert sender_tables.is_ours(index.db, ME.identity)
     return index
 
 

@@ -15,7 +15,7 @@ from gitmem.doctor import clone_files
 from gitmem.index import entities, index_file, insert
 from gitmem.index.index_file import Index
 from gitmem.text.digests import Mac
-from gitmem.trust.own_lines import CloneKey
+from gitmem.trust.clone_key import CloneKey
 from tests import hostile_logs
 from tests.hostile_logs import FAMILIES, Victim
 from tests.mailbox.test_mailbox_view import receipt, signal

@@ -14,7 +14,7 @@ from gitmem.memory import node_tables, stored_nodes
 from gitmem.order.shares import fair_share
 from gitmem.order.thread import FoldedThread
 from gitmem.signals import thread_lines
-from gitmem.trust.own_lines import CloneKey
+from gitmem.trust.clone_key import CloneKey
 from gitmem.work import claim_view
 from tests.hostile_logs import Victim, Writer, iso
 

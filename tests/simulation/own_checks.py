@@ -13,7 +13,7 @@ from gitmem.errors import UsageError
 from gitmem.index import catch_up, index_file
 from gitmem.signals import inbox
 from gitmem.store import Store
-from gitmem.trust import own_lines
+from gitmem.trust import clone_key, sender_tables
 
 from .agent_actions import agents
 from .world import Clone, World
@@ -26,7 +26,7 @@ def strangers(world: World, clone: Clone) -> list[str]:
 
 
 def _key(clone: Clone) -> str | None:
-    return own_lines.read_key(clone.repo.state).fingerprint
+    return clone_key.read(clone.repo.state).fingerprint
 
 
 def differs_anew(world: World, clone: Clone, store: Store) -> list[str]:
@@ -117,8 +117,8 @@ def _sent_to_all(
             record
             for record in begun
             if record.get("mac") in there
-            and record["kind"] in own_lines.READER_KINDS
-            and agent in own_lines.reader_of(record)
+            and record["kind"] in sender_tables.READER_KINDS
+            and agent in sender_tables.reader_of(record)
         ),
         key=lambda record: str(record["at"]),
     )

@@ -12,7 +12,7 @@ import pytest
 from gitmem.git import packs
 from gitmem.log import ref_checks, tree_union
 from gitmem.sync import exchange
-from gitmem.trust import own_lines
+from gitmem.trust import sender_tables
 
 from . import adversary
 from .memory import MemoryGit
@@ -130,12 +130,12 @@ UNGUARDED = {
         12,
     ),
     "sessions that believe every line": (
-        [(own_lines, "is_forged", lambda *args: False)],
+        [(sender_tables, "is_forged", lambda *args: False)],
         "forge_sessions",
         23,
     ),
     "receipts that anybody may write": (
-        [(own_lines, "has_doubts", lambda *args: False)],
+        [(sender_tables, "has_doubts", lambda *args: False)],
         "forge_receipts",
         32,
     ),

@@ -3,8 +3,6 @@
 `<state>/key` holds 32 random bytes that only its owner may read, shared by all worktrees. The first command that
 writes creates it, and it is never replaced automatically: with another key, the sessions that were started here
 would count as foreign.
-
-It also has the tables of `line_checks`, with the queries of everyday commands, which need not import the checks.
 """
 
 from __future__ import annotations
@@ -19,12 +17,9 @@ from ..text.digests import Mac, sha256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Callable, Iterable, Mapping
-    from typing import Any
+    from collections.abc import Callable
 
-
-KEY_FILE = "key"
+NAME = "key"
 KEY_BYTES = 32
 SHARED_MODES = 0o077
 GROUP_MODES = 0o060  # allowed if the repository is shared with a group
@@ -86,7 +81,7 @@ class CloneKeyReader(Struct):
     def now(self) -> CloneKey:
         """Return the key; if there was none, read again, because another process may have created it."""
         if self._key is None or self._key.mac is None:
-            self._key = read_key(self._state)
+            self._key = read(self._state)
         return self._key
 
     def for_writing(self) -> Mac | None:
@@ -99,7 +94,7 @@ class CloneKeyReader(Struct):
         if found.mac is None:
             found.refuse_damaged()
             if found.is_missing and self._make_state():
-                found = self._key = make_key(self._state, self._random)
+                found = self._key = make(self._state, self._random)
         return found.mac
 
     def forget(self) -> None:
@@ -109,12 +104,12 @@ class CloneKeyReader(Struct):
     def hashed(self, client_id: str) -> str:
         """Return the published hash of a client's own session id; it is always the same in this clone."""
         self.for_writing()
-        return hashed_id(self.now(), client_id)
+        return hashed(self.now(), client_id)
 
 
-def read_key(state: str) -> CloneKey:
+def read(state: str) -> CloneKey:
     """Return the key file of a state folder. It writes nothing and raises no error."""
-    found = CloneKey(os.path.join(state, KEY_FILE))
+    found = CloneKey(os.path.join(state, NAME))
     try:
         descriptor = local_files.open_file(found.path, os.O_RDONLY)
     except FileNotFoundError:
@@ -136,7 +131,7 @@ def read_key(state: str) -> CloneKey:
     if not found.damage:
         found.mac = Mac(secret)
         found.fingerprint = found.mac.of(b"fingerprint")
-        allowed = GROUP_MODES if is_key_shared(found.path) else 0
+        allowed = GROUP_MODES if is_shared(found.path) else 0
         found.is_exposed = bool(status.st_mode & SHARED_MODES & ~allowed)
     return found
 
@@ -150,14 +145,14 @@ def _damage(path: str, state: str, status: os.stat_result, secret: bytes) -> str
     return ""
 
 
-def is_key_shared(path: str) -> bool:
+def is_shared(path: str) -> bool:
     """Return whether the repository is shared with a group, whose members then share the key."""
     return bool(abs(local_files.setting(path)) & 0o040)
 
 
-def key_mode(path: str) -> int:
+def mode(path: str) -> int:
     """Return the mode that the key file must have. Nobody outside of the group may ever read it."""
-    return 0o640 if is_key_shared(path) else 0o600
+    return 0o640 if is_shared(path) else 0o600
 
 
 def _is_trusted(path: str, state: str, status: os.stat_result) -> bool:
@@ -165,16 +160,16 @@ def _is_trusted(path: str, state: str, status: os.stat_result) -> bool:
     top = os.stat(os.path.dirname(state))
     if status.st_uid in (os.geteuid(), top.st_uid):
         return True
-    return is_key_shared(path) and status.st_gid == top.st_gid and not status.st_mode & 0o002
+    return is_shared(path) and status.st_gid == top.st_gid and not status.st_mode & 0o002
 
 
-def make_key(state: str, random: Callable[[int], bytes]) -> CloneKey:
+def make(state: str, random: Callable[[int], bytes]) -> CloneKey:
     """Create the key if it is missing; return the key that exists then.
 
     If several processes create it at the same time, one wins, and all get its key. A key is on the disk before
     anything is written with it. If the folder can't be written, there is no key.
     """
-    path = os.path.join(state, KEY_FILE)
+    path = os.path.join(state, NAME)
     temporary = f"{path}-{os.getpid()}-{random(4).hex()}"
     secret = random(KEY_BYTES)
     try:
@@ -195,95 +190,22 @@ def make_key(state: str, random: Callable[[int], bytes]) -> CloneKey:
             os.unlink(temporary)
         except OSError:
             pass
-    return read_key(state)
+    return read(state)
 
 
 def _write(path: str, secret: bytes) -> None:
     """Create a file that must not exist, readable by its owner, and sync it to the disk."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     with open(local_files.open_file(path, flags, 0o600, private=True), "wb", buffering=0) as file:
-        os.fchmod(file.fileno(), key_mode(path))
+        os.fchmod(file.fileno(), mode(path))
         file.write(secret)
         os.fsync(file.fileno())
 
 
-def hashed_id(key: CloneKey, client_id: str) -> str:
+def hashed(key: CloneKey, client_id: str) -> str:
     """Return the published hash of a client's own session id.
 
     If no key can be created, the hash uses the folder's path instead: a random id can't be guessed from that hash.
     """
     mac = key.mac or Mac(sha256(os.fsencode(os.path.realpath(os.path.dirname(key.path)))).digest())
     return HASH_PREFIX + mac.of(client_id.encode("utf-8", "surrogateescape"))
-
-
-PREFIXES = ("sess-", "h-")
-READER_KINDS = ("signal", "receipt", "session")  # the kinds of a reader's first line
-# The origin of imported records: their broadcasts are not news for anybody, and their readers were not present.
-IMPORTED_ORIGIN = "lumenflow"
-KEY = "clone_key"  # in `meta`: the fingerprint of the key with which the tables were filled
-
-DDL = (
-    # Lines without a valid code that speak for any session, client or agent; those of one update in one row, as JSON.
-    "CREATE TABLE packed_claim (name TEXT, first INTEGER, lines TEXT, PRIMARY KEY (name, first)) WITHOUT ROWID",
-    "CREATE VIEW claim AS SELECT c.name, j.value AS line FROM packed_claim c, json_each(c.lines) j",
-    "CREATE TABLE own (name TEXT PRIMARY KEY) WITHOUT ROWID",
-    "CREATE TABLE forged (name TEXT, line INTEGER, PRIMARY KEY (name, line)) WITHOUT ROWID",
-    "CREATE INDEX forged_line ON forged (line)",
-    # Signals that only forged lines mark as read.
-    "CREATE TABLE doubt (reader TEXT, signal_id TEXT, PRIMARY KEY (reader, signal_id)) WITHOUT ROWID",
-    # Which session has an agent identity according to any record; `since`: the first one with a valid code.
-    "CREATE TABLE bearer (identity TEXT, session_id TEXT, since TEXT, PRIMARY KEY (identity, session_id)) WITHOUT ROWID",
-    "CREATE INDEX bearer_session ON bearer (session_id)",
-    # Identities that are ours alone, see `own_identities`.
-    "CREATE TABLE own_identity (name TEXT PRIMARY KEY, since TEXT) WITHOUT ROWID",
-    # A reader's first line with a valid code.
-    "CREATE TABLE own_first (reader TEXT PRIMARY KEY, at TEXT, line INTEGER) WITHOUT ROWID",
-    # Lines with a code that arrived while the key could not be read.
-    "CREATE TABLE unchecked (line INTEGER PRIMARY KEY)",
-)
-
-
-def reader_of(record: Mapping[str, Any]) -> list[str]:
-    """Return the readers that a line names as present."""
-    if record.get("origin") == IMPORTED_ORIGIN:
-        return []
-    names = [record.get("sender_identity"), record.get("reader_identity")]
-    if record["kind"] == "session":
-        names.append(record.get("agent_identity") or record.get("session_id"))
-    return [name for name in names if name]
-
-
-def is_checked(db: sqlite3.Connection, key: CloneKey) -> bool:
-    """Return whether every line of an index was checked with this key; True without a key."""
-    return key.mac is None or db.execute(
-        f"SELECT (SELECT value FROM meta WHERE key = '{KEY}'), EXISTS (SELECT 1 FROM unchecked)"
-    ).fetchone() == (key.fingerprint, 0)
-
-
-def is_own(db: sqlite3.Connection, name: str) -> bool:
-    """Return whether a session was started here, or a client writes here."""
-    return db.execute("SELECT 1 FROM own WHERE name = ?", (name,)).fetchone() is not None
-
-
-def is_ours(db: sqlite3.Connection, name: str) -> bool:
-    """Return whether a name is a session or client of this clone, or an agent that works nowhere else."""
-    query = "SELECT 1 FROM own WHERE name = ?1 UNION ALL SELECT 1 FROM own_identity WHERE name = ?1"
-    return db.execute(query, (name,)).fetchone() is not None
-
-
-def first_line(db: sqlite3.Connection, reader: str) -> tuple[str, int] | None:
-    """Return time and number of the first line that a reader wrote here; None if the reader is not ours."""
-    row = db.execute("SELECT at, line FROM own_first WHERE reader = ?", (reader,)).fetchone()
-    return (str(row[0]), int(row[1])) if row and is_ours(db, reader) else None
-
-
-def is_forged(db: sqlite3.Connection, names: Iterable[str]) -> bool:
-    """Return whether any forged line speaks for one of these names."""
-    return any(
-        db.execute("SELECT 1 FROM forged WHERE name = ? LIMIT 1", (name,)).fetchone() for name in names
-    )
-
-
-def has_doubts(db: sqlite3.Connection) -> bool:
-    """Return whether only forged lines mark some signal as read."""
-    return db.execute("SELECT 1 FROM doubt LIMIT 1").fetchone() is not None

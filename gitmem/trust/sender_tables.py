@@ -1,0 +1,83 @@
+"""The tables of `line_checks`, and the queries of everyday commands, which need not import the checks."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from .clone_key import CloneKey
+
+PREFIXES = ("sess-", "h-")
+READER_KINDS = ("signal", "receipt", "session")  # the kinds of a reader's first line
+# The origin of imported records: their broadcasts are not news for anybody, and their readers were not present.
+IMPORTED_ORIGIN = "lumenflow"
+KEY = "clone_key"  # in `meta`: the fingerprint of the key with which the tables were filled
+
+DDL = (
+    # Lines without a valid code that speak for any session, client or agent; those of one update in one row, as JSON.
+    "CREATE TABLE packed_claim (name TEXT, first INTEGER, lines TEXT, PRIMARY KEY (name, first)) WITHOUT ROWID",
+    "CREATE VIEW claim AS SELECT c.name, j.value AS line FROM packed_claim c, json_each(c.lines) j",
+    "CREATE TABLE own (name TEXT PRIMARY KEY) WITHOUT ROWID",
+    "CREATE TABLE forged (name TEXT, line INTEGER, PRIMARY KEY (name, line)) WITHOUT ROWID",
+    "CREATE INDEX forged_line ON forged (line)",
+    # Signals that only forged lines mark as read.
+    "CREATE TABLE doubt (reader TEXT, signal_id TEXT, PRIMARY KEY (reader, signal_id)) WITHOUT ROWID",
+    # Which session has an agent identity according to any record; `since`: the first one with a valid code.
+    "CREATE TABLE bearer (identity TEXT, session_id TEXT, since TEXT, PRIMARY KEY (identity, session_id)) WITHOUT ROWID",
+    "CREATE INDEX bearer_session ON bearer (session_id)",
+    # Identities that are ours alone, see `own_identities`.
+    "CREATE TABLE own_identity (name TEXT PRIMARY KEY, since TEXT) WITHOUT ROWID",
+    # A reader's first line with a valid code.
+    "CREATE TABLE own_first (reader TEXT PRIMARY KEY, at TEXT, line INTEGER) WITHOUT ROWID",
+    # Lines with a code that arrived while the key could not be read.
+    "CREATE TABLE unchecked (line INTEGER PRIMARY KEY)",
+)
+
+
+def reader_of(record: Mapping[str, Any]) -> list[str]:
+    """Return the readers that a line names as present."""
+    if record.get("origin") == IMPORTED_ORIGIN:
+        return []
+    names = [record.get("sender_identity"), record.get("reader_identity")]
+    if record["kind"] == "session":
+        names.append(record.get("agent_identity") or record.get("session_id"))
+    return [name for name in names if name]
+
+
+def is_checked(db: sqlite3.Connection, key: CloneKey) -> bool:
+    """Return whether every line of an index was checked with this key; True without a key."""
+    return key.mac is None or db.execute(
+        f"SELECT (SELECT value FROM meta WHERE key = '{KEY}'), EXISTS (SELECT 1 FROM unchecked)"
+    ).fetchone() == (key.fingerprint, 0)
+
+
+def is_own(db: sqlite3.Connection, name: str) -> bool:
+    """Return whether a session was started here, or a client writes here."""
+    return db.execute("SELECT 1 FROM own WHERE name = ?", (name,)).fetchone() is not None
+
+
+def is_ours(db: sqlite3.Connection, name: str) -> bool:
+    """Return whether a name is a session or client of this clone, or an agent that works nowhere else."""
+    query = "SELECT 1 FROM own WHERE name = ?1 UNION ALL SELECT 1 FROM own_identity WHERE name = ?1"
+    return db.execute(query, (name,)).fetchone() is not None
+
+
+def first_line(db: sqlite3.Connection, reader: str) -> tuple[str, int] | None:
+    """Return time and number of the first line that a reader wrote here; None if the reader is not ours."""
+    row = db.execute("SELECT at, line FROM own_first WHERE reader = ?", (reader,)).fetchone()
+    return (str(row[0]), int(row[1])) if row and is_ours(db, reader) else None
+
+
+def is_forged(db: sqlite3.Connection, names: Iterable[str]) -> bool:
+    """Return whether any forged line speaks for one of these names."""
+    return any(
+        db.execute("SELECT 1 FROM forged WHERE name = ? LIMIT 1", (name,)).fetchone() for name in names
+    )
+
+
+def has_doubts(db: sqlite3.Connection) -> bool:
+    """Return whether only forged lines mark some signal as read."""
+    return db.execute("SELECT 1 FROM doubt LIMIT 1").fetchone() is not None
