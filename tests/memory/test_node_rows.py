@@ -14,8 +14,9 @@ from gitmem import records, views
 from gitmem.doctor import clone_files
 from gitmem.index import index_file, insert
 from gitmem.index.index_file import Index
-from gitmem.memory import node_tables, relations, stored_nodes
+from gitmem.memory import relations, stored_nodes
 from gitmem.memory.node_tables import HIDDEN
+from gitmem.order import shares
 from gitmem.records.ids import unit_key
 from tests.profiles import up_to
 
@@ -84,15 +85,14 @@ def test_what_nodes_and_patches_say_in_a_field_of_events_is_ignored(said: object
     assert [len(of) for of in stored_nodes.patches_of(index.db, [IDS[0]]).values()] == [1]
 
 
-def test_a_status_of_a_flooded_node_counts_in_any_order_or_never(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_status_of_a_flooded_node_counts_in_any_order_or_never() -> None:
     """Of too many lines a patch may be none that is read; then it counts neither when it comes alone nor in a new index."""
-    monkeypatch.setattr(node_tables.NODE, "most", 4)
-    flood = [node(at=START + number, sender_identity=f"test:peer:n{number}") for number in range(5)]
+    flood = [
+        node(at=START + number, sender_identity=f"test:peer:n{number}") for number in range(shares.LINES_MAX)
+    ]
     mark = patch("patch-0000", IDS[0], at=START + DAY, archived=True)
-    for count in range(1, 6):
-        whole = index_of([*flood[:count], mark])
-        later = index_of([*flood[:count], mark], [1] * count)
-        assert clone_files.differing(whole, later, but=clone_files.ARRIVAL) == []
+    whole, later = index_of([*flood, mark]), index_of([*flood, mark], [len(flood)])
+    assert clone_files.differing(whole, later, but=clone_files.ARRIVAL) == []
 
 
 TIMES = st.integers(0, 5).map(lambda days: START + days * DAY)
