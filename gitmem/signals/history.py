@@ -106,7 +106,7 @@ def log(
     kinds = [each for each in records.KINDS if each not in left]
     where, values = [f"l.kind IN ({', '.join('?' * len(kinds))})"], list(kinds)
     if not receipts:
-        where.append("json_extract(l.body, '$.event') IS NOT 'renew'")
+        where.append("NOT (l.kind IN ('claim', 'task_event') AND json_extract(l.body, '$.event') IS 'renew')")
     if since is not None:
         where.append("l.at >= ?")
         values.append(format_at(max(since, 0)))

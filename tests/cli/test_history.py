@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from gitmem import commit_message, records
+from gitmem.signals import history
 
 from ..commits.people import git, install_hook
+from ..memory.desk import raw
+from ..sandbox import Clock, open_store
 from .conftest import Run
 
 Start = Callable[..., str]
@@ -98,3 +101,23 @@ def test_a_thread_has_its_tasks_in_the_log(run: Run, start: Start) -> None:
     task = run("delegate", "Review it", "--to", "Curie", "--json", session=planck).json["task"]
     found = run("log", "--thread", task["thread_id"], "--json").json["entries"]
     assert [each["kind"] for each in found] == ["task", "signal"]
+
+
+def test_a_peer_hides_no_signal_by_a_field_of_claims(repo: Path) -> None:
+    """Only renewals of claims and takes are left out, not what calls itself one."""
+    store = open_store(repo, Clock())
+    raw(
+        store,
+        "signal",
+        signal_id="sig-0000",
+        message="Seen",
+        thread_id="thread-0",
+        recipients=["a:b:c"],
+        event="renew",
+    )
+    lease = {"claim_id": "claim-0000", "paths": ["a"], "mode": "shared"}
+    raw(store, "claim", event="claim", **lease)
+    raw(store, "claim", event="renew", **lease)
+    kinds = [(each["kind"], each.get("event")) for each in history.log(store).entries]
+    assert kinds == [("signal", "renew"), ("claim", "claim")]
+    assert len(history.log(store, receipts=True).entries) == 3
