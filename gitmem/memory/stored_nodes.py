@@ -285,9 +285,9 @@ def _set_unverified(db: sqlite3.Connection, nodes: Mapping[str, VersionedNode]) 
 
 def _forged_lines(db: sqlite3.Connection, ids: Iterable[str]) -> set[bytes]:
     """Return the forged lines that create or change these nodes."""
-    rows = db.execute(
-        "SELECT DISTINCT l.body FROM forged f JOIN entity_line e ON e.kind = 'node' AND e.line = f.line"
-        " JOIN line l ON l.id = f.line WHERE e.id IN (SELECT value FROM json_each(?))",
+    rows = db.execute(  # the unary plus: from the lines of the nodes, not from each pair of a node and a forged line
+        "SELECT body FROM line WHERE id IN (SELECT e.line FROM entity_line e WHERE e.kind = 'node'"
+        " AND e.id IN (SELECT value FROM json_each(?)) AND +e.line IN (SELECT line FROM forged))",
         (json_list(ids),),
     )
     return {body.encode() for (body,) in rows}

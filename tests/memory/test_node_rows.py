@@ -62,7 +62,14 @@ def test_one_node_has_more_lines_than_a_query_takes_values(count: int, values_mo
     index = index_of([])
     index.db.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, values_most)
     found = [node(at=START + number, content=f"c{number}") for number in range(count)]
-    insert.lines(index, 1, [*reversed(found), patch("patch-0000", IDS[0], at=START + DAY, tags=["a"])])
+    insert.lines(
+        index,
+        1,
+        [
+            *reversed(found),
+            patch("patch-0000", IDS[0], at=START + DAY, tags=["a"], **{**BY, "sender_identity": "a:b:other"}),
+        ],
+    )
     assert index.db.execute("SELECT count(*) FROM skipped").fetchone() == (0,)
     assert index.db.execute("SELECT count(*) FROM entity_line").fetchone() == (count + 1,)
     assert index.db.execute("SELECT body FROM line JOIN node ON node.line = line.id").fetchone() == (
