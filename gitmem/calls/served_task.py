@@ -105,7 +105,7 @@ class ServedTask:
         self._progress = progress
 
     def has_asked(self, task: FoldedTask) -> bool:
-        """Return whether its run has asked its caller: then the run's output is no result, also if the answer has come meanwhile."""
+        """Return whether the run has asked the caller a question. Its output is then not the result, even if the answer has arrived."""
         before, now = ([kind for kind, _ in each].count("question") for each in (self.messages, _said(task)))
         return now > before
 

@@ -402,7 +402,7 @@ def _rows(
 
 
 def _named(store: Store, row: HandoffRow) -> str:
-    """Return what a handoff has, with ids, titles, paths and the first words of the checkpoint; without what the giver has no more."""
+    """Return what a handoff has: ids, titles, paths and the first words of the checkpoint. What the giver no longer has is left out."""
     named = task_state.lowest_line(store.db(), row.task_id)
     assert named is not None  # it has a row
     had = _what(row) if row.gone else ""

@@ -345,7 +345,7 @@ def test_a_move_that_is_stopped_takes_nothing_away(
 
 
 def test_another_error_than_a_lost_race_is_said(git_port: PlumbingGit, tip: str) -> None:
-    """Here the ref is to move to what is no commit."""
+    """The ref is asked to move to an object that is not a commit."""
     with pytest.raises(StoreError, match=r"^git update-ref failed: ") as caught:
         git_port.swap(REF, tip, "1" * 40, "x")
     assert caught.value.code == "git-failed" and git_port.tip(REF) == tip

@@ -115,7 +115,7 @@ def test_a_ref_is_read_wherever_it_stands(
 
 
 def test_a_move_is_in_the_reflog_as_git_would_write_it(repo: Path, common: str, git: Git) -> None:
-    """From nothing and from another commit; what comes with blanks and lines is one line; the file is no program."""
+    """From no commit and from another one; white space becomes one line; the file is not executable."""
     old, new = second(git, repo)
 
     assert update_ref(common, REF, None, old, "began")

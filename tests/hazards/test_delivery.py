@@ -454,7 +454,7 @@ def test_after_delivery_a_thousand_checks_find_nothing(repo: Path) -> None:
 
 
 def test_a_second_start_brings_nothing_back(repo: Path) -> None:
-    """A session that is taken up again, or starts again, has what is unread and no more."""
+    """A session that is resumed, or starts again, is shown what is unread and nothing else."""
     reader = Reader(repo)
     reader.send("read")
     reader.drain()

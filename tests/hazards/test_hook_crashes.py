@@ -393,7 +393,7 @@ def test_counting_tool_calls_needs_no_other_process(open_folder: Path, shell: tu
 def test_with_nothing_new_no_input_is_read(
     open_folder: Path, client: str, event: str, shell: tuple[str, ...]
 ) -> None:
-    """A tool's output may be a megabyte: not a byte of it is touched, and a client that never closes it is no wait."""
+    """A tool's output may be a megabyte: the hook reads none of it, and does not wait for a client that never closes it."""
     file = open_folder / "input"
     file.write_bytes(b'{"tool_response":"' + b"x" * 1_000_000 + b'"}')
     with file.open("rb", buffering=0) as stdin:

@@ -581,7 +581,7 @@ def test_odd_agent_files_of_each_client_break_nothing(
 def test_a_million_characters_are_refused_in_a_short_sentence(
     run: Run, start: Start, repo: Path, args: list[str], sentence: str | None
 ) -> None:
-    """As text, as a name, as a path, and in a file; a list of nothing is no error."""
+    """As text, as a name, as a path, and in a file; an empty list is not an error."""
     planck, _ = start("Planck"), start("Bohr")
     put(repo, "large.md", "x" * 1_000_000)
     said = run(*(each.replace("{}", "x" * 1_000_000) for each in args), session=planck)

@@ -667,7 +667,7 @@ def two(tmp_path: Path, desk: Desk) -> tuple[Path, Path]:
 
 
 def test_a_remote_that_takes_nothing_is_read(two: tuple[Path, Path], desk: Desk) -> None:
-    """`sync --all` says so once, brings its lines, and asks it to take ours no more; that alone is no failure."""
+    """`sync --all` says so once, fetches its lines, and stops pushing to it; that alone is not a failure."""
     mine, upstream = two
     planck = desk.start("Planck", cwd=mine)
     desk.send(planck, "From here", cwd=mine)

@@ -517,7 +517,7 @@ def test_a_proposal_as_the_user_is_not_agreed_to_as_the_user(here: Place) -> Non
 
 
 def test_an_own_proposal_opens_no_gate(here: Place) -> None:
-    """What Planck asked itself as Noether stands in its way on, though it has said that it agrees."""
+    """What Planck asked itself as Noether still blocks its gate, although it has agreed to it."""
     planck, _ = here.start("Planck", "--wu", "WU-7"), here.start("Noether")
     id, _ = propose(here, "Planck", "--as", "Noether", session=planck)
     here("inbox", session=planck)
@@ -585,7 +585,7 @@ def ask(here: Place, session: str, to: str) -> str:
 def test_an_answer_in_anothers_name_reads_nothing_for_it(
     here: Place, sessions: tuple[str, str, str], answer: tuple[str, ...]
 ) -> None:
-    """What was answered stays in the inbox of who was asked, and stands in the way of its push."""
+    """An answered question stays in the inbox of whoever was asked, and still blocks its push."""
     planck, curie, noether = sessions
     id = ask(here, planck, "Curie")
     said = here("reply", id, *answer, "--as", "Curie", "--json", session=noether)
