@@ -544,6 +544,20 @@ def directed_to(
     return _directed(own, "mail") if unread else _directed(own, "asked") + OWED, values
 
 
+def asking(
+    db: sqlite3.Connection, reader: str, session: str | None, workspace: str | None
+) -> list[tuple[str, str]]:
+    """Return id and thread of the signals to a reader that ask it for a decision and may still want one."""
+    mine, values = directed_to(db, reader, session, workspace, unread=False)
+    # `requires_ack` is found by its bytes in the line: inside a message its quotes would be escaped.
+    return db.execute(
+        f"SELECT DISTINCT s.signal_id, s.thread FROM ({mine}) m JOIN signal s ON s.signal_id = m.signal_id"
+        " JOIN line l ON l.id = s.line WHERE (s.intent IN ('PROPOSE', 'COUNTER')"
+        " OR instr(l.body, '\"requires_ack\":true'))",
+        values,
+    ).fetchall()
+
+
 def settled(db: sqlite3.Connection, task_id: str | None) -> str | None:
     """Return why nobody owes an answer to the signal of a task, in words; None while somebody does, and for an unknown task."""
     if not task_id:

@@ -171,6 +171,18 @@ class Fold(Struct):
     choose: Choice | None = None
 
 
+def table(name: str, columns: str, indexes: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """Return the statements that create a table of a view.
+
+    Args:
+        name: Its name.
+        columns: Its columns and their types, with the primary key.
+        indexes: As for `EntityKind`.
+    """
+    made = f"CREATE TABLE {name} ({columns}) WITHOUT ROWID"
+    return made, *(f"CREATE INDEX {name}_{index} ON {name} {on}" for index, on in (indexes or {}).items())
+
+
 def view(kind: EntityKind, fold: Callable[[], Fold], version: object = 2) -> View:
     """Return the view of a kind.
 
@@ -178,12 +190,8 @@ def view(kind: EntityKind, fold: Callable[[], Fold], version: object = 2) -> Vie
         fold: Returns its fold. It is called only if there are lines to add.
         version: As for `View`.
     """
-    table = kind.table or kind.name
-    ddl = (
-        f"CREATE TABLE {table} ({kind.key} TEXT PRIMARY KEY, {kind.columns}) WITHOUT ROWID",
-        *(f"CREATE INDEX {table}_{name} ON {table} {on}" for name, on in kind.indexes.items()),
-        *kind.ddl,
-    )
+    columns = f"{kind.key} TEXT PRIMARY KEY, {kind.columns}"
+    ddl = (*table(kind.table or kind.name, columns, kind.indexes), *kind.ddl)
     return View((*kind.of, *kind.touched_by), ddl, lambda db, new: _add(db, new, kind, fold()), version)
 
 

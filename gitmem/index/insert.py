@@ -49,6 +49,19 @@ def lines_of_files(
         _add(index, found, [index.read(line) for _, line in found] if records is None else records)
 
 
+def lines_above(index: Index, number: int, found: Sequence[bytes]) -> None:
+    """Insert lines of one file, numbered above a number."""
+    index.db.execute("INSERT INTO line (id) VALUES (?)", (number,))
+    lines(index, 1, found)
+    index.db.execute("DELETE FROM line WHERE id = ?", (number,))
+
+
+def last_line(db: sqlite3.Connection) -> int:
+    """Return the number of the last line; 0 if there is none."""
+    (number,) = db.execute("SELECT coalesce(max(id), 0) FROM line").fetchone()
+    return int(number)
+
+
 class WithoutCollector:
     """A context without the garbage collector.
 
@@ -71,7 +84,7 @@ def _add(index: Index, found: Sequence[tuple[int, bytes]], records: Sequence[Rec
         db.execute(f"PRAGMA wal_autocheckpoint = {PAGES}")
     hashed = hash_function_for(len(found))
     keys = [hashed(line).digest()[:KEY_BYTES] for _, line in found]
-    (before,) = db.execute("SELECT coalesce(max(id), 0) FROM line").fetchone()
+    before = last_line(db)
     # sqlite3 binds a bytearray four times as fast as bytes.
     db.executemany(
         _INSERT,
@@ -82,7 +95,7 @@ def _add(index: Index, found: Sequence[tuple[int, bytes]], records: Sequence[Rec
             for (file, line), key, record in zip(found, keys, records, strict=True)
         ],
     )
-    (last,) = db.execute("SELECT coalesce(max(id), 0) FROM line").fetchone()
+    last = last_line(db)
     ids = dict(zip(keys, range(before + 1, last + 1), strict=False))
     if last - before < len(found):  # some were there already, or are duplicates
         ids = {key: id for id, key in db.execute("SELECT id, key FROM line WHERE id > ?", (before,))}

@@ -10,13 +10,15 @@ from __future__ import annotations
 from ..commit_message import cut
 from ..errors import UsageError
 from ..log.lines import format_at
+from ..order.node import STATUS, SUMMARY
 from ..outcome import Struct, command
 from ..records.ids import unit_key
 from ..signals import task_records
 from ..signals.task_records import TaskRecords
 from ..text.sanitize import sanitize_for_model
 from . import anchors, decay, relations, stored_nodes
-from .node_tables import HIDDEN, IS_SUMMARIZED
+from .node_tables import HIDDEN
+from .stored_nodes import IS_SUMMARIZED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -304,6 +306,61 @@ _SECTION = (
 )
 
 
+_HIDING = ("archived", "deleted", "summarized_into")
+_OF_CONTEXT = "(n.wu_id IS :wu OR n.lifecycle = 'project')"
+_HIDDEN_BY_OTHERS = (
+    f"SELECT count(*) FROM node n WHERE n.hidden_by_other AND {_OF_CONTEXT} AND ((n.state >= {HIDDEN}"
+    f" AND n.hidden_by_other & {STATUS}) OR (n.hidden_by_other & {SUMMARY} AND {IS_SUMMARIZED}))"
+)
+_HIDDEN_BY_FORGED = (
+    "SELECT DISTINCT n.id FROM forged f JOIN entity_line p ON p.kind = 'node' AND p.event = 'patch' AND p.line = f.line JOIN node n ON n.id = p.id"
+    f" WHERE NOT n.hidden_by_other AND {_OF_CONTEXT} AND (n.state >= {HIDDEN} OR {IS_SUMMARIZED})"
+)
+# Not superseded by its author: the writer of the relation counts, not that of the node that supersedes.
+_REPLACED_BY_OTHERS = (
+    f"SELECT count(*) FROM superseded u CROSS JOIN node n ON n.id = u.id WHERE {_OF_CONTEXT} AND {SEEN} AND NOT EXISTS"
+    " (SELECT 1 FROM relation r JOIN node o ON o.id = r.from_id AND o.state = 0"
+    " JOIN relation_event v ON v.from_id = r.from_id AND v.to_id = r.to_id AND v.type = r.type"
+    " JOIN line l ON l.id = v.line WHERE r.to_id = n.id AND r.type = 'supersedes'"
+    " AND json_extract(l.body, '$.sender_identity') = n.sender AND json_extract(l.body, '$.removed') IS NOT 1"
+    " AND NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = v.line))"
+)
+
+
+def count_hidden(db: sqlite3.Connection, wu: str | None) -> int:
+    """Count the nodes of a work unit and of the project that others than their authors have hidden."""
+    values = {"wu": unit_key(wu) or None}
+    (changed,) = db.execute(_HIDDEN_BY_OTHERS, values).fetchone()
+    (replaced,) = db.execute(_REPLACED_BY_OTHERS, values).fetchone()
+    # Forged patches in the author's name are by others, too.
+    rows = db.execute(_HIDDEN_BY_FORGED, values).fetchall()
+    forged = [
+        node for node in stored_nodes.load(db, [id for (id,) in rows]) if set(node.unverified) & set(_HIDING)
+    ]
+    return int(changed) + int(replaced) + len(forged)
+
+
+def paths_of(db: sqlite3.Connection, wu: str, most: int) -> list[str]:
+    """Return the files that the nodes of a work unit are about, the most frequent first, up to a number."""
+    rows = db.execute(
+        f"SELECT a.path, count(*), max(n.touched) FROM node n JOIN anchor a ON a.id = n.id WHERE n.wu_id = ? AND {SEEN}"
+        " GROUP BY a.path ORDER BY 2 DESC, 3 DESC, 1 LIMIT ?",
+        (unit_key(wu), most),
+    )
+    return [path for path, _, _ in rows]
+
+
+def of_project(db: sqlite3.Connection) -> str:
+    """Return the condition on a row `n` of `node` that it is shown as one of the project, or in place of one of them."""
+    own = f"n.lifecycle = 'project' AND {SEEN}"
+    if not relations.is_any_superseded(db):
+        return own
+    return (
+        f"({own}{relations.and_live(db)} OR n.id IN (SELECT e.id FROM superseded u CROSS JOIN node o ON o.id = u.id"
+        f"{relations.IN_PLACE} WHERE {own.replace('n.', 'o.')}))"
+    )
+
+
 class Selection:
     """Which nodes a context may show, and their order.
 
@@ -439,9 +496,7 @@ class RowReader:
         return RowQueue(*self._with_live_ends(_WORK_UNIT, _SECTION, rows, counts), wanted)
 
     def _count(self, where: str) -> int:
-        asked = f"SELECT count(*) FROM node n WHERE {where} AND {self._seen}{self._live}"
-        (count,) = self._db.execute(asked, self._values).fetchone()
-        return int(count)
+        return stored_nodes.count(self._db, f"{where} AND {self._seen}{self._live}", self._values)
 
     def _rows(
         self, where: str, section: str, wanted: int, file: str = "0"

@@ -13,7 +13,8 @@ from ..outcome import Outcome, command
 from ..records.ids import keyed_id, unit_key
 from . import anchors, node_fields, private_nodes, relations, stored_nodes, write
 from .edit import LISTED_MAX, summary_line
-from .node_tables import HIDDEN, IS_AMONG, IS_SUMMARIZED
+from .node_tables import HIDDEN
+from .stored_nodes import IS_AMONG, IS_SUMMARIZED
 from .upkeep import URGENT, format_count
 
 TYPE_CHECKING = False

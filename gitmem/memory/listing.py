@@ -13,7 +13,8 @@ from ..records.ids import is_id, unit_key
 from ..signals import history
 from ..signals.task_records import TaskRecords
 from . import anchors, decay, node_fields, relations, stored_nodes
-from .node_tables import DELETED, HAS_PATHS, HIDDEN, IS_SUMMARIZED, NODE, has_path, has_tag
+from .node_tables import DELETED, HIDDEN, NODE
+from .stored_nodes import HAS_PATHS, IS_SUMMARIZED, has_path, has_tag
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -46,20 +46,11 @@ class OpenThread:
         self.message = message
 
 
-# `requires_ack` is found by its bytes in the line: inside a message its quotes would be escaped.
-_ASKED = (
-    "SELECT DISTINCT s.signal_id, s.thread FROM ({mine}) m JOIN signal s ON s.signal_id = m.signal_id"
-    " JOIN line l ON l.id = s.line WHERE (s.intent IN ('PROPOSE', 'COUNTER')"
-    " OR instr(l.body, '\"requires_ack\":true'))"
-)
-
-
 def find_open_threads(store: Store, reader: Caller) -> list[OpenThread]:
     """Return the threads that wait for a reader, newest first."""
     db = store.db()
-    mine, values = mailbox.directed_to(db, reader.reader, reader.session_id, reader.workspace, unread=False)
     asked: dict[str, list[str]] = {}
-    for signal_id, thread_id in db.execute(_ASKED.format(mine=mine), values):
+    for signal_id, thread_id in mailbox.asking(db, reader.reader, reader.session_id, reader.workspace):
         asked.setdefault(thread_id, []).append(signal_id)
     known, lines = _SignalCache(store), ThreadLines(db)
     found = []
@@ -101,8 +92,7 @@ def unread(store: Store, reader: Caller) -> int:
     """Count the unread messages addressed to this reader."""
     db = store.db()
     mine, values = mailbox.directed_to(db, reader.reader, reader.session_id, reader.workspace, unread=True)
-    (count,) = db.execute(f"SELECT count(DISTINCT signal_id) FROM ({mine})", values).fetchone()
-    return int(count)
+    return len({signal_id for _, signal_id in db.execute(mine, values)})
 
 
 def thread_pieces(

@@ -7,7 +7,7 @@ needed.
 from __future__ import annotations
 
 from .. import records
-from ..index.entities import EntityKind
+from ..index.entities import EntityKind, table
 
 HIDDEN = 2  # `state` is an index of `node.STATUSES`: from 2 on a node is archived or deleted
 DELETED = 3
@@ -33,11 +33,9 @@ NODE = EntityKind(
         "checkpoint": "(session_id, created) WHERE type = 'checkpoint'",
     },
     ddl=(
-        "CREATE TABLE tag (tag TEXT, id TEXT, PRIMARY KEY (tag, id)) WITHOUT ROWID",
-        "CREATE INDEX tag_id ON tag (id)",
-        "CREATE TABLE anchor (path TEXT, id TEXT, PRIMARY KEY (path, id)) WITHOUT ROWID",
-        "CREATE INDEX anchor_id ON anchor (id)",
-        "CREATE TABLE access (id TEXT PRIMARY KEY, count INTEGER, last TEXT) WITHOUT ROWID",
+        *table("tag", "tag TEXT, id TEXT, PRIMARY KEY (tag, id)", {"id": "(id)"}),
+        *table("anchor", "path TEXT, id TEXT, PRIMARY KEY (path, id)", {"id": "(id)"}),
+        *table("access", "id TEXT PRIMARY KEY, count INTEGER, last TEXT"),
     ),
     touched_by=("access",),
     begins="node",
@@ -45,36 +43,17 @@ NODE = EntityKind(
 
 RELATION_KINDS = ("relation", *NODE.of)  # what is superseded depends on the state of nodes
 RELATION_DDL = (
-    "CREATE TABLE relation_event (from_id TEXT, to_id TEXT, type TEXT, line INTEGER,"
-    " PRIMARY KEY (from_id, to_id, type, line)) WITHOUT ROWID",
+    *table(
+        "relation_event",
+        "from_id TEXT, to_id TEXT, type TEXT, line INTEGER, PRIMARY KEY (from_id, to_id, type, line)",
+    ),
     # Relations that are not removed, including those to unknown nodes.
-    "CREATE TABLE relation (from_id TEXT, to_id TEXT, type TEXT, PRIMARY KEY (from_id, to_id, type)) WITHOUT ROWID",
-    "CREATE INDEX relation_to ON relation (to_id, type)",
-    # Empty, and so free, where nothing is superseded.
-    "CREATE INDEX relation_supersedes ON relation (from_id, to_id) WHERE type = 'supersedes'",
+    *table(
+        "relation",
+        "from_id TEXT, to_id TEXT, type TEXT, PRIMARY KEY (from_id, to_id, type)",
+        # The second is empty, and so free, where nothing is superseded.
+        {"to": "(to_id, type)", "supersedes": "(from_id, to_id) WHERE type = 'supersedes'"},
+    ),
     # Superseded nodes, also unknown ones, and the live ends of their chains; see `relations`.
-    "CREATE TABLE superseded (id TEXT PRIMARY KEY, live TEXT) WITHOUT ROWID",
-)
-
-
-# SQL conditions on a row `n` of `node`.
-IS_AMONG = "n.id IN (SELECT value FROM json_each(?))"
-HAS_PATHS = "n.id IN (SELECT id FROM anchor)"
-
-
-def has_path(condition: str) -> str:
-    """Return the condition that a node has a path that meets one."""
-    return f"n.id IN (SELECT id FROM anchor WHERE {condition})"
-
-
-def has_tag(count: int = 1) -> str:
-    """Return the condition that a node has one of a number of tags."""
-    return f"n.id IN (SELECT id FROM tag WHERE tag IN ({', '.join('?' * count)}))"
-
-
-# The SQL condition that a visible summary covers a row `n` of `node`. A summary that is closed, archived, deleted or
-# itself summarized, as in a cycle, covers nothing.
-IS_SUMMARIZED = (
-    "EXISTS (SELECT 1 FROM node s WHERE s.id = n.summarized_into AND s.id <> n.id"
-    " AND s.type = 'summary' AND s.state = 0 AND s.summarized_into IS NULL)"
+    *table("superseded", "id TEXT PRIMARY KEY, live TEXT"),
 )

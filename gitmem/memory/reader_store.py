@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 FIRST_LINE = 1 << 40  # the number of the first private line: above those of all lines of the log
 LOG = "log"  # the schema of the index of the log, beside that of the private lines
-_OF_INDEX_ALONE = ("meta", "file", "skipped", "superseded")
 
 
 class ReaderStore(Store):
@@ -63,8 +62,7 @@ class ReaderStore(Store):
         """
         shared = super().db()
         self._is_attached = shared is self.index.db and self.index.writable
-        (newest,) = shared.execute("SELECT max(id) FROM line").fetchone()
-        state = (shared, newest, *((file.path, file.size) for file in self.lines.files()))
+        state = (shared, insert.last_line(shared), *((file.path, file.size) for file in self.lines.files()))
         if self._joined is None or self._joined_to != state:
             self._leave()
             self._joined, self._joined_to = self._join(shared), state
@@ -79,24 +77,20 @@ class ReaderStore(Store):
         try:
             if not self._is_attached:  # in memory itself, or in a transaction that only its connection sees
                 shared.backup(found.db)
-                self._insert(found)
+                before = insert.last_line(found.db)
+                insert.lines(found, 1, self.lines.read())
+                stored_nodes.mark_private(found.db, self._reader, before)
                 return found
             found.reshape()
-            found.db.execute("INSERT INTO line (id) VALUES (?)", (FIRST_LINE,))
-            self._insert(found)
-            found.db.execute("DELETE FROM line WHERE id = ?", (FIRST_LINE,))
+            insert.lines_above(found, FIRST_LINE, self.lines.read())
+            stored_nodes.mark_private(found.db, self._reader, FIRST_LINE)
             index_file.attach(found.db, index_file.path(self.repo, self.machine), LOG)
-            _unite(found.db)
+            stored_nodes.unite(found.db, LOG)
+            relations.unite_superseded(found.db, LOG)
         except BaseException:
             found.close()
             raise
         return found
-
-    def _insert(self, index: Index) -> None:
-        (before,) = index.db.execute("SELECT max(id) FROM line").fetchone()
-        insert.lines(index, 1, self.lines.read())
-        own = "SELECT id FROM entity_line WHERE kind = 'node' AND event = 'node' AND line > ?"
-        index.db.execute(f"UPDATE node SET private = ? WHERE id IN ({own})", (self._reader, before or 0))
 
     def _leave(self) -> None:
         """Join the rows again when they are asked for."""
@@ -152,7 +146,7 @@ class ReaderStore(Store):
         """
         if self._creates:
             return True
-        private = self.private_ids()
+        private = stored_nodes.private_ids(self.db())
         changed: set[str] = set()
         for line in lines:
             if (relation := records.read_kind("relation", line)) is not None:
@@ -171,26 +165,6 @@ class ReaderStore(Store):
                 next=[command("gitmem", "mem", "show", min(changed & private))],
             )
         return True
-
-    def private_ids(self) -> set[str]:
-        """Return the ids of the private nodes."""
-        return {id for (id,) in self.db().execute("SELECT id FROM node WHERE private IS NOT NULL")}
-
-
-def _unite(db: sqlite3.Connection) -> None:
-    """Let the names of the memory's tables stand for the rows of the log and the private ones."""
-    tables = db.execute("SELECT name FROM main.sqlite_master WHERE type = 'table'").fetchall()
-    for (name,) in tables:
-        if name not in _OF_INDEX_ALONE:
-            db.execute(
-                f"CREATE TEMP VIEW {name} AS SELECT * FROM {LOG}.{name} UNION ALL SELECT * FROM main.{name}"
-            )
-    replaced = db.execute("SELECT from_id, to_id FROM main.relation WHERE type = 'supersedes'").fetchall()
-    if not replaced:
-        db.execute(f"CREATE TEMP VIEW superseded AS SELECT * FROM {LOG}.superseded")
-        return
-    db.execute(f"CREATE TEMP TABLE superseded AS SELECT * FROM {LOG}.superseded")
-    relations.update_superseded(db, {id for ends in replaced for id in ends}, ())
 
 
 def for_reader(store: Store, find_caller: Callable[[], Caller | None]) -> Store:
@@ -225,6 +199,6 @@ def parts(store: Store) -> tuple[Store, ...]:
 
 def by_place(store: Store, ids: Sequence[str]) -> list[list[str]]:
     """Return the nodes of the log, and the private ones, as two lists, without an empty one: one record changes only one of them."""
-    private = store.private_ids() if isinstance(store, ReaderStore) else set()
+    private = stored_nodes.private_ids(store.db())
     lists = [id for id in ids if id not in private], [id for id in ids if id in private]
     return [each for each in lists if each]

@@ -14,7 +14,7 @@ from ..records import ids
 from ..records.ids import is_id
 from ..text.sanitize import first_of
 from . import node_fields, private_nodes, stored_nodes, write
-from .node_tables import IS_SUMMARIZED
+from .stored_nodes import IS_SUMMARIZED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,6 +81,16 @@ def update_superseded(db: sqlite3.Connection, ends: Iterable[str], changed: Iter
     found = live_ends([(new, old) for new, old, _ in rows], {new: created for new, _, created in rows})
     db.execute("DELETE FROM superseded WHERE id IN (SELECT value FROM json_each(?))", (connected,))
     db.executemany("INSERT INTO superseded VALUES (?, ?)", sorted(found.items()))
+
+
+def unite_superseded(db: sqlite3.Connection, log: str) -> None:
+    """Let `superseded` stand for what the lines of the attached index of the log and those of `db` itself say together."""
+    replaced = db.execute("SELECT from_id, to_id FROM main.relation WHERE type = 'supersedes'").fetchall()
+    if not replaced:
+        db.execute(f"CREATE TEMP VIEW superseded AS SELECT * FROM {log}.superseded")
+        return
+    db.execute(f"CREATE TEMP TABLE superseded AS SELECT * FROM {log}.superseded")
+    update_superseded(db, {id for ends in replaced for id in ends}, ())
 
 
 def ids_as_json(ids: Iterable[str]) -> str:
@@ -367,6 +377,52 @@ def sources_of(db: sqlite3.Connection, id: str, type: str) -> set[str]:
     """Return the nodes that have a relation of a type to a node."""
     rows = db.execute("SELECT from_id FROM relation WHERE to_id = ? AND type = ?", (id, type))
     return {from_id for (from_id,) in rows}
+
+
+def related_pairs(db: sqlite3.Connection, ids: Sequence[str]) -> set[Edge]:
+    """Return the pairs of these nodes with a relation `related`, from one to the other."""
+    marks = ", ".join("?" * len(ids))
+    query = f"SELECT from_id, to_id FROM relation WHERE from_id IN ({marks}) AND to_id IN ({marks}) AND type = 'related'"
+    return set(db.execute(query, [*ids, *ids]))
+
+
+def between(db: sqlite3.Connection, ids: Iterable[str]) -> list[tuple[str, str, str]]:
+    """Return the relations (from, to, type) among nodes, in this order."""
+    among = "IN (SELECT value FROM json_each(?1))"
+    query = (
+        f"SELECT from_id, to_id, type FROM relation WHERE from_id {among} AND to_id {among} ORDER BY 1, 2, 3"
+    )
+    return db.execute(query, (ids_as_json(ids),)).fetchall()
+
+
+def superseding_edges(db: sqlite3.Connection) -> list[Edge]:
+    """Return the relations by which active nodes supersede others."""
+    return db.execute(
+        "SELECT r.from_id, r.to_id FROM relation r JOIN node n ON n.id = r.from_id AND n.state = 0"
+        " WHERE r.type = 'supersedes' AND r.from_id <> r.to_id"
+    ).fetchall()
+
+
+def with_several_ends(db: sqlite3.Connection) -> list[tuple[str, int]]:
+    """Return the open or unknown nodes that several live ends supersede, directly or through others, and how many."""
+    return db.execute(
+        "SELECT r.to_id, count(DISTINCT coalesce(u.live, r.from_id)) FROM relation r"
+        " JOIN superseded old ON old.id = r.to_id JOIN node n ON n.id = r.from_id AND n.state = 0"
+        " LEFT JOIN superseded u ON u.id = r.from_id LEFT JOIN node o ON o.id = r.to_id"
+        " WHERE r.type = 'supersedes' AND coalesce(o.state, 0) = 0"
+        " GROUP BY r.to_id HAVING count(DISTINCT coalesce(u.live, r.from_id)) > 1 ORDER BY r.to_id"
+    ).fetchall()
+
+
+def every_end(db: sqlite3.Connection, id: str, most: int) -> list[str]:
+    """Return the live ends that supersede a node, the last created first, up to a number."""
+    rows = db.execute(
+        "SELECT DISTINCT e.id, e.created FROM relation r JOIN node n ON n.id = r.from_id AND n.state = 0"
+        " LEFT JOIN superseded u ON u.id = r.from_id JOIN node e ON e.id = coalesce(u.live, r.from_id)"
+        " WHERE r.to_id = ? AND r.type = 'supersedes' AND r.from_id <> r.to_id ORDER BY e.created DESC, e.id LIMIT ?",
+        (id, most),
+    )
+    return [end for end, _ in rows]
 
 
 def path(db: sqlite3.Connection, type: str, start: str, end: str) -> list[str]:

@@ -6,20 +6,18 @@ full, old nodes would be unfindable: a node of three months would need twenty ti
 
 from __future__ import annotations
 
-from math import log
-
 from ..errors import StoreError, UsageError, check_limit
 from ..index.engine import sqlite3
 from ..outcome import Outcome, command
 from ..text.sanitize import defuse_tags, sanitize
 from . import anchors, decay, fts, reader_store, relations, stored_nodes
-from .fts import FtsQuery
+from .fts import FtsQuery, Match
 from .listing import Filter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-    from typing import Any, NotRequired, TypeVar, Unpack
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import NotRequired, TypeVar, Unpack
 
     from ..agents.caller import Caller
     from ..order.node import VersionedNode
@@ -52,29 +50,6 @@ READ_MAX = 16_384  # characters of a text that are searched
 Hits = list[tuple[int, int, str]]
 Marks = list[tuple[int, int]]
 
-TIERS = ("all", "begin", "some")
-SOME = TIERS.index("some")
-BESIDE = (
-    0.5,
-    0.25,
-)  # share of a match that counts for the next node of its session, and for the one after that
-SPREAD_MAX = 50  # best matches that count for others
-BESIDE_MICROS = 3600 * 1_000_000  # nodes of a session that are further apart are not beside each other
-IDF_LEAST = 1e-6  # as in FTS5, for words that most nodes have
-_RANKED = f"SELECT rowid AS number, bm25({fts.TABLE}, {fts.WEIGHED}) AS rank FROM {fts.TABLE}"
-_RANKED += f" WHERE {fts.TABLE} MATCH ?"
-_JOINED = (
-    f"SELECT r.row, rank, n.id, n.touched, n.priority, coalesce(a.count, 0), r.session, r.created FROM (%s)"
-    f" CROSS JOIN {fts.ROWS} r ON r.row = number CROSS JOIN node n ON n.id = r.id LEFT JOIN access a ON a.id = n.id"
-)
-_NEXT = f"SELECT row, created FROM {fts.ROWS} WHERE session = ? AND (created, id) %s (?, ?) ORDER BY created %s, id %s LIMIT ?"
-_BEFORE, _AFTER = _NEXT % ("<", "DESC", "DESC"), _NEXT % (">", "ASC", "ASC")
-
-WORDS_MAX = 3  # of a query
-TRIED_MAX = 5  # similar words of one word
-COMPARED_MAX = 50_000  # indexed words of one first letter
-AFTER_ALL = chr(0x10FFFF)
-
 
 class Hit(Outcome):
     """A node that matches.
@@ -97,7 +72,7 @@ class Hit(Outcome):
         self.score = found.score
         self.bm25 = found.bm25
         self.decay = found.decay
-        self.matched = TIERS[found.tier]
+        self.matched = fts.TIERS[found.tier]
         self.question = found.question
         self.snippet, self.marks = snippet(node.content, found.question)
         self.stale: str | None = None
@@ -195,15 +170,15 @@ def _recall(
     most = limit * CANDIDATES_BY_DECAY if by_decay else max(limit * CANDIDATES, CANDIDATES_LEAST)
 
     def ask(db: sqlite3.Connection) -> tuple[FtsQuery, list[Match]]:
-        matches = find(db, question, wanted, limit, most)
-        if any(match.tier < SOME for match in matches):
+        matches = fts.find_matches(db, question, wanted, limit, most)
+        if any(match.tier < fts.SOME for match in matches):
             return question, matches
 
-        similar = find_similar(db, question.parts, lambda word: has_match(db, word, wanted))
+        similar = fts.find_similar(db, question.parts, lambda word: fts.has_match(db, word, wanted))
         if not similar:
             return question, matches
         other = FtsQuery(query, similar)
-        replaced = find(db, other, wanted, limit, most)
+        replaced = fts.find_matches(db, other, wanted, limit, most)
         return (other, replaced) if replaced else (question, matches)
 
     matches: list[Match] = []
@@ -218,7 +193,7 @@ def _recall(
     for match in matches:
         age = decay.score_of(match.touched, match.count, match.priority, now=now, half_life=half_life)
         match.weigh(age, weight)
-    matches.sort(key=order)
+    matches.sort(key=fts.match_order)
     # Stale nodes rank lower, perhaps behind nodes beyond the limit.
     hits = _load(store, matches[: 2 * limit if stale else limit], weight, stale=stale)
     found = relations.arrange(
@@ -263,7 +238,7 @@ def _load(store: Store, matches: Iterable[Match], weight: float, *, stale: bool)
     moved = anchors.stale(store, [node for node in nodes.values() if node.paths]) if stale else {}
     for id in moved:
         by_id[id].weigh(by_id[id].decay * decay.STALE, weight)
-    for match in sorted(by_id.values(), key=order):
+    for match in sorted(by_id.values(), key=fts.match_order):
         if match.id in nodes:
             hit = Hit(match, nodes[match.id])
             hit.stale = moved.get(match.id)
@@ -357,204 +332,3 @@ def _best(hits: Sequence[tuple[int, int, str]]) -> int:
             if not inside[word]:
                 del inside[word]
     return best
-
-
-class Match:
-    """A node that matches.
-
-    Attributes:
-        row: Its row in the full-text index.
-        bm25: Of all its matching words; higher is better.
-        relevance: BM25 with coverage and neighbours.
-        decay, score: The decay score, and the sort key among matches of a tier; see `weigh`.
-        priority, count: Its priority and the number of its accesses, for decay.
-        session, created: Its session, and the time of its creation.
-        question: The query, perhaps with similar words, that it matches.
-    """
-
-    question: FtsQuery
-
-    def __init__(
-        self,
-        tier: int,
-        row: int,
-        rank: float,
-        id: str,
-        touched: int,
-        priority: str | None,
-        count: int,
-        session: str | None,
-        created: int,
-    ) -> None:
-        self.tier = tier
-        self.row = row
-        self.bm25 = self.relevance = -rank
-        self.id = id
-        self.touched = touched
-        self.priority = priority
-        self.count = count
-        self.session = session
-        self.created = created
-        self.weigh(1.0, 0.0)
-
-    def weigh(self, decay: float, weight: float) -> None:
-        """Set the decay score and the score; `weight` is the share of decay in it."""
-        self.decay = decay
-        self.score = self.relevance * (1 - weight + weight * decay)
-
-
-def order(match: Match) -> tuple[object, ...]:
-    """Return the sort key of a match: the best first."""
-    return (match.tier, -match.score, -match.touched, match.id)
-
-
-def find(db: sqlite3.Connection, question: FtsQuery, wanted: Filter, limit: int, most: int) -> list[Match]:
-    """Return the most relevant matches; ask for a wider expression only if a narrower one finds too few.
-
-    Args:
-        limit: The number of matches that is enough.
-        most: The maximum number of matches of each expression.
-    """
-    found: dict[int, Match] = {}
-    reached = 0
-    for tier, expression in enumerate((question.every, question.begun, question.some)):
-        if expression is not None and len(found) < limit:
-            reached = tier
-            for row in _best_rows(db, expression, wanted, most):
-                found.setdefault(row[0], Match(tier, *row))
-    best = sorted(found.values(), key=order)[:SPREAD_MAX]
-    beside = {match.row: _beside(db, match) for match in best if match.session is not None}
-    if reached == SOME and question.some is not None:
-        further = {row for rows in beside.values() for row, _ in rows} - found.keys()
-        for row in _among(db, question.some, wanted, further):
-            found[row[0]] = Match(SOME, *row)
-        _apply_coverage(db, question.words, [match for match in found.values() if match.tier == SOME])
-    _spread(found, beside)
-    return list(found.values())
-
-
-def has_match(db: sqlite3.Connection, word: str, wanted: Filter) -> bool:
-    """Return whether a node that passes the filter has a word."""
-    rows = f"SELECT rowid AS number, NULL AS rank FROM {fts.TABLE} WHERE {fts.TABLE} MATCH ?"
-    asked = f"{_JOINED % rows} WHERE {wanted.where} LIMIT 1"
-    return db.execute(asked, (f'"{word}"', *wanted.values)).fetchone() is not None
-
-
-def _best_rows(db: sqlite3.Connection, expression: str, wanted: Filter, most: int) -> list[tuple[Any, ...]]:
-    """Return the most relevant nodes; among equally relevant ones those with the lowest ids.
-
-    Joining every match with other tables costs more than ranking it, so only the best are joined first. Every match
-    is joined only if filters and hidden nodes remove too many of these, or if very many are equally relevant.
-    """
-    if not wanted.given:
-        best = db.execute(f"{_RANKED} ORDER BY rank LIMIT ?", (expression, 2 * most)).fetchall()
-        last = best[most - 1][1] if len(best) > most else None
-        if last is None or len(best) < 2 * most or best[-1][1] > last:
-            taken = best if last is None else [each for each in best if each[1] <= last]
-            rows = _joined(db, taken, wanted)
-            if last is None or len(rows) > most // 2:
-                rows.sort(key=lambda row: (row[1], row[2]))
-                return rows[:most]
-    every = f"{_JOINED % _RANKED} WHERE {wanted.where} ORDER BY rank, n.id LIMIT ?"
-    return db.execute(every, (expression, *wanted.values, most)).fetchall()
-
-
-def _joined(
-    db: sqlite3.Connection, ranked: Iterable[tuple[int, float]], wanted: Filter
-) -> list[tuple[Any, ...]]:
-    """Return the rows of nodes with these ranks that pass the filter."""
-    ranks = dict(ranked)
-    rows = f"SELECT value AS number, NULL AS rank FROM json_each('[{_listed(ranks)}]')"
-    found = db.execute(f"{_JOINED % rows} WHERE {wanted.where}", wanted.values)
-    return [(row, ranks[row], *rest) for row, _, *rest in found]
-
-
-def _among(
-    db: sqlite3.Connection, expression: str, wanted: Filter, rows: Collection[int]
-) -> list[tuple[Any, ...]]:
-    """Return those of these rows that match. `+rowid`: one pass over all matches is faster than a query for each row."""
-    if not rows:
-        return []
-    among = f"{_RANKED} AND +rowid IN ({_listed(rows)})"
-    return db.execute(f"{_JOINED % among} WHERE {wanted.where}", (expression, *wanted.values)).fetchall()
-
-
-def _listed(rows: Collection[int]) -> str:
-    return ", ".join(map(str, rows))
-
-
-def _beside(db: sqlite3.Connection, match: Match) -> list[tuple[int, float]]:
-    """Return the rows beside a match, each with the share of the match that counts for it."""
-    found = []
-    for statement in (_BEFORE, _AFTER):
-        rows = db.execute(statement, (match.session, match.created, match.id, len(BESIDE)))
-        for share, (row, created) in zip(BESIDE, rows, strict=False):
-            if abs(created - match.created) <= BESIDE_MICROS:
-                found.append((row, share))
-    return found
-
-
-def _apply_coverage(db: sqlite3.Connection, words: Sequence[str], matches: Sequence[Match]) -> None:
-    """Multiply the relevance of matches by the share of the words that they have, weighted by the words' rarity."""
-    (count,) = db.execute(f"SELECT count(*) FROM {fts.ROWS}").fetchone()
-    total, covered = 0.0, dict.fromkeys((match.row for match in matches), 0.0)
-    having = f"group_concat(CASE WHEN rowid IN ({_listed(covered)}) THEN rowid END)"
-    for word in words:
-        often, rows = db.execute(
-            f"SELECT count(*), {having} FROM {fts.TABLE} WHERE {fts.TABLE} MATCH ?", (word,)
-        ).fetchone()
-        idf = max(IDF_LEAST, log((count - often + 0.5) / (often + 0.5)))
-        total += idf
-        for row in rows.split(",") if rows else ():
-            covered[int(row)] += idf
-    for match in matches:
-        match.relevance *= covered[match.row] / total if total else 1.0
-
-
-def _spread(found: dict[int, Match], beside: dict[int, list[tuple[int, float]]]) -> None:
-    """Add to the relevance of each match a share of those beside it.
-
-    Only matches get a share: where neighbours are unrelated, others would push out better matches.
-    """
-    own = {row: match.relevance for row, match in found.items()}
-    for row in sorted(
-        beside, key=lambda row: found[row].id
-    ):  # the order of additions changes the last digits
-        for other, share in beside[row]:
-            if other in found:
-                found[other].relevance += share * own[row]
-
-
-def find_similar(
-    db: sqlite3.Connection, words: Iterable[str], is_shown: Callable[[str], bool]
-) -> dict[str, str]:
-    """Return a similar indexed word for each word that matches nothing, not even as a prefix.
-
-    Args:
-        is_shown: Tells whether a word matches a node that the search may show. Deleted nodes are indexed, too.
-    """
-    candidates = (word for word in dict.fromkeys(words) if len(word) >= fts.SIMILAR_LEAST and word.isalpha())
-    unknown = [word for word in candidates if not _is_known(db, word)]
-    tried = ((word, filter(is_shown, _most_frequent(db, word))) for word in unknown[:WORDS_MAX])
-    found = ((word, next(similar, None)) for word, similar in tried)
-    return {word: similar for word, similar in found if similar is not None}
-
-
-def _is_known(db: sqlite3.Connection, word: str) -> bool:
-    known = f"SELECT 1 FROM {fts.TABLE} WHERE {fts.TABLE} MATCH ? LIMIT 1"
-    return any(db.execute(known, (each,)).fetchone() for each in (f'"{word}"', f'"{word}" *'))
-
-
-def _most_frequent(db: sqlite3.Connection, word: str) -> list[str]:
-    """Return the similar words that most nodes have, up to `TRIED_MAX`; equally frequent ones in alphabetical order."""
-    from rapidfuzz.distance import OSA
-
-    found: list[tuple[int, str]] = []
-    for start in dict.fromkeys(word[:2]):
-        rows = db.execute(
-            f"SELECT word, nodes FROM (SELECT * FROM {fts.VOCABULARY} WHERE word >= ? AND word < ? LIMIT ?)"
-            " WHERE length(word) BETWEEN ? AND ?",
-            (start, start + AFTER_ALL, COMPARED_MAX, len(word) - 1, len(word) + 1),
-        )
-        found += [(-nodes, each) for each, nodes in rows if OSA.distance(word, each, score_cutoff=1) <= 1]
-    return [each for _, each in sorted(found)[:TRIED_MAX]]

@@ -28,7 +28,7 @@ from ..records.ids import keyed_id
 from ..text.digests import sha256
 from ..text.sanitize import first_of
 from . import anchors, node_fields, stored_nodes, write
-from .node_tables import has_tag
+from .stored_nodes import has_tag
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

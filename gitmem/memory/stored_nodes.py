@@ -16,7 +16,7 @@ from ..order.causal import CausalOrder
 from ..order.node import STATUS, PatchChange, VersionedNode, add_signature, fold, fold_changes
 from ..records.ids import unit_key
 from ..text.sanitize import first_of
-from .node_tables import HIDDEN, NODE
+from .node_tables import DELETED, HIDDEN, NODE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +26,28 @@ if TYPE_CHECKING:
     from ..index.entities import LineRow, Lines, NewLines, Rows
     from ..order.node import WinningPatches
 
+
+# SQL conditions on a row `n` of `node`.
+IS_AMONG = "n.id IN (SELECT value FROM json_each(?))"
+HAS_PATHS = "n.id IN (SELECT id FROM anchor)"
+
+
+def has_path(condition: str) -> str:
+    """Return the condition that a node has a path that meets one."""
+    return f"n.id IN (SELECT id FROM anchor WHERE {condition})"
+
+
+def has_tag(count: int = 1) -> str:
+    """Return the condition that a node has one of a number of tags."""
+    return f"n.id IN (SELECT id FROM tag WHERE tag IN ({', '.join('?' * count)}))"
+
+
+# The SQL condition that a visible summary covers a row `n` of `node`. A summary that is closed, archived, deleted or
+# itself summarized, as in a cycle, covers nothing.
+IS_SUMMARIZED = (
+    "EXISTS (SELECT 1 FROM node s WHERE s.id = n.summarized_into AND s.id <> n.id"
+    " AND s.type = 'summary' AND s.state = 0 AND s.summarized_into IS NULL)"
+)
 
 NAMED_MAX = 2  # names of other writers in one line
 UNVERIFIED = "UNVERIFIED"  # a line in the name of a session of this clone was not written here (forged)
@@ -184,6 +206,81 @@ def is_known(db: sqlite3.Connection, id: str) -> bool:
     return db.execute("SELECT 1 FROM node WHERE id = ?", (id,)).fetchone() is not None
 
 
+def rows_to_score(db: sqlite3.Connection) -> Iterator[tuple[str, int, str | None, int, str, int | None]]:
+    """Yield id, last change, priority, state, lifecycle and accesses of the nodes that are not deleted, oldest first."""
+    yield from db.execute(
+        "SELECT n.id, n.touched, n.priority, n.state, n.lifecycle, a.count FROM node n"
+        f" LEFT JOIN access a ON a.id = n.id WHERE n.state < {DELETED} ORDER BY {OLDEST}"
+    )
+
+
+def rows_to_clean_up(db: sqlite3.Connection) -> Iterator[tuple[str, str, str, str | None, bool, int]]:
+    """Yield id, type, lifecycle, session, whether it is summarized, and time of the nodes that are not deleted, oldest first."""
+    yield from db.execute(
+        f"SELECT n.id, n.type, n.lifecycle, n.session_id, {IS_SUMMARIZED}, n.created FROM node n"
+        f" WHERE n.state < {DELETED} ORDER BY {OLDEST}"
+    )
+
+
+def last_checkpoints(db: sqlite3.Connection, until: int) -> dict[str | None, str]:
+    """Return the last checkpoint up to a time of each work unit, and of each session without one."""
+    rows = db.execute(
+        "SELECT coalesce(wu_id, session_id), id FROM node WHERE type = 'checkpoint'"
+        f" AND state < {HIDDEN} AND touched <= ? ORDER BY touched, id",
+        (until,),
+    )
+    return dict(rows.fetchall())
+
+
+def open_of_priority(db: sqlite3.Connection, priorities: Iterable[str]) -> list[tuple[str, str]]:
+    """Return id and priority of the open nodes of some priorities."""
+    listed = json_list(priorities)
+    query = "SELECT id, priority FROM node WHERE state = 0 AND priority IN (SELECT value FROM json_each(?))"
+    return db.execute(query, (listed,)).fetchall()
+
+
+def ids_mentioning(db: sqlite3.Connection, text: str) -> set[str]:
+    """Return the nodes with a text in any of their lines. Each line is searched once, however many nodes it names."""
+    rows = db.execute(
+        "SELECT DISTINCT e.id FROM line l CROSS JOIN entity_line e ON e.kind = 'node' AND e.line = l.id"
+        " WHERE l.kind IN ('node', 'patch') AND instr(l.body, ?)",
+        (text,),
+    )
+    return {id for (id,) in rows}
+
+
+def values_of_tagged(
+    db: sqlite3.Connection, tag: str, where: str, table: str, column: str
+) -> Iterator[tuple[str, str | None, int, str]]:
+    """Yield id, lane and time of the nodes with a tag that meet a condition, with each of their paths or other tags."""
+    yield from db.execute(
+        f"SELECT n.id, n.lane, n.created, v.{column} FROM tag d JOIN node n ON n.id = d.id JOIN {table} v ON v.id = n.id"
+        f" WHERE d.tag = ?1 AND {where} AND v.{column} <> ?1 ORDER BY 4",
+        (tag,),
+    )
+
+
+def units(db: sqlite3.Connection) -> list[str]:
+    """Return the work units that records name, and those that discoveries have become."""
+    rows = db.execute(
+        "SELECT name FROM unit UNION SELECT json_extract(l.body, '$.metadata.promoted_to') FROM line l WHERE l.kind = 'patch'"
+        " AND l.body LIKE '%promoted_to%' AND json_valid(l.body)"
+    )
+    return [str(unit) for (unit,) in rows]
+
+
+def count(db: sqlite3.Connection, where: str, values: Mapping[str, object] | Sequence[object] = ()) -> int:
+    """Return the number of the nodes whose rows `n` meet a condition."""
+    (found,) = db.execute(f"SELECT count(*) FROM node n WHERE {where}", values).fetchone()
+    return int(found)
+
+
+def tag_counts(db: sqlite3.Connection, where: str) -> dict[str, int]:
+    """Return the tags of the nodes that meet a condition, each with their number, the most used first."""
+    query = f"SELECT t.tag, count(*) FROM node n JOIN tag t ON t.id = n.id WHERE {where} GROUP BY t.tag"
+    return dict(db.execute(f"{query} ORDER BY 2 DESC, 1").fetchall())
+
+
 def fold_all(
     lines: Mapping[str, Lines],
     cache: PatchCache | None = None,
@@ -256,6 +353,29 @@ def is_private(db: sqlite3.Connection, id: str) -> bool:
     """Return whether a node is private to the reader of these tables."""
     row = db.execute("SELECT private FROM node WHERE id = ?", (id,)).fetchone()
     return row is not None and row[0] is not None
+
+
+def private_ids(db: sqlite3.Connection) -> set[str]:
+    """Return the ids of the nodes that are private to the reader of these tables."""
+    return {id for (id,) in db.execute("SELECT id FROM node WHERE private IS NOT NULL")}
+
+
+def mark_private(db: sqlite3.Connection, reader: str, after: int) -> None:
+    """Mark the nodes that lines above a number create as private to a reader."""
+    own = "SELECT id FROM entity_line WHERE kind = 'node' AND event = 'node' AND line > ?"
+    db.execute(f"UPDATE node SET private = ? WHERE id IN ({own})", (reader, after))
+
+
+def unite(db: sqlite3.Connection, log: str) -> None:
+    """Let the names of the memory's tables stand for the rows of the attached index of the log and those of `db` itself.
+
+    `superseded` has no rows of both: see `relations.unite_superseded`.
+    """
+    for (name,) in db.execute("SELECT name FROM main.sqlite_master WHERE type = 'table'").fetchall():
+        if name not in ("meta", "file", "skipped", "superseded"):
+            db.execute(
+                f"CREATE TEMP VIEW {name} AS SELECT * FROM {log}.{name} UNION ALL SELECT * FROM main.{name}"
+            )
 
 
 def load_one(db: sqlite3.Connection, id: str) -> VersionedNode:

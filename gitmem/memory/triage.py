@@ -17,7 +17,7 @@ from ..outcome import Outcome, command
 from ..records.ids import unit_key
 from . import anchors, edit, node_fields, relations, stored_nodes, write
 from .candidates import SEEN
-from .node_tables import IS_SUMMARIZED
+from .stored_nodes import HAS_PATHS, IS_SUMMARIZED, has_tag
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,33 +70,17 @@ def contradiction_commands(found: Contradiction) -> list[str]:
 
 def _successors(db: sqlite3.Connection) -> Iterator[Contradiction]:
     """Yield open or unknown nodes with several live ends, each with those that supersede it directly or through others."""
-    rows = db.execute(
-        "SELECT r.to_id, count(DISTINCT coalesce(u.live, r.from_id)) FROM relation r"
-        " JOIN superseded old ON old.id = r.to_id JOIN node n ON n.id = r.from_id AND n.state = 0"
-        " LEFT JOIN superseded u ON u.id = r.from_id LEFT JOIN node o ON o.id = r.to_id"
-        " WHERE r.type = 'supersedes' AND coalesce(o.state, 0) = 0"
-        " GROUP BY r.to_id HAVING count(DISTINCT coalesce(u.live, r.from_id)) > 1 ORDER BY r.to_id"
-    ).fetchall()
-    for old, count in rows:
-        ends = db.execute(
-            "SELECT DISTINCT e.id, e.created FROM relation r JOIN node n ON n.id = r.from_id AND n.state = 0"
-            " LEFT JOIN superseded u ON u.id = r.from_id JOIN node e ON e.id = coalesce(u.live, r.from_id)"
-            " WHERE r.to_id = ? AND r.type = 'supersedes' AND r.from_id <> r.to_id ORDER BY e.created DESC, e.id LIMIT ?",
-            (old, NODES_MAX),
-        )
-        yield Contradiction("successors", [old], [id for id, _ in ends], max(0, count - NODES_MAX))
+    for old, count in relations.with_several_ends(db):
+        ends = relations.every_end(db, old, NODES_MAX)
+        yield Contradiction("successors", [old], ends, max(0, count - NODES_MAX))
 
 
 def _decisions(db: sqlite3.Connection) -> Iterator[Contradiction]:
     """Yield live decisions of one lane with the same paths, or with the same tags beside `decision`."""
-    live = f"d.tag = '{DECISION}' AND {SEEN}{relations.and_live(db)}"
+    live = f"{SEEN}{relations.and_live(db)}"
     for reason, table, column in (("paths", "anchor", "path"), ("tags", "tag", "tag")):
         shared: dict[tuple[int, str, str], list[str]] = {}
-        rows = db.execute(
-            f"SELECT n.id, n.lane, n.created, v.{column} FROM tag d JOIN node n ON n.id = d.id JOIN {table} v ON v.id = n.id"
-            f" WHERE {live} AND v.{column} <> '{DECISION}' ORDER BY 4"
-        )
-        for id, lane, created, value in rows:
+        for id, lane, created, value in stored_nodes.values_of_tagged(db, DECISION, live, table, column):
             shared.setdefault((-created, id, lane or ""), []).append(value)
         groups: dict[tuple[str, ...], list[str]] = {}
         for (_, id, lane), values in sorted(shared.items()):
@@ -132,13 +116,7 @@ def _differing(db: sqlite3.Connection, ids: Sequence[str], texts: Mapping[str, i
     """Return those of a few nodes that have another text than one of the others, and no relation `related` to it."""
     if len({texts[id] for id in ids}) < 2:
         return []
-    marks = ", ".join("?" * len(ids))
-    related = set(
-        db.execute(
-            f"SELECT from_id, to_id FROM relation WHERE from_id IN ({marks}) AND to_id IN ({marks}) AND type = 'related'",
-            [*ids, *ids],
-        )
-    )
+    related = relations.related_pairs(db, ids)
 
     def differ(one: str, other: str) -> bool:
         return texts[one] != texts[other] and not related & {(one, other), (other, one)}
@@ -149,11 +127,7 @@ def _differing(db: sqlite3.Connection, ids: Sequence[str], texts: Mapping[str, i
 def _cycles(db: sqlite3.Connection) -> Iterator[Contradiction]:
     """Yield nodes that supersede each other."""
     leads: dict[str, set[str]] = {}
-    rows = db.execute(
-        "SELECT r.from_id, r.to_id FROM relation r JOIN node n ON n.id = r.from_id AND n.state = 0"
-        " WHERE r.type = 'supersedes' AND r.from_id <> r.to_id"
-    )
-    for new, old in rows:
+    for new, old in relations.superseding_edges(db):
         leads.setdefault(new, set()).add(old)
     for cycle in find_cycles(leads):
         yield Contradiction("cycle", [], cycle[:NODES_MAX], max(0, len(cycle) - NODES_MAX))
@@ -240,7 +214,7 @@ def listing(
     every = stored_nodes.select(
         db,
         f"n.state = 0 AND NOT {IS_SUMMARIZED}{relations.and_live(db)}{where}{which}"
-        " AND (n.type = 'discovery' OR EXISTS (SELECT 1 FROM anchor a WHERE a.id = n.id))",
+        f" AND (n.type = 'discovery' OR {HAS_PATHS})",
         given,
         order="coalesce(n.priority, 'P9'), n.created, n.id",
     )
@@ -270,7 +244,7 @@ def _filter(wu: str | None, tag: str | None) -> tuple[str, list[str]]:
         where += " AND n.wu_id = ?"
         given.append(unit_key(node_fields.work_unit(wu)))
     if tag is not None:
-        where += " AND EXISTS (SELECT 1 FROM tag t WHERE t.tag = ? AND t.id = n.id)"
+        where += f" AND {has_tag()}"
         given.append(node_fields.tag(tag))
     return where, given
 
@@ -413,11 +387,8 @@ def first_sentence(text: str) -> str:
 def next_unit(db: sqlite3.Connection) -> str:
     """Return `WU-n`, one above the greatest number in the log."""
     greatest = 0
-    for (unit,) in db.execute(
-        "SELECT name FROM unit UNION SELECT json_extract(l.body, '$.metadata.promoted_to') FROM line l WHERE l.kind = 'patch'"
-        " AND l.body LIKE '%promoted_to%' AND json_valid(l.body)"
-    ):
-        prefix, dash, number = unit_key(str(unit)).partition("-")
+    for unit in stored_nodes.units(db):
+        prefix, dash, number = unit_key(unit).partition("-")
         if prefix + dash == unit_key(PREFIX) and number.isascii() and number.isdigit() and len(number) <= 9:
             greatest = max(greatest, int(number))
     return f"{PREFIX}{greatest + 1}"

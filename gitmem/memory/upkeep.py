@@ -13,7 +13,7 @@ from ..outcome import Outcome, Struct, command
 from . import decay, reader_store, stored_nodes, write
 from .decay import HALF_LIFE_MICROS, THRESHOLD, validate
 from .listing import Filter
-from .node_tables import DELETED, HIDDEN, IS_SUMMARIZED
+from .node_tables import DELETED, HIDDEN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -139,12 +139,7 @@ def nodes_to_archive(
     found = Archived(threshold=threshold, half_life=half_life, dry_run=True)
     spared, left_out = frozenset(spared), frozenset(left_out)
     kept = {} if force else protected_nodes(db, now)
-    rows = db.execute(
-        "SELECT n.id, n.touched, n.priority, n.state, n.lifecycle, a.count FROM node n"
-        " LEFT JOIN access a ON a.id = n.id WHERE n.state < ? ORDER BY n.created, n.id",
-        (DELETED,),
-    )
-    for id, touched, priority, state, lifecycle, accesses in rows:
+    for id, touched, priority, state, lifecycle, accesses in stored_nodes.rows_to_score(db):
         if id in left_out:
             continue
         if state == HIDDEN or lifecycle == "project" or id in spared:
@@ -164,20 +159,13 @@ def nodes_to_archive(
 
 def protected_nodes(db: sqlite3.Connection, now: int) -> dict[str, str]:
     """Return why nodes must not be archived: open nodes of P0 and P1, and last checkpoints. Project nodes are not listed."""
-    checkpoints = db.execute(
-        "SELECT coalesce(wu_id, session_id), id FROM node WHERE type = 'checkpoint'"
-        f" AND state < {HIDDEN} AND touched <= ? ORDER BY touched, id",
-        (now + decay.DAY_MICROS,),
-    )
-    last = dict(checkpoints.fetchall())
+    last = stored_nodes.last_checkpoints(db, now + decay.DAY_MICROS)
     return dict.fromkeys(last.values(), "last checkpoint") | open_urgent(db)
 
 
 def open_urgent(db: sqlite3.Connection) -> dict[str, str]:
     """Return the open nodes of P0 and P1, with that as a text."""
-    marks = ", ".join(f"'{priority}'" for priority in URGENT)
-    rows = db.execute(f"SELECT id, priority FROM node WHERE state = 0 AND priority IN ({marks})")
-    return {id: f"open {priority}" for id, priority in rows}
+    return {id: f"open {priority}" for id, priority in stored_nodes.open_of_priority(db, URGENT)}
 
 
 def patch_fields(found: Archived) -> PatchContent:
@@ -334,12 +322,7 @@ def _session(db: sqlite3.Connection, text: str | None) -> str | None:
 def _removed(db: sqlite3.Connection, rules: RetentionRules, found: CleanupResult) -> dict[str, list[str]]:
     """Return the ids to remove, by reason."""
     reasons: dict[str, list[str]] = {}
-    rows = db.execute(
-        f"SELECT id, type, lifecycle, session_id, {IS_SUMMARIZED}, created FROM node n WHERE state < ?"
-        " ORDER BY created, id",
-        (DELETED,),
-    )
-    for row in rows:
+    for row in stored_nodes.rows_to_clean_up(db):
         reason = rules.reason(row, found.breakdown)
         if reason is None:
             found.retained_ids.append(row[0])
@@ -473,15 +456,7 @@ class RetentionRules(Struct):
 def sensitive(db: sqlite3.Connection) -> set[str]:
     """Return the sensitive nodes: by their field or, if imported, by an entry of their metadata."""
     found = set(stored_nodes.select_ids(db, "n.sensitive"))
-    word = '"sensitive"'
-    # Searches each line once, however many nodes it names.
-    rows = db.execute(
-        "SELECT DISTINCT e.id FROM line l CROSS JOIN entity_line e ON e.kind = 'node' AND e.line = l.id"
-        " WHERE l.kind IN ('node', 'patch') AND instr(l.body, ?)",
-        (word,),
-    )
-    perhaps = {id for (id,) in rows}
-    for node in stored_nodes.load(db, sorted(perhaps - found)):
+    for node in stored_nodes.load(db, sorted(stored_nodes.ids_mentioning(db, '"sensitive"') - found)):
         if node.metadata.get("sensitive") is True:
             found.add(node.id)
     return found

@@ -174,7 +174,7 @@ def test_of_several_similar_words_the_most_frequent_counts(desk: Desk) -> None:
     more = {desk.write("the server"), desk.write("a server")}
 
     assert set(ids(desk, "serverr")) == more
-    assert search.find_similar(desk.store.db(), ["sarver"], lambda word: True) == {"sarver": "server"}
+    assert fts.find_similar(desk.store.db(), ["sarver"], lambda word: True) == {"sarver": "server"}
 
 
 @pytest.mark.parametrize("hidden", ["deleted", "archived", "filtered"])
