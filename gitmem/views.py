@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from . import records
 from .agents import mailbox, session_view, work_units
-from .history import commit_view
 from .index import entities
 from .index.entities import View
 from .memory import node_tables
@@ -38,6 +37,12 @@ def _tasks() -> Fold:
     return task_rows.FOLD
 
 
+def _add_commits(db: sqlite3.Connection, added: Rows) -> None:
+    from .history import rows
+
+    rows.add(db, added)
+
+
 def sender_view(key: Callable[[], CloneKey | None]) -> View:
     """Return the view of an index whose lines are checked with a key; None if no key is available now."""
 
@@ -57,7 +62,15 @@ RELATIONS = View(node_tables.RELATION_KINDS, node_tables.RELATION_DDL, _add_rela
 SESSIONS = entities.view(session_view.SESSION, lambda: session_view.FOLD)
 TASKS = entities.view(task_tables.TASK, _tasks)
 CLAIMS = entities.view(claim_view.CLAIM, lambda: claim_view.FOLD)
-COMMITS = View(("commit",), commit_view.DDL, commit_view.add)
+COMMITS = View(
+    ("commit",),
+    entities.table(
+        "made_commit",
+        "line INTEGER PRIMARY KEY, commit_id TEXT, patch_id TEXT, session TEXT",
+        {"of": "(commit_id)", "patch": "(patch_id)"},
+    ),
+    _add_commits,
+)
 SENDERS = sender_view(lambda: None)
 VIEWS = (MAIL, SESSIONS, UNITS, NODES, RELATIONS, TASKS, CLAIMS, COMMITS, SENDERS)
 

@@ -22,7 +22,7 @@ from ..records import ids
 from ..records.ids import is_id
 from ..trust import sender_tables
 from ..work import task_state
-from . import commit_view
+from . import rows
 from .made_by import NONE
 
 TYPE_CHECKING = False
@@ -233,7 +233,7 @@ class _Look:
         """Record what is new, and note how far it was read."""
         new = self._new()
         oids = [self._entries[at].new for at in new]
-        known = commit_view.known(self._store.db(), oids)
+        known = rows.known(self._store.db(), oids)
         recorded, read_to = 0, len(self._entries)
         for start in range(0, len(new), AT_ONCE):
             some = new[start : start + AT_ONCE]
@@ -304,9 +304,7 @@ class _Look:
         return len(made)
 
     def _has_record(self, sources: Sequence[str], made: Sequence[Made]) -> bool:
-        return bool(commit_view.known(self._store.db(), sources)) or any(
-            entry.new in sources for entry, *_ in made
-        )
+        return bool(rows.known(self._store.db(), sources)) or any(entry.new in sources for entry, *_ in made)
 
     def _who(self, at: int, found: CommitFacts) -> tuple[str, Caller | None]:
         """Return the evidence and the session that has made the commit of an entry; None if nobody is known."""

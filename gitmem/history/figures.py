@@ -10,6 +10,7 @@ from ..log.lines import format_at, parse_at
 from ..order.content import ASKS
 from ..outcome import Outcome
 from ..signals.thread_list import ManyThreads, Selection, owed
+from . import rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,22 +62,6 @@ DAY = 86_400_000_000  # microseconds
 SIGNALS_MAX = 20_000  # of which threads are folded
 DAYS_MAX = 400
 OUTCOMES_MAX = 20
-OPEN = "open"
-_DAYS = (
-    "SELECT substr(l.at, 1, 10) AS day, count(DISTINCT s.signal_id), count(DISTINCT s.sender),"
-    " count(DISTINCT s.signal_id) FILTER (WHERE s.intent IN ('PROPOSE', 'COUNTER')),"
-    " count(DISTINCT s.signal_id) FILTER (WHERE s.intent IN ('AGREE', 'REJECT'))"
-    " FROM signal s JOIN line l ON l.id = s.line WHERE {where} AND l.at < :ahead GROUP BY day ORDER BY day DESC LIMIT :most"
-)
-_AHEAD = "SELECT count(DISTINCT s.signal_id) FROM signal s JOIN line l ON l.id = s.line WHERE {where} AND l.at >= :ahead"
-_UNREAD = (
-    "SELECT m.reader, l.at FROM mail m JOIN signal s ON s.signal_id = m.signal_id JOIN line l ON l.id = s.line"
-    " WHERE m.reader IN (SELECT value FROM json_each(:at_work)) AND {where} GROUP BY m.reader, m.signal_id"
-)
-_TASKS = (
-    f"SELECT CASE WHEN t.decided_by IS NOT NULL THEN t.state WHEN t.replaced = 1 THEN 'replaced' ELSE '{OPEN}' END, count(*)"
-    " FROM task t WHERE {where} GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT :most"
-)
 
 
 class Stats(Outcome):
@@ -169,12 +154,8 @@ def tasks_by_outcome(db: sqlite3.Connection, only: Selection) -> dict[str, int]:
     where = ["t.touched >= :since"] if only.since else []
     where += ["t.wu_id = :unit"] if only.unit else []
     if only.readers is not None:
-        names = ("t.caller", "t.caller_session", "t.agent", "t.holder", "t.holder_session")
-        where.append(
-            f"({' OR '.join(f'{each} IN (SELECT value FROM json_each(:readers))' for each in names)})"
-        )
-    query = _TASKS.format(where=" AND ".join(where) or "1")
-    return dict(db.execute(query, {**only.values, "most": OUTCOMES_MAX}).fetchall())
+        where.append(rows.of_readers("t", "caller", "caller_session", "agent", "holder", "holder_session"))
+    return rows.task_outcomes(db, " AND ".join(where) or "1", only.values, OUTCOMES_MAX)
 
 
 def _days(store: Store, only: Selection) -> tuple[list[DayFigures], int]:
@@ -183,12 +164,10 @@ def _days(store: Store, only: Selection) -> tuple[list[DayFigures], int]:
     With those a peer could take the places of all other days.
     """
     db, where = store.db(), only.of_threads()
-    values = {**only.values, "most": DAYS_MAX, "ahead": format_at(store.now() + DAY)}
-    rows = db.execute(_DAYS.format(where=where), values).fetchall()
-    (ahead,) = db.execute(_AHEAD.format(where=where), values).fetchone()
+    found, ahead = rows.days_of_signals(db, where, only.values, format_at(store.now() + DAY), DAYS_MAX)
     days: list[DayFigures] = [
         {"day": day, "signals": signals, "agents": agents, "proposals": proposals, "answers": answers}
-        for day, signals, agents, proposals, answers in reversed(rows)
+        for day, signals, agents, proposals, answers in reversed(found)
     ]
     return days, ahead
 
@@ -223,8 +202,6 @@ def _agreement(found: FoldedThread) -> Iterable[int]:
 
 
 def _unread_ages(store: Store, only: Selection) -> list[int]:
-    import json
-
     now = store.now()
     at_work = {
         name
@@ -234,9 +211,8 @@ def _unread_ages(store: Store, only: Selection) -> list[int]:
     }
     if only.readers is not None:
         at_work &= only.readers
-    query = _UNREAD.format(where=only.of_threads())
-    rows = store.db().execute(query, {**only.values, "at_work": json.dumps(sorted(at_work))})
-    return [now - _micros(at) for _, at in rows.fetchall()]
+    unread = rows.times_of_unread(store.db(), only.of_threads(), only.values, at_work)
+    return [now - _micros(at) for at in unread]
 
 
 def _at(signal: ThreadSignal) -> int:

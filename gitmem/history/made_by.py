@@ -8,7 +8,7 @@ from ..git import history
 from ..log.lines import format_at
 from ..order.task import micros
 from ..outcome import Struct
-from . import commit_view
+from . import rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from ..repo import Repo
-    from .commit_view import CommitLine
+    from .rows import CommitLine
 
 
 MADE = ("commit", "merge", "revert")
@@ -115,7 +115,7 @@ def find(
     search.of(commit, committed)
     if search.found.made or search.found.rewrote or patch_id is None or authored is None:
         return search.found
-    if not commit_view.of_patch(db, patch_id):
+    if not rows.of_patch(db, patch_id):
         return search.found
     if here is not None and authored == committed and here.action(commit, committed) in MADE:
         return search.found  # it repeats none
@@ -154,7 +154,7 @@ class _Search:
         """Return the valid lines about a commit; only those of this clone, if it has any: others can claim any commit."""
         lines = [
             each
-            for each in commit_view.of_commit(self._db, commit)
+            for each in rows.of_commit(self._db, commit)
             if each.record["evidence"] in (*self._valid, NONE)
         ]
         own = [each for each in lines if each.is_own]
@@ -164,11 +164,10 @@ class _Search:
 
     def _was_open(self, line: CommitLine, committed: int) -> bool:
         """Return whether another clone's session was open when a commit was made; also if it is not known."""
-        query = "SELECT started, ended FROM session WHERE session_id = ?"
-        row = self._db.execute(query, (line.record.get("sender_session"),)).fetchone()
-        if row is None or line.record["evidence"] == NONE:
+        span = rows.session_span(self._db, line.record.get("sender_session"))
+        if span is None or line.record["evidence"] == NONE:
             return True
-        started, ended = row
+        started, ended = span
         return bool(started // SECOND <= committed and (ended is None or committed <= ended // SECOND))
 
     def _rewritten(self, lines: list[CommitLine]) -> None:
@@ -220,7 +219,7 @@ class _Search:
         """Add the makers of commits with a patch id and a time of the author: a repeated commit keeps both."""
         same = [
             each
-            for each in commit_view.of_patch(self._db, patch_id)
+            for each in rows.of_patch(self._db, patch_id)
             if each.record.get("authored_at") == authored_at and each.record["commit"] not in self._seen
         ]
         own = [each for each in same if each.is_own]

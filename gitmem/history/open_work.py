@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..agents import waiting_work
 from ..agents.descriptors import role_text
-from ..agents.waiting_work import ASKING, GRACE_MICROS, OFFERED
+from ..agents.waiting_work import ASKING, OFFERED
 from ..order.task import WAITING
 from ..outcome import Outcome, PartOfAnswer, command
 from ..records.ids import unit_key
@@ -16,7 +16,6 @@ from ..work.claims import CONTESTED, ClaimRow, contest_text, paths_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Collection, Sequence
 
     from ..agents.caller import Caller
@@ -35,9 +34,7 @@ _FREE = (
     "t.decided_by IS NULL AND t.holder IS NULL AND t.replaced <> 1 AND t.cancels = 0 AND t.purpose <> 'handoff'"
     " AND (t.deadline IS NULL OR t.deadline > :now)"
 )
-_COUNT = "SELECT count(*), coalesce(sum({unit}), 0) FROM task t WHERE {which}"
 _MISMATCHES_FIRST = "t.mismatch DESC, t.touched DESC, t.task_id"
-_CLAIMED = "SELECT EXISTS (SELECT 1 FROM path_claim WHERE until > ?)"
 
 
 class RoleGroup(Outcome):
@@ -124,20 +121,19 @@ def open_work(store: Store, limit: int = LISTED, *, wu: str | None = None) -> Op
     """Return who works on what, or with `wu` who works on this work unit; None if there is no open task, handoff or claim."""
     db, unit = store.db(), unit_key(wu)
     values: dict[str, str | int | None] = {"unit": unit, "now": store.now()}
-    workers, _ = task_list.select(db, f"{_HELD} AND {_OF_UNIT}", values, limit, _MISMATCHES_FIRST)
-    free, _ = task_list.select(db, f"{_FREE} AND {_OF_UNIT}", values, limit)
-    counts = [
-        db.execute(_COUNT.format(unit=_OF_UNIT, which=which), values).fetchone() for which in (_HELD, _FREE)
-    ]
-    held, of_unit = map(sum, zip(*counts, strict=True))
+    workers, more_held = task_list.select(db, f"{_HELD} AND {_OF_UNIT}", values, limit, _MISMATCHES_FIRST)
+    free, more_free = task_list.select(db, f"{_FREE} AND {_OF_UNIT}", values, limit)
+    tasks = of_unit = len(workers) + more_held + len(free) + more_free
+    if unit:
+        tasks = sum(task_list.select(db, which, values, 0)[1] for which in (_HELD, _FREE))
     waiting = handoff_list.waiting(store)
     handoffs = [each for each in waiting if unit in ("", unit_key(each.wu_id))]
-    every = standing_claims.standing(store) if is_claimed(db, store.now()) else []
+    every = standing_claims.standing(store)
     claims = [each for each in every if unit in ("", unit_key(each.claim.record.get("wu_id")))]
-    if not (held or waiting or every):
+    if not (tasks or waiting or every):
         return None
-    more = of_unit - len(workers) - len(free) + max(0, len(claims) - limit)
-    others = held - of_unit + len(waiting) - len(handoffs) + len(every) - len(claims)
+    more = more_held + more_free + max(0, len(claims) - limit)
+    others = tasks - of_unit + len(waiting) - len(handoffs) + len(every) - len(claims)
     return OpenWork(workers, handoffs, claims[:limit], free, more=more, others=others)
 
 
@@ -153,11 +149,6 @@ def _free(task: TaskRow) -> str:
 def _handoff(waiting: HandoffRow) -> str:
     parts = (f"{waiting.giver_name} to {waiting.to}", waiting.wu_id, waiting.status, waiting.task_id)
     return SEPARATOR.join(filter(None, parts)) + handoff_list.gone_text(waiting)
-
-
-def is_claimed(db: sqlite3.Connection, now: int) -> bool:
-    """Return whether any claim may stand."""
-    return bool(db.execute(_CLAIMED, (now - GRACE_MICROS,)).fetchone()[0])
 
 
 def claim_text(claim: ClaimRow) -> str:
@@ -198,8 +189,7 @@ class Concerns(PartOfAnswer):
         self.claims: list[ClaimRow] = []
         self.in_the_way: list[ClaimRow] = []
         self.notes: list[str] = []
-        if is_claimed(db, now):
-            self._add_claims(standing_claims.standing(store), caller)
+        self._add_claims(standing_claims.standing(store), caller)
 
     def _add_claims(self, found: Sequence[StandingClaim], caller: Caller) -> None:
         own = [each for each in found if each.is_of(caller.ids)]

@@ -14,7 +14,7 @@ from ..index import entities
 from ..index.resolve_id import shown_by
 from ..log.lines import format_at, parse_at
 from ..log.ref import LOG_REF
-from ..memory import anchors, stored_nodes
+from ..memory import anchors, relations, stored_nodes
 from ..memory.node_tables import NODE
 from ..order.task import SUBMITTED, WAITING, micros
 from ..order.thread import FoldedThread
@@ -25,7 +25,7 @@ from ..signals import threads
 from ..signals.threads import Proposal
 from ..text.sanitize import sanitize, title
 from ..work import claim_view, path_patterns, task_rules, task_state
-from . import commits, made_by
+from . import commits, made_by, rows
 from .made_by import MadeHere
 
 TYPE_CHECKING = False
@@ -37,21 +37,16 @@ if TYPE_CHECKING:
     from ..order.node import VersionedNode
     from ..order.task import FoldedTask, TaskEvent
     from ..store import Store
-    from .commit_view import CommitLine
     from .made_by import Makers
+    from .rows import CommitLine
 
 
 NODES_MAX = 5
 LOOKED_AT = 40
 HOLDS, CHANGED = "holds", "changed since"
-_BY_PATH = (
-    "SELECT n.id FROM anchor a JOIN node n ON n.id = a.id WHERE a.path IN ({marks}) AND n.state < 2 AND NOT n.sensitive"
-    " AND n.hidden_by_other = 0 ORDER BY n.touched DESC LIMIT ?"
-)
-_BY_UNIT = (
-    "SELECT n.id FROM node n WHERE n.wu_id = ? AND n.state < 2 AND NOT n.sensitive AND n.type <> 'checkpoint'"
-    " AND n.hidden_by_other = 0 ORDER BY n.touched DESC LIMIT ?"
-)
+_OPEN = "n.state < 2 AND NOT n.sensitive AND n.hidden_by_other = 0"
+_OF_UNIT = f"n.wu_id = ? AND n.type <> 'checkpoint' AND {_OPEN}"
+_NEWEST = "n.touched DESC, n.id"
 
 
 class KnownNode(Outcome):
@@ -106,11 +101,13 @@ def _ids(db: sqlite3.Connection, paths: Sequence[str], wu_id: str | None) -> dic
     wanted = list(dict.fromkeys(each for path in paths for each in _with_folders(path)))[:LOOKED_AT]
     found: dict[str, str] = {}
     if wanted:
-        query = _BY_PATH.format(marks=", ".join("?" * len(wanted)))
-        found.update((str(id), "path") for (id,) in db.execute(query, (*wanted, LOOKED_AT)))
+        among = f"path IN ({', '.join('?' * len(wanted))})"
+        of_path = f"{stored_nodes.has_path(among)} AND {_OPEN}"
+        ids = stored_nodes.select_ids(db, of_path, wanted, order=_NEWEST, limit=LOOKED_AT)
+        found.update(dict.fromkeys(ids, "path"))
     if wu_id:
-        for (id,) in db.execute(_BY_UNIT, (unit_key(wu_id), LOOKED_AT)):
-            found.setdefault(str(id), "work unit")
+        for id in stored_nodes.select_ids(db, _OF_UNIT, (unit_key(wu_id),), order=_NEWEST, limit=LOOKED_AT):
+            found.setdefault(id, "work unit")
     return found
 
 
@@ -137,10 +134,9 @@ def _known(
 ) -> KnownNode:
     known_then = node.created <= committed and then is not None
     found = KnownNode(then if known_then and then is not None else node, by, known_then=known_then)
-    row = db.execute("SELECT live FROM superseded WHERE id = ?", (node.id,)).fetchone()
-    if row is not None:
-        found.superseded_by = str(row[0])
-        found.now = f"superseded by {row[0]}"
+    found.superseded_by = relations.ends_of(db, [node.id]).get(node.id)
+    if found.superseded_by is not None:
+        found.now = f"superseded by {found.superseded_by}"
     elif node.closed:
         found.now = "closed"
     elif stale:
@@ -279,7 +275,11 @@ def threads_of(
     task_thread = task.record["thread_id"] if task is not None else None
     wanted = [(task_thread, BY_TASK)] if task_thread else []
     if wu_id:
-        wanted += [(each, BY_UNIT) for each in _of_unit(db, wu_id, committed) if each != task_thread]
+        wanted += [
+            (each, BY_UNIT)
+            for each in rows.threads_of_unit(db, wu_id, committed, SIGNALS_LOOKED_AT)
+            if each != task_thread
+        ]
     found = [
         _thread(db, thread_id, by, committed, task if by == BY_TASK else None) for thread_id, by in wanted
     ]
@@ -289,16 +289,6 @@ def threads_of(
         if each is not None and (each.by == BY_TASK or each.agreed_then or each.rejected)
     ]
     return kept[:THREADS_MAX]
-
-
-def _of_unit(db: sqlite3.Connection, wu_id: str, committed: int) -> list[str]:
-    """Return the threads with a proposal on a work unit before a commit, the last one first."""
-    rows = db.execute(
-        "SELECT s.thread, max(l.at) FROM signal s JOIN line l ON l.id = s.line WHERE s.wu_id = ? AND s.intent = 'PROPOSE'"
-        " AND s.wu_id <> '' AND l.at <= ? GROUP BY s.thread ORDER BY 2 DESC LIMIT ?",
-        (unit_key(wu_id), format_at(committed), SIGNALS_LOOKED_AT),
-    )
-    return [str(thread) for thread, _ in rows.fetchall()]
 
 
 def _thread(
@@ -495,14 +485,8 @@ def _by(each: AgreedThread) -> str:
 
 
 def _role(db: sqlite3.Connection, session_id: str | None) -> str | None:
-    row = (
-        db.execute(
-            "SELECT lifecycle_role, specialty_profile FROM session WHERE session_id = ?", (session_id,)
-        ).fetchone()
-        if session_id
-        else None
-    )
-    return role_id(*row) if row is not None else None
+    role = rows.session_role(db, session_id) if session_id else None
+    return role_id(*role) if role is not None else None
 
 
 def _released_at(db: sqlite3.Connection, claim_id: str) -> int:
@@ -513,17 +497,12 @@ def _released_at(db: sqlite3.Connection, claim_id: str) -> int:
 
 def _possible(db: sqlite3.Connection, paths: Sequence[str], moment: int) -> list[PossibleMaker]:
     """Return the sessions whose claims covered a file at a time, by the latest claims that stood then."""
-    rows = db.execute(
-        "SELECT c.claim_id, c.owner, c.session, c.wu_id, c.released, l.body FROM path_claim c JOIN line l ON l.id = c.line"
-        " WHERE c.until BETWEEN ? AND ? AND c.since <= ? AND c.line NOT IN (SELECT line FROM forged) ORDER BY c.until LIMIT ?",
-        (moment, moment + DAY, moment, CLAIMS_MAX),
-    ).fetchall()
     from .. import records
 
     budget = path_patterns.Budget(STEPS_MAX)
     names = presence.names_by_session(db)
     found: dict[str, PossibleMaker] = {}
-    for claim_id, owner, session, wu_id, released, body in rows:
+    for claim_id, owner, session, wu_id, released, body in rows.claims_at(db, moment, DAY, CLAIMS_MAX):
         record = records.read_kind("claim", body.encode())
         patterns = path_patterns.prepared(record["paths"]) if record is not None else ()
         if not any(each.covers(path_patterns.normal(path), budget) for path in paths for each in patterns):
@@ -652,9 +631,7 @@ def _behind(store: Store, asked: Target, answer: Why) -> dict[str, list[Lines]]:
 
 
 def _without_record(store: Store, oids: Sequence[str]) -> list[str]:
-    from . import commit_view
-
-    recorded = {commit for commit, _ in commit_view.known(store.db(), oids)}
+    recorded = {commit for commit, _ in rows.known(store.db(), oids)}
     return [oid for oid in oids if oid not in recorded]
 
 

@@ -454,7 +454,7 @@ class RowReader:
         self._wanted = wanted
         without = relations.ids_as_json(wanted.without)
         until = self._now + CLOCK_SKEW_MAX
-        self._values = {
+        self._values: dict[str, str | int | None] = {
             "wu": unit_key(wanted.wu) or None,
             "lane": wanted.lane,
             "without": without,

@@ -269,7 +269,9 @@ def units(db: sqlite3.Connection) -> list[str]:
     return [str(unit) for (unit,) in rows]
 
 
-def count(db: sqlite3.Connection, where: str, values: Mapping[str, object] | Sequence[object] = ()) -> int:
+def count(
+    db: sqlite3.Connection, where: str, values: Mapping[str, str | int | None] | Sequence[object] = ()
+) -> int:
     """Return the number of the nodes whose rows `n` meet a condition."""
     (found,) = db.execute(f"SELECT count(*) FROM node n WHERE {where}", values).fetchone()
     return int(found)

@@ -10,7 +10,7 @@ from ..agents import audits, mailbox
 from ..agents.caller import of_session
 from ..errors import GitmemError
 from ..git import history
-from ..history import commit_view, made_by, overlap
+from ..history import made_by, overlap, rows
 from ..history.figures import statistics
 from ..history.overlap import decoded
 from ..index import entities
@@ -323,7 +323,7 @@ class HistoryMarks:
     def _makers(self, store: Store, commits: Sequence[UserCommit]) -> dict[str, Makers]:
         """Return who made the commits that have records, as far as the time allows, the newest first."""
         db, until = store.db(), time.monotonic() + MAKER_SECONDS
-        recorded = {commit for commit, _ in commit_view.known(db, [each.oid for each in commits])}
+        recorded = {commit for commit, _ in rows.known(db, [each.oid for each in commits])}
         here = made_by.MadeHere(store.repo)
         found: dict[str, Makers] = {}
         for commit in commits:

@@ -16,7 +16,7 @@ from gitmem.agents import commit_stamps, heartbeats, lifecycle
 from gitmem.agents.caller import Caller
 from gitmem.git import files, history
 from gitmem.git.history import CommitFacts
-from gitmem.history import commit_view, commits, made_by
+from gitmem.history import commits, made_by, rows
 from gitmem.history.commits import Clues
 from gitmem.log.lines import CommitMessage, format_at
 from gitmem.records import ids
@@ -450,7 +450,7 @@ def put_own(store: Store, session: str) -> None:
     store.record([store.line("commit", fields)], MALLORY)
 
 
-def sessions(found: list[commit_view.CommitLine]) -> list[str | None]:
+def sessions(found: list[rows.CommitLine]) -> list[str | None]:
     return [each.record.get("sender_session") for each in found]
 
 
@@ -465,8 +465,8 @@ def test_commits_are_found_by_commit_and_patch_in_any_order(tmp_path: Path) -> N
         db = store.db()
         answers.append(
             [
-                commit_view.of_commit(db, COMMIT),
-                commit_view.of_patch(db, PATCH),
+                rows.of_commit(db, COMMIT),
+                rows.of_patch(db, PATCH),
             ]
         )
         store.close()
@@ -484,10 +484,10 @@ def test_a_line_that_claims_a_session_of_this_clone_without_its_code_has_no_effe
     store = open_store(new_repo(tmp_path / "here"), Clock())
     own = Agent(store, "claude:worker:bohr").session.session_id
     put(store, line(own), line("sess-far1"))
-    assert sessions(commit_view.of_commit(store.db(), COMMIT)) == ["sess-far1"]
-    assert commit_view.known(store.db(), [COMMIT]) == {(COMMIT, "sess-far1")}
+    assert sessions(rows.of_commit(store.db(), COMMIT)) == ["sess-far1"]
+    assert rows.known(store.db(), [COMMIT]) == {(COMMIT, "sess-far1")}
     put_own(store, own)
-    found = commit_view.of_commit(store.db(), COMMIT)
+    found = rows.of_commit(store.db(), COMMIT)
     assert [(each.record.get("sender_session"), each.is_own) for each in found] == [
         (own, True),
         ("sess-far1", False),
@@ -501,8 +501,8 @@ def test_many_lines_of_peers_do_not_hide_our_own(tmp_path: Path) -> None:
     own = Agent(store, "claude:worker:bohr").session.session_id
     put(store, *(line(f"sess-{number:04d}", at=START - 9) for number in range(200)))
     put_own(store, own)
-    found = commit_view.of_commit(store.db(), COMMIT)
-    assert found[0].is_own and len(found) == commit_view.LINES_MAX
+    found = rows.of_commit(store.db(), COMMIT)
+    assert found[0].is_own and len(found) == rows.LINES_MAX
     store.close()
 
 
@@ -567,7 +567,7 @@ def test_a_commit_that_was_made_here_is_nobodys_of_elsewhere(town: Town) -> None
         town.claim(commit, "sess-far2", action="rebase", sources=["d" * 40])
         town.claim(commit, "sess-far3", commit="e" * 40)
         town.claim(commit, town.agent.session)
-        assert commit_view.of_commit(town.store.db(), commit)
+        assert rows.of_commit(town.store.db(), commit)
         assert town.agent.makers(commit) == set()
 
 
@@ -608,7 +608,7 @@ def test_another_clones_session_made_only_commits_while_it_was_open(
     town.session(committed - before, None if after is None else committed + after)
     town.claim(theirs)
     assert town.agent.makers(theirs) == ({FAR} if counts else set())
-    assert all(not each.is_own for each in commit_view.of_commit(town.store.db(), theirs))
+    assert all(not each.is_own for each in rows.of_commit(town.store.db(), theirs))
 
 
 def test_a_commit_from_elsewhere_that_is_picked_here_keeps_its_maker(town: Town) -> None:
