@@ -32,9 +32,9 @@ def _add_relations(db: sqlite3.Connection, rows: Rows) -> None:
 
 
 def _tasks() -> Fold:
-    from .work import task_rows
+    from .work import task_state
 
-    return task_rows.FOLD
+    return task_state.FOLD
 
 
 def _add_commits(db: sqlite3.Connection, added: Rows) -> None:

@@ -109,6 +109,21 @@ def of_readers(store: Store, readers: Sequence[str], *, since: str = "") -> Iter
             yield audit
 
 
+def of_action(
+    db: sqlite3.Connection, action: str, since: str, until: str, most: int
+) -> Iterator[AuditRecord]:
+    """Yield the newest audits of a rule between two times, also forged ones."""
+    rows = db.execute(
+        "SELECT body FROM line WHERE kind = 'audit' AND at >= ? AND at <= ? AND json_extract(body, '$.action') = ?"
+        " ORDER BY at DESC LIMIT ?",
+        (since, until, action, most),
+    )
+    for (body,) in rows.fetchall():
+        audit = records.read_kind("audit", body.encode())
+        if audit is not None:
+            yield audit
+
+
 def newest(db: sqlite3.Connection, most: int, most_bytes: int) -> list[AuditRecord]:
     """Return the newest audits of the log, also those that peers may have forged: for what is shown, not for what is allowed.
 

@@ -65,6 +65,15 @@ def are_claims_due(db: sqlite3.Connection, now: int) -> bool:
     return seen != str(newest) or (again != "" and now >= int(again))
 
 
+def note_claims(db: sqlite3.Connection, newest: int | None, again: int | None) -> None:
+    """Note that the files about claims were made from the claims up to this line, and when they are to be made again, if at all."""
+    if newest is None:
+        db.execute("DELETE FROM meta WHERE key = ?", (CLAIMS,))
+    else:
+        mark = f"{newest} {'' if again is None else again}"
+        db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (CLAIMS, mark))
+
+
 def is_queued(db: sqlite3.Connection, state: str) -> bool:
     """Return whether the queues certainly have all signals of the index. Their folders may have been removed."""
     try:

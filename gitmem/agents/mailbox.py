@@ -41,10 +41,16 @@ if TYPE_CHECKING:
 
 
 def signals(
-    db: sqlite3.Connection, condition: str, values: Sequence[object], order: str = "s.line", limit: int = -1
-) -> list[tuple[SignalRecord, bytes]]:
-    """Return records and lines of the signals that fulfil a condition on the table `signal s`, whose line is `l`."""
-    query = f"SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE {condition} ORDER BY {order} LIMIT {limit}"
+    db: sqlite3.Connection, condition: str, values: Sequence[object], order: str = "s.line", limit: int = -1,
+    *, forged: bool = True,
+) -> list[tuple[SignalRecord, bytes]]:  # fmt: skip
+    """Return records and lines of the signals that fulfil a condition on the table `signal s`, whose line is `l`.
+
+    Args:
+        forged: Whether those count that claim to be from this clone and are not.
+    """
+    but = "" if forged else " AND s.line NOT IN (SELECT line FROM forged)"
+    query = f"SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE ({condition}){but} ORDER BY {order} LIMIT {limit}"
     lines = [body.encode() for (body,) in db.execute(query, values)]
     read = [(records.read_kind("signal", line), line) for line in lines]
     return [(record, line) for record, line in read if record is not None]

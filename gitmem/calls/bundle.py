@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 
-from ..agents import mailbox
+from ..agents import mailbox, presence
 from ..commit_message import cut, sanitize
 from ..errors import SecretError, UsageError
 from ..memory import private_nodes, relations, search, session_checkpoints, stored_nodes
@@ -251,12 +251,8 @@ LOOKED_AT_MAX = 200  # nodes of a session that are read, last changed first
 SIGNALS_MAX = 5
 # A session's nodes are younger than it: without that, all nodes would be read.
 _NODES = (
-    f"SELECT id FROM node WHERE state < {HIDDEN} AND state = 0 AND touched >= coalesce((SELECT min(started) FROM session WHERE"
-    " session_id = ?1), 0) AND session_id IS ?1 AND sender = ?2 AND type <> 'checkpoint' ORDER BY touched DESC, id LIMIT ?3"
-)
-_THREAD = (
-    "SELECT s.thread FROM signal s JOIN line l ON l.id = s.line WHERE (s.sender_session = ?1 OR s.sender = ?2)"
-    " AND s.thread IS NOT NULL ORDER BY l.body DESC LIMIT 1"
+    f"n.state < {HIDDEN} AND n.state = 0 AND n.touched >= ?3 AND n.session_id IS ?1 AND n.sender = ?2"
+    " AND n.type <> 'checkpoint'"
 )
 
 
@@ -355,9 +351,10 @@ def _of_section(nodes: Iterable[VersionedNode], section: str) -> Iterator[Item]:
 
 
 def _nodes(store: Store, caller: Caller) -> list[VersionedNode]:
-    db = store.db()
-    rows = db.execute(_NODES, (caller.session_id, caller.reader, LOOKED_AT_MAX))
-    return [node for node in stored_nodes.load(db, [id for (id,) in rows]) if not node.unverified]
+    session = presence.get(store, caller.session_id) if caller.session_id is not None else None
+    own = (caller.session_id, caller.reader, session.started if session is not None else 0)
+    nodes = stored_nodes.select(store.db(), _NODES, own, order="n.touched DESC, n.id", limit=LOOKED_AT_MAX)
+    return [node for node in nodes if not node.unverified]
 
 
 def _section(node: VersionedNode) -> str | None:
@@ -387,9 +384,11 @@ def _checkpoint(node: VersionedNode) -> dict[str, Any]:
 def _signals(store: Store, caller: Caller) -> Iterator[Item]:
     """Yield the last signals of the thread that the caller wrote in last, oldest first."""
     db = store.db()
-    row = db.execute(_THREAD, (caller.session_id, caller.reader)).fetchone()
-    own = "s.thread = ? AND s.line NOT IN (SELECT line FROM forged)"
-    found = mailbox.signals(db, own, row, "l.body DESC", SIGNALS_MAX) if row is not None else []
+    own = (caller.session_id, caller.reader)
+    last = mailbox.signals(db, "s.sender_session = ? OR s.sender = ?", own, "l.body DESC", 1)
+    threads = [record.get("thread_id") or record["signal_id"] for record, _ in last]
+    order = "l.body DESC"
+    found = mailbox.signals(db, "s.thread = ?", threads, order, SIGNALS_MAX, forged=False) if threads else []
     for record, _ in reversed(found):
         if not record.get("task_id"):
             yield Item("signals", record["signal_id"], {
@@ -399,10 +398,8 @@ def _signals(store: Store, caller: Caller) -> Iterator[Item]:
 
 
 NODES_MAX = 20  # nodes by reference
-_OF_UNIT = (
-    "SELECT id, wu_id IS NOT NULL AND wu_id = ?1 FROM node WHERE state = 0 AND (wu_id = ?1 OR lifecycle = 'project')"
-    " ORDER BY (wu_id IS NOT NULL AND wu_id = ?1) DESC, coalesce(priority, 'P4'), touched DESC, id LIMIT ?2"
-)
+_OF_UNIT = "n.state = 0 AND (n.wu_id = ?1 OR n.lifecycle = 'project')"
+_UNIT_FIRST = "(n.wu_id IS NOT NULL AND n.wu_id = ?1) DESC, coalesce(n.priority, 'P4'), n.touched DESC, n.id"
 
 
 class _Reference(Struct):
@@ -538,9 +535,11 @@ def _retrieve(
     if query is None or query is False:
         matches = []
     elif query is True or query == "":
-        rows = db.execute(_OF_UNIT, (unit_key(caller.wu_id) or None, NODES_MAX)).fetchall()
-        whys = {id: f"of {caller.wu_id}" if is_of_unit else "of the project" for id, is_of_unit in rows}
-        matches = [_Reference(node, whys[node.id]) for node in stored_nodes.load(db, whys)]
+        unit = unit_key(caller.wu_id) or None
+        nodes = stored_nodes.select(db, _OF_UNIT, (unit,), order=_UNIT_FIRST, limit=NODES_MAX)
+        of_unit = [unit is not None and unit_key(node.wu_id) == unit for node in nodes]
+        whys = [f"of {caller.wu_id}" if each else "of the project" for each in of_unit]
+        matches = [_Reference(node, why) for node, why in zip(nodes, whys, strict=True)]
     elif isinstance(query, str):
         hits = search.recall(store, query, limit=NODES_MAX, stale=False)
         said = cut(sanitize(query), 60)

@@ -20,7 +20,7 @@ from ..agents import caller as callers
 from ..agents.caller import CallerClaims
 from ..errors import GitmemError, StoreError, UsageError
 from ..signals.watch import ChangeWatcher
-from ..work import new_task, task_decisions, task_rules, task_state
+from ..work import new_task, stored_tasks, task_decisions, task_rules, task_state
 from ..work.task_work import sender_of
 from . import (
     A2A_CLIENT,
@@ -45,8 +45,6 @@ POLL_SECONDS = 0.02  # between two looks at the files of the log, of which each 
 TICK_SECONDS = 1.0  # leases end and syncs become due without a record
 DEADLINE_SECONDS = 600.0
 _QUOTA = ("too-many-open", "quota")
-_OF_CALLER = "SELECT t.task_id FROM task t WHERE t.caller = ? AND t.agent = ? ORDER BY t.touched DESC, t.task_id DESC LIMIT ?"
-_THREAD = "SELECT 1 FROM task t JOIN line l ON l.id = t.line WHERE t.caller = ? AND json_extract(l.body, '$.thread_id') = ? LIMIT 1"
 
 
 class ServedLog:
@@ -196,8 +194,7 @@ class ServedLog:
     def ids(self, caller: Caller, agent: str, limit: int) -> Sequence[str]:
         """Return the ids of the caller's tasks for an agent, at most the last ones; tasks that nobody may begin any more are given up before."""
         task_decisions.give_up_lost(self.store, caller)
-        rows = self.store.db().execute(_OF_CALLER, (caller.reader, agent, limit)).fetchall()
-        return [str(id) for (id,) in rows]
+        return stored_tasks.asked_of(self.store.db(), caller.reader, agent, limit)
 
     def list(self, ids: Sequence[str]) -> Sequence[FoldedTask]:
         """Return tasks by their ids."""
@@ -208,7 +205,7 @@ class ServedLog:
         """Return the thread of a conversation: one of the caller's, or the one that it names."""
         if not context_id:
             return None
-        known = self.store.db().execute(_THREAD, (caller.reader, context_id)).fetchone()
+        known = stored_tasks.has_thread(self.store.db(), caller.reader, context_id)
         return context_id if known else thread_of(caller.reader, context_id)
 
     def _watching(self, loop: asyncio.AbstractEventLoop) -> None:

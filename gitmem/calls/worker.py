@@ -18,7 +18,7 @@ from ..order.task import SUBMITTED, WAITING, WORKING
 from ..outcome import command
 from ..signals.watch import LogWaiter
 from ..text.name_matching import fold
-from ..work import chains, task_rules, task_state, task_work
+from ..work import chains, stored_tasks, task_rules, task_state, task_work
 from ..work.task_roles import addressed_by
 from . import WORKER, call, received
 from .served_task import RESULT_MAX_BYTES, Artifact, RunEnd, ServedTask, failure
@@ -26,7 +26,6 @@ from .served_task import RESULT_MAX_BYTES, Artifact, RunEnd, ServedTask, failure
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from typing import Any
 
     from ..agents.caller import Caller
     from ..agents.lifecycle import SessionStarted
@@ -91,13 +90,6 @@ ASIDE_MICROS, ASIDE_MAX_MICROS = 30 * 1_000_000, 300 * 1_000_000
 ROWS_MAX = 5_000  # open tasks that one look reads; of more the next one reads the next ones
 ASIDE_ROWS = 10  # times as many tasks set aside are remembered
 _START = (-1, "")
-_OPEN = (
-    "SELECT id, caller, (SELECT max(e.line) FROM entity_line e WHERE e.kind = 'task' AND e.id = o.id), created FROM"
-    " (SELECT t.task_id AS id, t.caller AS caller, t.created AS created FROM task t"
-    " WHERE (t.agent IN ({marks}) OR (t.agent IS NULL AND t.target_role IN (?, ?))) AND t.decided_by IS NULL AND t.replaced <> 1"
-    " AND t.purpose <> 'handoff' AND (t.deadline IS NULL OR t.deadline > ? OR t.holder IN ({marks}))"
-    " AND (t.created, t.task_id) > (?, ?) ORDER BY t.created, t.task_id LIMIT ?) o ORDER BY created, id"
-)
 
 
 class Worker:
@@ -429,22 +421,11 @@ class Candidates:
             accepts: Returns whether the worker runs the task of an id at all.
         """
         now, db = self._store.now(), self._store.db()
-        values: list[Any] = [
-            *caller.ids,
-            *addressed_by(caller),
-            now,
-            *caller.ids,
-            *self._after,
-            self._rows_max,
-        ]
-        query = _OPEN.format(marks=", ".join("?" * len(caller.ids)))
-        rows = db.execute(query, values).fetchall()
-        self._lines = {str(id): line for id, _, line, _ in rows}
-        self._end = (rows[-1][3], str(rows[-1][0])) if len(rows) == self._rows_max else None
+        rows = stored_tasks.for_worker(db, caller.ids, addressed_by(caller), now, self._after, self._rows_max)
+        self._lines = {id: line for id, _, line, _ in rows}
+        self._end = (rows[-1][3], rows[-1][0]) if len(rows) == self._rows_max else None
         self._served = {caller: self._served[caller] for _, caller, *_ in rows if caller in self._served}
-        in_turn = self._in_turn(
-            (str(id), caller) for id, caller, *_ in rows if not self._is_aside(str(id), now)
-        )
+        in_turn = self._in_turn((id, caller) for id, caller, *_ in rows if not self._is_aside(id, now))
         keeps = self._is_part and len(self._aside) < ASIDE_ROWS * self._rows_max  # those of other parts
         self._aside = {
             id: each for id, each in self._aside.items() if id in self._lines or (keeps and each[2] > now)

@@ -229,6 +229,12 @@ class FoldedTask:
         """Whether it was taken although its caller has replaced it: both stand, and both sides are told."""
         return bool(self.replaced_by) and bool(self.takes)
 
+    @property
+    def worker_take(self) -> TaskEvent | None:
+        """The take of whoever did the task, else of its holder; None if nobody has it."""
+        by_outcome = self.outcome.take if self.outcome is not None else None
+        return next((each for each in self.takes if each.id == by_outcome), None) or self.holder
+
     def heads(self) -> list[TaskEvent]:
         """Return the events that no other writer had seen, the last one first."""
         return self._order.heads(self.events.values())[::-1]

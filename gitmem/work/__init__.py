@@ -11,5 +11,6 @@ CALL = "call"  # the purpose of tasks that a caller waits for
 HANDOFFS_MAX = 50  # tasks that a handoff hands over, and handoffs of a task; readers ignore further ones
 ACCEPTANCES_MAX = 20  # takes of a handoff that count for the tasks that it hands over
 HANDOFF_MICROS = 24 * 3600 * 1_000_000  # for which a handoff waits for an answer
+LINKS_MAX = 50  # of each kind in one task; readers ignore further ones
 EVENTS_MAX = 200  # events of a task that writers write; renewals, outcomes and releases may follow
 READ_MAX = 1_000  # lines of a task's events that readers read: a peer may have written any number

@@ -13,8 +13,7 @@ from ..errors import UsageError
 from ..log.lines import format_at
 from ..order.task import micros
 from ..outcome import command
-from . import task_rules, task_state
-from .task_rows import LINKS_MAX
+from . import LINKS_MAX, stored_tasks, task_rules, task_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,15 +31,6 @@ READ_MAX = 1_000  # tasks below a root that are read
 DEPTH, CYCLE, QUOTA = "DEPTH", "CYCLE", "QUOTA"  # `error.code` of a rejection
 NONE = "none"  # as the task within which another one is written: none
 AGAIN = "again"  # in the payload of a task whose writer allows an agent twice in its chain
-_HELD = (
-    "SELECT task_id FROM task WHERE decided_by IS NULL AND holder IS NOT NULL AND holder = ? AND holder_session IS ?"
-    " AND purpose <> 'handoff' AND replaced <> 1 LIMIT 2"
-)
-_CALLERS = "SELECT task_id, caller, deadline FROM task WHERE task_id IN (SELECT value FROM json_each(?))"
-_BELOW = (
-    "WITH RECURSIVE found (id) AS (SELECT :root UNION SELECT t.task_id FROM found CROSS JOIN task t ON t.parent = found.id LIMIT :most)"
-    " SELECT t.task_id FROM found JOIN task t ON t.task_id = found.id WHERE t.task_id <> :root ORDER BY t.created, t.task_id"
-)
 
 
 class Above:
@@ -59,17 +49,13 @@ class Above:
         above: str | None = chain[-1] if chain else None
         while above is not None and above not in ids and len(ids) <= CHAIN_MAX:
             ids.append(above)
-            row = db.execute("SELECT parent FROM task WHERE task_id = ?", (above,)).fetchone()
-            above = row[0] if row is not None else None
+            above = stored_tasks.parent_of(db, above)
         self.root = ids[-1] if ids else None
         self.is_ring = above in ids
         self.is_deep = max(len(chain), len(ids)) > CHAIN_MAX
-        named = "[{}]".format(
-            ",".join(f'"{id}"' for id in {*ids, *chain[:CHAIN_MAX]})
-        )  # only letters, digits, -
-        rows = db.execute(_CALLERS, (named,)).fetchall()
-        self.agents = {str(caller) for _, caller, _ in rows}
-        self.deadline: int | None = min((at for *_, at in rows if at is not None), default=None)
+        rows = stored_tasks.callers_of(db, {*ids, *chain[:CHAIN_MAX]})
+        self.agents = {caller for caller, _ in rows}
+        self.deadline: int | None = min((at for _, at in rows if at is not None), default=None)
 
 
 def of_new(store: Store, caller: Caller, within: str | None) -> list[str]:
@@ -98,12 +84,12 @@ def of_new(store: Store, caller: Caller, within: str | None) -> list[str]:
 
 def only_held(db: sqlite3.Connection, caller: Caller) -> str | None:
     """Return the open task that the caller's session has taken, if it has exactly one. Forged lines of this clone do not count."""
-    found = db.execute(_HELD, (caller.reader, caller.session_id)).fetchall()
+    sender = (caller.reader, caller.session_id)
+    found = stored_tasks.held_in(db, sender)
     if caller.session_id is None or len(found) != 1:
         return None
-    task = task_state.load_task(db, str(found[0][0]), forged=False)
-    is_taken = task is not None and task_rules.own_take(task, (caller.reader, caller.session_id)) is not None
-    return str(found[0][0]) if is_taken else None
+    task = task_state.load_task(db, found[0], forged=False)
+    return found[0] if task is not None and task_rules.own_take(task, sender) is not None else None
 
 
 def _enclosing(store: Store, within: str) -> str:
@@ -151,7 +137,11 @@ def check_new(
     session = presence.get(store, agent) if agent is not None else None
     to = session.reader if session is not None else agent
     why = _why(above, to, above.agents | {caller.reader}, again=again)
-    if why is None and above.root is not None and len(_below(db, above.root)) >= WITHIN_ROOT_MAX:
+    if (
+        why is None
+        and above.root is not None
+        and len(stored_tasks.below(db, above.root, READ_MAX)) >= WITHIN_ROOT_MAX
+    ):
         why = QUOTA, f"{above.root} has {WITHIN_ROOT_MAX} tasks within it already; no more are allowed"
     if why is not None:
         code, sentence = why
@@ -183,7 +173,8 @@ def refuse_taking(store: Store, task: FoldedTask, taker: str) -> Refusal | None:
         above.is_ring = True
     again = task.record.get("payload", {}).get(AGAIN) is True
     why = _why(above, taker, above.agents | {task.caller[0]}, again=again)
-    if why is None and above.root is not None and id not in _below(db, above.root)[:WITHIN_ROOT_MAX]:
+    below = stored_tasks.below(db, above.root, READ_MAX) if above.root is not None else ()
+    if why is None and above.root is not None and id not in below[:WITHIN_ROOT_MAX]:
         why = QUOTA, f"{above.root} has more than {WITHIN_ROOT_MAX} tasks within it"
     return why
 
@@ -209,11 +200,6 @@ def _why(above: Above, agent: str | None, agents: set[str], *, again: bool) -> R
     if agent is not None and agent in agents and not again:
         return CYCLE, f"{sanitize(agent)} is in the chain of this task already"
     return None
-
-
-def _below(db: sqlite3.Connection, root: str) -> list[str]:
-    """Return the tasks within one, the first ones first."""
-    return [str(id) for (id,) in db.execute(_BELOW, {"root": root, "most": READ_MAX})]
 
 
 def past_deadline(store: Store, task: FoldedTask) -> Refusal | None:
@@ -243,17 +229,6 @@ def notes_on_blockers(store: Store, task: FoldedTask) -> list[str]:
 
 OPEN_OF_CALLER_MAX, OPEN_FOR_AGENT_MAX = 20, 100
 LOCK, LOCK_WAIT_SECONDS = "new tasks", 3.0
-_OPEN = (
-    "SELECT count(*) FROM task t WHERE t.{column} = ?1 AND decided_by IS NULL AND replaced <> 1 AND purpose <> 'handoff'"
-    " AND (EXISTS (SELECT 1 FROM own WHERE name = t.caller_session) OR (?2 IS NULL AND t.caller_session IS NULL))"
-    " AND NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = t.line)"
-    " AND (deadline IS NULL OR max(deadline, coalesce(until, 0)) > ?3)"  # else nobody may begin it, and nobody works on it
-)
-_BEFORE = (
-    "SELECT count(*) FROM task t WHERE t.caller = ?1 AND (decided_by IS NULL OR decided_by = 'status') AND decided_by IS NULL"
-    " AND t.caller_session IS ?2 AND replaced <> 1 AND purpose <> 'handoff' AND (t.created, t.task_id) < (?3, ?4)"
-    " AND (deadline IS NULL OR max(deadline, coalesce(until, 0)) > ?3)"
-)
 
 
 def turn_to_write(store: Store, *, is_limited: bool = True) -> delivery_lock:
@@ -280,9 +255,10 @@ def refuse_too_many(store: Store, caller: Caller, agent: str | None) -> None:
         ("caller", caller.reader, OPEN_OF_CALLER_MAX),
         ("agent", agent, OPEN_FOR_AGENT_MAX),
     ):
-        query = _OPEN.format(column=column)
-        (count,) = store.db().execute(query, (who, caller.session_id, store.now())).fetchone()
-        if who is not None and count >= most:
+        if who is None:
+            continue
+        count = stored_tasks.count_open(store.db(), column, who, caller.session_id, store.now())
+        if count >= most:
             raise UsageError(
                 f"{sanitize(who)} has {count} open tasks {'of its own' if column == 'caller' else 'to do'}; "
                 f"at most {most} are allowed. Nothing was written.",
@@ -298,9 +274,8 @@ def over_limit(db: sqlite3.Connection, task: FoldedTask) -> Refusal | None:
     Those count that its session wrote before and that are open now, by the time of the task and not by a clock here. Whoever reads the task has read
     what its writer knew, so nobody who has checked is rejected. The limit of an addressee is one of each writing clone, which no record names.
     """
-    identity, session = task.caller
-    created = micros(task.record["at"])
-    row = db.execute(_BEFORE, (identity, session, created, task.record["task_id"])).fetchone()
-    if row[0] < OPEN_OF_CALLER_MAX:
+    record = task.record
+    count = stored_tasks.count_before(db, task.caller, micros(record["at"]), record["task_id"])
+    if count < OPEN_OF_CALLER_MAX:
         return None
-    return QUOTA, f"{sanitize(identity)} has more than {OPEN_OF_CALLER_MAX} open tasks of its own"
+    return QUOTA, f"{sanitize(task.caller[0])} has more than {OPEN_OF_CALLER_MAX} open tasks of its own"

@@ -6,7 +6,7 @@ import os
 import time
 from functools import partial
 
-from .. import local_files, records
+from .. import local_files
 from ..agents import audits, delivery, edited_paths, heartbeats, presence
 from ..agents.heartbeats import ONLY_OWN
 from ..commit_message import cut, sanitize
@@ -33,21 +33,13 @@ if TYPE_CHECKING:
 LOOKED_MAX = 50  # newest releases, and audits
 OF_AUDIT_MAX = 20  # claims that an audit names
 REASON_MAX = 200
-_RELEASED = (
-    "SELECT claim_id FROM path_claim WHERE released = 1 AND until > ? AND session IN (SELECT name FROM own)"
-    " ORDER BY line DESC LIMIT ?"
-)
-_AUDITS = (
-    "SELECT body FROM line WHERE kind = 'audit' AND at >= ? AND at <= ? AND json_extract(body, '$.action') = ?"
-    " ORDER BY at DESC LIMIT ?"
-)
 
 
 def owner_news(store: Store) -> Iterator[tuple[str, str, str]]:
     """Yield what sessions of this clone should be told once: the session, a word for what it is about, and a sentence."""
     db, now = store.index.db, store.now()
     here = heartbeats.known_sessions(store).keys()
-    for (claim_id,) in db.execute(_RELEASED, (now, LOOKED_MAX)).fetchall():
+    for claim_id in claims.released_here(db, now, LOOKED_MAX):
         claim = claim_view.folded_claim(db, claim_id, forged=False)
         record = claim.released if claim is not None else None
         if claim is None or record is None or record["sender_identity"] == claim.owner[0]:
@@ -61,11 +53,10 @@ def owner_news(store: Store) -> Iterator[tuple[str, str, str]]:
             yield session, f"forged/{each.id}", sentence
     since = format_at(max(0, now - claim_fold.LEASE_MAX_MICROS))
     until = format_at(now + claim_fold.AHEAD_MICROS)
-    for (body,) in db.execute(_AUDITS, (since, until, audits.CLAIM, LOOKED_MAX)).fetchall():
-        audit = records.read_kind("audit", body.encode())
-        for claim_id in audits.claim_ids(audit)[:OF_AUDIT_MAX] if audit is not None else ():
+    for audit in audits.of_action(db, audits.CLAIM, since, until, LOOKED_MAX):
+        for claim_id in audits.claim_ids(audit)[:OF_AUDIT_MAX]:
             claim = claim_view.folded_claim(db, claim_id, forged=False)
-            if claim is None or audit is None or audit["sender_identity"] == claim.owner[0]:
+            if claim is None or audit["sender_identity"] == claim.owner[0]:
                 continue
             if (session := claim.owner[1] or "") in here:
                 who = audit.get("sender_name") or audit["sender_identity"]
@@ -79,7 +70,7 @@ def ended_by_forgeries(store: Store, db: sqlite3.Connection) -> list[tuple[Stand
 
     Records that claim to be from this clone, and are not, have released them, or ended their session or task.
     """
-    if db.execute("SELECT 1 FROM forged LIMIT 1").fetchone() is None:
+    if not claims.is_any_forged(db):
         return []
     elsewhere = {each.id for each in claims.standing(store, db=db)}
     return [
@@ -217,11 +208,8 @@ def _update(store: Store) -> None:
         delivery.forget_others(store)
         delivery.tell_once(store, lambda: owner_news(store))
     ends = [each.claim.until + (claims.GRACE_MICROS if each.is_over else 0) for each in found]
-    again = min([now + AGAIN_MICROS, *ends]) if found else ""
-    if newest is None:
-        db.execute("DELETE FROM meta WHERE key = ?", (heartbeats.CLAIMS,))
-    else:
-        db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (heartbeats.CLAIMS, f"{newest} {again}"))
+    again = min([now + AGAIN_MICROS, *ends]) if found else None
+    heartbeats.note_claims(db, newest, again)
 
 
 def _see(store: Store, new: Collection[StandingClaim]) -> None:

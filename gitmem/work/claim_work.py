@@ -15,7 +15,7 @@ from ..outcome import Struct, command
 from ..records import ids
 from ..records.ids import new_id, unit_key
 from ..text.sanitize import is_blank
-from . import chains, claim_notices, claim_view, claims, path_patterns, task_rules
+from . import chains, claim_notices, claim_view, claims, path_patterns, stored_tasks, task_rules
 from .claims import (
     BEHIND,
     EXCLUSIVE,
@@ -42,10 +42,6 @@ if TYPE_CHECKING:
 
 FORGED_MAX = 20  # claims that forged records have ended
 VISITED_MAX = 20_000  # files; a larger work tree is not searched further
-_FORGED = (
-    "SELECT DISTINCT e.id, f.name FROM forged f CROSS JOIN entity_line e ON e.kind = 'claim' AND e.line = f.line"
-    " JOIN path_claim c ON c.claim_id = e.id WHERE c.until > ? ORDER BY e.id LIMIT 20"
-)
 
 
 def list_claims(
@@ -122,7 +118,7 @@ def unclaimed_edits(
 
 def forged_warnings(store: Store) -> list[str]:
     """Return warnings about records of claims that claim to be from this clone and are not."""
-    rows = store.db().execute(_FORGED, (store.now(),)).fetchall()
+    rows = claims.forged_records(store.db(), store.now())
     ended = [sentence for _, sentence in claim_notices.ended_by_forgeries(store, store.db())[:FORGED_MAX]]
     return ended + [
         f"FORGED: a record of {sanitize(claim_id)} claims to be from {sanitize(name)} of this clone but was not written here. "
@@ -543,9 +539,6 @@ def passed_notes(others: Sequence[StandingClaim]) -> list[str]:
     return [*(f"{text_of(each)}: passed." for each in others[:SHOWN]), *more]
 
 
-_FINISHED = "SELECT 1 FROM task WHERE task_id = ? AND decided_by IS NOT NULL"
-
-
 class MovedClaims(Struct):
     """The lines that move claims.
 
@@ -617,11 +610,7 @@ def why_not_moved(
         return "was released"
     if until <= store.now():
         return "has ended"
-    return (
-        "has ended with its task"
-        if task_id and store.db().execute(_FINISHED, (task_id,)).fetchone()
-        else None
-    )
+    return "has ended with its task" if task_id and stored_tasks.is_finished(store.db(), task_id) else None
 
 
 def _in_the_way(

@@ -20,7 +20,7 @@ from ..order import claim as claim_fold
 from ..outcome import Outcome, command
 from ..sync import noop_check
 from ..text.sanitize import first_of
-from . import claim_view, path_patterns
+from . import claim_view, path_patterns, stored_tasks
 from . import task_state as load_task
 
 TYPE_CHECKING = False
@@ -65,8 +65,6 @@ _STANDING = (
     f" WHERE e.kind = 'claim' AND e.id = turns.claim_id) FROM turns LEFT JOIN met ON met.name = writer"
     f" ORDER BY NOT ours, (turn - 1) / {TURN}, met.id, NOT seen, line LIMIT :most"
 )
-_TAKERS = "SELECT takers FROM task WHERE task_id = ? AND takers IS NOT NULL"
-_ANY_FORGED = "SELECT 1 FROM forged LIMIT 1"
 
 
 class StandingClaim:
@@ -193,6 +191,36 @@ def standing(
     return sorted(found, key=lambda each: (each.claim.since, each.id))
 
 
+def is_any_forged(db: sqlite3.Connection) -> bool:
+    """Return whether any line claims to be from this clone and is not."""
+    return db.execute("SELECT 1 FROM forged LIMIT 1").fetchone() is not None
+
+
+def forged_records(db: sqlite3.Connection, now: int) -> list[tuple[str, str]]:
+    """Return claims that have not ended and of which lines claim to be from this clone and are not, each with the name that they use."""
+    query = (
+        "SELECT DISTINCT e.id, f.name FROM forged f CROSS JOIN entity_line e ON e.kind = 'claim' AND e.line = f.line"
+        " JOIN path_claim c ON c.claim_id = e.id WHERE c.until > ? ORDER BY e.id LIMIT 20"
+    )
+    return db.execute(query, (now,)).fetchall()
+
+
+def released_here(db: sqlite3.Connection, now: int, most: int) -> list[str]:
+    """Return the claims of sessions of this clone that were released before their end, the last ones first."""
+    query = (
+        "SELECT claim_id FROM path_claim WHERE released = 1 AND until > ? AND session IN (SELECT name FROM own)"
+        " ORDER BY line DESC LIMIT ?"
+    )
+    return [claim_id for (claim_id,) in db.execute(query, (now, most))]
+
+
+def row_of(db: sqlite3.Connection, claim_id: str) -> tuple[str, str, str | None, int, int] | None:
+    """Return line, owner, session, end, and whether it was released, of a claim; None if it is not here."""
+    query = "SELECT l.body, c.owner, c.session, c.until, c.released FROM path_claim c JOIN line l ON l.id = c.line WHERE c.claim_id = ?"
+    row: tuple[str, str, str | None, int, int] | None = db.execute(query, (claim_id,)).fetchone()
+    return row
+
+
 def _is_here(store: Store, claim: FoldedClaim) -> bool:
     """Return whether a claim's session works in this clone; whether a claim without a session was written here."""
     session = claim.owner[1]
@@ -227,11 +255,11 @@ def _add_takers(
         if (task_id := each.claim.record.get("task_id")) is not None:
             named.setdefault(task_id, []).append(each)
     for task_id, claims in named.items():
-        row = db.execute(_TAKERS, (task_id,)).fetchone()
-        if row is None:
+        several = stored_tasks.takers_of(db, task_id)
+        if several is None:
             continue
-        takers = frozenset(json.loads(row[0]))
-        if not forged and any(each.is_here for each in claims) and db.execute(_ANY_FORGED).fetchone():
+        takers = frozenset(json.loads(several))
+        if not forged and any(each.is_here for each in claims) and is_any_forged(db):
             task = _task(db, task_id, tasks)
             takers = task.takers() if task is not None else takers
         for each in claims:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from ..agents import delivery, heartbeats
 from ..commit_message import sanitize
 from ..outcome import command
-from ..records.lines import as_json
-from . import task_state
+from . import stored_tasks, task_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,61 +19,11 @@ if TYPE_CHECKING:
     from ..agents.caller import Caller
     from ..order.task import FoldedTask, Sender, TaskEvent
     from ..store import Store
+    from .stored_tasks import Delegation
 
 
 LISTED, LOOKED_MAX = 5, 20
 TWICE = "delegated twice"
-_OPEN = "{0}.decided_by IS NULL AND {0}.replaced <> 1 AND {0}.cancels = 0"
-# The task that stays is the least by these. The first take comes first, so that no later one changes what both sides were told.
-_KEY = "o.first_take IS NULL, coalesce(o.first_take, 0), o.created, o.task_id"
-_COLUMNS = f"o.task_id, o.caller, o.caller_session, o.holder, o.holder_session, {_KEY}"
-_ONE = f"SELECT {_COLUMNS} FROM task o WHERE o.task_id = ?"
-_SAME = " UNION ".join(
-    f"SELECT {_COLUMNS} FROM task a CROSS JOIN task o ON o.{key} = a.{key}"
-    f" WHERE a.task_id = :id AND o.task_id <> a.task_id AND o.{key} IS NOT NULL AND {_OPEN.format('o')} AND {_OPEN.format('a')}"
-    " AND NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = o.line)"
-    " AND NOT EXISTS (SELECT 1 FROM task_link k WHERE k.to_id IN (o.task_id, a.task_id) AND k.from_id IN (o.task_id, a.task_id))"
-    for key in ("work", "twin")
-)
-# Tasks of sessions of this clone, the latest first, so that others' tasks, of any number, crowd nothing out.
-_HERE = " AND {name} IN (SELECT value FROM json_each(:here)) AND NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = t.line)"
-_TWICE = " UNION ".join(
-    f"SELECT * FROM (SELECT t.task_id FROM task t WHERE t.decided_by IS NULL AND t.{key} IS NOT NULL"
-    f"{_HERE.format(name=name)} AND EXISTS (SELECT 1 FROM task o WHERE o.{key} = t.{key} AND o.decided_by IS NULL AND o.task_id <> t.task_id)"
-    " ORDER BY t.created DESC, t.task_id LIMIT :most)"
-    for key in ("work", "twin")
-    for name in ("t.caller_session", "t.holder_session")
-)
-_OF_SESSION = (
-    " EXISTS (SELECT 1 FROM entity_line e WHERE e.kind = 'task' AND e.id = t.task_id AND e.event = '{0}' AND e.session IN (SELECT value FROM json_each(:here))"
-    " AND NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = e.line)) AND EXISTS (SELECT 1 FROM entity_line e WHERE e.kind = 'task' AND e.id = t.task_id"
-    " AND e.line > :since) ORDER BY t.{1} DESC, t.task_id LIMIT :most"
-)
-_IN_CONFLICT = f"SELECT t.task_id FROM task t WHERE t.conflict = 1 AND t.decided_by IS NULL AND {_OF_SESSION.format('take', 'created')}"
-_LATE = f"SELECT t.task_id FROM task t WHERE t.late > 0 AND {_OF_SESSION.format('status', 'since')}"
-
-
-class Delegation:
-    """An open delegation that another one may repeat.
-
-    Attributes:
-        holder: Identity and session of whoever has it; None while nobody has.
-        key: Of several delegations of the same work the one with the least key stays, on every clone.
-    """
-
-    def __init__(
-        self, task_id: str, caller: str, session: str | None, holder: str | None, held_in: str | None, *key: str | int
-    ) -> None:  # fmt: skip
-        self.task_id = task_id
-        self.caller: Sender = (caller, session)
-        self.holder: Sender | None = (holder, held_in) if holder is not None else None
-        self.key = key
-
-
-def same_work(db: sqlite3.Connection, task_id: str, limit: int = LISTED) -> list[Delegation]:
-    """Return open delegations of the same work, the one that stays first."""
-    rows = db.execute(f"{_SAME} ORDER BY 6, 7, 8, 9 LIMIT {limit}", {"id": task_id})
-    return [Delegation(*row) for row in rows]
 
 
 def sentences(db: sqlite3.Connection, task_id: str, viewer: Sender | None) -> list[str]:
@@ -99,10 +48,10 @@ def _about(
     db: sqlite3.Connection, task_id: str, viewer: Sender | None
 ) -> Iterator[tuple[Delegation, str, str]]:
     """Yield each delegation of the same work with a word and a sentence; of a task that gives way only the one that stays."""
-    others = same_work(db, task_id)
+    others = stored_tasks.of_same_work(db, task_id, LISTED)
     if not others:
         return
-    task = Delegation(*db.execute(_ONE, (task_id,)).fetchone())
+    task = stored_tasks.delegation(db, task_id)
     if task.key < others[0].key:
         for other in others:
             yield other, f"{task_id}/{other.task_id}", _stays(task, other, viewer)
@@ -118,7 +67,7 @@ def _about(
 
 def _is_first(db: sqlite3.Connection, task: Delegation) -> bool:
     """Return whether a task stays: it gives way to no other one, so that not all of several are canceled."""
-    return all(task.key < each.key for each in same_work(db, task.task_id, 1))
+    return all(task.key < each.key for each in stored_tasks.of_same_work(db, task.task_id, 1))
 
 
 def _delegated(other: Delegation, viewer: Sender | None) -> str:
@@ -164,12 +113,14 @@ def news(store: Store, since: int = 0, most: int = LOOKED_MAX) -> Iterator[tuple
         most: The number of tasks that are read, of each kind.
     """
     here = frozenset(heartbeats.known_sessions(store))
-    values = {"here": as_json(sorted(here)), "most": most, "since": since}
     db = store.index.db
-    for (task_id,) in db.execute(_TWICE, values).fetchall():
+    for task_id in stored_tasks.delegated_twice(db, here, most):
         yield from _news_of_same_work(db, task_id, here)
-    for query, of in ((_IN_CONFLICT, _news_of_conflict), (_LATE, _news_of_late_results)):
-        for (task_id,) in db.execute(query, values).fetchall():
+    for find, of in (
+        (stored_tasks.in_conflict, _news_of_conflict),
+        (stored_tasks.with_late_results, _news_of_late_results),
+    ):
+        for task_id in find(db, here, most, since):
             task = task_state.load_task(db, task_id, forged=False)
             if task is not None:
                 yield from of(task, here)
@@ -178,7 +129,7 @@ def news(store: Store, since: int = 0, most: int = LOOKED_MAX) -> Iterator[tuple
 def _news_of_same_work(
     db: sqlite3.Connection, task_id: str, here: Collection[str]
 ) -> Iterator[tuple[str, str, str]]:
-    task = Delegation(*db.execute(_ONE, (task_id,)).fetchone())
+    task = stored_tasks.delegation(db, task_id)
     for who in dict.fromkeys(filter(None, (task.caller, task.holder))):
         for other, about, text in _about(db, task_id, who) if who[1] in here else ():
             if (other.caller, task.caller) != (who, who):  # the answer to its second delegation said it

@@ -19,6 +19,7 @@ from . import (
     claims,
     handoffs,
     new_task,
+    stored_tasks,
     task_rules,
     task_state,
 )
@@ -52,16 +53,7 @@ LOOKED_AT_MAX = 200  # tasks and threads of a caller that are read
 LEFT_OUT_MAX = 50  # reasons in one answer
 FULL = f"a handoff has at most {HANDOFFS_MAX} of each kind"
 # `requires_ack` is found by its bytes in the line: inside a message its quotes would be escaped.
-_HELD = "SELECT task_id, unit FROM task WHERE holder = ? AND decided_by IS NULL ORDER BY touched DESC, task_id LIMIT ?"
-_OFFERED = (
-    "SELECT task_id FROM task WHERE agent IN (?, ?) AND decided_by IS NULL AND holder IS NULL AND purpose <> 'handoff'"
-    " ORDER BY created DESC, task_id LIMIT ?"
-)
-_ASKED = (
-    "SELECT s.thread, l.body FROM signal s JOIN line l ON l.id = s.line WHERE (s.sender = ?1 OR s.sender_session = ?2)"
-    " AND s.thread IS NOT NULL AND (s.intent IN ('PROPOSE', 'COUNTER') OR instr(l.body, '\"requires_ack\":true'))"
-    " ORDER BY l.body DESC LIMIT ?3"
-)
+_ASKED = "(s.sender = ?1 OR s.sender_session = ?2) AND (s.intent IN ('PROPOSE', 'COUNTER') OR instr(l.body, '\"requires_ack\":true'))"
 
 
 class NewHandoff(Outcome):
@@ -320,7 +312,7 @@ def _add_checkpoint(
 
 def _add_tasks(store: Store, caller: Caller, wu: str | None, found: Bundle, waiting: dict[str, str]) -> None:
     db = store.db()
-    for task_id, unit in db.execute(_HELD, (caller.reader, LOOKED_AT_MAX)).fetchall():
+    for task_id, unit in stored_tasks.held_by(db, caller.reader, LOOKED_AT_MAX):
         task = task_state.load_task(db, task_id, forged=False)
         mine = task_rules.own_take(task, (caller.reader, caller.session_id)) if task is not None else None
         if task is None or task.is_finished:
@@ -331,8 +323,7 @@ def _add_tasks(store: Store, caller: Caller, wu: str | None, found: Bundle, wait
             found.leave_out(task_id, why)
         else:
             found.tasks[task_id] = mine.id
-    offered = db.execute(_OFFERED, (caller.reader, caller.session_id, LEFT_OUT_MAX)).fetchall()
-    for (task_id,) in offered:
+    for task_id in stored_tasks.offered_to(db, (caller.reader, caller.session_id), LEFT_OUT_MAX):
         found.leave_out(task_id, "is for you, but you have not taken it")
 
 
@@ -374,9 +365,10 @@ def _unanswered(store: Store, caller: Caller) -> Iterator[SignalRecord]:
     """Yield the last question of the caller in each thread in which somebody else still has to answer."""
     db = store.db()
     lines, seen = ThreadLines(db), set()
-    for thread_id, body in db.execute(_ASKED, (caller.reader, caller.session_id, LOOKED_AT_MAX)).fetchall():
-        record = records.read_kind("signal", body.encode())
-        if thread_id in seen or record is None or not record["recipients"]:
+    own = (caller.reader, caller.session_id)
+    for record, _ in mailbox.signals(db, _ASKED, own, "l.body DESC", LOOKED_AT_MAX):
+        thread_id = record.get("thread_id") or record["signal_id"]
+        if thread_id in seen or not record["recipients"]:
             continue
         seen.add(thread_id)
         thread = FoldedThread(lines.load(thread_id) or {})
@@ -393,9 +385,6 @@ def _why_not(id: str, unit: str | None, wu: str | None, waiting: dict[str, str],
     if id in waiting:
         return f"is offered already by {waiting[id]}"
     return FULL if count >= HANDOFFS_MAX else None
-
-
-_LEFT_OPEN = "SELECT count(*) FROM task WHERE holder = ? AND holder_session IS ? AND decided_by IS NULL"
 
 
 def end_session(
@@ -423,7 +412,7 @@ def end_session(
 def _left(store: Store, caller: Caller) -> str | None:
     """Return a sentence about the session's tasks, its claims, and what it has read and not answered; None without any."""
     db, own = store.db(), (caller.reader, caller.session_id)
-    (tasks,) = db.execute(_LEFT_OPEN, own).fetchone()
+    tasks = stored_tasks.count_held(db, own)
     claims = sum(each.claim.owner == own for each in standing_claims.standing(store, forged=False))
     unread = {id for _, id in db.execute(*mailbox.directed_to(db, *own, caller.workspace, unread=True))}
     read = [each for each in live_pieces.find_open_threads(store, caller) if each.signal_id not in unread]

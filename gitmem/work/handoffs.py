@@ -17,6 +17,8 @@ from . import (
     HANDOFFS_MAX,
     claim_view,
     claim_work,
+    claims,
+    stored_tasks,
     task_decisions,
     task_list,
     task_roles,
@@ -45,8 +47,6 @@ TITLE_MAX = 200  # characters of the first line of a signal
 WORDS_MAX = 40  # characters of each text in one line about a handoff
 NAMED = 2  # things of each kind in such a line
 MISSING = "is not in this log: `gitmem sync` may fetch it"
-_TASK = "SELECT title, state, unit, decided_by, holder, holder_session, conflict FROM task WHERE task_id = ?"
-_CLAIM = "SELECT l.body, c.owner, c.session, c.until, c.released FROM path_claim c JOIN line l ON l.id = c.line WHERE c.claim_id = ?"
 
 
 class Checkpoint(Outcome):
@@ -169,7 +169,7 @@ def first(ids: Iterable[str] | None) -> list[str]:
 def _add_tasks(store: Store, found: HandoffContent, record: Mapping[str, Any], giver: Sender | None) -> None:
     db = store.db()
     for task_id, take in task_state.handed_over({**record, "purpose": "handoff"}).items():  # type: ignore[typeddict-item]
-        row = db.execute(_TASK, (task_id,)).fetchone()
+        row = stored_tasks.state_of(db, task_id)
         if row is None:
             found.leave_out(task_id, MISSING)
             continue
@@ -185,9 +185,9 @@ def _add_tasks(store: Store, found: HandoffContent, record: Mapping[str, Any], g
 def _add_claims(store: Store, found: HandoffContent, record: Mapping[str, Any], giver: Sender | None) -> None:
     db = store.db()
     for claim_id in first(record.get("handoff_claims")):
-        row = db.execute(_CLAIM, (claim_id,)).fetchone()
+        row = claims.row_of(db, claim_id)
         begun = records.read_kind("claim", row[0].encode()) if row is not None else None
-        if begun is None:
+        if row is None or begun is None:
             found.leave_out(claim_id, MISSING)
             continue
         _, owner, session, until, released = row
@@ -243,12 +243,6 @@ WAITING, RETURNED = "waiting", "returned"
 LISTED = 20
 NAMED_WHOLE = 1  # offers whose text names all that they have
 RETURNED_MICROS = 7 * 24 * 3600 * 1_000_000  # for how long a giver is told that nobody has answered
-# Those without an answer; not what was written in the name of this clone by others.
-_OPEN = (
-    "SELECT t.task_id, t.created, t.title, l.body FROM task t JOIN line l ON l.id = t.line WHERE t.purpose = 'handoff'"
-    " AND t.decided_by IS NULL AND t.created > :since AND +t.holder IS NULL AND t.cancels = 0 AND t.replaced = 0"
-    " AND NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = t.line){whose} ORDER BY t.created DESC, t.task_id LIMIT :most"
-)
 _ADDRESSEE = (
     "(t.agent IN (:reader, :session) OR (t.agent IS NULL AND t.target_role IN (:role, :lifecycle)"
     f" AND t.caller_session IS NOT :session AND {waiting_work.NOT_REFUSED})) AND t.created > :open"
@@ -326,8 +320,8 @@ def of_caller(store: Store, caller: Caller, *, limit: int = LISTED) -> HandoffsO
     values = {
         "reader": caller.reader, "session": caller.session_id, "role": role, "lifecycle": lifecycle, "open": now - HANDOFF_MICROS,
     }  # fmt: skip
-    offered = _rows(store, f" AND {_ADDRESSEE}", values, HANDOFF_MICROS, limit)
-    given = _rows(store, " AND +t.caller = :reader", values, RETURNED_MICROS, limit)
+    offered = _rows(store, _ADDRESSEE, values, HANDOFF_MICROS, limit)
+    given = _rows(store, "+t.caller = :reader", values, RETURNED_MICROS, limit)
     for at, each in enumerate(offered):
         what = _named(store, each) if at < NAMED_WHOLE else _what(each)
         gone = ", but has none of its tasks and claims any more" if each.gone else ""
@@ -346,12 +340,12 @@ def of_caller(store: Store, caller: Caller, *, limit: int = LISTED) -> HandoffsO
 
 def waiting(store: Store, limit: int = LISTED) -> list[HandoffRow]:
     """Return the handoffs of all agents that wait for an answer, the latest first."""
-    return _rows(store, "", {}, HANDOFF_MICROS, limit)
+    return _rows(store, "1", {}, HANDOFF_MICROS, limit)
 
 
 def add_to(store: Store, found: Roster) -> Roster:
     """Add to each session of a roster sentences about the handoffs that it gives, or may accept; return the roster."""
-    rows = _rows(store, "", {}, HANDOFF_MICROS, LISTED)
+    rows = _rows(store, "1", {}, HANDOFF_MICROS, LISTED)
     for one in found.sessions:
         given = [
             f"handed over to {sanitize(each.to)}, {WAITING}{gone_text(each)} ({each.task_id})"
@@ -389,7 +383,7 @@ def _rows(
     store: Store, whose: str, values: dict[str, str | int | None], age: int, limit: int
 ) -> list[HandoffRow]:
     db, now = store.db(), store.now()
-    rows = db.execute(_OPEN.format(whose=whose), {**values, "since": now - age, "most": limit}).fetchall()
+    rows = stored_tasks.open_handoffs(db, whose, values, now - age, limit)
     names = presence.names_by_reader(db)
     found = []
     for _, created, title, body in rows:

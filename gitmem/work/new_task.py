@@ -14,8 +14,7 @@ from ..records import KEYED, ids
 from ..records.ids import role_id
 from ..records.table import FILLED
 from ..signals import next_steps, send
-from . import CALL, chains, collisions, stuck, task_records, task_roles, task_rules
-from .task_rows import LINKS_MAX
+from . import CALL, LINKS_MAX, chains, collisions, stuck, task_records, task_roles, task_rules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

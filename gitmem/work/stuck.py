@@ -10,7 +10,6 @@ from ..agents.addressing import Resolved
 from ..agents.delivery import delivery_lock
 from ..commit_message import sanitize
 from ..errors import GitmemError, UsageError
-from ..index import entities
 from ..log.lines import format_at
 from ..order.content import ANNOUNCER, ESCALATION
 from ..order.task import LEASE_MAX_MICROS, WAITING
@@ -18,7 +17,7 @@ from ..outcome import Outcome, command
 from ..records.ids import keyed_id, unit_key
 from ..records.lines import as_json
 from ..signals import announcements, send
-from . import task_list, task_records, task_rules
+from . import stored_tasks, task_list, task_records, task_rules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,22 +35,6 @@ LEVELS = ((120 * MINUTE, "critical"), (60 * MINUTE, "error"), (30 * MINUTE, "war
 AHEAD_MICROS = (
     LEASE_MAX_MICROS + 5 * MINUTE
 )  # later times come from a wrong clock: then the writing of the task counts
-_UNSEALED = "(t.decided_by IS NULL OR t.decided_by = 'status')"  # said so that the index of these is used, not all tasks
-# Those that a session of this clone has asked for or has, so that others' tasks, of any number, crowd out none of them.
-_OURS = (
-    "(NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = t.line) AND EXISTS (SELECT 1 FROM own WHERE name = t.caller_session))"
-    " OR (EXISTS (SELECT 1 FROM own WHERE name = t.holder_session) AND EXISTS (SELECT 1 FROM entity_line e WHERE e.kind = 'task' AND e.id = t.task_id"
-    " AND e.event = 'take' AND e.session = t.holder_session AND NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = e.line)))"
-)
-_STUCK = (
-    "SELECT t.task_id, t.decided_by, t.state, t.holder, t.holder_session, t.caller, t.deadline, t.once,"
-    " CASE WHEN t.since > :ahead THEN t.created ELSE t.since END AS waits,"
-    f" {_OURS} AS ours FROM task t"
-    " LEFT JOIN session s ON s.session_id = t.caller_session WHERE {where} AND t.purpose <> 'handoff' AND (CASE WHEN t.decided_by IS NULL"
-    f" THEN t.replaced <> 1 AND (t.holder IS NOT NULL OR {task_list.BLOCKERS} = '[]')"
-    " ELSE t.decided_by = 'status' AND s.ended IS NOT NULL END)"
-)
-_AT = "min(waits, CASE WHEN decided_by IS NULL THEN coalesce(deadline, waits) ELSE waits END)"
 
 
 class StuckTask(Outcome):
@@ -97,7 +80,7 @@ def find(
         limit: The number of tasks to return.
     """
     now = store.now()
-    where = [_UNSEALED]
+    where = ["1"]
     values: dict[str, str | int | None] = {
         "ahead": now + AHEAD_MICROS, "wu": unit_key(wu), "before": now - LEVELS[-1][0],
     }  # fmt: skip
@@ -106,9 +89,8 @@ def find(
         values |= waiting_work.values_for(caller, now)
     if wu:
         where.append("t.wu_id = :wu")
-    query = f"SELECT *, {_AT} FROM ({_STUCK.format(where=' AND '.join(where))}) WHERE {_AT} <= :before"
     db = store.db()
-    found, more = entities.select(db, query, values, order=f"ours DESC, {_AT}, task_id", limit=limit)
+    found, more = stored_tasks.waiting_longest(db, " AND ".join(where), values, limit)
     rows = task_list.rows_of(db, [row[0] for row in found])
     return StuckPage([_stuck(store, rows[row[0]], row, now) for row in found], more)
 

@@ -8,7 +8,7 @@ from ..log.lines import digest
 from ..order.task import TERMINAL
 from ..sync import fences, noop_check
 from ..text.sanitize import is_blank
-from . import CALL, chains, task_records, task_roles, task_rules, task_state, task_work
+from . import CALL, chains, stored_tasks, task_records, task_roles, task_rules, task_state, task_work
 from .task_records import TaskChange
 from .task_work import refuse, sender_of, unchanged, write
 
@@ -224,11 +224,6 @@ FENCED = (
 BEGUN = "Somebody has begun it, or was about to. If nobody reports an end, it is given up after its deadline."
 UNTAKEN = "Nobody took it before its deadline."
 UNFINISHED = "Its deadline is over, and nobody works on it any more."
-_OPEN = (  # said so that the index of these is used, not all tasks
-    "SELECT task_id FROM task t WHERE caller = ? AND (decided_by IS NULL OR decided_by = 'status') AND decided_by IS NULL"
-    " AND caller_session IS ? AND replaced <> 1 AND (once = 1 OR purpose = 'call')"
-    " AND NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = t.line) ORDER BY created, task_id LIMIT 100"
-)
 
 
 def reason_to_give_up(store: Store, task: FoldedTask) -> str | None:
@@ -283,9 +278,8 @@ def give_up(store: Store, caller: Caller, task: FoldedTask, why: str, *, asks: b
 def give_up_lost(store: Store, caller: Caller) -> None:
     """Give up what the caller's session has to, as a part of another command. Never raise an error of ours."""
     try:
-        rows = store.db().execute(_OPEN, (caller.reader, caller.session_id)).fetchall()
-        for (id,) in rows:
-            task = task_state.load_task(store.db(), str(id), forged=False)
+        for id in stored_tasks.to_give_up(store.db(), sender_of(caller)):
+            task = task_state.load_task(store.db(), id, forged=False)
             if task is None or task_rules.seal(task, sender_of(caller)) is not None:
                 continue
             if (why := reason_to_give_up(store, task)) is not None:

@@ -10,7 +10,6 @@ from .. import records
 from ..agents import descriptors, mailbox, presence, waiting_work
 from ..agents.descriptions import sender_name_from
 from ..commit_message import sanitize
-from ..index import entities
 from ..log.lines import format_at
 from ..order.causal import by_line
 from ..order.content import may_contradict
@@ -18,7 +17,7 @@ from ..outcome import Outcome, command
 from ..records.ids import unit_key
 from ..signals import task_records
 from ..text import strict_json
-from . import chains, collisions, task_roles, task_rules, task_state
+from . import chains, collisions, stored_tasks, task_roles, task_rules, task_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,10 +38,6 @@ if TYPE_CHECKING:
 
 
 SHOWN_MAX = 20  # launches of a task that an answer has: the last ones
-_NUMBERS = (
-    "SELECT event_id, number FROM (SELECT a.task_id, a.event_id, row_number() OVER (ORDER BY a.at, a.task_id, a.event_id) AS number"
-    " FROM task t JOIN task_launch a ON a.task_id = t.task_id WHERE {group}) WHERE task_id = :task"
-)
 
 
 class LaunchReceipt(Outcome):
@@ -103,7 +98,7 @@ def receipts(db: sqlite3.Connection, task: FoldedTask) -> list[LaunchReceipt]:
     """Return the receipts of the last launches of a task, in their order."""
     every = of_task(task)
     found = [LaunchReceipt(task, launch, take_after(task, launch, every)) for launch in every[-SHOWN_MAX:]]
-    known = numbers(db, task)
+    known = stored_tasks.launch_numbers(db, task)
     for each in found:
         each.attempt_number = known.get(each.launch)
     return found
@@ -112,13 +107,6 @@ def receipts(db: sqlite3.Connection, task: FoldedTask) -> list[LaunchReceipt]:
 def of_task(task: FoldedTask) -> Sequence[TaskEvent]:
     """Return the launches of a task in their order."""
     return by_line(each for each in task.events.values() if each.event == "launch")
-
-
-def numbers(db: sqlite3.Connection, task: FoldedTask) -> dict[str, int]:
-    """Return the number of the attempt that each launch of a task is."""
-    values = {"task": task.record["task_id"], "initiative": task.record.get("initiative_id")}
-    group = "t.initiative_id = :initiative" if values["initiative"] else "t.task_id = :task"
-    return dict(db.execute(_NUMBERS.format(group=group), values).fetchall())
 
 
 def last_role(task: FoldedTask, among: Iterable[TaskEvent]) -> Mapping[str, Any] | None:
@@ -148,10 +136,6 @@ def take_after(task: FoldedTask, launch: TaskEvent, every: Sequence[TaskEvent]) 
 
 LISTED = 50
 TITLE_SHOWN = 60  # characters, where a task is named beside others
-BLOCKERS = (
-    "(SELECT json_group_array(k.to_id) FROM task_link k CROSS JOIN task b ON b.task_id = k.to_id AND b.decided_by IS NULL AND b.replaced <> 1"
-    " WHERE k.from_id = t.task_id AND k.kind = 'blocked_by')"
-)
 # Tasks that a caller wrote, holds, or is asked to do, itself or as one who has the role; `waiting_work.values_for` has the values.
 OF_CALLER = (
     "(t.caller = :reader OR t.holder = :reader OR t.agent IN (:reader, :session)"
@@ -162,17 +146,9 @@ _COLUMNS = (
     "task_id", "title", "state", "decided_by", "purpose", "priority", "agent", "target_role", "unit", "initiative_id", "caller",
     "holder", "until", "conflict", "cancels", "late", "replaced", "created", "touched", "holder_session", "actual", "deadline",
 )  # fmt: skip
-_ORDER = "t.decided_by IS NOT NULL, coalesce(t.priority, 'P2'), t.created DESC, t.task_id"
-_REQUESTED = (
-    f"json_extract(l.body, {', '.join(f'{chr(39)}$.{name}{chr(39)}' for name in descriptors.REQUESTED)})"
-)
 
 READ_MAX = 100  # the latest signals of a thread, which are compared
 FORGED_MAX = 50
-_FORGED = (
-    "SELECT DISTINCT e.event, f.name FROM entity_line e JOIN forged f ON f.line = e.line WHERE e.kind = 'task' AND e.id = ? AND e.event <> 'task'"
-    " ORDER BY e.event, f.name LIMIT ?"
-)
 
 BYTES_MAX = 96 * 1024  # of all events in one answer
 LONG = 4_000  # bytes of an event whose texts may be cut
@@ -352,9 +328,9 @@ def list_tasks(
         where.append(OF_CALLER)
         values |= waiting_work.values_for(caller, store.now())
     if open:
-        where.append("t.decided_by IS NULL AND t.replaced <> 1")
+        where.append(stored_tasks.IS_OPEN)
     if blocked:
-        where.append(f"t.decided_by IS NULL AND {BLOCKERS} <> '[]'")
+        where.append(f"t.decided_by IS NULL AND {stored_tasks.BLOCKERS} <> '[]'")
     if wu:
         where.append("t.wu_id = :wu")
     return TaskPage(*select(store.db(), " AND ".join(where), values, limit))
@@ -365,24 +341,18 @@ def select(
     condition: str,
     values: Mapping[str, str | int | None],
     limit: int,
-    order: str = _ORDER,
+    order: str = stored_tasks.FIRST_OPEN,
 ) -> tuple[list[TaskRow], int]:
-    """Return the first tasks that fulfil a condition on the table `task t`, whose line is `l`, and how many more there are."""
-    query = f"SELECT t.task_id FROM task t JOIN line l ON l.id = t.line WHERE {condition}"
-    found, more = entities.select(db, query, values, order=order, limit=limit)
-    rows = rows_of(db, [task_id for (task_id,) in found])
-    return [*rows.values()], more
+    """Return the first tasks that fulfil a condition on the row `t` and its line `l`, and how many more there are."""
+    ids, more = stored_tasks.select_ids(db, condition, values, limit, order)
+    return [*rows_of(db, ids).values()], more
 
 
 def rows_of(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, TaskRow]:
     """Return the rows of tasks by their ids, in the same order."""
-    found = db.execute(
-        f"SELECT {', '.join(f't.{name}' for name in _COLUMNS)}, {BLOCKERS}, {_REQUESTED} FROM json_each(?) j"
-        " CROSS JOIN task t ON t.task_id = j.value JOIN line l ON l.id = t.line ORDER BY j.key",
-        (entities.json_list(ids),),
-    )
+    found = stored_tasks.columns_of(db, ids, _COLUMNS, descriptors.REQUESTED)
     names = presence.names_by_reader(db)
-    return {str(row[0]): TaskRow(row[:-2], _ids(row[-2]), row[-1], names) for row in found.fetchall()}
+    return {str(row[0]): TaskRow(row[:-2], _ids(row[-2]), row[-1], names) for row in found}
 
 
 def show(store: Store, task_id: str, caller: Caller | None = None) -> TaskDetail:
@@ -461,7 +431,7 @@ def forged(db: sqlite3.Connection, task_id: str) -> list[str]:
     return found + [
         f"FORGED: a {sanitize(event)} of this task claims to be from {sanitize(name)} of this clone but was not written here. "
         "It has no effect on commands here; other clones count it."
-        for event, name in db.execute(_FORGED, (task_id, FORGED_MAX)).fetchall()
+        for event, name in task_state.forged_events(db, task_id, FORGED_MAX)
     ]
 
 

@@ -6,7 +6,6 @@ from .. import records
 from ..agents import addressing, descriptions, descriptors, mailbox
 from ..commit_message import SUBJECT_MAX, body, cut, sanitize
 from ..errors import UsageError
-from ..index import entities
 from ..log.lines import CommitMessage
 from ..order.task import DELEGATION, HANDOFF, TERMINAL, WAITING
 from ..outcome import Outcome, Struct, command
@@ -62,11 +61,6 @@ if TYPE_CHECKING:
 AFTER_MAX = 64  # ids in `after`; heads beyond that are concurrent events of no consequence
 _DECIDING = ("seal", "close", "take", "release", "cancel")
 _UNLIMITED = (*TERMINAL, "renew", "release")
-# Of this clone: with the events of others, whatever their names, a peer could keep anybody from work.
-_OWN = (
-    "SELECT count(*) FROM (SELECT 1 FROM entity_line e JOIN line l ON l.id = e.line WHERE e.kind = 'task' AND e.id = ? AND e.sender = ?"
-    f" AND e.event NOT IN ('task', 'renew') AND {task_state.IS_OWN}{entities.NOT_FORGED} LIMIT ?)"
-)
 
 
 class TaskChange(Outcome):
@@ -152,9 +146,7 @@ def too_many(store: Store, caller: Caller, task: FoldedTask, what: str) -> Refus
     """
     if what in _UNLIMITED:
         return None
-    values = (task.record["task_id"], caller.reader, EVENTS_MAX)
-    (count,) = store.db().execute(_OWN, values).fetchone()
-    if count < EVENTS_MAX:
+    if task_state.count_own(store.db(), task.record["task_id"], caller.reader, EVENTS_MAX) < EVENTS_MAX:
         return None
     return "too-many-events", f"has {EVENTS_MAX} events of yours, and no more are allowed but its end"
 
@@ -228,10 +220,7 @@ WORDS = {
     "auth-required": "Question", "message": "", "release": "Given back", "cancel": STOP,
 }  # fmt: skip
 MESSAGE_MAX, REASON_MAX = 4_000, 200  # characters
-_PROPOSAL = (
-    "SELECT s.signal_id FROM signal s JOIN line l ON l.id = s.line WHERE s.thread = ? AND s.intent = 'PROPOSE' AND s.sender = ?"
-    " AND json_extract(l.body, '$.task_id') = ? ORDER BY l.body LIMIT 1"
-)
+_PROPOSAL = "s.thread = ? AND s.intent = 'PROPOSE' AND s.sender = ? AND json_extract(l.body, '$.task_id') = ?"
 
 
 class TaskSignal(Struct):
@@ -373,10 +362,11 @@ def away(store: Store, task: FoldedTask) -> list[str]:
 def _context(db: sqlite3.Connection, task: FoldedTask) -> ReplyContext | None:
     """Return the context of an answer to the delegation's signal; None if there is none, or if its lines conflict."""
     record = task.record
-    row = db.execute(_PROPOSAL, (record["thread_id"], task.caller[0], record["task_id"])).fetchone()
-    if row is None:
+    values = (record["thread_id"], task.caller[0], record["task_id"])
+    proposals = mailbox.signals(db, _PROPOSAL, values, "l.body", 1)
+    if not proposals:
         return None
-    found = reply.find(db, str(row[0]), None)
+    found = reply.find(db, proposals[0][0]["signal_id"], None)
     try:
         found.refuse_conflicting("REJECT")
     except UsageError:

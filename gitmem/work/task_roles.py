@@ -248,15 +248,9 @@ def mismatches(task: FoldedTask) -> list[TakeMismatch]:
     return [each for each in found if each is not None]
 
 
-def worker_take(task: FoldedTask) -> TaskEvent | None:
-    """Return the take of whoever did the task, else of its holder; None if nobody has it."""
-    by_outcome = task.outcome.take if task.outcome is not None else None
-    return next((each for each in task.takes if each.id == by_outcome), None) or task.holder
-
-
 def fields_of(task: FoldedTask, take_id: str | None = None) -> dict[str, Any]:
     """Return the fields `descriptors.COMPARED` of a task and a take of it; of whoever works on it if that take is none."""
-    take = next((each for each in task.takes if each.id == take_id), None) or worker_take(task)
+    take = next((each for each in task.takes if each.id == take_id), None) or task.worker_take
     return descriptors.fields_of(task.record, take.record if take is not None else {})
 
 

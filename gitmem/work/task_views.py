@@ -7,7 +7,8 @@ from ..memory import listing
 from ..outcome import Outcome, command
 from ..records.ids import unit_key
 from . import task_roles, task_rules, task_state
-from .task_list import BLOCKERS, TaskRow, rows_of, select
+from .stored_tasks import BLOCKERS
+from .task_list import TaskRow, rows_of, select
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -19,7 +19,17 @@ from ..order.task import HANDOFF
 from ..outcome import command
 from ..sync import fences
 from ..text.sanitize import is_blank
-from . import chains, collisions, stuck, task_list, task_records, task_roles, task_rules, task_state
+from . import (
+    chains,
+    collisions,
+    stored_tasks,
+    stuck,
+    task_list,
+    task_records,
+    task_roles,
+    task_rules,
+    task_state,
+)
 from .task_list import LaunchReceipt
 from .task_records import TaskChange
 
@@ -585,7 +595,7 @@ def _record(
     after = task_state.load_task(store.db(), named)
     assert after is not None  # it was just written
     found = Launched(after, after.events[written.event_id])
-    found.attempt_number = task_list.numbers(store.db(), after).get(found.launch)
+    found.attempt_number = stored_tasks.launch_numbers(store.db(), after).get(found.launch)
     found.commit = written.commit
     checked = task_roles.check_brief(store.repo.worktree, after.record)
     remarks = [remark, checked.sentence if checked is not None else None, _untaken(task, store.now())]

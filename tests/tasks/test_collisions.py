@@ -12,7 +12,7 @@ from gitmem.agents import caller, delivery
 from gitmem.errors import GateError
 from gitmem.log.lines import CommitMessage
 from gitmem.store import Store
-from gitmem.work import collisions, new_task, task_decisions, task_list, task_rules, task_work
+from gitmem.work import collisions, new_task, stored_tasks, task_decisions, task_list, task_rules, task_work
 from tests.clones import Clone, Hub, git
 from tests.sandbox import SECOND, Agent, Clock, carry
 
@@ -233,7 +233,7 @@ def test_r17_a_second_delegation_in_one_clone_is_warned_about_in_its_answer(two:
         one, other = (
             ask(agent, wu=f"WU-{number}{of}", **options) for of, agent in enumerate((planck, curie))
         )
-        assert [each.task_id for each in collisions.same_work(store.db(), one)] == [other]
+        assert [each.task_id for each in stored_tasks.of_same_work(store.db(), one, 5)] == [other]
 
 
 def test_r17_the_loser_of_two_takes_is_told_and_the_winner_too(hub: Hub) -> None:

@@ -15,7 +15,7 @@ from gitmem.errors import GateError, GitmemError, UsageError
 from gitmem.index import index_file, insert
 from gitmem.log.lines import CommitMessage
 from gitmem.store import Store
-from gitmem.work import new_task, task_decisions, task_list, task_rules, task_work
+from gitmem.work import new_task, stored_tasks, task_decisions, task_list, task_rules, task_work
 from tests.clones import Hub
 from tests.sandbox import HOUR, Agent, Clock
 
@@ -143,7 +143,7 @@ def test_r22_the_numbers_do_not_depend_on_the_order_of_arrival() -> None:
         for line in order:
             insert.lines(index, 1, [line])
         one = tasks[0].fold()
-        found.add(repr(sorted(task_list.numbers(index.db, one).items())))
+        found.add(repr(sorted(stored_tasks.launch_numbers(index.db, one).items())))
     assert found == {"[('tev-0040', 4), ('tev-0050', 1), ('tev-late', 2)]"}
 
 

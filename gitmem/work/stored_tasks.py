@@ -1,0 +1,351 @@
+"""What the rows of tasks say, one function for each question: who has which, what is below one, what was delegated twice, what waits.
+
+`task_tables` declares the rows. `task_state` reads the lines of one task, `task_views` has trees and counts.
+"""
+
+from __future__ import annotations
+
+from ..index import entities
+from ..records.lines import as_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from typing import Any
+
+    from ..order.task import FoldedTask, Sender
+
+    Values = Mapping[str, str | int | None]
+
+
+# Conditions on a row `t`.
+IS_OPEN = "t.decided_by IS NULL AND t.replaced <> 1"
+# Said so that the index of these is used, not all tasks.
+UNSEALED = "(t.decided_by IS NULL OR t.decided_by = 'status')"
+_BY_US = "EXISTS (SELECT 1 FROM own WHERE name = t.caller_session)"
+_NOT_FORGED = "NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = t.line)"
+# The open tasks that must be finished before one, as JSON.
+BLOCKERS = (
+    "(SELECT json_group_array(k.to_id) FROM task_link k CROSS JOIN task b ON b.task_id = k.to_id AND b.decided_by IS NULL AND b.replaced <> 1"
+    " WHERE k.from_id = t.task_id AND k.kind = 'blocked_by')"
+)
+FIRST_OPEN = "t.decided_by IS NOT NULL, coalesce(t.priority, 'P2'), t.created DESC, t.task_id"  # an order
+
+
+def select_ids(
+    db: sqlite3.Connection, condition: str, values: Values, limit: int, order: str = FIRST_OPEN
+) -> tuple[list[str], int]:
+    """Return the ids of the first tasks that fulfil a condition on the row `t` and its line `l`, and how many more there are."""
+    query = f"SELECT t.task_id FROM task t JOIN line l ON l.id = t.line WHERE {condition}"
+    found, more = entities.select(db, query, values, order=order, limit=limit)
+    return [task_id for (task_id,) in found], more
+
+
+def columns_of(
+    db: sqlite3.Connection, ids: Iterable[str], columns: Sequence[str], fields: Sequence[str]
+) -> list[tuple[Any, ...]]:
+    """Return columns of tasks, in the order of their ids: those named, `BLOCKERS`, and these fields of their lines as a JSON list."""
+    named = ", ".join(f"t.{name}" for name in columns)
+    paths = ", ".join(f"'$.{name}'" for name in fields)
+    query = (
+        f"SELECT {named}, {BLOCKERS}, json_extract(l.body, {paths}) FROM json_each(?) j"
+        " CROSS JOIN task t ON t.task_id = j.value JOIN line l ON l.id = t.line ORDER BY j.key"
+    )
+    return db.execute(query, (entities.json_list(ids),)).fetchall()
+
+
+def state_of(db: sqlite3.Connection, task_id: str) -> tuple[Any, ...] | None:
+    """Return title, state, work unit, who decided it, identity and session of the holder, and whether it is in conflict."""
+    query = (
+        "SELECT title, state, unit, decided_by, holder, holder_session, conflict FROM task WHERE task_id = ?"
+    )
+    row: tuple[Any, ...] | None = db.execute(query, (task_id,)).fetchone()
+    return row
+
+
+def is_finished(db: sqlite3.Connection, task_id: str) -> bool:
+    """Return whether a task has an outcome."""
+    query = "SELECT 1 FROM task WHERE task_id = ? AND decided_by IS NOT NULL"
+    return db.execute(query, (task_id,)).fetchone() is not None
+
+
+def takers_of(db: sqlite3.Connection, task_id: str) -> str | None:
+    """Return the agents that took a task, as JSON; None unless there are several."""
+    query = "SELECT takers FROM task WHERE task_id = ? AND takers IS NOT NULL"
+    row = db.execute(query, (task_id,)).fetchone()
+    return row[0] if row is not None else None
+
+
+def held_in(db: sqlite3.Connection, sender: Sender) -> list[str]:
+    """Return the open tasks that a session has, at most two."""
+    query = (
+        "SELECT task_id FROM task WHERE decided_by IS NULL AND holder IS NOT NULL AND holder = ? AND holder_session IS ?"
+        " AND purpose <> 'handoff' AND replaced <> 1 LIMIT 2"
+    )
+    return [task_id for (task_id,) in db.execute(query, sender)]
+
+
+def held_by(db: sqlite3.Connection, identity: str, most: int) -> list[tuple[str, str | None]]:
+    """Return the tasks without an outcome that an agent has, each with its work unit; the last touched first."""
+    query = "SELECT task_id, unit FROM task WHERE holder = ? AND decided_by IS NULL ORDER BY touched DESC, task_id LIMIT ?"
+    return db.execute(query, (identity, most)).fetchall()
+
+
+def count_held(db: sqlite3.Connection, sender: Sender) -> int:
+    """Return how many tasks without an outcome a session has."""
+    query = "SELECT count(*) FROM task WHERE holder = ? AND holder_session IS ? AND decided_by IS NULL"
+    count: int = db.execute(query, sender).fetchone()[0]
+    return count
+
+
+def offered_to(db: sqlite3.Connection, sender: Sender, most: int) -> list[str]:
+    """Return the tasks for a session or its agent that nobody has, the latest first."""
+    query = (
+        "SELECT task_id FROM task WHERE agent IN (?, ?) AND decided_by IS NULL AND holder IS NULL AND purpose <> 'handoff'"
+        " ORDER BY created DESC, task_id LIMIT ?"
+    )
+    return [task_id for (task_id,) in db.execute(query, (*sender, most))]
+
+
+def to_give_up(db: sqlite3.Connection, sender: Sender) -> list[str]:
+    """Return the open calls, and tasks that begin only once, that a session wrote, the earliest first."""
+    query = (
+        f"SELECT task_id FROM task t WHERE caller = ? AND {UNSEALED} AND decided_by IS NULL"
+        " AND caller_session IS ? AND replaced <> 1 AND (once = 1 OR purpose = 'call')"
+        f" AND {_NOT_FORGED} ORDER BY created, task_id LIMIT 100"
+    )
+    return [task_id for (task_id,) in db.execute(query, sender)]
+
+
+def open_handoffs(
+    db: sqlite3.Connection, condition: str, values: Values, since: int, most: int
+) -> list[tuple[str, int, str, str]]:
+    """Return the handoffs without an answer that were written since a time, the latest first: id, time, title and line.
+
+    What others wrote in the name of this clone is left out.
+    """
+    query = (
+        "SELECT t.task_id, t.created, t.title, l.body FROM task t JOIN line l ON l.id = t.line WHERE t.purpose = 'handoff'"
+        " AND t.decided_by IS NULL AND t.created > :since AND +t.holder IS NULL AND t.cancels = 0 AND t.replaced = 0"
+        f" AND {_NOT_FORGED} AND {condition} ORDER BY t.created DESC, t.task_id LIMIT :most"
+    )
+    return db.execute(query, {**values, "since": since, "most": most}).fetchall()
+
+
+def parent_of(db: sqlite3.Connection, task_id: str) -> str | None:
+    """Return the task that one was written within; None if there is none, or the task is not here."""
+    row = db.execute("SELECT parent FROM task WHERE task_id = ?", (task_id,)).fetchone()
+    return row[0] if row is not None else None
+
+
+def callers_of(db: sqlite3.Connection, ids: Iterable[str]) -> list[tuple[str, int | None]]:
+    """Return who wrote each of these tasks, and its deadline."""
+    query = "SELECT caller, deadline FROM task WHERE task_id IN (SELECT value FROM json_each(?))"
+    return db.execute(query, (entities.json_list(ids),)).fetchall()
+
+
+def below(db: sqlite3.Connection, root: str, most: int) -> list[str]:
+    """Return the tasks within one, the first ones first. UNION leaves out what is there already: a cycle ends."""
+    query = (
+        "WITH RECURSIVE found (id) AS (SELECT :root UNION SELECT t.task_id FROM found CROSS JOIN task t ON t.parent = found.id LIMIT :most)"
+        " SELECT t.task_id FROM found JOIN task t ON t.task_id = found.id WHERE t.task_id <> :root ORDER BY t.created, t.task_id"
+    )
+    return [task_id for (task_id,) in db.execute(query, {"root": root, "most": most})]
+
+
+def count_open(db: sqlite3.Connection, column: str, who: str, session: str | None, now: int) -> int:
+    """Return how many open tasks of sessions of this clone have an agent in a column; without those that nobody may begin any more.
+
+    Args:
+        session: The session that asks; None counts those without a session, too.
+    """
+    query = (
+        f"SELECT count(*) FROM task t WHERE t.{column} = ?1 AND {IS_OPEN} AND purpose <> 'handoff'"
+        f" AND ({_BY_US} OR (?2 IS NULL AND t.caller_session IS NULL)) AND {_NOT_FORGED} AND {_MAY_BEGIN}"
+    )
+    count: int = db.execute(query, (who, session, now)).fetchone()[0]
+    return count
+
+
+_MAY_BEGIN = "(deadline IS NULL OR max(deadline, coalesce(until, 0)) > ?3)"  # or somebody works on it
+
+
+def count_before(db: sqlite3.Connection, caller: Sender, created: int, task_id: str) -> int:
+    """Return how many tasks a session wrote before one that were open then and are now."""
+    query = (
+        f"SELECT count(*) FROM task t WHERE t.caller = ?1 AND {UNSEALED} AND {IS_OPEN}"
+        f" AND t.caller_session IS ?2 AND purpose <> 'handoff' AND (t.created, t.task_id) < (?3, ?4) AND {_MAY_BEGIN}"
+    )
+    count: int = db.execute(query, (*caller, created, task_id)).fetchone()[0]
+    return count
+
+
+class Delegation:
+    """An open delegation that another one may repeat.
+
+    Attributes:
+        holder: Identity and session of whoever has it; None while nobody has.
+        key: Of several delegations of the same work the one with the least key stays, on every clone.
+    """
+
+    def __init__(
+        self, task_id: str, caller: str, session: str | None, holder: str | None, held_in: str | None, *key: str | int
+    ) -> None:  # fmt: skip
+        self.task_id = task_id
+        self.caller: Sender = (caller, session)
+        self.holder: Sender | None = (holder, held_in) if holder is not None else None
+        self.key = key
+
+
+# The task that stays is the least by the last four. The first take comes first, so that no later one changes what both sides were told.
+_DELEGATION = (
+    "o.task_id, o.caller, o.caller_session, o.holder, o.holder_session,"
+    " o.first_take IS NULL, coalesce(o.first_take, 0), o.created, o.task_id"
+)
+_GOES_ON = "{0}.decided_by IS NULL AND {0}.replaced <> 1 AND {0}.cancels = 0"
+_SAME_WORK = ("work", "twin")  # columns
+_SAME = " UNION ".join(
+    f"SELECT {_DELEGATION} FROM task a CROSS JOIN task o ON o.{key} = a.{key}"
+    f" WHERE a.task_id = :id AND o.task_id <> a.task_id AND o.{key} IS NOT NULL AND {_GOES_ON.format('o')} AND {_GOES_ON.format('a')}"
+    " AND NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = o.line)"
+    " AND NOT EXISTS (SELECT 1 FROM task_link k WHERE k.to_id IN (o.task_id, a.task_id) AND k.from_id IN (o.task_id, a.task_id))"
+    for key in _SAME_WORK
+)
+
+
+def of_same_work(db: sqlite3.Connection, task_id: str, limit: int) -> list[Delegation]:
+    """Return open delegations of the same work, the one that stays first."""
+    rows = db.execute(f"{_SAME} ORDER BY 6, 7, 8, 9 LIMIT {limit}", {"id": task_id})
+    return [Delegation(*row) for row in rows]
+
+
+def delegation(db: sqlite3.Connection, task_id: str) -> Delegation:
+    """Return a task as a delegation."""
+    return Delegation(
+        *db.execute(f"SELECT {_DELEGATION} FROM task o WHERE o.task_id = ?", (task_id,)).fetchone()
+    )
+
+
+# Of those whose sessions are here, the latest first, so that others' tasks, of any number, crowd nothing out.
+_HERE = "IN (SELECT value FROM json_each(:here))"
+
+
+def delegated_twice(db: sqlite3.Connection, here: Collection[str], most: int) -> list[str]:
+    """Return open tasks that these sessions wrote or have and that others of the same work repeat."""
+    query = " UNION ".join(
+        f"SELECT * FROM (SELECT t.task_id FROM task t WHERE t.decided_by IS NULL AND t.{key} IS NOT NULL AND {name} {_HERE} AND {_NOT_FORGED}"
+        f" AND EXISTS (SELECT 1 FROM task o WHERE o.{key} = t.{key} AND o.decided_by IS NULL AND o.task_id <> t.task_id)"
+        " ORDER BY t.created DESC, t.task_id LIMIT :most)"
+        for key in _SAME_WORK
+        for name in ("t.caller_session", "t.holder_session")
+    )
+    return _of_sessions(db, query, here, most, 0)
+
+
+def in_conflict(db: sqlite3.Connection, here: Collection[str], most: int, since: int) -> list[str]:
+    """Return open tasks that several hold, of which these sessions have written a take, and that changed after a line."""
+    query = (
+        f"SELECT t.task_id FROM task t WHERE t.conflict = 1 AND t.decided_by IS NULL AND {_written('take')}"
+    )
+    return _of_sessions(db, f"{query} ORDER BY t.created DESC, t.task_id LIMIT :most", here, most, since)
+
+
+def with_late_results(db: sqlite3.Connection, here: Collection[str], most: int, since: int) -> list[str]:
+    """Return tasks with late results of which these sessions have written a report, and that changed after a line."""
+    query = f"SELECT t.task_id FROM task t WHERE t.late > 0 AND {_written('status')}"
+    return _of_sessions(db, f"{query} ORDER BY t.since DESC, t.task_id LIMIT :most", here, most, since)
+
+
+def _written(event: str) -> str:
+    line = "EXISTS (SELECT 1 FROM entity_line e WHERE e.kind = 'task' AND e.id = t.task_id"
+    return (
+        f"{line} AND e.event = '{event}' AND e.session {_HERE} AND NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = e.line))"
+        f" AND {line} AND e.line > :since)"
+    )
+
+
+def _of_sessions(
+    db: sqlite3.Connection, query: str, here: Collection[str], most: int, since: int
+) -> list[str]:
+    values = {"here": as_json(sorted(here)), "most": most, "since": since}
+    return [task_id for (task_id,) in db.execute(query, values)]
+
+
+# Of a task that a session of this clone has asked for or has.
+_OURS = (
+    f"({_NOT_FORGED} AND {_BY_US})"
+    " OR (EXISTS (SELECT 1 FROM own WHERE name = t.holder_session) AND EXISTS (SELECT 1 FROM entity_line e WHERE e.kind = 'task' AND e.id = t.task_id"
+    " AND e.event = 'take' AND e.session = t.holder_session AND NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = e.line)))"
+)
+_WAITING = (
+    "SELECT t.task_id, t.decided_by, t.state, t.holder, t.holder_session, t.caller, t.deadline, t.once,"
+    " CASE WHEN t.since > :ahead THEN t.created ELSE t.since END AS waits,"
+    f" {_OURS} AS ours FROM task t"
+    f" LEFT JOIN session s ON s.session_id = t.caller_session WHERE {UNSEALED} AND {{where}} AND t.purpose <> 'handoff' AND (CASE WHEN t.decided_by"
+    f" IS NULL THEN t.replaced <> 1 AND (t.holder IS NOT NULL OR {BLOCKERS} = '[]')"
+    " ELSE t.decided_by = 'status' AND s.ended IS NOT NULL END)"
+)
+_WAITS_SINCE = "min(waits, CASE WHEN decided_by IS NULL THEN coalesce(deadline, waits) ELSE waits END)"
+
+
+def waiting_longest(
+    db: sqlite3.Connection, condition: str, values: Values, limit: int
+) -> tuple[list[tuple[Any, ...]], int]:
+    """Return the tasks that wait for somebody since `before` or longer, and how many more there are.
+
+    Those of this clone come first, so that others', of any number, crowd out none of them; then the longest. A row has task_id, decided_by, state, holder, holder_session, caller, deadline, once, since when it waits, whether it is ours, and the
+    earlier of that time and the deadline.
+
+    Args:
+        values: Also `before`, and `ahead`: a later time comes from a wrong clock, and the writing of the task counts instead.
+    """
+    query = (
+        f"SELECT *, {_WAITS_SINCE} FROM ({_WAITING.format(where=condition)}) WHERE {_WAITS_SINCE} <= :before"
+    )
+    return entities.select(db, query, values, order=f"ours DESC, {_WAITS_SINCE}, task_id", limit=limit)
+
+
+def launch_numbers(db: sqlite3.Connection, task: FoldedTask) -> dict[str, int]:
+    """Return the number of the attempt that each launch of a task is: its place in the initiative; without one, in the task."""
+    values = {"task": task.record["task_id"], "initiative": task.record.get("initiative_id")}
+    group = "t.initiative_id = :initiative" if values["initiative"] else "t.task_id = :task"
+    query = (
+        "SELECT event_id, number FROM (SELECT a.task_id, a.event_id, row_number() OVER (ORDER BY a.at, a.task_id, a.event_id) AS number"
+        f" FROM task t JOIN task_launch a ON a.task_id = t.task_id WHERE {group}) WHERE task_id = :task"
+    )
+    return dict(db.execute(query, values).fetchall())
+
+
+def for_worker(
+    db: sqlite3.Connection, ids: Sequence[str], roles: Sequence[str | None], now: int, after: tuple[int, str], most: int
+) -> list[tuple[str, str, int | None, int]]:  # fmt: skip
+    """Return the open tasks that a worker may run, by time, after one: id, caller, the number of the last line, and the time.
+
+    Args:
+        ids: The addresses of the worker. Those of roles, two, count for tasks without an addressee.
+        after: Time and id of the task after which to begin.
+    """
+    marks = ", ".join("?" * len(ids))
+    query = (
+        "SELECT id, caller, (SELECT max(e.line) FROM entity_line e WHERE e.kind = 'task' AND e.id = o.id), created FROM"
+        " (SELECT t.task_id AS id, t.caller AS caller, t.created AS created FROM task t"
+        f" WHERE (t.agent IN ({marks}) OR (t.agent IS NULL AND t.target_role IN (?, ?))) AND {IS_OPEN}"
+        f" AND t.purpose <> 'handoff' AND (t.deadline IS NULL OR t.deadline > ? OR t.holder IN ({marks}))"
+        " AND (t.created, t.task_id) > (?, ?) ORDER BY t.created, t.task_id LIMIT ?) o ORDER BY created, id"
+    )
+    return db.execute(query, (*ids, *roles, now, *ids, *after, most)).fetchall()
+
+
+def asked_of(db: sqlite3.Connection, caller: str, agent: str, most: int) -> list[str]:
+    """Return the tasks of a caller for an agent, the last touched first."""
+    query = (
+        "SELECT task_id FROM task WHERE caller = ? AND agent = ? ORDER BY touched DESC, task_id DESC LIMIT ?"
+    )
+    return [task_id for (task_id,) in db.execute(query, (caller, agent, most))]
+
+
+def has_thread(db: sqlite3.Connection, caller: str, thread_id: str) -> bool:
+    """Return whether a caller wrote a task in a thread."""
+    query = "SELECT 1 FROM task t JOIN line l ON l.id = t.line WHERE t.caller = ? AND json_extract(l.body, '$.thread_id') = ? LIMIT 1"
+    return db.execute(query, (caller, thread_id)).fetchone() is not None
