@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .index import query
+from .index import index_file
 from .log import ledger, ref
 
 TYPE_CHECKING = False
@@ -28,7 +28,7 @@ def warning(store: Store) -> str | None:
     Two sources are compared. The index keeps lines that the log no longer has. The ledger names the commit that this
     clone accepted last: the tip must be that commit or a descendant of it.
     """
-    if query.has_accepted(store.db(), ledger.last_commit(store.repo.state)):
+    if index_file.has_accepted(store.db(), ledger.last_commit(store.repo.state)):
         return None
     from .index import lost_lines
 

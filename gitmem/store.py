@@ -10,8 +10,8 @@ from . import commit_process, local_files, records
 from .errors import GitmemError, StoreError, UsageError
 from .git import files
 from .git.repository import cached_config, open_port
-from .index import engine, index_file, query
-from .index.engine import sqlite3
+from .index import index_file
+from .index.index_file import sqlite3
 from .log.lines import LogEntry
 from .log.local_log import Appended, LocalLog
 from .outcome import Struct
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
     from .git.repository import CachedConfig, Git
     from .index.entities import View
-    from .index.index_file import Index
-    from .index.query import Snapshot
+    from .index.index_file import Index, Snapshot
     from .log.lines import CommitMessage
     from .outcome import PartOfAnswer, Progress
     from .records.record_types import AnyFields
@@ -98,7 +97,7 @@ class LazyViews(Struct):
         keys: The clone's keys.
     """
 
-    shape = query.SHAPE
+    shape = index_file.SHAPE
 
     _domain: Domain
     _keys: CloneKeyReader
@@ -154,7 +153,9 @@ class Store:
         self.fed: object = None  # the state that `delivery.queue_new` has processed
         self.feed_after = 0.0  # time of the next try after it could not write
         self.snapshot: Snapshot | None = None  # the snapshot of `with_one_snapshot`
-        self._snapshots = query.Snapshots(self.repo, self.machine, query.SHAPE, nameless=records.NAMELESS)
+        self._snapshots = index_file.Snapshots(
+            self.repo, self.machine, index_file.SHAPE, nameless=records.NAMELESS
+        )
         self.asks_once = False  # whether to catch up only once in this process; later entries are not seen
         self.has_asked = False
         self.was_exact = True  # whether the last operation of `with_one_snapshot` saw the latest records
@@ -350,7 +351,7 @@ class Store:
             if self._homeless and os.path.isdir(self.repo.state):
                 self.leave_index()
             self.adopt()
-            with engine.BusyWait(self.index.db):
+            with index_file.BusyWait(self.index.db):
                 catch_up.catch_up(self.index, self.log, progress=self.progress)
                 self.has_asked = looked
                 self._feed()
@@ -381,9 +382,9 @@ class Store:
             ahead = index_file.in_memory(self.views, records.read)
             self.index.db.backup(ahead.db)
             self._ahead = ahead
-        from .index import insert
+        from .index import catch_up
 
-        insert.lines(self._ahead, -1, [line for _, line in entry.lines])
+        catch_up.insert_lines(self._ahead, -1, [line for _, line in entry.lines])
 
     def tidy_index(self) -> None:
         """Checkpoint SQLite's write-ahead log into the index file, unless there are readers.
@@ -393,7 +394,7 @@ class Store:
         if self._index is None:
             return
         try:
-            self._index.db.execute(f"PRAGMA busy_timeout = {engine.TIDY_MILLISECONDS}")
+            self._index.db.execute(f"PRAGMA busy_timeout = {index_file.TIDY_MILLISECONDS}")
             self._index.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         except sqlite3.Error:
             return

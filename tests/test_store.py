@@ -15,7 +15,7 @@ from gitmem.agents.caller import CallerClaims
 from gitmem.api import log
 from gitmem.api.log import Log
 from gitmem.errors import UsageError
-from gitmem.index import index_file, query
+from gitmem.index import index_file
 
 from .git_on_path import GitOnPath
 from .log.logs import entry
@@ -30,7 +30,7 @@ def no_insertion() -> Iterator[None]:
         raise RuntimeError("a view with a bug")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gitmem.index.insert.lines_of_files", fails)
+        patch.setattr("gitmem.index.catch_up.insert_lines_of_files", fails)
         yield
 
 
@@ -180,7 +180,7 @@ def test_git_is_asked_once_for_the_person_and_the_settings(
 
 def test_the_shape_of_the_index_is_known_without_its_views() -> None:
     """A view that changes its tables or its version changes this number: `python tools/compile_shape.py` writes it."""
-    assert index_file.in_memory(views.VIEWS, records.read).shape() == query.SHAPE
+    assert index_file.in_memory(views.VIEWS, records.read).shape() == index_file.SHAPE
 
 
 def test_an_index_in_memory_serves_other_threads_too(repo: Path) -> None:

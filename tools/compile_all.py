@@ -18,7 +18,7 @@ WRITTEN = {
         "gitmem/records/option_types.py",
         "docs/records.md",
     ),
-    "compile_shape.py": ("gitmem/index/query.py",),
+    "compile_shape.py": ("gitmem/index/index_file.py",),
     "compile_parser.py": ("cli/parser_table.py",),
     "compile_man.py": ("docs/man/gitmem.1",),
 }

@@ -1,4 +1,4 @@
-"""Write the shape of the index, which depends on its views, into `gitmem/index/query.py`.
+"""Write the shape of the index, which depends on its views, into `gitmem/index/index_file.py`.
 
 For developers, after a change of a view, or of a field that it has: `python tools/compile_shape.py`. The constant saves the
 import of the views at each query. A test compares it with the views.
@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-QUERY = ROOT / "gitmem" / "index" / "query.py"
+INDEX_FILE = ROOT / "gitmem" / "index" / "index_file.py"
 
 
 def main() -> int:
@@ -20,8 +20,8 @@ def main() -> int:
     from gitmem.index import index_file
 
     shape = index_file.in_memory(views.VIEWS, records.read).shape()
-    text = QUERY.read_text(encoding="utf-8")
-    QUERY.write_text(re.sub(r"(?m)^SHAPE = .*$", f"SHAPE = {shape}", text, count=1), encoding="utf-8")
+    text = INDEX_FILE.read_text(encoding="utf-8")
+    INDEX_FILE.write_text(re.sub(r"(?m)^SHAPE = .*$", f"SHAPE = {shape}", text, count=1), encoding="utf-8")
     return 0
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from typing import Any, NotRequired, TypedDict
 
-    from ..index.engine import StepLimit
+    from ..index.index_file import StepLimit
     from ..records.record_types import AuditRecord, NodeRecord, PatchRecord, SignalRecord
     from ..store import Store
     from .caller import Caller

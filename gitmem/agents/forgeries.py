@@ -103,14 +103,14 @@ class SenderWarnings(Struct):
         mac = self._store.keys.now().mac
         if mac is not None and mac.is_valid(line):
             return None
-        from ..trust import own_identities, sender_tables
+        from ..trust import line_checks, sender_tables
 
         identity, session = fields["sender_identity"], fields.get("sender_session")
         names = [name for name in (session, identity) if name and name.startswith(sender_tables.PREFIXES)]
         db = self._store.index.db
         if any(sender_tables.is_own(db, name) for name in names):
             return NOT_THE_SESSION
-        if own_identities.is_agent(identity) and own_identities.is_forged(db, identity, line):
+        if line_checks.is_agent(identity) and line_checks.is_forged(db, identity, line):
             return NOT_THE_AGENT
         if names or session or not is_own_person(self._store, identity):
             return None

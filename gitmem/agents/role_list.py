@@ -19,7 +19,7 @@ from __future__ import annotations
 import time
 
 from ..git import work_tree_files
-from ..index.engine import StepLimit
+from ..index.index_file import StepLimit
 from ..outcome import Outcome, command
 from ..records.ids import role_id
 from ..text import strict_json

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import check_limit
-from ..index.engine import StepLimit
+from ..index.index_file import StepLimit
 from ..outcome import Outcome, command
 from ..sync import autosync, whereabouts
 from ..text.name_matching import fold

@@ -124,7 +124,7 @@ class Memory(Constants):
 
     def append_many(self, many: Iterable[Mapping[str, object]], **options: Any) -> edit.NodesCreated:
         """Write nodes in one commit, all of them or none: for each its `content` and the options of `append`."""
-        from ..index.insert import WithoutCollector
+        from ..index.catch_up import WithoutCollector
 
         with WithoutCollector():
             return edit.append(self._store, self._log.caller, map(_with_ids, many), **options)

@@ -23,8 +23,8 @@ import os
 from .. import local_files
 from ..agents import descriptions, heartbeats
 from ..errors import GitmemError
-from ..index import catch_up, engine
-from ..index.engine import sqlite3
+from ..index import catch_up, index_file
+from ..index.index_file import sqlite3
 from ..log.lines import format_at
 from ..text.sanitize import sanitize_for_model
 
@@ -111,7 +111,7 @@ def update_index(store: Store, busy_milliseconds: int) -> bool:
         store.index.db.execute(f"PRAGMA busy_timeout = {int(busy_milliseconds)}")
         catch_up.catch_up(store.index, store.log)
     except sqlite3.DatabaseError as error:
-        if engine.is_busy(error):
+        if index_file.is_busy(error):
             return False
     return True
 

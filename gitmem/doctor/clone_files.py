@@ -13,8 +13,7 @@ from ..agents import delivery, forgeries, heartbeats, mailbox, name_holders, ros
 from ..calls import a2a_files
 from ..errors import StoreError
 from ..index import catch_up, index_file
-from ..index.engine import StepLimit, sqlite3
-from ..index.index_file import Index
+from ..index.index_file import Index, StepLimit, sqlite3
 from ..log import committer, ledger, write_ahead
 from ..log.lines import format_at
 from ..memory import private_nodes

@@ -10,7 +10,7 @@ from ..clients.client_scope import OUTDATED
 from ..clients.git_hook import HALF, KEPT, NOT_RUN, POST_COMMIT, PRE_COMMIT, PRE_PUSH
 from ..clients.install import HookStatus, ScopeStatus
 from ..errors import GitmemError, StoreError
-from ..index import insert
+from ..index import catch_up
 from ..log import ref
 from ..outcome import Outcome, Struct, command
 from ..store import Store
@@ -241,7 +241,7 @@ class LogContent(Check):
         yield from tip.check()
         if not tip.is_readable:
             return
-        self.run.rebuilt = insert.open_temporary(self.store.views, records.read)
+        self.run.rebuilt = catch_up.open_temporary(self.store.views, records.read)
         try:
             for each in self.OF_LINES:
                 yield from each(self.run).check()

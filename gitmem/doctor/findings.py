@@ -7,8 +7,7 @@ from typing import Protocol
 
 from ..clients.install import HookStatus
 from ..errors import UsageError
-from ..index.engine import sqlite3
-from ..index.index_file import Index
+from ..index.index_file import Index, sqlite3
 from ..log import ref
 from ..log.recovery import LogReadResult
 from ..moved_back import FIX

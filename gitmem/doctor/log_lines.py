@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 
 from .. import records
 from ..index import entities
-from ..index.engine import sqlite3
-from ..index.insert import IndexFill
+from ..index.catch_up import IndexFill
+from ..index.index_file import sqlite3
 from ..log import ledger, recovery, ref, tree_union
 from ..log import lines as form
 from ..log.union import canonical

@@ -8,7 +8,7 @@ from .. import records
 from ..agents import mailbox
 from ..commit_message import sanitize
 from ..errors import UsageError
-from ..index.insert import key_of
+from ..index.catch_up import key_of
 from ..log.lines import digest
 from ..memory import write as record
 from ..outcome import OneStep, Outcome, command

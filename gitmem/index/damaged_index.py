@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 
 from ..errors import GitmemError, StoreError
-from . import engine, index_file
-from .engine import sqlite3
+from . import index_file
+from .index_file import sqlite3
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,14 +31,14 @@ def remove_if_damaged(where: str, error: BaseException) -> bool:
         return False
     index_file.remove(where)
     if os.path.lexists(where):  # it cannot be removed: this process does not use it
-        engine.UNUSABLE.add(where)
+        index_file.UNUSABLE.add(where)
     return True
 
 
 def _passes_check(where: str) -> bool:
     """Return whether SQLite's check finds no damage; True also if the file cannot be checked now."""
     try:
-        db = sqlite3.connect(where, isolation_level=None, timeout=engine.COPY_SECONDS)
+        db = sqlite3.connect(where, isolation_level=None, timeout=index_file.COPY_SECONDS)
         try:
             return bool(db.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
         finally:

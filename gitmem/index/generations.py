@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..git.files import LOG_REF
-from .query import has_lines, read_files, row_of
+from .index_file import has_lines, read_files, row_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,8 +12,7 @@ if TYPE_CHECKING:
 
     from ..log.local_log import LocalLog
     from ..log.write_ahead import WalFile, WriteAheadLog
-    from .index_file import Index
-    from .query import Row
+    from .index_file import Index, Row
 
 
 class LostLineError(Exception):

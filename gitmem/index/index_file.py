@@ -1,7 +1,13 @@
-"""The index file: its core tables, the views of the packages above, and how it is opened and rebuilt.
+"""The index file: its core tables, how it is opened and rebuilt, and snapshots of it.
 
 `file` has the path and object id of every folder and segment that was read. `line` has every line once, even if several
 files have it. A `View` derives tables of its own from lines of some kinds.
+
+The rows of `file` with a negative id show how far the write-ahead logs were read: `parent` is the folder and two
+slashes, `name` the name of the file, `oid` two numbers: the offset behind the last record that was read, and the
+size of the file then. A snapshot is the index as it is, for queries that must be fast: without updating it first.
+
+SQLite is imported without its Python wrapper, which also loads datetime and collections.abc: a third of an empty Python.
 """
 
 from __future__ import annotations
@@ -9,18 +15,92 @@ from __future__ import annotations
 import os
 
 from .. import local_files
+from ..git.files import LOG_REF, plain_tip
+from ..log import write_ahead
+from ..log.lines import HEAD_BYTES
+from ..outcome import Struct
 from ..text.digests import sha256
-from . import engine
-from .engine import sqlite3
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    import sqlite3 as sqlite3
+    from collections.abc import Callable, Iterable, Sequence
+    from types import TracebackType
+    from typing import TypeVar
 
+    from ..log.write_ahead import WalFile
     from ..repo import Repo
     from .entities import Reader, View
 
-BUSY_MILLISECONDS = engine.READER_MILLISECONDS
+    Row = tuple[str, str]
+    T = TypeVar("T")
+else:
+    try:
+        import _sqlite3 as sqlite3
+    except ImportError:  # not CPython
+        import sqlite3
+
+READER_MILLISECONDS = 3_000  # then a reader continues with an index of its own in memory
+AFTER_COMMIT_MILLISECONDS = 1_000  # then the next reader updates the index
+COPY_SECONDS = 0.5
+TIDY_MILLISECONDS = 100  # timeout for readers to end; else the next committer checkpoints SQLite's log
+OPTIONAL_READ_SECONDS = 0.1  # for an optional read of the present index
+UNUSABLE: set[str] = set()  # damaged files that this process could not remove
+STEPS_AT_ONCE = 1_000  # of SQLite's virtual machine, between two looks at a `StepLimit`
+
+
+def is_busy(error: sqlite3.DatabaseError) -> bool:
+    """Return whether an error says that another process holds a lock on the file."""
+    return isinstance(error, sqlite3.OperationalError) and ("locked" in str(error) or "busy" in str(error))
+
+
+class BusyWait(Struct):
+    """A context with the lock timeout for work after a commit. A timeout ends the context without an error."""
+
+    db: sqlite3.Connection
+
+    def __enter__(self) -> None:
+        self.db.execute(f"PRAGMA busy_timeout = {AFTER_COMMIT_MILLISECONDS}")
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        self.db.execute(f"PRAGMA busy_timeout = {READER_MILLISECONDS}")
+        return isinstance(error, sqlite3.DatabaseError) and is_busy(error)
+
+
+class StepLimit(Struct):
+    """Runs queries until a number of steps is used up. It counts steps, not time.
+
+    A query counts as at least 1,000 steps, which is about the cost of starting it.
+
+    Attributes:
+        most: Steps in all; 20,000,000 take about a second.
+    """
+
+    _db: sqlite3.Connection
+    _left: int
+
+    def ask(self, question: Callable[..., T], *given: object) -> T | None:
+        """Return the result of a query with these values; None if the budget is used up."""
+        if self._left <= 0:
+            return None
+        self._left -= STEPS_AT_ONCE
+        self._db.set_progress_handler(self._is_over, STEPS_AT_ONCE)
+        try:
+            return question(*given)
+        except sqlite3.OperationalError:
+            if self._left > 0:
+                raise
+            return None
+        finally:
+            self._db.set_progress_handler(None, 0)
+
+    def _is_over(self) -> bool:
+        self._left -= STEPS_AT_ONCE
+        return self._left <= 0
+
+
 CORE_VERSION = 2
 KEPT = ("lost", "before", "before_file")  # tables of `lost_lines`, which `reshape` keeps
 LOST = "CREATE TABLE lost (key BLOB PRIMARY KEY, epoch INTEGER, path TEXT, body TEXT)"
@@ -166,7 +246,7 @@ def open_index(
 ) -> Index:
     """Open the index of this clone for reading and writing; if that is impossible, as `open_copy` does."""
     where = path(repo, machine)
-    for attempt in range(2 if where not in engine.UNUSABLE else 0):
+    for attempt in range(2 if where not in UNUSABLE else 0):
         connection = None
         try:
             connection = connect(where)
@@ -209,13 +289,13 @@ def copy_of(where: str) -> sqlite3.Connection | None:
     check for writers if it cannot lock.
     """
     target = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    is_usable = where not in engine.UNUSABLE and is_sound(where)
+    is_usable = where not in UNUSABLE and is_sound(where)
     for options in ("mode=ro", "mode=ro&immutable=1") if is_usable else ():
         source = None
         try:
             before = _stamp(where)
             uri = f"file:{_quoted(where)}?{options}"
-            source = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=engine.COPY_SECONDS)
+            source = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=COPY_SECONDS)
             source.execute("SELECT 1 FROM sqlite_master").fetchone()  # without it `backup` could wait forever
             source.backup(target)
             if options == "mode=ro" or (before is not None and before == _stamp(where)):
@@ -272,7 +352,7 @@ def connect(where: str) -> sqlite3.Connection:
     for each in _files(where):
         local_files.clear(each)
     connection = sqlite3.connect(where, isolation_level=None, check_same_thread=False)
-    connection.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
+    connection.execute(f"PRAGMA busy_timeout = {READER_MILLISECONDS}")
     if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
         connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
@@ -285,7 +365,7 @@ def connect_to_read(where: str) -> sqlite3.Connection:
         raise sqlite3.OperationalError("unable to open database file")
     uri = f"file:{_quoted(where)}?mode=ro"
     return sqlite3.connect(
-        uri, uri=True, isolation_level=None, timeout=engine.OPTIONAL_READ_SECONDS, check_same_thread=False
+        uri, uri=True, isolation_level=None, timeout=OPTIONAL_READ_SECONDS, check_same_thread=False
     )
 
 
@@ -297,7 +377,7 @@ def attach(db: sqlite3.Connection, where: str, name: str) -> None:
     """
     if not is_sound(where):
         raise sqlite3.OperationalError("unable to open database file")
-    db.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
+    db.execute(f"PRAGMA busy_timeout = {READER_MILLISECONDS}")
     db.execute("PRAGMA temp_store = MEMORY")
     db.execute(f"ATTACH ? AS {name}", (f"file:{_quoted(where)}?mode=ro",))
 
@@ -337,3 +417,190 @@ def is_sound(where: str) -> bool:
 
 def _files(where: str) -> tuple[str, ...]:
     return where + "-wal", where + "-shm", where + "-journal", where
+
+
+# `Index.shape` of `views.VIEWS`, a constant because that import costs more than a query. Written by `tools/compile_shape.py`.
+SHAPE = (921540904, 218654729884886)
+TAIL_BYTES_MAX = 1024 * 1024  # limit for one file; a committer runs long before
+
+
+class Snapshot(Struct):
+    """The index at one moment, compared with the write-ahead logs at that moment. Close it.
+
+    Attributes:
+        db: The index, in a transaction: writes of others do not change it.
+        is_complete: Whether the index has everything that waited.
+        has_names: Whether the index has at least everything that affects names.
+    """
+
+    db: sqlite3.Connection
+    is_complete: bool = True
+    has_names: bool = True
+
+    def close(self) -> None:
+        """End the transaction."""
+        self.db.rollback()
+
+
+class Snapshots:
+    """Takes snapshots of the index, one after the other, by one connection.
+
+    Args:
+        machine: The machine, as for `index_file.path`.
+        shape: The `Index.shape` for the views that the caller reads.
+        elsewhere: Folders of write-ahead logs outside the repository.
+        nameless: The kinds whose lines do not affect names. All other lines may affect them, in any spelling.
+    """
+
+    def __init__(
+        self,
+        repo: Repo,
+        machine: str,
+        shape: tuple[int, int],
+        elsewhere: Sequence[str] = (),
+        nameless: Sequence[str] = (),
+    ) -> None:
+        self._repo = repo
+        self._where = path(repo, machine)
+        self._shape = shape
+        # Such a line starts so after its time.
+        self._starts = tuple(f'"kind":"{kind}",'.encode() for kind in nameless)
+        self._folders = [os.path.join(repo.state, "wal"), *elsewhere]
+        self._db: sqlite3.Connection | None = None
+        self._opened: tuple[int, int] | None = None  # the file that the connection reads; None for a copy
+        # The part of each file, from one offset to another, that was found to have no line that affects names.
+        self._nameless: dict[str, tuple[int, int]] = {}
+
+    def take(self) -> Snapshot | None:
+        """Return a snapshot if the index certainly has everything except the waiting files; None if that is uncertain.
+
+        The index may lack the ref's commit while all files that it was made of are still there. Git is not started, so
+        packed refs and changed reftables count as uncertain. The write-ahead logs are listed before the ref is read,
+        and the ref before the index: entries removed from one are then in the next.
+        """
+        files = [file for folder in self._folders for file in write_ahead.list_files(folder) if file.size]
+        tip = plain_tip(self._repo.common, LOG_REF)
+        try:
+            status = os.stat(self._where)
+        except OSError:
+            status = None
+        if tip is None or status is None or self._where in UNUSABLE:
+            self.close()
+            return None
+        if self._opened != (status.st_dev, status.st_ino):
+            self.close()
+        # The second is for a folder that is not writable.
+        for open_file in (connect_to_read, copy_of):
+            failed = False
+            try:
+                if self._db is None:
+                    self._db = open_file(self._where)
+                    is_copy = open_file is copy_of
+                    self._opened = None if is_copy else (status.st_dev, status.st_ino)
+                found = self._compare(self._db, tip, files) if self._db is not None else None
+            except (sqlite3.Error, OSError) as error:
+                found = None
+                failed = not (isinstance(error, sqlite3.DatabaseError) and is_busy(error))
+            if found is not None:
+                return found
+            self.close()
+            if not failed:
+                break
+        return None
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._db is not None:
+            self._db.close()
+        self._db = self._opened = None
+        self._nameless = {}  # with another index, files may be others too: those of a restored backup
+
+    def _compare(self, db: sqlite3.Connection, tip: str, files: Sequence[WalFile]) -> Snapshot | None:
+        """Return a snapshot if the index has this shape and fits the tip and the files; else None.
+
+        Raises:
+            sqlite3.Error: The index is unreadable.
+            OSError: A file was removed, so its commit is newer than the index.
+        """
+        db.execute("BEGIN")
+        if not has_shape(db, self._shape):
+            return None
+        row = db.execute("SELECT value FROM meta WHERE key = 'tip'").fetchone()
+        if row is None:
+            return None
+        if row[0] != tip and not write_ahead.have_commit(self._repo.state, tip, row[0], files):
+            return None
+        known = read_files(db, self._folders)
+        found = Snapshot(db)
+        nameless, self._nameless = self._nameless, {}
+        for file in files:
+            _, end, size = known.pop(row_of(file.folder, file.name), (0, 0, -1))
+            if file.size == size or file.size <= end <= os.stat(file.path).st_size:
+                continue
+            if file.size < end or file.folder != self._folders[0]:
+                return None
+            self._read_tail(found, file, end, nameless.get(file.path, (end, end)))
+        if any(has_lines(db, id) for id, _, _ in known.values()):
+            return None
+        return found
+
+    def _read_tail(self, found: Snapshot, file: WalFile, end: int, nameless: tuple[int, int]) -> None:
+        """Clear the flags of a snapshot according to the part of a file that the index lacks.
+
+        Args:
+            end: The offset up to which the index has read the file.
+            nameless: The part of the file that an earlier snapshot has read.
+        """
+        start = nameless[1] if nameless[0] <= end <= nameless[1] <= file.size else end
+        with open(local_files.open_file(file.path, os.O_RDONLY), "rb", buffering=0) as opened:
+            opened.seek(start)
+            content = opened.read(min(max(file.size - start, 0), TAIL_BYTES_MAX))
+        tail = write_ahead.parse_records(content, start)
+        if tail.voids or len(content) == TAIL_BYTES_MAX:
+            found.is_complete = found.has_names = False
+        if tail.entries or start > end:
+            found.is_complete = False
+        for payload, _ in tail.entries:
+            rows = payload.split(b"\n")[1:-1]
+            if not all(row.partition(b"\t")[2].startswith(self._starts, HEAD_BYTES) for row in rows):
+                found.has_names = False
+        if found.has_names:
+            self._nameless[file.path] = (end, tail.end)
+
+
+def has_accepted(db: sqlite3.Connection, accepted: str | None) -> bool:
+    """Return whether a fresh index certainly has everything that this clone has accepted; see `moved_back`.
+
+    Args:
+        accepted: The tip that this clone accepted last, if known.
+    """
+    if accepted is not None and db.execute("SELECT value FROM meta WHERE key = 'tip'").fetchone() != (
+        accepted,
+    ):
+        return False
+    made = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'lost'").fetchone()
+    return made is None or db.execute("SELECT 1 FROM lost LIMIT 1").fetchone() is None
+
+
+def row_of(folder: str, name: str) -> Row:
+    """Return `parent` and `name` of a file in the table `file`; bytes that are not UTF-8 are escaped."""
+    return as_text(folder) + "//", as_text(name)
+
+
+def read_files(db: sqlite3.Connection, folders: Iterable[str]) -> dict[Row, tuple[int, int, int]]:
+    """Return row id, end and size of each file that the index has read, for a process that reads these folders.
+
+    Another process may read other folders (with another $TMPDIR). Its files are ignored while they exist.
+    """
+    ours = {row_of(folder, "")[0] for folder in folders}
+    found = {}
+    for id, parent, name, oid in db.execute("SELECT id, parent, name, oid FROM file WHERE id < 0"):
+        if parent in ours or not os.path.lexists(parent + name):
+            end, _, size = oid.partition(" ")
+            found[parent, name] = (id, int(end), int(size))
+    return found
+
+
+def has_lines(db: sqlite3.Connection, file: int) -> bool:
+    """Return whether an index has lines that only wait in the file with this row id."""
+    return db.execute("SELECT 1 FROM line WHERE file = ? LIMIT 1", (file,)).fetchone() is not None

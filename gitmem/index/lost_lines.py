@@ -12,7 +12,7 @@ from ..log import lines as form
 from ..log import recovery
 from ..text.digests import sha256
 from . import index_file
-from .engine import sqlite3
+from .index_file import sqlite3
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

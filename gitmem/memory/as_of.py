@@ -11,7 +11,7 @@ import math
 from .. import records
 from ..commit_message import cut, sanitize
 from ..errors import ELSEWHERE, UsageError
-from ..index import catch_up, index_file, insert
+from ..index import catch_up, index_file
 from ..log import log_refs, ref
 from ..log.lines import format_at
 from ..outcome import command
@@ -154,7 +154,7 @@ def at(store: Store, text: str | int) -> StoreAsOf:
         raise _before(store, tip, moment)
     # Read the current tip, not an older commit: lines of a clone that was offline then were committed later.
     past = StoreAsOf(store, tip, moment, head, all_of_it=False)
-    if insert.last_line(past.db()) == 0 and moment < _log_start(store, tip):
+    if catch_up.last_line(past.db()) == 0 and moment < _log_start(store, tip):
         past.close()
         raise _before(store, tip, moment)
     return past

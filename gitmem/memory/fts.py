@@ -11,7 +11,7 @@ import re
 from math import log
 from unicodedata import category, normalize
 
-from ..index.insert import last_line
+from ..index.catch_up import last_line
 from ..order.node import SIZE_MAX
 from ..outcome import Struct
 from . import stored_nodes
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from ..index.engine import sqlite3
+    from ..index.index_file import sqlite3
     from ..order.node import VersionedNode
     from ..outcome import Progress
     from .listing import Filter

@@ -9,7 +9,7 @@ from .. import records
 from ..agents import descriptions, mailbox, presence
 from ..agents.descriptions import sender_name
 from ..commit_message import cut, sanitize
-from ..index.engine import StepLimit
+from ..index.index_file import StepLimit
 from ..order.content import ASKS
 from ..order.thread import FoldedThread
 from ..outcome import Struct

@@ -10,7 +10,7 @@ import os
 
 from .. import records
 from ..errors import UsageError
-from ..index import entities, index_file, insert
+from ..index import catch_up, entities, index_file
 from ..index.entities import View
 from ..log.local_log import Appended
 from ..outcome import command
@@ -62,7 +62,7 @@ class ReaderStore(Store):
         """
         shared = super().db()
         self._is_attached = shared is self.index.db and self.index.writable
-        state = (shared, insert.last_line(shared), *((file.path, file.size) for file in self.lines.files()))
+        state = (shared, catch_up.last_line(shared), *((file.path, file.size) for file in self.lines.files()))
         if self._joined is None or self._joined_to != state:
             self._leave()
             self._joined, self._joined_to = self._join(shared), state
@@ -77,12 +77,12 @@ class ReaderStore(Store):
         try:
             if not self._is_attached:  # in memory itself, or in a transaction that only its connection sees
                 shared.backup(found.db)
-                before = insert.last_line(found.db)
-                insert.lines(found, 1, self.lines.read())
+                before = catch_up.last_line(found.db)
+                catch_up.insert_lines(found, 1, self.lines.read())
                 stored_nodes.mark_private(found.db, self._reader, before)
                 return found
             found.reshape()
-            insert.lines_above(found, FIRST_LINE, self.lines.read())
+            catch_up.insert_lines_above(found, FIRST_LINE, self.lines.read())
             stored_nodes.mark_private(found.db, self._reader, FIRST_LINE)
             index_file.attach(found.db, index_file.path(self.repo, self.machine), LOG)
             stored_nodes.unite(found.db, LOG)

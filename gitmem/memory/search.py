@@ -7,7 +7,7 @@ full, old nodes would be unfindable: a node of three months would need twenty ti
 from __future__ import annotations
 
 from ..errors import StoreError, UsageError, check_limit
-from ..index.engine import sqlite3
+from ..index.index_file import sqlite3
 from ..outcome import Outcome, command
 from ..text.sanitize import defuse_tags, sanitize
 from . import anchors, decay, fts, reader_store, relations, stored_nodes

@@ -14,8 +14,8 @@ from ..history import made_by, overlap, rows
 from ..history.figures import statistics
 from ..history.overlap import decoded
 from ..index import entities
-from ..index.engine import StepLimit
-from ..index.insert import WithoutCollector
+from ..index.catch_up import WithoutCollector
+from ..index.index_file import StepLimit
 from ..log import ref
 from ..memory import anchors, decay, relations, stored_nodes
 from ..memory.node_tables import DELETED

@@ -83,10 +83,10 @@ def _query_index(
 ) -> Known | None:
     """Query the index as it is; return None unless it is certain that nothing is unread."""
     from ..agents import mailbox, waiting_work
-    from ..index import query
+    from ..index import index_file
     from ..log import ledger
 
-    snapshots = query.Snapshots(repo, machine, query.SHAPE, elsewhere)
+    snapshots = index_file.Snapshots(repo, machine, index_file.SHAPE, elsewhere)
     snapshot = snapshots.take()
     if snapshot is None:
         return None
@@ -102,7 +102,7 @@ def _query_index(
             return None
         if waiting_work.is_any(db, waiting_work.values_of(reader, session_id, lifecycle, specialty, now)):
             return None
-        if not query.has_accepted(db, ledger.last_commit(repo.state)):
+        if not index_file.has_accepted(db, ledger.last_commit(repo.state)):
             return None
         return session_id, reader, held - DAY_MICROS
     finally:

@@ -9,7 +9,7 @@ from ..agents import caller as callers
 from ..agents import delivery, mailbox, presence
 from ..agents.caller import CallerClaims
 from ..errors import GitmemError, StoreError, UsageError
-from ..index.engine import sqlite3
+from ..index.index_file import sqlite3
 from ..log.ref import LOG_REF
 from ..order.content import has_conflict
 from ..outcome import Struct, command

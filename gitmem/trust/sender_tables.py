@@ -28,7 +28,7 @@ DDL = (
     # Which session has an agent identity according to any record; `since`: the first one with a valid code.
     "CREATE TABLE bearer (identity TEXT, session_id TEXT, since TEXT, PRIMARY KEY (identity, session_id)) WITHOUT ROWID",
     "CREATE INDEX bearer_session ON bearer (session_id)",
-    # Identities that are ours alone, see `own_identities`.
+    # Identities that are ours alone, see `line_checks`.
     "CREATE TABLE own_identity (name TEXT PRIMARY KEY, since TEXT) WITHOUT ROWID",
     # A reader's first line with a valid code.
     "CREATE TABLE own_first (reader TEXT PRIMARY KEY, at TEXT, line INTEGER) WITHOUT ROWID",

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import pytest
 
 from gitmem import records, views
-from gitmem.index import index_file, insert
+from gitmem.index import catch_up, index_file
 from gitmem.order.session import HOLD_MICROS, HeldNames
 from gitmem.text.name_matching import fold, strip_numbers
 
@@ -82,7 +82,7 @@ class _Table:
                     "clone_id": "c000000000",
                 }
             lines.append(records.line("signal" if event == "signal" else "session", at, fields))
-        insert.lines(self.index, 1, lines)
+        catch_up.insert_lines(self.index, 1, lines)
 
     def shown(self) -> Shown:
         return set(self.db.execute("SELECT session_id, claimed, until, shown FROM tenure"))

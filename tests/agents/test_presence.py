@@ -14,7 +14,7 @@ from gitmem import records, views
 from gitmem.agents import addressing, caller, lifecycle, presence, role_list
 from gitmem.agents.caller import CallerClaims, of_session
 from gitmem.errors import UsageError
-from gitmem.index import index_file, insert
+from gitmem.index import catch_up, index_file
 from gitmem.index.index_file import Index
 from gitmem.log.lines import CommitMessage
 from gitmem.memory import live_pieces, upkeep
@@ -48,7 +48,7 @@ def index_of(*batches: list[bytes]) -> Index:
     index = index_file.in_memory(views.VIEWS, records.read)
     index.reshape()
     for batch in batches:
-        insert.lines(index, 1, batch)
+        catch_up.insert_lines(index, 1, batch)
     return index
 
 
@@ -207,7 +207,7 @@ def test_a_time_that_is_none_costs_only_that_line() -> None:
     odd = line.replace(line[7:17], b"2026-02-30").replace(IDS[0].encode(), IDS[1].encode())
     index = index_file.in_memory(views.VIEWS, records.read)
     index.reshape()
-    insert.lines(index, 1, [odd, line])
+    catch_up.insert_lines(index, 1, [odd, line])
 
     assert shown(index) == {IDS[0]: "Planck"}
 

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from gitmem import records, views
-from gitmem.index import index_file, insert
+from gitmem.index import catch_up, index_file
 from gitmem.index.index_file import Index
 from gitmem.log.lines import format_at
 from gitmem.order import claim
@@ -76,7 +76,7 @@ def rows(*portions: list[bytes]) -> list[tuple[object, ...]]:
     index: Index = index_file.in_memory([views.CLAIMS, views.SENDERS], records.read)
     index.reshape()
     for portion in portions:
-        insert.lines(index, 1, portion)
+        catch_up.insert_lines(index, 1, portion)
     assert index.skipped() == 0
     return index.db.execute(
         "SELECT c.claim_id, l.body, owner, session, mode, since, until, released, task_id, wu_id FROM path_claim c"

@@ -17,7 +17,7 @@ import pytest
 from cli import background
 from gitmem import records
 from gitmem.errors import UsageError
-from gitmem.index import query
+from gitmem.index import index_file
 from gitmem.log.lines import CommitMessage, LogEntry
 from gitmem.log.write_ahead import WriteAheadLog
 from gitmem.repo import find
@@ -322,7 +322,9 @@ def test_only_lines_that_plainly_name_nobody_leave_the_names_as_they_are(repo: P
 
     def names_after(rest: bytes) -> tuple[bool, bool]:
         wal.append(LogEntry([("signals", at + rest)], CommitMessage("a <a@b>", "s"), token="abc"))
-        found = query.Snapshots(find(str(repo)), "test", query.SHAPE, nameless=records.NAMELESS).take()
+        found = index_file.Snapshots(
+            find(str(repo)), "test", index_file.SHAPE, nameless=records.NAMELESS
+        ).take()
         assert found is not None
         found.db.close()
         return found.is_complete, found.has_names
@@ -333,7 +335,10 @@ def test_only_lines_that_plainly_name_nobody_leave_the_names_as_they_are(repo: P
     store.caught_up()
     for path in Path(wal.folder).iterdir():  # as after a power loss
         os.truncate(path, path.stat().st_size // 2)
-    assert query.Snapshots(find(str(repo)), "test", query.SHAPE, nameless=records.NAMELESS).take() is None
+    assert (
+        index_file.Snapshots(find(str(repo)), "test", index_file.SHAPE, nameless=records.NAMELESS).take()
+        is None
+    )
 
 
 @pytest.mark.parametrize(

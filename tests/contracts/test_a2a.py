@@ -227,7 +227,7 @@ def test_one_key_from_two_sessions_counts_the_same_in_every_order(world: World) 
     """Also where one of them has a workspace and the other has none."""
     from gitmem import records, views
     from gitmem.agents import mailbox
-    from gitmem.index import index_file, insert
+    from gitmem.index import catch_up, index_file
 
     a, b = world.agent(A), world.agent(A, workspace="red")
     reader = world.agent(B, workspace="blue")
@@ -245,7 +245,7 @@ def test_one_key_from_two_sessions_counts_the_same_in_every_order(world: World) 
         index = index_file.in_memory(views.VIEWS, records.read)
         index.reshape()
         for line in order:
-            insert.lines(index, 1, [line])
+            catch_up.insert_lines(index, 1, [line])
         counts.append(sorted(mailbox.unread_ids(index.db, B, None, "blue", world.now())))
 
     assert counts[0] == counts[1] == [(B, "sig-same")]

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from gitmem import views
-from gitmem.index import generations, index_file, query
+from gitmem.index import generations, index_file
 from gitmem.log import committer, lines
 from gitmem.log.lines import CommitMessage, LogEntry
 from gitmem.repo import find
@@ -208,7 +208,7 @@ def test_an_index_that_somebody_holds_does_not_stop_anybody(
     office: Office, holder: Callable[[str], None], is_behind: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One that is caught up is read beside its writer; else it is waited for, and then done without."""
-    monkeypatch.setattr(index_file, "BUSY_MILLISECONDS", 200)
+    monkeypatch.setattr(index_file, "READER_MILLISECONDS", 200)
     if is_behind:
         behind(office.repo, "unrelated")
     holder("for writing")
@@ -634,9 +634,9 @@ def test_a_quick_read_answers_from_it(sealed: Path) -> None:
     """The question that hooks ask all the time costs no catch-up in a sandbox either."""
     script = (
         "from pathlib import Path\n"
-        "from gitmem.index import query\n"
+        "from gitmem.index import index_file\n"
         "from tests.hazards.faults import find, machine\n"
-        "found = query.Snapshots(find(str(Path.cwd())), machine(), query.SHAPE).take()\n"
+        "found = index_file.Snapshots(find(str(Path.cwd())), machine(), index_file.SHAPE).take()\n"
         "print(found and found.is_complete and found.db.execute('SELECT count(*) FROM signal').fetchone()[0])"
     )
     done = subprocess.run(
@@ -649,7 +649,7 @@ def test_a_quick_read_answers_from_it(sealed: Path) -> None:
     )
     assert done.stdout == "3\n", done.stderr
     place = find(str(sealed))
-    assert query.Snapshots(place, "another machine", query.SHAPE).take() is None
+    assert index_file.Snapshots(place, "another machine", index_file.SHAPE).take() is None
 
 
 def test_a_copy_that_is_damaged_is_done_without(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.index import index_file
-from gitmem.trust import own_identities, sender_tables
+from gitmem.trust import line_checks, sender_tables
 
 from .. import hostile_logs
 from ..conftest import Git
@@ -380,7 +380,7 @@ def test_older_lines_in_an_own_name_are_looked_up_once_each(among: bool) -> None
             return 0
 
         db.set_progress_handler(tick, STEPS)
-        own_identities._forged(db, NAME, SINCE, list(range(1, count + 1)) if among else None)
+        line_checks._forged_in_name(db, NAME, SINCE, list(range(1, count + 1)) if among else None)
         db.set_progress_handler(None, STEPS)
         return seen[0]
 

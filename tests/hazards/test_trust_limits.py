@@ -19,7 +19,7 @@ import pytest
 from gitmem import open_store, records, views
 from gitmem import repo as place
 from gitmem.agents import forgeries, mailbox, presence
-from gitmem.index import index_file, insert
+from gitmem.index import catch_up, index_file
 from gitmem.index.index_file import Index
 from gitmem.log.committer import next_token
 from gitmem.log.ref import SEGMENT_BYTES_MAX, UNION_BYTES_MAX
@@ -346,7 +346,7 @@ def filled(found: list[bytes]) -> Callable[[Index], None]:
     """Return what puts lines into an empty index."""
 
     def fill(index: Index) -> None:
-        insert.lines(index, 1, found)
+        catch_up.insert_lines(index, 1, found)
         assert index.db.execute("SELECT count(*) FROM skipped").fetchone() == (0,)
 
     return fill
@@ -360,7 +360,7 @@ def empty() -> Index:
     index.reshape()
     begun = Writer(ME, 1_000, start=NOW - 1_000_000)
     begun.session(ME.session, agent_identity=ME.identity, clone_id=ME.clone, display_name="Curie")
-    insert.lines(index, 1, [key.mac.signed(begun.lines[0][1])])
+    catch_up.insert_lines(index, 1, [key.mac.signed(begun.lines[0][1])])
     assert sender_tables.is_ours(index.db, ME.identity)
     return index
 

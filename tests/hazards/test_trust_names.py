@@ -12,8 +12,8 @@ import pytest
 
 from gitmem import records, views
 from gitmem.agents import broadcasts, mailbox
+from gitmem.index import catch_up, index_file
 from gitmem.index import entities as rows_of
-from gitmem.index import index_file, insert
 from gitmem.log.lines import format_at
 
 from .forging import Answer, Clone, Hub, changed, line
@@ -456,13 +456,13 @@ def test_an_inbox_with_nothing_new_looks_at_nothing_old() -> None:
     ]  # fmt: skip
     index = index_file.in_memory(views.VIEWS, records.read)
     index.reshape()
-    insert.lines(index, 1, lines)
+    catch_up.insert_lines(index, 1, lines)
     assert broadcasts.latest_broadcasts(index.db) == ["sig-0499"]
     first = records.line("session", START, {
         "schema_version": "A2A.V1", "session_id": "sess-0001", "event": "start", "clone_id": "clone",
         "display_name": "Planck", "seen": broadcasts.latest_broadcasts(index.db),
     })  # fmt: skip
-    insert.lines(index, 1, [first])
+    catch_up.insert_lines(index, 1, [first])
     assert broadcasts.BroadcastStart(index.db, "sess-0001", None).cursor == 500
     assert mailbox.unread_ids(index.db, "sess-0001", None, None, START) == []
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gitmem import records, views
 from gitmem.agents import mailbox
 from gitmem.doctor import clone_files
-from gitmem.index import entities, index_file, insert
+from gitmem.index import catch_up, entities, index_file
 from gitmem.index.index_file import Index
 from gitmem.text.digests import Mac
 from gitmem.trust.clone_key import CloneKey
@@ -68,12 +68,12 @@ def test_any_order_gives_the_same_rows(families: list[str], cuts: list[int], see
     draw = random.Random(seed)
     every = lines_of(families, draw)
     anew, other = empty(), empty()
-    insert.lines(anew, 1, sorted(every))
+    catch_up.insert_lines(anew, 1, sorted(every))
     draw.shuffle(every)
     for size in cuts:
-        insert.lines(other, 1, every[:size])
+        catch_up.insert_lines(other, 1, every[:size])
         every = every[size:]
-    insert.lines(other, 1, every)
+    catch_up.insert_lines(other, 1, every)
 
     assert clone_files.differing(anew, other, but=clone_files.ARRIVAL) == []
     assert anew.skipped() == 0
@@ -100,7 +100,7 @@ def test_a_session_may_have_any_name(text: str) -> None:
     for some in (every, every[::-1], every[:1]):
         index = empty()
         for line in some:
-            insert.lines(index, 1, [line])
+            catch_up.insert_lines(index, 1, [line])
         assert index.skipped() == 0
         assert index.db.execute("SELECT count(*) FROM alive WHERE session_id = ?", (text,)).fetchone() == (1,)
 
@@ -118,5 +118,5 @@ def test_a_value_that_sqlite_cannot_read_costs_one_line() -> None:
         signal(number, number, "a:b:one", [ME.identity], message=text)
         for number, text in enumerate(("[1]", "[", "[2]"))
     ]
-    insert.lines(index, 1, every)
+    catch_up.insert_lines(index, 1, every)
     assert index.skipped() == 1

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gitmem.index import catch_up, index_file, insert
+from gitmem.index import catch_up, index_file
 from gitmem.index.entities import Rows, View
 from gitmem.index.index_file import Index
 from gitmem.log import committer, ref, write_ahead
@@ -345,7 +345,7 @@ def test_what_another_process_found_outside_stays_while_it_is_there(repo: Path, 
     assert _caught_up(mine) == ["a"]
 
 
-@pytest.mark.parametrize(("count", "waits"), [(insert.MANY - 1, True), (insert.MANY, False)])
+@pytest.mark.parametrize(("count", "waits"), [(catch_up.MANY - 1, True), (catch_up.MANY, False)])
 def test_many_lines_at_once_do_not_wait_for_the_file_of_the_index(
     tmp_path: Path, count: int, waits: bool
 ) -> None:
@@ -354,7 +354,9 @@ def test_many_lines_at_once_do_not_wait_for_the_file_of_the_index(
     index = Index(index_file.connect(str(path)), [NOTES], _read)
     index.db.execute("BEGIN")
     index.reshape()
-    insert.lines(index, 1, [b'{"at":"","kind":"note","text":"%04000d"}' % number for number in range(count)])
+    catch_up.insert_lines(
+        index, 1, [b'{"at":"","kind":"note","text":"%04000d"}' % number for number in range(count)]
+    )
     index.db.execute("COMMIT")
     assert (path.stat().st_size > 1_000_000) == waits
     index.close()

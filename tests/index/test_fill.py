@@ -11,8 +11,8 @@ import pytest
 from gitmem import records, views
 from gitmem.doctor import clone_files
 from gitmem.git.objects import Draft, Signature
-from gitmem.index import catch_up, generations, index_file, insert
-from gitmem.index.insert import IndexFill
+from gitmem.index import catch_up, generations, index_file
+from gitmem.index.catch_up import IndexFill
 from gitmem.log import recovery, ref, tree_union
 from gitmem.log.local_log import LocalLog
 from tests.log.logs import open_log
@@ -46,7 +46,7 @@ def log(repo: Path) -> LocalLog:
 
 def filled(log: LocalLog, tip: str | None) -> IndexFill:
     """An index of all lines, each passed once."""
-    found = IndexFill(insert.open_temporary(views.VIEWS, records.read))
+    found = IndexFill(catch_up.open_temporary(views.VIEWS, records.read))
     seen: set[bytes] = set()
     for path, entry, content in recovery.walk_contents(log.git, log.git.tip(ref.LOG_REF) or ""):
         if entry.is_tree:
@@ -78,7 +78,7 @@ def test_one_that_lacks_something_is_looked_at_again(log: LocalLog) -> None:
     """A file that could not be read then may be there now."""
     made = filled(log, None).index
     made.db.execute("DELETE FROM file WHERE name = 'gm-a.jsonl'")
-    made.db.execute("DELETE FROM line WHERE key = ?", (insert.key_of(line(1)),))
+    made.db.execute("DELETE FROM line WHERE key = ?", (catch_up.key_of(line(1)),))
 
     assert not generations.is_current(made, log)
     catch_up.catch_up(made, log)
@@ -120,7 +120,7 @@ def test_where_no_file_can_be_made_it_is_in_memory(log: LocalLog, monkeypatch: p
         return real(where, **options) if where else Full()  # type: ignore[call-overload]
 
     monkeypatch.setattr(_sqlite3, "connect", connect)
-    index = insert.open_temporary(views.VIEWS, records.read)
+    index = catch_up.open_temporary(views.VIEWS, records.read)
 
     catch_up.catch_up(index, log)
     assert opened == ["", ":memory:", ":memory:"]  # the trial, the index, and what its tables look like

@@ -20,7 +20,7 @@ from gitmem.calls.served_task import InputNeededError, ServedTask
 from gitmem.commit_process import NOW
 from gitmem.errors import GateError, GitmemError, UsageError
 from gitmem.git.files import FENCES
-from gitmem.index import engine, index_file
+from gitmem.index import index_file
 from gitmem.log import ref
 from gitmem.log.start import start
 from gitmem.records import ids
@@ -548,7 +548,7 @@ def test_i11_a_call_says_that_its_result_is_sealed_while_another_process_holds_t
 
     def hold() -> None:
         holder.execute("BEGIN IMMEDIATE")
-        threading.Timer(engine.AFTER_COMMIT_MILLISECONDS / 1000 + 0.5, holder.close).start()
+        threading.Timer(index_file.AFTER_COMMIT_MILLISECONDS / 1000 + 0.5, holder.close).start()
 
     held = at(monkeypatch, "fdatasync", "*.deferred1", hold)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gitmem import records, views
 from gitmem.agents import broadcasts, mailbox
-from gitmem.index import index_file, insert
+from gitmem.index import catch_up, index_file
 from gitmem.index.index_file import Index
 from gitmem.log.lines import digest
 from gitmem.order import content
@@ -50,7 +50,7 @@ def index_of(*batches: list[bytes]) -> Index:
     index = index_file.in_memory(views.VIEWS, records.read)
     index.reshape()
     for batch in batches:
-        insert.lines(index, 1, batch)
+        catch_up.insert_lines(index, 1, batch)
     return index
 
 
@@ -153,7 +153,7 @@ def test_a_new_reader_gets_the_last_days_broadcasts() -> None:
         "sig-0001", "sig-0002"
     }  # fmt: skip
 
-    insert.lines(index, 1, [signal(3, 0, READERS[1], [READERS[0]])])
+    catch_up.insert_lines(index, 1, [signal(3, 0, READERS[1], [READERS[0]])])
 
     assert unread(index.db, READERS[1], START + 9 * DAY) == {"sig-0002"}
 
@@ -164,7 +164,7 @@ def test_an_earlier_first_line_that_arrives_late_brings_broadcasts_back() -> Non
     index = index_of([old, new, receipt(new, 3 * DAY + 1, READERS[1])])
     assert unread(index.db, READERS[1]) == set()
 
-    insert.lines(index, 1, [signal(3, 1, READERS[1], [READERS[0]])])
+    catch_up.insert_lines(index, 1, [signal(3, 1, READERS[1], [READERS[0]])])
 
     assert unread(index.db, READERS[1]) == {"sig-0001"}
 
@@ -229,10 +229,10 @@ def test_a_receipt_for_no_line_of_the_signal_marks_nothing_until_the_line_comes(
     index = index_of([line, receipt(other, 5, READERS[1])])
     assert unread(index.db, READERS[1]) == {"sig-0001"}
 
-    insert.lines(index, 1, [receipt(line, 6, READERS[1])])
+    catch_up.insert_lines(index, 1, [receipt(line, 6, READERS[1])])
     assert unread(index.db, READERS[1]) == set()
 
-    insert.lines(index, 1, [other])
+    catch_up.insert_lines(index, 1, [other])
     assert unread(index.db, READERS[1]) == set()
 
 
@@ -330,9 +330,9 @@ def test_readers_of_other_clones_keep_no_cursor_of_this_clone_from_moving() -> N
     index.db.execute("INSERT INTO own VALUES (?)", (READERS[0],))
     peers = [f"z:b:{number}" for number in range(most + 9)]
     receipts = [receipt(lines[0], 1_000 + at, reader) for at, reader in enumerate([READERS[0], *peers])]
-    insert.lines(index, 1, receipts)
+    catch_up.insert_lines(index, 1, receipts)
 
-    insert.lines(index, 1, lines)
+    catch_up.insert_lines(index, 1, lines)
 
     moved = {reader for (reader,) in index.db.execute("SELECT reader FROM reader WHERE cursor > 0")}
     assert READERS[0] in moved and len(moved) == most

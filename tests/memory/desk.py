@@ -11,7 +11,7 @@ from typing import Any
 from gitmem import records, views
 from gitmem.agents import lifecycle
 from gitmem.agents.caller import Caller, CallerClaims
-from gitmem.index import index_file, insert
+from gitmem.index import catch_up, index_file
 from gitmem.log.lines import CommitMessage
 from gitmem.log.local_log import Appended
 from gitmem.memory import edit, stored_nodes
@@ -72,7 +72,7 @@ class Lines:
     def take(self, lines: Iterable[bytes]) -> None:
         fresh = [line for line in lines if line not in self.lines]
         self.lines += fresh
-        insert.lines(self.index, 1, fresh)
+        catch_up.insert_lines(self.index, 1, fresh)
 
     def now(self) -> int:
         return self.value

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gitmem import records, views
 from gitmem.doctor import clone_files
-from gitmem.index import index_file, insert
+from gitmem.index import catch_up, index_file
 from gitmem.index.index_file import Index
 from gitmem.memory import relations, stored_nodes
 from gitmem.memory.node_tables import HIDDEN
@@ -34,9 +34,9 @@ def index_of(lines: Sequence[bytes], portions: Sequence[int] = ()) -> Index:
     index.reshape()
     rest = list(lines)
     for size in portions:
-        insert.lines(index, 1, rest[:size])
+        catch_up.insert_lines(index, 1, rest[:size])
         del rest[:size]
-    insert.lines(index, 1, rest)
+    catch_up.insert_lines(index, 1, rest)
     return index
 
 
@@ -62,7 +62,7 @@ def test_one_node_has_more_lines_than_a_query_takes_values(count: int, values_mo
     index = index_of([])
     index.db.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, values_most)
     found = [node(at=START + number, content=f"c{number}") for number in range(count)]
-    insert.lines(
+    catch_up.insert_lines(
         index,
         1,
         [

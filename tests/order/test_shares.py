@@ -9,7 +9,7 @@ import pytest
 
 from gitmem import records, views
 from gitmem.agents import session_view
-from gitmem.index import entities, index_file, insert
+from gitmem.index import catch_up, entities, index_file
 from gitmem.memory import node_tables, stored_nodes
 from gitmem.order.shares import fair_share
 from gitmem.order.thread import FoldedThread
@@ -157,7 +157,7 @@ def test_a_flood_silences_nobody(
             )
             index.reshape()
             for part in lines[:40], lines[40:]:
-                insert.lines(index, 1, part)
+                catch_up.insert_lines(index, 1, part)
             assert index.db.execute("SELECT count(*) FROM skipped").fetchone() == (0,)
             found.append(state(index.db))
             index.close()

@@ -14,7 +14,7 @@ from gitmem import records, views
 from gitmem.agents import lifecycle, roster
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import StoreError, UsageError
-from gitmem.index import index_file, insert
+from gitmem.index import catch_up, index_file
 from gitmem.log.lines import CommitMessage
 from gitmem.memory import checkpoints, context, edit, knowledge, listing, session_checkpoints, triage
 from gitmem.records import ids
@@ -423,7 +423,7 @@ def test_the_units_of_the_log_are_the_same_in_any_order_of_lines(store: Store) -
         index = index_file.in_memory(views.VIEWS, records.read)
         index.reshape()
         for number, line in enumerate(order):
-            insert.lines(index, number + 1, [line])
+            catch_up.insert_lines(index, number + 1, [line])
         found.append(index.db.execute("SELECT key, name FROM unit ORDER BY key").fetchall())
 
     assert found == [[("a-1", "A-1"), ("b-2", "B-2"), ("fix-login", "#fix-login")]] * 2

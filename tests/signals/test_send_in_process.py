@@ -14,7 +14,7 @@ import gitmem
 from gitmem import records
 from gitmem.api.log import Log
 from gitmem.errors import UsageError
-from gitmem.index import catch_up, query
+from gitmem.index import catch_up, index_file
 from gitmem.log import write_ahead
 from gitmem.log import write_ahead as wal_record
 from gitmem.log.lines import CommitMessage, LogEntry
@@ -247,7 +247,7 @@ def test_a_waiting_file_that_is_restored_from_a_backup_is_read_again(
 
 def test_what_an_earlier_snapshot_has_read_is_not_taken_for_read_by_the_index(planck: Log) -> None:
     """Whether it affects names or not."""
-    snapshots = query.Snapshots(planck.store.repo, "test", query.SHAPE, nameless=records.NAMELESS)
+    snapshots = index_file.Snapshots(planck.store.repo, "test", index_file.SHAPE, nameless=records.NAMELESS)
 
     def flags() -> tuple[bool, bool]:
         found = snapshots.take()
@@ -325,7 +325,7 @@ def test_a_commit_that_the_files_may_lack_lines_of_is_read_first(
     repo: Path, planck: Log, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     """A file that is gone or shorter (a copied clone), another commit, a note that is missing or torn."""
-    snapshots = query.Snapshots(planck.store.repo, "test", query.SHAPE, nameless=records.NAMELESS)
+    snapshots = index_file.Snapshots(planck.store.repo, "test", index_file.SHAPE, nameless=records.NAMELESS)
     note = Path(planck.store.repo.state, write_ahead.COMMITTED)
     recipients(planck, "Curie")
     found: list[object] = []

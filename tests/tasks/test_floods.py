@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gitmem import records, views
-from gitmem.index import index_file, insert
+from gitmem.index import catch_up, index_file
 from gitmem.log.lines import CommitMessage
 from gitmem.order.causal import by_line
 from gitmem.order.task import FoldedTask, TaskEvent
@@ -184,8 +184,8 @@ def test_every_clone_reads_the_same_of_a_flood(seed: int) -> None:
         index = index_file.in_memory([views.TASKS, views.SENDERS], records.read)
         index.reshape()
         cut = draw.randrange(len(lines))
-        insert.lines(index, 1, lines[:cut])
-        insert.lines(index, 1, lines[cut:])
+        catch_up.insert_lines(index, 1, lines[:cut])
+        catch_up.insert_lines(index, 1, lines[cut:])
         found = task_state.load_task(index.db, "task-0001")
         assert found is not None
         assert described(found) == expected

@@ -12,7 +12,7 @@ import gitmem
 from gitmem import records, views
 from gitmem.agents import lifecycle
 from gitmem.errors import GateError, GitmemError, UsageError
-from gitmem.index import index_file, insert
+from gitmem.index import catch_up, index_file
 from gitmem.log.lines import CommitMessage
 from gitmem.store import Store
 from gitmem.work import new_task, stored_tasks, task_decisions, task_list, task_rules, task_work
@@ -141,7 +141,7 @@ def test_r22_the_numbers_do_not_depend_on_the_order_of_arrival() -> None:
         index = index_file.in_memory([views.TASKS, views.SENDERS], records.read)
         index.reshape()
         for line in order:
-            insert.lines(index, 1, [line])
+            catch_up.insert_lines(index, 1, [line])
         one = tasks[0].fold()
         found.add(repr(sorted(stored_tasks.launch_numbers(index.db, one).items())))
     assert found == {"[('tev-0040', 4), ('tev-0050', 1), ('tev-late', 2)]"}
