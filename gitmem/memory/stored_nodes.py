@@ -16,6 +16,7 @@ from ..order.causal import CausalOrder
 from ..order.node import STATUS, PatchChange, VersionedNode, add_signature, fold, fold_changes
 from ..records.ids import unit_key
 from ..text.sanitize import first_of
+from ..trust import sender_tables
 from .node_tables import DELETED, HIDDEN, NODE
 
 TYPE_CHECKING = False
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
     from ..index.entities import LineRow, Lines, NewLines, Rows
     from ..order.node import WinningPatches
+
+    Values = Mapping[str, str | int | None] | Sequence[object]
 
 
 # SQL conditions on a row `n` of `node`.
@@ -169,7 +172,7 @@ OLDEST = "n.created, n.id"
 def select(
     db: sqlite3.Connection,
     where: str,
-    values: Mapping[str, str | None] | Sequence[object] = (),
+    values: Values = (),
     *,
     order: str = OLDEST,
     limit: int = entities.LIMIT_MAX,
@@ -179,7 +182,7 @@ def select(
 
 
 def select_page(
-    db: sqlite3.Connection, where: str, values: Sequence[object], *, order: str, limit: int
+    db: sqlite3.Connection, where: str, values: Values, *, order: str, limit: int
 ) -> tuple[list[VersionedNode], int]:
     """Return the first nodes that meet a condition, in an order, and how many more there are."""
     rows, more = entities.select(
@@ -191,7 +194,7 @@ def select_page(
 def select_ids(
     db: sqlite3.Connection,
     where: str,
-    values: Mapping[str, str | None] | Sequence[object] = (),
+    values: Values = (),
     *,
     order: str = OLDEST,
     limit: int = entities.LIMIT_MAX,
@@ -269,9 +272,7 @@ def units(db: sqlite3.Connection) -> list[str]:
     return [str(unit) for (unit,) in rows]
 
 
-def count(
-    db: sqlite3.Connection, where: str, values: Mapping[str, str | int | None] | Sequence[object] = ()
-) -> int:
+def count(db: sqlite3.Connection, where: str, values: Values = ()) -> int:
     """Return the number of the nodes whose rows `n` meet a condition."""
     (found,) = db.execute(f"SELECT count(*) FROM node n WHERE {where}", values).fetchone()
     return int(found)
@@ -392,7 +393,7 @@ def _set_unverified(db: sqlite3.Connection, nodes: Mapping[str, VersionedNode]) 
     On every clone, the fold of a node counts all its lines alike. This clone shows what comes from lines that were
     forged in the name of its sessions.
     """
-    if db.execute("SELECT 1 FROM forged LIMIT 1").fetchone() is None:
+    if not sender_tables.has_forged(db):
         return
     forged = _forged_lines(db, nodes)
     if not forged:

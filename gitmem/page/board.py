@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import records
 from ..agents import mailbox, presence
+from ..history.rows import of_readers
 from ..index import entities
 from ..log.lines import format_at, parse_at
 from ..order.task import HANDOFF, SUBMITTED, TERMINAL, WAITING
@@ -400,11 +401,19 @@ _CLAIMS = (
     " WHERE e.kind = 'claim' AND e.id = c.claim_id) FROM path_claim c LEFT JOIN session s ON s.session_id = c.session"
     " LEFT JOIN task t ON t.task_id = c.task_id WHERE "
 )
-_AMONG = "IN (SELECT value FROM json_each(:readers))"
 
 CONTESTS_MAX = 200
 OVERLAPS_MAX = 10  # of one pair
 STEPS_MAX = 100_000  # of all comparisons of paths
+
+
+def last_events(db: sqlite3.Connection, ids: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the sessions that have written about tasks, each with the time of its last event."""
+    return db.execute(
+        "SELECT e.session, max(l.at) FROM json_each(?) j CROSS JOIN entity_line e ON e.kind = 'task' AND e.id = j.value"
+        " JOIN line l ON l.id = e.line WHERE e.session IS NOT NULL AND e.event <> 'task' GROUP BY e.session",
+        (entities.json_list(ids),),
+    ).fetchall()
 
 
 class TaskSpans:
@@ -426,8 +435,7 @@ class TaskSpans:
         where = ["(t.decided_by IS NULL OR t.touched >= :since)"] if only.since else []
         where += ["t.wu_id = :unit"] if only.unit else []
         if only.readers is not None:
-            names = ("caller", "caller_session", "agent", "holder", "holder_session")
-            where.append(f"({' OR '.join(f't.{each} {_AMONG}' for each in names)})")
+            where.append(of_readers("t", "caller", "caller_session", "agent", "holder", "holder_session"))
         condition = " AND ".join(where) or "1"
         rows, self.omitted = task_list.select(db, condition, only.values, TASKS_MAX, _TASK_ORDER)
         self.rows = rows
@@ -552,7 +560,7 @@ class ClaimSpans:
         self._standing = {each.id: each for each in claims.standing(store)}
         where = ["c.until >= :since"] if only.since else []
         where += ["c.wu_id = :unit"] if only.unit else []
-        where += [f"(c.owner {_AMONG} OR c.session {_AMONG})"] if only.readers is not None else []
+        where += [of_readers("c", "owner", "session")] if only.readers is not None else []
         condition = " AND ".join(where) or "1"
         rows, more = entities.select(
             db, _CLAIMS + condition, only.values, order="c.until DESC, c.claim_id", limit=CLAIMS_MAX

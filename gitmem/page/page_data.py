@@ -13,7 +13,6 @@ from ..git import history
 from ..history import made_by, overlap, rows
 from ..history.figures import statistics
 from ..history.overlap import decoded
-from ..index import entities
 from ..index.catch_up import WithoutCollector
 from ..index.index_file import StepLimit
 from ..log import ref
@@ -24,6 +23,7 @@ from ..records.ids import is_id, unit_key
 from ..signals import gate
 from ..signals.thread_lines import ThreadCache
 from ..signals.thread_list import ManyThreads, Selection
+from ..trust import sender_tables
 from ..work.branches import Refs
 from .board import (
     SHORT_MAX,
@@ -35,6 +35,7 @@ from .board import (
     SignalMarks,
     TaskSpans,
     TextBudget,
+    last_events,
     millis,
     millis_of,
     put,
@@ -80,10 +81,6 @@ if TYPE_CHECKING:
 SIGNAL_BYTES, TASK_BYTES, NODE_BYTES = 2_000_000, 400_000, 1_000_000
 
 EVENT_STEPS = 10_000_000  # of SQLite, for the events of tasks
-_EVENTS = (
-    "SELECT e.session, max(l.at) FROM json_each(?) j CROSS JOIN entity_line e ON e.kind = 'task' AND e.id = j.value"
-    " JOIN line l ON l.id = e.line WHERE e.session IS NOT NULL AND e.event <> 'task' GROUP BY e.session"
-)
 
 COMMITS_MAX = 2_000
 BRANCHES_MAX = 200
@@ -110,10 +107,6 @@ RELATIONS_MAX = 10_000
 CHANGES_MAX = 30  # of a node
 STALE_BY_MAX = 5  # commits that made a node stale
 LISTED_MAX = 20  # tags and paths of a node
-_RELATIONS = (
-    "SELECT r.from_id, r.to_id, r.type FROM json_each(?) j CROSS JOIN relation r ON r.from_id = j.value"
-    " ORDER BY r.from_id, r.to_id, r.type"
-)
 
 
 def collect(
@@ -240,12 +233,8 @@ def find(
 
     A commit counts if a record names its session and not only another clone says so.
     """
-    rows = StepLimit(db, EVENT_STEPS).ask(_rows, db, entities.json_list(each["id"] for each in tasks))
-    return [*((session, millis_of(at)) for session, at in rows or ()), *_signs(claims, commits, passed)]
-
-
-def _rows(db: sqlite3.Connection, ids: str) -> list[tuple[str, str]]:
-    return db.execute(_EVENTS, (ids,)).fetchall()
+    last = StepLimit(db, EVENT_STEPS).ask(last_events, db, [each["id"] for each in tasks])
+    return [*((session, millis_of(at)) for session, at in last or ()), *_signs(claims, commits, passed)]
 
 
 def _signs(
@@ -494,8 +483,7 @@ class GateMarks:
         self.closed = self._closed(only, current, tasks, threads)
         texts = TextBudget(REASON_BYTES)
         found = [each for each in self._audits if _is_wanted(each, only)]
-        (total,) = store.db().execute("SELECT count(*) FROM line WHERE kind = 'audit'").fetchone()
-        self.omitted = max(0, len(found) - PASSED_MAX) + total - len(self._audits)
+        self.omitted = max(0, len(found) - PASSED_MAX) + audits.count(store.db()) - len(self._audits)
         self.passed = [self._passed(each, texts) for each in found[:PASSED_MAX]][::-1]
 
     def _closed(
@@ -530,8 +518,7 @@ class GateMarks:
     def _cache(self, threads: ManyThreads) -> ThreadCache:
         """Return the threads of the page if no line is forged, else others: forged lines close and open no gate."""
         db = self._store.db()
-        is_any_forged = db.execute("SELECT 1 FROM forged LIMIT 1").fetchone() is not None
-        return ThreadCache(db, forged=False) if is_any_forged else threads.cache
+        return ThreadCache(db, forged=False) if sender_tables.has_forged(db) else threads.cache
 
     def _passed_by(self, one: Presence, unit: str) -> dict[str, str]:
         """Return the signals that an agent of another clone passed: that clone knows its audits, and here they may be forged."""
@@ -629,16 +616,11 @@ class NodeMarks:
         db = store.db()
         where = [f"n.state < {DELETED}", *(["n.touched >= :since"] if only.since else [])]
         where += ["n.wu_id = :unit"] if only.unit else []
-        where += ["n.sender IN (SELECT value FROM json_each(:readers))"] if only.readers is not None else []
-        source = f"FROM node n WHERE {' AND '.join(where)}"
-        rows = db.execute(
-            f"SELECT n.id {source} ORDER BY n.touched DESC, n.id LIMIT :most",
-            {**only.values, "most": NODES_MAX},
-        ).fetchall()
-        ids = [str(id) for (id,) in rows]
-        found = stored_nodes.load(db, ids)
-        (total,) = db.execute(f"SELECT count(*) {source}", only.values).fetchone()
-        self.omitted = total - len(found)
+        where += [rows.of_readers("n", "sender")] if only.readers is not None else []
+        found, self.omitted = stored_nodes.select_page(
+            db, " AND ".join(where), only.values, order="n.touched DESC, n.id", limit=NODES_MAX
+        )
+        ids = [node.id for node in found]
         patches = stored_nodes.patches_of(db, ids)
         ends = relations.ends_of(db, ids)
         changed = anchors.changed(store, found)
@@ -646,8 +628,7 @@ class NodeMarks:
             self._node(each, patches.get(each.id, ()), changed.get(each.id), ends.get(each.id))
             for each in found
         ][::-1]
-        known = set(ids)
-        every = [row for row in db.execute(_RELATIONS, (relations.ids_as_json(ids),)) if row[1] in known]
+        every = relations.between(db, ids)
         self.omitted_relations = max(0, len(every) - RELATIONS_MAX)
         self.relations: list[Relation] = [
             {"from": start, "to": end, "type": short(type), "supersedes": type == SUPERSEDES}

@@ -78,6 +78,11 @@ def is_forged(db: sqlite3.Connection, names: Iterable[str]) -> bool:
     )
 
 
+def has_forged(db: sqlite3.Connection) -> bool:
+    """Return whether any line is forged."""
+    return db.execute("SELECT 1 FROM forged LIMIT 1").fetchone() is not None
+
+
 def has_doubts(db: sqlite3.Connection) -> bool:
     """Return whether only forged lines mark some signal as read."""
     return db.execute("SELECT 1 FROM doubt LIMIT 1").fetchone() is not None
