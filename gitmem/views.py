@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import records
-from .agents import mailbox, session_view, work_units
+from .agents import mailbox, session_view
 from .index import entities
 from .index.entities import View
 from .memory import node_tables
@@ -56,7 +56,7 @@ def sender_view(key: Callable[[], CloneKey | None]) -> View:
 
 # Stored contents depend on the keyed fields.
 MAIL = View(("signal", "receipt", "session"), mailbox.DDL, mailbox.add, version=(13, records.KEYED["signal"]))
-UNITS = View(work_units.NAMING, work_units.DDL, work_units.add, version=2)
+UNITS = View(session_view.UNIT_KINDS, session_view.UNIT_DDL, session_view.add_units, version=2)
 NODES = entities.view(node_tables.NODE, _nodes)
 RELATIONS = View(node_tables.RELATION_KINDS, node_tables.RELATION_DDL, _add_relations)
 SESSIONS = entities.view(session_view.SESSION, lambda: session_view.FOLD)

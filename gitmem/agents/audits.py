@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from .. import commit_message, records
+from ..index import entities
 from ..outcome import Struct
 from ..records.ids import new_id, unit_key
 from ..text.sanitize import first_of
+from . import waiting_work
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,13 +98,9 @@ def of_readers(store: Store, readers: Sequence[str], *, since: str = "") -> Iter
     mac = store.keys.now().mac
     if mac is None:
         return
-    rows = store.db().execute(
-        "SELECT body FROM line WHERE kind = 'audit' AND at >= ?"
-        f" AND json_extract(body, '$.reader_identity') IN ({','.join('?' * len(readers))})",
-        (since, *readers),
-    )
-    for (body,) in rows:
-        line = body.encode()
+    of = f"json_extract(l.body, '$.reader_identity') {entities.AMONG}"
+    values = (since, entities.json_list(readers))
+    for line in entities.bodies(store.db(), f"l.kind = 'audit' AND l.at >= ? AND {of}", values):
         # The code first: it costs less than reading the record, of which peers can send any number.
         audit = records.read_kind("audit", line) if mac.is_valid(line) else None
         if audit is not None:
@@ -113,13 +111,10 @@ def of_action(
     db: sqlite3.Connection, action: str, since: str, until: str, most: int
 ) -> Iterator[AuditRecord]:
     """Yield the newest audits of a rule between two times, also forged ones."""
-    rows = db.execute(
-        "SELECT body FROM line WHERE kind = 'audit' AND at >= ? AND at <= ? AND json_extract(body, '$.action') = ?"
-        " ORDER BY at DESC LIMIT ?",
-        (since, until, action, most),
-    )
-    for (body,) in rows.fetchall():
-        audit = records.read_kind("audit", body.encode())
+    condition = "l.kind = 'audit' AND l.at >= ? AND l.at <= ? AND json_extract(l.body, '$.action') = ?"
+    lines = entities.bodies(db, condition, (since, until, action), order="l.at DESC", limit=most)
+    for line in list(lines):
+        audit = records.read_kind("audit", line)
         if audit is not None:
             yield audit
 
@@ -130,13 +125,11 @@ def newest(db: sqlite3.Connection, most: int, most_bytes: int) -> list[AuditReco
     Args:
         most: How many are read, and how many bytes of lines: peers may have written any number.
     """
-    rows = db.execute(
-        "SELECT body FROM line WHERE kind = 'audit' ORDER BY at DESC, body DESC LIMIT ?", (most,)
-    )
     found: list[AuditRecord] = []
-    for (body,) in rows:
-        most_bytes -= len(body)
-        audit = records.read_kind("audit", body.encode()) if most_bytes >= 0 else None
+    order = "l.at DESC, l.body DESC"
+    for line in entities.bodies(db, "l.kind = 'audit'", (), order=order, limit=most):
+        most_bytes -= len(line)
+        audit = records.read_kind("audit", line) if most_bytes >= 0 else None
         if audit is not None:
             found.append(audit)
     return found
@@ -157,10 +150,8 @@ def claim_ids(audit: AuditFields) -> list[str]:
 def past_claims(db: sqlite3.Connection, audit: AuditFields) -> str:
     """Return which claims were passed or released, such as `Curie's claim on src/**`; their ids if they are not in this log."""
     ids = claim_ids(audit)
-    row = db.execute(
-        "SELECT l.body FROM path_claim c JOIN line l ON l.id = c.line WHERE c.claim_id = ?", (ids[0],)
-    ).fetchone()
-    claim = records.read_kind("claim", row[0].encode()) if row is not None else None
+    line = waiting_work.line_of_claim(db, ids[0])
+    claim = records.read_kind("claim", line) if line is not None else None
     if claim is None:
         return first_of(ids, 1, shown=lambda id: id[:80])
     more = f" and {len(ids) - 1} more" if len(ids) > 1 else ""

@@ -27,13 +27,14 @@ import time
 
 from .. import local_files
 from ..errors import GitmemError, StoreError
+from ..index import index_file
 from ..log.lines import CommitMessage, digest
 from ..log.lock import Lock
 from ..order.session import HOLD_MICROS
 from ..text.digests import sha256
 from ..trust import sender_tables
 from . import heartbeats, mailbox
-from .heartbeats import FED, FLAGS, QUEUE, flag, flag_names, is_safe, raise_flags
+from .heartbeats import FLAGS, QUEUE, QUEUES_MARK, flag, flag_names, is_safe, raise_flags
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,25 +44,6 @@ if TYPE_CHECKING:
     from ..records.record_types import ReceiptFields
     from ..store import Store
     from .caller import Caller
-
-
-FORGED = "n.session_id IN (SELECT name FROM forged)"  # these are checked again by their own lines
-NEW = (
-    f" AND ({FORGED} OR EXISTS ("
-    "SELECT 1 FROM signal s WHERE s.line > :after AND (s.broadcast OR EXISTS"
-    " (SELECT 1 FROM mail m WHERE m.signal_id = s.signal_id AND m.reader IN"
-    " (SELECT n.session_id UNION ALL SELECT n.agent_identity UNION ALL"
-    " SELECT e.session FROM entity_line e WHERE e.kind = 'session' AND e.id = n.session_id"
-    " UNION ALL SELECT f.session_id FROM session f WHERE f.harness_session = n.harness_session"
-    " UNION ALL SELECT f.session_id FROM session f WHERE f.agent_identity = n.agent_identity AND f.ended IS NOT NULL)))))"
-)
-_SESSIONS = (
-    "SELECT n.session_id, n.agent_identity, n.workspace_id,"
-    " coalesce((SELECT max(a.until) FROM alive a WHERE a.session_id = n.session_id), 0)"
-    # Anybody can write a session with the id of this clone. Sessions that were started here have a file here.
-    " FROM session n WHERE n.session_id IN (SELECT value FROM json_each(:here))"
-    f" AND ((n.ended IS NULL AND n.clone_id = :clone) OR {FORGED})"
-)
 
 
 class WaitingSession:
@@ -90,19 +72,25 @@ class WaitingSession:
 
 
 def waiting_sessions(
-    store: Store, where: str = "", *, begins: str | None = None, **values: object
+    store: Store,
+    *,
+    after: int = 0,
+    only: str | None = None,
+    readers: tuple[str, str] | None = None,
+    begins: bool = False,
 ) -> list[WaitingSession]:
-    """Return this clone's open sessions that match a condition. The index must have caught up.
+    """Return this clone's open sessions. The index must have caught up.
 
     Args:
-        begins: A session that has no file here yet.
+        after: Only those that a signal indexed after this line is for; 0 for all.
+        only: Only this session.
+        readers: Only those of this identity or session.
+        begins: Whether the only session has no file here yet.
     """
     db = store.index.db
-    here = {*heartbeats.all_last_seen(store), *([begins] if begins is not None else [])}
-    ids = ",".join(f'"{session_id}"' for session_id in sorted(here))
-    given = {"clone": store.log.clone_id(), "here": f"[{ids}]", **values}
+    here = {*heartbeats.all_last_seen(store), *([only] if begins and only is not None else [])}
     found = []
-    for row in db.execute(_SESSIONS + where, given).fetchall():
+    for row in mailbox.open_sessions(db, store.log.clone_id(), here, after=after, only=only, readers=readers):
         session_id = str(row[0])
         if sender_tables.is_forged(db, (session_id,)):
             from . import session_view
@@ -121,11 +109,6 @@ SEEN_MICROS = 24 * 3600 * 1_000_000  # a session that was not seen for longer ge
 EVENTS_MAX = 100  # event files of a session; readers learn that there are more, and the log has all
 LAG_MAX = 16  # lines of the index; a mark for each signal without a reader here would cost a write
 AGAIN_SECONDS = 1.0
-
-_SIGNAL = (
-    "SELECT l.body, s.broadcast, s.interrupt FROM signal s JOIN line l ON l.id = s.line"
-    " WHERE s.signal_id = ? ORDER BY l.body LIMIT 1"
-)
 
 
 def queue_folder(state: str, session_id: str) -> str:
@@ -156,19 +139,19 @@ def queue_new(store: Store) -> None:
 
 def _queue_new(store: Store) -> None:
     db = store.index.db
-    fed, newest = marks = heartbeats.queued_until(db)
+    fed, newest = marks = index_file.mark(db, *QUEUES_MARK)
     if newest is None or marks == store.fed or time.monotonic() < store.feed_after:
         return
     state = store.repo.state
     after = int(fed) if fed is not None and heartbeats.has_queues(state) else 0
     if after != newest:
-        found = waiting_sessions(store, NEW if after else "", after=after)
+        found = waiting_sessions(store, after=after)
         for session in found:
             write_queue(store, session, after)
         if found or not after or newest - after > LAG_MAX:
             for name in (QUEUE, FLAGS):
                 local_files.make_dirs(os.path.join(state, name))
-            db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (FED, str(newest)))
+            index_file.set_mark(db, QUEUES_MARK[0], str(newest))
             marks = (str(newest), newest)
     store.fed = marks
 
@@ -193,13 +176,13 @@ def write_queue(store: Store, session: WaitingSession, after: int = 0) -> None:
     room = EVENTS_MAX - len(queued_ids(state, session.session_id)) if unread else 0
     for signal_id in sorted(unread):
         path = os.path.join(where, signal_id)
-        body, broadcast, interrupt = store.index.db.execute(_SIGNAL, (signal_id,)).fetchone()
+        line, broadcast, interrupt = mailbox.queued(store.index.db, signal_id)
         if broadcast and not is_here:
             continue
         if not is_safe(signal_id) or os.path.lexists(os.path.join(shown, signal_id)):
             continue
         if room > 0 and not os.path.lexists(path):
-            local_files.replace(path, body.encode())
+            local_files.replace(path, line)
             room -= 1
         waits, urgent = True, urgent or not (broadcast or interrupt == "advisory")
     if waits:
@@ -225,7 +208,7 @@ def missing_flags(store: Store) -> dict[str, int]:
         ):
             continue
         unread = each.unread(store) - shown_ids(state, each.session_id)
-        of = [store.index.db.execute(_SIGNAL, (signal_id,)).fetchone() for signal_id in unread]
+        of = [mailbox.queued(store.index.db, signal_id) for signal_id in unread]
         count = sum(not broadcast for _, broadcast, _ in of)
         if count:
             found[each.session_id] = count
@@ -240,8 +223,7 @@ def queue_all(store: Store, session_id: str, *, begins_as: list[str] | None = No
     """
     try:
         store.caught_up()
-        begins = session_id if begins_as is not None else None
-        for session in waiting_sessions(store, " AND n.session_id = :id", begins=begins, id=session_id):
+        for session in waiting_sessions(store, only=session_id, begins=begins_as is not None):
             session.names = begins_as or session.names
             write_queue(store, session)
     except Exception:
@@ -301,8 +283,7 @@ def queues_of(store: Store, reader: str, session_id: str | None = None) -> list[
         session_id: The session that reads, if one does.
     """
     ids = (reader, session_id or reader)
-    where = f" AND (n.agent_identity = :reader OR n.session_id IN (:reader, :id) OR {FORGED})"
-    found = waiting_sessions(store, where, reader=reader, id=ids[1])
+    found = waiting_sessions(store, readers=ids)
     return [each for each in found if each.reader == reader or each.session_id in ids]
 
 

@@ -8,6 +8,7 @@ from ..log.lines import CommitMessage
 from ..outcome import Outcome, command
 from ..text.name_matching import fold, is_reserved, is_reserved_identity, mixes_scripts
 from ..text.sanitize import is_unsafe
+from . import session_view
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -250,10 +251,7 @@ def _is_near(folded: str, others: Collection[str]) -> bool:
 
 def _held(store: Store, now: int) -> dict[str, str]:
     """Return the names that are held at a time, folded, each with its session id."""
-    rows = store.db().execute(
-        "SELECT shown_fold, session_id FROM tenure WHERE until > ? ORDER BY claimed DESC", (now,)
-    )
-    return dict(rows.fetchall())
+    return session_view.names_held(store.db(), now)
 
 
 def _by_use(store: Store) -> Iterator[str]:
@@ -264,17 +262,13 @@ def _by_use(store: Store) -> Iterator[str]:
     """
     db = store.db()
     pool = {fold(name): name for name in POOL}
-    for folded, name, event in db.execute("SELECT fold, name, event FROM pool_name ORDER BY at, body"):
+    for folded, name, event in session_view.pool_changes(db):
         if event == "add":
             pool.setdefault(folded, name)
         else:
             pool.pop(folded, None)
     used = [
-        (
-            db.execute("SELECT max(until) FROM tenure WHERE fold = ?", (folded,)).fetchone()[0] or 0,
-            _turn(store, place, len(pool)),
-            name,
-        )
+        (session_view.last_held(db, folded), _turn(store, place, len(pool)), name)
         for place, (folded, name) in enumerate(pool.items())
     ]
     return (name for _, _, name in sorted(used))

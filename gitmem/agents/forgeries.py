@@ -5,6 +5,7 @@ from __future__ import annotations
 from .. import records
 from ..log import ledger
 from ..outcome import Struct
+from ..trust import sender_tables
 from .caller import is_own_person
 
 TYPE_CHECKING = False
@@ -19,10 +20,6 @@ ELSEWHERE = "from another clone"
 NOT_THE_SESSION = "not written by this session"
 NOT_THE_AGENT = "not written in this clone, where this agent works"
 WARNINGS_MAX = 20
-_FORGED = (
-    "SELECT DISTINCT f.line, l.kind, l.at, l.body, coalesce(i.parent || i.name, ''), min(f.name) FROM forged f"
-    " JOIN line l ON l.id = f.line LEFT JOIN file i ON i.id = l.file GROUP BY f.line ORDER BY l.at, l.body"
-)
 
 
 class Forgery:
@@ -45,17 +42,13 @@ class Forgery:
 
 def all_forged_lines(db: sqlite3.Connection) -> list[Forgery]:
     """Return every forged line of the log."""
-    rows = db.execute(_FORGED).fetchall() if db.execute("SELECT 1 FROM forged LIMIT 1").fetchone() else []
-    return [Forgery(name, kind, at, body.encode(), where) for _, kind, at, body, where, name in rows]
+    return [Forgery(*each) for each in sender_tables.forged_lines(db)]
 
 
 def of_reader(db: sqlite3.Connection, names: Iterable[str]) -> str | None:
     """Return a warning if forged lines claim to come from a session, client or agent; else None."""
     known = [name for name in dict.fromkeys(names) if name]
-    marks = ", ".join("?" * len(known))
-    (count,) = db.execute(
-        f"SELECT count(DISTINCT line) FROM forged WHERE name IN ({marks})", known
-    ).fetchone()
+    count = sender_tables.count_forged(db, known)
     if not count:
         return None
     what = "1 record uses the name of" if count == 1 else f"{count} records use the name of"
@@ -103,7 +96,7 @@ class SenderWarnings(Struct):
         mac = self._store.keys.now().mac
         if mac is not None and mac.is_valid(line):
             return None
-        from ..trust import line_checks, sender_tables
+        from ..trust import line_checks
 
         identity, session = fields["sender_identity"], fields.get("sender_session")
         names = [name for name in (session, identity) if name and name.startswith(sender_tables.PREFIXES)]

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable
 
-    from ..records.record_types import SignalRecord
     from ..store import Store
 
 BEATS, PROMPTS, WAKES, EMPTY, TOOL_CALLS = "beats", "prompts", "wake", "empty", "tool-calls"
@@ -29,34 +28,21 @@ HERE = "here"  # see `clients.hook_state`
 HERE_MAX = 64  # files; one for each client and worktree
 VAIN_SECONDS = 15.0  # a hook that runs for longer has given up
 ONLY_OWN = os.path.join("claims", "only-own")  # see `work.claim_notices`
-FED = "fed"  # in the index's `meta`: up to which signal the queues are filled
-_READERS = "SELECT session_id FROM session WHERE ended IS NULL AND (session_id = ?1 OR agent_identity = ?1)"
-_FED = f"SELECT (SELECT value FROM meta WHERE key = '{FED}'), (SELECT max(line) FROM signal)"
-CLAIMS = (
-    "claims"  # in `meta`: the last claim's line that `work.claim_notices` has read, and when it looks again
-)
-_CLAIMS = f"SELECT (SELECT value FROM meta WHERE key = '{CLAIMS}'), (SELECT max(line) FROM entity_line WHERE kind = 'claim')"
+# Marks of the index (`index_file.mark`): the signal up to which the queues are filled, and the line up to which `work.claim_notices`
+# has read claims, and when it looks again.
+QUEUES_MARK = ("fed", "signal")
+CLAIMS_MARK = ("claims", "entity_line WHERE kind = 'claim'")
 PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 LABEL_MAX = 80
 INACTIVE_MICROS = 30 * 24 * 3600 * 1_000_000
 
 
-def queued_until(db: sqlite3.Connection) -> tuple[str | None, int | None]:
-    """Return the signal of the index up to which the queues are filled, and the last signal in the index."""
-    marks: tuple[str | None, int | None] = db.execute(_FED).fetchone()
-    return marks
-
-
-def claims_until(db: sqlite3.Connection) -> tuple[str | None, int | None]:
-    """Return what the files about claims are made from and when they are made again, and the last line of a claim."""
-    marks: tuple[str | None, int | None] = db.execute(_CLAIMS).fetchone()
-    return marks
-
-
 def are_claims_due(db: sqlite3.Connection, now: int) -> bool:
     """Return whether the files about claims must be made again: a line is new, or a claim has perhaps ended."""
+    from ..index import index_file
+
     try:
-        mark, newest = claims_until(db)
+        mark, newest = index_file.mark(db, *CLAIMS_MARK)
     except Exception:
         return False  # the index has no tables yet, or another process rebuilds it
     if newest is None:
@@ -67,17 +53,18 @@ def are_claims_due(db: sqlite3.Connection, now: int) -> bool:
 
 def note_claims(db: sqlite3.Connection, newest: int | None, again: int | None) -> None:
     """Note that the files about claims were made from the claims up to this line, and when they are to be made again, if at all."""
-    if newest is None:
-        db.execute("DELETE FROM meta WHERE key = ?", (CLAIMS,))
-    else:
-        mark = f"{newest} {'' if again is None else again}"
-        db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (CLAIMS, mark))
+    from ..index import index_file
+
+    mark = None if newest is None else f"{newest} {'' if again is None else again}"
+    index_file.set_mark(db, CLAIMS_MARK[0], mark)
 
 
 def is_queued(db: sqlite3.Connection, state: str) -> bool:
     """Return whether the queues certainly have all signals of the index. Their folders may have been removed."""
+    from ..index import index_file
+
     try:
-        before, newest = queued_until(db)
+        before, newest = index_file.mark(db, *QUEUES_MARK)
     except Exception:
         return False
     return newest is None or (before == str(newest) and has_queues(state))
@@ -143,34 +130,6 @@ def is_safe(name: str) -> bool:
 def flag_names(session_id: str, client_session: str | None) -> list[str]:
     """Return the names under which a session has flags and heartbeats."""
     return [name for name in dict.fromkeys((session_id, client_session or "")) if is_safe(name)]
-
-
-def raise_recipient_flags(store: Store, db: sqlite3.Connection, signal: SignalRecord) -> bool:
-    """Raise the flags of this clone's sessions that a signal goes to. The signal is queued when the index reads it.
-
-    Args:
-        db: The index before the signal.
-        signal: The signal.
-
-    Returns:
-        False if this is not enough: the index has to catch up and the queues have to be filled.
-    """
-    state, recipients = store.repo.state, signal["recipients"]
-    if not recipients:
-        return False
-    # Without queues there must be no signal in the index yet: else they were removed, or not filled from it.
-    if not has_queues(state) and queued_until(db)[1] is not None:
-        return False
-    urgent = signal["interrupt_class"] != "advisory"
-    senders = (signal["sender_identity"], signal.get("sender_session"))
-    try:
-        for address in recipients:
-            for (session_id,) in db.execute(_READERS, (address,)) if address not in senders else ():
-                if is_here(store, session_id):
-                    raise_flags(state, flag_names(session_id, client_of(store, session_id)), urgent=urgent)
-    except OSError:
-        return False
-    return True
 
 
 def label(store: Store) -> str:

@@ -21,7 +21,7 @@ from . import (
     mailbox,
     name_holders,
     presence,
-    work_units,
+    signal_rows,
 )
 from .caller import CallerClaims, default_workspace
 
@@ -322,7 +322,7 @@ def former_agent(store: Store, caller: Caller) -> Presence | None:
     if former is not None and former.status != "live":
         return former
     here = heartbeats.label(store)
-    return next((one for one in mailbox.left_behind(store) if one.worktree == here), None)
+    return next((one for one in signal_rows.left_behind(store) if one.worktree == here), None)
 
 
 def offer_identity(store: Store, former: Presence | None, remark: str | None, next: list[str]) -> str | None:
@@ -536,7 +536,7 @@ def start(
         UsageError: `name-in-use`, `bad-name`, those of `lifecycle.stated_fields`, or a field that breaks the contract.
     """
     fields = given_fields(agent_identity or who.identity, wu, initiative, lane, client, workspace)
-    fields["branch"] = work_units.recordable_branch(store.branch()) or ""
+    fields["branch"] = presence.recordable_branch(store.branch()) or ""
     who.client_session = callers.starting_client(store, who)
     if who.client_session is None:
         return _start_new(store, who, name, fields, allow_secret, role)
@@ -612,10 +612,10 @@ def _start_new(
         )
     name_holders.repin(store, found)
     started = SessionStarted.after(found, appended.commit, True, _first_steps(store, found))
-    if chosen and mailbox.imported_ids(store.db(), name):
+    if chosen and signal_rows.imported_ids(store.db(), name):
         notice = f"Signals to {found.asked} were imported; no session gets them."
         started.remark = " ".join(filter(None, (started.remark, notice)))
-        started.next.insert(1, mailbox.imported_inbox(name))
+        started.next.insert(1, signal_rows.imported_inbox(name))
     if found.agent_identity is None and who.client_session is None:
         former = presence.last_agent_here(store) or former_agent(store, callers.of_session(found, "session"))
         started.remark = offer_identity(store, former, started.remark, started.next)
@@ -657,7 +657,7 @@ def change(
     fields = given_fields(agent_identity, wu, initiative, lane, client, workspace)
     fields["activity"] = activity
     if heartbeats.works_here(store, found.session_id):
-        fields["branch"] = work_units.recordable_branch(store.branch()) or ""
+        fields["branch"] = presence.recordable_branch(store.branch()) or ""
     stated = stated_fields(store, found.record, role)
     fields.update(stated.fields)
     was = note_new_identity(store, found, agent_identity)
@@ -672,7 +672,7 @@ def change(
 
 def come_here(store: Store, found: Presence, client_id: str) -> None:
     """Record that a session goes on in this worktree, under a client's own id."""
-    branch = work_units.recordable_branch(store.branch()) or ""
+    branch = presence.recordable_branch(store.branch()) or ""
     _change(store, found, None, {"worktree": heartbeats.label(store), "branch": branch}, (), False)
     _register(store, found.session_id, CallerClaims(client_session=("", client_id)))
 

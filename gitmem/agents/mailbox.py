@@ -17,24 +17,21 @@ from __future__ import annotations
 from .. import records
 from ..log.lines import content_without_time
 from ..order.content import content_of, is_imported
-from ..outcome import command
 from ..records.ids import unit_key
 from ..text.digests import hash_function_for
 from ..text.name_matching import is_identity
 from ..trust import sender_tables
 from ..trust.sender_tables import IMPORTED_ORIGIN
-from . import broadcasts, heartbeats, presence
+from . import broadcasts, presence
 from .broadcasts import BroadcastStart
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from ..index.entities import LineRow, NewLines, Rows
     from ..records.record_types import SignalRecord
-    from ..store import Store
-    from .presence import Presence
 
     # Signal, reader, digest, state, time.
     Receipt = tuple[str, str, bytes, str, str]
@@ -58,12 +55,10 @@ def signals(
 
 def digests_of(db: sqlite3.Connection, ids: Iterable[str]) -> dict[str, set[bytes]]:
     """Return the digests of every line of these signals. Ids that the log lacks have none."""
-    wanted = ",".join(f'"{id}"' for id in sorted(set(ids)))  # ids are letters, digits and dashes
     found: dict[str, set[bytes]] = {}
-    rows = db.execute(
-        "SELECT signal_id, digest FROM signal WHERE signal_id IN (SELECT value FROM json_each(?))",
-        (f"[{wanted}]",),
-    )
+    wanted = ",".join(f'"{id}"' for id in sorted(set(ids)))  # ids are letters, digits and dashes
+    query = "SELECT signal_id, digest FROM signal WHERE signal_id IN (SELECT value FROM json_each(?))"
+    rows = db.execute(query, (f"[{wanted}]",))
     for signal_id, line_digest in rows:
         found.setdefault(signal_id, set()).add(line_digest)
     return found
@@ -377,6 +372,7 @@ OWED = (
     " AND s.sender = asked.reader AND s.signal_id <> asked.signal_id))"
     f" AND (asked.task = '' OR NOT EXISTS (SELECT 1 FROM task t WHERE t.task_id = asked.task AND {_SETTLED}))"
 )
+_ON = " AND EXISTS (SELECT 1 FROM signal s WHERE s.signal_id = asked.signal_id AND s.wu_id IN ('', :unit))"
 LATER = " AND signal_id IN (SELECT signal_id FROM signal WHERE line > :after)"
 BROADCASTS = (
     f"SELECT DISTINCT :o0, b.signal_id FROM broadcast b WHERE b.sender NOT IN {{own}} AND {IN_WORKSPACE}"
@@ -409,13 +405,6 @@ _ENDED = (
 _ENDED_SHARED = (
     "SELECT s.session_id FROM session s WHERE s.agent_identity = ? AND s.ended IS NOT NULL AND s.clone_id ="
     f" (SELECT clone_id FROM session WHERE session_id = ?) AND {_LEFT}"
-)
-
-LEFT_MAX = 50
-_LEFT_BEHIND = (
-    "SELECT s.session_id FROM session s JOIN tenure t ON t.session_id = s.session_id AND t.last"
-    " WHERE s.session_id IN (SELECT name FROM own) AND (s.session_id IN (SELECT reader FROM mail)"
-    " OR s.agent_identity IN (SELECT reader FROM mail)) ORDER BY t.until DESC LIMIT ?"
 )
 
 
@@ -539,15 +528,25 @@ def unread_ids(
 
 
 def directed_to(
-    db: sqlite3.Connection, reader: str, session: str | None, workspace: str | None, *, unread: bool
+    db: sqlite3.Connection,
+    reader: str,
+    session: str | None,
+    workspace: str | None,
+    *,
+    unread: bool,
+    unit: str | None = None,
 ) -> tuple[str, dict[str, str | int | None]]:
     """Return the query for (address, signal id) of the signals sent to a reader in particular, and its values.
 
     Args:
         unread: Select the signals that it has not read; else those that want an answer, read or not.
+        unit: Only the signals that want an answer and name this work unit or none; None for all.
     """
     own, values = _own(db, reader, session, workspace)
-    return _directed(own, "mail") if unread else _directed(own, "asked") + OWED, values
+    values["unit"] = unit
+    return _directed(own, "mail") if unread else _directed(own, "asked") + OWED + (
+        _ON if unit is not None else ""
+    ), values
 
 
 def asking(
@@ -612,40 +611,88 @@ def all_ids(
     return db.execute(every, values).fetchall()
 
 
-def left_behind(store: Store) -> list[Presence]:
-    """Return the sessions of this clone that are not at work, that have unread directed signals, and whose signals nobody at work reads.
+_FORGED = "n.session_id IN (SELECT name FROM forged)"  # these are checked again by their own lines
+_OPEN = (
+    "SELECT n.session_id, n.agent_identity, n.workspace_id,"
+    " coalesce((SELECT max(a.until) FROM alive a WHERE a.session_id = n.session_id), 0)"
+    # Anybody can write a session with the id of this clone. Sessions that were started here have a file here.
+    " FROM session n WHERE n.session_id IN (SELECT value FROM json_each(:here))"
+    f" AND ((n.ended IS NULL AND n.clone_id = :clone) OR {_FORGED})"
+)
+_FOR_WHOM_IS_NEWS = (
+    f" AND ({_FORGED} OR EXISTS ("
+    "SELECT 1 FROM signal s WHERE s.line > :after AND (s.broadcast OR EXISTS"
+    " (SELECT 1 FROM mail m WHERE m.signal_id = s.signal_id AND m.reader IN"
+    " (SELECT n.session_id UNION ALL SELECT n.agent_identity UNION ALL"
+    " SELECT e.session FROM entity_line e WHERE e.kind = 'session' AND e.id = n.session_id"
+    " UNION ALL SELECT f.session_id FROM session f WHERE f.harness_session = n.harness_session"
+    " UNION ALL SELECT f.session_id FROM session f WHERE f.agent_identity = n.agent_identity AND f.ended IS NOT NULL)))))"
+)
 
-    Last seen first, at most `LEFT_MAX`, none that was not seen for a month.
+
+def open_sessions(
+    db: sqlite3.Connection,
+    clone_id: str,
+    here: Iterable[str],
+    *,
+    after: int = 0,
+    only: str | None = None,
+    readers: tuple[str, str] | None = None,
+) -> list[tuple[str, str | None, str | None, int]]:
+    """Return the open sessions of a clone among these, also those with forged lines: id, identity, workspace, end of their name.
+
+    Args:
+        after: Only those that a signal indexed after this line may be for; 0 for all.
+        only: Only this session.
+        readers: Only those of this identity, or one of these sessions.
     """
-    found: dict[str, Presence] = {}
-    for (session_id,) in store.db().execute(_LEFT_BEHIND, (LEFT_MAX,)).fetchall():
-        one = presence.trusted(store, str(session_id))
-        if one is None or one.is_current or one.age > heartbeats.INACTIVE_MICROS:
-            continue
-        if one.agent_identity and any(
-            each.is_current for each in presence.of_identity(store, one.agent_identity)
-        ):
-            continue
-        if one.harness_session and presence.of_published_client(store, one.harness_session) is not None:
-            continue
-        waiting = directed_to(
-            store.db(), one.reader, one.session_id, one.record.get("workspace_id"), unread=True
-        )
-        if store.db().execute(*waiting).fetchone() is not None:
-            found.setdefault(one.reader, one)
-    return sorted(found.values(), key=lambda one: (-one.last_seen, one.session_id))
+    query, (reader, id) = _OPEN, readers or ("", "")
+    if after:
+        query += _FOR_WHOM_IS_NEWS
+    if only is not None:
+        query += " AND n.session_id = :only"
+    if readers is not None:
+        query += f" AND (n.agent_identity = :reader OR n.session_id IN (:reader, :id) OR {_FORGED})"
+    values = {
+        "clone": clone_id,
+        "here": "[" + ",".join(f'"{id}"' for id in sorted(here)) + "]",
+        "after": after,
+    }
+    return db.execute(query, {**values, "only": only, "reader": reader, "id": id}).fetchall()
+
+
+def queued(db: sqlite3.Connection, signal_id: str) -> tuple[bytes, bool, str]:
+    """Return the line of a signal for a queue, whether it is a broadcast, and how it may interrupt."""
+    body, broadcast, interrupt = db.execute(
+        "SELECT l.body, s.broadcast, s.interrupt FROM signal s JOIN line l ON l.id = s.line"
+        " WHERE s.signal_id = ? ORDER BY l.body LIMIT 1",
+        (signal_id,),
+    ).fetchone()
+    return str(body).encode(), bool(broadcast), str(interrupt)
+
+
+def contents_of(db: sqlite3.Connection, signal_id: str) -> list[tuple[bytes, bytes]]:
+    """Return the lines of an id in the order of `(at, bytes)`, each with the key of its content."""
+    rows = db.execute(
+        "SELECT l.body, s.content FROM signal s JOIN line l ON l.id = s.line WHERE s.signal_id = ? ORDER BY l.body",
+        (signal_id,),
+    )
+    return [(str(body).encode(), content) for body, content in rows]
+
+
+def headers_of(
+    db: sqlite3.Connection, ids: Iterable[str]
+) -> Iterator[tuple[str, str, str, str, str, str, str, str, str]]:
+    """Yield id, time, interrupt class, work unit, lane, thread, intent, sender and session of the line of each signal that is displayed."""
+    query = (
+        "SELECT signal_id, l.at, interrupt, wu_id, lane, thread, intent, sender, sender_session FROM signal s"
+        " JOIN line l ON l.id = s.line WHERE signal_id = ? ORDER BY l.body LIMIT 1"
+    )
+    for id in ids:
+        yield db.execute(query, (id,)).fetchone()
 
 
 IMPORTED_PREFIX = f"{IMPORTED_ORIGIN}:"
-_ALL_IMPORTED = (
-    "SELECT DISTINCT s.signal_id FROM signal s JOIN line l ON l.id = s.line WHERE NOT s.broadcast"
-    " AND json_extract(l.body, '$.origin') = :origin AND EXISTS"
-    " (SELECT 1 FROM json_each(json_extract(l.body, '$.recipients')) j WHERE j.value = :address)"
-)
-_UNREAD_IMPORTED = (
-    "SELECT DISTINCT m.signal_id FROM mail m JOIN signal s ON s.signal_id = m.signal_id JOIN line l ON l.id = s.line"
-    " WHERE m.reader = :address AND json_extract(l.body, '$.origin') = :origin"
-)
 
 
 def imported_address(text: str) -> str | None:
@@ -657,19 +704,10 @@ def imported_address(text: str) -> str | None:
     )
 
 
-def imported_ids(db: sqlite3.Connection, address: str, *, all: bool = False) -> set[str]:
-    """Return the ids of the imported signals that were sent to an address.
-
-    Args:
-        all: Include those with a receipt of that address.
-    """
-    values = {"address": address, "origin": IMPORTED_ORIGIN}
-    found = db.execute(_UNREAD_IMPORTED, values).fetchall()
-    if all:
-        found += db.execute(_ALL_IMPORTED, values).fetchall()
-    return {str(signal_id) for (signal_id,) in found}
-
-
-def imported_inbox(address: str) -> str:
-    """Return the command that shows the imported signals to an address."""
-    return command("gitmem", "inbox", "--for", IMPORTED_PREFIX + address)
+def may_want_answer(db: sqlite3.Connection, ids: Iterable[str]) -> list[tuple[str, str, int, bool]]:
+    """Return for each of these signals its id and thread, how many contents it has, and whether it rejects something."""
+    query = (
+        "SELECT signal_id, min(thread), count(DISTINCT content), max(intent = 'REJECT') FROM signal"
+        " WHERE signal_id IN (SELECT value FROM json_each(?)) GROUP BY signal_id"
+    )
+    return db.execute(query, ("[" + ",".join(f'"{id}"' for id in ids) + "]",)).fetchall()

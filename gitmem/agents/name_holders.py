@@ -28,13 +28,6 @@ if TYPE_CHECKING:
     from ..store import Store
 
 
-_IDENTITIES = (
-    "SELECT DISTINCT coalesce(sender, '') FROM entity_line"
-    " WHERE kind = 'session' AND id = ? AND (sender IS NOT NULL OR event = 'start') LIMIT 3"
-)
-_FORGED = "SELECT DISTINCT name FROM forged WHERE name > 'sess-' AND name < 'sess.'"
-
-
 def corrected(store: Store, found: Presence) -> tuple[Presence, str | None]:
     """Return a session named by its id as its own lines show it, and a warning if forged lines differ."""
     if not sender_tables.is_forged(store.db(), (found.session_id,)):
@@ -132,23 +125,16 @@ def of_published_client(store: Store, value: str) -> Presence | None:
     """Return the latest open session that was started here under the published id of a client of this clone."""
     if not sender_tables.is_own(store.db(), value):
         return None
-    rows = store.db().execute(
-        "SELECT DISTINCT id FROM entity_line WHERE kind = 'session' AND session = ?", (value,)
-    )
-    ids = [
-        str(session_id)
-        for (session_id,) in rows.fetchall()
-        if sender_tables.is_own(store.db(), str(session_id))
-    ]
-    every = [presence.trusted(store, session_id) for session_id in ids]
+    ids = presence.ids_under(store.db(), value)
+    every = [presence.trusted(store, id) for id in ids if sender_tables.is_own(store.db(), id)]
     own = [one for one in every if one is not None and one.ended is None and one.harness_session == value]
     return max(own, key=lambda one: (one.started, one.session_id), default=None)
 
 
 def _forged_sessions(store: Store) -> Iterator[tuple[Presence, Presence]]:
     """Yield each session of this clone with forged lines: as the log shows it, and by its own lines."""
-    for (name,) in store.db().execute(_FORGED).fetchall():
-        shown = presence.get(store, str(name)) if sender_tables.is_own(store.db(), str(name)) else None
+    for name in sender_tables.forged_names(store.db(), "sess-"):
+        shown = presence.get(store, name) if sender_tables.is_own(store.db(), name) else None
         own = presence.trusted(store, shown.session_id) if shown is not None else None
         if shown is not None and own is not None:
             yield shown, own
@@ -191,7 +177,7 @@ def changed_identity(store: Store, session: Presence) -> str | None:
     """Return why signals to a session go to its id and not to its identity, or None if they go to the identity."""
     if session.agent_identity is None or sender_tables.is_own(store.db(), session.session_id):
         return None
-    if len(_identities(store, session)) < 2:
+    if len(presence.identities_had(store.db(), session.session_id)) < 2:
         return None
     return (
         f"The identity of {session.session_id} has changed to {sanitize(session.agent_identity)}. The session "
@@ -201,12 +187,7 @@ def changed_identity(store: Store, session: Presence) -> str | None:
 
 def took_first_identity(store: Store, session: Presence) -> bool:
     """Return whether a session has had no other identity than its present one, but none when it began."""
-    return _identities(store, session) == {"", session.agent_identity}
-
-
-def _identities(store: Store, session: Presence) -> set[str]:
-    rows = store.db().execute(_IDENTITIES, (session.session_id,)).fetchall()
-    return {str(row[0]) for row in rows}
+    return presence.identities_had(store.db(), session.session_id) == {"", session.agent_identity}
 
 
 def refuse_changed_identity(store: Store, name: str, identity: str, holder: Presence, code: str) -> None:

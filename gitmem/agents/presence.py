@@ -176,6 +176,21 @@ def last_holder(store: Store, folded: str) -> Presence | None:
     return get(store, row[0]) if row else None
 
 
+def open_ids(db: sqlite3.Connection, reader: str) -> list[str]:
+    """Return the open sessions of a reader: the session itself, or those of an agent."""
+    query = "SELECT session_id FROM session WHERE ended IS NULL AND (session_id = ?1 OR agent_identity = ?1)"
+    return [str(id) for (id,) in db.execute(query, (reader,))]
+
+
+def count(store: Store, *, all: bool = False) -> int:
+    """Return how many sessions of the log `shown` chooses from."""
+    query = (
+        "SELECT count(*) FROM session s JOIN tenure t ON t.session_id = s.session_id AND t.last"
+        " WHERE ? OR (s.ended IS NULL AND t.until > ?)"
+    )
+    return int(store.db().execute(query, (all, store.now())).fetchone()[0])
+
+
 def is_known_reader(store: Store, reader: str) -> bool:
     """Return whether the log has a line by or about this reader identity."""
     row = store.db().execute("SELECT 1 FROM reader WHERE reader = ?", (reader,)).fetchone()
@@ -452,15 +467,30 @@ def addresses(db: sqlite3.Connection, reader: str, session: str | None) -> list[
     return list(found)
 
 
-def _values(db: sqlite3.Connection, column: str, key: str, value: str) -> list[str]:
+def _values(db: sqlite3.Connection, column: str, key: str, value: str, *, forged: bool = False) -> list[str]:
     """Return the sessions, or published ids of clients, that lines name with one of the other."""
     from ..index.entities import NOT_FORGED
 
+    but = "" if forged else NOT_FORGED
     rows = db.execute(
-        f"SELECT DISTINCT e.{column} FROM entity_line e WHERE e.kind = 'session' AND e.{key} = ?{NOT_FORGED}",
+        f"SELECT DISTINCT e.{column} FROM entity_line e WHERE e.kind = 'session' AND e.{key} = ?{but}",
         (value,),
     )
     return [str(row[0]) for row in rows.fetchall() if row[0] is not None]
+
+
+def ids_under(db: sqlite3.Connection, client: str) -> list[str]:
+    """Return the sessions that any line, also a forged one, names with the published id of a client."""
+    return _values(db, "id", "session", client, forged=True)
+
+
+def identities_had(db: sqlite3.Connection, session_id: str) -> set[str]:
+    """Return the agent identities that a session has had, "" for none when it began; of more than three, three."""
+    query = (
+        "SELECT DISTINCT coalesce(sender, '') FROM entity_line"
+        " WHERE kind = 'session' AND id = ? AND (sender IS NOT NULL OR event = 'start') LIMIT 3"
+    )
+    return {str(name) for (name,) in db.execute(query, (session_id,))}
 
 
 def record_fields(found: Presence, event: str) -> SessionFields:
@@ -471,6 +501,16 @@ def record_fields(found: Presence, event: str) -> SessionFields:
         "display_name": found.asked,
         "clone_id": found.clone_id,
     }
+
+
+def recordable_branch(name: str | None) -> str | None:
+    """Return a branch's name if records can have it: an unusual name must not prevent that they are written."""
+    from .. import records
+    from ..text.secrets import find_secret
+
+    if name is None or not records.fits("session", "branch", name):
+        return None
+    return None if find_secret(name) else name
 
 
 def of_worktree(store: Store) -> list[Presence]:

@@ -9,7 +9,7 @@ from ..sync import autosync, whereabouts
 from ..text.name_matching import fold
 from ..text.sanitize import first_of
 from ..trust.sender_tables import is_own
-from . import descriptions, heartbeats, mailbox, name_holders, presence
+from . import descriptions, heartbeats, mailbox, name_holders, presence, session_view, signal_rows
 from .caller import other_workspaces
 from .descriptions import by_role, row
 
@@ -27,14 +27,6 @@ if TYPE_CHECKING:
     from .presence import Presence
 
 
-_UNPROVEN = (
-    "SELECT session_id FROM session WHERE clone_id = ? AND ended IS NULL"
-    " AND session_id NOT IN (SELECT name FROM own) ORDER BY session_id"
-)
-_COUNT = (
-    "SELECT count(*) FROM session s JOIN tenure t ON t.session_id = s.session_id AND t.last"
-    " WHERE ? OR (s.ended IS NULL AND t.until > ?)"
-)
 EDITS_MAX = 50  # paths of a session that a roster names
 CONTESTED_MAX = 10  # names of which a roster says whom they mean here
 SHOWN = 50  # sessions of a list
@@ -138,7 +130,7 @@ def roster(
     db, now = store.db(), store.now()
     total = len(found) + left
     found = _first(db, found, limit, caller) if not query else found[:limit]
-    left_behind = [] if query else mailbox.left_behind(store)
+    left_behind = [] if query else signal_rows.left_behind(store)
     known = {one.session_id for one in found}
     found += [one for one in left_behind if one.session_id not in known]
     steps = StepLimit(db, steps_most)
@@ -177,8 +169,7 @@ def _shown(store: Store, limit: int | None, most: int, *, all: bool) -> tuple[li
 
 def _left(store: Store, most: int, *, all: bool) -> int:
     """Return how many sessions are not among so many."""
-    (count,) = store.db().execute(_COUNT, (all, store.now())).fetchone()
-    return max(int(count) - most, 0)
+    return max(presence.count(store, all=all) - most, 0)
 
 
 def _first(
@@ -299,8 +290,8 @@ def list_unproven(store: Store) -> list[Presence]:
     if store.keys.now().mac is None:
         return []
     oldest = store.now() - heartbeats.INACTIVE_MICROS
-    rows = store.db().execute(_UNPROVEN, (store.log.clone_id(),)).fetchall()
-    found = [presence.get(store, str(id)) for (id,) in rows if not heartbeats.is_here(store, str(id))]
+    ids = session_view.unproven_ids(store.db(), store.log.clone_id())
+    found = [presence.get(store, id) for id in ids if not heartbeats.is_here(store, id)]
     return [one for one in found if one is not None and one.record_at > oldest]
 
 

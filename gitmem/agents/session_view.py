@@ -1,4 +1,4 @@
-"""Sessions as entities: their declaration, their fold, and the rows of the names that they hold and of the pool.
+"""Sessions as entities: their declaration, their fold, the rows of the names that they hold and of the pool, and work units.
 
 A `tenure` is a period in which a session holds one display name, see `order.session`. The displayed name depends on lines alone,
 never on the clock or the order of arrival, and a session that returns after a pause takes its name from no other session.
@@ -11,12 +11,13 @@ from ..index import entities
 from ..index.entities import EntityKind, Fold
 from ..log.lines import parse_at
 from ..order.session import FIELDS, HOLD_MICROS, FoldedSession, HeldNames, united
+from ..records.ids import unit_key
 from ..text.name_matching import fold, strip_numbers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ..index.entities import LineRow, Lines, Rows
     from ..records.record_types import SessionRecord
@@ -175,6 +176,44 @@ def _rows(db: sqlite3.Connection, sessions: Mapping[str, Lines]) -> Iterator[Seq
 FOLD = Fold(_rows, _also)
 
 
+def names_held(db: sqlite3.Connection, now: int) -> dict[str, str]:
+    """Return the names that are held at a time, folded, each with its session."""
+    query = "SELECT shown_fold, session_id FROM tenure WHERE until > ? ORDER BY claimed DESC"
+    return dict(db.execute(query, (now,)).fetchall())
+
+
+def last_held(db: sqlite3.Connection, folded: str) -> int:
+    """Return when a folded name was last held, or will be free; 0 if it never was."""
+    return int(db.execute("SELECT max(until) FROM tenure WHERE fold = ?", (folded,)).fetchone()[0] or 0)
+
+
+def pool_changes(db: sqlite3.Connection) -> list[tuple[str, str, str]]:
+    """Return the names that joined or left the pool, each folded, as written, and with what happened last, in that order."""
+    return db.execute("SELECT fold, name, event FROM pool_name ORDER BY at, body").fetchall()
+
+
+# Each unit that a session, a signal, a memory node or a task was given, once: a look at all rows of these takes 75 ms of 100,000 each.
+UNIT_KINDS = ("session", "signal", "node", "patch", "task")
+UNIT_DDL = ("CREATE TABLE unit (key TEXT PRIMARY KEY, name TEXT) WITHOUT ROWID",)
+
+
+def add_units(db: sqlite3.Connection, rows: Rows) -> None:
+    """Add the work units that lines name, in any order of arrival."""
+    names = {name for kind in UNIT_KINDS for name in rows.of(kind).column("wu_id") if name}
+    put = "INSERT INTO unit VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET name = min(name, excluded.name)"
+    db.executemany(put, sorted((unit_key(name), name) for name in names))
+
+
+def is_unit(db: sqlite3.Connection, key: str) -> bool:
+    """Return whether a session, a signal, a memory node or a task names a work unit."""
+    return db.execute("SELECT 1 FROM unit WHERE key = ?", (key,)).fetchone() is not None
+
+
+def units(db: sqlite3.Connection, most: int) -> dict[str, str]:
+    """Return the keys of known work units by their names, at most so many."""
+    return dict(db.execute("SELECT name, key FROM unit ORDER BY key LIMIT ?", (most,)).fetchall())
+
+
 def _replace_name_periods(
     db: sqlite3.Connection,
     session_id: str,
@@ -236,3 +275,40 @@ def _assign_shown_names(db: sqlite3.Connection, name_root: str, since: int) -> N
         if shown != before:
             changed.append((shown, fold(shown), rowid))
     db.executemany("UPDATE tenure SET shown = ?, shown_fold = ? WHERE rowid = ?", changed)
+
+
+def every_id(db: sqlite3.Connection, identity: str) -> set[str]:
+    """Return the sessions of an agent, open or not."""
+    query = "SELECT session_id FROM session WHERE agent_identity = ?"
+    return {str(id) for (id,) in db.execute(query, (identity,))}
+
+
+def unproven_ids(db: sqlite3.Connection, clone_id: str) -> list[str]:
+    """Return the open sessions with the id of a clone of which no record was written in this one."""
+    query = (
+        "SELECT session_id FROM session WHERE clone_id = ? AND ended IS NULL"
+        " AND session_id NOT IN (SELECT name FROM own) ORDER BY session_id"
+    )
+    return [str(id) for (id,) in db.execute(query, (clone_id,))]
+
+
+def clone_of(db: sqlite3.Connection, session_id: str | None) -> str | None:
+    """Return the clone in which a session began, as the log says; None for an unknown one."""
+    row = db.execute("SELECT clone_id FROM session WHERE session_id = ?", (session_id,)).fetchone()
+    return row[0] if row else None
+
+
+def first_identities(db: sqlite3.Connection, most: int) -> list[str]:
+    """Return the agents and people of the log, at most so many: those known longest."""
+    query = "SELECT reader FROM reader WHERE reader LIKE '%:%' ORDER BY line LIMIT ?"
+    return [str(reader) for (reader,) in db.execute(query, (most,))]
+
+
+def names_had(
+    db: sqlite3.Connection, session_ids: Iterable[str]
+) -> Iterator[tuple[str, str | None, str | None]]:
+    """Yield each of these sessions with an agent identity and the published id of a client that its records have together."""
+    from ..index.entities import AMONG, json_list
+
+    query = f"SELECT DISTINCT id, sender, session FROM entity_line WHERE kind = 'session' AND id {AMONG}"
+    yield from db.execute(query, (json_list(session_ids),))

@@ -5,7 +5,6 @@ Imported where needed, and rapidfuzz only for a comparison: its import costs twi
 
 from __future__ import annotations
 
-from .. import records
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..outcome import command
@@ -130,9 +129,10 @@ def _identities(store: Store, text: str) -> list[tuple[float, str]]:
 
     if ":" not in text and "@" not in text:
         return []
-    query = "SELECT reader FROM reader WHERE reader LIKE '%:%' ORDER BY line LIMIT ?"  # those known longest
-    rows = store.db().execute(query, (IDENTITIES_MAX,)).fetchall()
-    scored = [(Levenshtein.normalized_similarity(fold(text), fold(reader)), reader) for (reader,) in rows]
+    from . import session_view
+
+    known = session_view.first_identities(store.db(), IDENTITIES_MAX)
+    scored = [(Levenshtein.normalized_similarity(fold(text), fold(reader)), reader) for reader in known]
     return sorted(scored, key=lambda each: (-each[0], each[1]))[: 2 * SUGGESTIONS_MAX]
 
 
@@ -140,17 +140,14 @@ def _people(store: Store, text: str) -> list[tuple[float, str, str]]:
     """Return the addresses of people by the display names in their latest signals. Anybody can use any display name."""
     from rapidfuzz.distance import Levenshtein
 
-    rows = store.db().execute(
-        "SELECT s.sender, l.body FROM (SELECT sender, max(line) AS last FROM signal WHERE sender LIKE 'human:%'"
-        " GROUP BY sender ORDER BY last DESC LIMIT ?) s JOIN line l ON l.id = s.last",
-        (PEOPLE_MAX,),
-    )
+    from . import signal_rows
+
     found = []
-    for sender, body in rows.fetchall():
-        record = records.read_kind("signal", str(body).encode())
-        name = within(record.get("sender_name") or "", NAME_MAX) if record is not None else ""
+    for record in signal_rows.last_of_people(store.db(), PEOPLE_MAX):
+        name = within(record.get("sender_name") or "", NAME_MAX)
         if name:
-            found.append((Levenshtein.normalized_similarity(fold(text), fold(name)), str(sender), name))
+            likeness = Levenshtein.normalized_similarity(fold(text), fold(name))
+            found.append((likeness, record["sender_identity"], name))
     return found
 
 

@@ -1,25 +1,29 @@
-"""Which tasks and claims wait for a reader beside signals, by the index alone.
+"""Tasks and claims, as far as the packages below them ask the index: which wait for a reader beside signals, and what they say.
 
 An inbox with nothing unread is answered without the packages of tasks and claims, unless one of these finds something.
 """
 
 from __future__ import annotations
 
+from ..trust import sender_tables
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
 
     from .caller import Caller
 
     Values = Mapping[str, str | int | None]
+    HeldSession = tuple[str, str | None, str | None, int, str | None, str | None]
 
 
+# Tasks and claims that wait for a reader beside signals: an inbox with nothing unread is answered without their packages.
 WEEK_MICROS = 7 * 24 * 3600 * 1_000_000  # for how long a giver is told that nobody has answered a handoff
 DAY_MICROS = 24 * 3600 * 1_000_000
 VOID_MICROS = 2 * DAY_MICROS  # for how long a taker is told that a part of what it accepted is not its own
 GRACE_MICROS = 15 * 60 * 1_000_000  # for which a claim that is over may have been renewed elsewhere
-
 _FREE = "t.decided_by IS NULL AND t.holder IS NULL AND t.replaced <> 1 AND t.cancels = 0 AND coalesce(t.deadline > :now, 1)"
 # A task for a role is not offered to who has rejected it; a rejection that was written elsewhere in the name of a session here changes nothing.
 NOT_REFUSED = (
@@ -108,3 +112,69 @@ def is_any_of_all(db: sqlite3.Connection, now: int) -> bool:
     """Return whether a task is open, or anybody may have a claim, or a handoff waits."""
     values = {"day_ago": now - DAY_MICROS, "recent": now - GRACE_MICROS}
     return bool(db.execute(_OF_ALL, values).fetchone()[0])
+
+
+_OF_BODY = ("thread_id", "lane", "target_role", "requested_role", "requested_ownership_scope")
+
+
+def task_row(db: sqlite3.Connection, task_id: str) -> Sequence[Any] | None:
+    """Return what signals and nodes may contradict of a task; None if it is unknown.
+
+    Returns:
+        Its id, caller, agent, unit, initiative and state, whether it is open, its holder, the holder's session, what the holder stated, and
+        as JSON its thread, lane, role, requested role and scope.
+    """
+    fields = ", ".join(f"'$.{name}'" for name in _OF_BODY)
+    query = (
+        "SELECT t.task_id, t.caller, t.agent, t.unit, t.initiative_id, t.state, t.decided_by IS NULL AND t.replaced <> 1, t.holder,"
+        f" t.holder_session, t.actual, json_extract(l.body, {fields})"
+        " FROM task t JOIN line l ON l.id = t.line WHERE t.task_id = ?"
+    )
+    row: Sequence[Any] | None = db.execute(query, (task_id,)).fetchone()
+    return row
+
+
+def open_tasks_on(db: sqlite3.Connection, unit: str, most: int) -> list[str]:
+    """Return the open tasks on a work unit, the oldest first, at most so many."""
+    query = (
+        "SELECT task_id FROM task WHERE wu_id = ? AND decided_by IS NULL AND wu_id IS NOT NULL AND replaced <> 1"
+        " ORDER BY created, task_id LIMIT ?"
+    )
+    return [str(id) for (id,) in db.execute(query, (unit, most))]
+
+
+def is_proposal_of(db: sqlite3.Connection, signal_id: str, thread_id: str, sender: str) -> bool:
+    """Return whether a signal of a thread is a proposal of this sender."""
+    query = "SELECT 1 FROM signal WHERE signal_id = ? AND thread = ? AND sender = ? AND intent = 'PROPOSE'"
+    return db.execute(query, (signal_id, thread_id, sender)).fetchone() is not None
+
+
+def line_of_claim(db: sqlite3.Connection, claim_id: str) -> bytes | None:
+    """Return the line by which a claim stands; None if it is unknown."""
+    query = "SELECT l.body FROM path_claim c JOIN line l ON l.id = c.line WHERE c.claim_id = ?"
+    row = db.execute(query, (claim_id,)).fetchone()
+    return str(row[0]).encode() if row is not None else None
+
+
+def is_claimed(db: sqlite3.Connection, unit: str) -> bool:
+    """Return whether a claim names a work unit."""
+    return db.execute("SELECT 1 FROM path_claim WHERE wu_id = ? LIMIT 1", (unit,)).fetchone() is not None
+
+
+def held_session(db: sqlite3.Connection, ids: Iterable[str], until: int) -> HeldSession | None:
+    """Return the one open session of this clone among these that holds its name until then.
+
+    Returns:
+        Its id, identity, workspace, when its name is free, and the two parts of its role. None without one, with several, and if the
+        log has forged or unchecked lines.
+    """
+    query = (
+        "SELECT session_id, agent_identity, workspace_id,"
+        " (SELECT max(until) FROM tenure t WHERE t.session_id = s.session_id) AS held,"
+        " lifecycle_role, specialty_profile FROM session s WHERE ended IS NULL AND held > ? AND session_id = ?"
+    )
+    found: list[HeldSession] = [row for id in ids for row in db.execute(query, (until, id)).fetchall()]
+    if len(found) != 1 or not sender_tables.is_own(db, found[0][0]):
+        return None
+    unclear = db.execute("SELECT EXISTS (SELECT 1 FROM forged), EXISTS (SELECT 1 FROM unchecked)").fetchone()
+    return found[0] if unclear == (0, 0) else None

@@ -1,12 +1,7 @@
-"""The work units of the checked-out branch, and those that the log knows.
-
-A view of the index has each unit that a session, a signal, a memory node or a task was given, once: a look at all rows of these
-takes 75 ms of 100,000 each.
-"""
+"""The work units of the checked-out branch, and whether the log knows them."""
 
 from __future__ import annotations
 
-from .. import records
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..outcome import Outcome, command
@@ -14,9 +9,6 @@ from ..records.ids import UNIT_FORM, is_work_unit, unit_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import sqlite3
-
-    from ..index.entities import Rows
     from ..store import Store
 
 
@@ -24,17 +16,6 @@ SETTING = "gitmem.wu"
 SUGGESTIONS_MAX = 3
 SIMILARITY_MIN = 0.6
 COMPARED_MAX = 10_000  # names: peers can write any number
-
-
-DDL = ("CREATE TABLE unit (key TEXT PRIMARY KEY, name TEXT) WITHOUT ROWID",)
-_ADD = "INSERT INTO unit VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET name = min(name, excluded.name)"
-NAMING = ("session", "signal", "node", "patch", "task")
-
-
-def add(db: sqlite3.Connection, rows: Rows) -> None:
-    """Add the work units that lines name, in any order of arrival."""
-    names = {name for kind in NAMING for name in rows.of(kind).column("wu_id") if name}
-    db.executemany(_ADD, sorted((unit_key(name), name) for name in names))
 
 
 class GateUnchecked(Outcome, kw_only=True):
@@ -81,15 +62,6 @@ def of_checkout(store: Store, setting: str | None) -> list[str]:
     return known or ([setting.strip()] if setting and setting.strip() else [])
 
 
-def recordable_branch(name: str | None) -> str | None:
-    """Return a branch's name if records can have it: an unusual name must not prevent that they are written."""
-    if name is None or not records.fits("session", "branch", name):
-        return None
-    from ..text.secrets import find_secret
-
-    return None if find_secret(name) else name
-
-
 def named_by(branch: str) -> list[str]:
     """Return the possible work units in a branch's name.
 
@@ -115,7 +87,9 @@ def _keys_in(branch: str) -> list[str]:
 
 def is_known(store: Store, wu: str) -> bool:
     """Return whether a session, a signal or a memory node names this work unit."""
-    return store.db().execute("SELECT 1 FROM unit WHERE key = ?", (unit_key(wu),)).fetchone() is not None
+    from . import session_view
+
+    return session_view.is_unit(store.db(), unit_key(wu))
 
 
 def missing() -> UsageError:
@@ -170,8 +144,9 @@ def _similar(store: Store, wu: str) -> list[str]:
     from rapidfuzz import process
     from rapidfuzz.distance import Levenshtein
 
-    rows = store.db().execute("SELECT name, key FROM unit ORDER BY key LIMIT ?", (COMPARED_MAX,))
-    choices = dict(rows.fetchall())
+    from . import session_view
+
+    choices = session_view.units(store.db(), COMPARED_MAX)
     best = process.extract(
         unit_key(wu), choices, scorer=Levenshtein.normalized_similarity, limit=SUGGESTIONS_MAX,
         score_cutoff=SIMILARITY_MIN,

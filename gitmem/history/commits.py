@@ -10,7 +10,7 @@ from .. import local_files
 from ..agents import caller as callers
 from ..agents import commit_stamps, heartbeats, presence, session_view
 from ..agents.delivery import delivery_lock
-from ..agents.work_units import recordable_branch
+from ..agents.presence import recordable_branch
 from ..errors import GitmemError
 from ..git import history
 from ..git.history import POST_COMMIT, read_tail

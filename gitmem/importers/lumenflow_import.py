@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from .. import records
-from ..agents import mailbox
+from ..agents import mailbox, signal_rows
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..index.catch_up import key_of
@@ -110,7 +110,7 @@ def next_commands(found: Imported, folder: str) -> list[str]:
         return [again]
     if not any(each["imported"] for each in found.counts.values()):
         return ["gitmem mem list"]
-    others = [mailbox.imported_inbox(address) for address in list(found.unread)[:1]]
+    others = [signal_rows.imported_inbox(address) for address in list(found.unread)[:1]]
     return ["gitmem mem list", *others, "gitmem sync"]
 
 

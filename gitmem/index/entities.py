@@ -116,7 +116,7 @@ class View(Struct):
 NOT_FORGED = " AND e.line NOT IN (SELECT line FROM forged)"
 _PUT = "INSERT OR IGNORE INTO entity_line VALUES (?, ?, ?, ?, ?, ?)"
 LIMIT_MAX = 1 << 62  # rows of a list
-_AMONG = "IN (SELECT value FROM json_each(?))"
+AMONG = "IN (SELECT value FROM json_each(?))"  # the condition that a value is in a list of `json_list`
 
 
 class EntityKind(Struct):
@@ -231,7 +231,7 @@ def _only_new(
                 if id in ids:
                     found.setdefault(id, []).append(row)
     first = min((row.id for rows in found.values() for row in rows), default=0)
-    known = f"SELECT DISTINCT id FROM entity_line WHERE kind = ? AND id {_AMONG} AND line < ?"
+    known = f"SELECT DISTINCT id FROM entity_line WHERE kind = ? AND id {AMONG} AND line < ?"
     for (id,) in db.execute(known, (kind.name, json_list(sorted(found)), first)):
         del found[id]
     return {id: rows for id, rows in found.items() if len(rows) <= kind.most}
@@ -294,7 +294,7 @@ def lines_of(
     """
     but = ("" if forged else NOT_FORGED) + ("" if event is None else f" AND e.event = '{event}'")
     rows = db.execute(
-        f"SELECT e.id, e.line FROM entity_line e WHERE e.kind = ? AND e.id {_AMONG}{but}",
+        f"SELECT e.id, e.line FROM entity_line e WHERE e.kind = ? AND e.id {AMONG}{but}",
         (kind.name, json_list(sorted(ids))),
     )
     numbers: dict[str, list[int]] = {}
@@ -346,7 +346,7 @@ def _fair_share(db: sqlite3.Connection, kind: EntityKind, id: str, but: str) -> 
 def _read(db: sqlite3.Connection, read: Reader, numbers: Collection[int]) -> dict[int, LineRow]:
     """Return lines by their numbers; those that this version can't read are missing."""
     found = {}
-    rows = db.execute(f"SELECT id, body FROM line WHERE id {_AMONG}", (json_list(sorted(numbers)),))
+    rows = db.execute(f"SELECT id, body FROM line WHERE id {AMONG}", (json_list(sorted(numbers)),))
     for number, body in rows:
         line = body.encode()
         record = read(line)
@@ -364,6 +364,33 @@ def select(
         return rows, 0
     (total,) = db.execute(f"SELECT count(*) FROM ({query})", values).fetchone()
     return rows[:limit], total - limit
+
+
+def bodies(
+    db: sqlite3.Connection,
+    condition: str,
+    values: Sequence[Any],
+    *,
+    order: str = "l.at, l.body",
+    limit: int = -1,
+) -> Iterable[bytes]:
+    """Return the lines of the log that fulfil a condition on the table `line l`, of whatever kind, in an order.
+
+    Args:
+        limit: At most so many; -1 for all.
+    """
+    query = f"SELECT CAST(l.body AS BLOB) FROM line l WHERE {condition} ORDER BY {order} LIMIT {limit}"
+    return chain.from_iterable(db.execute(query, values))
+
+
+def file_of(db: sqlite3.Connection, line: bytes) -> str | None:
+    """Return the file of the log that has a line; None while the line waits for a commit."""
+    row = db.execute(
+        "SELECT f.parent || f.name FROM line l JOIN file f ON f.id = l.file WHERE l.file > 0 AND l.at = ?"
+        " AND l.body = ? LIMIT 1",
+        (line[7:34].decode(), line.decode()),
+    ).fetchone()
+    return str(row[0]) if row else None
 
 
 def json_list(values: Iterable[str | int]) -> str:

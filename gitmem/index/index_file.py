@@ -582,6 +582,21 @@ def has_accepted(db: sqlite3.Connection, accepted: str | None) -> bool:
     return made is None or db.execute("SELECT 1 FROM lost LIMIT 1").fetchone() is None
 
 
+def mark(db: sqlite3.Connection, key: str, rows: str) -> tuple[str | None, int | None]:
+    """Return what a package has noted in the index under a key, and the greatest `line` of these rows."""
+    query = f"SELECT (SELECT value FROM meta WHERE key = ?), (SELECT max(line) FROM {rows})"
+    found: tuple[str | None, int | None] = db.execute(query, (key,)).fetchone()
+    return found
+
+
+def set_mark(db: sqlite3.Connection, key: str, value: str | None) -> None:
+    """Note a text in the index under a key; None removes it."""
+    if value is None:
+        db.execute("DELETE FROM meta WHERE key = ?", (key,))
+        return
+    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+
 def row_of(folder: str, name: str) -> Row:
     """Return `parent` and `name` of a file in the table `file`; bytes that are not UTF-8 are escaped."""
     return as_text(folder) + "//", as_text(name)

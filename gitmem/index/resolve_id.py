@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 PREFIX_MIN = 6  # characters after the dash, if the caller writes
 READ_PREFIX_MIN = 4  # the same as git's minimum
 TYPED_MAX = 80  # characters of a wrong id in an error
+IN_THREAD = "IN (SELECT signal_id FROM signal WHERE thread = ?)"  # the condition that a signal is of a thread
 _SHOWN_BY = {
     "sig": "thread",
     "thread": "thread",
@@ -53,6 +54,22 @@ def beginning(db: sqlite3.Connection, table: str, column: str, text: str, most: 
     )
     found = {str(id) for (id,) in rows}
     return {text} if text in found else found
+
+
+def records_named(
+    db: sqlite3.Connection, kind: str, field: str, id: str, *, begins: bool
+) -> list[tuple[str, bytes]]:
+    """Return the lines of a kind with an id in a field, in the order of `(at, bytes)`, each after its id.
+
+    Args:
+        begins: Also those whose id begins with it.
+    """
+    rows = db.execute(
+        f"SELECT json_extract(body, '$.{field}') AS named, body FROM line WHERE kind = ? AND named >= ? AND named < ?"
+        " ORDER BY at, body",
+        (kind, id, id + ("\U0010ffff" if begins else "\0")),
+    )
+    return [(str(named), str(body).encode()) for named, body in rows]
 
 
 def choose(

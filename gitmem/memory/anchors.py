@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..agents.work_units import recordable_branch
+from ..agents.presence import recordable_branch
 from ..commit_message import cut, sanitize
 from ..errors import UsageError
 from ..outcome import Outcome

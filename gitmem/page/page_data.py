@@ -21,7 +21,7 @@ from ..memory.node_tables import DELETED
 from ..memory.relations import SUPERSEDES
 from ..records.ids import is_id, unit_key
 from ..signals import gate
-from ..signals.thread_lines import ThreadCache
+from ..signals.thread_lines import ThreadCache, initiatives_of
 from ..signals.thread_list import ManyThreads, Selection
 from ..trust import sender_tables
 from ..work.branches import Refs
@@ -501,7 +501,7 @@ class GateMarks:
             passed = None if one.here else self._passed_by(one, unit)
             key = unit_key(unit)
             if key not in initiatives:
-                initiatives[key] = gate.initiatives_of(db, unit)
+                initiatives[key] = initiatives_of(db, unit)
             caller = of_session(one, "page")
             state, _ = gate.look(
                 self._store, caller, unit, initiatives[key], passed=passed, threads_of=folded

@@ -6,7 +6,7 @@ the reader sees the differences and the senders before a decision.
 
 from __future__ import annotations
 
-from ..agents.mailbox import is_receipt_for
+from ..agents import mailbox
 from ..outcome import Struct
 from ..records import KEYED
 
@@ -40,13 +40,9 @@ class Version(Struct):
 def versions(db: sqlite3.Connection, signal_id: str) -> list[Version]:
     """Return the contents of an id in the order of `(at, bytes)`; more than one is a conflict."""
     found: dict[bytes, Version] = {}
-    rows = db.execute(
-        "SELECT l.body, s.content FROM signal s JOIN line l ON l.id = s.line WHERE s.signal_id = ? ORDER BY l.body",
-        (signal_id,),
-    )
-    for body, content in rows:
+    for line, content in mailbox.contents_of(db, signal_id):
         if content not in found:
-            found[content] = Version(str(body).encode(), content)
+            found[content] = Version(line, content)
     return list(found.values())
 
 
@@ -65,17 +61,13 @@ def chosen(found: Sequence[Version], first: Collection[bytes]) -> list[Version]:
 
 def unread(db: sqlite3.Connection, addresses: Sequence[str], signal_id: str) -> set[tuple[str, bytes]]:
     """Return the (address, content) pairs of an id that are unread at these addresses."""
-    found: set[tuple[str, bytes]] = set()
-    for address in addresses:
-        values = {"reader": address, "id": signal_id}
-        rows = db.execute(
-            "SELECT content FROM mail WHERE reader = :reader AND signal_id = :id UNION"
-            " SELECT content FROM broadcast b WHERE signal_id = :id AND NOT EXISTS (SELECT 1 FROM receipt r"
-            f" WHERE r.signal_id = :id AND r.reader = :reader AND {is_receipt_for('b.content')})",
-            values,
-        )
-        found.update((address, content) for (content,) in rows)
-    return found
+    from ..agents import signal_rows
+
+    return {
+        (address, content)
+        for address in addresses
+        for content in signal_rows.unread_contents(db, address, signal_id)
+    }
 
 
 def mark(db: sqlite3.Connection, fields: Sequence[ShownSignal], total: int) -> None:
@@ -85,12 +77,9 @@ def mark(db: sqlite3.Connection, fields: Sequence[ShownSignal], total: int) -> N
         fields: The versions as displayed, in their order.
         total: The number of all versions.
     """
-    clones = []
-    for each in fields:
-        row = db.execute(
-            "SELECT clone_id FROM session WHERE session_id = ?", (each.get("sender_session"),)
-        ).fetchone()
-        clones.append(row[0] if row else None)
+    from ..agents import session_view
+
+    clones = [session_view.clone_of(db, each.get("sender_session")) for each in fields]
     differs = [
         WORDS.get(field, field.removesuffix("_id").replace("_", " "))
         for field in (*_BESIDE, *KEYED["signal"])

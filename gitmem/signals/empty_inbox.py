@@ -14,7 +14,6 @@ from ..git.files import READ, fetched_since
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Sequence
 
     from ..repo import Repo
@@ -93,7 +92,8 @@ def _query_index(
     db = snapshot.db
     try:
         ids = [name] if is_session else _of_client(repo.state, name)
-        found = _session(db, ids, now) if snapshot.is_complete else None
+        # A name is held for two days after the last record. After one day the regular path writes another record, which keeps it.
+        found = waiting_work.held_session(db, ids, now + DAY_MICROS) if snapshot.is_complete else None
         if found is None:
             return None
         session_id, identity, workspace, held, lifecycle, specialty = found
@@ -164,29 +164,6 @@ class _Stamp:
             local_files.replace(self._path, text.encode())
         except (OSError, ValueError):
             return
-
-
-def _session(
-    db: sqlite3.Connection, ids: Sequence[str], now: int
-) -> tuple[str, str | None, str | None, int, str | None, str | None] | None:
-    """Return id, identity, workspace, name expiry and the two parts of the role of the one active session of this clone among these ids, or None.
-
-    Also None if the log has forged lines, or if the last record of the session is a day old: the regular path then
-    writes another record, which keeps the name.
-    """
-    found = []
-    for id in ids:
-        found += db.execute(
-            "SELECT session_id, agent_identity, workspace_id,"
-            " (SELECT max(until) FROM tenure t WHERE t.session_id = s.session_id) AS held,"
-            " lifecycle_role, specialty_profile FROM session s WHERE ended IS NULL AND held > ? AND session_id = ?",
-            (now + DAY_MICROS, id),  # a name is held for two days after the last record
-        ).fetchall()
-    if len(found) != 1:
-        return None
-    is_own = db.execute("SELECT 1 FROM own WHERE name = ?", (found[0][0],)).fetchone()
-    unclear = db.execute("SELECT EXISTS (SELECT 1 FROM forged), EXISTS (SELECT 1 FROM unchecked)").fetchone()
-    return found[0] if is_own and unclear == (0, 0) else None
 
 
 def _client_of(state: str, session_id: str) -> str:

@@ -6,16 +6,16 @@ from .. import moved_back, records
 from ..agents import audits, mailbox, work_units
 from ..agents.descriptions import sender_name
 from ..errors import UsageError
+from ..index import resolve_id
 from ..order import thread
 from ..outcome import Outcome, command
-from ..records.ids import unit_key, unit_key_sql
+from ..records.ids import unit_key
 from ..text.sanitize import is_blank
 from . import next_steps
-from .thread_lines import ThreadLines
+from .thread_lines import ThreadLines, initiatives_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Iterable, Mapping, Sequence
     from typing import TypedDict
 
@@ -119,17 +119,6 @@ def look(
     return found, ids
 
 
-def initiatives_of(db: sqlite3.Connection, wu: str) -> list[str]:
-    """Return the initiatives that a session or a signal names together with a work unit."""
-    rows = db.execute(
-        f"SELECT initiative_id FROM session WHERE {unit_key_sql('wu_id')} = :wu UNION"
-        " SELECT json_extract(l.body, '$.initiative_id') FROM signal s JOIN line l ON l.id = s.line"
-        " WHERE s.wu_id = :wu AND instr(l.body, 'initiative_id')",
-        {"wu": unit_key(wu)},
-    )
-    return sorted(str(name) for (name,) in rows if name)
-
-
 def _fill(
     store: Store, caller: Caller, found: Gate, passed: Mapping[str, str], threads_of: ThreadCache | None
 ) -> list[str]:
@@ -137,19 +126,12 @@ def _fill(
     db = store.db()
     who = (caller.reader, caller.session_id, caller.workspace)
     unread = _by_id(db.execute(*mailbox.directed_to(db, *who, unread=True)))
-    every, values = mailbox.directed_to(db, *who, unread=False)
-    asked = _by_id(
-        db.execute(
-            f"SELECT m.reader, m.signal_id FROM ({every}) m"
-            " JOIN signal s ON s.signal_id = m.signal_id"
-            " WHERE s.wu_id IS NULL OR s.wu_id = :wu OR :initiative",
-            {**values, "wu": unit_key(found.wu_id), "initiative": bool(found.initiatives)},
-        )
-    )
+    unit = unit_key(found.wu_id) if not found.initiatives else None
+    asked = _by_id(db.execute(*mailbox.directed_to(db, *who, unread=False, unit=unit)))
     kept: list[tuple[bytes, str, BlockingSignal]] = []
     by_thread: dict[str, dict[str, list[str]]] = {}
     for signal_id, to in (asked | unread).items():
-        by_thread.setdefault(_thread_of(db, signal_id), {})[signal_id] = [*to, *caller.ids]
+        by_thread.setdefault(resolve_id.thread_of(db, signal_id), {})[signal_id] = [*to, *caller.ids]
     lines = ThreadLines(db, forged=False)
     for thread_id, ids in by_thread.items():
         known = threads_of.of(thread_id) if threads_of is not None else None
@@ -179,11 +161,6 @@ def _by_id(rows: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     for address, signal_id in rows:
         found.setdefault(signal_id, []).append(address)
     return found
-
-
-def _thread_of(db: sqlite3.Connection, signal_id: str) -> str:
-    row = db.execute("SELECT thread FROM signal WHERE signal_id = ? ORDER BY line LIMIT 1", (signal_id,))
-    return str(row.fetchone()[0])
 
 
 def _is_on(signal: ThreadSignal, root: ThreadSignal | None, found: Gate) -> bool:

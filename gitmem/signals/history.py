@@ -6,7 +6,7 @@ from .. import records
 from ..agents import audits, presence
 from ..agents.descriptions import sender_name_from
 from ..errors import UsageError, check_limit
-from ..index import resolve_id
+from ..index import entities, resolve_id
 from ..log.lines import format_at
 from ..log.ref import LOG_REF, lookup
 from ..order import thread as agreement
@@ -119,11 +119,9 @@ def log(
     until = format_at(store.now() + AHEAD_MICROS)
 
     def page(sign: str, order: str, most: int) -> list[Mapping[str, Any]]:
-        rows = db.execute(
-            f"SELECT l.body FROM line l WHERE {' AND '.join(where)} AND l.at {sign} ? ORDER BY l.at {order}, l.body {order} LIMIT ?",
-            [*values, until, most],
-        ).fetchall()
-        read = (records.read(body.encode()) for (body,) in rows)
+        condition, order = f"{' AND '.join(where)} AND l.at {sign} ?", f"l.at {order}, l.body {order}"
+        lines = [*entities.bodies(db, condition, [*values, until], order=order, limit=most)]
+        read = map(records.read, lines)
         return [_entry(db, by_session, by_reader, record) for record in read if record is not None]
 
     found = LogPage(entries=page("<=", "DESC", n)[::-1], next=["gitmem roster", "gitmem session start"])
@@ -147,21 +145,17 @@ def _of_role(db: sqlite3.Connection, role: str, where: list[str], values: list[s
 
 def _of_thread(db: sqlite3.Connection, thread: str, where: list[str], values: list[str]) -> None:
     thread_id = resolve_id.thread_of(db, resolve_id.resolve(db, thread))
-    ids = "SELECT signal_id FROM signal WHERE thread = ?"
-    where.append(
-        f"(json_extract(l.body, '$.signal_id') IN ({ids}) OR json_extract(l.body, '$.thread_id') = ?)"
-    )
+    is_signal = f"json_extract(l.body, '$.signal_id') {resolve_id.IN_THREAD}"
+    where.append(f"({is_signal} OR json_extract(l.body, '$.thread_id') = ?)")
     values += [thread_id, thread_id]
 
 
 def _from(db: sqlite3.Connection, name: str, where: list[str], values: list[str]) -> None:
-    import json
-
-    senders = sorted(presence.readers_named(db, name) | {name})
+    senders = entities.json_list(sorted(presence.readers_named(db, name) | {name}))
     fields = ("sender_session", *_WRITERS)
-    among = "IN (SELECT value FROM json_each(?))"  # one parameter: old SQLite accepts at most 999
-    where.append("(" + " OR ".join(f"json_extract(l.body, '$.{field}') {among}" for field in fields) + ")")
-    values += [json.dumps(senders)] * len(fields)
+    of = (f"json_extract(l.body, '$.{field}') {entities.AMONG}" for field in fields)
+    where.append(f"({' OR '.join(of)})")
+    values += [senders] * len(fields)
 
 
 def _entry(
@@ -219,23 +213,19 @@ def _last(store: Store, id: str) -> RecordDetail | None:
         UsageError: `ambiguous-id`.
     """
     begins = len(id.partition("-")[2]) >= resolve_id.READ_PREFIX_MIN
-    found: dict[str, tuple[str, str]] = {}
+    found: dict[str, tuple[str, bytes]] = {}
     for kind, field in records.ID_FIELDS.items():
         if field == "signal_id":
             continue
-        rows = store.db().execute(
-            f"SELECT json_extract(body, '$.{field}') AS named, body FROM line WHERE kind = ? AND named >= ? AND named < ?"
-            " ORDER BY at, body",
-            (kind, id, id + ("\U0010ffff" if begins else "\0")),
-        )  # fmt: skip
+        rows = resolve_id.records_named(store.db(), kind, field, id, begins=begins)
         found.update((each, (kind, line)) for each, line in rows)
     if id not in found and len(found) > 1:
         raise resolve_id.ambiguous(id, found)
-    kind, line = found.get(id) or next(iter(found.values()), ("", ""))
-    record: Any = records.read(line.encode()) if line else None
+    kind, line = found.get(id) or next(iter(found.values()), ("", b""))
+    record: Any = records.read(line) if line else None
     if record is None:
         return None
-    one = RecordDetail(kind, records.shown(record), commit_of(store, line.encode()))
+    one = RecordDetail(kind, records.shown(record), commit_of(store, line))
     one.next = [command("gitmem", *words(record)) for words in [_FOLLOW.get(kind)] if words is not None]
     return one
 
@@ -262,7 +252,7 @@ def commit_of(store: Store, line: bytes) -> str | None:
     a binary search finds it.
     """
     db = store.db()
-    path = _path_of(db, line)
+    path = entities.file_of(db, line)
     tip = store.git.tip(LOG_REF)
     if path is None or tip is None:
         return None
@@ -271,7 +261,7 @@ def commit_of(store: Store, line: bytes) -> str | None:
 
 def origin_of(store: Store, line: bytes) -> str | None:
     """Return the commit that first added a line, across merges; None while the line waits for a commit."""
-    path = _path_of(store.db(), line)
+    path = entities.file_of(store.db(), line)
     found = commit_of(store, line)
     for _ in range(MERGES_MAX):
         if path is None or found is None:
@@ -299,15 +289,6 @@ def _first_with(store: Store, tip: str, path: str, line: bytes) -> str | None:
 def _has(store: Store, commit: str, path: str, line: bytes) -> bool:
     entry = lookup(store.git, store.git.commit(commit).tree, path)
     return entry is not None and line in store.git.blob(entry.oid).split(b"\n")
-
-
-def _path_of(db: sqlite3.Connection, line: bytes) -> str | None:
-    row = db.execute(
-        "SELECT f.parent || f.name FROM line l JOIN file f ON f.id = l.file WHERE l.file > 0 AND l.at = ?"
-        " AND l.body = ? LIMIT 1",
-        (line[7:34].decode(), line.decode()),
-    ).fetchone()
-    return str(row[0]) if row else None
 
 
 def of_same_key(db: sqlite3.Connection, fields: SignalFields) -> ThreadSignal | None:

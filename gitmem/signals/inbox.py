@@ -81,8 +81,14 @@ def resolve_owner(store: Store, caller: Caller | None, for_: str | None) -> Inbo
     return found
 
 
+def _imported_ids(db: sqlite3.Connection, address: str, *, all: bool = False) -> set[str]:
+    from ..agents import signal_rows
+
+    return signal_rows.imported_ids(db, address, all=all)
+
+
 def _imported_owner(store: Store, address: str) -> InboxOwner:
-    if not mailbox.imported_ids(store.db(), address, all=True):
+    if not _imported_ids(store.db(), address, all=True):
         raise UsageError(
             f"--for: no imported signals to {sanitize(address)[:80] or '(empty)'}. Nothing was written.",
             hint="`gitmem log` shows the recipients of imported signals.",
@@ -102,9 +108,11 @@ def _reader(store: Store, for_: str) -> Resolved:
     try:
         return addressing.reader_of(store, for_)
     except UsageError as error:
-        if error.code == "unknown-recipient" and mailbox.imported_ids(store.db(), for_, all=True):
+        if error.code == "unknown-recipient" and _imported_ids(store.db(), for_, all=True):
+            from ..agents import signal_rows
+
             error.hint = "Signals to this address were imported."
-            error.next = [mailbox.imported_inbox(for_), *error.next]
+            error.next = [signal_rows.imported_inbox(for_), *error.next]
         raise
 
 
@@ -352,7 +360,7 @@ def _unread(
 ) -> dict[str, list[str]]:
     """Return, for each unread signal id, the reader's addresses to which it was sent."""
     if whose.is_imported:
-        return {signal_id: [] for signal_id in mailbox.imported_ids(db, whose.reader)}
+        return {signal_id: [] for signal_id in _imported_ids(db, whose.reader)}
     found: dict[str, list[str]] = {}
     for address, signal_id in mailbox.unread_ids(
         db, whose.reader, whose.session, whose.workspace, store.now(), directed=directed
@@ -410,7 +418,7 @@ def read(
     outcome = InboxResult(whose, len(unread))
     ids = set(unread)
     if all and whose.is_imported:
-        ids |= mailbox.imported_ids(db, whose.reader, all=True)
+        ids |= _imported_ids(db, whose.reader, all=True)
     elif all:
         ids |= {id for _, id in mailbox.all_ids(db, whose.reader, whose.session, whose.workspace)}
     shown = () if again else delivery.was_shown(store, whose.reader, whose.session)
@@ -504,13 +512,8 @@ def _filtered(
     oldest = format_at(max(since, 0)) if since is not None else ""
     senders = presence.readers_named(db, from_) | {from_} if from_ else set()
     found = []
-    for signal_id in wanted:
-        row = db.execute(
-            "SELECT l.at, interrupt, wu_id, lane, thread, intent, sender, sender_session FROM signal s"
-            " JOIN line l ON l.id = s.line WHERE signal_id = ? ORDER BY l.body LIMIT 1",
-            (signal_id,),
-        ).fetchone()
-        at, interrupt, has_wu, has_lane, has_thread, has_intent, sender, session = row
+    for row in mailbox.headers_of(db, wanted):
+        signal_id, at, interrupt, has_wu, has_lane, has_thread, has_intent, sender, session = row
         if (
             (wu is None or unit_key(wu) == has_wu)
             and (lane is None or lane == has_lane)

@@ -6,6 +6,7 @@ agent identity and client in its records: an agent remains the same in a new ses
 
 from __future__ import annotations
 
+from ..agents import session_view
 from ..order.content import ASKS
 from ..order.thread import ThreadSignal, root
 from ..outcome import Struct
@@ -32,13 +33,7 @@ class SessionNames(Struct):
         new = [id for id in ids if id not in self._known and is_id("sess", id)]
         if new:
             self._known.update((id, set()) for id in new)
-            wanted = "[" + ",".join(f'"{id}"' for id in new) + "]"  # ids need no escapes
-            rows = self._db.execute(
-                "SELECT DISTINCT id, sender, session FROM entity_line WHERE kind = 'session'"
-                " AND id IN (SELECT value FROM json_each(?))",
-                (wanted,),
-            )
-            for id, *names in rows:
+            for id, *names in session_view.names_had(self._db, new):
                 self._known[id].update(name for name in names if name)
         return self._known
 

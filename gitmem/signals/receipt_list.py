@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from .. import records
-from ..agents import mailbox, presence, unknown_names
+from ..agents import mailbox, presence, signal_rows, unknown_names
 from ..errors import UsageError, check_limit
-from ..index import entities, resolve_id
+from ..index import resolve_id
 from ..log.lines import digest, format_at
 from ..outcome import Outcome, command
 from ..text.sanitize import sanitize
@@ -22,22 +22,6 @@ if TYPE_CHECKING:
     from ..store import Store
 
 LIMIT = 50
-# A reply counts for a recipient of an answered line, and for a reader of a broadcast. There, the reply of a session
-# counts for its agent identity alone. A reply without a digest answers every line of the id: any one counts.
-_ANSWERED = (
-    "EXISTS (SELECT 1 FROM signal k JOIN line l ON l.id = k.line"
-    " WHERE k.signal_id = r.signal_id AND (k.digest = r.digest OR r.digest = x'')"
-    " AND CASE WHEN k.broadcast THEN k.sender <> r.reader AND NOT EXISTS"
-    " (SELECT 1 FROM session s WHERE s.session_id = r.reader AND s.agent_identity IS NOT NULL)"
-    " ELSE r.reader IN (SELECT value FROM json_each(coalesce(json_extract(l.body, '$.recipients'),"
-    " json_array(json_extract(l.body, '$.target_agent'))))) END)"
-)
-_COUNTS = f"{mailbox.RECEIPT_HAS_LINE} AND (r.state <> 'replied' OR {_ANSWERED})"
-# The first line of each signal and reader that counts: its time, which has 27 characters, and the digest in it.
-_FIRST = (
-    "SELECT * FROM (SELECT r.signal_id AS id, r.reader AS reader, min(r.at || lower(hex(r.digest))) AS first"
-    " FROM receipt r WHERE {where} GROUP BY r.signal_id, r.reader) WHERE first >= :since"
-)
 _AT = 27
 
 
@@ -140,7 +124,7 @@ def receipt_list(
 
 def _signal(db: sqlite3.Connection, text: str) -> str:
     id = resolve_id.resolve(db, text)
-    if db.execute("SELECT 1 FROM signal WHERE signal_id = ? LIMIT 1", (id,)).fetchone():
+    if mailbox.digests_of(db, [id]):
         return id
     raise UsageError(
         f"{id} is a thread id; receipts need the id of a signal.",
@@ -171,21 +155,12 @@ def _recorded(
     db: sqlite3.Connection, signal_id: str | None, readers: set[str] | None, since: str, limit: int
 ) -> tuple[list[EffectiveReceipt], int]:
     """Return the newest receipts with a line of their own, oldest first, and the number of all."""
-    where, values = [_COUNTS], {"since": since, "signal": signal_id}
-    if signal_id is not None:
-        where.append("r.signal_id = :signal")
-    if readers is not None:
-        import json
-
-        where.append("r.reader IN (SELECT value FROM json_each(:readers))")
-        values["readers"] = json.dumps(sorted(readers))
-    query, order = _FIRST.format(where=" AND ".join(where)), "first DESC, id DESC, reader DESC"
-    rows, more = entities.select(db, query, values, order=order, limit=limit)
+    rows, total = signal_rows.receipts(db, signal_id, readers, since, limit)
     found = [
         EffectiveReceipt(signal_id=id, reader_identity=who, read_at=at[:_AT], answers_digest=at[_AT:] or None)
         for id, who, at in rows
     ]
-    return sorted(found, key=_newest), len(rows) + more
+    return sorted(found, key=_newest), total
 
 
 def _thread_of(db: sqlite3.Connection, signal_id: str, cache: ThreadCache) -> tuple[str, FoldedThread | None]:
@@ -221,7 +196,7 @@ def _implied(db: sqlite3.Connection, signal_id: str, cache: ThreadCache) -> list
         if (
             standing is None
             or standing is said
-            or mailbox.delivery_state(db, signal_id, reader, counts=_COUNTS) is not None
+            or mailbox.delivery_state(db, signal_id, reader, counts=signal_rows.RECEIPT_COUNTS) is not None
         ):
             continue
         one = EffectiveReceipt(
@@ -237,25 +212,15 @@ def _implied(db: sqlite3.Connection, signal_id: str, cache: ThreadCache) -> list
 
 def _set_keys(db: sqlite3.Connection, found: Sequence[EffectiveReceipt]) -> None:
     """Set the idempotency keys: those of the lines with the reader, the time and the digest of the receipt."""
-    import json
-
     wanted = {
         (each.signal_id, each.reader_identity, each.read_at, each.answers_digest): each for each in found
     }
-    rows = db.execute(
-        "SELECT l.body FROM line l WHERE l.kind = 'receipt' AND l.at IN (SELECT value FROM json_each(?))"
-        " AND json_extract(l.body, '$.idempotency_key') IS NOT NULL"
-        " AND json_extract(l.body, '$.signal_id') IN (SELECT value FROM json_each(?)) ORDER BY l.body DESC",
-        (
-            json.dumps(sorted({each.read_at for each in found})),
-            json.dumps(sorted({each.signal_id for each in found})),
-        ),
-    )
-    for (body,) in rows:
-        record = records.read_kind("receipt", body.encode())
+    ids, times = {id for id, *_ in wanted}, {at for _, _, at, _ in wanted}
+    for line in signal_rows.keyed_receipts(db, ids, times):
+        record = records.read_kind("receipt", line)
         if record is None:
             continue
-        key = (record["signal_id"], record["reader_identity"], body[7:34], record["answers_digest"])
+        key = (record["signal_id"], record["reader_identity"], line[7:34].decode(), record["answers_digest"])
         if key in wanted:
             wanted[key].idempotency_key = record.get("idempotency_key")
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from .. import commit_message, records
-from ..agents import addressing, descriptions, heartbeats
+from ..agents import addressing, descriptions, heartbeats, presence
 from ..errors import UsageError
+from ..index import index_file
 from ..log.lines import digest
 from ..order.content import DECISIONS, INTENTS, check_intent
 from ..outcome import Outcome
@@ -306,6 +307,35 @@ def record_signal(
 
 def announce(store: Store, record: SignalRecord, resolved: Sequence[Resolved]) -> None:
     """Raise the flags of the recipients of a signal that was just recorded, and pin their names."""
-    if store.snapshot is not None and not heartbeats.raise_recipient_flags(store, store.snapshot.db, record):
+    if store.snapshot is not None and not _raise_flags(store, store.snapshot.db, record):
         store.refresh()
     addressing.pin_names(store, resolved)
+
+
+def _raise_flags(store: Store, db: sqlite3.Connection, signal: SignalRecord) -> bool:
+    """Raise the flags of this clone's sessions that a signal goes to. The signal is queued when the index reads it.
+
+    Args:
+        db: The index before the signal.
+        signal: The signal.
+
+    Returns:
+        False if this is not enough: the index has to catch up and the queues have to be filled.
+    """
+    state, recipients = store.repo.state, signal["recipients"]
+    if not recipients:
+        return False
+    # Without queues there must be no signal in the index yet: else they were removed, or not filled from it.
+    if not heartbeats.has_queues(state) and index_file.mark(db, *heartbeats.QUEUES_MARK)[1] is not None:
+        return False
+    urgent = signal["interrupt_class"] != "advisory"
+    senders = (signal["sender_identity"], signal.get("sender_session"))
+    try:
+        for address in recipients:
+            for session_id in presence.open_ids(db, address) if address not in senders else ():
+                if heartbeats.is_here(store, session_id):
+                    names = heartbeats.flag_names(session_id, heartbeats.client_of(store, session_id))
+                    heartbeats.raise_flags(state, names, urgent=urgent)
+    except OSError:
+        return False
+    return True

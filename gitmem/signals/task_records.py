@@ -31,17 +31,6 @@ STATES = (
 )  # fmt: skip
 NAMES = ("task_id", "delegation_id")  # fields, and keys of metadata, that name a task
 NOBODY = "nobody"
-_OF_BODY = ("thread_id", "lane", "target_role", "requested_role", "requested_ownership_scope")
-_TASK = (
-    "SELECT t.task_id, t.caller, t.agent, t.unit, t.initiative_id, t.state, t.decided_by IS NULL AND t.replaced <> 1, t.holder,"
-    f" t.holder_session, t.actual, json_extract(l.body, {', '.join(f'{chr(39)}$.{name}{chr(39)}' for name in _OF_BODY)})"
-    " FROM task t JOIN line l ON l.id = t.line WHERE t.task_id = ?"
-)
-_OPEN = (
-    "SELECT task_id FROM task WHERE wu_id = ? AND decided_by IS NULL AND wu_id IS NOT NULL AND replaced <> 1"
-    " ORDER BY created, task_id LIMIT ?"
-)
-_PROPOSED = "SELECT 1 FROM signal WHERE signal_id = ? AND thread = ? AND sender = ? AND intent = 'PROPOSE'"
 _LABELS = {
     "wu_id": "the work unit", "initiative_id": "the initiative", "lane": "the lane", "target_role": "the requested role",
     "sender_role": "the role of its holder", "state": "the state", "holder": "the holder",
@@ -130,7 +119,9 @@ class TaskRecords:
 
     def _task(self, id: str) -> TaskRecord | None:
         if id not in self._known:
-            row = self._db.execute(_TASK, (id,)).fetchone()
+            from ..agents import waiting_work
+
+            row = waiting_work.task_row(self._db, id)
             if row is None:
                 self._known[id] = None
             else:
@@ -143,8 +134,10 @@ class TaskRecords:
         """Return the open tasks on a work unit that a notice says is done."""
         if (record.get("idempotency_key") or "").partition(" ")[0] != "completion":
             return []
-        rows = self._db.execute(_OPEN, (unit_key(unit), DONE_MAX)).fetchall()
-        tasks = [task for (id,) in rows if (task := self._task(id)) is not None]
+        from ..agents import waiting_work
+
+        ids = waiting_work.open_tasks_on(self._db, unit_key(unit), DONE_MAX)
+        tasks = [task for id in ids if (task := self._task(id)) is not None]
         return [_one(task, "state", f"{unit} is done", task.state) for task in tasks]
 
     def _decision(self, task: TaskRecord, record: SignalRecord) -> list[TaskDifference]:
@@ -157,7 +150,9 @@ class TaskRecords:
         if not (is_answer and task.is_open) or sender == task.caller:
             return []
         answered = record.get("reply_to")
-        if answered and not self._db.execute(_PROPOSED, (answered, task.thread_id, task.caller)).fetchone():
+        from ..agents import waiting_work
+
+        if answered and not waiting_work.is_proposal_of(self._db, answered, task.thread_id, task.caller):
             return []
         has_it, session = sender == task.holder, record.get("sender_session")
         if intent == "REJECT":

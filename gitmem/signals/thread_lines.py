@@ -5,9 +5,11 @@ from __future__ import annotations
 from .. import records
 from ..agents import mailbox
 from ..agents.mailbox import digests_of
+from ..index.entities import AMONG, json_list
 from ..order.content import answers_a_line, asks
 from ..order.shares import LINES_MAX, fair_share
 from ..order.thread import FoldedThread, ThreadSignal
+from ..records.ids import unit_key, unit_key_sql
 from .own_decisions import SessionNames, void_own_decisions
 
 TYPE_CHECKING = False
@@ -102,8 +104,8 @@ class ThreadLines:
             return True
         (size,) = self._db.execute(
             "SELECT coalesce(sum(max(?, length(l.body))), 0) FROM signal s JOIN line l ON l.id = s.line"
-            " WHERE s.signal_id IN (SELECT value FROM json_each(?))",
-            (LINE_LEAST, _json(new)),
+            f" WHERE s.signal_id {AMONG}",
+            (LINE_LEAST, json_list(new)),
         ).fetchone()
         size += NAMED_BYTES * count
         if size > self._left:
@@ -116,8 +118,8 @@ class ThreadLines:
         rows = self._db.execute(
             # All lines of an id in the thread count, whatever thread they name.
             "SELECT s.signal_id, l.body FROM signal s JOIN line l ON l.id = s.line"
-            " WHERE s.signal_id IN (SELECT value FROM json_each(?))" + self._but,
-            (_json(ids),),
+            f" WHERE s.signal_id {AMONG}" + self._but,
+            (json_list(ids),),
         )
         for signal_id, body in rows:
             lines.setdefault(signal_id, []).append(body.encode())
@@ -139,6 +141,17 @@ class ThreadLines:
             )
 
 
+def initiatives_of(db: sqlite3.Connection, wu: str) -> list[str]:
+    """Return the initiatives that a session or a signal names together with a work unit."""
+    rows = db.execute(
+        f"SELECT initiative_id FROM session WHERE {unit_key_sql('wu_id')} = :wu UNION"
+        " SELECT json_extract(l.body, '$.initiative_id') FROM signal s JOIN line l ON l.id = s.line"
+        " WHERE s.wu_id = :wu AND instr(l.body, 'initiative_id')",
+        {"wu": unit_key(wu)},
+    )
+    return sorted(str(name) for (name,) in rows if name)
+
+
 class ThreadCache:
     """A cache of folded threads for one answer; the arguments are those of `ThreadLines`."""
 
@@ -152,7 +165,3 @@ class ThreadCache:
             signals = self.lines.load(thread_id)
             self._known[thread_id] = FoldedThread(signals) if signals is not None else None
         return self._known[thread_id]
-
-
-def _json(ids: Sequence[str]) -> str:
-    return "[" + ",".join(f'"{id}"' for id in ids) + "]"  # ids need no escapes

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from ..agents import mailbox, presence, unknown_names
+from ..agents import mailbox, presence, session_view, signal_rows, unknown_names, waiting_work
 from ..agents.descriptions import sender_name_from
 from ..commit_message import sanitize
 from ..errors import UsageError, check_limit
-from ..index import entities
 from ..log.lines import format_at
 from ..outcome import Outcome, command
 from ..records.ids import unit_key
@@ -24,11 +23,6 @@ if TYPE_CHECKING:
 
 
 FOLD_MAX_BYTES = 24 * 1024 * 1024  # of the lines of all threads
-_OF_AGENT = (
-    "(s.sender IN (SELECT value FROM json_each(:readers)) OR s.sender_session IN (SELECT value FROM json_each(:readers))"
-    " OR EXISTS (SELECT 1 FROM json_each(coalesce(json_extract(l.body, '$.recipients'), json_array(json_extract(l.body, '$.target_agent')))) j"
-    " WHERE j.value IN (SELECT value FROM json_each(:readers))))"
-)
 
 
 class Selection:
@@ -68,25 +62,15 @@ class Selection:
     def of_threads(self) -> str:
         """Return the condition on a row `s` of `signal` with its line `l`: a signal of its thread matches."""
         wanted = ["s.wu_id = :unit"] if self.unit else []
-        wanted += [_OF_AGENT] if self.readers is not None else []
-        found = (
-            [
-                f"s.thread IN (SELECT s.thread FROM signal s JOIN line l ON l.id = s.line WHERE {' AND '.join(wanted)})"
-            ]
-            if wanted
-            else []
-        )
+        wanted += [signal_rows.OF_READERS] if self.readers is not None else []
+        found = [signal_rows.in_threads_with(" AND ".join(wanted))] if wanted else []
         return " AND ".join([*found, *(["l.at >= :since_at"] if self.since else [])]) or "1"
 
     def remark(self, db: sqlite3.Connection) -> str:
         """Return the sentence about a work unit of which nothing is in the log; "" if there is something, or none was asked for."""
-        if (
-            not self.unit
-            or db.execute("SELECT 1 FROM unit WHERE key = ?", (self.unit,)).fetchone() is not None
-        ):
+        if not self.unit or session_view.is_unit(db, self.unit) or waiting_work.is_claimed(db, self.unit):
             return ""
-        named = db.execute("SELECT 1 FROM path_claim WHERE wu_id = ? LIMIT 1", (self.unit,)).fetchone()
-        return "" if named is not None else f"Nothing here is of the work unit {sanitize(self.wu or '')}."
+        return f"Nothing here is of the work unit {sanitize(self.wu or '')}."
 
     def has_unit(self, wu: str | None) -> bool:
         """Return whether something on a work unit, or on none, matches."""
@@ -110,11 +94,7 @@ class ManyThreads:
     def __init__(
         self, db: sqlite3.Connection, only: Selection, most: int, *, fold_most: int = FOLD_MAX_BYTES
     ) -> None:
-        query = f"SELECT s.signal_id, min(s.thread) FROM signal s JOIN line l ON l.id = s.line WHERE {only.of_threads()} GROUP BY s.signal_id"
-        self.ids: list[tuple[str, str]]
-        self.ids, self.more = entities.select(
-            db, query, only.values, order="min(l.at) DESC, s.signal_id", limit=most
-        )
+        self.ids, self.more = signal_rows.newest(db, only.of_threads(), only.values, most)
         self.cache = ThreadCache(db, fold_most)
         self.cache.lines.read_ahead([id for id, _ in self.ids])
         self.owing: list[tuple[str, ThreadSignal, str]] | None = None
@@ -145,8 +125,7 @@ def _readers(store: Store, agent: str) -> set[str]:
             next=["gitmem roster --all"],
         )
     for each in tuple(found):
-        rows = db.execute("SELECT session_id FROM session WHERE agent_identity = ?", (each,))
-        found.update(id for (id,) in rows)
+        found |= session_view.every_id(db, each)
     return found
 
 
@@ -158,14 +137,8 @@ def owed(db: sqlite3.Connection, threads: ManyThreads) -> list[tuple[str, Thread
     if threads.owing is not None:
         return threads.owing
     of = dict(threads.ids)
-    wanted = ",".join(f'"{id}"' for id in of)  # ids are letters, digits and dashes
-    rows = db.execute(
-        "SELECT DISTINCT reader, signal_id FROM asked WHERE signal_id IN (SELECT value FROM json_each(?))"
-        + mailbox.OWED,
-        (f"[{wanted}]",),
-    ).fetchall()
     readers: dict[str, list[str]] = {}
-    for reader, id in rows:
+    for reader, id in signal_rows.asked(db, of):
         readers.setdefault(id, []).append(reader)
     found = []
     for id, thread in threads.ids:
@@ -180,11 +153,6 @@ def owed(db: sqlite3.Connection, threads: ManyThreads) -> list[tuple[str, Thread
 LISTED = 200
 TITLE_MAX = 200  # characters
 LISTED_MAX_BYTES = 1024 * 1024  # of threads with questions
-_PAGE = (
-    "SELECT s.thread, max(l.at) AS last, count(DISTINCT s.signal_id) FROM signal s JOIN line l ON l.id = s.line"
-    " GROUP BY s.thread"
-)
-_THREADS = "SELECT DISTINCT thread, signal_id FROM signal WHERE signal_id IN (SELECT value FROM json_each(?))"
 
 
 class ThreadRow(Outcome):
@@ -235,7 +203,7 @@ def list_threads(
     """
     check_limit(limit)
     db = store.db()
-    found, more = entities.select(db, _PAGE, (), order="last DESC, s.thread", limit=limit)
+    found, more = signal_rows.newest_threads(db, limit)
     rows = [ThreadRow(*row) for row in found]
     names = presence.names_by_session(db)
     for row in rows:
@@ -267,22 +235,16 @@ def _count(store: Store, page: ThreadPage, caller: Caller, cache: ThreadCache) -
     for address, signal_id in db.execute(*mailbox.directed_to(db, *who, unread=False)):
         asked.setdefault(signal_id, []).append(address)
     found = {row.thread_id: row for row in page.threads}
-    for thread_id, _ in _threads_of(db, unread):
+    for thread_id, _ in sorted(signal_rows.threads_of(db, unread)):
         page.unread += 1
         if thread_id in found:
             found[thread_id].unread += 1
-    for thread_id, signal_id in _threads_of(db, asked):
+    for thread_id, signal_id in sorted(signal_rows.threads_of(db, asked)):
         readers = dict.fromkeys([*asked[signal_id], *caller.ids])
         if _owes(db, cache, thread_id, signal_id, list(readers)):
             page.owed += 1
             if thread_id in found:
                 found[thread_id].owed.append(signal_id)
-
-
-def _threads_of(db: sqlite3.Connection, ids: Collection[str]) -> list[tuple[str, str]]:
-    """Return (thread id, signal id), in a fixed order."""
-    among = "[" + ",".join(f'"{id}"' for id in ids) + "]"  # ids need no escapes
-    return sorted(db.execute(_THREADS, (among,))) if ids else []
 
 
 def _owes(

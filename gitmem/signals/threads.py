@@ -164,14 +164,12 @@ def unmatched(db: sqlite3.Connection, thread: Mapping[str, ThreadSignal]) -> lis
         for signal in thread.values()
         if not signal.counts
     ]
+    from ..agents import signal_rows
+
     for id in thread:
-        rows = db.execute(
-            "SELECT DISTINCT reader FROM receipt r WHERE signal_id = ? AND state <> 'replied'"
-            f" AND NOT {mailbox.RECEIPT_HAS_LINE} ORDER BY reader LIMIT 4",
-            (id,),
-        ).fetchall()
-        if rows:
-            readers = ", ".join(str(reader) for (reader,) in rows[:3]) + (" and others" if rows[3:] else "")
+        known = signal_rows.readers_of_missing(db, id, 4)
+        if known:
+            readers = ", ".join(known[:3]) + (" and others" if known[3:] else "")
             found.append(
                 f"A receipt of {readers} is for a version of {id} that is missing from this log: it has no effect."
             )

@@ -9,10 +9,6 @@ if TYPE_CHECKING:
     import sqlite3
 
 FOLD_MAX_BYTES = 4 * 1024 * 1024  # of the lines of threads; beyond that, what asked counts
-_CANDIDATES = (
-    "SELECT signal_id, min(thread), count(DISTINCT content), max(intent = 'REJECT') FROM signal"
-    " WHERE signal_id IN (SELECT value FROM json_each(?)) GROUP BY signal_id"
-)
 
 
 def unread_counts(
@@ -40,9 +36,8 @@ def unread_counts(
     if not unread:
         return 0, 0
     asked = {id for _, id in db.execute(*mailbox.directed_to(db, reader, session, workspace, unread=False))}
-    among = "[" + ",".join(f'"{id}"' for id in unread) + "]"  # ids need no escapes
     cache, count = None, 0
-    for id, thread, contents, rejects in db.execute(_CANDIDATES, (among,)).fetchall():
+    for id, thread, contents, rejects in mailbox.may_want_answer(db, unread):
         if contents > 1 or not (rejects or id in asked):
             continue
         if mailbox.is_only_signal(db, thread, id):

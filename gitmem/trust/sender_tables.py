@@ -5,7 +5,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from .clone_key import CloneKey
@@ -81,6 +81,30 @@ def is_forged(db: sqlite3.Connection, names: Iterable[str]) -> bool:
 def has_forged(db: sqlite3.Connection) -> bool:
     """Return whether any line is forged."""
     return db.execute("SELECT 1 FROM forged LIMIT 1").fetchone() is not None
+
+
+def forged_names(db: sqlite3.Connection, prefix: str) -> list[str]:
+    """Return the names with a prefix, such as those of sessions, for which forged lines speak."""
+    query = "SELECT DISTINCT name FROM forged WHERE name > ? AND name < ?"
+    return [str(name) for (name,) in db.execute(query, (prefix, prefix + "\x7f"))]
+
+
+def count_forged(db: sqlite3.Connection, names: Sequence[str]) -> int:
+    """Return how many forged lines speak for one of these names."""
+    marks = ", ".join("?" * len(names))
+    query = f"SELECT count(DISTINCT line) FROM forged WHERE name IN ({marks})"
+    return int(db.execute(query, names).fetchone()[0])
+
+
+def forged_lines(db: sqlite3.Connection) -> list[tuple[str, str, str, bytes, str]]:
+    """Return every forged line, in the order of `(at, bytes)`: a name that it speaks for, its kind, time, bytes and file."""
+    if not has_forged(db):
+        return []
+    rows = db.execute(
+        "SELECT min(f.name), l.kind, l.at, l.body, coalesce(i.parent || i.name, '') FROM forged f"
+        " JOIN line l ON l.id = f.line LEFT JOIN file i ON i.id = l.file GROUP BY f.line ORDER BY l.at, l.body"
+    )
+    return [(name, kind, at, body.encode(), where) for name, kind, at, body, where in rows]
 
 
 def has_doubts(db: sqlite3.Connection) -> bool:

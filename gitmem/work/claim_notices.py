@@ -10,6 +10,7 @@ from .. import local_files
 from ..agents import audits, delivery, edited_paths, heartbeats, presence
 from ..agents.heartbeats import ONLY_OWN
 from ..commit_message import cut, sanitize
+from ..index import index_file
 from ..log.lines import format_at
 from ..order import claim as claim_fold
 from ..outcome import command
@@ -187,7 +188,7 @@ def update(store: Store) -> None:
 
 def _update(store: Store) -> None:
     db, now, state = store.index.db, store.now(), store.repo.state
-    _, newest = heartbeats.claims_until(db)
+    _, newest = index_file.mark(db, *heartbeats.CLAIMS_MARK)
     found = claims.standing(store, forged=False, db=db)
     folder = state_path(state)
     if found or os.path.isdir(folder):

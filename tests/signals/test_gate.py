@@ -100,6 +100,16 @@ def test_without_a_work_unit_it_is_that_of_the_session(desk: Desk) -> None:
     assert refused.value.code == "no-work-unit"
 
 
+def test_a_question_without_a_work_unit_is_on_that_of_its_thread(desk: Desk) -> None:
+    """Read and not answered, it closes the gate of that unit, and of no other one."""
+    first = desk.say("look", to=["Curie"], wu="WU-7")
+    question = desk.say("agreed?", to=["Curie"], thread=first, requires_ack=True)
+    desk.read()
+
+    assert listed(desk.look(wu="WU-7")) == [(question, "unanswered")]
+    assert desk.look(wu="WU-8", new=True).open
+
+
 @pytest.mark.parametrize("wu", ["WU-1", "WU-77", "WU-70", "U-7", "WWU-7"])
 def test_another_work_unit_that_looks_alike_does_not_close_it(desk: Desk, wu: str) -> None:
     """Names are compared whole."""
