@@ -28,6 +28,7 @@ NOTICES = {
     OVERLAP: "The branches {}. Agree on who changes what before you merge; `gitmem overlap` shows more.",
     ESCALATION: "The task {}. `gitmem task list --stuck` shows why, and how to go on.",
 }
+STOP = "Please stop"  # begins the signal that a task is canceled
 ANNOUNCER = "gitmem"  # in the place of the sender in the key of a notice's id
 OF_SENDER = ("sender_identity", "via")  # of a notice they may differ: whoever sends it, it is the same
 

@@ -7,15 +7,7 @@ from ..commit_message import sanitize
 from ..errors import UsageError
 from ..order.task import HANDOFF
 from ..outcome import command
-from . import (
-    claim_work,
-    handoffs,
-    task_records,
-    task_rules,
-    task_state,
-    task_work,
-)
-from .handoffs import first
+from . import task_records, task_rules, task_state, task_work
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,6 +41,12 @@ def take_handoff(
     named = task_rules.resolve(store.db(), task_id, writing=True)
     if not _is_handoff(store, named):
         return task_work.take(store, caller, named, lease=lease, **facts)
+    return _accept(store, caller, named, lease, facts)
+
+
+def _accept(store: Store, caller: Caller, named: str, lease: int | None, facts: TakeFacts) -> TaskChange:
+    from . import claim_work, handoffs  # takes of other tasks do without them
+
     task = task_rules.require(store, named, writing=True)
     sender = task_work.sender_of(caller)
     mine = next((each for each in task.takes if each.sender == sender), None)
@@ -61,11 +59,8 @@ def take_handoff(
     moved: list[MovedClaims] = []
 
     def beside(handoff: FoldedTask, take_id: str) -> Sequence[Line]:
-        moved.append(
-            claim_work.move_claims(
-                store, caller, handoff.caller, first(handoff.record.get("handoff_claims")), named
-            )
-        )
+        given = handoffs.first(handoff.record.get("handoff_claims"))
+        moved.append(claim_work.move_claims(store, caller, handoff.caller, given, named))
         done: Any = {"take": take_id, "state": "completed", "message": "Accepted."}
         _, end = task_records.event_line(store, caller, handoff, "status", done, more_seen=[take_id])
         return [end, *moved[0].lines]

@@ -1,4 +1,4 @@
-"""List claims, and check paths against them."""
+"""Claim paths, renew, release and hand over claims; list them, and check paths against them."""
 
 from __future__ import annotations
 

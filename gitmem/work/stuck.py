@@ -6,7 +6,6 @@ Handoffs are not among them: one without an answer is returned to its giver, and
 from __future__ import annotations
 
 from ..agents import presence, waiting_work
-from ..agents.addressing import Resolved
 from ..agents.delivery import delivery_lock
 from ..commit_message import sanitize
 from ..errors import GitmemError, UsageError
@@ -16,7 +15,6 @@ from ..order.task import LEASE_MAX_MICROS, WAITING
 from ..outcome import Outcome, command
 from ..records.ids import keyed_id, unit_key
 from ..records.lines import as_json
-from ..signals import announcements, send
 from . import stored_tasks, task_list, task_records, task_rules
 
 TYPE_CHECKING = False
@@ -180,6 +178,9 @@ def _escalate(store: Store, caller: Caller, one: StuckTask) -> bool:
             store, caller, [line], f"escalates {one.task.task_id}", task.record, text=one.level
         )
         return True
+    from ..agents.addressing import Resolved  # hardly any look finds a task to escalate
+    from ..signals import announcements, send
+
     fields = _notice(store, caller, str(one.task.task_id), take, one.level, recipients)
     if announcements.is_notice_recorded(store, caller, fields):
         return False
@@ -211,6 +212,8 @@ def _notice(
     store: Store, caller: Caller, task_id: str, take: str, level: str, recipients: Sequence[str]
 ) -> SignalFields:
     """Return the fields of the notice: functions of its key, which has a digest of all that it depends on."""
+    from ..signals import announcements
+
     digest = keyed_id(ESCALATION, as_json([task_id, take, level, recipients]))
     fields = announcements.notice_fields(store, caller, ESCALATION, f"{digest} {task_id} is stuck: {level}")
     fields["recipients"] = list(recipients)

@@ -1,4 +1,4 @@
-"""Launches of a task's workers, as receipts: what was asked for, what came, and the number of the attempt.
+"""Lists of tasks; one task with its events; launches of a task's workers, as receipts: what was asked for, and what came.
 
 A launch is an event of the task. Its id is the stable name of the attempt; its number is its place among the launches of the initiative
 (without one, of the task) and may rise while launches of other clones arrive.
@@ -7,15 +7,13 @@ A launch is an event of the task. Its id is the stable name of the attempt; its 
 from __future__ import annotations
 
 from .. import records
-from ..agents import descriptors, mailbox, presence, waiting_work
-from ..agents.descriptions import sender_name_from
+from ..agents import descriptors, presence, waiting_work
 from ..commit_message import sanitize
 from ..log.lines import format_at
 from ..order.causal import by_line
 from ..order.content import may_contradict
 from ..outcome import Outcome, command
 from ..records.ids import unit_key
-from ..signals import task_records
 from ..text import strict_json
 from . import chains, collisions, stored_tasks, task_roles, task_rules, task_state
 
@@ -408,6 +406,10 @@ def contradictions(db: sqlite3.Connection, task: TaskRecord, *, most: int = READ
     Args:
         most: The number of signals to compare, the latest ones.
     """
+    from ..agents import mailbox  # a list of tasks does without them, and so does a take
+    from ..agents.descriptions import sender_name_from
+    from ..signals import task_records
+
     tasks, names = task_records.TaskRecords(db), presence.names_by_session(db)
     found = []
     for signal, _ in reversed(mailbox.signals(db, "s.thread = ?", (task["thread_id"],), "l.body DESC", most)):

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from .. import records
-from ..agents import addressing, descriptions, descriptors, mailbox
+from ..agents import descriptors, mailbox
 from ..commit_message import SUBJECT_MAX, body, cut, sanitize
 from ..errors import UsageError
 from ..log.lines import CommitMessage
+from ..order.content import STOP
 from ..order.task import DELEGATION, HANDOFF, TERMINAL, WAITING
 from ..outcome import Outcome, Struct, command
 from ..records import ids
-from ..signals import reply, send, threads
-from ..signals.message_frame import STOP
-from ..signals.reply import TaskAnswer
 from . import EVENTS_MAX, task_rules, task_state
 
 TYPE_CHECKING = False
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
     from ..log.local_log import Appended
     from ..order.task import FoldedTask, TaskEvent
     from ..records.record_types import SignalFields, SignalRecord, TaskRecord
-    from ..signals.reply import ReplyContext
+    from ..signals.reply import ReplyContext, TaskAnswer
     from ..store import Store
     from .task_rules import Refusal
 
@@ -241,11 +239,20 @@ class TaskSignal(Struct):
 
     def not_sent(self, store: Store) -> list[str]:
         """Return that it is only in this clone, if it is for somebody in another one."""
-        record = records.read_kind("signal", self.lines[0][1]) if self.lines else None
-        return addressing.not_sent(store, record["signal_id"], self.resolved) if record is not None else []
+        if not self.lines:
+            return []
+        from ..agents import addressing
+
+        record = records.read_kind("signal", self.lines[0][1])
+        assert record is not None  # it was checked as it was made
+        return addressing.not_sent(store, record["signal_id"], self.resolved)
 
     def announce(self, store: Store) -> None:
         """Raise the flags of the recipients, after the lines were recorded."""
+        if not self.lines:
+            return
+        from ..signals import send
+
         for _, line in self.lines:
             record = records.read_kind("signal", line)
             assert record is not None  # it was checked as it was made
@@ -283,6 +290,9 @@ def about(
         or not (task.record["purpose"] in TELLING or (tells_caller(task) and task.caller[0] in to))
     ):
         return found
+    from ..agents import addressing, descriptions  # most events of a task tell nobody
+    from ..signals import send
+
     found.resolved = addressing.from_addresses(store, to)
     said = _said(word, text) or what
     context = _context(store.db(), task)
@@ -338,6 +348,8 @@ def away(store: Store, task: FoldedTask) -> list[str]:
     """Return where an open task is, or the last word about it, if those who wait for it are in other clones and not known to have it."""
     if task.is_finished:
         return []
+    from ..signals import threads
+
     db, record = store.db(), task.record
     about_it = "s.thread = ? AND json_extract(l.body, '$.task_id') = ?"
     found = mailbox.signals(db, about_it, (record["thread_id"], record["task_id"]), "l.body DESC", 1)
@@ -366,6 +378,8 @@ def _context(db: sqlite3.Connection, task: FoldedTask) -> ReplyContext | None:
     proposals = mailbox.signals(db, _PROPOSAL, values, "l.body", 1)
     if not proposals:
         return None
+    from ..signals import reply
+
     found = reply.find(db, proposals[0][0]["signal_id"], None)
     try:
         found.refuse_conflicting("REJECT")
@@ -384,6 +398,8 @@ def of_reply(
         about: The signal that names the task: the answered one, or the root of the thread.
         fields: Those of the new signal; it gets the ids of a task that it changes.
     """
+    from ..signals.reply import TaskAnswer
+
     found = TaskAnswer()
     task_id = about.get("task_id") or ""
     db = store.db()

@@ -1,4 +1,4 @@
-"""The brief of a task: a file of the work tree whose content its caller attests by a digest."""
+"""What a task asks for: role, scope, model, and a brief, a file of the work tree whose digest its caller attests; and who differs."""
 
 from __future__ import annotations
 

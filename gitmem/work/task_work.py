@@ -1,4 +1,4 @@
-"""Tasks that may begin only once: their fence, and what becomes of those whose worker is lost.
+"""What whoever does a task writes: take, renewal, release, report, artifact, rejection, launch; and the fence of what may begin only once.
 
 The fence is created before the take is recorded. So a task with a fence and without a take was not begun, or its take is not here yet; nobody
 begins it then. Once it has a take nobody else takes it, whatever its lease: its caller gives it up.
@@ -10,14 +10,13 @@ import json
 from collections.abc import Mapping
 from contextlib import contextmanager
 
-from ..agents import descriptors, presence, vocabulary
+from ..agents import descriptors, presence
 from ..agents.delivery import delivery_lock
 from ..commit_message import sanitize
 from ..errors import GateError, GitmemError, UsageError
 from ..log.lines import format_at
 from ..order.task import HANDOFF
 from ..outcome import command
-from ..sync import fences
 from ..text.sanitize import is_blank
 from . import (
     chains,
@@ -93,7 +92,7 @@ def begun_once(store: Store, task_id: str) -> Iterator[None]:
         UsageError: `consent-needed`. Nothing was written.
         StoreError: This clone can't be written.
     """
-    from ..sync import sync_remotes
+    from ..sync import fences, sync_remotes
 
     delete_fences(store)
     with store.second() as own:
@@ -109,6 +108,8 @@ def begun_once(store: Store, task_id: str) -> Iterator[None]:
 
 def delete_fences(store: Store) -> None:
     """Delete the fences of tasks that are over, in a clone without remotes: sync does it elsewhere. One that stays does no harm."""
+    from ..sync import fences
+
     try:
         fences.delete_here(store, store.domain.finished_fences(store))
     except (GitmemError, OSError):
@@ -627,6 +628,8 @@ def _fields(store: Store, task: FoldedTask, options: LaunchOptions) -> tuple[Eve
         raise TypeError(f"A launch has no option {', '.join(sorted(unknown))}.")
     fields: Any = {name: value for name, value in options.items() if name in known and value}
     role, scopes, remark = options.get("role"), options.get("scopes"), None
+    from ..agents import vocabulary
+
     roles = vocabulary.read(store.repo.worktree)
     stated: Mapping[str, Any] = task.record.get("requested_role") or {}
     if role:
