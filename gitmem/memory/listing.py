@@ -13,13 +13,13 @@ from ..records.ids import is_id, unit_key
 from ..signals import history
 from ..signals.task_records import TaskRecords
 from . import anchors, decay, node_fields, relations, stored_nodes
-from .node_tables import DELETED, HIDDEN, NODE
+from .node_tables import HIDDEN, NODE
 from .stored_nodes import HAS_PATHS, IS_SUMMARIZED, has_path, has_tag
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from typing import Any, TypedDict, Unpack
 
     from ..index.entities import Lines
@@ -284,17 +284,14 @@ class Ready(Outcome):
         tasks: The tasks that the caller may take, see `work.task_list`.
     """
 
-    def __init__(
-        self, wu: str | None, nodes: Sequence[VersionedNode], blocked: Sequence[Blocked], limit: int
-    ) -> None:
-        self.wu_id = wu
-        self.nodes = list(nodes[:limit])
-        self.blocked = list(blocked[:limit])
-        self.more = len(nodes) - len(self.nodes)
-        self.more_blocked = len(blocked) - len(self.blocked)
-        self.circles: list[list[str]] = []
-        self.tasks: list[Any] = []
-        self.next: list[str] = []
+    wu_id: str | None
+    nodes: list[VersionedNode]
+    blocked: list[Blocked] = []
+    more: int = 0
+    more_blocked: int = 0
+    circles: list[list[str]] = []
+    tasks: list[Any] = []
+    next: list[str] = []
 
 
 def ready(
@@ -320,8 +317,7 @@ def ready(
     Raises:
         UsageError: The work unit, the type or the limit is invalid.
     """
-    in_unit = "n.wu_id = ? AND" if wu is not None else ""
-    unit = (unit_key(node_fields.work_unit(wu)),) if wu is not None else ()
+    unit = unit_key(node_fields.work_unit(wu)) if wu is not None else None
     check_limit(limit)
     types: tuple[str, ...] = ACTIONABLE
     tags: tuple[str, ...] = ()
@@ -329,55 +325,75 @@ def ready(
         word, tags = node_fields.node_type(type)
         types = (word,)
     db = store.db()
-    hidden = DELETED if include_archived else HIDDEN
-    among = ", ".join(f"'{each}'" for each in types)
-    where = f"{in_unit} n.state < ? AND n.type IN ({among}) AND NOT {IS_SUMMARIZED}{relations.and_live(db)}"
-    nodes = [
-        node
-        for node in stored_nodes.select(db, where, (*unit, hidden))
-        if _is_open(node, include_archived) and set(tags) <= set(node.tags) and (type or _is_work(node))
-    ]
-    nodes.sort(key=_order)
-    by = blockers(db, nodes)
-    blocked = [Blocked(node, by[node.id]) for node in nodes if node.id in by]
-    found = Ready(wu, [node for node in nodes if node.id not in by], blocked, limit)
+    ids = _open_ids(db, unit, types, tags if type is not None else None, include_archived=include_archived)
+    mentioning = stored_nodes.ids_mentioning(db, '"blocked_by"')
+    by = blockers(db, ids, mentioning)
+    free, held = ([id for id in ids if (id in by) is is_held] for is_held in (False, True))
+    found = Ready(wu, stored_nodes.load(db, free[:limit]), more=max(0, len(free) - limit))
+    found.blocked = [Blocked(node, by[node.id]) for node in stored_nodes.load(db, held[:limit])]
+    found.more_blocked = max(0, len(held) - limit)
     named = {id for each in found.blocked for id in each.blocked_by[:BLOCKERS_MAX]}
     known = {node.id: Blocker(node) for node in stored_nodes.load(db, sorted(named))}
     for each in found.blocked:
         each.blockers = [known[id] for id in each.blocked_by[:BLOCKERS_MAX]]
-    found.circles = cycles_of(db, by)
+    found.circles = cycles_of(db, by, mentioning)
     found.next = _next_of_ready(found, limit, type)
     return found
 
 
-def _is_open(node: VersionedNode, include_archived: bool) -> bool:
-    if node.closed or node.deleted or node.lifecycle == "ephemeral":
-        return False
-    return include_archived or not node.archived
+def _open_ids(
+    db: sqlite3.Connection,
+    unit: str | None,
+    types: Sequence[str],
+    tags: Sequence[str] | None,
+    *,
+    include_archived: bool,
+) -> list[str]:
+    """Return the ids of the nodes that `ready` is about, P0 first; only what is shown of them is loaded.
+
+    Args:
+        unit: Only those of a work unit.
+        types: Only those of these types.
+        tags: Only those with all of these tags; None for those that are work.
+        include_archived: Whether archived ones count.
+    """
+    where = ["n.state IN (0, 2)" if include_archived else "n.state = 0", f"n.type IN ({_marks(types)})"]
+    values: list[str] = [*types, *(tags or ())]
+    where += [has_tag() for _ in tags or ()]
+    if tags is None:
+        known, work = node_fields.KNOWLEDGE, node_fields.WORK
+        where.append(f"(n.priority IS NOT NULL OR NOT {has_tag(len(known))} OR {has_tag(len(work))})")
+        values += [*known, *work]
+    if unit is not None:
+        where.append("n.wu_id = ?")
+        values.append(unit)
+    condition = f"{' AND '.join(where)} AND n.lifecycle IS NOT 'ephemeral' AND NOT {IS_SUMMARIZED}{relations.and_live(db)}"
+    ranks = " ".join(f"WHEN '{each}' THEN {rank}" for rank, each in enumerate(node_fields.PRIORITIES))
+    order = f"CASE n.priority {ranks} ELSE {LAST} END, {stored_nodes.OLDEST}"
+    ids = stored_nodes.select_ids(db, condition, values, order=order)
+    if not include_archived:
+        return ids
+    archived = stored_nodes.select(db, f"{condition} AND n.state = {HIDDEN}", values)
+    closed = {node.id for node in archived if node.closed}
+    return [id for id in ids if id not in closed]
 
 
-def _is_work(node: VersionedNode) -> bool:
-    tags = set(node.tags)
-    return bool(node.priority or tags.isdisjoint(node_fields.KNOWLEDGE) or tags & set(node_fields.WORK))
+def _marks(values: Sequence[str]) -> str:
+    return ", ".join("?" * len(values))
 
 
-def _order(node: VersionedNode) -> tuple[int, int, str]:
-    priority = (
-        node_fields.PRIORITIES.index(node.priority) if node.priority in node_fields.PRIORITIES else LAST
-    )
-    return priority, node.created, node.id
+def blockers(db: sqlite3.Connection, ids: Sequence[str], mentioning: Collection[str]) -> dict[str, list[str]]:
+    """Return the open nodes that block a node, by the id of each blocked node.
 
-
-def blockers(db: sqlite3.Connection, nodes: Iterable[VersionedNode]) -> dict[str, list[str]]:
-    """Return the open nodes that block a node, by the id of each blocked node."""
-    named: dict[str, set[str]] = {}
-    for node in nodes:
-        by = relations.sources_of(db, node.id, "blocks")
+    Args:
+        ids: The nodes to look at.
+        mentioning: The nodes of which a line has `blocked_by`, as metadata of imported nodes have it.
+    """
+    named = relations.sources_of(db, ids, "blocks")
+    for node in stored_nodes.load(db, [id for id in ids if id in mentioning]):
         imported = node.metadata.get("blocked_by")
         if isinstance(imported, list):
-            by.update(id for id in imported if isinstance(id, str))
-        if by:
-            named[node.id] = by
+            named.setdefault(node.id, set()).update(id for id in imported if isinstance(id, str))
     every = sorted(set().union(*named.values()))
     ends = relations.ends_of(db, (id for id in every if is_id("mem", id)))
     # A closed or deleted node doesn't block again because another one supersedes it.
@@ -397,12 +413,14 @@ def blocks(db: sqlite3.Connection, id: str) -> bool:
     return bool(stored_nodes.select_ids(db, f"n.id = ? AND n.state = 0 AND NOT {IS_SUMMARIZED}", (id,)))
 
 
-def cycles_of(db: sqlite3.Connection, by: Mapping[str, list[str]]) -> list[list[str]]:
-    """Return the cycles that blocked nodes depend on, also outside this work unit."""
+def cycles_of(
+    db: sqlite3.Connection, by: Mapping[str, list[str]], mentioning: Collection[str]
+) -> list[list[str]]:
+    """Return the cycles that blocked nodes depend on, also outside this work unit; `mentioning` as for `blockers`."""
     leads = dict(by)
     todo = sorted({id for ids in by.values() for id in ids} - leads.keys())
     while todo:
-        more = blockers(db, stored_nodes.load(db, todo))
+        more = blockers(db, todo, mentioning)
         leads.update({id: more.get(id, []) for id in todo})
         todo = sorted({id for ids in more.values() for id in ids} - leads.keys())
     return [[*each, each[0]] for each in find_cycles(leads)]

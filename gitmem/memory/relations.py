@@ -373,10 +373,13 @@ def relations_of(db: sqlite3.Connection, id: str, most: int = RELATIONS_MAX) -> 
     ).fetchall()
 
 
-def sources_of(db: sqlite3.Connection, id: str, type: str) -> set[str]:
-    """Return the nodes that have a relation of a type to a node."""
-    rows = db.execute("SELECT from_id FROM relation WHERE to_id = ? AND type = ?", (id, type))
-    return {from_id for (from_id,) in rows}
+def sources_of(db: sqlite3.Connection, ids: Iterable[str], type: str) -> dict[str, set[str]]:
+    """Return the nodes that have a relation of a type to these nodes, by the ids of those that some have it to."""
+    query = "SELECT to_id, from_id FROM relation WHERE to_id IN (SELECT value FROM json_each(?)) AND type = ?"
+    found: dict[str, set[str]] = {}
+    for to_id, from_id in db.execute(query, (ids_as_json(ids), type)):
+        found.setdefault(to_id, set()).add(from_id)
+    return found
 
 
 def related_pairs(db: sqlite3.Connection, ids: Sequence[str]) -> set[Edge]:
