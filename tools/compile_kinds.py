@@ -252,7 +252,10 @@ def with_text_rule(schema: Any, null: bool) -> tuple[Any, ...]:
     inner = form(schema["schema"], null)
     if inner[0] not in ("line", "word", "form", "text") or inner[5]:
         raise CannotExpressError(f"a rule after {inner[0]}")
-    return (*inner[:5], (rule.max_bytes, rule.not_prefix, rule.trimmed, rule.written, rule.not_written))
+    return (
+        *inner[:5],
+        (rule.max_bytes, rule.not_prefix, rule.trimmed, rule.written, rule.not_written, rule.real),
+    )
 
 
 def text_form(schema: Any, null: bool) -> tuple[Any, ...]:

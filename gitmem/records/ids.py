@@ -1,4 +1,4 @@
-"""Ids: a prefix, a dash and 12 characters of lower-case Crockford base32 (60 bits)."""
+"""Ids: a prefix, a dash and 12 characters of lower-case Crockford base32 (60 bits); and what else of a text no pattern can say."""
 
 from __future__ import annotations
 
@@ -81,3 +81,14 @@ def implied_role(identity: str | None) -> str | None:
 def _crockford(data: bytes) -> str:
     number = int.from_bytes(data[:8], "big") >> 64 - 5 * _LENGTH
     return "".join([_ALPHABET[number >> shift & 31] for shift in range(5 * _LENGTH - 5, -1, -5)])
+
+
+def is_real(time: str) -> bool:
+    """Return whether a time in the form of `at` is one that the calendar and the clock have."""
+    from datetime import datetime
+
+    try:
+        datetime.fromisoformat(time)
+    except ValueError:
+        return False
+    return True

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic_core import PydanticCustomError, core_schema
 
 from ..outcome import Struct
-from .ids import NO_UNIT, UNIT_FORM, unit_key
+from .ids import NO_UNIT, UNIT_FORM, is_real, unit_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -41,6 +41,7 @@ class TextRule(Struct):
         trimmed: Whether white space at either end is not allowed.
         written: The only values that may be written; when reading, any value that matches the pattern is valid.
         not_written: The work unit that may not be written, in no spelling.
+        real: Whether a time must be one that the calendar has.
     """
 
     max_bytes: int = 0
@@ -48,6 +49,7 @@ class TextRule(Struct):
     trimmed: bool = False
     written: tuple[str, ...] = ()
     not_written: str = ""
+    real: bool = False
 
     def __call__(self, value: str, info: ValidationInfo) -> str:
         """Return the value unchanged.
@@ -67,6 +69,8 @@ class TextRule(Struct):
             wrong = f"must be {' or '.join(self.written)}"
         elif self.not_written and info.context == "writing" and unit_key(value) == self.not_written:
             wrong = f"must be {UNIT_FORM}, other than {self.not_written}"
+        elif self.real and not is_real(value):
+            wrong = "must be a time that the calendar has"
         if wrong:
             raise PydanticCustomError("text_rule", "{wrong}", {"wrong": wrong})
         return value
@@ -134,6 +138,7 @@ At = Annotated[
         "a UTC time such as 2026-11-21T20:00:00.123456Z",
     ),
 ]
+RealTime = Annotated[At, AfterValidator(TextRule(real=True))]
 SignalId = Annotated[str, id_form("signal", "sig")]
 SessionId = Annotated[str, id_form("session", "sess")]
 NodeId = Annotated[str, id_form("node", "mem")]
@@ -618,7 +623,7 @@ class Node(Record):
     deleted: bool = optional("Whether it is deleted; only its records remain.", default=False)
     reason: Line | None = optional("Why it was closed, archived or deleted.")
     summarized_into: NodeId | None = optional("The summary that contains it.")
-    updated_at: At | None = optional("The last change of an imported node.")
+    updated_at: RealTime | None = optional("The last change of an imported node.")
     metadata: dict[str, Any] = optional("Further data.", default={})
     sender_identity: Address = required("The writer.")
     sender_session: Address | None = optional("The session that wrote it.")

@@ -16,7 +16,7 @@ from ..errors import RecordError, SecretError
 from ..text.secrets import find_in, may_hold_secret
 from ..text.strict_json import quote
 from ..text.strict_json import read as read_json
-from .ids import unit_key
+from .ids import is_real, unit_key
 from .table import FIELDS, FILLED, FIRST_OF, MODELS, REQUIRED
 
 TYPE_CHECKING = False
@@ -404,9 +404,9 @@ def matches(shape: tuple[str, tuple[tuple[str, int, int], ...]], value: str) -> 
 
 
 def _fits_text_rule(
-    text_rule: tuple[int, str, bool, tuple[str, ...], str], value: str, writing: bool
+    text_rule: tuple[int, str, bool, tuple[str, ...], str, bool], value: str, writing: bool
 ) -> bool:
-    max_bytes, not_prefix, trimmed, written, not_written = text_rule
+    max_bytes, not_prefix, trimmed, written, not_written, real = text_rule
     if max_bytes and len(value) * 4 > max_bytes and len(value.encode()) > max_bytes:
         return False
     if not_prefix and value.startswith(not_prefix):
@@ -414,5 +414,7 @@ def _fits_text_rule(
     if trimmed and value != value.strip():
         return False
     if writing and not_written and unit_key(value) == not_written:
+        return False
+    if real and not is_real(value):
         return False
     return not written or not writing or value in written

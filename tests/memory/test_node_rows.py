@@ -338,12 +338,13 @@ def test_of_two_lines_of_one_id_the_lowest_counts() -> None:
 
 
 def test_a_line_with_a_day_that_does_not_exist_costs_that_line() -> None:
-    """The form of a time is checked by the model, its day only when it is folded."""
+    """Writers are told so, and whoever reads it goes on without it."""
     bad = node(IDS[1]).replace(
         b'"sender_identity"', b'"updated_at":"2026-02-30T00:00:00.000000Z","sender_identity"'
     )
 
     index = index_of([bad, node()])
 
-    assert index.skipped() == 1
+    assert records.read(bad) is None
+    assert index.skipped() == 0
     assert [each.id for each in stored_nodes.load(index.db, IDS)] == [IDS[0]]
