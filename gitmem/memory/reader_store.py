@@ -12,6 +12,7 @@ from .. import records
 from ..errors import UsageError
 from ..index import catch_up, entities, index_file
 from ..index.entities import View
+from ..log.lines import CommitMessage
 from ..log.local_log import Appended
 from ..outcome import command
 from ..store import Store
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..index.index_file import Index
-    from ..log.lines import CommitMessage
 
 FIRST_LINE = 1 << 40  # the number of the first private line: above those of all lines of the log
 LOG = "log"  # the schema of the index of the log, beside that of the private lines
@@ -118,7 +118,7 @@ class ReaderStore(Store):
     def record(
         self, lines: Sequence[tuple[str, bytes]], message: CommitMessage, *, deferred: bool = False
     ) -> Appended:
-        """Record lines: those that change private nodes in the files of the reader, all others in the log.
+        """Record lines: those that change private nodes in the files of the reader, all others in the log, which learns nothing of these.
 
         Raises:
             UsageError: Some lines change private nodes and others do not, or a line of the log would name one. Nothing was
@@ -134,6 +134,10 @@ class ReaderStore(Store):
                 hint="Write them before or after it.",
                 code="private-nodes",
             )
+        rest = [each for each in lines if each[0] != STREAM]  # what keeps the name of the session
+        if rest:
+            name = message.author.rpartition(" <")[0]
+            super().record(rest, CommitMessage(message.author, f"{name}: is at work"), deferred=deferred)
         self.log.make_state()
         self.lines.append(own, message)
         return Appended(None)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from gitmem import records
 from gitmem.agents import lifecycle
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.doctor import doctor
@@ -20,7 +21,7 @@ from gitmem.records.record_types import NodeFields
 from gitmem.store import Store
 
 from ..sandbox import DAY, START, acting, bodies, carry, new_repo, open_store
-from .desk import Desk, raw
+from .desk import LOG, Desk, raw
 
 SECRET = "the private guess about rounding"
 
@@ -219,6 +220,19 @@ def test_foreign_lines_in_the_file_do_nothing(desk: Desk) -> None:
     rows = seen(desk).db().execute("SELECT kind FROM line WHERE id NOT IN (SELECT id FROM log.line)")
     assert rows.fetchall() == [("node",)]
     assert listed(desk) == [id]
+
+
+def test_who_writes_nothing_else_keeps_its_name_and_tells_nothing_of_what_it_writes(desk: Desk) -> None:
+    desk.clock.forward(2 * DAY)
+    before = set(bodies(desk.store))
+
+    id = keep(desk)
+
+    (renewed,) = set(bodies(desk.store)) - before
+    record = records.read_kind("session", renewed)
+    assert record is not None and record["session_id"] == desk.caller.session_id
+    message = desk.store.git.commit(str(desk.store.git.tip(LOG))).message
+    assert "is at work" in message and SECRET not in message and id not in message
 
 
 def test_in_a_batch_they_are_refused(desk: Desk) -> None:
