@@ -8,7 +8,7 @@ from .index import entities
 from .index.entities import View
 from .memory import node_tables
 from .trust import sender_tables
-from .work import claim_view, task_tables
+from .work import tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,8 +60,8 @@ UNITS = View(session_view.UNIT_KINDS, session_view.UNIT_DDL, session_view.add_un
 NODES = entities.view(node_tables.NODE, _nodes)
 RELATIONS = View(node_tables.RELATION_KINDS, node_tables.RELATION_DDL, _add_relations)
 SESSIONS = entities.view(session_view.SESSION, lambda: session_view.FOLD)
-TASKS = entities.view(task_tables.TASK, _tasks)
-CLAIMS = entities.view(claim_view.CLAIM, lambda: claim_view.FOLD)
+TASKS = entities.view(tables.TASK, _tasks)
+CLAIMS = entities.view(tables.CLAIM, lambda: tables.CLAIM_FOLD)
 COMMITS = View(
     ("commit",),
     entities.table(

@@ -24,7 +24,7 @@ from ..repo import READING
 from ..signals import threads
 from ..signals.threads import Proposal
 from ..text.sanitize import sanitize, title
-from ..work import claim_view, path_patterns, task_rules, task_state
+from ..work import path_patterns, tables, task_rules, task_state
 from . import commits, made_by, rows
 from .made_by import MadeHere
 
@@ -491,7 +491,7 @@ def _role(db: sqlite3.Connection, session_id: str | None) -> str | None:
 
 def _released_at(db: sqlite3.Connection, claim_id: str) -> int:
     """Return when a claim was released, in microseconds; 0 if that can't be read."""
-    claim = claim_view.folded_claim(db, claim_id)
+    claim = tables.folded_claim(db, claim_id)
     return micros(claim.released["at"]) if claim is not None and claim.released is not None else 0
 
 

@@ -13,7 +13,7 @@ from ..records.ids import role_of
 from ..signals import threads as thread_answers
 from ..signals.thread_list import owed
 from ..text.sanitize import sanitize
-from ..work import HANDOFF_MICROS, HANDOFFS_MAX, claim_view, claims, path_patterns, task_list, task_state
+from ..work import HANDOFF_MICROS, HANDOFFS_MAX, claims, path_patterns, tables, task_list, task_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -569,7 +569,7 @@ class ClaimSpans:
         left = CLAIM_BYTES_MAX
         for id, _, session_ended, task_ended, size in rows:
             left -= size
-            claim = claim_view.folded_claim(db, id) if left >= 0 else None
+            claim = tables.folded_claim(db, id) if left >= 0 else None
             if claim is not None:
                 self.spans.append(self._span(id, claim, session_ended, task_ended))
         self.omitted = len(rows) + more - len(self.spans)

@@ -17,7 +17,7 @@ from ..outcome import command
 from ..repo import is_gone
 from ..text.digests import sha256
 from ..text.sanitize import first_of, sanitize_for_model
-from . import branches, claim_view, claims, path_patterns
+from . import branches, claims, path_patterns, tables
 from .claims import contest_text, paths_text
 
 TYPE_CHECKING = False
@@ -41,7 +41,7 @@ def owner_news(store: Store) -> Iterator[tuple[str, str, str]]:
     db, now = store.index.db, store.now()
     here = heartbeats.known_sessions(store).keys()
     for claim_id in claims.released_here(db, now, LOOKED_MAX):
-        claim = claim_view.folded_claim(db, claim_id, forged=False)
+        claim = tables.folded_claim(db, claim_id, forged=False)
         record = claim.released if claim is not None else None
         if claim is None or record is None or record["sender_identity"] == claim.owner[0]:
             continue
@@ -56,7 +56,7 @@ def owner_news(store: Store) -> Iterator[tuple[str, str, str]]:
     until = format_at(now + claim_fold.AHEAD_MICROS)
     for audit in audits.of_action(db, audits.CLAIM, since, until, LOOKED_MAX):
         for claim_id in audits.claim_ids(audit)[:OF_AUDIT_MAX]:
-            claim = claim_view.folded_claim(db, claim_id, forged=False)
+            claim = tables.folded_claim(db, claim_id, forged=False)
             if claim is None or audit["sender_identity"] == claim.owner[0]:
                 continue
             if (session := claim.owner[1] or "") in here:

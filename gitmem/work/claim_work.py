@@ -15,7 +15,7 @@ from ..outcome import Struct, command
 from ..records import ids
 from ..records.ids import new_id, unit_key
 from ..text.sanitize import is_blank
-from . import chains, claim_notices, claim_view, claims, path_patterns, stored_tasks, task_rules
+from . import chains, claim_notices, claims, path_patterns, stored_tasks, tables, task_rules
 from .claims import (
     BEHIND,
     EXCLUSIVE,
@@ -570,7 +570,7 @@ def move_claims(
     found = MovedClaims()
     known = claims.standing(store, forged=False)
     for claim_id in claim_ids:
-        claim = claim_view.folded_claim(store.db(), claim_id, forged=False)
+        claim = tables.folded_claim(store.db(), claim_id, forged=False)
         if claim is None:
             found.kept.append((claim_id, "is not in this log"))
         elif why := why_not_moved(

@@ -20,7 +20,7 @@ from ..order import claim as claim_fold
 from ..outcome import Outcome, command
 from ..sync import noop_check
 from ..text.sanitize import first_of
-from . import claim_view, path_patterns, stored_tasks
+from . import path_patterns, stored_tasks, tables
 from . import task_state as load_task
 
 TYPE_CHECKING = False
@@ -171,7 +171,7 @@ def standing(
         if not ours and size * PORTION > left:
             continue
         left -= size
-        claim = claim_view.folded_claim(db, claim_id, ahead, forged=forged or not has_forged)
+        claim = tables.folded_claim(db, claim_id, ahead, forged=forged or not has_forged)
         if claim is None or claim.released is not None:
             continue
         is_here = _is_here(store, claim)

@@ -15,10 +15,10 @@ from ..text.sanitize import SEPARATOR, first_of
 from . import (
     HANDOFF_MICROS,
     HANDOFFS_MAX,
-    claim_view,
     claim_work,
     claims,
     stored_tasks,
+    tables,
     task_decisions,
     task_list,
     task_roles,
@@ -478,7 +478,7 @@ def _keep_moved(store: Store, handoff: FoldedTask, found: HandoffContent) -> Non
     reason = claim_work.reason_of_move(handoff.record["task_id"])
     kept = []
     for each in found.claims:
-        claim = claim_view.folded_claim(store.db(), each.claim_id)
+        claim = tables.folded_claim(store.db(), each.claim_id)
         if claim is not None and claim.released is not None and claim.released.get("reason") == reason:
             kept.append(each)
         else:

@@ -1,4 +1,4 @@
-"""The task of an idempotency key: the same key is the same task, whatever has changed since it was recorded."""
+"""Write a new task: with its idempotency key the same task as before, with its addressee, chain and limits; and the delegation that tells about it."""
 
 from __future__ import annotations
 

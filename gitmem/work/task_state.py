@@ -14,7 +14,7 @@ from ..order.task import DELEGATION, HANDOFF, TERMINAL, WAITING, FoldedTask, Tas
 from ..records.ids import unit_key
 from ..records.lines import as_json
 from . import ACCEPTANCES_MAX, HANDOFFS_MAX, LINKS_MAX, ONCE, READ_MAX
-from .task_tables import TASK
+from .tables import TASK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

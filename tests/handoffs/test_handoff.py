@@ -13,13 +13,13 @@ from gitmem.signals import inbox, send
 from gitmem.store import Store
 from gitmem.work import (
     accept_handoff,
-    claim_view,
     claim_work,
     claims,
     give_handoff,
     handoffs,
     new_task,
     stuck,
+    tables,
     task_decisions,
     task_list,
     task_rules,
@@ -211,7 +211,7 @@ def test_who_accepts_has_the_task_and_the_claims_and_the_giver_is_told(work: Wor
     for store in (work.here, work.there):
         assert owners(store) == [(CURIE, ("src/**",), "held")]
         (moved,) = claims.standing(store)
-        old = claim_view.folded_claim(store.db(), work.claim_id)
+        old = tables.folded_claim(store.db(), work.claim_id)
         assert old is not None and moved.claim.until == old.until
     assert ("AGREE", f"I accept {handoff}") in unread(work.here, work.bohr)
     assert open_work.of_caller(work.here, work.bohr).asking == [], "an accepted handoff waits for nobody"

@@ -15,7 +15,7 @@ from gitmem.order.shares import fair_share
 from gitmem.order.thread import FoldedThread
 from gitmem.signals import thread_lines
 from gitmem.trust.clone_key import CloneKey
-from gitmem.work import claim_view
+from gitmem.work import tables
 from tests.hostile_logs import Victim, Writer, iso
 
 NOW = 1_793_000_000_000_000
@@ -105,7 +105,7 @@ def claim(w: Writer, flood: Writer, kind: str) -> Callable[[Db], object]:
         )
 
     def state(db: Db) -> object:
-        found = claim_view.folded_claim(db, "claim-000000")
+        found = tables.folded_claim(db, "claim-000000")
         assert found is not None
         assert (found.owner, found.until, found.left_out) == (
             ("a:b:planck", None),
@@ -143,7 +143,7 @@ def test_a_flood_silences_nobody(
 ) -> None:
     """In one name or in many, dated before or after, in whatever order it arrives."""
     monkeypatch.setattr(thread_lines, "LINES_MAX", MOST)
-    for declared in node_tables.NODE, claim_view.CLAIM, session_view.SESSION:
+    for declared in node_tables.NODE, tables.CLAIM, session_view.SESSION:
         monkeypatch.setattr(declared, "most", MOST)
     for start in -10_000_000, 1:
         w, flood = writer(-1_000_000), writer(start)

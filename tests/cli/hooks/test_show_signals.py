@@ -271,7 +271,7 @@ def test_a_signal_loads_nothing_about_claims(hook: Hook, run: Run, start: Start,
     own = {name for name in loaded.split() if name.startswith("gitmem.")}
     assert own and not {
         name for name in own if name.startswith(("gitmem.claims.", "gitmem.overlap", "gitmem.git.branches"))
-    } - {"gitmem.work.claim_view"}
+    } - {"gitmem.work.tables"}
 
 
 def test_a_withdrawal_says_what_is_asked_again(hook: Hook, run: Run, start: Start) -> None:
