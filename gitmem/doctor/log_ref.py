@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from ..agents import role_list, vocabulary
 from ..errors import StoreError, UsageError
-from ..git import repair
+from ..git import packs, repair
 from ..git.objects import TreeEntry
 from ..log import ledger, log_refs, recovery, ref, tree_union
 from ..log.recovery import History, walk_contents
@@ -404,7 +404,7 @@ class Objects(Check):
         repo = self.store.repo
         aside = os.path.join(repo.state, "aside", "objects")
         for oid in recovery.damaged_objects(self.store.log):
-            where = repair.move_aside(repo.common, oid, aside)
+            where = packs.move_aside(repo.common, oid, aside, self.store.git.read)
             if where is not None:
                 yield "missing-object", oid, f"Its damaged file was moved to {where}."
         self.store.git.close()  # an open git process has read the old objects

@@ -37,7 +37,7 @@ from .objects import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import BinaryIO
 
     from dulwich.object_format import ObjectFormat
@@ -518,3 +518,53 @@ def _unquoted(row: bytes) -> bytes:
     if not (row.startswith(b'"') and row.endswith(b'"') and len(row) > 1):
         return row
     return row[1:-1].decode("unicode_escape").encode("latin-1")
+
+
+def move_aside(common: str, oid: str, folder: str, read: Callable[[str], tuple[bytes, bytes]]) -> str | None:
+    """Move the file of a damaged object to a folder.
+
+    Git uses a file of that name as the object: it would not write the fetched one, nor read another pack. If the object
+    is in a pack of ours, all readable objects are first written to another pack.
+
+    Args:
+        read: Returns kind and content of an object, or raises KeyError.
+
+    Returns:
+        The new path, or None if there is no such file and no pack of ours with it.
+
+    Raises:
+        OSError: a file cannot be moved.
+        StoreError: objects cannot be read or written.
+    """
+    path, to = os.path.join(common, "objects", oid[:2], oid[2:]), os.path.join(folder, oid)
+    if os.path.exists(path):
+        local_files.make_dirs(folder)
+        os.replace(path, to)
+        return to
+    id_length = len(oid)
+    for name in own_packs(common):
+        pack = os.path.join(common, "objects", "pack", name)
+        oids = ids_in(pack + ".idx", id_length)
+        if oid not in oids:
+            continue
+        local_files.make_dirs(folder)
+        whole = _readable(read, oids)
+        if whole:
+            release(common, write(common, whole, id_length))
+        to = os.path.join(folder, name + ".pack")
+        os.replace(pack + ".pack", to)
+        remove(common, name)
+        return to
+    return None
+
+
+def _readable(
+    read: Callable[[str], tuple[bytes, bytes]], oids: Iterable[str]
+) -> dict[str, tuple[bytes, bytes]]:
+    found = {}
+    for oid in oids:
+        try:
+            found[oid] = read(oid)
+        except KeyError:
+            continue
+    return found

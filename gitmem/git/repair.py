@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 from .. import local_files
 from ..repo import read_small
-from . import packs, plumbing, processes
+from . import plumbing, processes
 from .objects import is_oid
-from .port import Git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,49 +88,3 @@ def rename(common: str, ref: str, oid: str, to: str) -> bool:
     """Rename a conflicting ref. Return False on failure; the ref then has one or both names."""
     made = plumbing.update_ref(common, to, None, oid, "out of the way") or plumbing.tip_of(common, to) == oid
     return made and delete(common, ref, oid)
-
-
-def move_aside(common: str, oid: str, folder: str) -> str | None:
-    """Move the file of a damaged object to a folder.
-
-    Git uses a file of that name as the object: it would not write the fetched one, nor read another pack. If the object
-    is in a pack of ours, all readable objects are first written to another pack.
-
-    Returns:
-        The new path, or None if there is no such file and no pack of ours with it.
-
-    Raises:
-        OSError: a file cannot be moved.
-        StoreError: objects cannot be read or written.
-    """
-    path, to = os.path.join(common, "objects", oid[:2], oid[2:]), os.path.join(folder, oid)
-    if os.path.exists(path):
-        local_files.make_dirs(folder)
-        os.replace(path, to)
-        return to
-    id_length = len(oid)
-    for name in packs.own_packs(common):
-        pack = os.path.join(common, "objects", "pack", name)
-        oids = packs.ids_in(pack + ".idx", id_length)
-        if oid not in oids:
-            continue
-        local_files.make_dirs(folder)
-        whole = _readable(common, oids)
-        if whole:
-            packs.release(common, packs.write(common, whole, id_length))
-        to = os.path.join(folder, name + ".pack")
-        os.replace(pack + ".pack", to)
-        packs.remove(common, name)
-        return to
-    return None
-
-
-def _readable(common: str, oids: list[str]) -> dict[str, tuple[bytes, bytes]]:
-    git, found = Git(common), {}
-    for oid in oids:
-        try:
-            found[oid] = git.read(oid)
-        except KeyError:
-            continue
-    git.close()
-    return found

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ..store import Store
-    from .sync_result import SyncResult
 
 LOCAL = FENCES[0]
 TAKEN = "fence-taken"
@@ -38,14 +37,12 @@ _seen: dict[
 ] = {}  # of each remote: when its fences were read, and their names
 
 
-def create(
-    store: Store, name: str, read: Callable[[], SyncResult], *, timeout: float = TIMEOUT_SECONDS
-) -> None:
+def create(store: Store, name: str, read: Callable[[], object], *, timeout: float = TIMEOUT_SECONDS) -> None:
     """Create a fence, and read the remote's records after that. On return nobody else begins the work.
 
     Args:
         name: An id, which becomes part of a ref's name.
-        read: Syncs with the usual remote.
+        read: Reads all records of the usual remote, or raises RemoteError.
         timeout: Seconds for each answer of the remote.
 
     Raises:
@@ -72,7 +69,7 @@ def create(
     try:
         _create_there(store, remote, name, oid, timeout)
         try:
-            _check_read(remote, read())
+            read()
         except BaseException:
             _delete_there(store, remote, name, oid, timeout)  # it is ours, and the work was not begun
             raise
@@ -197,19 +194,6 @@ def _delete_there(
 
 def _forget(store: Store, name: str) -> None:
     repair.delete(store.repo.common, LOCAL + name, _first_commit(store))
-
-
-def _check_read(remote: Remote, synced: SyncResult) -> None:
-    """Raise RemoteError unless all records of the remote have been read."""
-    state = synced.remotes[0]
-    if state.state in ("synced", "up-to-date", "rejected"):
-        return
-    code = "offline" if state.state == "offline" else "refused"
-    raise RemoteError(
-        f"{remote.shown_name} could not be read completely ({state.message or state.state}), so nothing was begun.",
-        code=code,
-        next=["gitmem sync"],
-    )
 
 
 def _remote(store: Store) -> Remote | None:

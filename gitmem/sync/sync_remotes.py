@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from ..errors import GitmemError, StoreError, UsageError
+from ..errors import GitmemError, RemoteError, StoreError, UsageError
 from ..log.lines import format_at
 from ..outcome import command
 from ..text.sanitize import sanitize
@@ -23,12 +23,7 @@ if TYPE_CHECKING:
     from .remote import Remote
 
 
-UNSENT = (
-    "offline",
-    "rejected",
-    "refused",
-    "empty",
-)  # states of a remote that did not receive the records of this clone
+NOT_SENT = (*FAILED, EMPTY)  # states of a remote that did not receive the records of this clone
 
 
 def may_send(store: Store, *, publish: bool) -> Callable[[Remote], bool]:
@@ -98,7 +93,7 @@ def report_consent(store: Store, remotes: Sequence[RemoteResult]) -> None:
     from . import consent
 
     for each in remotes:
-        if each.state in UNSENT and consent.is_given(store.repo, each.url):
+        if each.state in NOT_SENT and consent.is_given(store.repo, each.url):
             each.message += (
                 f" You have agreed to publish to {sanitize(each.url)}: local records are sent when it is reachable."
                 if each.state == "offline"
@@ -249,6 +244,21 @@ def check_noop(
         return [os.path.join(repo.state, "wal"), *wals_elsewhere()]
 
     return noop_check.check(repo, wals, timeout)
+
+
+def read_all(store: Store, timeout: float) -> None:
+    """Sync with the usual remote.
+
+    Raises:
+        RemoteError: Not all of its records could be read.
+    """
+    (found,) = sync(store, timeout=timeout).remotes
+    if found.state not in ("synced", "up-to-date", "rejected"):
+        raise RemoteError(
+            f"{found.name} could not be read completely ({found.message or found.state}), so nothing was begun.",
+            code="offline" if found.state == "offline" else "refused",
+            next=["gitmem sync"],
+        )
 
 
 def noop_result(repo: Repo, looked: LastSync, now: float, jitter: float) -> SyncResult:

@@ -96,7 +96,7 @@ def begun_once(store: Store, task_id: str) -> Iterator[None]:
 
     delete_fences(store)
     with store.second() as own:
-        fences.create(own, task_id, lambda: sync_remotes.sync(own, timeout=fences.TIMEOUT_SECONDS))
+        fences.create(own, task_id, lambda: sync_remotes.read_all(own, fences.TIMEOUT_SECONDS))
     try:
         yield
     except GitmemError as error:

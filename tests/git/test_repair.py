@@ -148,9 +148,9 @@ def test_the_file_of_a_damaged_object_is_put_away(common: str, repo: Path, tmp_p
     path = path_of(repo / ".git", oid)
     whole = path.read_bytes()
 
-    assert repair.move_aside(common, oid, str(aside)) == str(aside / oid)
+    assert packing.move_aside(common, oid, str(aside), PlumbingGit(common).read) == str(aside / oid)
     assert not path.exists() and (aside / oid).read_bytes() == whole
-    assert repair.move_aside(common, "0" * 40, str(aside)) is None
+    assert packing.move_aside(common, "0" * 40, str(aside), PlumbingGit(common).read) is None
 
 
 def test_of_a_damaged_pack_what_can_be_read_is_kept(common: str, repo: Path, tmp_path: Path) -> None:
@@ -171,9 +171,12 @@ def test_of_a_damaged_pack_what_can_be_read_is_kept(common: str, repo: Path, tmp
 
     own = repo / ".git/gitmem/own-packs" / path.stem
     own.rename(tmp_path / "own")
-    assert repair.move_aside(common, entries["a"].oid, str(tmp_path / "aside")) is None
+    assert (
+        packing.move_aside(common, entries["a"].oid, str(tmp_path / "aside"), PlumbingGit(common).read)
+        is None
+    )
     (tmp_path / "own").rename(own)
-    to = repair.move_aside(common, entries["a"].oid, str(tmp_path / "aside"))
+    to = packing.move_aside(common, entries["a"].oid, str(tmp_path / "aside"), PlumbingGit(common).read)
 
     assert to == str(tmp_path / "aside" / path.name) and not path.exists()
     for reader in (PlumbingGit(common), DulwichGit(common)):
