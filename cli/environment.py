@@ -189,10 +189,10 @@ class Environment:
 
     def has_remote(self) -> bool:
         """Return whether the repository has a remote; True without a repository that can be read."""
-        from gitmem.git import remotes
+        from gitmem.git import config
 
         try:
-            return remotes.has_remote(self.trusted_repo().common)
+            return config.has_remote(self.trusted_repo().common)
         except (GitmemError, OSError):
             return True
 

@@ -12,7 +12,7 @@ from . import background
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitmem.sync.sync_result import SyncResult
+    from gitmem.sync.sync_remotes import SyncResult
 
     from .background import OpenedRepo
 

@@ -329,9 +329,9 @@ class Store:
             self._looked = True
             try:
                 if self.git.tip(files.LOG_REF) is None:
-                    from .log import start
+                    from .log import committer
 
-                    start.create_ref_from_fetched(self.log)
+                    committer.create_ref_from_fetched(self.log)
             except (GitmemError, OSError, KeyError):
                 return  # `doctor` and writers report the fault
 

@@ -14,7 +14,7 @@ import pytest
 
 from gitmem import commit_message, records
 from gitmem.agents import broadcasts, caller
-from gitmem.git import remotes
+from gitmem.git import config
 from gitmem.log import lines, ref, tree_checks, write_ahead
 from gitmem.log.lines import LogEntry
 from gitmem.log.local_log import AHEAD_MAX_MICROS
@@ -304,7 +304,7 @@ def test_the_name_of_a_remote_is_encoded_as_the_example() -> None:
     """Without what could be a password."""
     url, encoded = example("remote").splitlines()
 
-    assert remotes.encode(url) == encoded
+    assert config.encode_remote(url) == encoded
 
 
 def test_the_limits_are_those_of_the_code() -> None:

@@ -136,9 +136,11 @@ def status(at: Environment) -> int:
 
 def test(at: Environment, client: InstalledOption = None) -> int:  # noqa: PT028  (a command, and no test)
     """Run the installed hooks as the client would, with a signal in a temporary repository; exit 1 on failure."""
-    from gitmem.clients import hook_test as operation
+    from gitmem.clients import client_scope as operation
 
-    found = operation.run(client_folders(at), client or ["all-found"], dict(os.environ), gitmem_program())
+    found = operation.try_hooks(
+        client_folders(at), client or ["all-found"], dict(os.environ), gitmem_program()
+    )
     output.answer(at.json, found, render.hooks_tried)
     return found.status
 

@@ -12,16 +12,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gitmem.clients.agents_md import AgentsMdBlock
-    from gitmem.clients.client_scope import ClientHooks
+    from gitmem.clients.client_scope import ClientHooks, HookTestResults
     from gitmem.clients.git_hook import GitHookResult
-    from gitmem.clients.hook_test import HookTestResults
     from gitmem.clients.install import ClientStatus, HookStatus, InstallResult, ScopeStatus
     from gitmem.doctor.doctor import Report
     from gitmem.history.figures import Spread, Stats
     from gitmem.importers.lumenflow_import import Imported, LineNote
     from gitmem.page.page_file import View
     from gitmem.sync.init import Initialised, Uninstalled
-    from gitmem.sync.sync_result import RemoteResult, SyncResult
+    from gitmem.sync.sync_remotes import RemoteResult, SyncResult
 
 
 RECORDS_SHOWN = 10

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ..signals.receipt_list import ReceiptList
     from ..signals.signal_options import SignalOptions
     from ..signals.watch import StopWatching
-    from ..sync.sync_result import SyncResult
+    from ..sync.sync_remotes import SyncResult
     from .guard import Opened
     from .memory import Memory
     from .work import Claims, Tasks

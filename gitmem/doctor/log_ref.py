@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from ..agents import role_list, vocabulary
 from ..errors import StoreError, UsageError
-from ..git import packs, repair
+from ..git import packs, plumbing
 from ..git.objects import TreeEntry
 from ..log import ledger, log_refs, recovery, ref, tree_union
 from ..log.recovery import History, walk_contents
@@ -31,7 +31,7 @@ class RefFiles(Check):
     codes = fixes = ("damaged-ref", "ref-in-the-way")
 
     def check(self) -> Iterator[Finding]:
-        for name in repair.damaged_refs(self.store.repo.common, "refs/gitmem"):
+        for name in plumbing.damaged_refs(self.store.repo.common, "refs/gitmem"):
             yield problem(
                 "damaged-ref",
                 f"The file of {name} is damaged, perhaps by a power loss.",
@@ -52,7 +52,7 @@ class RefFiles(Check):
     def fix(self) -> Iterator[Fixed]:
         """Move damaged files aside, and rename refs that conflict with gitmem's."""
         with _no_other_writer(self.store):
-            for name in repair.damaged_refs(self.store.repo.common, "refs/gitmem"):
+            for name in plumbing.damaged_refs(self.store.repo.common, "refs/gitmem"):
                 path = os.path.join(self.store.repo.common, *name.split("/"))
                 yield "damaged-ref", name, f"Its file was moved to {move_aside(self.store, path)}."
             for name, oid in recovery.blocking_refs(self.store.log).items():

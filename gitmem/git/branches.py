@@ -14,8 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from .fetch import ScratchRepository
     from .processes import Result
-    from .temporary import ScratchRepository
 
     Pair = tuple[str, str]
 

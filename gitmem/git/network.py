@@ -10,9 +10,10 @@ import re
 import time
 
 from ..errors import RemoteError, StoreError
-from . import fetch, plumbing, processes, temporary
+from . import fetch as fetching
+from . import plumbing, processes
+from .config import scrubbed, ssh_without_prompts, without_credentials
 from .files import FENCES
-from .remotes import scrubbed, ssh_without_prompts, without_credentials
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class GitNetwork:
 
     def __init__(self, common: str, contains: Callable[[str, str], bool] | None = None) -> None:
         self.common = common
-        self.limits, self.unlimited, self.clock = temporary.LIMITS, False, time.time
+        self.limits, self.unlimited, self.clock = fetching.LIMITS, False, time.time
         self._ahead: tuple[str, str, dict[str, tuple[str, str]] | RemoteError] | None = None
         self._contains = contains or (lambda tip, oid: plumbing.is_ancestor(common, oid, tip))
 
@@ -107,7 +108,7 @@ class GitNetwork:
             if isinstance(ahead[2], RemoteError):
                 raise ahead[2]
             return ahead[2]
-        with temporary.Incoming(self.common) as into:
+        with fetching.Incoming(self.common) as into:
             return self._fetch_into(into, url, into_prefix, timeout)
 
     def fetch_ahead(self, url: str, into_prefix: str, timeout: float) -> bool:
@@ -123,9 +124,9 @@ class GitNetwork:
         return not isinstance(found, RemoteError)
 
     def _fetch_into(
-        self, into: temporary.Incoming, url: str, prefix: str, timeout: float
+        self, into: fetching.Incoming, url: str, prefix: str, timeout: float
     ) -> dict[str, tuple[str, str]]:
-        limits = temporary.WITHOUT_LIMITS if self.unlimited else self.limits
+        limits = fetching.WITHOUT_LIMITS if self.unlimited else self.limits
 
         def ask(args: Sequence[str], given: bytes, seconds: float, most: int | None) -> processes.Result:
             return self._start(
@@ -136,7 +137,7 @@ class GitNetwork:
         def look(*patterns: str) -> dict[str, str]:
             return self._list(url, timeout, patterns)
 
-        left, words = fetch.fetch(into, ask, look, url, prefix, timeout, limits, self.clock())
+        left, words = fetching.fetch(into, ask, look, url, prefix, timeout, limits, self.clock())
         if words is not None:
             raise _offline(url, words)
 
@@ -149,7 +150,7 @@ class GitNetwork:
                 raise _offline(name, done.err)
             into.admit()
 
-        fetch.fetch_missing(self.common, prefix, online)
+        fetching.fetch_missing(self.common, prefix, online)
         return left
 
     def _list(self, url: str, timeout: float, patterns: Sequence[str]) -> dict[str, str]:

@@ -1,18 +1,20 @@
-"""Queries and ref updates that need one run of git each, or none if files have the answer; and what makes git's files durable."""
+"""Queries and ref updates that need one run of git each, or none if files have the answer; reflogs and damaged refs; and what makes git's files durable."""
 
 from __future__ import annotations
 
 import os
+from typing import NamedTuple
 
 from .. import local_files
 from ..errors import StoreError
+from ..repo import read_small
 from . import files, processes
 from .files import REMEMBERED, cached_refs, loose_tip, packed_tip, tables
-from .objects import null_id
+from .objects import is_oid, null_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from .objects import Move
 
@@ -266,3 +268,78 @@ def is_ancestor(common: str, oid: str, tip: str) -> bool:
 def lost_race(err: str) -> bool:
     """Return whether git did not move a ref because it has another id or is locked."""
     return any(words in err for words in _LOST_RACE)
+
+
+class RefMove(NamedTuple):
+    """A reflog entry: from `old` (None: the ref was created) to `new`, with the reason `why`."""
+
+    old: str | None
+    new: str
+    why: str
+
+
+def reflog(common: str, ref: str) -> list[RefMove]:
+    """Return a ref's reflog, oldest first, without incomplete entries. A deleted ref has none."""
+    if os.path.isdir(os.path.join(common, "reftable")):
+        return _asked(common, ref)
+    rows = read_small(os.path.join(common, "logs", ref)).decode("utf-8", "replace").split("\n")
+    found = []
+    for row in rows:
+        head, _, why = row.partition("\t")
+        old, new = [*head.split(" ")[:2], "", ""][:2]
+        if is_oid(old) and is_oid(new) and new.strip("0"):
+            found.append(RefMove(old if old.strip("0") else None, new, why))
+    return found
+
+
+def _asked(common: str, ref: str) -> list[RefMove]:
+    args = ["log", "--walk-reflogs", "--format=%H%x09%gs", "--end-of-options", ref, "--"]
+    done = processes.run(common, args, check=False)
+    found: list[RefMove] = []
+    for row in reversed(done.out.decode("utf-8", "replace").splitlines() if done.code == 0 else []):
+        new, _, why = row.partition("\t")
+        found.append(RefMove(found[-1].new if found else None, new, why))
+    return found
+
+
+def expire_broken(common: str, ref: str) -> bool:
+    """Remove reflog entries whose commits lack objects: git's gc fails at them. Return whether git succeeded."""
+    args = ["reflog", "expire", "--stale-fix", "--expire=never", "--expire-unreachable=never", ref]
+    done = processes.run(common, args, check=False)
+    local_files.give_back(common)
+    return done.code == 0
+
+
+def damaged_refs(common: str, prefix: str) -> Iterator[str]:
+    """Yield the names of refs below `prefix` (without a trailing slash) whose loose files are invalid."""
+    for path in _files(os.path.join(common, prefix)):
+        if path.endswith(".lock"):
+            continue
+        try:
+            with open(path, "rb") as file:
+                text = file.read(1000).decode("ascii", "replace")
+        except OSError:
+            continue
+        if not is_oid(text.rstrip("\r\n")) and not text.startswith("ref: "):
+            yield os.path.relpath(path, common).replace(os.sep, "/")
+
+
+def _files(path: str) -> Iterator[str]:
+    if os.path.isfile(path):
+        yield path
+    for folder, _, names in os.walk(path):
+        for name in sorted(names):
+            yield os.path.join(folder, name)
+
+
+def delete_ref(common: str, ref: str, oid: str) -> bool:
+    """Delete a ref that still has the given id. Return False if it has moved or is locked."""
+    done = processes.run(common, [*DURABLE, "update-ref", "--no-deref", "-d", ref, oid], check=False)
+    local_files.give_back(common)
+    return done.code == 0
+
+
+def rename_ref(common: str, ref: str, oid: str, to: str) -> bool:
+    """Rename a conflicting ref. Return False on failure; the ref then has one or both names."""
+    made = update_ref(common, to, None, oid, "out of the way") or tip_of(common, to) == oid
+    return made and delete_ref(common, ref, oid)

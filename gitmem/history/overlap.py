@@ -1,6 +1,6 @@
 """Compare branches: the files that two of them change, and where merging them conflicts.
 
-Nothing of the user's is written: git works in a temporary repository (`git/temporary.py`), without the network.
+Nothing of the user's is written: git works in a temporary repository (`git/fetch.py`), without the network.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from ..agents.addressing import Resolved
 from ..errors import GitmemError, StoreError, UsageError
 from ..git import branches as changes
 from ..git.branches import CONFLICT, SLOW, UNKNOWN, Merge, Tip
+from ..git.fetch import ScratchRepository, make_parent
 from ..git.objects import is_oid
-from ..git.temporary import ScratchRepository, make_parent
 from ..log.lines import format_at
 from ..order.content import ANNOUNCER, OVERLAP, is_notice
 from ..outcome import Outcome, Struct, command

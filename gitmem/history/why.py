@@ -8,8 +8,8 @@ import re
 from ..agents import commit_stamps, presence
 from ..errors import UsageError
 from ..git import files, history
+from ..git.config import remotes
 from ..git.processes import GitOutputError, GitTimeoutError
-from ..git.remotes import remotes
 from ..index import entities
 from ..index.resolve_id import shown_by
 from ..log.lines import format_at, parse_at

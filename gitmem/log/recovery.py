@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ..git import repair
+from ..git import plumbing
 from ..git.files import shallow_commits
 from ..git.history import removals
 from ..git.objects import TREE_MODE, TreeEntry
@@ -113,7 +113,7 @@ def history_ends(log: LocalLog, tip: str | None) -> list[str]:
     Args:
         tip: The present tip, which is left out; None if the ref is missing or unreadable.
     """
-    moves = repair.reflog(log.repo.common, ref.LOG_REF)
+    moves = plumbing.reflog(log.repo.common, ref.LOG_REF)
     found = [moves[-1].new] if moves else []
     for at in range(len(moves) - 1, -1, -1):
         move = moves[at]
@@ -128,7 +128,7 @@ def history_ends(log: LocalLog, tip: str | None) -> list[str]:
 
 def past_tips(log: LocalLog) -> Iterator[str]:
     """Yield all known past tips of the log's ref, newest first, then the tips that remotes had."""
-    for move in reversed(repair.reflog(log.repo.common, ref.LOG_REF)):
+    for move in reversed(plumbing.reflog(log.repo.common, ref.LOG_REF)):
         yield move.new
     yield from ledger.acknowledged(log.repo)[1]
     published = log.git.refs("refs/gitmem/").get(ref.PUBLISHED_REF)
@@ -387,7 +387,7 @@ def rename_blocking_ref(log: LocalLog, name: str, oid: str) -> str | None:
             os.rmdir(folder)
         return ""
     to = ASIDE + name.removeprefix("refs/").replace("/", "-")
-    return to if repair.rename(log.repo.common, name, oid, to) else None
+    return to if plumbing.rename_ref(log.repo.common, name, oid, to) else None
 
 
 def damaged_objects(log: LocalLog) -> list[str]:

@@ -7,10 +7,10 @@ import time
 from functools import cache, partial
 
 from ..errors import RemoteError, UsageError
+from ..git.config import without_credentials
 from ..git.fetch import MISSING
 from ..git.objects import Draft
 from ..git.packs import localize
-from ..git.remotes import without_credentials
 from ..log import log_refs, ref, tree_union, write_ahead
 from ..log.committer import notify_moved
 from ..log.ref_checks import FOREIGN as FOREIGN_LOG

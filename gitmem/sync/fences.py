@@ -14,10 +14,10 @@ import os
 import time
 
 from ..errors import GateError, RemoteError, StoreError, UsageError
-from ..git import repair
+from ..git import plumbing
 from ..git.files import FENCES
 from ..log import ref
-from ..log.start import start
+from ..log.committer import start_log
 from . import consent
 from .remote import Remote, choose, configured
 
@@ -193,7 +193,7 @@ def _delete_there(
 
 
 def _forget(store: Store, name: str) -> None:
-    repair.delete(store.repo.common, LOCAL + name, _first_commit(store))
+    plumbing.delete_ref(store.repo.common, LOCAL + name, _first_commit(store))
 
 
 def _remote(store: Store) -> Remote | None:
@@ -205,7 +205,7 @@ def _remote(store: Store) -> Remote | None:
 
 def _first_commit(store: Store) -> str:
     """Return the id of the first commit of every log, which is here once a log is."""
-    oid = ref.genesis(store.git.tip(ref.LOG_REF) or start(store.log))
+    oid = ref.genesis(store.git.tip(ref.LOG_REF) or start_log(store.log))
     if not store.git.has(oid):
         store.git.write([ref.genesis_draft()], None)
     return oid

@@ -8,12 +8,12 @@ import time
 from ..errors import UsageError
 from ..git.objects import Draft
 from ..log import committer, ref
+from ..log.committer import start_log
 from ..log.lines import format_at
-from ..log.start import start
 from ..outcome import Outcome, command, quote
 from . import autosync, consent, exchange, rebase
 from .remote import choose
-from .sync_result import UNSENT, RemoteResult
+from .sync_remotes import UNSENT, RemoteResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ def set_publish_ref(log: LocalLog, ref_name: str, swaps: int = committer.SWAPS_M
     git = log.git
     for _ in range(swaps):
         with rebase.take_lock(log) as lock:
-            tip = git.tip(ref.LOG_REF) or start(log)
+            tip = git.tip(ref.LOG_REF) or start_log(log)
             form = rebase.own_tip(log, tip).format
             if form.publish == ref_name:
                 return False

@@ -15,7 +15,7 @@ from .. import local_files
 from ..git.files import FENCES, LOG_REF, READ, loose_tip, packed_with, plain_refs_below
 from ..log.write_ahead import damaged, list_files
 from ..repo import read_config, read_small
-from .withheld import WithheldLines
+from .consent import WithheldLines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def note(remote: Remote, before: Mapping[str, str] | None) -> None:
 
 def _is_at_rest(remote: Remote, before: Mapping[str, str], now: Mapping[str, str]) -> bool:
     """Return whether a sync succeeded, both sides have one tip, and no other ref moved meanwhile."""
-    from ..git.remotes import without_credentials
+    from ..git.config import without_credentials
     from ..log import log_refs, ref
 
     if remote.state not in ("synced", "up-to-date") or remote.message or any(map(log_refs.is_outbox, now)):

@@ -8,10 +8,9 @@ from __future__ import annotations
 from functools import partial
 
 from ..errors import RemoteError, StoreError
-from ..git import repair
-from ..git.fetch import MISSING, NOT_FETCHED, is_too_much
+from ..git import plumbing
+from ..git.fetch import LIMITS, MISSING, NOT_FETCHED, is_too_much
 from ..git.port import HistoryWalk, bases
-from ..git.temporary import LIMITS
 from ..log import log_refs, ref
 from ..log.ref_checks import FOREIGN, FOREIGN_WHY, INVALID, LARGE, RefCheck
 from ..log.tree_checks import ANCESTORS_MAX
@@ -205,7 +204,9 @@ def find_logs(remote: Remote, *, allow_foreign: bool = False) -> None:
     remote.left_out = list(check.left_out.values())
     for each in remote.left_out:
         if each.kind == INVALID and each.ref in refs:
-            repair.delete(log.repo.common, each.ref, each.commit)  # so that git's gc can delete its objects
+            plumbing.delete_ref(
+                log.repo.common, each.ref, each.commit
+            )  # so that git's gc can delete its objects
         each.ref = each.ref.replace(remote.prefix, "refs/")
     if not remote.tips:
         remote.outboxes = []

@@ -11,12 +11,12 @@ import time
 
 from ..errors import RemoteError, StoreError
 from ..git import plumbing
-from ..git import repair as git_repair
+from ..git import plumbing as git_repair
 from ..git.objects import Draft, TreeEntry
 from ..git.packs import localize
 from ..log import committer, ledger, log_refs, recovery, ref, tree_union
+from ..log.committer import new_log, start_log
 from ..log.squash import squash
-from ..log.start import new_log, start
 from ..log.union import canonical
 from . import outbox
 
@@ -111,7 +111,7 @@ def _drop_error(now: str, new: str) -> StoreError:
 def start_alone(log: LocalLog) -> str:
     """Start the log while holding our lock, so that a stale lock on the ref may be broken."""
     with take_lock(log):
-        return start(log)
+        return start_log(log)
 
 
 def _since(log: LocalLog, local: str) -> list[str] | None:
@@ -401,7 +401,9 @@ def forget_damaged(log: LocalLog, tip: str | None) -> list[str]:
     """
     every = log.git.refs("refs/gitmem/")
     found = [
-        name for name in recovery.damaged_copies(log) if git_repair.delete(log.repo.common, name, every[name])
+        name
+        for name in recovery.damaged_copies(log)
+        if git_repair.delete_ref(log.repo.common, name, every[name])
     ]
     if tip is not None and not recovery.CompletenessCheck(log).commit(tip):
         git_repair.expire_broken(log.repo.common, ref.LOG_REF)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ..errors import UsageError
-from ..git import remotes
-from ..git.temporary import LIMITS
+from ..git import config
+from ..git.fetch import LIMITS
 from ..log import log_refs, ref
 from . import rebase
+from .consent import WithheldLines
 from .outbox import RemoteState
-from .withheld import WithheldLines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def configured(repo: Repo) -> list[str]:
     """Return the names of the remotes in the repository's config."""
-    return remotes.remotes(repo.common)
+    return config.remotes(repo.common)
 
 
 def default_remote(repo: Repo) -> str:
@@ -34,12 +34,12 @@ def default_remote(repo: Repo) -> str:
     Raises:
         UsageError: `which-remote` or `no-remote`.
     """
-    return remotes.upstream_remote(repo)
+    return config.upstream_remote(repo)
 
 
 def display_name(name: str) -> str:
     """Return a remote's name, or its URL without credentials."""
-    return remotes.without_credentials(name)
+    return config.without_credentials(name)
 
 
 def choose(store: Store, remotes: Sequence[str], *, all: bool) -> tuple[list[str], bool]:
@@ -117,9 +117,11 @@ class Remote:
         self.log = log
         log.taken_in = 0
         self.name = name
-        self.url, self.destination = remotes.push_urls(log.repo.common, name, log.repo.worktree)
-        self.prefix = f"{ref.REMOTES_PREFIX}{remotes.encode(name)}/"
-        self.host = RemoteState(log.repo.state, remotes.encode(name), remotes.without_credentials(self.url))
+        self.url, self.destination = config.push_urls(log.repo.common, name, log.repo.worktree)
+        self.prefix = f"{ref.REMOTES_PREFIX}{config.encode_remote(name)}/"
+        self.host = RemoteState(
+            log.repo.state, config.encode_remote(name), config.without_credentials(self.url)
+        )
 
         self.may_send = False
         self.forgiven = False

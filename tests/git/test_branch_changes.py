@@ -11,7 +11,7 @@ import pytest
 
 from gitmem.git import branches as changes
 from gitmem.git import processes
-from gitmem.git.temporary import OLD_SECONDS, PREFIX, ScratchRepository
+from gitmem.git.fetch import OLD_SECONDS, PREFIX, ScratchRepository
 
 from ..conftest import Git
 from ..git_on_path import GitOnPath

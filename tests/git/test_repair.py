@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git import history, plumbing, repair
+from gitmem.git import history, plumbing
 from gitmem.git import packs as packing
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.objects import Draft, Signature
@@ -36,7 +36,7 @@ def commits(git: Run, repo: Path, count: int) -> list[str]:
 
 
 def moves(common: str, ref: str = REF) -> list[tuple[str | None, str, str]]:
-    return [(move.old, move.new, move.why) for move in repair.reflog(common, ref)]
+    return [(move.old, move.new, move.why) for move in plumbing.reflog(common, ref)]
 
 
 @pytest.mark.parametrize("form", ["files", "reftable"])
@@ -84,10 +84,10 @@ def test_moves_to_what_is_gone_are_forgotten(common: str, repo: Path, git: Run) 
         git("update-ref", "--create-reflog", "-m", "m", REF, oid, cwd=repo)
     os.unlink(repo / ".git/objects" / two[:2] / two[2:])
 
-    assert repair.expire_broken(common, REF)
+    assert plumbing.expire_broken(common, REF)
     assert two not in [new for _, new, _ in moves(common)]
     assert moves(common)[0] == (None, one, "m")
-    assert not repair.expire_broken(str(repo), REF)
+    assert not plumbing.expire_broken(str(repo), REF)
 
 
 def test_a_ref_goes_only_from_where_it_was_seen(common: str, repo: Path, git: Run) -> None:
@@ -95,9 +95,9 @@ def test_a_ref_goes_only_from_where_it_was_seen(common: str, repo: Path, git: Ru
     one, two = commits(git, repo, 2)
     git("update-ref", REF, two, cwd=repo)
 
-    assert not repair.delete(common, REF, one)
+    assert not plumbing.delete_ref(common, REF, one)
     assert plumbing.tip_of(common, REF) == two
-    assert repair.delete(common, REF, two)
+    assert plumbing.delete_ref(common, REF, two)
     assert plumbing.tip_of(common, REF) is None
 
 
@@ -111,12 +111,12 @@ def test_a_ref_in_the_way_keeps_a_name(common: str, repo: Path, git: Run) -> Non
         else:
             git("update-ref", free, one, cwd=repo)
             git("update-ref", way, one, cwd=repo)
-        assert repair.rename(common, way, one, free)
+        assert plumbing.rename_ref(common, way, one, free)
         assert plumbing.refs_below(common, "refs/gitmem/") == {free: one}
 
     git("update-ref", way, two, cwd=repo)
-    assert not repair.rename(common, way, two, free)
-    assert not repair.rename(common, way, one, free)
+    assert not plumbing.rename_ref(common, way, two, free)
+    assert not plumbing.rename_ref(common, way, one, free)
     assert plumbing.refs_below(common, "refs/gitmem/") == {free: one, way: two}
 
 
@@ -132,11 +132,11 @@ def test_refs_that_are_none_are_named(common: str, repo: Path, git: Run) -> None
     }.items():  # fmt: skip
         (folder / name).write_text(text)
 
-    assert sorted(repair.damaged_refs(common, "refs/gitmem")) == [
+    assert sorted(plumbing.damaged_refs(common, "refs/gitmem")) == [
         f"refs/gitmem/{name}" for name in ("deep/odd", "empty", "torn")
     ]
-    assert list(repair.damaged_refs(common, "refs/gitmem/empty")) == ["refs/gitmem/empty"]
-    assert list(repair.damaged_refs(common, "refs/none")) == []
+    assert list(plumbing.damaged_refs(common, "refs/gitmem/empty")) == ["refs/gitmem/empty"]
+    assert list(plumbing.damaged_refs(common, "refs/none")) == []
 
 
 def test_the_file_of_a_damaged_object_is_put_away(common: str, repo: Path, tmp_path: Path, git: Run) -> None:

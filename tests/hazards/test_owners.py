@@ -11,7 +11,7 @@ import pytest
 
 from gitmem.api import log as api
 from gitmem.calls import client_run
-from gitmem.git import packs, repair
+from gitmem.git import packs, plumbing
 from gitmem.git.config import RACY_NS
 from gitmem.git.packs import PACKS_MAX
 
@@ -70,7 +70,7 @@ def test_what_root_writes_belongs_to_the_owner_of_the_git_folder(desk: Desk) -> 
     assert (state / "key").stat().st_mode & 0o777 == 0o600
     for number in range(PACKS_MAX + 1):
         desk("signal", f"number {number}", "--commit")
-    assert repair.expire_broken(str(state.parent), "refs/gitmem/log")
+    assert plumbing.expire_broken(str(state.parent), "refs/gitmem/log")
     assert everything_of_root(desk.repo) == []
     assert packs.combine(str(state.parent)) > 1
     assert everything_of_root(desk.repo) == []

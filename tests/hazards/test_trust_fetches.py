@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git import plumbing, temporary
+from gitmem.git import fetch, plumbing
+from gitmem.git.fetch import MIB
 from gitmem.git.network import GitNetwork
-from gitmem.git.temporary import MIB
 
 from ..git_on_path import GitOnPath
 from ..network.git_over_http import PASSWORD, USER, Server
@@ -585,9 +585,9 @@ def random_outbox(town: Town, two_clones: tuple[Peer, Peer]) -> tuple[str, str]:
 
 
 LIMITED = {
-    "disk": (temporary.Limits(pack_bytes=MIB, outbox_bytes=MIB), "fetching it takes more than 1 MiB"),
+    "disk": (fetch.Limits(pack_bytes=MIB, outbox_bytes=MIB), "fetching it takes more than 1 MiB"),
     "time": (
-        temporary.Limits(all_seconds=0.001, outbox_seconds=0.001),
+        fetch.Limits(all_seconds=0.001, outbox_seconds=0.001),
         "fetching it takes more than 0.001 seconds",
     ),
 }
@@ -635,7 +635,7 @@ def test_an_outbox_that_was_slow_is_fetched_again_after_growing_pauses(
         now += 1
 
     assert tries == [600 * 2**n for n in range(8)] + [86_400]
-    network.limits = temporary.LIMITS
+    network.limits = fetch.LIMITS
     now -= 1
     assert network.fetch(str(town.hub), INTO) == {ref: (oid, why)}, "it is not its time yet"
     now -= 2 * 86_400
@@ -654,7 +654,7 @@ def test_a_shared_branch_that_is_too_much_is_no_reason_to_repair(
         {name: b"".join(b'{"message":"%s"}\n' % os.urandom(400).hex().encode() for _ in range(2000))}
     )
     network = GitNetwork(str(a.path / ".git"))
-    network.limits = temporary.Limits(pack_bytes=MIB // 2)
+    network.limits = fetch.Limits(pack_bytes=MIB // 2)
     assert network.fetch(str(town.hub), INTO) == {BRANCH: (oid, "fetching it takes more than 0 MiB")}
     a.say("later")
 
@@ -675,7 +675,7 @@ def test_a_shared_branch_that_was_slow_once_is_fetched_again(
     stalled = GitOnPath(tmp_path, monkeypatch)
     stalled.does("exec sleep 20", to="fetch")
     network = GitNetwork(str(a.path / ".git"))
-    network.limits = temporary.Limits(all_seconds=0.2)
+    network.limits = fetch.Limits(all_seconds=0.2)
     found = network.fetch(str(town.hub), INTO, timeout=1.5)
     assert found == {BRANCH: (town.tip(), "fetching it takes more than 1.5 seconds")}
     stalled.does('exec "$git" "$@"')
@@ -713,7 +713,7 @@ def test_a_killed_fetch_is_cleaned_up_by_a_later_one(town: Town, two_clones: tup
     """Its folder is that of no running process once it is an hour old; another one may be at work now."""
     a, _ = two_clones
     objects = a.path / ".git/objects"
-    old, new = objects / f"{temporary.INCOMING_PREFIX}1-1", objects / f"{temporary.INCOMING_PREFIX}1-2"
+    old, new = objects / f"{fetch.INCOMING_PREFIX}1-1", objects / f"{fetch.INCOMING_PREFIX}1-2"
     for folder in (old, new):
         (folder / "objects/pack").mkdir(parents=True)
         (folder / "objects/pack/tmp_pack_x").write_bytes(b"x" * 1000)

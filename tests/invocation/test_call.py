@@ -22,7 +22,7 @@ from gitmem.errors import GateError, GitmemError, UsageError
 from gitmem.git.files import FENCES
 from gitmem.index import index_file
 from gitmem.log import ref
-from gitmem.log.start import start
+from gitmem.log.committer import start_log
 from gitmem.records import ids
 from gitmem.store import wall_clock
 from gitmem.work import task_rules, task_work
@@ -583,7 +583,7 @@ def test_with_a_fence_of_somebody_else_a_worker_begins_nothing(log: Log, serve: 
     made = log.call(PRICES, "pay", once=True, wait=False)
     task_id = made.results[0].task_id
     log.call(PRICES, "other", wait=False)
-    start(log.store.log)
+    start_log(log.store.log)
     assert log.store.git.swap(FENCES[0] + task_id, None, ref.GENESIS, "by hand")
     serve(identity=PRICES)
     assert log.call(PRICES, "third", timeout=20).message == "THIRD"

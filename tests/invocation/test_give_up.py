@@ -13,7 +13,7 @@ from gitmem.api.log import Log
 from gitmem.calls import DEADLINE_SECONDS, WORKER
 from gitmem.git.files import FENCES
 from gitmem.log import ref
-from gitmem.log.start import start
+from gitmem.log.committer import start_log
 from gitmem.store import wall_clock
 from gitmem.sync import noop_check
 from gitmem.work import handoffs, task_decisions, task_rules, task_work
@@ -57,7 +57,7 @@ def called(log: Log, **options: bool) -> str:
 def fenced(log: Log) -> str:
     """A call that somebody has made a fence for, and never taken."""
     task_id = called(log, once=True)
-    start(log.store.log)
+    start_log(log.store.log)
     assert log.store.git.swap(FENCES[0] + task_id, None, ref.GENESIS, "by hand")
     return task_id
 
@@ -127,8 +127,8 @@ def test_a_waiting_caller_asks_the_remote_for_the_fence_of_another_clone(
     git("init", "-q", "--bare", str(there), cwd=repo.parent)
     git("remote", "add", "origin", str(there), cwd=repo)
     task_id = called(log, once=True)
-    start(log.store.log)
-    oid = ref.genesis(start(log.store.log))
+    start_log(log.store.log)
+    oid = ref.genesis(start_log(log.store.log))
     git("push", "-q", "origin", f"{oid}:{FENCES[0]}{task_id}", cwd=repo)
     late.micros = DEADLINE + MINUTE
     assert not os.path.exists(os.path.join(log.store.repo.state, noop_check.READ))

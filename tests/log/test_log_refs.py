@@ -9,8 +9,8 @@ import pytest
 from gitmem.git.objects import Draft, Signature
 from gitmem.git.port import STEPS_MAX
 from gitmem.log import log_refs, ref
+from gitmem.log.committer import start_log
 from gitmem.log.local_log import LocalLog
-from gitmem.log.start import start
 from tests.clones import git
 from tests.log.logs import open_log
 
@@ -71,7 +71,7 @@ def test_logs_are_strangers_only_where_both_know_their_projects() -> None:
 
 def test_the_log_that_a_commit_ends(log: LocalLog) -> None:
     """Its tree, its format and its projects, under the name that it was found by."""
-    tip = put(log, start(log), "format", b'{"format":1,"epoch":2,"turn":3}\n')
+    tip = put(log, start_log(log), "format", b'{"format":1,"epoch":2,"turn":3}\n')
     found = log_refs.read(log, "refs/x", tip)
     assert (found.name, found.oid, found.tree) == ("refs/x", tip, log.git.commit(tip).tree)
     assert (found.format.epoch, found.format.turn) == (2, 3)
@@ -81,7 +81,7 @@ def test_the_log_that_a_commit_ends(log: LocalLog) -> None:
 
 def test_why_a_commit_ends_none(log: LocalLog) -> None:
     """A sentence each: no format, one that can't be read, another first commit, an object that is gone."""
-    tip = start(log)
+    tip = start_log(log)
     assert "no file `format`" in why(log, put(log, tip, "format", None))
     assert "`format` of the log cannot be read" in why(log, put(log, tip, "format", b"format 1\n"))
     tree = log.git.commit(tip).tree
@@ -95,7 +95,7 @@ def test_why_a_commit_ends_none(log: LocalLog) -> None:
 def test_a_log_that_is_known_vouches_for_those_beside_it(log: LocalLog) -> None:
     """Their first commits are not looked for: of those on it, before it, and, near by, of what leaves it."""
     root = git("rev-parse", "main", cwd=Path(log.repo.common)).strip()
-    tree = log.git.commit(start(log)).tree
+    tree = log.git.commit(start_log(log)).tree
     (cut,) = log.git.write([Draft({}, WHO, WHO, "Cut\n", tree=tree)], root)
     known, beside = (put(log, cut, f"s/gm-{name}.jsonl", b"1\n") for name in "kb")
     above = put(log, known, "s/gm-a.jsonl", b"1\n")
@@ -113,7 +113,7 @@ def test_a_log_that_is_known_vouches_for_those_beside_it(log: LocalLog) -> None:
 
 def test_what_is_missing_in_between_is_said_and_not_trusted(log: LocalLog) -> None:
     """The line to the known log is broken: which log it is can't be told."""
-    tip = start(log)
+    tip = start_log(log)
     by = "A <a@a> 1 +0000"
     text = f"tree {log.git.commit(tip).tree}\nparent {OID}\nauthor {by}\ncommitter {by}\n\nCut\n"
     at = Path(log.repo.common)
@@ -124,7 +124,7 @@ def test_what_is_missing_in_between_is_said_and_not_trusted(log: LocalLog) -> No
 
 def test_each_tip_is_a_log_once_and_of_the_others_is_said_why(log: LocalLog) -> None:
     """By the first name that it has; a tip that is none hinders nobody."""
-    tip = start(log)
+    tip = start_log(log)
     other = put(log, tip, "s/gm-a.jsonl", b"1\n")
     bad = put(log, tip, "format", None)
     refs = {"refs/a": tip, "refs/b": bad, "refs/c": tip, "refs/d": other}
@@ -135,7 +135,7 @@ def test_each_tip_is_a_log_once_and_of_the_others_is_said_why(log: LocalLog) -> 
 
 def test_a_log_is_known_under_the_names_that_people_and_git_give_it(log: LocalLog) -> None:
     """Our copies of remotes, what a fetch brought as a branch of a remote, and a branch of this clone."""
-    tip = start(log)
+    tip = start_log(log)
     assert log_refs.known_log_refs(log) == {}
     names = [
         f"{ref.REMOTES_PREFIX}origin/heads/gitmem",
@@ -159,7 +159,7 @@ def test_the_first_commits_of_logs_are_no_projects(log: LocalLog) -> None:
     """Somebody merged the log into a branch by hand: clones of other projects would be kin by it."""
     before = log_refs.own_projects(log)
     at = Path(log.repo.common).parent
-    tip = start(log)
+    tip = start_log(log)
     git("merge", "--quiet", "--allow-unrelated-histories", "-s", "ours", "--no-edit", tip, cwd=at)
     assert ref.GENESIS in git("rev-list", "--max-parents=0", "main", cwd=at)
     fresh = open_log(at)

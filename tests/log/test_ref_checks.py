@@ -8,9 +8,9 @@ import pytest
 
 from gitmem.git.objects import Draft, Signature
 from gitmem.log import log_refs, ref, ref_checks
+from gitmem.log.committer import start_log
 from gitmem.log.local_log import LocalLog
 from gitmem.log.ref_checks import FOREIGN, INVALID, LARGE, NEWER, NO_PROJECTS, RefCheck
-from gitmem.log.start import start
 from gitmem.log.tree_checks import LIMITS, Limits
 from gitmem.sync.read_remote import read_outboxes
 from tests.hazards.peers import git
@@ -24,7 +24,7 @@ NAME = "refs/heads/gitmem"
 @pytest.fixture
 def log(repo: Path) -> LocalLog:
     found = open_log(repo, seed=1)
-    start(found)
+    start_log(found)
     return found
 
 

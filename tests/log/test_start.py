@@ -12,8 +12,8 @@ import pytest
 from gitmem.errors import StoreError
 from gitmem.git.objects import Draft, Signature
 from gitmem.log import ref
+from gitmem.log.committer import create_ref_from_fetched, start_log
 from gitmem.log.local_log import LocalLog
-from gitmem.log.start import create_ref_from_fetched, start
 from tests.clones import git
 from tests.git_on_path import GitOnPath
 from tests.log.logs import all_lines, open_log
@@ -27,7 +27,7 @@ class Desk:
     def __init__(self, repo: Path) -> None:
         self.repo = repo
         self.log = open_log(repo, seed=1)
-        self.first = start(self.log)
+        self.first = start_log(self.log)
         git("update-ref", "-d", ref.LOG_REF, cwd=repo)
 
     def put(self, onto: str | None = None, **changes: bytes | None) -> str:
@@ -67,7 +67,7 @@ def desk(repo: Path) -> Desk:
 
 def test_a_log_begins_with_the_commit_of_all_logs(desk: Desk) -> None:
     """Then the files that every log has; nothing of it is published."""
-    tip = start(desk.log)
+    tip = start_log(desk.log)
     assert desk.refs == {ref.LOG_REF: tip}
     commit = desk.log.git.commit(tip)
     assert commit.parents == [ref.GENESIS] and commit.message == "Start the log of this repository\n"
@@ -89,7 +89,7 @@ def test_a_git_that_writes_another_first_commit_is_refused(
     write, other = desk.log.git.write, Draft({}, WHO, WHO, "gitmem log\n")
     monkeypatch.setattr(desk.log.git, "write", lambda drafts, onto: write([other, *drafts[1:]], onto))
     with pytest.raises(StoreError) as refused:
-        start(desk.log)
+        start_log(desk.log)
     assert refused.value.code == "genesis" and ref.GENESIS in refused.value.message
     assert desk.refs == {}
 
@@ -99,7 +99,7 @@ def test_the_log_that_has_everything_is_taken_as_it_is(desk: Desk) -> None:
     less = desk.put(a=b"1\n")
     more = desk.put(less, a=b"1\n2\n")
     desk.name(early=less, later=more)
-    assert start(desk.log) == more
+    assert start_log(desk.log) == more
     assert desk.refs == {ref.LOG_REF: more, ref.PUBLISHED_REF: more}
 
 
@@ -107,7 +107,7 @@ def test_logs_that_have_something_each_are_united(desk: Desk) -> None:
     """One commit of the person on the first, which names them; only what it stands on was published."""
     one, two, three = desk.put(a=b"1\n"), desk.put(a=b"2\n"), desk.put(b=b"3\n")
     desk.name(one=one, three=three, two=two)
-    tip = start(desk.log)
+    tip = start_log(desk.log)
     commit = desk.log.git.commit(tip)
     assert desk.refs == {ref.LOG_REF: tip, ref.PUBLISHED_REF: one}
     assert commit.parents == [one]
@@ -123,7 +123,7 @@ def test_what_was_published_before_is_not_forgotten(desk: Desk) -> None:
     tip = desk.put(desk.put(a=b"1\n"), a=b"1\n2\n")
     git("update-ref", ref.PUBLISHED_REF, f"{tip}~1", cwd=desk.repo)
     desk.name(origin=tip)
-    assert start(desk.log) == tip
+    assert start_log(desk.log) == tip
     assert desk.refs[ref.PUBLISHED_REF] == desk.log.git.commit(tip).parents[0]
 
 
@@ -132,7 +132,7 @@ def test_a_log_of_another_epoch_or_format_is_not_taken_up(desk: Desk, form: byte
     """It would stop this clone, or empty it."""
     good, bad = desk.put(a=b"1\n"), desk.put(b=b"2\n", format=form)
     desk.name(a=bad, origin=good)
-    assert start(desk.log) == good
+    assert start_log(desk.log) == good
     assert all_lines(desk.log) == [b"1"]
 
 
@@ -142,7 +142,7 @@ def test_of_what_git_fetched_only_the_usual_remotes_log_is_taken_up(desk: Desk) 
     for remote, tip in (("origin", ours), ("alice", fork)):
         git("remote", "add", remote, "/nowhere.git", cwd=desk.repo)
         git("update-ref", f"refs/remotes/{remote}/gitmem", tip, cwd=desk.repo)
-    assert start(desk.log) == ours
+    assert start_log(desk.log) == ours
     assert all_lines(desk.log) == [b"1"]
 
 
@@ -153,7 +153,7 @@ def test_the_usual_remote_is_looked_up_only_where_git_fetched_a_log(
     program = GitOnPath(tmp_path, monkeypatch)
     tip = desk.put(a=b"1\n")
     desk.name(origin=tip)
-    assert start(desk.log) == tip
+    assert start_log(desk.log) == tip
     asked = [args.split() for _, args in program.started]
     assert not [args for args in asked if "remote" in args or args[-1].endswith(".remote")]
 
@@ -164,11 +164,11 @@ def test_the_log_of_another_project_is_no_log_of_ours(desk: Desk) -> None:
     theirs = {f"projects/{root}": None, f"projects/{'b' * 40}": b""}
     foreign = desk.write({**theirs, "s/2026-11/21/gm-b.jsonl": b"theirs\n"})
     desk.name(other=foreign)
-    assert start(desk.log) == desk.first
+    assert start_log(desk.log) == desk.first
     git("update-ref", "-d", ref.LOG_REF, cwd=desk.repo)
     ours = desk.put(a=b"ours\n")
     desk.name(another=ours)
-    assert start(desk.log) == ours
+    assert start_log(desk.log) == ours
 
 
 def test_a_clone_without_commits_takes_up_one_project(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_a_clone_without_commits_takes_up_one_project(tmp_path: Path) -> None:
         project = "a" if name == "c" else name
         files = {f"projects/{project * 40}": b"", f"s/2026-11/21/gm-{name}.jsonl": f"{name}\n".encode()}
         desk.name(**{name: desk.write(dict(files))})
-    start(desk.log)
+    start_log(desk.log)
     assert all_lines(desk.log) == [b"a", b"c"]
 
 
@@ -190,7 +190,7 @@ def test_who_loses_the_race_has_the_log_of_who_won(desk: Desk, fetched: bool) ->
         desk.name(origin=desk.put(a=b"1\n"))
     won = desk.put(b=b"2\n")
     before_swap(desk.log, lambda: git("update-ref", ref.LOG_REF, won, cwd=desk.repo))
-    assert start(desk.log) == won
+    assert start_log(desk.log) == won
     assert desk.refs == {ref.LOG_REF: won}
 
 
@@ -201,12 +201,12 @@ def test_a_lock_of_the_dead_is_broken_and_one_that_is_alive_is_said(desk: Desk, 
         desk.name(origin=desk.put(a=b"1\n"))
     left = desk.lock(0)
     with pytest.raises(StoreError) as refused:
-        start(desk.log)
+        start_log(desk.log)
     assert (refused.value.code, refused.value.next) == ("locked", ["gitmem doctor"])
     assert ref.LOG_REF in refused.value.message and "again" in refused.value.hint
     assert left.exists() and desk.refs == {}
     desk.lock(60)
-    assert start(desk.log) == desk.refs[ref.LOG_REF]
+    assert start_log(desk.log) == desk.refs[ref.LOG_REF]
     assert not left.exists()
 
 

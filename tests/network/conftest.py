@@ -15,7 +15,7 @@ import pytest
 
 import gitmem
 from gitmem.api.log import Log
-from gitmem.sync.sync_result import RemoteResult
+from gitmem.sync.sync_remotes import RemoteResult
 from tests.clones import Hub
 
 from .sites import Http, Ssh, clone

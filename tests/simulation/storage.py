@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from gitmem.git import config, network, remotes, repository
+from gitmem.git import config, network, repository
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.network import GitNetwork
 from gitmem.git.objects import EMPTY_TREE, Signature, format_commit
@@ -100,8 +100,8 @@ class InMemory(Storage):
     def entered(self) -> Iterator[None]:
         """What would be asked of the git program has a plain answer here."""
         with ExitStack() as stack:
-            stack.enter_context(mock.patch.object(remotes, "push_urls", lambda *_: (URL, URL)))
-            stack.enter_context(mock.patch.object(remotes, "upstream_remote", lambda place: "origin"))
+            stack.enter_context(mock.patch.object(config, "push_urls", lambda *_: (URL, URL)))
+            stack.enter_context(mock.patch.object(config, "upstream_remote", lambda place: "origin"))
             stack.enter_context(mock.patch.object(network, "ssh_without_prompts", lambda common: {}))
             stack.enter_context(mock.patch.object(repository, "root_commits", lambda place: {self.first}))
             yield

@@ -17,7 +17,7 @@ from gitmem.errors import RemoteError, UsageError
 from gitmem.log import ref
 from gitmem.repo import Repo
 from gitmem.sync import autosync, consent, init, sync_remotes
-from gitmem.sync.sync_result import SyncResult
+from gitmem.sync.sync_remotes import SyncResult
 
 from ..clones import Hub, git
 

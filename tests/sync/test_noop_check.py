@@ -16,9 +16,9 @@ from gitmem.git import plumbing
 from gitmem.git.network import GitNetwork
 from gitmem.git.objects import Draft, Signature
 from gitmem.log import ref, ref_checks
+from gitmem.log.committer import start_log
 from gitmem.log.local_log import LocalLog
 from gitmem.log.ref_checks import RefCheck
-from gitmem.log.start import start
 from gitmem.log.tree_checks import Limits
 from gitmem.sync import autosync, noop_check, read_remote, sync_remotes
 
@@ -362,7 +362,7 @@ EPOCH = b'{"format":1,"epoch":1}\n'
 @pytest.fixture
 def log(repo: Path) -> LocalLog:
     found = open_log(repo, seed=1)
-    start(found)
+    start_log(found)
     return found
 
 

@@ -15,10 +15,10 @@ from gitmem.git.inprocess import DulwichGit
 from gitmem.git.objects import Draft, Signature, TreeEntry
 from gitmem.git.port import CUT_SECONDS, STEPS_MAX, HistoryWalk
 from gitmem.log import ledger, log_refs, ref, tree_union
+from gitmem.log.committer import start_log
 from gitmem.log.local_log import LocalLog
 from gitmem.log.log_refs import LogTip
 from gitmem.log.squash import squash, trailers
-from gitmem.log.start import start
 from gitmem.sync import outbox, rebase
 from gitmem.sync.init import set_publish_ref
 from gitmem.sync.outbox import RemoteState
@@ -49,7 +49,7 @@ def log(repo: Path) -> LocalLog:
 
 @pytest.fixture
 def shared(log: LocalLog) -> LogTip:
-    return log_refs.read(log, ref.LOG_REF, put(log, start(log), "old", b"0"))
+    return log_refs.read(log, ref.LOG_REF, put(log, start_log(log), "old", b"0"))
 
 
 def read(log: LocalLog, shared: LogTip, *oids: str) -> list[outbox.Outbox]:
@@ -225,7 +225,7 @@ def test_a_limited_number_of_overflow_files_is_read(
 @pytest.mark.parametrize("length", [1, 40, STEPS_MAX + 50])
 def test_where_two_histories_meet(log: LocalLog, length: int) -> None:
     """Near it is seen from here; farther off git says it, with the same answer."""
-    root = start(log)
+    root = start_log(log)
     who = Signature("a", "a@b", 1)
     drafts = [Draft({f"t{number}": b"x"}, who, who, "t\n") for number in range(length)]
     trunk = log.git.write(drafts, root)[-1]
@@ -276,7 +276,7 @@ def test_a_commit_that_was_read_is_kept_but_where_a_shallow_clone_may_be_cut(
     seconds = itertools.count(time.monotonic(), CUT_SECONDS)
     monkeypatch.setattr(time, "monotonic", lambda: next(seconds))
     log = open_log(repo)
-    tip = put(log, start(log), "a", b"1")
+    tip = put(log, start_log(log), "a", b"1")
     shallow = repo / ".git" / "shallow"
     fresh = DulwichGit(str(repo / ".git"))
     shallow.write_text(tip + "\n")
