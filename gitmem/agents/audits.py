@@ -135,12 +135,6 @@ def newest(db: sqlite3.Connection, most: int, most_bytes: int) -> list[AuditReco
     return found
 
 
-def count(db: sqlite3.Connection) -> int:
-    """Return the number of all audits of the log."""
-    (found,) = db.execute("SELECT count(*) FROM line WHERE kind = 'audit'").fetchone()
-    return int(found)
-
-
 def claim_ids(audit: AuditFields) -> list[str]:
     """Return the claims that an audit of claims is about; its reason ends with their ids."""
     _, _, named = audit["reason"].rpartition(" (")

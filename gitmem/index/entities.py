@@ -131,6 +131,7 @@ class EntityKind(Struct):
         indexes: The indexes of its table: name, and columns with the condition, if any.
         table: The name of its table, if that is not `name`.
         ddl: Statements for further tables, which its fold writes.
+        line_indexes: Indexes of `entity_line` for it: name, and columns with the condition.
         events: The kinds of record with a field `event`; in others a peer may have written anything under this name.
         touched_by: Further kinds of record that `Fold.also` reads.
         begins: The event that begins an entity: of too many lines its lowest one is always read.
@@ -147,6 +148,7 @@ class EntityKind(Struct):
     indexes: Mapping[str, str]
     table: str = ""
     ddl: Sequence[str] = ()
+    line_indexes: Mapping[str, str] = {}
     events: Sequence[str] = ()
     touched_by: Sequence[str] = ()
     begins: str = ""
@@ -191,7 +193,9 @@ def view(kind: EntityKind, fold: Callable[[], Fold], version: object = 2) -> Vie
         version: As for `View`.
     """
     columns = f"{kind.key} TEXT PRIMARY KEY, {kind.columns}"
-    ddl = (*table(kind.table or kind.name, columns, kind.indexes), *kind.ddl)
+    name = kind.table or kind.name
+    of_lines = (f"CREATE INDEX {name}_{index} ON entity_line {on}" for index, on in kind.line_indexes.items())
+    ddl = (*table(name, columns, kind.indexes), *of_lines, *kind.ddl)
     return View((*kind.of, *kind.touched_by), ddl, lambda db, new: _add(db, new, kind, fold()), version)
 
 
@@ -381,6 +385,12 @@ def bodies(
     """
     query = f"SELECT CAST(l.body AS BLOB) FROM line l WHERE {condition} ORDER BY {order} LIMIT {limit}"
     return chain.from_iterable(db.execute(query, values))
+
+
+def count(db: sqlite3.Connection, kind: str) -> int:
+    """Return how many lines of a kind the log has."""
+    found: int = db.execute("SELECT count(*) FROM line WHERE kind = ?", (kind,)).fetchone()[0]
+    return found
 
 
 def file_of(db: sqlite3.Connection, line: bytes) -> str | None:

@@ -13,6 +13,7 @@ from ..git import history
 from ..history import made_by, overlap, rows
 from ..history.figures import statistics
 from ..history.overlap import decoded
+from ..index import entities
 from ..index.catch_up import WithoutCollector
 from ..index.index_file import StepLimit
 from ..log import ref
@@ -483,7 +484,9 @@ class GateMarks:
         self.closed = self._closed(only, current, tasks, threads)
         texts = TextBudget(REASON_BYTES)
         found = [each for each in self._audits if _is_wanted(each, only)]
-        self.omitted = max(0, len(found) - PASSED_MAX) + audits.count(store.db()) - len(self._audits)
+        self.omitted = (
+            max(0, len(found) - PASSED_MAX) + entities.count(store.db(), "audit") - len(self._audits)
+        )
         self.passed = [self._passed(each, texts) for each in found[:PASSED_MAX]][::-1]
 
     def _closed(

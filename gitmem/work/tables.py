@@ -55,15 +55,20 @@ TASK = entities.EntityKind(
         "late": "(since) WHERE late > 0",
     },
     ddl=(
-        # For what a session has taken: see `task_state`.
-        "CREATE INDEX task_taken ON entity_line (session) WHERE event = 'take'",
         # `at` is that of the lowest line of the event, for the numbers of attempts.
-        "CREATE TABLE task_launch (task_id TEXT, event_id TEXT, at TEXT, PRIMARY KEY (task_id, event_id)) WITHOUT ROWID",
+        *entities.table(
+            "task_launch", "task_id TEXT, event_id TEXT, at TEXT, PRIMARY KEY (task_id, event_id)"
+        ),
         # What the lowest line of `from_id` says, with its writer and time; `kind` is supersedes, handoff or blocked_by.
-        "CREATE TABLE task_link (to_id TEXT, kind TEXT, from_id TEXT, caller TEXT, caller_session TEXT, created INTEGER,"
-        " PRIMARY KEY (to_id, kind, from_id)) WITHOUT ROWID",
-        "CREATE INDEX task_link_from ON task_link (from_id)",
+        *entities.table(
+            "task_link",
+            "to_id TEXT, kind TEXT, from_id TEXT, caller TEXT, caller_session TEXT, created INTEGER, PRIMARY KEY (to_id, kind, from_id)",
+            {"from": "(from_id)"},
+        ),
     ),
+    line_indexes={
+        "taken": "(session) WHERE event = 'take'"
+    },  # for what a session has taken: see `task_state`
     events=("task_event",),
     most=READ_MAX,
 )
