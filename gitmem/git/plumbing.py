@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
 
 from .. import local_files
 from ..errors import StoreError
+from ..outcome import Struct
 from ..repo import read_small
 from . import files, processes
 from .files import REMEMBERED, cached_refs, loose_tip, packed_tip, tables
@@ -270,7 +270,7 @@ def lost_race(err: str) -> bool:
     return any(words in err for words in _LOST_RACE)
 
 
-class RefMove(NamedTuple):
+class RefMove(Struct):
     """A reflog entry: from `old` (None: the ref was created) to `new`, with the reason `why`."""
 
     old: str | None
