@@ -481,9 +481,9 @@ def note_commits(at: Environment) -> None:
 
 def look_for_commits(at: Environment) -> None:
     """Record the commits that were made in this worktree since the last look."""
-    from gitmem.agents import commit_stamps
+    from gitmem.agents import heartbeats
 
-    if commit_stamps.has_news(at.repo):
+    if heartbeats.has_new_commits(at.repo):
         from gitmem.history import commits
 
         commits.try_note(at.store(), _clues(at), seconds=COMMIT_SECONDS)
@@ -497,10 +497,12 @@ def look_before_answer(at: Environment) -> bool:
     Returns:
         Whether the answer may lack some, because their notes are still on the way.
     """
-    from gitmem.agents import commit_stamps
+    from gitmem.agents import heartbeats
 
     at.store()
-    if not commit_stamps.has_news(at.repo) or (at.own_name is None and not commit_stamps.has_hook(at.repo)):
+    if not heartbeats.has_new_commits(at.repo) or (
+        at.own_name is None and not heartbeats.has_commit_hook(at.repo)
+    ):
         return False
     return _wait_for_commits(at)
 
@@ -511,7 +513,7 @@ def _wait_for_commits(at: Environment) -> bool:
     Returns:
         Whether some may still be missing.
     """
-    from gitmem.agents import commit_stamps
+    from gitmem.agents import heartbeats
     from gitmem.history import commits
 
     until = time.monotonic() + ANSWER_SECONDS
@@ -520,7 +522,7 @@ def _wait_for_commits(at: Environment) -> bool:
             commits.note(at.store(), _clues(at), seconds=ANSWER_SECONDS)
         except (GitmemError, OSError, ValueError, KeyError):
             return False  # they can't be recorded here, now or later
-        if not commit_stamps.has_news(at.repo):
+        if not heartbeats.has_new_commits(at.repo):
             return False
         if time.monotonic() >= until:
             return True

@@ -27,7 +27,7 @@ from gitmem.order.task import FoldedTask, TaskEvent
 from gitmem.order.thread import FoldedThread, ThreadSignal
 from gitmem.records import ids, kinds
 from gitmem.records import lines as record_lines
-from gitmem.signals import message_frame, own_decisions, reply
+from gitmem.signals import message_frame, reply, thread_lines
 from gitmem.sync import read_remote
 from gitmem.text import sanitize
 from gitmem.text.digests import Mac
@@ -193,7 +193,7 @@ def test_what_is_void_is_what_the_example_says() -> None:
     given = json.loads(example("own"))
     called = {each.pop("session_id"): list(each.values()) for each in given["sessions"]}
     thread = {each["signal_id"]: ThreadSignal(each, [json.dumps(each).encode()]) for each in given["signals"]}
-    found = own_decisions.void_own_decisions(thread, lambda ids: called)
+    found = thread_lines.void_own_decisions(thread, lambda ids: called)
 
     assert [id for id, said in found.items() if said.void] == given["void"]
 

@@ -271,7 +271,7 @@ def _with_git(found: InstallResult, hooks: Sequence[Hook], change: Callable[[Hoo
 
 def install_gate(at: Environment, hook: Hook) -> GitHookResult:
     """Install the gate in git's hook, and write the file of paths that the hook reads."""
-    from gitmem.agents import commit_stamps
+    from gitmem.agents import heartbeats
     from gitmem.clients import clients
     from gitmem.clients import git_hook as operation
     from gitmem.local_files import make_dirs
@@ -280,18 +280,18 @@ def install_gate(at: Environment, hook: Hook) -> GitHookResult:
     clients.write_paths(at.repo.state, user=user_state(), program=gitmem_program())
     found = operation.install(hook)
     if hook.name == operation.POST_COMMIT:
-        commit_stamps.set_hook(at.repo.state, installed=operation.is_run(hook))
-        found.remarks += [] if commit_stamps.is_off(at.store()) else [PUBLISHES]
+        heartbeats.set_commit_hook(at.repo.state, installed=operation.is_run(hook))
+        found.remarks += [] if heartbeats.are_commits_off(at.store()) else [PUBLISHES]
     return found
 
 
 def _uninstall_gate(at: Environment, hook: Hook) -> GitHookResult:
     """Remove a git hook."""
-    from gitmem.agents import commit_stamps
+    from gitmem.agents import heartbeats
     from gitmem.clients import git_hook as operation
 
     if hook.name == operation.POST_COMMIT:
-        commit_stamps.set_hook(at.repo.state, installed=False)
+        heartbeats.set_commit_hook(at.repo.state, installed=False)
     return operation.uninstall(hook)
 
 

@@ -218,9 +218,9 @@ def commit_waiting(at: Environment) -> None:
 
 def note_commits(at: Environment) -> None:
     """Record the commits of this worktree's sessions; git's post-commit hook starts this. Prints nothing."""
-    from gitmem.agents import commit_stamps
+    from gitmem.agents import heartbeats
 
-    commit_stamps.update(at.store(), from_beginning=True)  # every command records them at its end
+    heartbeats.begin_commits(at.store(), from_beginning=True)  # every command records them at its end
 
 
 def schema(

@@ -7,7 +7,7 @@ import sys
 
 from gitmem import local_files
 from gitmem.agents import caller as callers
-from gitmem.agents import commit_stamps, edited_paths, heartbeats, lifecycle, presence
+from gitmem.agents import edited_paths, heartbeats, lifecycle, presence
 from gitmem.agents.heartbeats import BEATS, PROMPTS
 from gitmem.clients import clients, events, hook_state
 from gitmem.errors import GitmemError, UsageError
@@ -138,7 +138,7 @@ def follow(at: Environment, call: HookInput) -> None:
     """Have the session of a client come to this worktree, if it works in another one. Its subagents come without it."""
     store = at.store()
     found = hook_caller.session(at, call)
-    commit_stamps.update(store, from_beginning=True)
+    heartbeats.begin_commits(store, from_beginning=True)
     if found is not None and not call.in_subagent and not heartbeats.works_here(store, found.session_id):
         lifecycle.come_here(store, found, call.session or "")
         hook_state.add_session(store, call.client, found.session_id)

@@ -157,9 +157,9 @@ def _follow(at: Environment, call: HookInput) -> None:
 
 def _note_commits(at: Environment, call: HookInput) -> None:
     """Record the commits that were made in this worktree since the last look."""
-    from gitmem.agents import commit_stamps
+    from gitmem.agents import heartbeats
 
-    if not commit_stamps.has_news(at.repo):
+    if not heartbeats.has_new_commits(at.repo):
         return
     from gitmem.clients import hook_state
 

@@ -1,10 +1,18 @@
-"""Local files about the sessions that were started in this clone: their worktree and their heartbeat.
+"""Local files about the sessions that were started in this clone, their worktree and their heartbeat, and about new commits.
 
 Each session has a file `<state>/sessions/<id>`; its modification time is when the session was last seen here. It names the
-worktree that the session works in (`repo.tree_of`) and the client's own id for it. A heartbeat touches that file and never makes a commit. Hooks touch `<state>/beats/<id>` instead, which needs no
-look-up: the id may be the client's own id for the session. `<state>/beats/<client's id>+<git folder>` exists for each worktree in
-which gitmem has met a client's session, so that a hook tells without Python that the session has come to another one. A folder that can't be written is not an error: others then
-see the time of the last record.
+worktree that the session works in (`repo.tree_of`) and the client's own id for it. A heartbeat touches that file and never makes a
+commit. Hooks touch `<state>/beats/<id>` instead, which needs no look-up: the id may be the client's own id for the session.
+`<state>/beats/<client's id>+<git folder>` exists for each worktree in which gitmem has met a client's session, so that a hook tells
+without Python that the session has come to another one. A folder that can't be written is not an error: others then see the time of
+the last record.
+
+Below `<state>/commits/`, for each worktree:
+
+- `in-<git folder>`: exists once a session was started there, unless `gitmem.commits` is off. Its time is that of the reflog as it
+  was last read, its content is how far it was read;
+- `by-<git folder>`: a line for each commit, written by git's hooks post-commit and post-merge: the commit, and the variables of sessions. Once
+  it is large it becomes `by-<git folder>.1`.
 """
 
 from __future__ import annotations
@@ -12,6 +20,7 @@ from __future__ import annotations
 import os
 
 from .. import local_files
+from ..git import files
 from ..records.ids import is_id
 from ..repo import is_gone
 
@@ -20,7 +29,9 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable
 
+    from ..repo import Repo
     from ..store import Store
+
 
 BEATS, PROMPTS, WAKES, EMPTY, TOOL_CALLS = "beats", "prompts", "wake", "empty", "tool-calls"
 QUEUE, FLAGS = "queue", "flags"
@@ -309,3 +320,89 @@ def known_sessions(store: Store) -> dict[str, tuple[str, int]]:
 
 def _folder(store: Store) -> str:
     return os.path.join(store.repo.state, "sessions")
+
+
+COMMITS, HOOKED = "commits", "hooked"
+COMMITS_SETTING = "gitmem.commits"
+OFF, EXACT = "off", "exact"
+_OFF = (OFF, "false", "no", "0")
+
+
+def commits_read(repo: Repo) -> str:
+    """Return the file that says how far a worktree's reflog was read."""
+    return os.path.join(repo.state, COMMITS, f"in-{os.path.basename(repo.git_dir)}")
+
+
+def commit_notes(repo: Repo) -> str:
+    """Return the file in which git's hooks note who commits."""
+    return os.path.join(repo.state, COMMITS, f"by-{os.path.basename(repo.git_dir)}")
+
+
+def are_commits_off(store: Store) -> bool:
+    """Return whether the user does not want records of commits."""
+    return store.settings().get(COMMITS_SETTING, "").lower() in _OFF
+
+
+def begin_commits(store: Store, *, from_beginning: bool = False) -> None:
+    """Create the file of this worktree, or remove it if the setting is off. Never raises.
+
+    Args:
+        from_beginning: Whether commits that were made before are read, too: the session was perhaps there already.
+    """
+    where = commits_read(store.repo)
+    try:
+        if are_commits_off(store):
+            local_files.remove_quietly(where)
+        elif store.repo.worktree is not None and not os.path.lexists(where):
+            local_files.make_dirs(os.path.dirname(where))
+            os.close(local_files.open_file(where, os.O_WRONLY | os.O_CREAT))
+            # What was committed before is not of a session that begins here.
+            at = 0 if from_beginning else commits_changed_at(store.repo)
+            local_files.utime(where, (at, at))
+    except OSError:
+        return
+
+
+def set_commit_hook(state: str, *, installed: bool) -> None:
+    """Note whether git's post-commit hook is installed: then a commit without its note is nobody's. Never raises."""
+    where = os.path.join(state, COMMITS, HOOKED)
+    try:
+        if installed:
+            local_files.make_dirs(os.path.dirname(where))
+            os.close(local_files.open_file(where, os.O_WRONLY | os.O_CREAT))
+        else:
+            local_files.remove_quietly(where)
+    except OSError:
+        return
+
+
+def has_commit_hook(repo: Repo) -> bool:
+    """Return whether git's post-commit hook was installed."""
+    return os.path.exists(os.path.join(repo.state, COMMITS, HOOKED))
+
+
+def prompted_at(store: Store, session_id: str) -> int:
+    """Return when a session's client last reported a prompt, in microseconds since the epoch; 0 if it never did."""
+    names = flag_names(session_id, client_of(store, session_id))
+    return max((_time(os.path.join(store.repo.state, PROMPTS, name)) for name in names), default=0) // 1000
+
+
+def commits_changed_at(repo: Repo) -> int:
+    """Return when the reflog or the hook's notes were last written, in nanoseconds; 0 without any."""
+    return max(map(_time, (files.reflog(repo.git_dir), commit_notes(repo))))
+
+
+def has_new_commits(repo: Repo) -> bool:
+    """Return whether commits may have been made since the reflog was last read. It costs three looks at files."""
+    try:
+        before = os.stat(commits_read(repo)).st_mtime_ns
+    except OSError:
+        return False
+    return commits_changed_at(repo) > before
+
+
+def _time(where: str) -> int:
+    try:
+        return os.stat(where).st_mtime_ns
+    except OSError:
+        return 0

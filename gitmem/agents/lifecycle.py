@@ -12,17 +12,7 @@ from ..records.lines import as_json
 from ..text import strict_json
 from ..text.sanitize import sanitize
 from . import caller as callers
-from . import (
-    commit_stamps,
-    delivery,
-    descriptions,
-    display_names,
-    heartbeats,
-    mailbox,
-    name_holders,
-    presence,
-    signal_rows,
-)
+from . import delivery, descriptions, display_names, heartbeats, mailbox, name_holders, presence, signal_rows
 from .caller import CallerClaims, default_workspace
 
 TYPE_CHECKING = False
@@ -726,7 +716,7 @@ def _register(store: Store, session_id: str, began: CallerClaims | None = None) 
         delivery.begin_queue(store, session_id, began.client_session)
         delivery.forget_names(store, session_id, names)
         delivery.remove_old_queues(store)
-    commit_stamps.update(store)
+    heartbeats.begin_commits(store)
     if store.collecting is None:
         delivery.queue_all(store, session_id)
 

@@ -8,7 +8,7 @@ import time
 
 from .. import local_files
 from ..agents import caller as callers
-from ..agents import commit_stamps, heartbeats, presence, session_view
+from ..agents import heartbeats, presence, session_view
 from ..agents.delivery import delivery_lock
 from ..agents.presence import recordable_branch
 from ..errors import GitmemError
@@ -51,7 +51,7 @@ SECOND = 1_000_000
 
 def read(repo: Repo) -> dict[str, set[Variables]]:
     """Return the variables of each run of the hook, by the commit that it saw at HEAD, in the order of their first notes."""
-    where = commit_stamps.noted(repo)
+    where = heartbeats.commit_notes(repo)
     found = _notes(f"{where}.1")
     for oid, notes in _notes(where).items():
         found.setdefault(oid, set()).update(notes)
@@ -70,8 +70,8 @@ def _notes(path: str) -> dict[str, set[Variables]]:
 
 def without_session(repo: Repo, commit: str) -> bool:
     """Return whether git's hook has noted a commit in a worktree of this clone, by a process without a variable of any session."""
-    prefix = os.path.basename(commit_stamps.noted(repo)).removesuffix(os.path.basename(repo.git_dir))
-    folder = os.path.dirname(commit_stamps.noted(repo))
+    prefix = os.path.basename(heartbeats.commit_notes(repo)).removesuffix(os.path.basename(repo.git_dir))
+    folder = os.path.dirname(heartbeats.commit_notes(repo))
     paths = [os.path.join(folder, name) for name in local_files.names_in(folder) if name.startswith(prefix)]
     found: set[Variables] = set()
     for path in sorted(paths)[:FILES_MAX]:
@@ -81,7 +81,7 @@ def without_session(repo: Repo, commit: str) -> bool:
 
 def rotate(repo: Repo) -> None:
     """Keep a large file of notes as the former one. Never raises."""
-    where = commit_stamps.noted(repo)
+    where = heartbeats.commit_notes(repo)
     try:
         if os.stat(where).st_size > ROTATE_BYTES:
             local_files.refuse_link(os.path.dirname(where))
@@ -205,10 +205,10 @@ def note(store: Store, clues: Clues, *, seconds: float = SECONDS) -> int:
     Raises:
         GitmemError: They can't be read or recorded; the next call tries again.
     """
-    if store.repo.worktree is None or not commit_stamps.has_news(store.repo):
+    if store.repo.worktree is None or not heartbeats.has_new_commits(store.repo):
         return 0
-    if commit_stamps.is_off(store):
-        commit_stamps.update(store)
+    if heartbeats.are_commits_off(store):
+        heartbeats.begin_commits(store)
         return 0
     with delivery_lock(store, LOCK) as mine:
         return _Look(store, clues, time.monotonic() + seconds).run() if mine else 0
@@ -221,8 +221,8 @@ class _Look:
         self._store = store
         self._clues = clues
         self._until = until
-        self._has_hook = commit_stamps.has_hook(store.repo)
-        self._at = commit_stamps.changed_at(store.repo)
+        self._has_hook = heartbeats.has_commit_hook(store.repo)
+        self._at = heartbeats.commits_changed_at(store.repo)
         self._notes = read(store.repo)
         self._entries = history.read_reflog(store.repo.git_dir)
         self._sessions = NamedSessions(store)
@@ -341,14 +341,14 @@ class _Look:
         store = self._store
         if self._has_hook or not self._clues.in_turn:
             return False
-        if store.settings().get(commit_stamps.SETTING, "").lower() == commit_stamps.EXACT:
+        if store.settings().get(heartbeats.COMMITS_SETTING, "").lower() == heartbeats.EXACT:
             return False
         here = [
             name
             for name, (where, at) in heartbeats.known_sessions(store).items()
             if where == store.repo.tree and at > store.now() - ACTIVE_MICROS
         ]
-        prompted = commit_stamps.prompted_at(store, one.session_id)
+        prompted = heartbeats.prompted_at(store, one.session_id)
         if not here and heartbeats.has_met(store, heartbeats.client_of(store, one.session_id)):
             here = [one.session_id]  # its subagent has a worktree of its own
         return here == [one.session_id] and 0 < prompted // SECOND <= seconds
@@ -391,7 +391,7 @@ class _Look:
         entries = [each for each in self._entries[:read_to] if each.end]
         last = entries[-1] if entries else None
         content = json.dumps({"end": last.end if last else 0, "last": last.new if last else ""}).encode()
-        where = commit_stamps.read_to(self._store.repo)
+        where = heartbeats.commits_read(self._store.repo)
         at = self._at if read_to >= len(self._entries) else 0
         local_files.replace(where, content)
         local_files.utime(where, (at, at))
@@ -418,7 +418,7 @@ def try_note(store: Store, clues: Clues, *, seconds: float = SECONDS) -> None:
 def _kept(store: Store) -> tuple[int, str]:
     """Return up to which byte the reflog was read, and the commit of the entry that ends there."""
     try:
-        found = json.loads(local_files.read(commit_stamps.read_to(store.repo), STATE_MAX))
+        found = json.loads(local_files.read(heartbeats.commits_read(store.repo), STATE_MAX))
         return int(found["end"]), str(found["last"])
     except (ValueError, TypeError, KeyError, RecursionError):
         return -1, ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from ..agents import commit_stamps, presence
+from ..agents import heartbeats, presence
 from ..errors import UsageError
 from ..git import files, history
 from ..git.config import remotes
@@ -589,7 +589,7 @@ def _why(store: Store, text: str, folder: str, *, inferred: bool, is_early: bool
         answer.remarks.append("This clone has no log yet. It may be on the remote: `gitmem sync` fetches it.")
     if is_early and not all(each.made_by for each in answer.commits):
         answer.remarks.append("A commit of a moment ago is not yet noted: run it again.")
-    answer.next = _next(answer, has_hook=commit_stamps.has_hook(store.repo), lacks_log=lacks_log)
+    answer.next = _next(answer, has_hook=heartbeats.has_commit_hook(store.repo), lacks_log=lacks_log)
     return answer
 
 

@@ -212,11 +212,11 @@ def _remarks(
     """Return sentences about likely mistakes in a recorded signal."""
     found = next_steps.remarks(record)
     if context:
-        from . import own_decisions
+        from . import thread_lines
 
         found = [*context.task.warnings, *found]
         found += next_steps.not_counted(record["intent"], record.get("reply_to"), context.fold, caller.ids)
-        found += own_decisions.remarks(db, context.signals, record, line)
+        found += thread_lines.void_remarks(db, context.signals, record, line)
     return found
 
 

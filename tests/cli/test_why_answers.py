@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.agents import commit_stamps
+from gitmem.agents import heartbeats
 from gitmem.agents.delivery import delivery_lock
 from gitmem.git import history
 from gitmem.history.commits import LOCK
@@ -50,7 +50,7 @@ def test_without_session_and_hook_an_answer_leaves_new_commits_to_the_next_comma
     start("Bohr")
     commit(repo, "a.py", "round\n", "round prices")
     assert run("why", "HEAD").status == 0
-    assert commit_stamps.has_news(store_at(repo).repo)
+    assert heartbeats.has_new_commits(store_at(repo).repo)
 
 
 def test_the_work_unit_of_a_commit_is_that_of_its_task(shop: Path, run: Run, start: Start) -> None:

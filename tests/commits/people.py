@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 
 from gitmem import repo as place
-from gitmem.agents import commit_stamps, lifecycle
+from gitmem.agents import heartbeats, lifecycle
 from gitmem.agents.caller import CallerClaims
 from gitmem.clients import git_hook
 from gitmem.git import history
@@ -100,7 +100,7 @@ def install_hook(folder: Path) -> None:
     hook = git_hook.find_hook(found, None, git_hook.POST_COMMIT)
     assert hook is not None
     git_hook.install(hook)
-    commit_stamps.set_hook(found.state, installed=True)
+    heartbeats.set_commit_hook(found.state, installed=True)
 
 
 class History:

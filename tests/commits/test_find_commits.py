@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from gitmem import records
-from gitmem.agents import commit_stamps, heartbeats, lifecycle
+from gitmem.agents import heartbeats, lifecycle
 from gitmem.agents.caller import Caller
 from gitmem.git import files, history
 from gitmem.git.history import CommitFacts
@@ -50,7 +50,7 @@ def test_a_commit_is_recorded_once_however_often_it_is_found(bohr: Somebody) -> 
     assert (bohr.look(), bohr.look()) == (1, 0)
     assert bohr.store is not None
     for content in (b"", b"{", b'{"end": 5, "last": "x"}', b"[" * 4_000):
-        where = Path(commit_stamps.read_to(bohr.store.repo))
+        where = Path(heartbeats.commits_read(bohr.store.repo))
         where.write_bytes(content)
         os.utime(where, ns=(0, 0))
         assert bohr.look() == 0
@@ -174,7 +174,7 @@ def test_notes_of_the_other_hook_about_a_merge_make_it_nobodys(bohr: Somebody) -
     person.git("-c", "core.hooksPath=/dev/null", "merge", "--quiet", "--no-edit", "side")
     merged = person.head()
     plain = person.commit()
-    noted = Path(commit_stamps.noted(bohr.store.repo))
+    noted = Path(heartbeats.commit_notes(bohr.store.repo))
     kept = [line for line in noted.read_text().splitlines() if not line.startswith(plain)]
     noted.write_text(
         "\n".join(
@@ -292,7 +292,7 @@ def test_two_notes_about_one_commit_make_it_nobodys(bohr: Somebody) -> None:
     """Two processes that commit at once see each other's HEAD; so does a commit whose tool runs no hooks."""
     assert bohr.store is not None
     commit = bohr.commit()
-    with open(commit_stamps.noted(bohr.store.repo), "a") as file:
+    with open(heartbeats.commit_notes(bohr.store.repo), "a") as file:
         file.write(f"{commit}\n")
     bohr.look()
     assert bohr.makers(commit) == set()
@@ -391,7 +391,9 @@ def test_the_setting_off_records_nothing_and_stops_hooks_from_looking(bohr: Some
     store = store_at(bohr.folder)
     bohr.commit()
     assert commits.note(store, Clues()) == 0
-    assert not os.path.exists(commit_stamps.read_to(store.repo)) and not commit_stamps.has_news(store.repo)
+    assert not os.path.exists(heartbeats.commits_read(store.repo)) and not heartbeats.has_new_commits(
+        store.repo
+    )
     store.close()
     assert recorded(bohr) == []
 
@@ -401,7 +403,7 @@ def test_hostile_notes_and_reflogs_are_read_within_limits(bohr: Somebody) -> Non
     assert bohr.store is not None
     commit = bohr.commit()
     repo = bohr.store.repo
-    with open(commit_stamps.noted(repo), "ab") as file:
+    with open(heartbeats.commit_notes(repo), "ab") as file:
         file.write(
             b"\xff\0 = \n" * 50_000
             + b"x" * 300_000

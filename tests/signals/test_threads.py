@@ -20,9 +20,9 @@ from gitmem.conformance.reference import text
 from gitmem.errors import UsageError
 from gitmem.order.thread import FoldedThread, ThreadSignal
 from gitmem.signals import inbox, next_steps, send, thread_list, threads
-from gitmem.signals.own_decisions import void_own_decisions
 from gitmem.signals.reply import TURNS_MAX
 from gitmem.signals.send import Sent
+from gitmem.signals.thread_lines import void_own_decisions
 from gitmem.store import Store
 
 from ..sandbox import MINUTE, SECOND, Clock, acting, bodies, carry, new_repo, open_store
