@@ -199,11 +199,11 @@ def check_utf8(args: Sequence[str]) -> None:
 def named_unit(at: Environment, wu: str | None) -> str | None:
     """Return the work unit of `--wu`. Print a note if no record names it yet, because the answer may not show that."""
     if wu:
-        from gitmem.agents import work_units
+        from gitmem.agents import session_view
 
         from .render import output
 
-        output.note(list(filter(None, [work_units.remark(at.store(), wu)])))
+        output.note(list(filter(None, [session_view.unit_remark(at.store(), wu)])))
     return wu
 
 

@@ -175,7 +175,7 @@ def inbox(
         return
     if is_plain and _is_empty(at, count=count, quiet=quiet and not at.json):
         return
-    from gitmem.agents import delivery, work_units
+    from gitmem.agents import delivery
     from gitmem.signals import inbox as operation
     from gitmem.signals.inbox import resolve_owner
 
@@ -200,7 +200,10 @@ def inbox(
             store, caller, whose=whose, wu=wu, lane=lane, thread=thread, intent=intent or (), from_=from_,
             since=oldest, all=all, limit=most, max_bytes=bytes_most, via=output.program(),
         )  # fmt: skip
-        reading.warnings += filter(None, [work_units.remark(store, wu)])
+        if wu:
+            from gitmem.agents import session_view
+
+            reading.warnings += filter(None, [session_view.unit_remark(store, wu)])
         if count:
             fitting = operation.Count(reading.reader, len(reading.signals) + reading.more)
             output.answer(at.json, fitting, signals.count)
@@ -299,7 +302,9 @@ def _inbox_command(typed: Mapping[str, str | bool | list[str] | None]) -> str:
 
 def note_unknown_sender(at: Environment, name: str | None) -> None:
     """Print a note if the name of --from is unknown, because the empty result does not show that."""
+    if not name:
+        return
     from gitmem.agents import unknown_names
 
-    if name and not unknown_names.is_known(at.store(), name):
+    if not unknown_names.is_known(at.store(), name):
         output.note([f"Unknown sender: {name}. `gitmem roster --all` lists all agents."])

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
     import typer
 
-    from gitmem.agents.work_units import GateUnchecked
-    from gitmem.signals.gate import Gate
+    from gitmem.signals.gate import Gate, GateUnchecked
 
     from .options import (
         AllowSecret,
@@ -263,19 +262,19 @@ def _before_push(at: Environment) -> int:
     Print nothing if the gate is open. A gate that the caller has passed with a reason counts as open. Report what could
     not be checked.
     """
-    from gitmem.agents import work_units
+    from gitmem.agents import session_view
     from gitmem.agents.caller import pushing
     from gitmem.signals import gate as operation
 
     store = at.store()
     status = 0
-    units = work_units.of_checkout(store, store.settings().get(work_units.SETTING))
+    units = session_view.units_of_checkout(store, store.settings().get(session_view.UNIT_SETTING))
     if not units:
-        _print_unchecked(at, work_units.unchecked(store))
+        _print_unchecked(at, operation.unchecked(store))
     for wu in units:
         callers = pushing(store, at.who())
         if not callers:
-            _print_unchecked(at, work_units.unknown_pusher(wu))
+            _print_unchecked(at, operation.unknown_pusher(wu))
         for caller in callers:
             found = operation.check(store, caller, wu=wu, push=True)
             if not found.open:

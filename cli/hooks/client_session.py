@@ -233,10 +233,10 @@ def _work_unit(store: Store) -> str | None:
     """Return the work unit that the branch, or `gitmem.wu`, names."""
     import re
 
-    from gitmem.agents import work_units
+    from gitmem.agents import session_view
 
     try:
-        found = work_units.of_checkout(store, store.settings().get("gitmem.wu"))
+        found = session_view.units_of_checkout(store, store.settings().get(session_view.UNIT_SETTING))
         branch = store.head()[1] or ""
     except GitmemError:
         return None

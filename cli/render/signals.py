@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from gitmem.agents.work_units import GateUnchecked
     from gitmem.records.record_types import ShownSignal
-    from gitmem.signals.gate import BlockingSignal, Gate
+    from gitmem.signals.gate import BlockingSignal, Gate, GateUnchecked
     from gitmem.signals.history import LogPage, RecordDetail
     from gitmem.signals.inbox import Count, InboxResult
     from gitmem.signals.receipt_list import ReceiptList

@@ -11,7 +11,7 @@ from ..index import entities
 from ..index.entities import EntityKind, Fold
 from ..log.lines import parse_at
 from ..order.session import FIELDS, HOLD_MICROS, FoldedSession, HeldNames, united
-from ..records.ids import unit_key
+from ..records.ids import is_work_unit, unit_key
 from ..text.name_matching import fold, strip_numbers
 
 TYPE_CHECKING = False
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from ..index.entities import LineRow, Lines, Rows
     from ..records.record_types import SessionRecord
+    from ..store import Store
 
 
 SESSION = EntityKind(
@@ -312,3 +313,52 @@ def names_had(
 
     query = f"SELECT DISTINCT id, sender, session FROM entity_line WHERE kind = 'session' AND id {AMONG}"
     yield from db.execute(query, (json_list(session_ids),))
+
+
+UNIT_SETTING = "gitmem.wu"
+
+
+def units_of_checkout(store: Store, setting: str | None) -> list[str]:
+    """Return the work units of the branch's name that the log knows; else the configured one or none."""
+    known = [wu for wu in units_named_by(store.branch() or "") if is_known_unit(store, wu)]
+    return known or ([setting.strip()] if setting and setting.strip() else [])
+
+
+def units_named_by(branch: str) -> list[str]:
+    """Return the possible work units in a branch's name.
+
+    `lane/wu-12-retry-3` may be about WU-12, about RETRY-3 and about itself: only the log can tell.
+    """
+    import re
+
+    numbers = re.findall(r"(?:^|/)#?([0-9]+)(?=-|$)", branch)  # as GitHub names branches for issues
+    names = [*unit_keys_in(branch), branch, branch.rpartition("/")[2], *numbers]
+    found: dict[str, str] = {}
+    for name in filter(is_work_unit, names):
+        found.setdefault(unit_key(name), name)
+    return list(found.values())
+
+
+def unit_keys_in(branch: str) -> list[str]:
+    """Return the parts of a branch's name that look like `WU-123`, in upper case."""
+    import re
+
+    form = r"(?<![A-Za-z0-9])([A-Za-z][A-Za-z0-9]*-[0-9]+)(?![A-Za-z0-9])"
+    return [key.upper() for key in re.findall(form, branch)]
+
+
+def is_known_unit(store: Store, wu: str) -> bool:
+    """Return whether a session, a signal or a memory node names this work unit."""
+    return is_unit(store.db(), unit_key(wu))
+
+
+def unit_remark(store: Store, wu: str | None) -> str | None:
+    """Return a sentence about a work unit that no record names yet: it may be a typing error; None if one does."""
+    if not wu or not is_work_unit(wu) or is_known_unit(store, wu):
+        return None
+    return f"{not_named(wu)} Check its spelling."
+
+
+def not_named(wu: str) -> str:
+    """Return the sentence about a work unit that no record names."""
+    return f"No session, signal or memory node names the work unit {wu} yet."

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from .. import moved_back, records
-from ..agents import audits, mailbox, work_units
+from ..agents import audits, mailbox, session_view
 from ..agents.descriptions import sender_name
+from ..commit_message import sanitize
 from ..errors import UsageError
 from ..index import resolve_id
 from ..order import thread
 from ..outcome import Outcome, command
-from ..records.ids import unit_key
+from ..records.ids import UNIT_FORM, is_work_unit, unit_key
 from ..text.sanitize import is_blank
 from . import next_steps
 from .thread_lines import ThreadLines, initiatives_of
@@ -80,8 +81,8 @@ def check(
         )
     wu = wu if wu is not None or initiative is not None else caller.wu_id
     if not wu and not initiative:
-        raise work_units.missing()
-    unnamed = work_units.unnamed(store, wu) if wu is not None and not new else None
+        raise _no_unit()
+    unnamed = _unnamed_unit(store, wu) if wu is not None and not new else None
     if unnamed is not None and not push:
         raise unnamed
     about = [initiative] if initiative else initiatives_of(store.db(), wu or "")
@@ -282,3 +283,95 @@ class Gate(Outcome):
         """The work unit and the initiatives, for messages."""
         parts = [self.wu_id or "", *self.initiatives]
         return ", ".join(part for part in parts if part)
+
+
+UNITS_MAX = 3  # suggestions for a work unit
+SIMILARITY_MIN = 0.6
+COMPARED_MAX = 10_000  # names: peers can write any number
+
+
+class GateUnchecked(Outcome, kw_only=True):
+    """The answer about a push that could not be checked because the work unit or the caller is unknown.
+
+    Attributes:
+        open: True: the push continues.
+        wu_id: The work unit; None if unknown.
+        reason: A sentence about what is unknown.
+    """
+
+    open: bool = True
+    wu_id: str | None
+    reason: str
+    warnings: list[str] = []
+    next: list[str]
+
+
+def unchecked(store: Store) -> GateUnchecked:
+    """Return the answer if neither the branch nor `gitmem.wu` names the work unit of the push."""
+    branch = store.branch()
+    where = (
+        f"branch {branch} does not contain the id of a work unit in the log"
+        if branch
+        else "no branch is checked out"
+    )
+    reason = f"{where}, and {session_view.UNIT_SETTING} is not set; signals were not checked, and the push continues."
+    named = session_view.unit_keys_in(branch or "")
+    setting = ["git", "config", session_view.UNIT_SETTING, named[0] if named else "WU-123"]
+    return GateUnchecked(wu_id=None, reason=reason, next=[command(*setting), "gitmem inbox"])
+
+
+def unknown_pusher(wu: str) -> GateUnchecked:
+    """Return the answer about a push by an unknown caller, to whom no signal can have been sent."""
+    reason = (
+        "no session and no user.email say who pushes, so signals were not looked for and the push continues."
+    )
+    return GateUnchecked(wu_id=wu, reason=reason, next=["gitmem session start", "gitmem gate --help"])
+
+
+def _no_unit() -> UsageError:
+    """Return the error about a caller who names no work unit, and whose session has none."""
+    return UsageError(
+        "Missing work unit.",
+        hint="Name it with --wu WU-123, or set your session's.",
+        code="no-work-unit",
+        next=["gitmem session set --wu WU-123", "gitmem gate --help"],
+    )
+
+
+def _unnamed_unit(store: Store, wu: str) -> UsageError | None:
+    """Return the error about a work unit that no record names; None if one does.
+
+    Raises:
+        UsageError: `bad-work-unit`.
+    """
+    if not is_work_unit(wu):
+        raise UsageError(
+            f"Invalid work unit: {sanitize(wu)[:60]}.", hint=f"Use {UNIT_FORM}.", code="bad-work-unit"
+        )
+    if session_view.is_known_unit(store, wu):
+        return None
+    similar = _similar_units(store, wu)
+    return UsageError(
+        session_view.not_named(wu),
+        hint="Check its spelling. To name a new one, set it for your session.",
+        code="unknown-work-unit",
+        suggestions=similar,
+        next=[
+            *(command("gitmem", "gate", "--wu", each) for each in similar[:1]),
+            command("gitmem", "session", "set", "--wu", wu),
+            command("gitmem", "gate", "--wu", wu, "--new"),
+        ],
+    )
+
+
+def _similar_units(store: Store, wu: str) -> list[str]:
+    """Return known work units that are spelt alike, the most similar first."""
+    from rapidfuzz import process
+    from rapidfuzz.distance import Levenshtein
+
+    choices = session_view.units(store.db(), COMPARED_MAX)
+    best = process.extract(
+        unit_key(wu), choices, scorer=Levenshtein.normalized_similarity, limit=UNITS_MAX,
+        score_cutoff=SIMILARITY_MIN,
+    )  # fmt: skip
+    return [name for _, _, name in best]

@@ -197,9 +197,9 @@ def _unit_remark(store: Store, caller: Caller, wu: str | None) -> str | None:
     """Return a sentence if no record names the work unit yet: it may be a typing error."""
     if not wu or ids.unit_key(wu) == ids.unit_key(caller.wu_id):
         return None
-    from ..agents import work_units
+    from ..agents import session_view
 
-    return work_units.remark(store, wu)
+    return session_view.unit_remark(store, wu)
 
 
 def _remarks(

@@ -14,7 +14,7 @@ import pytest
 
 from gitmem import commit_message, records
 from gitmem.agents import caller as callers
-from gitmem.agents import lifecycle, work_units
+from gitmem.agents import lifecycle, session_view
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import UsageError
 from gitmem.log.lines import CommitMessage, digest
@@ -517,12 +517,12 @@ def test_the_work_units_of_a_checkout(
         desk.say("another", to=["Gauss"], wu=unit)
     subprocess.run(["git", "checkout", "--quiet", "-B", branch], cwd=repo, check=True)
 
-    assert work_units.of_checkout(desk.store, setting) == expected
+    assert session_view.units_of_checkout(desk.store, setting) == expected
 
 
 def test_a_detached_head_is_about_nothing(desk: Desk, repo: Path) -> None:
     """Unless something is set."""
     subprocess.run(["git", "checkout", "--quiet", "--detach"], cwd=repo, check=True)
 
-    assert work_units.of_checkout(desk.store, None) == []
-    assert work_units.of_checkout(desk.store, "WU-9") == ["WU-9"]
+    assert session_view.units_of_checkout(desk.store, None) == []
+    assert session_view.units_of_checkout(desk.store, "WU-9") == ["WU-9"]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import gitmem
-from gitmem.agents import waiting_work, work_units
+from gitmem.agents import session_view, waiting_work
 from gitmem.agents.caller import Caller
 from gitmem.history import open_work
 from gitmem.store import Store
@@ -58,8 +58,8 @@ def test_a_list_has_what_is_open_first_and_says_what_waits(store: Store, clock: 
     assert ids(task_list.list_tasks(store, open=True)) == [made[1], blocked, made[0]]
     assert ids(task_list.list_tasks(store, blocked=True)) == [blocked]
     assert ids(task_list.list_tasks(store, wu="wu-7")) == [made[0]]
-    assert work_units.is_known(store, "wu-7")
-    assert not work_units.is_known(store, "WU-8")
+    assert session_view.is_known_unit(store, "wu-7")
+    assert not session_view.is_known_unit(store, "WU-8")
     short = task_list.list_tasks(store, limit=1)
     assert (ids(short), short.more) == ([made[1]], 3)
 
