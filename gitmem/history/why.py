@@ -25,8 +25,8 @@ from ..signals import threads
 from ..signals.threads import Proposal
 from ..text.sanitize import sanitize, title
 from ..work import path_patterns, tables, task_rules, task_state
-from . import commits, made_by, rows
-from .made_by import MadeHere
+from . import commits, rows
+from .commits import MadeHere
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ..order.node import VersionedNode
     from ..order.task import FoldedTask, TaskEvent
     from ..store import Store
-    from .made_by import Makers
+    from .commits import Makers
     from .rows import CommitLine
 
 
@@ -359,7 +359,7 @@ class MakerRow(Outcome):
         self.role = _role(db, self.session_id)
         self.action = record["action"]
         self.evidence = record["evidence"]
-        self.inferred = self.evidence == made_by.ALONE
+        self.inferred = self.evidence == commits.ALONE
         self.here = line.is_own
         self.task_id = record.get("task_id")
         self.wu_id = task_rules.unit_of(db, self.task_id) or record.get("wu_id")
@@ -427,7 +427,7 @@ def story_of(
     """
     db = store.db()
     found = Story(commit, facts, paths)
-    makers = made_by.find(
+    makers = commits.find_makers(
         db,
         commit,
         patch_id=patch_id,

@@ -10,7 +10,8 @@ from ..agents import audits, mailbox
 from ..agents.caller import of_session
 from ..errors import GitmemError
 from ..git import history
-from ..history import made_by, overlap, rows
+from ..history import overlap, rows
+from ..history.commits import MadeHere, find_makers
 from ..history.figures import statistics
 from ..history.overlap import decoded
 from ..index import entities
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from ..agents.presence import Presence
     from ..git.history import UserCommit
     from ..git.objects import PathChanges
-    from ..history.made_by import Makers
+    from ..history.commits import Makers
     from ..order.node import PatchChange, VersionedNode
     from ..records.record_types import AuditRecord
     from ..signals.gate import BlockingSignal
@@ -314,14 +315,14 @@ class HistoryMarks:
         """Return who made the commits that have records, as far as the time allows, the newest first."""
         db, until = store.db(), time.monotonic() + MAKER_SECONDS
         recorded = {commit for commit, _ in rows.known(db, [each.oid for each in commits])}
-        here = made_by.MadeHere(store.repo)
+        here = MadeHere(store.repo)
         found: dict[str, Makers] = {}
         for commit in commits:
             if commit.oid in recorded:
                 if time.monotonic() > until:
                     self.notes.append("Who made older commits is left out: their records are too many.")
                     break
-                found[commit.oid] = made_by.find(db, commit.oid, committed=commit.seconds, here=here)
+                found[commit.oid] = find_makers(db, commit.oid, committed=commit.seconds, here=here)
         return found
 
     def _put_maker(self, mark: CommitMark, found: Makers | None) -> None:

@@ -17,7 +17,7 @@ from gitmem.agents.caller import CallerClaims
 from gitmem.clients import git_hook
 from gitmem.git import history
 from gitmem.git.inprocess import DulwichGit
-from gitmem.history import commits, made_by
+from gitmem.history import commits
 from gitmem.history.commits import Clues
 from gitmem.open_store import DOMAIN
 from gitmem.store import Store, wall_clock
@@ -83,15 +83,15 @@ class Somebody:
         """The sessions that records say have made a commit."""
         return set(self.found(commit, inferred=inferred).made)
 
-    def found(self, commit: str | None = None, *, inferred: bool = True) -> made_by.Makers:
+    def found(self, commit: str | None = None, *, inferred: bool = True) -> commits.Makers:
         """What records say of who has made a commit."""
         assert self.store is not None
         commit = commit or self.head()
         facts = history.facts_of(self.store.repo.common, [commit], 9.0)[commit]
         patch = history.patch_ids(self.store.repo.common, [commit], 9.0).get(commit)
-        return made_by.find(
+        return commits.find_makers(
             self.store.db(), commit, patch_id=patch, authored=facts.authored, committed=facts.committed, inferred=inferred,
-            here=made_by.MadeHere(self.store.repo),
+            here=commits.MadeHere(self.store.repo),
         )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from gitmem.agents import heartbeats, lifecycle
 from gitmem.agents.caller import Caller
 from gitmem.git import files, history
 from gitmem.git.history import CommitFacts
-from gitmem.history import commits, made_by, rows
+from gitmem.history import commits, rows
 from gitmem.history.commits import Clues
 from gitmem.log.lines import CommitMessage, format_at
 from gitmem.records import ids
@@ -378,8 +378,9 @@ def test_an_entry_that_moves_head_to_a_commit_made_before_makes_none(
     """Whatever the message of the entry says: the committer's time differs from that of the entry."""
     hookless.prompt()
     git(tmp_path, "clone", "--quiet", str(hookless.one.folder), "far")
-    theirs = Somebody("p", tmp_path / "far").commit()
-    time.sleep(1.1)
+    person = Somebody("p", tmp_path / "far")
+    person.env = {"GIT_COMMITTER_DATE": f"@{int(time.time()) - 60} +0000"}
+    theirs = person.commit()
     hookless.one.git("fetch", "--quiet", str(tmp_path / "far"))
     hookless.one.git("update-ref", "-m", "commit: looks like one", "HEAD", theirs)
     assert hookless.look() == 0 and hookless.one.makers(theirs) == set()
@@ -640,7 +641,7 @@ def test_circles_of_sources_and_repetitions_end(town: Town) -> None:
     )  # fmt: skip
     town.store.db()
     began = time.process_time()
-    found = made_by.find(town.store.db(), theirs, patch_id=patch, authored=facts.authored)
+    found = commits.find_makers(town.store.db(), theirs, patch_id=patch, authored=facts.authored)
     assert (found.made, found.is_whole) == ({}, False) and time.process_time() - began < 2
 
 
