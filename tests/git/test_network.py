@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -37,25 +36,6 @@ def fetched(common: str, url: str | Path) -> dict[str, str]:
     """What a fetch brings, by the names that it has on the remote."""
     GitNetwork(common).fetch(str(url), INTO)
     return {"refs/" + ref.removeprefix(INTO): oid for ref, oid in plumbing.refs_below(common, INTO).items()}
-
-
-def test_push_and_fetch(common: str, hub: Path, repo: Path, tmp_path: Path, git: Run) -> None:
-    """What one clone pushes another finds, under the names that it has on the remote."""
-    first, second = chain(common, 2)
-    assert GitNetwork(common).push(str(hub), first, BRANCH, None) == "pushed"
-    assert GitNetwork(common).push(str(hub), second, BRANCH, first) == "pushed"
-    assert GitNetwork(common).push(str(hub), second, BRANCH, second) == "pushed"
-    assert GitNetwork(common).push(str(hub), first, REF, None) == "pushed"
-
-    git("clone", "--quiet", str(hub), "other")
-    other = str(tmp_path / "other" / ".git")
-    GitNetwork(other).fetch(str(hub), INTO)
-    assert plumbing.refs_below(other, "refs/gitmem/") == {
-        INTO + "heads/gitmem": second,
-        INTO + "gitmem/log": first,
-    }
-    assert not (tmp_path / "other/.git/FETCH_HEAD").exists()
-    assert git("status", "--porcelain", cwd=tmp_path / "other") == ""
 
 
 def test_a_fetch_follows_rewinds_and_deletions_and_takes_nothing_else(
@@ -140,29 +120,6 @@ def test_what_is_there_already_is_pushed(common: str, hub: Path) -> None:
         assert GitNetwork(common).push(str(hub), oid, f"refs/gitmem/outbox/{oid}", None) == "pushed"
 
 
-def test_a_lock_on_the_remote_s_ref_is_rejected(common: str, hub: Path) -> None:
-    """Two clones that push at the same moment: the second tries again."""
-    first, second = chain(common, 2)
-    assert GitNetwork(common).push(str(hub), first, BRANCH, None) == "pushed"
-    (hub / (BRANCH + ".lock")).touch()
-
-    assert GitNetwork(common).push(str(hub), second, BRANCH, first) == "rejected"
-
-
-@pytest.mark.parametrize("hook", ["pre-receive", "update"])
-def test_a_hook_on_the_remote_refuses(common: str, hub: Path, hook: str) -> None:
-    """That is no race: the remote's words are passed on, made harmless."""
-    path = hub / "hooks" / hook
-    path.write_text("#!/bin/sh\nprintf 'GH006: \\033[31mProtected branch\\n' >&2\nexit 1\n")
-    path.chmod(0o755)
-    (oid,) = chain(common, 1)
-
-    with pytest.raises(RemoteError, match=r"hook declined.*GH006: .*Protected branch") as caught:
-        GitNetwork(common).push(str(hub), oid, BRANCH, None)
-    assert (caught.value.code, caught.value.status) == ("refused", 5)
-    assert "\x1b" not in caught.value.message
-
-
 def test_a_hidden_ref_refuses(common: str, hub: Path, git: Run) -> None:
     """A forge that keeps a namespace for itself."""
     git("config", "receive.hideRefs", "refs/gitmem", cwd=hub)
@@ -213,18 +170,6 @@ def test_what_git_says_first_is_told(
     with pytest.raises(RemoteError) as caught:
         GitNetwork(common).fetch("/x", INTO)
     assert caught.value.message == (f"Cannot reach the remote /x: {told}. Local records are kept.")
-
-
-def test_a_remote_of_another_hash_is_no_matter_of_the_network(
-    common: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Another try would not help: it is refused, and the sentence says why."""
-    said = "fatal: mismatched algorithms: client sha1; server sha256\n"
-    GitOnPath(tmp_path, monkeypatch).says(128, err=said, to="fetch")
-    with pytest.raises(RemoteError, match=r"^The remote /x uses a different object format") as caught:
-        GitNetwork(common).fetch("/x", INTO)
-    assert (caught.value.code, caught.value.next) == ("refused", ["gitmem doctor"])
-    assert "object format" in caught.value.hint
 
 
 @pytest.mark.parametrize(
@@ -283,20 +228,6 @@ def test_a_lock_that_git_left_hinders_no_fetch(common: str, hub: Path, repo: Pat
     assert fetched(common, hub) == {BRANCH: new}
 
 
-def test_a_remote_that_hangs_is_offline_in_time(common: str, tmp_path: Path, git: Run, repo: Path) -> None:
-    """The limit holds for the whole group of processes."""
-    script = tmp_path / "ssh"
-    script.write_text("#!/bin/sh\nsleep 30\n")
-    script.chmod(0o755)
-    git("config", "core.sshCommand", str(script), cwd=repo)
-    begun = time.monotonic()
-
-    with pytest.raises(RemoteError, match=r"no answer within 0\.4 seconds") as caught:
-        GitNetwork(common).fetch("ssh://host/x", INTO, timeout=0.4)
-    assert caught.value.code == "offline"
-    assert time.monotonic() - begun < 5
-
-
 def test_the_user_s_settings_and_hooks_do_not_disturb(common: str, hub: Path, repo: Path, git: Run) -> None:
     """Only the one ref moves, whatever push and fetch do by default here."""
     (repo / ".git/hooks").mkdir(exist_ok=True)
@@ -340,15 +271,6 @@ def test_instead_of_applies(common: str, hub: Path, repo: Path, git: Run) -> Non
     url = config.push_urls(common, "origin")[0]
     assert GitNetwork(common).push(url, oid, BRANCH, None) == "pushed"
     assert fetched(common, url) == {BRANCH: oid}
-
-
-def test_an_empty_remote_has_no_branches(common: str, hub: Path, git: Run, tmp_path: Path) -> None:
-    """Its first branch would become the default one."""
-    git("init", "--quiet", "--bare", "empty.git")
-
-    assert GitNetwork(common).has_branches(str(hub))
-    assert not GitNetwork(common).has_branches(str(tmp_path / "empty.git"))
-    assert fetched(common, tmp_path / "empty.git") == {}
 
 
 @pytest.mark.parametrize(

@@ -135,15 +135,6 @@ def test_a_move_is_in_the_reflog_as_git_would_write_it(repo: Path, common: str, 
 # The quick way to a ref's value says nothing where it is not sure.
 
 
-def test_a_loose_ref_is_read(repo: Path, git: Callable[..., str]) -> None:
-    """It is what git says."""
-    head = git("rev-parse", "HEAD", cwd=repo).strip()
-    git("update-ref", REF, "HEAD", cwd=repo)
-
-    assert loose_tip(str(repo / ".git"), REF) == head
-    assert packed_tip(str(repo / ".git"), REF) is None
-
-
 def test_a_packed_ref_is_found_whole(repo: Path, git: Callable[..., str]) -> None:
     """Neither a longer name nor a peeled tag is taken for it."""
     head = git("rev-parse", "HEAD", cwd=repo).strip()

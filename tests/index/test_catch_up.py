@@ -59,15 +59,6 @@ def _rebuilt(log: LocalLog) -> list[str]:
     return _notes(index)
 
 
-def test_it_has_what_the_log_has(repo: Path) -> None:
-    """Every line once, whichever segment it is in."""
-    log = open_log(repo)
-    for text in "abc":
-        record(log, entry(log, text))
-
-    assert _caught_up(log) == ["a", "b", "c"]
-
-
 def test_catching_up_reads_only_what_differs(repo: Path) -> None:
     """Segments that were read are not read again."""
     log = open_log(repo)

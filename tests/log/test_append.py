@@ -19,35 +19,6 @@ from ..conftest import Git
 from .logs import START, FakeClock, all_lines, entry, open_log, record
 
 
-def test_an_append_is_one_commit_on_the_ref(repo: Path) -> None:
-    """The answer names the commit, and the ref is at it."""
-    log = open_log(repo)
-
-    done = record(log, entry(log, "hello"))
-
-    assert done.commit == log.git.tip(ref.LOG_REF)
-    assert [b'"hello"' in line for line in all_lines(log)] == [True]
-
-
-def test_every_log_starts_with_the_same_commit(repo: Path) -> None:
-    """Logs that are started apart are related."""
-    log = open_log(repo)
-    record(log, entry(log, "hello"))
-
-    assert log.git.history(log.git.tip(ref.LOG_REF) or "")[0] == ref.GENESIS
-
-
-def test_the_same_entry_twice_is_there_once(repo: Path) -> None:
-    """Equal bytes are one line, also when they are committed again."""
-    log = open_log(repo)
-    once = entry(log, "hello")
-
-    record(log, once)
-    record(log, once)
-
-    assert len(all_lines(log)) == 1
-
-
 def sizes(log: LocalLog) -> list[int]:
     """The sizes of all segments, the largest first."""
     tree = log.git.commit(log.git.tip(ref.LOG_REF) or "").tree
@@ -107,19 +78,6 @@ def test_a_segment_closes_at_its_limit(repo: Path) -> None:
         assert found is not None and not found.is_tree
 
 
-def test_a_newer_format_is_read_and_never_written(repo: Path) -> None:
-    """A clone that meets a higher format says which version to install; what was recorded before waits."""
-    log = open_log(repo)
-    tip = record(log, entry(log, "hello")).commit
-    newer = _draft_format(log, b'{"format":2,"epoch":0,"turn":0}\n')
-    assert tip and log.git.advance(ref.LOG_REF, tip, newer, "test")
-
-    with pytest.raises(StoreError, match="format 2"):
-        record(log, entry(log, "world"))
-
-    assert len(all_lines(log)) == 1
-
-
 def test_where_nothing_takes_a_line_it_has_failed_with_a_way_out(repo: Path) -> None:
     """The git folder can't be written, and there is no write-ahead log elsewhere."""
     log = open_log(repo)
@@ -143,14 +101,6 @@ def test_somebody_elses_ref_is_left_alone(repo: Path, git) -> None:  # type: ign
     assert failed.value.code == "not-a-log" and failed.value.hint
     assert failed.value.next == ["gitmem doctor"]
     assert git("rev-parse", ref.LOG_REF, cwd=repo).strip() == head
-
-
-def test_the_message_of_a_shared_commit_counts(repo: Path) -> None:
-    """Several entries are told as one and a count, with the trailers of all."""
-    log = open_log(repo)
-    told = combine_messages([entry(log, "a"), entry(log, "b"), entry(log, "c", deferred=True)])
-
-    assert told.subject.endswith(" +2")
 
 
 def test_the_log_is_readable_with_git(repo: Path) -> None:
@@ -180,13 +130,6 @@ def test_times_never_repeat_in_a_clone(repo: Path) -> None:
 
     assert open_log(repo, clock=clock).clock.tick() == clock()
     assert ticks[3:] == sorted(set(ticks[3:]))
-
-
-def _draft_format(log, content: bytes):  # type: ignore[no-untyped-def]  # a helper of two tests
-    from gitmem.git.objects import Draft, Signature
-
-    nobody = Signature("a", "b", 0)
-    return Draft({"format": content}, nobody, nobody, "a newer gitmem\n")
 
 
 # What the commit of an append says: who wrote, when, and the story, as `git log` shows it.

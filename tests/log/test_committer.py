@@ -12,13 +12,11 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.log import committer, lock, ref, write_ahead
+from gitmem.log import committer, ref
 from gitmem.log.local_log import LocalLog
 from gitmem.log.write_ahead import WriteAheadLog
 
 from .logs import all_lines, entry, open_log, record, waiting, without_locks
-
-HEAD = b'["Planck <a@gitmem>", "hello", "", []]\n'
 
 
 def commits(log: LocalLog) -> int:
@@ -30,23 +28,6 @@ def names(log: LocalLog) -> list[str]:
     return sorted(
         name for name in os.listdir(log.wal.folder) if os.path.getsize(os.path.join(log.wal.folder, name))
     )
-
-
-def test_everything_that_waits_goes_into_one_commit(repo: Path) -> None:
-    """Deferred entries, too; then nothing waits."""
-    log = open_log(repo)
-    record(log, entry(log, "first"))
-    before = commits(log)
-    for number in range(5):
-        assert log.append(entry(log, f"waits {number}")).commit is None
-    log.append(entry(log, "receipt", stream="receipts", deferred=True))
-
-    commit = committer.commit_waiting(log)
-
-    assert commit == log.git.tip(ref.LOG_REF)
-    assert commits(log) == before + 1
-    assert len(all_lines(log)) == 7
-    assert waiting(log) == [] and names(log) == []
 
 
 def test_a_deferred_entry_makes_no_commit_and_goes_with_the_next_one(repo: Path) -> None:
@@ -141,25 +122,6 @@ def test_a_commit_that_fails_says_that_the_lines_wait(
     assert len(all_lines(log)) == 2 and names(log) == []
 
 
-def test_a_ref_that_stays_locked_leaves_the_lines_waiting(
-    repo: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As a swap that was lost."""
-    log = open_log(repo)
-    record(log, entry(log, "first"))
-    log.append(entry(log, "second"))
-
-    def locked(*_: object) -> None:
-        raise StoreError("It is locked.", code="locked")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(log.git, "advance", locked)
-        assert committer.commit_waiting(log) is None
-
-    assert waiting(log) == ["second"]
-    assert committer.commit_waiting(log) is not None
-
-
 def test_a_reader_does_not_wait_for_a_lock_on_the_ref(repo: Path) -> None:
     """What waits for a commit goes on waiting where git holds the ref: readers have other things to do."""
     log = open_log(repo)
@@ -223,26 +185,6 @@ def test_what_is_committed_twice_is_there_once(repo: Path) -> None:
     assert len(all_lines(log)) == 1 and names(log) == []
 
 
-def test_a_file_that_is_being_written_is_committed_and_left(repo: Path) -> None:
-    """Its writer was stopped with the lock: what it wrote since is committed by the next one."""
-    log = open_log(repo)
-    log.append(entry(log, "first"))
-    (file,) = log.waiting()
-    with open(file.path, "ab") as writer:
-        assert lock.lock_file(writer.fileno(), exclusive=False)
-        committer.commit_waiting(log)
-        assert len(all_lines(log)) == 1 and names(log) == [file.name]
-        late = entry(log, "late")
-        late.token = log.token()
-        other = WriteAheadLog(str(repo / "other"), log.now)
-        other.append(late)
-        writer.write(Path(other.files()[0].path).read_bytes())
-
-    committer.commit_waiting(log)
-
-    assert len(all_lines(log)) == 2 and names(log) == []
-
-
 def test_a_file_that_has_grown_since_it_was_read_is_left(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nothing can be locked a writer may come at any time."""
     log = open_log(repo)
@@ -266,22 +208,6 @@ def test_a_file_that_has_grown_since_it_was_read_is_left(repo: Path, monkeypatch
     committer.commit_waiting(log)
 
     assert len(all_lines(log)) == 2 and names(log) == []
-
-
-def test_a_damaged_file_is_committed_as_far_as_it_goes_and_kept(repo: Path) -> None:
-    """Doctor reports it: bytes that were acknowledged may be in it."""
-    log = open_log(repo)
-    log.append(entry(log, "first"))
-    (file,) = log.waiting()
-    content = Path(file.path).read_bytes()
-    log.append(entry(log, "second"))
-    Path(file.path).write_bytes(b"rubbish" + Path(file.path).read_bytes() + content[:40])
-
-    committer.commit_waiting(log)
-
-    assert len(all_lines(log)) == 2
-    assert names(log) == [file.name + write_ahead.DAMAGED]
-    assert waiting(log) == []
 
 
 def test_a_file_that_is_none_of_ours_stays_where_it_is(repo: Path) -> None:

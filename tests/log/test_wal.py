@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import random
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.log import lock, write_ahead
+from gitmem.log import write_ahead
 from gitmem.log import write_ahead as wal_record
 from gitmem.log.lines import CommitMessage, LogEntry
 from gitmem.log.write_ahead import FILE_BYTES_MAX, WriteAheadLog
 
-from .logs import START, FakeClock, without_locks
+from .logs import START, FakeClock
 
 LINE = b'{"at":"2026-10-26T00:00:00.%06dZ","kind":"note","text":"%s"}'
 
@@ -102,35 +101,6 @@ def test_deferred_entries_are_apart(wal: WriteAheadLog) -> None:
 
     assert [file.is_deferred for file in wal.files()] == [True]
     assert texts(wal) == [] and texts(wal, deferred=True) == ["receipt"]
-
-
-def test_half_a_record_anywhere_costs_itself_alone(wal: WriteAheadLog) -> None:
-    """Cut at any byte, as by a crash, and gone on with by the next writer."""
-    for text in ("first", "second"):
-        wal.append(one(text))
-    content = only(wal).read_bytes()
-    record = wal_record.encode_record(one("third").encode())
-    for cut in range(len(record)):
-        only(wal).write_bytes(content + record[:cut])
-        wal.append(one("fourth"))
-        assert texts(wal) == ["first", "second", "fourth"], cut
-
-
-def test_a_byte_that_changes_costs_its_record_alone(wal: WriteAheadLog) -> None:
-    """Whatever a disk makes of it: reading goes on at the next marker."""
-    for text in ("first", "second", "third"):
-        wal.append(one(text))
-    content = only(wal).read_bytes()
-    at = [0, *(index for index in range(1, len(content)) if content.startswith(wal_record.MARK, index))]
-    dice = random.Random(12)
-    for position in range(len(content)):
-        changed = bytearray(content)
-        changed[position] = dice.choice([byte for byte in (0, 10, 49, 101, 255) if byte != content[position]])
-        only(wal).write_bytes(bytes(changed))
-        hit = sum(position >= each for each in at) - 1
-        assert texts(wal) == [
-            text for number, text in enumerate(("first", "second", "third")) if number != hit
-        ]
 
 
 def test_a_record_inside_of_a_line_is_none(wal: WriteAheadLog) -> None:
@@ -259,62 +229,6 @@ def test_a_full_disk_records_nothing(wal: WriteAheadLog, monkeypatch: pytest.Mon
     wal.append(one("third"))
 
     assert texts(wal) == ["first", "third"]
-
-
-@pytest.mark.parametrize("locks", [True, False], ids=["locks", "no locks"])
-@pytest.mark.parametrize("step", ["before the write", "after the write", "after the sync"])
-def test_a_writer_that_was_stopped_while_its_generation_was_committed_writes_again(  # noqa: C901  (the steps of one story)
-    wal: WriteAheadLog, monkeypatch: pytest.MonkeyPatch, locks: bool, step: str
-) -> None:
-    """Twice, so that neither the file nor the next one is there when it goes on."""
-    wal.append(one("first"))
-    write, fdatasync = os.write, os.fdatasync
-    taken: list[str] = []
-
-    def settles() -> None:
-        monkeypatch.setattr(os, "write", write)
-        monkeypatch.setattr(os, "fdatasync", fdatasync)
-        for number in range(2):
-            wal.rotate()
-            newest = write_ahead.newest(wal.folder, deferred=False)
-            for file in wal.files():
-                if file.name == newest:
-                    continue
-                with open(file.path, "rb") as opened:
-                    if locks and not lock.lock_file(opened.fileno(), exclusive=True):
-                        continue  # a committer leaves a file that it can't lock
-                    tail = wal.read(file)
-                    taken.extend(
-                        LogEntry.decode(payload).message.subject for payload, _ in tail.entries if tail
-                    )
-                    os.unlink(file.path)
-            if number == 0:
-                wal.append(one("between"))
-
-    def writes(handle: int, content: bytes) -> int:
-        if step == "before the write":
-            settles()
-            return write(handle, content)
-        done = write(handle, content)
-        if step == "after the write":
-            settles()
-        return done
-
-    def syncs(handle: int) -> None:
-        if step == "after the sync":
-            fdatasync(handle)
-            settles()
-        else:
-            fdatasync(handle)
-
-    monkeypatch.setattr(os, "write", writes)
-    monkeypatch.setattr(os, "fdatasync", syncs)
-    if not locks:
-        without_locks(monkeypatch)
-
-    wal.append(one("second"))
-
-    assert {*taken, *texts(wal)} == {"first", "between", "second"}
 
 
 def test_a_generation_of_a_newer_gitmem_is_not_written_beside(wal: WriteAheadLog) -> None:
