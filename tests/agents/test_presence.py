@@ -278,27 +278,31 @@ def test_the_sources_in_their_order(repo: Path) -> None:
     assert seen == [one.session_id, two.session_id, three.session_id, "human:person@example.org"]
 
 
-@pytest.mark.parametrize("how", ["id", "identity", "name"])
-def test_as_takes_an_exact_id_identity_or_live_name(repo: Path, how: str) -> None:
+def test_as_takes_an_exact_id_identity_or_live_name(repo: Path) -> None:
     """And is the session then, where it is one session."""
     store = open_store(repo, Clock())
     one = lifecycle.start(store, CallerClaims(), agent_identity=IDENTITY, name="Planck")
-    text = {"id": one.session_id, "identity": IDENTITY, "name": "Planck"}[how]
-    me = found(store, as_=text)
+    for how in ["id", "identity", "name"]:
+        text = {"id": one.session_id, "identity": IDENTITY, "name": "Planck"}[how]
+        me = found(store, as_=text)
 
-    assert (me.reader, me.session_id, me.author) == (IDENTITY, one.session_id, f"Planck <{IDENTITY}@gitmem>")
-    assert (me.role, me.workspace, me.raw, me.is_person) == (None, None, False, False)
+        assert (me.reader, me.session_id, me.author) == (
+            IDENTITY,
+            one.session_id,
+            f"Planck <{IDENTITY}@gitmem>",
+        )
+        assert (me.role, me.workspace, me.raw, me.is_person) == (None, None, False, False)
 
 
-@pytest.mark.parametrize("text", ["planck", "Planc", "sess-000000", "codex:implementer:host43", "", "nobody"])
-def test_as_is_never_a_guess(repo: Path, text: str) -> None:
+def test_as_is_never_a_guess(repo: Path) -> None:
     """Not folded, not a prefix, not fuzzy; also where the command needs nobody."""
     store = open_store(repo, Clock())
     lifecycle.start(store, CallerClaims(), agent_identity=IDENTITY, name="Planck")
-    with pytest.raises(UsageError) as caught:
-        caller.find(store, CallerClaims(as_=text), must=False)
+    for text in ["planck", "Planc", "sess-000000", "codex:implementer:host43", "", "nobody"]:
+        with pytest.raises(UsageError) as caught:
+            caller.find(store, CallerClaims(as_=text), must=False)
 
-    assert caught.value.code == "unknown-session"
+        assert caught.value.code == "unknown-session"
 
 
 def test_an_identity_with_two_sessions_here_is_no_session(repo: Path) -> None:
@@ -311,16 +315,16 @@ def test_an_identity_with_two_sessions_here_is_no_session(repo: Path) -> None:
     assert (me.reader, me.session_id, me.identity) == (IDENTITY, None, IDENTITY)
 
 
-@pytest.mark.parametrize("session", ["sess-unknown00", "nonsense", "../../x", "\x1b[2J"])
-def test_an_unknown_session_is_an_error(repo: Path, session: str) -> None:
+def test_an_unknown_session_is_an_error(repo: Path) -> None:
     """The sentence passes no escape on; where nobody is needed it does not matter."""
     store = open_store(repo, Clock())
-    with pytest.raises(UsageError) as caught:
-        caller.find(store, CallerClaims(session=session))
+    for session in ["sess-unknown00", "nonsense", "../../x", "\x1b[2J"]:
+        with pytest.raises(UsageError) as caught:
+            caller.find(store, CallerClaims(session=session))
 
-    assert (caught.value.status, caught.value.code) == (2, "unknown-session")
-    assert caught.value.message.isprintable()
-    assert caller.find(store, CallerClaims(session=session), must=False) is None
+        assert (caught.value.status, caught.value.code) == (2, "unknown-session")
+        assert caught.value.message.isprintable()
+        assert caller.find(store, CallerClaims(session=session), must=False) is None
 
 
 def test_an_ended_session_is_an_error(repo: Path) -> None:

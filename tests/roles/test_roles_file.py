@@ -80,9 +80,9 @@ def test_a_file_may_replace_the_builtin_pack(tmp_path: Path) -> None:
     assert vocabulary.resolve(found, "editor").role_id == "editor/any"
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "words"),
-    [
+def test_a_wrong_entry_is_named_with_its_line_and_everything_else_counts(tmp_path: Path) -> None:
+    """One typing error must not take the roles of everybody away."""
+    for text, line, words in [
         ('[alias]\n\nours = "implementer/general"\nlint = "implementer/lint"\n', 4, "unknown role implementer/lint"),
         ('[alias]\nours = "implementer"\nyou = "reviewer"\n', 3, "reserved word"),
         ('[alias]\nours = "implementer"\n"a b" = "reviewer"\n', 3, "invalid alias"),
@@ -97,30 +97,25 @@ def test_a_file_may_replace_the_builtin_pack(tmp_path: Path) -> None:
         ('[alias]\nours = "implementer"\n[lifecycle_roles]\nauditor = ["judge"]\n', 4, "unknown responsibility judge"),
         ('default_specialty = "none"\n[alias]\nours = "implementer"\n', 1, "default_specialty"),
         ('pack = "A b"\n[alias]\nours = "implementer"\n', 1, "invalid pack"),
-    ],
-)  # fmt: skip
-def test_a_wrong_entry_is_named_with_its_line_and_everything_else_counts(
-    tmp_path: Path, text: str, line: int, words: str
-) -> None:
-    """One typing error must not take the roles of everybody away."""
-    found = read(tmp_path, text)
+    ]:  # fmt: skip
+        found = read(tmp_path, text)
 
-    (problem,) = found.problems
-    assert (problem.path, problem.line) == (".gitmem/roles.toml", line)
-    assert words in problem.reason
-    assert found.warning is not None and f".gitmem/roles.toml:{line}: " in found.warning
-    assert vocabulary.resolve(found, "ours").role_id == "implementer/general"
-    assert vocabulary.resolve(found, "code-reviewer").role_id == "reviewer/general"
+        (problem,) = found.problems
+        assert (problem.path, problem.line) == (".gitmem/roles.toml", line)
+        assert words in problem.reason
+        assert found.warning is not None and f".gitmem/roles.toml:{line}: " in found.warning
+        assert vocabulary.resolve(found, "ours").role_id == "implementer/general"
+        assert vocabulary.resolve(found, "code-reviewer").role_id == "reviewer/general"
 
 
-@pytest.mark.parametrize("text", ["alias = [\n", "a = 1\na = 2\n", "x = " + "[" * 3_000])
-def test_a_file_that_is_not_toml_leaves_the_builtin_roles(tmp_path: Path, text: str) -> None:
+def test_a_file_that_is_not_toml_leaves_the_builtin_roles(tmp_path: Path) -> None:
     """With the line, where the reader knows it."""
-    found = read(tmp_path, text)
+    for text in ["alias = [\n", "a = 1\na = 2\n", "x = " + "[" * 3_000]:
+        found = read(tmp_path, text)
 
-    assert not found.is_whole
-    assert found.warning is not None and "Only the built-in roles count" in found.warning
-    assert vocabulary.resolve(found, "code-reviewer").role_id == "reviewer/general"
+        assert not found.is_whole
+        assert found.warning is not None and "Only the built-in roles count" in found.warning
+        assert vocabulary.resolve(found, "code-reviewer").role_id == "reviewer/general"
 
 
 def test_a_link_out_of_the_work_tree_is_not_followed(tmp_path: Path) -> None:
@@ -160,25 +155,22 @@ def test_what_is_no_text_of_moderate_size_is_not_read(tmp_path: Path) -> None:
     assert reasons[2:] == ["it is binary", "it is not UTF-8 (byte 0)", "it is larger than 64 KiB"]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_a_hostile_file_takes_no_time_and_reports_little(tmp_path: Path) -> None:
+    """Python's reader takes a quarter of a minute for one key of thirty thousand parts."""
+    for text in [
         "a." * 30_000 + "a = 1",
         "\n".join(f"{'a.' * 900}b{number} = 1" for number in range(30)),
         "\n".join(f"k{number} = 1" for number in range(8_000)),
         "[alias]\n" + "\n".join(f"a{number} = 'x'" for number in range(5_000)),
         "specialty_profiles = [" + "'x'," * 15_000 + "]",
         "x = " + "{a = " * 9_000,
-    ],
-)
-def test_a_hostile_file_takes_no_time_and_reports_little(tmp_path: Path, text: str) -> None:
-    """Python's reader takes a quarter of a minute for one key of thirty thousand parts."""
-    began = time.process_time()
-    found = read(tmp_path, text)
+    ]:
+        began = time.process_time()
+        found = read(tmp_path, text)
 
-    assert time.process_time() - began < 3
-    assert len(found.problems) <= vocabulary.PROBLEMS_MAX
-    assert vocabulary.resolve(found, "code-reviewer").role_id == "reviewer/general"
+        assert time.process_time() - began < 3
+        assert len(found.problems) <= vocabulary.PROBLEMS_MAX
+        assert vocabulary.resolve(found, "code-reviewer").role_id == "reviewer/general"
 
 
 def test_the_builtin_file_is_toml_of_the_same_form_as_anybodys(tmp_path: Path) -> None:

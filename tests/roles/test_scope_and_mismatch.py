@@ -11,6 +11,8 @@ from gitmem.agents.descriptors import OwnershipScope
 from gitmem.agents.vocabulary import Roles
 from gitmem.errors import UsageError
 
+from ..each import each as one_test_for
+
 
 def role(lifecycle: str, specialty: str | None = "general", alias: str | None = None) -> dict[str, object]:
     return {
@@ -65,8 +67,7 @@ def test_the_alias_and_what_one_could_do_are_no_part_of_the_role() -> None:
     assert descriptors.compare(role("reviewer"), able).role_mismatch is None
 
 
-@pytest.mark.parametrize(
-    ("asked", "actual", "expected"),
+@one_test_for(
     [
         (role("reviewer", None), role("reviewer", "docs"), False),
         (role("reviewer", "docs"), role("reviewer", None), True),
@@ -75,7 +76,7 @@ def test_the_alias_and_what_one_could_do_are_no_part_of_the_role() -> None:
         (role("reviewer"), None, None),
         ({"lifecycle_role": 7}, role("reviewer"), None),
         ({"lifecycle_role": ["reviewer"]}, {"lifecycle_role": {}}, None),
-    ],
+    ]
 )
 def test_what_one_side_does_not_say_is_no_mismatch(
     asked: object, actual: object, expected: bool | None
@@ -84,8 +85,7 @@ def test_what_one_side_does_not_say_is_no_mismatch(
     assert descriptors.compare(asked, actual).role_mismatch is expected
 
 
-@pytest.mark.parametrize(
-    ("asked", "actual", "fields"),
+@one_test_for(
     [
         (["wu=WU-7"], ["wu=wu-7,WU-8"], []),
         (["wu=WU-7,WU-9"], ["wu=WU-7"], ["wu_ids"]),
@@ -97,7 +97,7 @@ def test_what_one_side_does_not_say_is_no_mismatch(
         (["src/taxes"], ["src/tax"], ["paths"]),
         (["anything"], ["**"], []),
         (["src"], ["lane=docs"], []),
-    ],
+    ]
 )
 def test_a_scope_differs_where_the_worker_lacks_something_of_it(
     asked: list[str], actual: list[str], fields: list[str]
@@ -109,14 +109,13 @@ def test_a_scope_differs_where_the_worker_lacks_something_of_it(
     assert descriptors.compare(None, None, descriptors.parse_scope(asked), None).scope_mismatch is None
 
 
-@pytest.mark.parametrize(
-    ("asked", "actual", "expected"),
+@one_test_for(
     [
         ("opus", "claude-opus-4-1", False),
         ("Opus", "sonnet", True),
         ("gpt-5", "gpt-50", True),
         ("opus", None, None),
-    ],
+    ]
 )
 def test_a_model_may_be_named_by_its_family(asked: str, actual: str | None, expected: bool | None) -> None:
     """Whole words of it."""
@@ -156,7 +155,7 @@ def test_the_kinds_of_responsibility_come_from_the_role_unless_stated() -> None:
     assert descriptors.parse_scope(["paths=a=b", "./c=d/e"]).paths == ["a=b", "c=d/e"]
 
 
-@pytest.mark.parametrize("between", [" ", ",", ", ", "  "])
+@one_test_for([" ", ",", ", ", "  "])
 def test_a_scope_that_was_printed_is_read_as_it_was(between: str) -> None:
     """In one text, as `session start` prints it, or in several; spaces within a value stay."""
     texts = ["paths=docs/my notes,src/**", "wu=WU-1,WU-2", "initiative=X", "lane=Core UI", "kinds=plan"]
@@ -170,11 +169,8 @@ def test_a_scope_that_was_printed_is_read_as_it_was(between: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["", "a,,b", "wu=", "lane=a,b", "/etc", "../x", "a/../b", "a//b", "~/x", "C:/x", "a\\b", "wu=a b", "wu=unlinked",
-     "kinds=Plan!", "path=docs/**", "WU=WU-7", "initiative=X team=Y", "wu=WU-1,team=Y", "lane=\x1b[31m", "x" * 2_000, "a\nb", ",".join(map(str, range(100)))],
-)  # fmt: skip
+@one_test_for(["", "a,,b", "wu=", "lane=a,b", "/etc", "../x", "a/../b", "a//b", "~/x", "C:/x", "a\\b", "wu=a b", "wu=unlinked",
+     "kinds=Plan!", "path=docs/**", "WU=WU-7", "initiative=X team=Y", "wu=WU-1,team=Y", "lane=\x1b[31m", "x" * 2_000, "a\nb", ",".join(map(str, range(100)))])  # fmt: skip
 def test_a_scope_that_means_nothing_here_is_refused(text: str) -> None:
     """Paths out of the work tree, and signs that act on a terminal."""
     with pytest.raises(UsageError) as caught:
@@ -218,12 +214,12 @@ def roles(tmp_path: Path) -> Roles:
     return vocabulary.read(str(tmp_path))
 
 
-@pytest.mark.parametrize("alias", ALIASES)
-def test_each_alias_of_the_contract_has_its_role(roles: Roles, alias: str) -> None:
+def test_each_alias_of_the_contract_has_its_role(roles: Roles) -> None:
     """R11; R13: with the parts that are stored beside it."""
-    found = vocabulary.resolve(roles, alias)
+    for alias in ALIASES:
+        found = vocabulary.resolve(roles, alias)
 
-    assert (found.role_id, found.role_alias, found.resolved_by) == (ALIASES[alias], alias, "alias")
+        assert (found.role_id, found.role_alias, found.resolved_by) == (ALIASES[alias], alias, "alias")
 
 
 def test_a_legacy_alias_is_understood_and_never_offered(roles: Roles) -> None:
@@ -236,9 +232,9 @@ def test_a_legacy_alias_is_understood_and_never_offered(roles: Roles) -> None:
         assert (found.resolved_by, found.role_alias) == ("unknown", None)
 
 
-@pytest.mark.parametrize(
-    ("typed", "role", "step"),
-    [
+def test_the_steps_come_in_their_order_and_are_told(roles: Roles) -> None:
+    """R14: exact, folded, alias, prefix."""
+    for typed, role, step in [
         ("reviewer/docs", "reviewer/docs", "exact"),
         ("reviewer", "reviewer/general", "exact"),
         ("Reviewer/DOCS", "reviewer/docs", "folded"),
@@ -248,13 +244,10 @@ def test_a_legacy_alias_is_understood_and_never_offered(roles: Roles) -> None:
         ("code-rev", "reviewer/general", "prefix"),
         ("reviewer/security", "reviewer/security", "unknown"),
         ("Auditor", "auditor/general", "unknown"),
-    ],
-)  # fmt: skip
-def test_the_steps_come_in_their_order_and_are_told(roles: Roles, typed: str, role: str, step: str) -> None:
-    """R14: exact, folded, alias, prefix."""
-    found = vocabulary.resolve(roles, typed)
+    ]:  # fmt: skip
+        found = vocabulary.resolve(roles, typed)
 
-    assert (found.role_id, found.resolved_by) == (role, step)
+        assert (found.role_id, found.resolved_by) == (role, step)
 
 
 def test_a_lifecycle_role_comes_before_an_alias_of_that_name(tmp_path: Path) -> None:
@@ -289,13 +282,11 @@ def test_an_unknown_role_warns_or_is_refused_by_the_setting(roles: Roles) -> Non
     assert caught.value.suggestions[0] == "reviewer/docs"
 
 
-@pytest.mark.parametrize(
-    "typed", ["", "/", "reviewer/", "/docs", "a b:c", "rev/iew/er", "x" * 70, "\x1b[31m", "r,s"]
-)
-def test_what_cannot_be_a_role_is_refused_in_any_case(roles: Roles, typed: str) -> None:
+def test_what_cannot_be_a_role_is_refused_in_any_case(roles: Roles) -> None:
     """The words are shown to others: no signs that act on a terminal."""
-    with pytest.raises(UsageError) as caught:
-        vocabulary.resolve(roles, typed)
+    for typed in ["", "/", "reviewer/", "/docs", "a b:c", "rev/iew/er", "x" * 70, "\x1b[31m", "r,s"]:
+        with pytest.raises(UsageError) as caught:
+            vocabulary.resolve(roles, typed)
 
-    assert caught.value.code == "bad-role"
-    assert "\x1b" not in caught.value.message
+        assert caught.value.code == "bad-role"
+        assert "\x1b" not in caught.value.message

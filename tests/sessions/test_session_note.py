@@ -149,16 +149,16 @@ def test_a_note_can_upset_no_reader_of_the_history(repo: Path, git: object) -> N
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", ["a\nb", "x\u202ey", "x" * 201])
-def test_a_note_is_one_short_line(repo: Path, text: str) -> None:
+def test_a_note_is_one_short_line(repo: Path) -> None:
     """What it can't be is refused before anything is written."""
     store = open_store(repo, Clock())
     started = lifecycle.start(store, CallerClaims())
     before = bodies(store)
-    with pytest.raises(UsageError):
-        lifecycle.change(store, acting(store, started), activity=text)
+    for text in ["a\nb", "x\u202ey", "x" * 201]:
+        with pytest.raises(UsageError):
+            lifecycle.change(store, acting(store, started), activity=text)
 
-    assert bodies(store) == before
+        assert bodies(store) == before
 
 
 def test_an_answer_is_about_what_it_answers(repo: Path) -> None:

@@ -31,6 +31,7 @@ from gitmem.signals.thread_list import ManyThreads, Selection, owed
 from gitmem.signals.unread_counts import unread_counts
 from gitmem.store import Store
 
+from ..each import each as one_test_for
 from . import references
 from .references import random_thread
 
@@ -275,8 +276,7 @@ def thread(*items: ThreadSignal) -> dict[str, ThreadSignal]:
     return {item.id: item for item in items}
 
 
-@pytest.mark.parametrize(
-    "odd",
+@one_test_for(
     [
         {"reply_to": ""},
         {"reply_to": 1},
@@ -284,7 +284,7 @@ def thread(*items: ThreadSignal) -> dict[str, ThreadSignal]:
         {"recipients": None},
         {"intent": "agree"},
         {"via": []},
-    ],
+    ]
 )
 def test_a_line_with_a_field_of_another_form_is_no_signal(odd: dict[str, object]) -> None:
     """Lines of others: what folds a thread need not ask for the form of a field."""

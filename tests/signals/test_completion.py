@@ -344,24 +344,24 @@ def test_every_comparison_takes_two_spellings_as_one(store: Store, typed: str, a
     assert knowledge.summarize(store, planck, asked).source_ids == [node.id]
 
 
-@pytest.mark.parametrize("unit", HOSTILE)
-def test_what_can_name_no_unit_is_refused_with_the_valid_form(store: Store, unit: str) -> None:
+def test_what_can_name_no_unit_is_refused_with_the_valid_form(store: Store) -> None:
     """Also a megabyte, in a short answer, and the word of filters for "no work unit"."""
     curie = start(store, "Curie")
     before = store.db().execute("SELECT count(*) FROM line").fetchone()
-    if unit:
-        for write in (
-            lambda: send.send(store, curie, "look", broadcast=True, wu=unit),
-            lambda: edit.create(store, curie, "found", wu=unit),
-            lambda: lifecycle.change(store, curie, wu=unit),
-            lambda: gate.check(store, curie, wu=unit),
-        ):
-            with pytest.raises(UsageError) as refused:
-                write()
-            said = refused.value.message + refused.value.hint
-            assert ids.UNIT_FORM in said and len(said) < 300, said
-    assert not ids.is_work_unit(unit)
-    assert store.db().execute("SELECT count(*) FROM line").fetchone() == before
+    for unit in HOSTILE:
+        if unit:
+            for write in (
+                lambda unit=unit: send.send(store, curie, "look", broadcast=True, wu=unit),
+                lambda unit=unit: edit.create(store, curie, "found", wu=unit),
+                lambda unit=unit: lifecycle.change(store, curie, wu=unit),
+                lambda unit=unit: gate.check(store, curie, wu=unit),
+            ):
+                with pytest.raises(UsageError) as refused:
+                    write()
+                said = refused.value.message + refused.value.hint
+                assert ids.UNIT_FORM in said and len(said) < 300, said
+        assert not ids.is_work_unit(unit)
+        assert store.db().execute("SELECT count(*) FROM line").fetchone() == before
 
 
 def test_a_unit_that_nobody_named_does_not_open_the_gate(store: Store) -> None:

@@ -25,6 +25,7 @@ from gitmem.signals.send import Sent
 from gitmem.signals.thread_lines import void_own_decisions
 from gitmem.store import Store
 
+from ..each import each as one_test_for
 from ..sandbox import MINUTE, SECOND, Clock, acting, bodies, carry, new_repo, open_store
 
 
@@ -366,8 +367,7 @@ def thread(*records: dict[str, Any]) -> FoldedThread:
     return FoldedThread({each["signal_id"]: ThreadSignal(each, lines[each["signal_id"]]) for each in records})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("fields", "expected"),
+@one_test_for(
     [
         ({"intent": "INFO"}, ""),
         ({"intent": "PROPOSE", "recipients": ["x"]}, ""),
@@ -377,7 +377,7 @@ def thread(*records: dict[str, Any]) -> FoldedThread:
         ({"intent": "INFO", "requires_ack": True}, "This signal asks nobody"),
         ({"intent": "REJECT", "recipients": ["x"]}, "does not answer a signal"),
         ({"intent": "AGREE", "recipients": ["x"]}, "`gitmem reply ID 'your words' --agree`"),
-    ],
+    ]
 )
 def test_what_asks_nobody_or_answers_nothing_is_remarked(fields: dict[str, object], expected: str) -> None:
     """And nothing else is."""
@@ -388,9 +388,7 @@ def test_what_asks_nobody_or_answers_nothing_is_remarked(fields: dict[str, objec
     assert expected in "".join(found)
 
 
-@pytest.mark.parametrize(
-    ("intent", "answers", "said", "reader", "expected"),
-    [
+@one_test_for([
         ("AGREE", "sig-root", [ROOT], "a:b:curie", ""),
         ("COUNTER", "sig-root", [ROOT], "a:b:curie", ""),
         ("INFO", "sig-root", [ROOT], "a:b:noether", ""),
@@ -405,8 +403,7 @@ def test_what_asks_nobody_or_answers_nothing_is_remarked(fields: dict[str, objec
         ("COUNTER", "sig-root", [ROOT, COUNTER], "a:b:planck", ""),
         ("AGREE", "sig-root", [ROOT], "a:b:planck", "You agree to sig-root already, so this AGREE changes nothing."),
         ("AGREE", "sig-other", [ROOT, NOETHER], "a:b:curie", "sig-other is of no party of this thread: this AGREE is on sig-root."),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_a_decision_that_does_not_do_what_it_seems_to_do_is_remarked(
     intent: str, answers: str, said: list[dict[str, Any]], reader: str, expected: str
 ) -> None:
