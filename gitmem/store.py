@@ -152,6 +152,7 @@ class Store:
         self.collecting: Callable[[LogEntry], None] | None = None  # receives the entries of an open batch
         self.fed: object = None  # the state that `delivery.queue_new` has processed
         self.feed_after = 0.0  # time of the next try after it could not write
+        self._feeding = False
         self.snapshot: Snapshot | None = None  # the snapshot of `with_one_snapshot`
         self._snapshots = index_file.Snapshots(
             self.repo, self.machine, index_file.SHAPE, nameless=records.NAMELESS
@@ -196,8 +197,14 @@ class Store:
         return self.index.db
 
     def _feed(self) -> None:
-        """Update the queues if anything arrived since their last update."""
-        self.domain.feed(self)
+        """Update the queues if anything arrived since their last update; not again by what an update asks of this store."""
+        if self._feeding:
+            return
+        self._feeding = True
+        try:
+            self.domain.feed(self)
+        finally:
+            self._feeding = False
 
     @property
     def index(self) -> Index:

@@ -12,6 +12,7 @@ import pytest
 from gitmem.agents import delivery, edited_paths, lifecycle, roster
 from gitmem.store import Store
 from gitmem.work import claim_notices, claim_work, claims, edit_guard
+from tests.git_on_path import GitOnPath
 from tests.sandbox import MINUTE, Agent, Clock, carry, open_store, worktree
 
 from .conftest import BOHR, CURIE, PLANCK
@@ -91,6 +92,18 @@ def test_who_has_changed_a_path_is_told_of_a_claim_made_later_and_so_is_who_clai
     for place, who in ((store, bohr), (other, curie), (store, again)):
         claims.standing(place)
         assert claim_work.at_command(place, who) == []
+
+
+def test_the_changes_of_worktrees_are_listed_once_for_a_claim(
+    store: Store, other: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who is told asks the index while it notes the claim: that look does not begin to note it again."""
+    bohr, curie = Agent(store, BOHR).caller, Agent(other, CURIE).caller
+    write(Path(other.repo.worktree or ""), "src/a.py")
+    git = GitOnPath(tmp_path, monkeypatch)
+    claim_work.claim_paths(store, bohr, ["src/a.py"])
+    assert 0 < sum(" status " in args for _, args in git.started) <= 4
+    assert len(claim_work.at_command(other, curie)) == 1
 
 
 def test_what_a_claimer_has_perhaps_changed_itself_is_nobody_elses_edit(store: Store, repo: Path) -> None:
