@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -11,45 +12,69 @@ from gitmem.memory import checkpoints
 from gitmem.signals import send
 from gitmem.store import Store
 from gitmem.work import claim_work, new_task, task_work
-from tests.sandbox import HOUR, SECOND, Agent, Clock, carry, new_repo, open_store
+from tests import templates
+from tests.sandbox import HOUR, SECOND, Agent, Clock, acting, carry, new_repo, open_store
 
 PLANCK, BOHR, CURIE, DIRAC = "a:b:planck", "a:b:bohr", "a:b:curie", "a:b:dirac"
 
 
+class Begun(NamedTuple):
+    """What is at work as a test begins: the sessions, and the ids of what Bohr has."""
+
+    sessions: dict[str, str]
+    clock: Clock
+    task_id: str
+    claim_id: str
+    node_id: str
+    asked: str
+    asks: str
+
+
+def begin(root: Path) -> Begun:
+    """Planck asks Bohr for tests; Bohr takes the task, claims files, writes a checkpoint and has two open threads."""
+    clock = Clock()
+    templates.copy("repo", root / "repo", templates.first_commit)
+    here, there = open_store(root / "repo", clock), open_store(new_repo(root / "there"), clock)
+    planck, bohr = (Agent(here, each, name=each[4:].title()).caller for each in (PLANCK, BOHR))
+    curie, dirac = (
+        Agent(there, each, name=each[4:].title(), role="reviewer/test").caller for each in (CURIE, DIRAC)
+    )
+    sync(here, there, clock)
+    task_id = new_task.create(here, planck, "Write the tests", to=BOHR, wu="WU-7").task["task_id"]
+    task_work.take(here, bohr, task_id)
+    claim = claim_work.claim_paths(here, bohr, ["src/**"], lease=2 * HOUR, wu="WU-7")
+    said = checkpoints.checkpoint(
+        here, bohr, "half is done", next_steps="The other half", wu="WU-7", diff_stat=False
+    )
+    asked = send.send(here, bohr, "May I?", to=["Planck"], intent="propose").signal["thread_id"]
+    asks = send.send(here, planck, "Which ones?", to=["Bohr"], intent="propose").signal["thread_id"]
+    sync(here, there, clock)
+    here.close()
+    there.close()
+    sessions = {each.reader: each.session_id or "" for each in (planck, bohr, curie, dirac)}
+    return Begun(sessions, clock, task_id, claim.claim_id, said.node.id, asked or "", asks or "")
+
+
+def sync(here: Store, there: Store, clock: Clock) -> None:
+    """Let both clones have all lines."""
+    clock.forward(SECOND)
+    carry(here, there)
+    clock.forward(SECOND)
+
+
 class Work:
-    """Planck asked Bohr for tests; Bohr has taken the task, claims files, wrote a checkpoint and has two open threads.
+    """What `begin` has made: Curie and Dirac are in another clone; `sync` carries all lines."""
 
-    Curie and Dirac are in another clone; `sync` carries all lines.
-    """
-
-    def __init__(self, here: Store, there: Store, clock: Clock) -> None:
-        self.here, self.there, self.clock = here, there, clock
-        self.planck, self.bohr = (Agent(here, each, name=each[4:].title()).caller for each in (PLANCK, BOHR))
-        self.curie, self.dirac = (
-            Agent(there, each, name=each[4:].title(), role="reviewer/test").caller for each in (CURIE, DIRAC)
-        )
-        self.sync()
-        self.task_id = new_task.create(here, self.planck, "Write the tests", to=BOHR, wu="WU-7").task[
-            "task_id"
-        ]
-        task_work.take(here, self.bohr, self.task_id)
-        self.claim_id = claim_work.claim_paths(
-            here, self.bohr, ["src/**"], lease=2 * HOUR, wu="WU-7"
-        ).claim_id
-        self.node_id = checkpoints.checkpoint(
-            here, self.bohr, "half is done", next_steps="The other half", wu="WU-7", diff_stat=False
-        ).node.id
-        self.asked = send.send(here, self.bohr, "May I?", to=["Planck"], intent="propose").signal["thread_id"]
-        self.asks = send.send(here, self.planck, "Which ones?", to=["Bohr"], intent="propose").signal[
-            "thread_id"
-        ]
-        self.sync()
+    def __init__(self, root: Path) -> None:
+        begun = templates.copy("open-work", root, begin)
+        _, self.clock, self.task_id, self.claim_id, self.node_id, self.asked, self.asks = begun
+        self.here, self.there = (open_store(root / name, self.clock) for name in ("repo", "there"))
+        self.planck, self.bohr = (acting(self.here, begun.sessions[each]) for each in (PLANCK, BOHR))
+        self.curie, self.dirac = (acting(self.there, begun.sessions[each]) for each in (CURIE, DIRAC))
 
     def sync(self) -> None:
         """Let both clones have all lines."""
-        self.clock.forward(SECOND)
-        carry(self.here, self.there)
-        self.clock.forward(SECOND)
+        sync(self.here, self.there, self.clock)
 
 
 @pytest.fixture
@@ -67,9 +92,9 @@ def store(repo: Path, clock: Clock) -> Iterator[Store]:
 
 
 @pytest.fixture
-def work(repo: Path, tmp_path: Path, clock: Clock) -> Iterator[Work]:
+def work(tmp_path: Path) -> Iterator[Work]:
     """Open work in one clone, and agents in another."""
-    here, there = open_store(repo, clock), open_store(new_repo(tmp_path / "there"), clock)
-    yield Work(here, there, clock)
-    here.close()
-    there.close()
+    found = Work(tmp_path)
+    yield found
+    found.here.close()
+    found.there.close()
