@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
+import gc
 import io
 import os
+import signal
 import subprocess
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -18,6 +22,7 @@ from gitmem import commit_process
 from gitmem.log.lock import Lock
 
 NOBODY = 1 << 22  # no process has this id
+POPEN = subprocess.Popen
 
 
 def background_starts(patch: pytest.MonkeyPatch, act: Callable[[], object] = lambda: None) -> list[list[str]]:
@@ -100,3 +105,32 @@ def gitmem(
         streams[2].flush()
     out, err = (stream.buffer.getvalue() for stream in streams[1:])
     return subprocess.CompletedProcess(args, status, out, err)
+
+
+def become(args: Sequence[str], env: Mapping[str, str], before: str = "") -> None:
+    """Run a command in a fork of this process, and end with its status: a `preexec_fn` that saves the start of Python and the imports.
+
+    Args:
+        args: The arguments of the command.
+        env: Its variables.
+        before: Code to run before it.
+    """
+    gc.freeze()  # a scan for garbage would copy all pages of the parent
+    signal.set_wakeup_fd(-1)
+    subprocess.Popen = POPEN  # type: ignore[misc]  # it starts git
+    os.closerange(3, 4096)  # with the pipe that tells the parent that the program was started
+    os.environ.clear()
+    os.environ.update(env)
+    sys.argv = ["gitmem", *args]
+    sys.stdin, sys.stdout, sys.stderr = map(os.fdopen, range(3), "rww")
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # as Python starts
+    status = 1
+    try:
+        exec(before, {})
+        status = contextvars.Context().run(front.main)
+        sys.stdout.flush()
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(status)

@@ -8,14 +8,14 @@ import pty
 import select
 import struct
 import subprocess
-import sys
 import termios
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-CODE = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from cli.main import main; sys.exit(main())"
+from tests import in_process
+
 SECONDS = 60
 
 
@@ -40,10 +40,11 @@ def run(
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24 if columns else 0, columns, 0, 0))
     env = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "LESS")}
+    env |= {"TERM": "xterm", **(variables or {})}
     child = subprocess.Popen(
-        [sys.executable, "-P", "-c", CODE, *args],
+        ["gitmem", *args],
+        preexec_fn=partial(in_process.become, args, env),  # noqa: PLW1509
         cwd=cwd,
-        env={**env, "TERM": "xterm", **(variables or {})},
         stdin=theirs,
         stdout=subprocess.DEVNULL if errors else theirs,
         stderr=theirs if errors or both else subprocess.PIPE,

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,14 @@ from cli.commands import watch
 from cli.commands import watch as watching
 from cli.main import main
 from gitmem.errors import UsageError
+from tests import in_process
 
 ROOT = Path(__file__).resolve().parents[2]
 WAIT_MAX_SECONDS = 120.0
+# Under load a turn may take long: here no watch ever goes on without.
+PATIENT = "import gitmem.agents.delivery as d; d.WAIT_SECONDS = 100.0;"
 PROGRAM = (
-    f"import sys; sys.path.insert(0, {str(ROOT)!r});"
-    # Under load a turn may take long: here no watch ever goes on without.
-    "import gitmem.agents.delivery as d; d.WAIT_SECONDS = 100.0;"
+    f"import sys; sys.path.insert(0, {str(ROOT)!r}); {PATIENT}"
     "{before} from cli.main import main; sys.exit(main())"
 )
 
@@ -56,6 +58,8 @@ class Running:
     def __init__(
         self, where: Path, args: tuple[str, ...], env: dict[str, str], before: str = "", pty: bool = False
     ) -> None:
+        env = {**os.environ, **env}
+        fork = partial(in_process.become, ["watch", *args], env, f"{PATIENT}{before}")
         command = [sys.executable, "-P", "-c", PROGRAM.format(before=before), "watch", *args]
         self.out, self.err = "", ""
         if pty:
@@ -65,8 +69,8 @@ class Running:
             self.fd, inside = os.pipe()
             stdio = {"stdin": subprocess.DEVNULL, "stdout": inside}
         self.process = subprocess.Popen(
-            command, cwd=where, env={**os.environ, **env}, stderr=subprocess.PIPE, start_new_session=True,
-            preexec_fn=take_terminal if pty else None, **stdio,  # noqa: PLW1509 - there are no threads
+            command, cwd=where, env=env, stderr=subprocess.PIPE, start_new_session=True,
+            preexec_fn=take_terminal if pty else None if env.get("PYTHONUNBUFFERED") else fork, **stdio,  # noqa: PLW1509 - there are no threads
         )  # fmt: skip
         os.close(inside)
         assert self.process.stderr is not None

@@ -6,13 +6,10 @@ Importing the SDK takes a second: most servers are forks of the process that run
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import json
 import os
-import signal
 import subprocess
 import sys
-import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -23,15 +20,31 @@ from unittest import mock
 import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, Implementation
 
-import cli.mcp.server  # noqa: F401  (before the processes of `Raw` begin)
-from cli import main as front
+from cli.mcp import server as tools_server
 from tests import in_process
 
 ROOT = Path(__file__).resolve().parents[3]
 WAIT_MAX_SECONDS = 180
-POPEN = subprocess.Popen
+
+
+def _keep_declarations() -> None:
+    """Let the SDK read the annotations of each tool once, before the processes of `Raw` begin, instead of in each server."""
+    make, kept = Tool.from_function, {}
+
+    def made(fn: Callable[..., Any], **declared: Any) -> Tool:
+        if fn.__name__ not in kept:
+            kept[fn.__name__] = make(fn, **declared)
+        return kept[fn.__name__].model_copy(update={"fn": fn})
+
+    Tool.from_function = made  # type: ignore[method-assign]
+    nobody: Any = None  # nothing is called
+    tools_server.Server(*tools_server.groups(nobody, nobody, nobody))
+
+
+_keep_declarations()
 
 
 def program(cwd: Path, *args: str) -> list[str]:
@@ -54,30 +67,10 @@ def shop(repo: Path) -> Path:
     return repo
 
 
-def _main(args: list[str], env: dict[str, str]) -> None:
-    """Run the program in a fork of this process, which may be in the middle of a conversation."""
-    signal.set_wakeup_fd(-1)
-    subprocess.Popen = POPEN  # type: ignore[misc]  # it starts git
-    os.closerange(3, 4096)  # with the pipe that tells the parent that the program was started
-    os.environ.clear()
-    os.environ.update(env)
-    sys.argv = ["gitmem", *args]
-    sys.stdin, sys.stdout, sys.stderr = map(os.fdopen, range(3), "rww")
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    status = 1
-    try:
-        status = contextvars.Context().run(front.main)
-        sys.stdout.flush()
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        os._exit(status)
-
-
 @asynccontextmanager
 async def _forked(server: StdioServerParameters, args: list[str]) -> AsyncIterator[Any]:
     """`stdio_client` whose server is a fork of this process."""
-    popen = partial(POPEN, preexec_fn=partial(_main, args, server.env or {}))
+    popen = partial(in_process.POPEN, preexec_fn=partial(in_process.become, args, server.env or {}))
     async with AsyncExitStack() as stack:
         with mock.patch.object(subprocess, "Popen", popen):
             pipes = await stack.enter_async_context(stdio_client(server))
@@ -153,7 +146,7 @@ class Raw:
         args = (*args, "--json") if json else args
         self.process = subprocess.Popen(
             program(cwd, "mcp", *args), cwd=cwd, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, preexec_fn=partial(_main, ["mcp", *args], environment(**env)),  # noqa: PLW1509
+            stderr=subprocess.PIPE, preexec_fn=partial(in_process.become, ["mcp", *args], environment(**env)),  # noqa: PLW1509
         )  # fmt: skip
         self.said: list[bytes] = []
         self.ask(

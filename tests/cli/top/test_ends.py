@@ -8,15 +8,15 @@ import pty
 import select
 import signal
 import subprocess
-import sys
 import termios
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.cli.pseudo_terminal import CODE
+from tests import in_process
 
 SECONDS = 30.0
 ON_SCREEN, OFF_SCREEN, MOUSE_OFF = b"\x1b[?1049h", b"\x1b[?1049l", b"\x1b[?1000l"
@@ -31,8 +31,8 @@ class Shown:
         self.ours, self.theirs = pty.openpty()
         self.before = termios.tcgetattr(self.theirs)
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-c", CODE, "top"], cwd=repo, env={**os.environ, "TERM": "xterm"}, stdin=self.theirs,
-            stdout=self.theirs, stderr=self.theirs, start_new_session=True,
+            ["gitmem", "top"], preexec_fn=partial(in_process.become, ["top"], {**os.environ, "TERM": "xterm"}), cwd=repo,  # noqa: PLW1509
+            stdin=self.theirs, stdout=self.theirs, stderr=self.theirs, start_new_session=True,
         )  # fmt: skip
         self.said = b""
         self.read_until(ON_SCREEN)
