@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 from hypothesis import settings
 
+from gitmem.git import config
 from tests import templates
 
 if TYPE_CHECKING:
@@ -36,6 +37,9 @@ for _number in (signal.SIGQUIT, signal.SIGHUP):
 # for the workers, too, which inherit the variable.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# A test's configuration is always new: for 2.5 s each command would ask git for it. Clocks of files count in 4 or 10 ms.
+config.RACY_NS = 20_000_000
 
 SESSION_VARIABLES = (
     "CLAUDE_CODE_SESSION_ID", "CLAUDE_PROJECT_DIR", "CLAUDE_ENV_FILE", "CODEX_THREAD_ID", "CODEX_ENV_FILE",
@@ -106,6 +110,16 @@ def repo(tmp_path: Path) -> Path:
     """A fresh repository with one commit on `main`."""
     templates.copy("repo", tmp_path / "repo", templates.first_commit)
     return tmp_path / "repo"
+
+
+@pytest.fixture
+def commits() -> Iterator[None]:
+    """Let stores and commands commit what they record, before they answer. Otherwise most tests let it wait for a committer."""
+    from tests import sandbox
+
+    before, sandbox.commit_window = sandbox.commit_window, 0.0
+    yield
+    sandbox.commit_window = before
 
 
 @pytest.fixture

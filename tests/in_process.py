@@ -48,6 +48,16 @@ def background_starts(patch: pytest.MonkeyPatch, act: Callable[[], object] = lam
     return found
 
 
+def no_committer(patch: pytest.MonkeyPatch) -> None:
+    """Start no committer from now on."""
+    spawn = os.posix_spawn
+
+    def others(path: str, command: list[str], *rest: object, **options: object) -> int:
+        return NOBODY if command[-1] == "commit-waiting" else spawn(path, command, *rest, **options)  # type: ignore[arg-type]
+
+    patch.setattr(os, "posix_spawn", others)
+
+
 @contextlib.contextmanager
 def living_committer(repo: Path) -> Iterator[None]:
     """Let commands find that a committer is alive: they start none, and nothing is committed."""

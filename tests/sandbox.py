@@ -28,6 +28,9 @@ SECOND = 1_000_000
 MINUTE, HOUR = 60 * SECOND, 3600 * SECOND
 DAY = 24 * HOUR
 
+# Seconds. What is recorded waits for a committer, which does not come, unless a test uses the fixture `commits`.
+commit_window = 3600.0
+
 
 def pool_from_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let sessions without a name of their own get names in the order of the pool: each clone has another beginning."""
@@ -56,7 +59,9 @@ def no_role(implied: str | None = None, branch: str | None = "main") -> dict[str
     }  # fmt: skip
 
 
-def open_store(where: Path, clock: Clock, *, mail: str | None = "person@example.org") -> Store:
+def open_store(
+    where: Path, clock: Clock, *, mail: str | None = "person@example.org", commit_after: float | None = None
+) -> Store:
     """A store as one process in that folder has it."""
     assert not where.resolve().is_relative_to(ROOT), f"{where} is the user's checkout"
     found = place.find(str(where))
@@ -66,7 +71,8 @@ def open_store(where: Path, clock: Clock, *, mail: str | None = "person@example.
         if not config.read_text().endswith(person):
             with config.open("a") as file:
                 file.write(person)
-    return Store(found, DulwichGit(found.common), DOMAIN, machine="test", now=clock)
+    window = commit_window if commit_after is None else commit_after
+    return Store(found, DulwichGit(found.common), DOMAIN, machine="test", now=clock, commit_after=window)
 
 
 def new_repo(where: Path) -> Path:

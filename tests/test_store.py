@@ -34,6 +34,7 @@ def no_insertion() -> Iterator[None]:
         yield
 
 
+@pytest.mark.usefixtures("commits")
 def test_a_view_that_fails_does_not_undo_a_write(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The line is committed and the answer says so; the next look answers as if nothing had been."""
     store = open_store(repo, Clock())
@@ -48,6 +49,7 @@ def test_a_view_that_fails_does_not_undo_a_write(repo: Path, monkeypatch: pytest
     assert any(b"hello" in body for body in bodies(store))
 
 
+@pytest.mark.usefixtures("commits")
 def test_a_view_that_fails_does_not_undo_what_was_recorded(
     repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,6 +78,7 @@ def test_who_reads_while_a_write_fails_to_be_derived_goes_on_reading(
     store.close()
 
 
+@pytest.mark.usefixtures("commits")
 def test_a_reader_spends_little_on_what_others_left(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A ref that git holds is tried twice and no more, however often one looks; the answer has the line that waits."""
     store = open_store(repo, Clock())

@@ -575,6 +575,7 @@ def test_more_holders_than_a_signal_should_have_are_refused(
     assert role_refused(store, "role:reviewer").code == "too-many-recipients"
 
 
+@pytest.mark.usefixtures("commits")
 def test_a_signal_to_a_role_names_it(store: Store) -> None:
     """What was typed, how it was resolved, and the role; also in the commit."""
     start(store, "Curie", "reviewer/docs")

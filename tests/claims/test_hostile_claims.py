@@ -29,6 +29,8 @@ from tests.sandbox import DAY, HOUR, MINUTE, Agent, Clock, carry
 
 from .conftest import BOHR, CURIE, PLANCK
 
+pytestmark = pytest.mark.usefixtures("commits")
+
 
 def line(
     clock: Clock, number: int, *, event: str = "claim", at: int = 0, until: int = 9 * HOUR, **fields: object

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from cli import app
 from cli import main as front
 from tests import in_process
 
@@ -45,8 +47,26 @@ class Said:
 Run = Callable[..., Said]
 
 
+_build = functools.cache(app.build)
+app.build = lambda args=None, execute=None: _build(
+    None if args is None else tuple(name for name in app.GROUPS if name in args), execute
+)
+
+
+def let_wait(request: pytest.FixtureRequest, patch: pytest.MonkeyPatch) -> None:
+    """Let what a command records wait, unless the test wants commits or sets a time itself."""
+    if "commits" not in request.fixturenames and os.environ["GITMEM_COMMIT_AFTER"] == "0":
+        patch.setenv("GITMEM_COMMIT_AFTER", "3600")
+        in_process.no_committer(patch)
+
+
 @pytest.fixture
-def run(repo: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
+def run(
+    repo: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfdbinary: pytest.CaptureFixture[bytes],
+    request: pytest.FixtureRequest,
+) -> Run:
     """`run("inbox", "--json", session="sess-…", cwd=…)`: the exit status and what was printed."""
     monkeypatch.chdir(repo)
     with (repo / ".git" / "config").open("a") as config:
@@ -58,6 +78,7 @@ def run(repo: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.Capture
                 patch.chdir(cwd)
             if session is not None:
                 patch.setenv("GITMEM_SESSION", session)
+            let_wait(request, patch)
             for name, value in env.items():
                 patch.setenv(name, value)
             capfdbinary.readouterr()
@@ -69,7 +90,7 @@ def run(repo: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.Capture
 
 
 @pytest.fixture
-def shell(run: Run, repo: Path) -> Run:
+def shell(run: Run, repo: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Run:
     """`shell("gitmem roster", session="sess-…")`: what an agent's shell does with lines that it was shown.
 
     A command of gitmem that needs no shell, but for its quotes, runs in this process.
@@ -79,7 +100,9 @@ def shell(run: Run, repo: Path) -> Run:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         env |= {"GITMEM_SESSION": session} if session else {}
         if script.startswith("gitmem ") and not NEEDS_SHELL.search(script):
-            said = in_process.gitmem(*shlex.split(script)[1:], cwd=cwd, env=env)
+            with monkeypatch.context() as patch:
+                let_wait(request, patch)
+                said = in_process.gitmem(*shlex.split(script)[1:], cwd=cwd, env=env)
             return Said(said.returncode, said.stdout.decode(), said.stderr.decode())
         done = subprocess.run(
             ["sh", "-c", script], cwd=cwd, env={**os.environ, "PATH": path, **env},

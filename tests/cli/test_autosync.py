@@ -19,6 +19,8 @@ from ..clones import git
 from ..in_process import background_starts
 from .conftest import Run
 
+pytestmark = pytest.mark.usefixtures("commits")
+
 Started = list[list[str]]
 
 

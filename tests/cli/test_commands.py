@@ -81,6 +81,7 @@ def test_a_harness_session_is_found_again(variable: str, run: Run) -> None:
     assert (quickly.status, quickly.out) == (0, "0\n")
 
 
+@pytest.mark.usefixtures("commits")
 def test_a_signal_travels(run: Run, start: Start) -> None:
     """Sent, shown in its frame, answered, agreed."""
     planck, curie = start("Planck"), start("Curie")
@@ -267,6 +268,7 @@ def test_sync_says_what_became_of_each_remote(
     assert bad.json["remotes"][0]["state"] in ("offline", "refused")
 
 
+@pytest.mark.usefixtures("commits")
 def test_a_signal_is_kept_though_its_sync_fails(
     run: Run, start: Start, repo: Path, git: Git, tmp_path: Path
 ) -> None:

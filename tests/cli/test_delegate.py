@@ -15,6 +15,7 @@ from .conftest import Run
 Start = Callable[..., str]
 
 
+@pytest.mark.usefixtures("commits")
 def test_the_task_and_its_signal_are_one_entry(
     run: Run, start: Start, git: Callable[..., str], repo: Path
 ) -> None:

@@ -40,6 +40,7 @@ def state(run: Run, id: str) -> str:
     return str(run("task", "show", id, "--json").json["state"])
 
 
+@pytest.mark.usefixtures("commits")
 def test_d11_a_reject_by_reply_rejects_the_task_in_the_same_commit(
     run: Run, start: Start, delegate: Callable[..., Delegated], git: Callable[..., str], repo: Path
 ) -> None:

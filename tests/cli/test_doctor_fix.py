@@ -6,9 +6,12 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from .conftest import Run
 
 
+@pytest.mark.usefixtures("commits")
 def test_what_was_mended_is_said_and_the_rest_is_left(
     run: Run, start: Callable[..., str], repo: Path
 ) -> None:

@@ -19,6 +19,8 @@ from ..file_faults import at, denied
 from ..in_process import living_committer
 from .conftest import Run
 
+pytestmark = pytest.mark.usefixtures("commits")
+
 
 @pytest.fixture
 def scene(run: Run, start: Callable[..., str]) -> tuple[str, str]:

@@ -72,6 +72,7 @@ def test_as_json_it_has_the_fields_of_its_shape(run: Run, asked: dict[str, str])
     assert all("--as Curie" in command for command in [*first["commands"], *found.json["next"]])
 
 
+@pytest.mark.usefixtures("commits")
 def test_a_reason_goes_past_and_both_logs_tell(run: Run, asked: dict[str, str], git: Git, repo: Path) -> None:
     """Status 0, also the next time: the reason counts for these signals."""
     found = run(

@@ -25,6 +25,7 @@ def project(repo: Path) -> Path:
     return repo
 
 
+@pytest.mark.usefixtures("commits")
 def test_the_answer_says_what_became_of_every_line(run: Run, project: Path) -> None:
     """As a table, with what was skipped and what one should know."""
     said = run("import", "lumenflow", ".")

@@ -212,6 +212,7 @@ def test_a_recipient_in_another_clone_is_waited_for_with_sync(
     assert steps(run("converged", root))[0].endswith(" --wait 60s --sync")
 
 
+@pytest.mark.usefixtures("commits")
 def test_a_broadcast_reaches_others_by_sync(run: Run, start: Start, remote: Path) -> None:
     """Said while the remote lacks it; a signal to somebody here needs none."""
     planck, _ = start("Planck"), start("Curie")

@@ -27,6 +27,8 @@ from tests.sandbox import Clock, open_store
 
 from .conftest import Run, Said
 
+pytestmark = pytest.mark.usefixtures("commits")
+
 OWN_MODULES_MAX = 73  # one opens all state files
 HARNESS = "4f1d9f0e-1111-4222-8333-944445555666"
 
@@ -292,7 +294,7 @@ def test_flags_that_somebody_deleted_are_raised_anew_for_all(scene: Scene, folde
 
 def test_an_index_of_another_key_is_not_asked(repo: Path) -> None:
     """Which sessions are our own hangs on the key."""
-    store = open_store(repo, Clock())
+    store = open_store(repo, Clock(), commit_after=0)
     store.record([store.line("name", {"name": "Planck", "event": "add"})], CommitMessage("a <a@b>", "s"))
     store.db()
     assert store._take(exact=True) is not None
@@ -314,7 +316,7 @@ def test_lines_that_somebody_took_out_of_the_write_ahead_log_mean_nobody(scene: 
 
 def test_only_lines_that_plainly_name_nobody_leave_the_names_as_they_are(repo: Path) -> None:
     """A kind that is written in another way is a kind all the same."""
-    store = open_store(repo, Clock())
+    store = open_store(repo, Clock(), commit_after=0)
     store.record([store.line("name", {"name": "Planck", "event": "add"})], CommitMessage("a <a@b>", "s"))
     store.db()
     wal = WriteAheadLog(os.path.join(store.repo.state, "wal"), wall_clock)

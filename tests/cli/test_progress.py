@@ -18,6 +18,8 @@ from cli.render.terminal import Progress
 from . import pseudo_terminal
 from .conftest import Run
 
+pytestmark = pytest.mark.usefixtures("commits")
+
 Start = Callable[..., str]
 
 

@@ -131,6 +131,7 @@ def test_what_asks_for_a_decision_has_both_commands(
     assert "To reply: " in again
 
 
+@pytest.mark.usefixtures("commits")
 @pytest.mark.parametrize(
     "message",
     [

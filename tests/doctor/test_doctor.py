@@ -611,6 +611,7 @@ def test_a_memory_that_is_as_it_should_be_has_no_findings(desk: Desk) -> None:
     assert doctor.examine(desk.store).healthy
 
 
+@pytest.mark.usefixtures("commits")
 def test_a_relation_to_a_node_that_is_not_here_is_noted(desk: Desk) -> None:
     """Kept, reported, and no reason to stop: it may come with the next sync."""
     id = desk.write("one")
@@ -626,6 +627,7 @@ def test_a_relation_to_a_node_that_is_not_here_is_noted(desk: Desk) -> None:
     assert findings(desk) == []
 
 
+@pytest.mark.usefixtures("commits")
 def test_a_patch_of_a_node_that_is_not_here_is_noted(desk: Desk) -> None:
     names = [f"mem-none{number}" for number in range(5)]
     raw(desk.store, "patch", id="patch-aaaa", node_ids=[desk.write("here"), *names], archived=True)
@@ -637,6 +639,7 @@ def test_a_patch_of_a_node_that_is_not_here_is_noted(desk: Desk) -> None:
     )
 
 
+@pytest.mark.usefixtures("commits")
 def test_two_contents_of_one_id_are_a_problem(desk: Desk) -> None:
     raw(desk.store, "node", id="mem-aaaa", content="one")
     raw(desk.store, "node", id="mem-aaaa", content="other")
@@ -647,6 +650,7 @@ def test_two_contents_of_one_id_are_a_problem(desk: Desk) -> None:
     assert doctor.examine(desk.store).status == 1
 
 
+@pytest.mark.usefixtures("commits")
 def test_a_circle_of_open_blocks_is_noted_once_with_the_way_out(desk: Desk) -> None:
     one, other = sorted([desk.write("one"), desk.write("other")])
     blocks(desk, one, other)

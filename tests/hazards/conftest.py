@@ -183,6 +183,11 @@ def check_text(said: Said) -> None:
 
 
 @pytest.fixture(autouse=True)
+def _commits(commits: None) -> None:
+    """What is recorded is committed at once: hazards are mostly those of the log."""
+
+
+@pytest.fixture(autouse=True)
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A $TMPDIR of the test's own, where write-ahead logs of unwritable repositories go."""
     folder = tmp_path / "tmp"

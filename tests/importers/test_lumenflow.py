@@ -641,6 +641,7 @@ def test_a_dry_run_writes_nothing(store: Store, project: Project) -> None:
     assert bring(store, project).counts == tried.counts
 
 
+@pytest.mark.usefixtures("commits")
 def test_the_commit_tells_the_story(store: Store, project: Project, git: Callable[..., str]) -> None:
     """Who imports is its author; how many of what."""
     project.has("nodes", NODE, {**NODE, "id": "mem-c3d4"}).has("signals", SIGNAL).has("receipts", RECEIPT)
@@ -653,6 +654,7 @@ def test_the_commit_tells_the_story(store: Store, project: Project, git: Callabl
     assert told[3:6] == ["2 nodes", "1 signal", "1 receipt"]
 
 
+@pytest.mark.usefixtures("commits")
 def test_many_lines_are_several_commits(
     store: Store, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

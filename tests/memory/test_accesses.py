@@ -14,6 +14,7 @@ from ..sandbox import DAY, Clock, carry, new_repo
 from .desk import Desk
 
 
+@pytest.mark.usefixtures("commits")
 def test_a_reading_counts_at_once_and_makes_no_commit(desk: Desk) -> None:
     """It rides with the next commit, as receipts do."""
     id = desk.write("one")

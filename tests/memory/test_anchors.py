@@ -232,6 +232,7 @@ def test_stale_counts_as_half_by_score_and_by_age() -> None:
     assert exp(-decay.stale_age(1_000_000) / 1_000_000) == pytest.approx(decay.STALE, rel=1e-5)
 
 
+@pytest.mark.usefixtures("commits")
 def test_as_of_a_commit_of_the_project_its_files_count(desk: Desk, repo: Path, git: Git) -> None:
     """Not those of today; and as of a date nobody knows where HEAD was."""
     save(git, repo, "0", **{"a.py": "1\n"})

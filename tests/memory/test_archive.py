@@ -22,6 +22,7 @@ MONTH = 30 * DAY
 records_read = records.read
 
 
+@pytest.mark.usefixtures("commits")
 def test_what_has_decayed_is_archived_in_one_commit(desk: Desk) -> None:
     """The answer has the names that scripts know, and the log tells why."""
     old, read = desk.write("old"), desk.write("old, but read")
@@ -139,6 +140,7 @@ def test_parameters_that_are_none_are_refused(desk: Desk, bad: Any) -> None:
     assert desk.tip() == tip
 
 
+@pytest.mark.usefixtures("commits")
 def test_many_nodes_are_few_lines_in_one_commit(desk: Desk) -> None:
     """A line holds so many ids; what is more goes into further lines of the same commit."""
     made = edit.append(desk.store, desk.caller, [{"content": f"node {number}"} for number in range(20)])

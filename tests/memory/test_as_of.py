@@ -18,6 +18,8 @@ from ..conftest import Git
 from ..sandbox import DAY, HOUR, MINUTE, SECOND, START, Clock, acting, open_store
 from .desk import Desk
 
+pytestmark = pytest.mark.usefixtures("commits")
+
 LOG = "refs/gitmem/log"
 
 

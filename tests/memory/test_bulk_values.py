@@ -104,6 +104,7 @@ def test_our_own_changes_of_several_nodes_lose_nothing(desk: Desk, field: str) -
         assert count == patches
 
 
+@pytest.mark.usefixtures("commits")
 def test_what_is_left_aside_is_not_shown_as_a_change_and_doctor_reports_it(desk: Desk) -> None:
     ids = [desk.write(f"node {number}") for number in range(2)]
     raw(

@@ -25,6 +25,7 @@ from .desk import Desk, Lines, raw
 TOKEN = "ghp_" + "a1B2" * 10
 
 
+@pytest.mark.usefixtures("commits")
 def test_a_checkpoint_says_how_far_the_work_is(desk: Desk, repo: Path) -> None:
     """What was said, and what git says, in numbers that are git's own."""
     (repo / "README").write_text("one\ntwo\n")

@@ -179,6 +179,7 @@ def test_what_a_summary_has_goes(desk: Desk) -> None:
     assert desk.node(gone[0]).summarized_into == summary
 
 
+@pytest.mark.usefixtures("commits")
 def test_decay_archives_what_no_rule_removes_in_the_same_commit(desk: Desk) -> None:
     old, scratch = desk.write("old"), desk.write("scratch", lifecycle="ephemeral")
     project = desk.write("for ever", lifecycle="project")

@@ -423,6 +423,7 @@ def test_two_clones_with_the_same_lines_print_the_same(desk: Desk, tmp_path: Pat
     assert "P1): said better" in here.block
 
 
+@pytest.mark.usefixtures("commits")
 def test_as_of_an_earlier_time_it_is_what_could_be_known_then(desk: Desk) -> None:
     known = desk.write("known then")
     tip = desk.tip()
@@ -689,6 +690,7 @@ def test_a_live_node_of_elsewhere_stands_for_the_node_of_the_project_that_it_sup
     assert ids(there) == {"Discoveries": [live]} and there.total == 1
 
 
+@pytest.mark.usefixtures("commits")
 def test_as_of_a_time_before_it_was_superseded_the_old_one_counts(desk: Desk) -> None:
     old = desk.write("Floats")
     desk.clock.forward(HOUR)

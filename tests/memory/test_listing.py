@@ -137,6 +137,7 @@ def test_an_empty_memory_says_how_to_begin(desk: Desk) -> None:
     assert found.next
 
 
+@pytest.mark.usefixtures("commits")
 def test_show_has_all_of_a_node(desk: Desk) -> None:
     """Relations both ways with how the other starts, each change with who and when, accesses, score, commit."""
     id = desk.write("The parser drops tabs\nwhen they come first", paths=["README"])

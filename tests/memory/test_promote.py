@@ -71,6 +71,7 @@ def test_promoted_node_says_what_its_source_says_and_where_it_came_from(store: S
     assert done.as_json()["promoted_nodes"][0]["id"] == found.id  # type: ignore[index]
 
 
+@pytest.mark.usefixtures("commits")
 def test_node_and_relation_are_one_commit(store: Store) -> None:
     source = note(store)
     before = len(store.git.history(store.git.tip("refs/gitmem/log") or ""))

@@ -98,6 +98,7 @@ def test_summary_has_the_first_line_of_each_node_by_type(store: Store, clock: Cl
     assert {covered_by(store, id) for id in (early, bug, long)} == {done.summary.id}
 
 
+@pytest.mark.usefixtures("commits")
 def test_summary_and_marks_are_one_commit_of_two_lines(store: Store) -> None:
     for number in range(5):
         note(store, f"Note {number}")

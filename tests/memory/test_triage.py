@@ -136,6 +136,7 @@ def test_specification_without_a_unit_writes_nothing(store: Store) -> None:
     assert done.next == [f"gitmem mem triage promote {bug} --wu WU-42"]
 
 
+@pytest.mark.usefixtures("commits")
 def test_discovery_that_became_a_unit_is_closed_and_remembers_it(store: Store) -> None:
     bug = note(store)
 

@@ -52,6 +52,7 @@ def test_a_session_gets_a_name_and_says_who_it_is(repo: Path) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.usefixtures("commits")
 def test_the_summary_of_an_ended_session_reaches_other_clones(
     repo: Path, tmp_path: Path, git: object
 ) -> None:
@@ -89,6 +90,7 @@ def test_a_summary_that_is_refused_ends_nothing(repo: Path, summary: str, reason
         assert announcements.end_session(store, caller, summary=summary, allow_secret=True).summary == summary
 
 
+@pytest.mark.usefixtures("commits")
 def test_the_log_tells_the_story_of_a_session(repo: Path, git: object) -> None:
     """Author, subject and trailers of start, change and end."""
     store = open_store(repo, Clock())

@@ -44,6 +44,7 @@ def test_what_one_does_is_seen_by_others_until_it_is_taken_back(repo: Path) -> N
     assert listed["activity"] is None
 
 
+@pytest.mark.usefixtures("commits")
 def test_an_empty_work_unit_initiative_or_lane_takes_it_away(repo: Path, git: object) -> None:
     """The rest stays, and the log tells it."""
     store = open_store(repo, Clock())
@@ -68,6 +69,7 @@ def test_an_empty_work_unit_initiative_or_lane_takes_it_away(repo: Path, git: ob
     assert (again.wu_id, again.lane) == ("WU-2", None)
 
 
+@pytest.mark.usefixtures("commits")
 def test_what_is_empty_already_is_not_taken_away_once_more(repo: Path) -> None:
     """Nor is the same said twice."""
     store = open_store(repo, Clock())
@@ -136,6 +138,7 @@ def test_the_lists_of_what_can_be_taken_away_are_one() -> None:
     assert set(lifecycle._GONE) == set(CLEARABLE["session"])
 
 
+@pytest.mark.usefixtures("commits")
 def test_a_note_can_upset_no_reader_of_the_history(repo: Path, git: object) -> None:
     """It is the subject of a commit, which is shown as it is."""
     store = open_store(repo, Clock())
@@ -428,6 +431,7 @@ def test_a_session_starts_in_a_role_with_a_scope_and_a_model(store: Store) -> No
         }
 
 
+@pytest.mark.usefixtures("commits")
 def test_the_commit_of_a_start_names_the_role(store: Store, git: Git, repo: Path) -> None:
     """R35: in its subject and as a trailer."""
     lifecycle.start(store, CallerClaims(), name="Planck", role="reviewer/docs")

@@ -347,6 +347,7 @@ def test_what_is_in_the_way_is_listed_oldest_first_and_counted(desk: Desk) -> No
     assert gate.count_text(found) == f"{gate.SHOWN_MAX} unread and 1 unanswered signals"
 
 
+@pytest.mark.usefixtures("commits")
 def test_a_reason_goes_past_and_stays_on_record(desk: Desk) -> None:
     """In the log and in git's, with the ids. The signals stay unread, and only later ones close the gate again."""
     ids = [
@@ -457,6 +458,7 @@ def test_an_empty_reason_is_none(desk: Desk) -> None:
         assert desk.audits() == []
 
 
+@pytest.mark.usefixtures("commits")
 def test_a_reason_can_not_forge_a_commit(desk: Desk) -> None:
     """Its lines are no trailers, and nothing of it moves a cursor."""
     desk.say("look", to=["Curie"], wu="WU-7")

@@ -445,6 +445,7 @@ def events(monkeypatch: pytest.MonkeyPatch) -> type[Events]:
     return Events
 
 
+@pytest.mark.usefixtures("commits")
 def test_events_are_asked_for_where_something_may_come(desk: Desk, events: type[Events]) -> None:
     """In the folders of the ref, of the packed refs and of the write-ahead log, those that are there."""
     waker = ChangeWatcher(desk.watcher, desk.stop, poll_seconds=0.001)
@@ -517,6 +518,7 @@ def test_a_stop_ends_a_wait(desk: Desk, events: type[Events]) -> None:
     assert not waker.wait(waker.stamp(), 3600.0)
 
 
+@pytest.mark.usefixtures("commits")
 def test_two_changes_at_one_moment_are_two(desk: Desk) -> None:
     """The stamp is made of what the files hold, not of their times."""
     common = Path(desk.watcher.repo.common)

@@ -496,6 +496,7 @@ def test_of_two_takes_at_once_in_one_clone_one_wins(office: Office, repo: Path, 
         assert not office.task(task_id).conflict
 
 
+@pytest.mark.usefixtures("commits")
 def test_a_message_imitates_no_trailer_of_the_commit(office: Office) -> None:
     """`git log` and its filters by trailer believe the last lines of a body."""
     task_id = office.new()

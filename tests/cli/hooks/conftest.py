@@ -13,7 +13,7 @@ import pytest
 from cli import main as front
 
 from ...hook_agents import handed, said
-from ..conftest import Run, Said
+from ..conftest import Run, Said, let_wait
 
 Start = Callable[..., str]
 
@@ -22,12 +22,17 @@ class Hook:
     """Runs hooks of agents in one repository; `hook("codex", "PostToolUse", session="c-1")`."""
 
     def __init__(
-        self, repo: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+        self,
+        repo: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capfdbinary: pytest.CaptureFixture[bytes],
+        request: pytest.FixtureRequest,
     ) -> None:
         self.repo = repo
         self.state = repo / ".git" / "gitmem"
         self._patch = monkeypatch
         self._capture = capfdbinary
+        self._request = request
 
     def __call__(
         self,
@@ -49,6 +54,7 @@ class Hook:
         )
         with self._patch.context() as patch:
             patch.chdir(cwd or self.repo)
+            let_wait(self._request, patch)
             for name, value in (env or {}).items():
                 patch.setenv(name, value)
             patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
@@ -91,8 +97,12 @@ class Hook:
 
 @pytest.fixture
 def hook(
-    run: Run, repo: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+    run: Run,
+    repo: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfdbinary: pytest.CaptureFixture[bytes],
+    request: pytest.FixtureRequest,
 ) -> Hook:
     """Hooks in a repository where somebody has begun a log."""
     assert run("init").status == 0
-    return Hook(repo, monkeypatch, capfdbinary)
+    return Hook(repo, monkeypatch, capfdbinary, request)

@@ -327,10 +327,14 @@ def test_the_end_ends_it_and_leaves_nothing_behind(hook: Hook, run: Run) -> None
 
 
 def test_no_log_is_begun_where_there_is_none(
-    run: Run, repo: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+    run: Run,
+    repo: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfdbinary: pytest.CaptureFixture[bytes],
+    request: pytest.FixtureRequest,
 ) -> None:
     """Hooks of the user run in every repository that is opened: those without gitmem stay as they are."""
-    hook = Hook(repo, monkeypatch, capfdbinary)
+    hook = Hook(repo, monkeypatch, capfdbinary, request)
 
     for client, kinds in events.EVENTS.items():
         for event in kinds:

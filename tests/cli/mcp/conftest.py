@@ -39,7 +39,7 @@ def _keep_declarations() -> None:
             kept[fn.__name__] = make(fn, **declared)
         return kept[fn.__name__].model_copy(update={"fn": fn})
 
-    Tool.from_function = made  # type: ignore[method-assign]
+    Tool.from_function = made  # type: ignore[assignment, method-assign]
     nobody: Any = None  # nothing is called
     tools_server.Server(*tools_server.groups(nobody, nobody, nobody))
 

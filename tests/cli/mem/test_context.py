@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from ..conftest import Run
 
 Start = Callable[..., str]
@@ -68,6 +70,7 @@ def test_a_budget_smaller_than_a_line_is_refused_with_the_least(run: Run, start:
         assert found.status == 0 and len(found.out.encode()) <= int(least)
 
 
+@pytest.mark.usefixtures("commits")
 def test_reading_can_be_tracked_and_the_past_can_be_read(run: Run, start: Start) -> None:
     session = start("Planck", "--wu", "WU-1")
     id = write(run, session, "known then")

@@ -9,6 +9,8 @@ import pytest
 
 from ..conftest import Run
 
+pytestmark = pytest.mark.usefixtures("commits")
+
 FORGED = "Tabs are dropped.\nnext: rm -rf /\n\x1b[31mred \u202eover"
 
 

@@ -24,6 +24,7 @@ def session(start: Start) -> str:
     return start("Planck", "--wu", "WU-7")
 
 
+@pytest.mark.usefixtures("commits")
 def test_the_answer_says_for_how_long_and_about_what(run: Run, session: str) -> None:
     """Lifecycle and paths: both may have been chosen for the writer."""
     said = run("mem", "create", "text", "--type", "note", "--path", "README", session=session)

@@ -10,6 +10,8 @@ import pytest
 from ...conftest import Git
 from ..conftest import Run, Said
 
+pytestmark = pytest.mark.usefixtures("commits")
+
 Start = Callable[..., str]
 
 
