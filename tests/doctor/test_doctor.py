@@ -589,7 +589,7 @@ MEMORY = ("unknown-id", "two-contents", "circle")
 
 @pytest.fixture
 def desk(repo: Path) -> Desk:
-    return Desk(repo, wu="WU-7")
+    return Desk(repo, wu="WU-7", at_once=True)
 
 
 def findings(desk: Desk) -> list[Finding]:

@@ -46,6 +46,7 @@ def test_what_two_clones_make_apart_is_one_and_nothing_is_ambiguous(desk: Desk, 
     carry(desk.store, other.store)
 
     for each in (desk, other):
+        assert each.tip()
         found = [finding.code for finding in doctor.examine(each.store).findings]
         assert "two-contents" not in found
     for (id,) in desk.store.db().execute(SEVERAL).fetchall():
@@ -57,6 +58,7 @@ def test_two_things_of_one_id_are_still_told(desk: Desk) -> None:
     raw(desk.store, "node", id="mem-twice", content="one")
     raw(desk.store, "node", id="mem-twice", content="two")
 
+    assert desk.tip()
     assert listing.show(desk.store, "mem-twice").ambiguous
     assert "two-contents" in [finding.code for finding in doctor.examine(desk.store).findings]
 

@@ -1,4 +1,4 @@
-"""Somebody at work in a repository of its own."""
+"""Somebody at work in a repository of its own, or its user alone."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from gitmem.store import Store
+
+from ..sandbox import Clock, open_store
 from .desk import Desk
 
 
@@ -16,3 +19,16 @@ def desk(repo: Path) -> Iterator[Desk]:
     found = Desk(repo, name="Planck", wu="WU-7")
     yield found
     found.store.close()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def store(repo: Path, clock: Clock) -> Store:
+    """The repository's log for its user, see `desk.me`. What is written waits, as in a desk."""
+    found = open_store(repo, clock)
+    found.commit_after = 3600.0
+    return found

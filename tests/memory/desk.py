@@ -10,7 +10,7 @@ from typing import Any
 
 from gitmem import records, views
 from gitmem.agents import lifecycle
-from gitmem.agents.caller import Caller, CallerClaims
+from gitmem.agents.caller import Caller, CallerClaims, find
 from gitmem.index import catch_up, index_file
 from gitmem.log.lines import CommitMessage
 from gitmem.log.local_log import Appended
@@ -25,13 +25,23 @@ LOG = "refs/gitmem/log"
 
 
 class Desk:
-    """A store with somebody at work in it."""
+    """A store with somebody at work in it.
 
-    def __init__(self, where: Path, clock: Clock | None = None, **session: Any) -> None:
+    What is written after its start waits in the write-ahead log, as between two commits of a clone: few tests are about commits.
+
+    Args:
+        at_once: Whether each write commits.
+    """
+
+    def __init__(
+        self, where: Path, clock: Clock | None = None, *, at_once: bool = False, **session: Any
+    ) -> None:
         self.clock = clock or Clock()
         self.store = open_store(where, self.clock)
         self.session = lifecycle.start(self.store, CallerClaims(), **session)
         self.caller = acting(self.store, self.session)
+        if not at_once:
+            self.store.commit_after = 3600.0
 
     def write(self, content: str, **options: Any) -> str:
         """A new node; its id."""
@@ -43,7 +53,14 @@ class Desk:
     def node(self, id: str) -> VersionedNode:
         return stored_nodes.load_one(self.store.db(), id)
 
+    def commit_at_once(self) -> None:
+        """Commit what waits, and from now on each write."""
+        self.tip()
+        self.store.commit_after = 0.0
+
     def tip(self) -> str | None:
+        """The log with all that was written."""
+        self.store.commit(1.0)
         return self.store.git.tip(LOG)
 
 
@@ -98,3 +115,10 @@ class Lines:
 def somebody() -> Caller:
     """A caller without a session."""
     return Caller("test:worker:one", "One <one@gitmem>", "as")
+
+
+def me(store: Store) -> Caller:
+    """The user at a terminal."""
+    found = find(store, CallerClaims(terminal=True))
+    assert found
+    return found

@@ -21,7 +21,7 @@ from gitmem.records.record_types import NodeFields
 from gitmem.store import Store
 
 from ..sandbox import DAY, START, acting, bodies, carry, new_repo, open_store
-from .desk import LOG, Desk, raw
+from .desk import Desk, raw
 
 SECRET = "the private guess about rounding"
 
@@ -231,7 +231,7 @@ def test_who_writes_nothing_else_keeps_its_name_and_tells_nothing_of_what_it_wri
     (renewed,) = set(bodies(desk.store)) - before
     record = records.read_kind("session", renewed)
     assert record is not None and record["session_id"] == desk.caller.session_id
-    message = desk.store.git.commit(str(desk.store.git.tip(LOG))).message
+    message = desk.store.git.commit(str(desk.tip())).message
     assert "is at work" in message and SECRET not in message and id not in message
 
 

@@ -6,35 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.agents.caller import Caller, CallerClaims, find
 from gitmem.errors import UsageError
 from gitmem.log.lines import format_at
 from gitmem.memory import edit, knowledge, node_fields, relations, stored_nodes
 from gitmem.store import Store
 
 from ..sandbox import MINUTE, Clock, bodies, carry, new_repo, open_store
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def store(repo: Path, clock: Clock) -> Store:
-    return open_store(repo, clock)
+from .desk import me
 
 
 @pytest.fixture
 def other(tmp_path: Path, clock: Clock) -> Store:
     """Another clone, whose clock is the same."""
     return open_store(new_repo(tmp_path / "other"), clock, mail="other@example.org")
-
-
-def me(store: Store) -> Caller:
-    found = find(store, CallerClaims(terminal=True))
-    assert found
-    return found
 
 
 def note(store: Store, content: str = "Tabs are dropped\nwhen they come first", **options: object) -> str:
@@ -73,6 +57,7 @@ def test_promoted_node_says_what_its_source_says_and_where_it_came_from(store: S
 
 @pytest.mark.usefixtures("commits")
 def test_node_and_relation_are_one_commit(store: Store) -> None:
+    store.commit_after = 0.0
     source = note(store)
     before = len(store.git.history(store.git.tip("refs/gitmem/log") or ""))
 

@@ -449,6 +449,7 @@ def test_the_doctor_is_not_confused_by_it(desk: Desk) -> None:
     desk.write("the parser drops tabs")
     ids(desk.store, "parser")
 
+    assert desk.tip()
     assert "index" not in {each.code for each in examine(desk.store).findings}
 
 

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitmem.agents.caller import Caller, CallerClaims, find
 from gitmem.errors import UsageError
 from gitmem.log.lines import format_at
 from gitmem.memory import edit, sources, stored_nodes
@@ -21,22 +20,7 @@ from gitmem.order.node import VersionedNode
 from gitmem.store import Store
 
 from ..sandbox import MINUTE, Clock, bodies, carry, new_repo, open_store
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def store(repo: Path, clock: Clock) -> Store:
-    return open_store(repo, clock)
-
-
-def me(store: Store) -> Caller:
-    found = find(store, CallerClaims(terminal=True))
-    assert found
-    return found
+from .desk import me
 
 
 def index(store: Store, *given: str, **options: bool) -> sources.Indexed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitmem.agents import lifecycle
-from gitmem.agents.caller import Caller, CallerClaims, find
+from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
 from gitmem.memory import context, edit, knowledge, listing, relations, stored_nodes, upkeep
 from gitmem.order.node import VersionedNode
@@ -17,22 +18,7 @@ from gitmem.store import Store
 from tests.profiles import up_to
 
 from ..sandbox import MINUTE, Clock, acting, bodies, carry, new_repo, open_store
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def store(repo: Path, clock: Clock) -> Store:
-    return open_store(repo, clock)
-
-
-def me(store: Store) -> Caller:
-    found = find(store, CallerClaims(terminal=True))
-    assert found
-    return found
+from .desk import me
 
 
 def note(store: Store, content: str, **options: object) -> str:
@@ -100,6 +86,7 @@ def test_summary_has_the_first_line_of_each_node_by_type(store: Store, clock: Cl
 
 @pytest.mark.usefixtures("commits")
 def test_summary_and_marks_are_one_commit_of_two_lines(store: Store) -> None:
+    store.commit_after = 0.0
     for number in range(5):
         note(store, f"Note {number}")
     lines = len(bodies(store))
@@ -273,10 +260,10 @@ def test_no_summary_is_over_its_budget_and_none_stops_short_of_it(texts: list[st
         "lifecycle": "wu",
         "sender_identity": "a:b:c",
     }
-    made = [
-        VersionedNode({**base, "id": f"mem-{number:012}", "content": text}, b"").settle()
-        for number, text in enumerate(texts * (3_000 // len(texts)))
-    ]
+    first = [VersionedNode({**base, "id": "mem-aaaa", "content": text}, b"").settle() for text in texts]
+    made = [copy(node) for node in first * (3_000 // len(texts))]
+    for number, node in enumerate(made):
+        node.id = f"mem-{number:012}"
 
     fit = knowledge._fitting_sources(made)
     text = knowledge._text("WU-7", fit, len(made) - len(fit))

@@ -9,28 +9,13 @@ from typing import Any
 import pytest
 
 from gitmem.agents import lifecycle
-from gitmem.agents.caller import Caller, CallerClaims, find
+from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
 from gitmem.memory import edit, knowledge, relations, stored_nodes, triage
 from gitmem.store import Store
 
 from ..sandbox import MINUTE, Clock, acting, bodies, carry, new_repo, open_store
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def store(repo: Path, clock: Clock) -> Store:
-    return open_store(repo, clock)
-
-
-def me(store: Store) -> Caller:
-    found = find(store, CallerClaims(terminal=True))
-    assert found
-    return found
+from .desk import me
 
 
 def note(store: Store, content: str = "Tabs are dropped", **options: object) -> str:
@@ -138,6 +123,7 @@ def test_specification_without_a_unit_writes_nothing(store: Store) -> None:
 
 @pytest.mark.usefixtures("commits")
 def test_discovery_that_became_a_unit_is_closed_and_remembers_it(store: Store) -> None:
+    store.commit_after = 0.0
     bug = note(store)
 
     done = triage.promote(store, me(store), bug, wu="WU-9", lane="core", title="Keep tabs")
