@@ -126,17 +126,6 @@ def test_names_of_many_histories_are_those_of_a_naive_reference() -> None:
         _check(seed)
 
 
-def test_the_lowest_number_is_taken_that_is_free() -> None:
-    """Also one that somebody asked for by itself and gave back."""
-    held = HeldNames([(5, "planck"), (3, "planck-3")])
-
-    assert [held.take("Planck", 9) for _ in range(3)] == ["Planck-2", "Planck-4", "Planck-5"]
-    held.end(4)
-    assert [held.take("Planck", 9) for _ in range(2)] == ["Planck-3", "Planck-6"]
-    held.end(5)
-    assert held.take("planck", 9) == "planck"
-
-
 def test_thousands_who_ask_for_one_name_are_quick() -> None:
     """Each looks at few numbers, however many are taken."""
     looks = 0

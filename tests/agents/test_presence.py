@@ -125,68 +125,11 @@ def test_names_that_show_are_those_of_the_plain_rule(found: list[bytes]) -> None
     assert sorted(rows) == plainly_shown(index)
 
 
-def test_the_first_keeps_the_name_and_the_next_get_numbers() -> None:
-    """By the time of the start, however the lines arrive."""
-    starts = [session(IDS[number], number, "start", "Planck") for number in range(3)]
-
-    assert shown(index_of(starts[::-1])) == {IDS[0]: "Planck", IDS[1]: "Planck-2", IDS[2]: "Planck-3"}
-
-
-def test_starts_in_the_same_microsecond_are_ordered_by_their_bytes() -> None:
-    """Two clones can have one clock."""
-    index = index_of([session(IDS[1], 0, "start", "Planck")], [session(IDS[0], 0, "start", "Planck")])
-
-    assert shown(index) == {IDS[0]: "Planck", IDS[1]: "Planck-2"}
-
-
 def test_names_that_only_look_different_are_one_name() -> None:
     """Case, `-`, `_`, space and compatibility forms do not count."""
     found = [session(IDS[0], 0, "start", "Big Dev"), session(IDS[1], 1, "start", "\uff42ig_dev")]
 
     assert shown(index_of(found)) == {IDS[0]: "Big Dev", IDS[1]: "\uff42ig_dev-2"}
-
-
-def test_a_number_that_somebody_asked_for_is_not_given_to_another() -> None:
-    """`dev-2` as asked stays with its holder; the second `dev` becomes `dev-3`."""
-    found = [
-        session(IDS[0], 0, "start", "dev"), session(IDS[1], 1, "start", "dev-2"), session(IDS[2], 2, "start", "dev")
-    ]  # fmt: skip
-
-    assert shown(index_of(found)) == {IDS[0]: "dev", IDS[1]: "dev-2", IDS[2]: "dev-3"}
-
-
-def test_a_number_that_was_given_is_not_taken_by_who_asks_for_it_later() -> None:
-    """Mail for the second `dev` must not go to a third session."""
-    found = [
-        session(IDS[0], 0, "start", "dev"), session(IDS[1], 1, "start", "dev"), session(IDS[2], 2, "start", "dev-2")
-    ]  # fmt: skip
-
-    assert shown(index_of(found)) == {IDS[0]: "dev", IDS[1]: "dev-2", IDS[2]: "dev-2-2"}
-
-
-def test_a_name_is_free_two_days_after_the_last_record() -> None:
-    """A signal is a record, too: it prolongs the hold."""
-    start, late = session(IDS[0], 0, "start", "Planck"), session(IDS[1], 50 * HOUR, "start", "Planck")
-
-    assert shown(index_of([start, late]))[IDS[1]] == "Planck"
-    assert shown(index_of([start, late], [signal(IDS[0], 3 * HOUR, 1)]))[IDS[1]] == "Planck-2"
-
-
-def test_who_comes_back_after_it_was_gone_takes_its_name_from_nobody() -> None:
-    """Mail for the new holder must not go to the old one."""
-    found = [session(IDS[0], 0, "start", "Planck"), session(IDS[1], 50 * HOUR, "start", "Planck")]
-
-    assert shown(index_of(found, [signal(IDS[0], 60 * HOUR, 1)])) == {IDS[0]: "Planck-2", IDS[1]: "Planck"}
-
-
-def test_the_end_frees_the_name_at_once() -> None:
-    """And what is written after it holds nothing."""
-    found = [
-        session(IDS[0], 0, "start", "Planck"), session(IDS[0], 5, "end", "Planck"), signal(IDS[0], 9, 1),
-        session(IDS[1], 10, "start", "Planck"),
-    ]  # fmt: skip
-
-    assert shown(index_of(found))[IDS[1]] == "Planck"
 
 
 def test_of_each_field_the_latest_value_counts() -> None:

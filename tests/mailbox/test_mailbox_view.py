@@ -106,43 +106,6 @@ def plain_news(lines: list[bytes], reader: str, now: int) -> set[bytes]:
     }
 
 
-def test_a_directed_signal_is_its_recipients_alone() -> None:
-    """A sees it, B does not, its sender does not."""
-    db = index_of([signal(1, 0, READERS[0], [READERS[1]])]).db
-
-    assert [unread(db, reader) for reader in READERS] == [set(), {"sig-0001"}, set()]
-
-
-def test_a_broadcast_is_everybodys_but_its_senders() -> None:
-    """Every other reader has it unread."""
-    db = index_of([signal(1, 0, READERS[0], [])]).db
-
-    assert [unread(db, reader) for reader in READERS] == [set(), {"sig-0001"}, {"sig-0001"}]
-
-
-def test_a_receipt_that_arrives_before_its_signal_counts() -> None:
-    """Sync brings lines in any order."""
-    line = signal(1, 0, READERS[0], [READERS[1]])
-
-    assert unread(index_of([receipt(line, 5, READERS[1])], [line]).db, READERS[1]) == set()
-
-
-def test_a_reply_has_read_what_it_answers() -> None:
-    """No receipt is needed."""
-    asked = signal(1, 0, READERS[0], [READERS[1]])
-    lines = [asked, signal(2, 1, READERS[1], [READERS[0]], asked)]
-
-    assert unread(index_of(lines).db, READERS[1]) == set()
-
-
-def test_nobodys_mail_is_read_by_anybody_else() -> None:
-    """A's receipt for a shared signal leaves it unread for B."""
-    line = signal(1, 0, READERS[0], [READERS[1], READERS[2]])
-    db = index_of([line, receipt(line, 5, READERS[1])]).db
-
-    assert (unread(db, READERS[1]), unread(db, READERS[2])) == (set(), {"sig-0001"})
-
-
 def test_a_new_reader_gets_the_last_days_broadcasts() -> None:
     """And the newest fifty; and by its own first line, once it has one."""
     old, new = signal(1, -DAY - 1, READERS[0], []), signal(2, -DAY + 1, READERS[0], [])

@@ -89,10 +89,13 @@ def test_a_line_that_says_more_than_its_key_is_a_conflict(
 
 
 @pytest.mark.parametrize(
-    "spellings", [("wu-7", "WU-7", "Wu-7", "#wu-7"), ("#123", "123"), ("Fix-Login", "fix-login")]
-)
-def test_spellings_of_one_work_unit_make_one_completion(repo: Path, spellings: tuple[str, ...]) -> None:
-    """Who types it in another way announces the same: the id, the key and the text are those of one spelling."""
+    ("shown", "spellings"),
+    [("WU-7", ("wu-7", "WU-7", "Wu-7", "#wu-7")), ("123", ("#123", "123")), ("fix-login", ("Fix-Login", "fix-login")), ("gh/7", ("gh/7",))],
+)  # fmt: skip
+def test_spellings_of_one_work_unit_make_one_completion(
+    repo: Path, shown: str, spellings: tuple[str, ...]
+) -> None:
+    """Who types it in another way announces the same: the id, the key and the text are those of the spelling that all clones agree on."""
     store = open_store(repo, Clock())
     reader = acting(store, lifecycle.start(store, CallerClaims(), name="Bohr"))
     told = []
@@ -103,25 +106,10 @@ def test_spellings_of_one_work_unit_make_one_completion(repo: Path, spellings: t
 
     assert {each.signal_id for each in told} == {seen["signal_id"]}
     assert [each.was_recorded for each in told] == [False, *[True] * (len(spellings) - 1)]
-    assert seen["message"] == f"{seen['wu_id']} is done."
-    assert seen["idempotency_key"] == f"completion {seen['wu_id']}"
-    assert "conflict" not in seen
-
-
-@pytest.mark.parametrize(
-    ("unit", "shown"), [("fix-login", "fix-login"), ("#123", "123"), ("gh/7", "gh/7"), ("wu-7", "WU-7")]
-)
-def test_a_work_unit_of_any_form_can_be_done(repo: Path, unit: str, shown: str) -> None:
-    """The broadcast names it in the spelling that all clones agree on."""
-    store = open_store(repo, Clock())
-    reader = acting(store, lifecycle.start(store, CallerClaims(), name="Bohr"))
-    caller = acting(store, lifecycle.start(store, CallerClaims(), name="Planck", wu=unit))
-    announcements.announce(store, caller, announcements.unit_of(caller))
-    (seen,) = inbox.read(store, reader).signals
-
     assert (seen["message"], seen["wu_id"]) == (f"{shown} is done.", shown)
+    assert seen["idempotency_key"] == f"completion {shown}"
     assert "conflict" not in seen
-    assert announcements.announce(store, caller, unit).was_recorded
+    assert announcements.announce(store, caller, spellings[0]).was_recorded
 
 
 def test_the_end_of_a_session_alone_says_nothing(repo: Path) -> None:

@@ -199,37 +199,36 @@ def test_an_agent_that_names_another_only_looks_on(desk: Desk) -> None:
     assert shown(desk.watch("Curie")) == [signal_id]
 
 
-@pytest.mark.parametrize("as_", ["Curie", "codex:builder:host"])
-def test_an_agent_that_watches_as_another_only_looks_on(desk: Desk, as_: str) -> None:
+def test_an_agent_that_watches_as_another_only_looks_on(desk: Desk) -> None:
     """With `--as` it acts as the other, and still marks nothing; without a session of its own it does."""
-    signal_id = desk.say("for Curie", "Curie")
-    of = watching.watch_owner(desk.watcher, CallerClaims(as_=as_, session=desk.planck.session_id))
-    seen = Watch(desk.watcher, of, desk.stop, events=False)
-    desk.opened.append(seen)
-    assert of.peek is not None and "Nothing is marked" in of.peek
-    assert shown(seen) == [signal_id] and shown(seen) == []
-    assert desk.unread() == {signal_id}
+    for as_ in ["Curie", "codex:builder:host"]:
+        signal_id = desk.say("for Curie", "Curie")
+        of = watching.watch_owner(desk.watcher, CallerClaims(as_=as_, session=desk.planck.session_id))
+        seen = Watch(desk.watcher, of, desk.stop, events=False)
+        desk.opened.append(seen)
+        assert of.peek is not None and "Nothing is marked" in of.peek
+        assert shown(seen) == [signal_id] and shown(seen) == []
+        assert desk.unread() == {signal_id}
 
-    own = Watch(
-        desk.watcher, watching.watch_owner(desk.watcher, CallerClaims(as_=as_)), desk.stop, events=False
-    )
-    desk.opened.append(own)
-    assert own.of.peek is None
-    assert shown(own) == [signal_id] and shown(own) == []
-    assert desk.unread() == set()
+        own = Watch(
+            desk.watcher, watching.watch_owner(desk.watcher, CallerClaims(as_=as_)), desk.stop, events=False
+        )
+        desk.opened.append(own)
+        assert own.of.peek is None
+        assert shown(own) == [signal_id] and shown(own) == []
+        assert desk.unread() == set()
 
 
-@pytest.mark.parametrize("name", ["session", "identity", "name"])
-def test_an_agent_that_names_itself_is_itself(desk: Desk, name: str) -> None:
+def test_an_agent_that_names_itself_is_itself(desk: Desk) -> None:
     """By its session, its identity or its name."""
     names = {"session": desk.curie.session_id, "identity": desk.curie.reader, "name": "Curie"}
-    signal_id = desk.say("for Curie", "Curie")
+    for name in ["session", "identity", "name"]:
+        signal_id = desk.say("for Curie", "Curie")
+        seen = desk.watch(str(names[name]), by=desk.curie)
 
-    seen = desk.watch(str(names[name]), by=desk.curie)
-
-    assert seen.of.peek is None
-    assert shown(seen) == [signal_id]
-    assert desk.unread() == set()
+        assert seen.of.peek is None
+        assert shown(seen) == [signal_id]
+        assert desk.unread() == set()
 
 
 def test_a_person_does_not_read_another_persons_mail(desk: Desk) -> None:
