@@ -24,6 +24,10 @@ SQL_MAX = {"gitmem": 1, "agents": 6, "doctor": 2, "history": 1, "importers": 1, 
 SQL = re.compile(
     r"\b(SELECT .|INSERT (OR \w+ )?INTO |DELETE FROM |UPDATE \w+ SET |CREATE (TEMP )?(TABLE|INDEX|VIEW) )"
 )
+MAY_IMPORT_A2A = (
+    "gitmem.calls.a2a_remote", "gitmem.calls.a2a_server", "gitmem.calls.a2a_tasks", "gitmem.calls.http_guard",
+    "gitmem.calls.push", "gitmem.calls.served_log", "gitmem.page.live_page",
+)  # fmt: skip
 PATCHES_MAX = 60  # of our own names by tests; lower it whenever there are fewer
 
 # What starting up may import beside ourselves: built in, or a millisecond at most.
@@ -271,6 +275,17 @@ def test_every_module_says_what_it_is_for(module: Module) -> None:
     assert ast.get_docstring(module.tree)
     if len(module.tree.body) > 1:
         assert "from __future__ import annotations" in module.text
+
+
+@each_module
+def test_only_the_gateways_packages_import_the_sdk(module: Module) -> None:
+    """The A2A SDK takes over a second to import: only the gateway and calls to other servers do, also inside functions."""
+    if not module.name.startswith(MAY_IMPORT_A2A):
+        assert not [
+            name
+            for name in module.imports()
+            if fits(name, ("a2a", "uvicorn", "starlette", "sse_starlette", "httpx", "google"))
+        ]
 
 
 def test_sql_stands_in_few_modules() -> None:
