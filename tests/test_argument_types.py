@@ -30,7 +30,7 @@ MORE = ("limit", "name", "agent_identity", "metadata", "dry_run", "threshold", "
 @pytest.fixture
 def log(repo: Path) -> Iterator[Any]:
     """A log with a node, a signal and a task."""
-    with gitmem.open(repo, identity="codex:planner:shop", commit_after=0) as found:
+    with gitmem.open(repo, identity="codex:planner:shop", commit_after=3600) as found:
         found.sessions.start(name="Planck")
         yield found
 

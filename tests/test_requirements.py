@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -26,10 +27,16 @@ def rows(letter: str) -> dict[int, tuple[str, str, str]]:
     return found
 
 
+@functools.cache
+def functions_of(path: str) -> list[ast.FunctionDef]:
+    """Return all functions of a test file."""
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    return [each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef)]
+
+
 def named(path: str, name: str, letter: str) -> set[int]:
     """The requirements that a test names in its name (`test_r17_…`) or its docstring; `I20 to I25` names six."""
-    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
-    functions = [each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and each.name == name]
+    functions = [each for each in functions_of(path) if each.name == name]
     assert functions, f"{path} has no {name}"
     text = f"{name.upper().replace('_', ' ')} {ast.get_docstring(functions[0]) or ''}"
     found = {int(number) for number in re.findall(rf"\b{letter}(\d+)\b", text)}

@@ -412,30 +412,25 @@ def test_an_index_that_lacks_lines_is_a_problem(clone: Clone) -> None:
     assert doctor.examine(clone.store).healthy
 
 
-@pytest.mark.parametrize(
-    ("change", "table"),
-    [
-        ("UPDATE mail SET workspace = 'w'", "mail"),
-        ("DELETE FROM mail", "mail"),
-        ("UPDATE receipt SET state = 'acked'", "receipt"),
-        ("UPDATE session SET worktree = 'elsewhere'", "session"),
-        ("UPDATE tenure SET shown = 'Planck-2'", "tenure"),
-        ("UPDATE signal SET broadcast = 0", "signal"),
-        ("UPDATE reader SET cursor = 1000", "unread"),
-    ],
-)
-def test_an_index_that_answers_otherwise_is_a_problem(clone: Clone, change: str, table: str) -> None:
-    """It has every line, and what follows from them is not what it should be."""
+def test_an_index_that_answers_otherwise_is_a_problem(clone: Clone) -> None:
+    """It has every line, and what follows from them is not what it should be: each such table is named."""
     lifecycle.start(clone.store, CallerClaims(identity="d:e:f"), name="Planck")
     line = signal(clone, "sig-bbbbbbbbbbbb", "more", recipients=["d:e:f", "g:h:i"])
     signal(clone, "sig-bbbbbbbbbbbb", digest(line), "receipt")
     assert doctor.examine(clone.store).healthy
-    clone.store.db().execute(change)
 
-    found = doctor.examine(clone.store)
+    def tables_after(*changes: str) -> set[str]:
+        for change in changes:
+            clone.store.db().execute(f"UPDATE {change}")
+        found = doctor.examine(clone.store)
+        assert list(codes(found)) == ["index"] and found.status == 1
+        return set(found.findings[0].what.rpartition(": ")[2].rstrip(".").split(", "))
 
-    assert list(codes(found)) == ["index"] and found.status == 1
-    assert found.findings[0].what.endswith(f": {table}.")
+    assert tables_after("reader SET cursor = 1000") == {"unread"}
+    assert tables_after("receipt SET state = 'acked'", "session SET worktree = 'elsewhere'", "tenure SET shown = 'Planck-2'",
+                        "signal SET broadcast = 0", "mail SET workspace = 'w'") >= {"mail", "receipt", "session", "signal", "tenure"}  # fmt: skip
+    clone.store.db().execute("DELETE FROM mail")
+    assert "mail" in doctor.examine(clone.store).findings[0].what
 
 
 def test_without_room_for_an_index_the_lines_are_looked_at_all_the_same(

@@ -220,13 +220,13 @@ def test_a_pack_is_on_the_disk_before_its_ref_moves(clone: Clone, monkeypatch: p
 def test_few_packs_are_left_whatever_is_written(clone: Clone) -> None:
     """A commit a second for long must not reach the 50 packs at which git's own gc begins."""
     most = runs = 0
-    for _ in range(130):
+    for _ in range(70):
         clone.add(1)
         most = max(most, len(clone.packs))
         runs += bool(packs.objects_due(clone.common) and packs.combine(clone.common))
-    assert most <= 2 * packs.PACKS_MAX and runs <= 130 / 5
+    assert most <= 2 * packs.PACKS_MAX and runs <= 70 / 5
     assert set(packs.own_packs(clone.common)) == clone.packs
-    assert f"in-pack: {6 * 130 + 3}\n" in clone.git("count-objects", "-v")
+    assert f"in-pack: {6 * 70 + 3}\n" in clone.git("count-objects", "-v")
     clone.check()
 
 

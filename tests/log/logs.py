@@ -67,6 +67,11 @@ def without_locks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fcntl, "flock", flock)
 
 
+def limit_unions(monkeypatch: pytest.MonkeyPatch, most: int = 64 * 1024) -> None:
+    """Make the limit of a segment that a union makes so many bytes: the real one takes seconds to fill."""
+    monkeypatch.setattr(ref, "UNION_BYTES_MAX", most)
+
+
 def record(log: LocalLog, one: LogEntry) -> Appended:
     """Append an entry and commit it, with all that waits; a deferred one goes on waiting."""
     appended = log.append(one)

@@ -14,6 +14,8 @@ from gitmem.git.objects import Commit, Draft, Signature, TreeEntry
 from gitmem.log import ref, squash, tree_union
 from gitmem.log.squash import Squash, message, trailers
 
+from .logs import limit_unions
+
 SOMEBODY = Signature("Somebody", "s@s", 1)
 
 
@@ -379,8 +381,11 @@ def test_a_segment_whose_place_is_taken_is_left_to_the_union(chain: Chain) -> No
         assert squash.squash(chain.git, [mine], theirs) == theirs
 
 
-def test_what_a_segment_has_no_room_for_goes_where_the_union_puts_it(chain: Chain) -> None:
+def test_what_a_segment_has_no_room_for_goes_where_the_union_puts_it(
+    chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """So nothing is left to repair, and what stands there is neither added to nor taken for what was sent."""
+    limit_unions(monkeypatch)
     size = ref.UNION_BYTES_MAX - 2
     full = chain.put(chain.genesis, "theirs", a=b"x" * size + b"\n")
     mine = chain.put(chain.genesis, "mine", a=b"yy\n")
@@ -398,8 +403,11 @@ def test_what_a_segment_has_no_room_for_goes_where_the_union_puts_it(chain: Chai
     assert tree_union.union_changes(chain.git, both, [own_tree]) == {}
 
 
-def test_no_number_of_files_beside_a_full_segment_is_read(chain: Chain) -> None:
+def test_no_number_of_files_beside_a_full_segment_is_read(
+    chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A peer puts small files wherever a large content of an outbox may go: the longer one stays, as in a union."""
+    limit_unions(monkeypatch)
     content = b"".join(b"%078d\n" % number for number in range(ref.UNION_BYTES_MAX // 79))
     name, files = path("a"), {path("a"): b"%090d\n" % 99}
     for number in range(20):
@@ -421,8 +429,11 @@ def test_no_number_of_files_beside_a_full_segment_is_read(chain: Chain) -> None:
     assert chain.file(new) == content
 
 
-def test_what_a_longer_segment_would_move_stays_where_it_cannot_go(chain: Chain) -> None:
+def test_what_a_longer_segment_would_move_stays_where_it_cannot_go(
+    chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A peer makes a folder of the path where the shorter content belongs: nothing is dropped."""
+    limit_unions(monkeypatch)
     size = ref.UNION_BYTES_MAX * 3 // 4
     old = b"x" * size + b"\n"
     folder = TreeEntry("40000", chain.git.commit(chain.put(chain.genesis, "", b=b"1\n")).tree)

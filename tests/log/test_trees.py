@@ -18,6 +18,7 @@ from gitmem.log.tree_checks import LimitExceeded, Limits, Rejected, TreeCheck, r
 from gitmem.log.union import canonical, union
 
 from ..hazards.peers import git
+from .logs import limit_unions
 
 FILE, FOLDER = "100644", "40000"
 EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # in no object store: git knows it
@@ -475,7 +476,7 @@ def test_no_union_makes_a_file_that_is_too_large(
     port: DulwichGit, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It has every line, is the same from any side, and takes in none of its parts again."""
-    monkeypatch.setattr(ref, "UNION_BYTES_MAX", 40)
+    limit_unions(monkeypatch, 40)
     draw = random.Random(seed)
     crowded = 0
     for _ in range(12):
@@ -495,8 +496,11 @@ def test_no_union_makes_a_file_that_is_too_large(
     assert crowded > 3
 
 
-def test_a_content_that_has_all_lines_stays_however_large(port: DulwichGit) -> None:
+def test_a_content_that_has_all_lines_stays_however_large(
+    port: DulwichGit, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A file that was taken in is nothing that a union makes larger: it isn't split, and nothing is put beside it."""
+    limit_unions(monkeypatch)
     content = b"1\n2\n3\n4\n" + b"5" * ref.UNION_BYTES_MAX + b"\n"
     large, small = (tree_of(port, {"s/gm-a.jsonl": each}) for each in (content, b"2\n4\n"))
     assert united(port, large, small) == united(port, small, large) == large

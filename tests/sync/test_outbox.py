@@ -24,7 +24,7 @@ from gitmem.sync.init import set_publish_ref
 from gitmem.sync.outbox import RemoteState
 
 from ..clones import git
-from ..log.logs import all_lines, entry, open_log, record
+from ..log.logs import all_lines, entry, limit_unions, open_log, record
 
 
 def put(
@@ -158,8 +158,11 @@ def test_what_is_brought_stands_beside_what_came_to_the_same_segment(log: LocalL
     assert outbox.lines_at(log.git, tree, "notes/2026-11/21/gm-a.jsonl") == {b"1", b"2", b"5"}
 
 
-def test_outboxes_that_are_too_large_together_make_no_large_file(log: LocalLog, shared: LogTip) -> None:
+def test_outboxes_that_are_too_large_together_make_no_large_file(
+    log: LocalLog, shared: LogTip, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Brought or folded every line is there, and both count as taken in: neither waits for ever."""
+    limit_unions(monkeypatch)
     size = ref.UNION_BYTES_MAX * 3 // 4
     oids = [put(log, shared.oid, "a", b"x" * size), put(log, shared.oid, "a", b"y" * (size + 1))]
     boxes = read(log, shared, *oids)
@@ -182,9 +185,10 @@ def test_outboxes_that_are_too_large_together_make_no_large_file(log: LocalLog, 
 
 @pytest.mark.parametrize("more", [-1, pytest.param(1, marks=pytest.mark.deep)])
 def test_an_outbox_that_two_full_segments_had_no_room_for_is_taken_in(
-    log: LocalLog, shared: LogTip, more: int
+    log: LocalLog, shared: LogTip, more: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its lines are beside the second one, be that shorter or longer: it does not wait for ever."""
+    limit_unions(monkeypatch)
     size, path = ref.UNION_BYTES_MAX * 3 // 4, "notes/2026-11/21/gm-a.jsonl"
     mine = b"y" * size + b"\n"
     beside = tree_union.overflow_path(path, mine)
