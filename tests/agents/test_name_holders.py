@@ -8,9 +8,11 @@ from collections.abc import Iterable, Sequence
 import pytest
 
 from gitmem import records, views
-from gitmem.index import catch_up, index_file
+from gitmem.index import catch_up
 from gitmem.order.session import HOLD_MICROS, HeldNames
 from gitmem.text.name_matching import fold, strip_numbers
+
+from ..empty_index import empty_index
 
 HOLD = HOLD_MICROS
 HOUR = 3600 * 1_000_000
@@ -64,8 +66,7 @@ class _Table:
     """The tables of sessions, fed with events in portions."""
 
     def __init__(self) -> None:
-        index = index_file.in_memory([views.SESSIONS], records.read)
-        index.reshape()
+        index = empty_index(views.SESSIONS)
         self.index, self.db = index, index.db
 
     def add(self, events: Sequence[Event]) -> None:

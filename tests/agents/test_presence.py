@@ -14,7 +14,7 @@ from gitmem import records, views
 from gitmem.agents import addressing, caller, lifecycle, presence, role_list
 from gitmem.agents.caller import CallerClaims, of_session
 from gitmem.errors import UsageError
-from gitmem.index import catch_up, index_file
+from gitmem.index import catch_up
 from gitmem.index.index_file import Index
 from gitmem.log.lines import CommitMessage
 from gitmem.memory import live_pieces, upkeep
@@ -23,6 +23,7 @@ from gitmem.store import Store
 from gitmem.text.name_matching import fold, mixes_scripts, strip_numbers
 from gitmem.work import branches
 
+from ..empty_index import empty_index
 from ..sandbox import HOUR, MINUTE, Clock, acting, new_repo, open_store, say, worktree
 
 START = 1_793_000_000_000_000
@@ -45,8 +46,7 @@ def signal(id: str, at: int, number: int) -> bytes:
 
 def index_of(*batches: list[bytes]) -> Index:
     """An index that these lines arrived in, batch by batch."""
-    index = index_file.in_memory(views.VIEWS, records.read)
-    index.reshape()
+    index = empty_index(*views.VIEWS)
     for batch in batches:
         catch_up.insert_lines(index, 1, batch)
     return index
@@ -148,8 +148,7 @@ def test_a_time_that_is_none_costs_only_that_line() -> None:
     """The thirtieth of February passes for a time by its form."""
     line = session(IDS[0], 0, "start", "Planck")
     odd = line.replace(line[7:17], b"2026-02-30").replace(IDS[0].encode(), IDS[1].encode())
-    index = index_file.in_memory(views.VIEWS, records.read)
-    index.reshape()
+    index = empty_index(*views.VIEWS)
     catch_up.insert_lines(index, 1, [odd, line])
 
     assert shown(index) == {IDS[0]: "Planck"}

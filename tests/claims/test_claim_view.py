@@ -7,11 +7,12 @@ import random
 import pytest
 
 from gitmem import records, views
-from gitmem.index import catch_up, index_file
-from gitmem.index.index_file import Index
+from gitmem.index import catch_up
 from gitmem.log.lines import format_at
 from gitmem.order import claim
 from gitmem.order.claim import FoldedClaim
+
+from ..empty_index import empty_index
 
 BEGINNING = 1_795_000_000_000_000
 MINUTE = 60 * 1_000_000
@@ -73,8 +74,7 @@ def test_who_came_first_is_what_writers_had_seen() -> None:
 
 
 def rows(*portions: list[bytes]) -> list[tuple[object, ...]]:
-    index: Index = index_file.in_memory([views.CLAIMS, views.SENDERS], records.read)
-    index.reshape()
+    index = empty_index(views.CLAIMS, views.SENDERS)
     for portion in portions:
         catch_up.insert_lines(index, 1, portion)
     assert index.skipped() == 0

@@ -15,6 +15,8 @@ from gitmem.agents import lifecycle
 from gitmem.log.lines import CommitMessage
 from tests.sandbox import bodies
 
+from ..empty_index import empty_index
+
 A, B, C = "claude:planner:one", "codex:builder:two", "gemini:tester:three"
 
 
@@ -225,9 +227,9 @@ def test_everything_shows_what_was_sent_here_and_no_receipt_that_is_not(world: W
 
 def test_one_key_from_two_sessions_counts_the_same_in_every_order(world: World) -> None:
     """Also where one of them has a workspace and the other has none."""
-    from gitmem import records, views
+    from gitmem import views
     from gitmem.agents import mailbox
-    from gitmem.index import catch_up, index_file
+    from gitmem.index import catch_up
 
     a, b = world.agent(A), world.agent(A, workspace="red")
     reader = world.agent(B, workspace="blue")
@@ -242,8 +244,7 @@ def test_one_key_from_two_sessions_counts_the_same_in_every_order(world: World) 
     lines = [body.encode() for (body,) in reader.store.db().execute("SELECT body FROM line ORDER BY id")]
     counts = []
     for order in (lines, lines[::-1]):
-        index = index_file.in_memory(views.VIEWS, records.read)
-        index.reshape()
+        index = empty_index(*views.VIEWS)
         for line in order:
             catch_up.insert_lines(index, 1, [line])
         counts.append(sorted(mailbox.unread_ids(index.db, B, None, "blue", world.now())))

@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 
 from gitmem import records, views
 from gitmem.agents import broadcasts, mailbox
-from gitmem.index import catch_up, index_file
+from gitmem.index import catch_up
 from gitmem.index.index_file import Index
 from gitmem.log.lines import digest
 from gitmem.order import content
 from gitmem.records import ids
+
+from ..empty_index import empty_index
 
 DAY = broadcasts.BACKLOG_MICROS
 START = 1_793_000_000_000_000
@@ -47,8 +49,7 @@ def receipt(line: bytes, at: int, reader: str, **more: object) -> bytes:
 
 def index_of(*batches: list[bytes]) -> Index:
     """An index that these lines arrived in, batch by batch."""
-    index = index_file.in_memory(views.VIEWS, records.read)
-    index.reshape()
+    index = empty_index(*views.VIEWS)
     for batch in batches:
         catch_up.insert_lines(index, 1, batch)
     return index

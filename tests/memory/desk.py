@@ -11,7 +11,7 @@ from typing import Any
 from gitmem import records, views
 from gitmem.agents import lifecycle
 from gitmem.agents.caller import Caller, CallerClaims, find
-from gitmem.index import catch_up, index_file
+from gitmem.index import catch_up
 from gitmem.log.lines import CommitMessage
 from gitmem.log.local_log import Appended
 from gitmem.memory import edit, stored_nodes
@@ -19,6 +19,7 @@ from gitmem.order.node import VersionedNode
 from gitmem.repo import Repo
 from gitmem.store import Store
 
+from ..empty_index import empty_index
 from ..sandbox import START, Clock, acting, open_store
 
 LOG = "refs/gitmem/log"
@@ -79,8 +80,7 @@ class Lines:
     repo = Repo(os.devnull, os.devnull, None)  # without a folder for local files
 
     def __init__(self, lines: Iterable[bytes] = (), *, now: int = START, seed: int = 1) -> None:
-        self.index = index_file.in_memory([views.NODES, views.RELATIONS, views.SENDERS], records.read)
-        self.index.reshape()
+        self.index = empty_index(views.NODES, views.RELATIONS, views.SENDERS)
         self.value = now
         self.random = random.Random(seed).randbytes
         self.lines: list[bytes] = []

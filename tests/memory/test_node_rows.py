@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gitmem import records, views
 from gitmem.doctor import clone_files
-from gitmem.index import catch_up, index_file
+from gitmem.index import catch_up
 from gitmem.index.index_file import Index
 from gitmem.memory import relations, stored_nodes
 from gitmem.memory.node_tables import HIDDEN
@@ -20,6 +20,7 @@ from gitmem.order import shares
 from gitmem.records.ids import unit_key
 from tests.profiles import up_to
 
+from ..empty_index import empty_index
 from ..sandbox import DAY, START
 
 IDS = [f"mem-000{number}" for number in range(4)]
@@ -30,8 +31,7 @@ BY = {"sender_identity": "test:worker:one"}
 
 def index_of(lines: Sequence[bytes], portions: Sequence[int] = ()) -> Index:
     """An index in memory that got these lines, in portions of these sizes."""
-    index = index_file.in_memory([views.NODES, views.RELATIONS, views.SENDERS], records.read)
-    index.reshape()
+    index = empty_index(views.NODES, views.RELATIONS, views.SENDERS)
     rest = list(lines)
     for size in portions:
         catch_up.insert_lines(index, 1, rest[:size])

@@ -14,7 +14,7 @@ from gitmem import records, views
 from gitmem.agents import lifecycle, roster
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import StoreError, UsageError
-from gitmem.index import catch_up, index_file
+from gitmem.index import catch_up
 from gitmem.log.lines import CommitMessage
 from gitmem.memory import checkpoints, context, edit, knowledge, listing, session_checkpoints, triage
 from gitmem.records import ids
@@ -23,6 +23,7 @@ from gitmem.signals import announcements, gate, history, inbox, send
 from gitmem.store import Store
 
 from ..conftest import Git
+from ..empty_index import empty_index
 from ..sandbox import SECOND, Clock, acting, bodies, carry, new_repo, open_store
 
 ID = keyed_id("sig", "gitmem", "completion", "WU-7")
@@ -408,8 +409,7 @@ def test_the_units_of_the_log_are_the_same_in_any_order_of_lines(store: Store) -
     lines = [body.encode() for body in bodies_of(store)]
     found = []
     for order in (lines, lines[::-1]):
-        index = index_file.in_memory(views.VIEWS, records.read)
-        index.reshape()
+        index = empty_index(*views.VIEWS)
         for number, line in enumerate(order):
             catch_up.insert_lines(index, number + 1, [line])
         found.append(index.db.execute("SELECT key, name FROM unit ORDER BY key").fetchall())

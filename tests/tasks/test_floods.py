@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gitmem import records, views
-from gitmem.index import catch_up, index_file
+from gitmem.index import catch_up
 from gitmem.log.lines import CommitMessage
 from gitmem.order.causal import by_line
 from gitmem.order.task import FoldedTask, TaskEvent
@@ -26,6 +26,7 @@ from gitmem.work import (
 )
 from tests.sandbox import Agent, Clock, carry, new_repo, open_store
 
+from ..empty_index import empty_index
 from .events_by_hand import CALLER, Task, at, described, session_of, write
 from .simulated import World
 
@@ -181,8 +182,7 @@ def test_every_clone_reads_the_same_of_a_flood(seed: int) -> None:
     lines = [task.line, *(each.line for each in [*task.events.values(), *hostile])]
     for _ in range(2):
         draw.shuffle(lines)
-        index = index_file.in_memory([views.TASKS, views.SENDERS], records.read)
-        index.reshape()
+        index = empty_index(views.TASKS, views.SENDERS)
         cut = draw.randrange(len(lines))
         catch_up.insert_lines(index, 1, lines[:cut])
         catch_up.insert_lines(index, 1, lines[cut:])

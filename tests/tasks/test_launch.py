@@ -9,16 +9,17 @@ from pathlib import Path
 import pytest
 
 import gitmem
-from gitmem import records, views
+from gitmem import views
 from gitmem.agents import lifecycle
 from gitmem.errors import GateError, GitmemError, UsageError
-from gitmem.index import catch_up, index_file
+from gitmem.index import catch_up
 from gitmem.log.lines import CommitMessage
 from gitmem.store import Store
 from gitmem.work import new_task, stored_tasks, task_decisions, task_list, task_rules, task_work
 from tests.clones import Hub
 from tests.sandbox import HOUR, Agent, Clock
 
+from ..empty_index import empty_index
 from .events_by_hand import Task
 
 PLANNER, BOHR, CURIE = "codex:planner:one", "claude:worker:bohr", "claude:worker:curie"
@@ -138,8 +139,7 @@ def test_r22_the_numbers_do_not_depend_on_the_order_of_arrival() -> None:
     lines += [each.line for each in again.events.values()]
     found = set()
     for order in itertools.islice(itertools.permutations(lines), 0, None, 91):
-        index = index_file.in_memory([views.TASKS, views.SENDERS], records.read)
-        index.reshape()
+        index = empty_index(views.TASKS, views.SENDERS)
         for line in order:
             catch_up.insert_lines(index, 1, [line])
         one = tasks[0].fold()

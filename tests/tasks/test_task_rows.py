@@ -8,10 +8,11 @@ import time
 import pytest
 
 from gitmem import records, views
-from gitmem.index import catch_up, index_file
+from gitmem.index import catch_up
 from gitmem.index.index_file import Index
 from gitmem.work import READ_MAX, task_state
 
+from ..empty_index import empty_index
 from .events_by_hand import CALLER, Task, at, described, session_of, write
 from .simulated import World
 
@@ -20,9 +21,7 @@ TABLES = ("task", "entity_line", "task_link")
 
 
 def new_index() -> Index:
-    index = index_file.in_memory([views.TASKS, views.SENDERS], records.read)
-    index.reshape()
-    return index
+    return empty_index(views.TASKS, views.SENDERS)
 
 
 def filled(*portions: list[bytes]) -> Index:
