@@ -145,6 +145,7 @@ class Hub:
         self.path = root / "hub.git"
         self.port = port
         self.now = Ticks()
+        self.commit_after = 0.0
         self.clones: list[Clone] = []
         templates.copy("hub", root, hub_and_first_clone)
 
@@ -152,6 +153,7 @@ class Hub:
         path = self.root / name
         git("clone", "--quiet", str(of or self.path), str(path), cwd=self.root)
         clone = self.open(path)
+        clone.store.commit_after = self.commit_after
         agree(clone.store.repo)
         return clone
 

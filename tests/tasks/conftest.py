@@ -28,6 +28,13 @@ def store(repo: Path, clock: HandClock) -> Iterator[Store]:
 
 
 @pytest.fixture
+def hub(hub: Hub) -> Hub:
+    """A remote whose clones commit what they record when they sync."""
+    hub.commit_after = 3600.0
+    return hub
+
+
+@pytest.fixture
 def two(hub: Hub) -> tuple[Clone, Clone]:
     """Two clones that sync through one remote."""
     return hub.clone("planner"), hub.clone("worker")
