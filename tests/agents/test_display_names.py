@@ -98,6 +98,7 @@ def test_a_name_that_is_asked_for_is_given_as_asked(repo: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.usefixtures("commits")
 def test_names_enter_and_leave_the_pool(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is so already is not recorded again."""
     small_pool(monkeypatch, "Curie", "Planck")
@@ -144,6 +145,7 @@ def test_an_empty_pool_still_gives_names(repo: Path, monkeypatch: pytest.MonkeyP
     assert start(store).display_name == "Curie"
 
 
+@pytest.mark.usefixtures("commits")
 def test_what_nobody_may_be_called_does_not_enter(repo: Path) -> None:
     """Nothing is written."""
     store = open_store(repo, Clock())

@@ -125,6 +125,7 @@ def test_acting_under_a_name_pins_it(desk: Desk) -> None:
     assert found and found.session_id == planck.session_id
 
 
+@pytest.mark.usefixtures("commits")
 @pytest.mark.parametrize("ended", [True, False])
 def test_when_the_holder_is_gone_nobody_is_chosen(desk: Desk, ended: bool) -> None:
     """Both are named, and nothing is written, until two days after the holder's last line."""

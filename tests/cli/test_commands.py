@@ -305,6 +305,7 @@ def test_init_and_uninstall_leave_the_config_as_it_was(
     assert (repo / ".git" / "config").read_bytes() == before
 
 
+@pytest.mark.usefixtures("commits")
 def test_doctor_says_what_to_do_about_each_finding(
     run: Run, start: Start, repo: Path, git: Callable[..., str]
 ) -> None:

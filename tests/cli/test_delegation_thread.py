@@ -114,6 +114,7 @@ def test_r17_who_is_not_asked_rejects_nothing(
     assert state(run, id) == "submitted"
 
 
+@pytest.mark.usefixtures("commits")
 def test_r17_a_result_is_a_signal_of_the_thread(
     run: Run, start: Start, delegate: Callable[..., Delegated], git: Callable[..., str], repo: Path
 ) -> None:

@@ -33,6 +33,7 @@ def test_what_was_mended_is_said_and_the_rest_is_left(
     assert again.status == 0 and "fixed: " not in again.out and "No problems found" in again.out
 
 
+@pytest.mark.usefixtures("commits")
 def test_it_is_told_in_text(run: Run, start: Callable[..., str], repo: Path) -> None:
     """A finding, what was done, and no advice to do it."""
     start("Planck")

@@ -58,6 +58,7 @@ def test_an_open_gate_is_status_0(run: Run, asked: dict[str, str]) -> None:
     assert run("gate", "--wu", "WU-7", session=asked["curie"]).status == 0
 
 
+@pytest.mark.usefixtures("commits")
 def test_as_json_it_has_the_fields_of_its_shape(run: Run, asked: dict[str, str]) -> None:
     """One line; `next` is last; commands act as the one that --as names."""
     found = run("gate", "--as", "Curie", "--wu", "WU-7", "--json")

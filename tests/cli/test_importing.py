@@ -41,6 +41,7 @@ def test_the_answer_says_what_became_of_every_line(run: Run, project: Path) -> N
     assert run("import", "lumenflow", ".").out.splitlines()[0].endswith(": nothing new")
 
 
+@pytest.mark.usefixtures("commits")
 def test_the_answer_as_json_has_stable_fields(run: Run, project: Path) -> None:
     """One line, the same fields always."""
     said = run("import", "lumenflow", ".", "--json")

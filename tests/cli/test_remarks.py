@@ -155,6 +155,7 @@ def test_a_remote_without_a_log_has_none_yet(
     assert "Made the branch gitmem on origin" in run("sync").out
 
 
+@pytest.mark.usefixtures("commits")
 def test_the_log_of_another_project_has_the_shape_of_a_sync(
     run: Run, repo: Path, git: Git, tmp_path: Path
 ) -> None:

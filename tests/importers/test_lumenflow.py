@@ -169,6 +169,7 @@ def test_a_value_that_does_not_fit_stays_in_the_metadata(
     assert one(store).metadata[kept[0]] == kept[1]
 
 
+@pytest.mark.usefixtures("commits")
 def test_importing_twice_adds_nothing(store: Store, project: Project, clock: Clock) -> None:
     """Not a line, not a commit."""
     project.has("nodes", {**NODE, "metadata": {"access": {"count": 3}}}, {**NODE, "id": "mem-c3d4"})
@@ -260,6 +261,7 @@ def test_of_an_id_that_stands_twice_the_last_line_counts(store: Store, project: 
     ]
 
 
+@pytest.mark.usefixtures("commits")
 def test_a_node_that_the_log_has_otherwise_is_left_as_it_is(store: Store, project: Project) -> None:
     """Reported; what was changed here since does not count as other."""
     bring(store, project.has("nodes", NODE, {**NODE, "id": "mem-c3d4"}))
@@ -338,6 +340,7 @@ def test_a_line_of_a_hundred_megabytes_is_not_held_in_memory(store: Store, proje
     assert peak < 20_000_000
 
 
+@pytest.mark.usefixtures("commits")
 def test_binary_garbage_is_no_store_of_ours(store: Store, project: Project) -> None:
     """Every line of it is skipped and counted, and nothing is written."""
     (project.memory / "memory.jsonl").write_bytes(bytes(range(256)) * 400)
@@ -619,6 +622,7 @@ def test_what_was_sent_to_one_is_unread_until_its_receipt(
     }  # fmt: skip
 
 
+@pytest.mark.usefixtures("commits")
 def test_a_signal_that_the_log_has_otherwise_is_not_swapped(store: Store, project: Project) -> None:
     """No second content for an id, and no receipt for one that was not read here."""
     bring(store, project.has("signals", SIGNAL))
@@ -630,6 +634,7 @@ def test_a_signal_that_the_log_has_otherwise_is_not_swapped(store: Store, projec
     assert found.commit is None
 
 
+@pytest.mark.usefixtures("commits")
 def test_a_dry_run_writes_nothing(store: Store, project: Project) -> None:
     """And says what the import then does."""
     project.has("nodes", NODE, "torn").has("signals", SIGNAL).has("receipts", RECEIPT)
@@ -731,6 +736,7 @@ def test_a_folder_in_the_place_of_a_file_has_no_lines(store: Store, project: Pro
     assert (found.counts["signals"]["imported"], found.counts["nodes"]["read"]) == (1, 0)
 
 
+@pytest.mark.usefixtures("commits")
 def test_files_that_are_empty_are_an_import_of_nothing(store: Store, project: Project) -> None:
     """`mem:init` makes such a folder."""
     found = bring(store, project.has("nodes").has("signals"))
@@ -749,6 +755,7 @@ FIELDS = [*NODE, *SIGNAL, *RECEIPT, *EDGE, "metadata", "tags", "wu_id", "session
 lines = st.dictionaries(st.sampled_from(FIELDS), anything, max_size=5)
 
 
+@pytest.mark.usefixtures("commits")
 @settings(max_examples=up_to(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_whatever_stands_in_the_files_every_line_is_accounted_for(
@@ -773,6 +780,7 @@ def test_whatever_stands_in_the_files_every_line_is_accounted_for(
     assert all(counts["imported"] == 0 for counts in again.counts.values())
 
 
+@pytest.mark.usefixtures("commits")
 def test_receipts_keep_their_state_and_key(store: Store, project: Project) -> None:
     """Of one reader each state; what is not valid here is kept beside; a second import adds nothing."""
     project.has("signals", {**SIGNAL, "target_agent": "codex:i:h", "idempotency_key": "deploy-1"})

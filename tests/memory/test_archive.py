@@ -62,6 +62,7 @@ def test_the_score_of_what_is_archived_is_told(desk: Desk) -> None:
     assert found.scores == {id: decay.score(desk.node(id), now=desk.clock())}
 
 
+@pytest.mark.usefixtures("commits")
 def test_a_dry_run_writes_nothing(desk: Desk) -> None:
     id = desk.write("old")
     desk.clock.forward(100 * DAY)
@@ -75,6 +76,7 @@ def test_a_dry_run_writes_nothing(desk: Desk) -> None:
     assert found.next[0] == "gitmem mem archive --threshold 0.2 --half-life 20d"
 
 
+@pytest.mark.usefixtures("commits")
 def test_nothing_to_archive_makes_no_commit(desk: Desk) -> None:
     desk.write("young")
     tip = desk.tip()
@@ -129,6 +131,7 @@ def test_archived_nodes_can_be_had_and_brought_back(desk: Desk) -> None:
     assert [node.id for node in listing.all_nodes(desk.store)] == [id]
 
 
+@pytest.mark.usefixtures("commits")
 @pytest.mark.parametrize("bad", [0, -1, float("nan"), float("inf")])
 def test_parameters_that_are_none_are_refused(desk: Desk, bad: Any) -> None:
     tip = desk.tip()

@@ -69,6 +69,7 @@ def test_without_a_work_unit_it_is_the_session_s(repo: Path) -> None:
     desk.store.close()
 
 
+@pytest.mark.usefixtures("commits")
 def test_progress_or_next_steps_stand_for_a_note(desk: Desk) -> None:
     """One of the three must say something."""
     assert checkpoint(desk.store, desk.caller, progress="half").node.content == "Checkpoint: half"
@@ -125,6 +126,7 @@ def test_what_git_can_t_say_is_left_out_and_said(desk: Desk, monkeypatch: pytest
     assert desk.node(done.node.id).metadata == {}
 
 
+@pytest.mark.usefixtures("commits")
 def test_a_secret_is_refused_but_a_file_s_name_only_costs_the_stat(desk: Desk, repo: Path, git: Git) -> None:
     """In each of the texts; what git says was not chosen by who writes."""
     before = desk.tip()

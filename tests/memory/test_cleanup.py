@@ -19,6 +19,7 @@ def clean(desk: Desk, **options: Any) -> upkeep.CleanupResult:
     return upkeep.cleanup(desk.store, desk.caller, **options)
 
 
+@pytest.mark.usefixtures("commits")
 def test_ephemeral_nodes_go_and_the_rest_stays(desk: Desk) -> None:
     """The answer has the names that scripts know."""
     gone = desk.write("scratch", lifecycle="ephemeral")
@@ -213,6 +214,7 @@ def test_without_decay_nothing_is_archived(desk: Desk) -> None:
     assert desk.node(id).status == "active"
 
 
+@pytest.mark.usefixtures("commits")
 def test_a_dry_run_writes_nothing_and_says_how_to_do_it(desk: Desk) -> None:
     desk.write("scratch", lifecycle="ephemeral")
     desk.write("old")
@@ -228,6 +230,7 @@ def test_a_dry_run_writes_nothing_and_says_how_to_do_it(desk: Desk) -> None:
     assert found.next == ["gitmem mem cleanup --ttl 200d --decay --decay-threshold 0.5 --half-life 2h"]
 
 
+@pytest.mark.usefixtures("commits")
 def test_cleaning_again_writes_nothing(desk: Desk) -> None:
     """What was deleted is not there for it."""
     desk.write("scratch", lifecycle="ephemeral")

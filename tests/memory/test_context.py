@@ -304,6 +304,7 @@ def test_by_decay_counts_priority_and_readings(desk: Desk) -> None:
     assert found == [old, read, young, least] and scores == sorted(scores, reverse=True)
 
 
+@pytest.mark.usefixtures("commits")
 def test_a_stale_node_ranks_lower_and_says_so(desk: Desk, repo: Path, git: Any) -> None:
     """Also where others that were not looked at at first come before it then."""
     stale = desk.write("about a file", paths=["README"])
@@ -442,6 +443,7 @@ def test_as_of_an_earlier_time_it_is_what_could_be_known_then(desk: Desk) -> Non
 # Readings
 
 
+@pytest.mark.usefixtures("commits")
 def test_tracking_records_the_nodes_that_were_shown_and_no_others(desk: Desk) -> None:
     shown = desk.write("shown")
     hidden = desk.write("x" * 5_000)

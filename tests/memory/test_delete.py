@@ -18,6 +18,7 @@ def remove(desk: Desk, *ids: str, **options: Any) -> upkeep.Deleted:
     return upkeep.delete(desk.store, desk.caller, ids, **options)
 
 
+@pytest.mark.usefixtures("commits")
 def test_deleted_nodes_are_gone_from_every_answer_that_does_not_ask_for_them(desk: Desk) -> None:
     """W10: they came back in ready, context and export."""
     id = desk.write("wrong", priority="P0", tags=["x"])
@@ -46,6 +47,7 @@ def test_it_can_be_undone(desk: Desk) -> None:
     assert listing.listing(desk.store).total == 0
 
 
+@pytest.mark.usefixtures("commits")
 def test_deleting_again_writes_nothing(desk: Desk) -> None:
     id = desk.write("wrong")
     remove(desk, id)
@@ -74,6 +76,7 @@ def test_filters_choose_and_every_one_must_fit(desk: Desk) -> None:
     assert remove(desk, wu="unlinked", dry_run=True).ids == []
 
 
+@pytest.mark.usefixtures("commits")
 def test_a_dry_run_writes_nothing_and_says_how_to_do_it(desk: Desk) -> None:
     id = desk.write("old", tags=["x y"])
     desk.clock.forward(7 * DAY)
@@ -125,6 +128,7 @@ def test_an_age_that_is_none_is_refused(desk: Desk, age: Any) -> None:
         remove(desk, older_than=age)
 
 
+@pytest.mark.usefixtures("commits")
 def test_nothing_that_fits_is_no_error(desk: Desk) -> None:
     tip = desk.tip()
 

@@ -90,6 +90,7 @@ def test_a_path_finds_what_is_about_it_below_it_and_above_it(desk: Desk) -> None
     assert ids(desk, path="docs") == []
 
 
+@pytest.mark.usefixtures("commits")
 def test_stale_nodes_are_told_and_can_be_listed_alone(desk: Desk, repo: Path, git: Git) -> None:
     stale, current = desk.write("stale", paths=["README"]), desk.write("current", paths=["src"])
     (repo / "README").write_text("Changed.\n")

@@ -67,6 +67,7 @@ def test_i18_a_private_node_is_never_on_the_log_and_reaches_no_other_clone(
     assert [node.id for node in listing.all_nodes(other)] == [shared]
 
 
+@pytest.mark.usefixtures("commits")
 def test_i18_its_reader_finds_it_marked_in_every_session_and_worktree(desk: Desk) -> None:
     shared, id = desk.write("rounding of prices"), keep(desk)
     again = acting(
@@ -106,6 +107,7 @@ def test_i29_another_agent_and_an_unknown_caller_do_not_see_it(desk: Desk) -> No
                 change(store, other, [id], reason="x")  # type: ignore[operator]
 
 
+@pytest.mark.usefixtures("commits")
 def test_i18_it_can_be_changed_deleted_restored_and_archived(desk: Desk) -> None:
     shared, id = desk.write("shared"), keep(desk)
     tip = desk.tip()
@@ -222,6 +224,7 @@ def test_foreign_lines_in_the_file_do_nothing(desk: Desk) -> None:
     assert listed(desk) == [id]
 
 
+@pytest.mark.usefixtures("commits")
 def test_who_writes_nothing_else_keeps_its_name_and_tells_nothing_of_what_it_writes(desk: Desk) -> None:
     desk.clock.forward(2 * DAY)
     before = set(bodies(desk.store))

@@ -66,6 +66,7 @@ def test_node_and_relation_are_one_commit(store: Store) -> None:
     assert len(store.git.history(store.git.tip("refs/gitmem/log") or "")) == before + 1
 
 
+@pytest.mark.usefixtures("commits")
 def test_promoted_node_looks_no_fresher_than_its_source(store: Store, repo: Path, git: object) -> None:
     source = note(store, paths=["README"])
     written_at = stored_nodes.load_one(store.db(), source).head
@@ -78,6 +79,7 @@ def test_promoted_node_looks_no_fresher_than_its_source(store: Store, repo: Path
     assert store.git.head(store.repo.git_dir)[0] != written_at
 
 
+@pytest.mark.usefixtures("commits")
 def test_promoting_twice_writes_nothing_and_says_which_node_it_was(store: Store, clock: Clock) -> None:
     source = note(store)
     first = knowledge.promote(store, me(store), node=source, tag="faq")
@@ -176,6 +178,7 @@ def test_promotion_of_a_source_that_changed_since_says_so(store: Store) -> None:
     assert "changed since" in knowledge.promote(store, me(store), node=source, tag="faq").warnings[0]
 
 
+@pytest.mark.usefixtures("commits")
 def test_summaries_of_a_unit_are_promoted_whatever_their_lifecycle(store: Store, clock: Clock) -> None:
     note(store, wu="WU-7")
     made = knowledge.summarize(store, me(store), "WU-7").summary

@@ -51,6 +51,7 @@ def test_a_new_session_of_an_agent_has_the_last_checkpoint_of_the_one_before(rep
     assert context.recover(store, again, wu="WU-9", roster=False).checkpoint is None
 
 
+@pytest.mark.usefixtures("commits")
 def test_an_agent_that_comes_back_learns_who_it_is_how_far_it_was_and_what_happened(
     desk: Desk, repo: Path, git: Any
 ) -> None:

@@ -34,6 +34,7 @@ def ids(store: Store, query: str, **options: object) -> list[str]:
     return [hit.node.id for hit in search.recall(store, query, **options)]
 
 
+@pytest.mark.usefixtures("commits")
 def test_a_node_is_found_at_once(desk: Desk) -> None:
     one = desk.write("The parser drops tabs in gitmem/log/union.py")
     desk.write("Nothing of interest")
@@ -193,6 +194,7 @@ def test_the_figures_of_a_hit(desk: Desk) -> None:
     assert "marks" not in hit.as_json() and hit.as_json()["stale"] is None
 
 
+@pytest.mark.usefixtures("commits")
 def test_a_node_whose_file_moved_on_steps_back_and_says_so(desk: Desk, repo: Path) -> None:
     def commit(text: str) -> None:
         (repo / "a.py").write_text(text)
@@ -471,6 +473,7 @@ def test_lines_that_are_no_nodes_are_no_hindrance(desk: Desk) -> None:
     assert sorted(ids(desk.store, "parser")) == ["mem-new0", "mem-two0"]
 
 
+@pytest.mark.usefixtures("commits")
 def test_track_access_rides_and_counts(desk: Desk) -> None:
     one = desk.write("the parser drops tabs")
     tip = desk.tip()

@@ -68,6 +68,7 @@ def test_seed_names_its_sources_and_tags() -> None:
     assert tags[".lumenflow/constraints.md"] == ["index:invariants"]
 
 
+@pytest.mark.usefixtures("commits")
 def test_unchanged_source_is_skipped_and_a_changed_one_replaced_and_never_doubled(
     store: Store, repo: Path, clock: Clock
 ) -> None:
@@ -105,6 +106,7 @@ def test_line_ends_of_a_checkout_are_no_change(store: Store, repo: Path) -> None
     assert index(store).as_json()["nodes_skipped"] == 1
 
 
+@pytest.mark.usefixtures("commits")
 def test_two_clones_that_index_the_same_file_make_one_node(
     store: Store, tmp_path: Path, clock: Clock
 ) -> None:
@@ -138,6 +140,7 @@ def test_two_clones_that_index_different_versions_settle_on_what_is_indexed_next
     assert of(store, "README.md").content == of(other, "README.md").content == "README.md: New"
 
 
+@pytest.mark.usefixtures("commits")
 def test_committed_source_is_current_once_it_is_indexed_again(
     store: Store, repo: Path, git: Callable[..., str]
 ) -> None:
@@ -158,6 +161,7 @@ def test_committed_source_is_current_once_it_is_indexed_again(
     assert index(store).commit is None
 
 
+@pytest.mark.usefixtures("commits")
 def test_source_that_is_gone_is_archived_until_it_comes_back(store: Store, repo: Path) -> None:
     (repo / "README.md").write_text("# One\n")
     index(store)
@@ -180,6 +184,7 @@ def test_source_that_is_gone_is_archived_until_it_comes_back(store: Store, repo:
     assert index(store).commit is None
 
 
+@pytest.mark.usefixtures("commits")
 def test_source_that_only_this_work_tree_lacks_keeps_its_node(
     store: Store, repo: Path, git: Callable[..., str]
 ) -> None:
@@ -200,6 +205,7 @@ def test_source_that_only_this_work_tree_lacks_keeps_its_node(
     assert of(store, "docs/RULES.md").status == "archived"
 
 
+@pytest.mark.usefixtures("commits")
 @pytest.mark.parametrize("field", ["archived", "deleted"])
 def test_node_that_was_put_away_by_hand_stays_away(store: Store, repo: Path, field: str) -> None:
     (repo / "README.md").write_text("# One\n")
@@ -213,6 +219,7 @@ def test_node_that_was_put_away_by_hand_stays_away(store: Store, repo: Path, fie
     assert (done.entries[0].what, done.commit) == ("put away", None)
 
 
+@pytest.mark.usefixtures("commits")
 def test_own_tags_of_a_node_survive(store: Store, repo: Path) -> None:
     (repo / "README.md").write_text("# One\n")
     index(store)
@@ -326,6 +333,7 @@ def test_bad_source_is_told_of_and_the_others_go_on(store: Store, repo: Path, na
     assert path not in done.sources_scanned
 
 
+@pytest.mark.usefixtures("commits")
 def test_node_of_a_source_that_went_bad_stays_as_it_was(store: Store, repo: Path) -> None:
     (repo / "README.md").write_text("# One\n")
     index(store)

@@ -66,6 +66,7 @@ def test_filters_by_unit_and_tag(store: Store) -> None:
         triage.listing(store, wu="the seventh")
 
 
+@pytest.mark.usefixtures("commits")
 def test_outgrown_nodes_are_listed_once_with_how(store: Store, repo: Path, git: Callable[..., str]) -> None:
     bug = note(store, paths=["README"])
     about = note(store, "The readme is short", type="note", paths=["README"])
@@ -135,6 +136,7 @@ def test_discovery_that_became_a_unit_is_closed_and_remembers_it(store: Store) -
     assert listed(store) == []
 
 
+@pytest.mark.usefixtures("commits")
 def test_becoming_the_same_unit_again_writes_nothing_and_another_is_refused(store: Store) -> None:
     bug = note(store)
     triage.promote(store, me(store), bug, wu="WU-9")
@@ -202,6 +204,7 @@ def test_title_is_the_first_sentence(text: str, title: str) -> None:
     assert triage.first_sentence(text) == title
 
 
+@pytest.mark.usefixtures("commits")
 def test_archive_takes_a_reason_and_leaves_what_was_hidden(store: Store) -> None:
     one, two = note(store), note(store)
     edit.change(store, me(store), [two], deleted=True)

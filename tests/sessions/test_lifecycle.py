@@ -37,6 +37,7 @@ def _in_order(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -
         pool_from_its_beginning(monkeypatch)
 
 
+@pytest.mark.usefixtures("commits")
 def test_a_session_gets_a_name_and_says_who_it_is(repo: Path) -> None:
     """The fields of the JSON shape, and the command that makes it the caller's."""
     store = open_store(repo, Clock())
@@ -111,6 +112,7 @@ def test_the_log_tells_the_story_of_a_session(repo: Path, git: object) -> None:
     assert trailers.split("\n")[:3] == ["WU: WU-124", f"Agent: {IDENTITY}", f"Session: {started.session_id}"]
 
 
+@pytest.mark.usefixtures("commits")
 def test_each_start_is_a_new_session(repo: Path) -> None:
     """But under one harness session id there is one, which takes up what is new."""
     store = open_store(repo, Clock())
@@ -177,6 +179,7 @@ def test_a_name_in_use_is_refused_with_three_that_are_free(repo: Path) -> None:
     assert bodies(store) == before
 
 
+@pytest.mark.usefixtures("commits")
 @pytest.mark.parametrize(
     "name",
     [
@@ -206,6 +209,7 @@ def test_a_name_that_could_deceive_is_refused(repo: Path, name: str) -> None:
     assert store.git.tip("refs/gitmem/log") is None
 
 
+@pytest.mark.usefixtures("commits")
 def test_a_bad_field_writes_nothing(repo: Path) -> None:
     """The contract is checked before anything is recorded."""
     store = open_store(repo, Clock())
@@ -227,6 +231,7 @@ def test_the_worktree_in_the_record_is_no_path(tmp_path: Path, repo: Path) -> No
     assert not any(str(tmp_path).encode() in line for line in bodies(store))
 
 
+@pytest.mark.usefixtures("commits")
 def test_a_change_that_changes_nothing_is_not_recorded(repo: Path) -> None:
     """And one that does has only what differs."""
     store = open_store(repo, Clock())

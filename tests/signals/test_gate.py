@@ -422,6 +422,7 @@ def calls(what: Callable[[], object]) -> Counter[str]:
     return found
 
 
+@pytest.mark.usefixtures("commits")
 def test_the_log_tells_of_it_and_shows_it(desk: Desk) -> None:
     """Among the signals of the work unit, and of whoever did it; whole by its id."""
     desk.say("look", to=["Curie"], wu="WU-7")

@@ -165,6 +165,7 @@ def test_a_send_that_the_index_does_not_suffice_for_reads_once_what_waits(
     assert (reads, updates) == ([1, 1], [])
 
 
+@pytest.mark.usefixtures("commits")
 def test_a_commit_within_a_send_leaves_the_index_to_the_next_query(planck: Log) -> None:
     """It is open for what waits, and stays so: a commit at once neither writes it nor gives it up."""
     append(planck, "name", name="Mach", event="add")
@@ -320,6 +321,7 @@ def test_a_name_in_a_commit_that_the_index_has_not_read_counts(
     assert recipients(planck, "Mach") == ["test:worker:bohr"]
 
 
+@pytest.mark.usefixtures("commits")
 @pytest.mark.parametrize("what", ["file", "size", "parent", "commit", "note", "torn"])
 def test_a_commit_that_the_files_may_lack_lines_of_is_read_first(
     repo: Path, planck: Log, monkeypatch: pytest.MonkeyPatch, what: str

@@ -306,6 +306,7 @@ def test_a_day_of_watching_does_not_write_a_line_for_each_signal(desk: Desk) -> 
     assert count == 2
 
 
+@pytest.mark.usefixtures("commits")
 def test_the_log_need_not_be_there_yet(tmp_path: Path) -> None:
     """A person who waits for the first word in a repository gets it."""
     clock, where = Clock(), new_repo(tmp_path / "empty")

@@ -60,6 +60,7 @@ def office(store: Store, clock: Clock) -> Office:
     return Office(store, clock)
 
 
+@pytest.mark.usefixtures("commits")
 def test_a_task_from_its_writing_to_its_seal(office: Office) -> None:
     """Write, take, ask, answer, finish, seal."""
     task_id = office.new(to=BOHR, wu="WU-7", priority="P1")

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from ..conftest import Run
 
 
@@ -15,6 +17,7 @@ def start(run: Run, identity: str) -> str:
     return str(run("session", "start", "--agent-identity", identity, "--json").json["session_id"])
 
 
+@pytest.mark.usefixtures("commits")
 def test_i18_the_commands_of_the_memory_find_it_and_mark_it(run: Run, repo: Path) -> None:
     me, other = start(run, "codex:reviewer:shop"), start(run, "codex:worker:shop")
     created = run("mem", "create", "My guess on rounding", "--private", session=me)
