@@ -157,8 +157,9 @@ class Hub:
         agree(clone.store.repo)
         return clone
 
-    def open(self, path: Path) -> Clone:
-        clone = Clone(path, self.now, len(self.clones), self.port)
+    def open(self, path: Path, *, seed: int | None = None) -> Clone:
+        """Open a clone; one that has made ids before needs another seed than then."""
+        clone = Clone(path, self.now, len(self.clones) if seed is None else seed, self.port)
         self.clones.append(clone)
         return clone
 

@@ -8,22 +8,48 @@ import shutil
 import signal
 import threading
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
+from gitmem.agents.caller import Caller
 from gitmem.errors import GateError, GitmemError, RemoteError, StoreError, UsageError
 from gitmem.git.files import FENCES
 from gitmem.log import ref
 from gitmem.store import Store, wall_clock
 from gitmem.sync import consent, fences, noop_check, sync_remotes
 from gitmem.work import ONCE, new_task, task_decisions, task_rules, task_work
-from tests import file_faults
+from tests import file_faults, templates
 from tests.clones import Clone, Hub, git
 from tests.recorded_network import RecordedNetwork
-from tests.sandbox import Agent
+from tests.sandbox import Agent, acting
 from tests.sandbox import Clock as HandClock
 
 PLANNER, WORKER = "codex:planner:one", "claude:worker:shop"
+
+
+NAMES = ("planner", "here", "there")  # of the clones
+
+
+class AtWork(NamedTuple):
+    """An agent in a clone."""
+
+    store: Store
+    caller: Caller
+
+
+def begin(root: Path) -> tuple[str, list[str], int]:
+    """Make three clones, each with an agent, and a task: return its id, the sessions, and the time."""
+    hub = Hub(root)
+    planner, here, there = (hub.clone(name) for name in NAMES)
+    agents = [Agent(planner.store, PLANNER), Agent(here.store, WORKER), Agent(there.store, WORKER)]
+    for each in (here, planner):
+        sync(each)
+    made = new_task.create(planner.store, agents[0].caller, "Pay once", to=WORKER, semantics=ONCE)
+    for each in (planner, here, there):
+        sync(each)
+    hub.close()
+    return made.task["task_id"], [each.session.session_id for each in agents], hub.now.micros
 
 
 class Race:
@@ -31,15 +57,13 @@ class Race:
 
     def __init__(self, hub: Hub) -> None:
         self.hub = hub
-        self.planner, self.here, self.there = (hub.clone(name) for name in ("planner", "here", "there"))
-        self.caller = Agent(self.planner.store, PLANNER)
-        self.one, self.two = Agent(self.here.store, WORKER), Agent(self.there.store, WORKER)
-        for each in (self.here, self.planner):
-            sync(each)
-        made = new_task.create(self.planner.store, self.caller.caller, "Pay once", to=WORKER, semantics=ONCE)
-        self.id = str(made.task["task_id"])
-        for each in (self.planner, self.here, self.there):
-            sync(each)
+        self.id, sessions, hub.now.micros = templates.copy("race", hub.root, begin)
+        clones = [hub.open(hub.root / name, seed=9 + number) for number, name in enumerate(NAMES)]
+        self.planner, self.here, self.there = clones
+        self.caller, self.one, self.two = (
+            AtWork(clone.store, acting(clone.store, session))
+            for clone, session in zip(clones, sessions, strict=True)
+        )
 
     def takes(self) -> int:
         """How many have taken it, as all clones see it after a sync."""
@@ -60,7 +84,7 @@ def sync(clone: Clone) -> None:
     sync_remotes.sync(clone.store)
 
 
-def refused(code: str, agent: Agent, task_id: str) -> str:
+def refused(code: str, agent: Agent | AtWork, task_id: str) -> str:
     with pytest.raises(GitmemError) as error:
         task_work.take(agent.store, agent.caller, task_id)
     assert error.value.code == code
@@ -111,7 +135,7 @@ def test_ten_takers_at_the_same_time_in_two_clones(race: Race) -> None:
     """I11: threads of both clones, each with a store of its own: one begins."""
     begun: list[str] = []
 
-    def take(clone: Clone, agent: Agent) -> None:
+    def take(clone: Clone, agent: AtWork) -> None:
         store = Store(
             clone.store.repo,
             race.hub.port(clone.store.repo.common),
