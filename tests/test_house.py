@@ -12,6 +12,7 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,9 +65,14 @@ class Module:
         self.text = path.read_text(encoding="utf-8")
         self.tree = ast.parse(self.text)
 
+    @functools.cached_property
+    def nodes(self) -> list[ast.AST]:
+        """All nodes of its tree."""
+        return list(ast.walk(self.tree))
+
     def imports(self, *, at_top: bool = False) -> Iterator[str]:
         """What it imports; `at_top`, only what runs when it is imported."""
-        nodes = _run_on_import(self.tree.body) if at_top else ast.walk(self.tree)
+        nodes = _run_on_import(self.tree.body) if at_top else self.nodes
         for node in nodes:
             if isinstance(node, ast.Import):
                 yield from (alias.name for alias in node.names)
@@ -144,7 +150,7 @@ def is_ours(name: str) -> bool:
 def test_siblings_are_imported_relatively_where_the_installed_name_differs(module: Module) -> None:
     """`import cli` works in the checkout and breaks installed, where the folder is `gitmem_cli`."""
     absolute = set()
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Import):
             absolute |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and not node.level:
@@ -215,9 +221,7 @@ def test_only_the_screen_imports_textual(module: Module) -> None:
 @each_module
 def test_functions_are_short(module: Module) -> None:
     """Seventy lines can be read at once."""
-    functions = [
-        node for node in ast.walk(module.tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    ]
+    functions = [node for node in module.nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
 
     long = [node.name for node in functions if (node.end_lineno or 0) - node.lineno >= FUNCTION_LINES_MAX]
 
@@ -229,7 +233,7 @@ def test_no_module_is_forgotten() -> None:
     used: set[str] = set()
     for module in modules().values():
         used |= {name for name in module.imports() if name != module.name}
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 80:
                 named = node.value.partition(":")[0]
                 used |= {named, f"gitmem.{named}", f"cli.commands.{named}", f"merge_driver{named}"}
@@ -243,7 +247,7 @@ def test_the_library_never_prints(module: Module) -> None:
     """Only `cli/render` writes to standard output."""
     if fits(module.name, ("cli.render",)):
         return
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print":
             assert any(keyword.arg == "file" for keyword in node.keywords), f"line {node.lineno} prints"
         if isinstance(node, ast.Attribute) and ast.unparse(node) == "sys.stdout":
@@ -258,7 +262,7 @@ def test_the_library_never_reads_the_environment(module: Module) -> None:
         return
     words = {"os.environ", "os.environb", "os.getenv", "os.path.expanduser", "Path.home"}
 
-    found = {ast.unparse(node) for node in ast.walk(module.tree) if isinstance(node, ast.Attribute)} & words
+    found = {ast.unparse(node) for node in module.nodes if isinstance(node, ast.Attribute)} & words
 
     assert found == set()
 
@@ -292,8 +296,8 @@ def test_sql_stands_in_few_modules() -> None:
     """The queries of a noun stand together: a list or a state asks `index.entities`, or the module of its noun."""
     found: dict[str, list[str]] = {}
     for name, module in modules().items():
-        texts = {id(node): node.value for node in ast.walk(module.tree) if isinstance(node, ast.Constant)}
-        for node in ast.walk(module.tree):  # docstrings are none
+        texts = {id(node): node.value for node in module.nodes if isinstance(node, ast.Constant)}
+        for node in module.nodes:  # docstrings are none
             if isinstance(node, ast.Expr):
                 texts.pop(id(node.value), None)
         if any(isinstance(text, str) and SQL.search(text) for text in texts.values()):
@@ -360,11 +364,11 @@ def test_records_have_types(module: Module) -> None:
         return
     left_out = {
         part
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.FunctionDef) and node.name.endswith(ANY_OBJECT_IN)
         for part in ast.walk(node)
     }
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if node not in left_out:
             is_loose = isinstance(node, ast.Subscript) and ast.unparse(node) in ANY_OBJECTS
             assert not is_loose, f"line {node.lineno}"
@@ -388,7 +392,7 @@ def _words() -> set[str]:
     """Return the identifiers of the code and its strings without docstrings, and the names of modules."""
     found = {part for name in NAMES for part in name.split(".")}
     for module in modules().values():
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 found.update(re.findall(r"\w+", node.value) if node.value not in _docstrings(module) else ())
             names = (getattr(node, each, None) for each in ("id", "attr", "arg", "name", "module"))
@@ -402,7 +406,7 @@ def _docstrings(module: Module) -> set[str | None]:
 
 
 def _documented(module: Module) -> Iterator[tuple[ast.Module | ast.ClassDef | ast.FunctionDef, str]]:
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (doc := ast.get_docstring(node)):
             yield node, doc
 
@@ -427,22 +431,25 @@ def test_docstrings_name_what_exists(module: Module) -> None:
             assert not missing, f"{getattr(node, 'name', '')}: {name}"
 
 
+@functools.cache
+def _pack() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "gitmem/agents/software-delivery.toml").read_text(encoding="utf-8"))
+
+
 @each_module
 def test_no_module_has_the_vocabulary_of_roles(module: Module) -> None:
     """R1: roles, profiles, responsibilities and aliases are data of a pack; code only carries them."""
-    pack = tomllib.loads((ROOT / "gitmem/agents/software-delivery.toml").read_text(encoding="utf-8"))
+    pack = _pack()
     names = {*pack["lifecycle_roles"], *pack["alias"]}
     lists = (set(pack["specialty_profiles"]), set(pack["responsibility_kinds"]))
     docs = _docstrings(module)
-    texts = {node.value for node in ast.walk(module.tree)
+    texts = {node.value for node in module.nodes
              if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value not in docs}  # fmt: skip
     shown = {
         text for text in texts if {*text.split("/")} & names or {*re.split(r"[\s,|'\"()]+", text)} & names
     }
     assert not shown
-    for node in ast.walk(
-        module.tree
-    ):  # their other words are everyday ones: several of them together are the list
+    for node in module.nodes:  # their other words are everyday ones: several of them together are the list
         parts = {each.value for each in ast.iter_child_nodes(node)
                  if isinstance(each, ast.Constant) and isinstance(each.value, str)}  # fmt: skip
         assert all(len(parts & each) < 3 for each in lists), f"line {node.lineno}"
