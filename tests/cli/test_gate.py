@@ -148,19 +148,10 @@ def test_before_a_push_the_branch_says_which_work_unit(
     assert (quiet.status, quiet.out, quiet.err) == (0, "", "")
 
 
-def test_before_a_push_the_setting_says_which_work_unit(
-    run: Run, asked: dict[str, str], git: Git, repo: Path
-) -> None:
-    """Where the branch does not."""
-    git("config", "gitmem.wu", "WU-7", cwd=repo)
-
-    assert run("gate", "--pre-push", session=asked["curie"]).status == 1
-
-
 def test_who_went_past_the_gate_may_push_and_what_comes_later_holds_the_next_push(
     run: Run, asked: dict[str, str], git: Git, repo: Path
 ) -> None:
-    """Git's hook gets no reason from whoever pushes: it heeds the one that stands in the log."""
+    """Git's hook gets no reason from whoever pushes: it heeds the one that stands in the log. The work unit is the one of the setting."""
     git("config", "gitmem.wu", "WU-7", cwd=repo)
     past = ("gate", "--wu", "WU-7", "--allow-unread-signals", "--reason", "paired")
     assert run(*past, session=asked["curie"]).status == 0

@@ -123,7 +123,7 @@ def test_no_list_of_a_peer_makes_an_answer_long(serve: Serve, shop: Path) -> Non
                 log.signals.send("y" * 20_000, thread=thread, to=many[:20], initiative=f"INIT-{number}", wu="WU-7",
                                  allow_unseen=True)  # fmt: skip
             node = log.memory.create("z" * 30_000, wu="WU-7").node.id
-            for number in range(400):
+            for number in range(tool_results.ENTRIES + 20):
                 log.memory.update(node, reason=f"change {number} " + "w" * 200)
 
     async def talk() -> None:

@@ -364,40 +364,21 @@ def test_what_is_whole_is_said_to_be(folders: ClientFolders) -> None:
     assert codes(folders) == {"note hooks-untrusted"}
 
 
-def test_a_missing_script_is_said(folders: ClientFolders, repo: Path) -> None:
-    """The settings name a file that is not there."""
-    (repo / ".claude" / "hooks" / "signal-received.sh").unlink()
-
-    assert states(folders)["claude-code"] == "incomplete"
-    assert "problem hooks-incomplete" in codes(folders)
-
-
-def test_settings_without_our_entries_are_said(folders: ClientFolders, repo: Path) -> None:
-    """The script is there and nobody runs it."""
-    (repo / ".claude" / "settings.json").write_text("{}")
-
-    assert states(folders)["claude-code"] == "incomplete"
-
-
-def test_an_old_script_is_said(folders: ClientFolders, repo: Path) -> None:
-    """It works, and is that of another version."""
-    script = repo / ".claude" / "hooks" / "signal-received.sh"
-    script.write_text(script.read_text() + "# old\n")
-
-    assert states(folders)["claude-code"] == "outdated"
-    assert "note hooks-old" in codes(folders)
-
-
-def test_broken_settings_are_said(folders: ClientFolders, repo: Path) -> None:
-    """With the place in the file."""
-    settings = repo / ".claude" / "settings.json"
-    settings.write_text(settings.read_text()[:-3])
-
-    found = install.read_status(folders)
-
-    assert states(folders)["claude-code"] == "broken"
-    assert any(f"{settings}, line" in scope.problem for _, scope in found.installed)
-    assert "problem hooks-broken" in codes(folders)
+def test_what_is_broken_is_said(folders: ClientFolders, repo: Path) -> None:
+    """Settings without our entries, broken ones with the place, a script of another version, and one that is gone."""
+    script, settings = repo / ".claude" / "hooks" / "signal-received.sh", repo / ".claude" / "settings.json"
+    for file, content, state, code in (
+        (settings, "{}", "incomplete", "problem hooks-incomplete"),
+        (settings, settings.read_text()[:-3], "broken", "problem hooks-broken"),
+        (script, f"{script.read_text()}# old\n", "outdated", "note hooks-old"),
+        (script, None, "incomplete", "problem hooks-incomplete"),
+    ):
+        whole = file.read_text()
+        file.unlink() if content is None else file.write_text(content)
+        assert (states(folders)["claude-code"], code in codes(folders)) == (state, True), content
+        problems = [scope.problem for _, scope in install.read_status(folders).installed]
+        assert any(f"{settings}, line" in each for each in problems) is (state == "broken")
+        file.write_text(whole)
 
 
 def test_a_program_that_is_gone_is_said(folders: ClientFolders, tmp_path: Path) -> None:
