@@ -134,15 +134,3 @@ def test_what_is_read_scores_higher(desk: Desk) -> None:
     decay.record_accesses(desk.store, desk.caller, [id])
 
     assert decay.stats(desk.store, id).score == pytest.approx(1 + math.log(2) / 10)
-
-
-@pytest.mark.parametrize("half_life", [0, -1, float("nan"), float("inf")])
-def test_a_half_life_that_is_none_is_refused(desk: Desk, half_life: int) -> None:
-    id = desk.write("one")
-
-    with pytest.raises(UsageError, match="half-life"):
-        decay.record_accesses(desk.store, desk.caller, [id], half_life=half_life)
-    with pytest.raises(UsageError, match="half-life"):
-        decay.accesses_of(desk.store, [id], half_life=half_life)
-
-    assert decay.stats(desk.store, id, half_life=decay.DAY_MICROS).count == 0

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitmem import records
-from gitmem.errors import UsageError
 from gitmem.memory import decay, edit, listing, upkeep, write
 from tests.profiles import up_to
 
@@ -129,19 +128,6 @@ def test_archived_nodes_can_be_had_and_brought_back(desk: Desk) -> None:
     assert [node.id for node in listing.all_nodes(desk.store, include_archived=True)] == [id]
     edit.change(desk.store, desk.caller, [id], clear=["archived"])
     assert [node.id for node in listing.all_nodes(desk.store)] == [id]
-
-
-@pytest.mark.usefixtures("commits")
-@pytest.mark.parametrize("bad", [0, -1, float("nan"), float("inf")])
-def test_parameters_that_are_none_are_refused(desk: Desk, bad: Any) -> None:
-    tip = desk.tip()
-
-    with pytest.raises(UsageError, match="threshold"):
-        upkeep.archive(desk.store, desk.caller, threshold=bad)
-    with pytest.raises(UsageError, match="half-life"):
-        upkeep.archive(desk.store, desk.caller, half_life=bad)
-
-    assert desk.tip() == tip
 
 
 @pytest.mark.usefixtures("commits")

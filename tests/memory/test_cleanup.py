@@ -9,7 +9,7 @@ import pytest
 
 from gitmem.agents import lifecycle
 from gitmem.errors import UsageError
-from gitmem.memory import listing, stored_nodes, upkeep
+from gitmem.memory import listing, upkeep
 
 from ..sandbox import DAY, HOUR, Clock, bodies, carry, new_repo
 from .desk import Desk, raw
@@ -271,18 +271,6 @@ def test_cleaning_on_two_clones_at_once_deletes_once(tmp_path: Path) -> None:
     for desk in (one, other):
         assert desk.node(id).status == "deleted"
         assert [node.id for node in listing.all_nodes(desk.store)] == [kept]
-
-
-@pytest.mark.parametrize("ttl", [0, -1, float("nan"), float("inf")])
-def test_a_ttl_that_is_none_is_refused(desk: Desk, ttl: Any) -> None:
-    id = desk.write("old")
-
-    with pytest.raises(UsageError, match="time to live must be more than 0"):
-        clean(desk, ttl=ttl)
-    with pytest.raises(UsageError, match="threshold"):
-        clean(desk, decay=True, decay_threshold=ttl)
-
-    assert stored_nodes.load_one(desk.store.db(), id).status == "active"
 
 
 def test_open_work_of_p0_and_p1_is_kept_from_every_rule_unless_forced(desk: Desk) -> None:

@@ -399,11 +399,6 @@ def test_a_budget_without_room_for_a_line_says_the_least_that_works(desk: Desk) 
     assert found.left_out == {"Discoveries": 1} and found.bytes + 1 == least
 
 
-def test_the_half_life_must_be_above_nothing(desk: Desk) -> None:
-    with pytest.raises(UsageError, match="half-life"):
-        of(desk, half_life=0)
-
-
 # Two clones, times past
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from gitmem.errors import UsageError
 from gitmem.memory import decay
+from tests.each import each
 
 from ..sandbox import DAY, START
 
@@ -26,16 +27,12 @@ def test_what_lies_ahead_of_the_clock_is_as_young_as_can_be() -> None:
     assert decay.recency(START + 10 * DAY, START) == 1
 
 
-@pytest.mark.parametrize(
-    ("count", "bonus"), [(0, 0), (1, math.log(2) / 10), (10, math.log(11) / 10), (-1, 0)]
-)
+@each([(0, 0), (1, math.log(2) / 10), (10, math.log(11) / 10), (-1, 0)])
 def test_access_counts_with_its_logarithm(count: int, bonus: float) -> None:
     assert decay.access(count) == pytest.approx(bonus)
 
 
-@pytest.mark.parametrize(
-    ("priority", "factor"), [("P0", 2), ("P1", 1.5), ("P2", 1), ("P3", 0.5), (None, 1), ("P9", 1)]
-)
+@each([("P0", 2), ("P1", 1.5), ("P2", 1), ("P3", 0.5), (None, 1), ("P9", 1)])
 def test_priorities_multiply(priority: str | None, factor: float) -> None:
     assert decay.importance(priority) == factor
 
@@ -62,7 +59,7 @@ def test_a_score_is_a_number_whatever_the_times(
     assert 0 <= found <= decay.score_of(now, count, priority, now=now)
 
 
-@pytest.mark.parametrize("half_life", [0, -MONTH, float("nan"), float("inf"), float("-inf")])
+@each([0, -MONTH, float("nan"), float("inf"), float("-inf")])
 def test_a_half_life_that_is_none_is_refused(half_life: int) -> None:
     with pytest.raises(
         UsageError, match=r"half-life must be a time above 0. Nothing was written\.$"
@@ -72,7 +69,7 @@ def test_a_half_life_that_is_none_is_refused(half_life: int) -> None:
     assert error.value.hint
 
 
-@pytest.mark.parametrize("threshold", [0, -0.1, float("nan"), float("inf")])
+@each([0, -0.1, float("nan"), float("inf")])
 def test_a_threshold_that_is_none_is_refused(threshold: float) -> None:
     with pytest.raises(UsageError, match="threshold must be a number above 0") as error:
         decay.validate(MONTH, threshold)

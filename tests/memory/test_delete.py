@@ -5,9 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from gitmem.errors import UsageError
 from gitmem.memory import listing, upkeep
 
 from ..sandbox import DAY, HOUR, Clock, carry, new_repo
@@ -90,45 +87,6 @@ def test_a_dry_run_writes_nothing_and_says_how_to_do_it(desk: Desk) -> None:
     assert desk.node(id).status == "active"
 
 
-@pytest.mark.parametrize("options", [{}, {"tags": []}, {"reason": "why not"}])
-def test_without_ids_and_filters_nothing_is_deleted(desk: Desk, options: dict[str, Any]) -> None:
-    """A script's empty variable must not empty the memory."""
-    id = desk.write("one")
-
-    with pytest.raises(UsageError, match="Missing ids or filters"):
-        remove(desk, **options)
-
-    assert desk.node(id).status == "active"
-
-
-def test_ids_and_filters_together_are_refused(desk: Desk) -> None:
-    """Whether both or either must fit, one would have to guess."""
-    id = desk.write("one", tags=["x"])
-
-    with pytest.raises(UsageError, match="Ids and filters"):
-        remove(desk, id, tags=["x"])
-
-    assert desk.node(id).status == "active"
-
-
-def test_one_unknown_id_deletes_none(desk: Desk) -> None:
-    id = desk.write("one")
-
-    with pytest.raises(UsageError, match="No such node in this log: mem-zzzzzzzzzzzz"):
-        remove(desk, id, "mem-zzzzzzzzzzzz")
-
-    assert desk.node(id).status == "active"
-
-
-@pytest.mark.parametrize("age", [0, -1, float("nan"), float("inf")])
-def test_an_age_that_is_none_is_refused(desk: Desk, age: Any) -> None:
-    desk.write("one")
-
-    with pytest.raises(UsageError, match="age must be more than 0"):
-        remove(desk, older_than=age)
-
-
-@pytest.mark.usefixtures("commits")
 def test_nothing_that_fits_is_no_error(desk: Desk) -> None:
     tip = desk.tip()
 

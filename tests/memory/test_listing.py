@@ -109,28 +109,6 @@ def test_stale_nodes_are_told_and_can_be_listed_alone(desk: Desk, repo: Path, gi
     assert listing.show(desk.store, current).stale is None
 
 
-@pytest.mark.parametrize(
-    ("filters", "what"),
-    [
-        ({"type": "rumour"}, "Invalid type of node: rumour"),
-        ({"lifecycle": "week"}, "Invalid lifecycle: week"),
-        ({"priority": "P9"}, "Invalid priority: P9"),
-        ({"status": "open"}, "Invalid status: open"),
-        ({"wu": "a b"}, "Invalid work unit: a b"),
-        ({"tags": ["a,b"]}, "Invalid tag: "),
-        ({"path": "../etc"}, "must be below the root"),
-        ({"path": ""}, "path is empty"),
-        ({"limit": 0}, "Invalid limit: 0; it must be a whole number of 1 or more"),
-    ],
-)
-def test_an_unknown_word_is_refused(desk: Desk, filters: dict[str, Any], what: str) -> None:
-    """It never means "all of them"."""
-    with pytest.raises(UsageError, match=what) as error:
-        listing.listing(desk.store, **filters)
-
-    assert error.value.hint or "limit" in filters
-
-
 def test_an_empty_memory_says_how_to_begin(desk: Desk) -> None:
     found = listing.listing(desk.store)
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from gitmem.order.node import content_digest_text
+from tests.each import each
 
 NODE: dict[str, Any] = {
     "type": "discovery", "lifecycle": "wu", "content": "a text", "priority": "P1", "wu_id": "WU-1", "lane": "x",
@@ -21,9 +20,7 @@ def test_who_said_it_and_when_and_in_which_order_is_no_difference() -> None:
     assert content_digest_text(other) == content_digest_text(NODE)
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
+@each([
         ("type", "note"), ("lifecycle", "project"), ("content", "another"), ("priority", "P2"), ("wu_id", "WU-2"),
         ("lane", None), ("tags", ["a"]), ("paths", ["src/a"]),
     ],

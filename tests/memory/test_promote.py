@@ -211,29 +211,6 @@ def test_dry_run_writes_nothing(store: Store) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("options", "code"),
-    [
-        ({"node": "mem-aaaaaa", "tag": "faq"}, "unknown-id"),
-        ({"tag": "faq"}, "usage"),
-        ({"node": "mem-aaaaaa", "wu": "WU-7", "tag": "faq"}, "usage"),
-        ({"wu": "WU-7", "tag": "faq"}, "no-summary"),
-        ({"wu": "the seventh", "tag": "faq"}, "bad-wu"),
-        ({"wu": "WU-7", "tag": ""}, "bad-taxonomy-tag"),
-    ],
-)
-def test_refusals_write_nothing(store: Store, options: dict[str, str], code: str) -> None:
-    note(store)
-    lines = bodies(store)
-
-    with pytest.raises(UsageError) as refused:
-        knowledge.promote(store, me(store), **options)  # type: ignore[arg-type]
-
-    assert refused.value.code == code
-    assert "Nothing was written" in refused.value.message
-    assert bodies(store) == lines
-
-
 def test_unknown_tag_is_refused_with_all_that_there_are(store: Store) -> None:
     with pytest.raises(UsageError) as refused:
         knowledge.promote(store, me(store), node=note(store), tag="lesson")

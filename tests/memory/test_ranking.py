@@ -140,14 +140,13 @@ def test_equal_matches_do_not_depend_on_the_order_of_arrival(repo: Path, tmp_pat
         assert found[0] == found[1], query
 
 
-@pytest.mark.parametrize("typed", ["lovelase", "lovelce", "lovellace", "lovealce", "olvelace"])
-def test_one_wrong_letter_is_forgiven(desk: Desk, typed: str) -> None:
+def test_one_wrong_letter_is_forgiven(desk: Desk) -> None:
     one = desk.write("It drops tabs")
 
-    found = search.search(desk.store, f"what did {typed} find")
-
-    assert [hit.node.id for hit in found.hits] == [one]
-    assert list(found.similar) == [typed]
+    for typed in ("lovelase", "lovelce", "lovellace", "lovealce", "olvelace"):
+        found = search.search(desk.store, f"what did {typed} find")
+        assert [hit.node.id for hit in found.hits] == [one]
+        assert list(found.similar) == [typed]
 
 
 def test_words_with_endings_are_forgiven_too(desk: Desk) -> None:

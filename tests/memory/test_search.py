@@ -234,19 +234,6 @@ def test_the_limit_and_what_comes_next(desk: Desk) -> None:
             search.recall(desk.store, "parser", limit=limit)
 
 
-@pytest.mark.parametrize("query", ["", "   ", '""', "?!*", "\0"])
-def test_a_question_without_a_word_is_refused(desk: Desk, query: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        search.recall(desk.store, query)
-
-    assert caught.value.code == "no-words"
-
-
-def test_a_bad_half_life_is_refused(desk: Desk) -> None:
-    with pytest.raises(UsageError):
-        search.recall(desk.store, "x", half_life=0)
-
-
 def test_writing_pays_nothing_for_it(desk: Desk) -> None:
     """The tables are made by the first search, and no write adds to them."""
     desk.write("the parser")

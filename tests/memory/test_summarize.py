@@ -226,27 +226,6 @@ def test_dry_run_writes_nothing(store: Store) -> None:
     assert knowledge.summarize(store, me(store), "WU-7").summary.id == done.summary.id
 
 
-@pytest.mark.parametrize(
-    ("options", "code"),
-    [
-        ({"wu": "the seventh"}, "bad-wu"),
-        ({"wu": "WU-7", "text": "  "}, "empty-content"),
-        ({"wu": "WU-7", "text": "é" * 40_000}, "invalid-record"),
-        ({"wu": "WU-7", "text": "ghp_" + "a1B2" * 10}, "secret"),
-        ({"wu": "WU-7", "only": ["mem-nothere"]}, "unknown-id"),
-    ],
-)
-def test_refusals_write_nothing(store: Store, options: dict[str, object], code: str) -> None:
-    note(store, "One")
-    lines = bodies(store)
-
-    with pytest.raises(UsageError) as refused:
-        knowledge.summarize(store, me(store), **options)  # type: ignore[arg-type]
-
-    assert refused.value.code == code
-    assert bodies(store) == lines
-
-
 @settings(max_examples=up_to(20))
 @given(
     texts=st.lists(

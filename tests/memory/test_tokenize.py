@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import sqlite3
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gitmem.memory import fts as tokenize
 from gitmem.memory.fts import FtsQuery
 from gitmem.memory.search import LONGEST, snippet
+from tests.each import each
 
 OPERATORS = [
     '"',
@@ -34,8 +35,7 @@ OPERATORS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("text", "parts", "whole"),
+@each(
     [
         ("snake_case", "snake case", "snakecase"),
         ("camelCase", "camel case", "camelcase"),
@@ -66,8 +66,7 @@ def test_names_are_split_and_kept_whole(text: str, parts: str, whole: str) -> No
     assert " ".join(tokenize.whole(text)) == whole
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
+@each(
     [
         ("Éclair", "eclair"),
         ("cafe\u0301", "CAFÉ"),
@@ -142,9 +141,7 @@ def test_a_text_is_found_by_itself(text: str) -> None:
         assert matches(fts(text), question.every) == [1]
 
 
-@pytest.mark.parametrize(
-    "text", ["content : secret", "content:x", "x NOT secret", "^x", "NEAR(x secret, 1)", "x OR secret", "- x"]
-)
+@each(["content : secret", "content:x", "x NOT secret", "^x", "NEAR(x secret, 1)", "x OR secret", "- x"])
 def test_operators_are_words(text: str) -> None:
     """Were one of these syntax, the first text would be found too, or the second not."""
     db = fts("x", text)
@@ -152,8 +149,12 @@ def test_operators_are_words(text: str) -> None:
     assert matches(db, FtsQuery(text).every) == ([1, 2] if text in ("^x", "- x") else [2])
 
 
-@pytest.mark.parametrize("asked", ["file_name", "fileName", "filename", "FileName", "file-name", "FILE_NAME"])
-@pytest.mark.parametrize("written", ["file_name", "fileName", "filename", "File-Name"])
+@each(
+    itertools.product(
+        ["file_name", "fileName", "filename", "FileName", "file-name", "FILE_NAME"],
+        ["file_name", "fileName", "filename", "File-Name"],
+    )
+)
 def test_a_name_is_found_however_it_is_written(asked: str, written: str) -> None:
     assert matches(fts(f"see {written} here", "a file without one"), FtsQuery(asked).every) == [1]
 

@@ -13,6 +13,7 @@ from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
 from gitmem.memory import edit, knowledge, relations, stored_nodes, triage
 from gitmem.store import Store
+from tests.each import each
 
 from ..sandbox import MINUTE, Clock, acting, bodies, carry, new_repo, open_store
 from .desk import me
@@ -190,8 +191,7 @@ def test_lane_is_that_of_the_node_then_that_of_the_session(store: Store) -> None
     assert triage.promote(store, planck, core, lane="web").spec.lane == "web"
 
 
-@pytest.mark.parametrize(
-    ("text", "title"),
+@each(
     [
         ("One. Two.", "One"),
         ("Is it so? Yes.", "Is it so?"),
@@ -219,14 +219,6 @@ def test_archive_takes_a_reason_and_leaves_what_was_hidden(store: Store) -> None
     again = triage.archive(store, me(store), [one], reason="other words")
     assert (again.ids, again.commit, again.recorded) == ([], None, False)
     assert bodies(store) == lines
-
-
-@pytest.mark.parametrize("reason", ["", "  ", "two\nlines"])
-def test_archive_without_a_reason_of_one_line_is_refused(store: Store, reason: str) -> None:
-    bug = note(store)
-    with pytest.raises(UsageError):
-        triage.archive(store, me(store), [bug], reason=reason)
-    assert stored_nodes.load_one(store.db(), bug).status == "active"
 
 
 def test_hidden_node_becomes_no_unit(store: Store) -> None:
