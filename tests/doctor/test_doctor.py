@@ -583,8 +583,8 @@ MEMORY = ("unknown-id", "two-contents", "circle")
 
 
 @pytest.fixture
-def desk(repo: Path) -> Desk:
-    return Desk(repo, wu="WU-7", at_once=True)
+def desk(repo: Path, commits: None) -> Desk:
+    return Desk(repo, wu="WU-7")
 
 
 def findings(desk: Desk) -> list[Finding]:

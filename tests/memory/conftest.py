@@ -28,7 +28,5 @@ def clock() -> Clock:
 
 @pytest.fixture
 def store(repo: Path, clock: Clock) -> Store:
-    """The repository's log for its user, see `desk.me`. What is written waits, as in a desk."""
-    found = open_store(repo, clock)
-    found.commit_after = 3600.0
-    return found
+    """The repository's log for its user, see `desk.me`."""
+    return open_store(repo, clock)

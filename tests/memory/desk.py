@@ -28,21 +28,15 @@ LOG = "refs/gitmem/log"
 class Desk:
     """A store with somebody at work in it.
 
-    What is written after its start waits in the write-ahead log, as between two commits of a clone: few tests are about commits.
-
-    Args:
-        at_once: Whether each write commits.
+    Its start is committed, so that there is a log. What is written then waits, unless a test uses the fixture `commits`.
     """
 
-    def __init__(
-        self, where: Path, clock: Clock | None = None, *, at_once: bool = False, **session: Any
-    ) -> None:
+    def __init__(self, where: Path, clock: Clock | None = None, **session: Any) -> None:
         self.clock = clock or Clock()
         self.store = open_store(where, self.clock)
         self.session = lifecycle.start(self.store, CallerClaims(), **session)
         self.caller = acting(self.store, self.session)
-        if not at_once:
-            self.store.commit_after = 3600.0
+        self.tip()
 
     def write(self, content: str, **options: Any) -> str:
         """A new node; its id."""
@@ -53,11 +47,6 @@ class Desk:
 
     def node(self, id: str) -> VersionedNode:
         return stored_nodes.load_one(self.store.db(), id)
-
-    def commit_at_once(self) -> None:
-        """Commit what waits, and from now on each write."""
-        self.tip()
-        self.store.commit_after = 0.0
 
     def tip(self) -> str | None:
         """The log with all that was written."""

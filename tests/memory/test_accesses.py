@@ -17,7 +17,6 @@ from .desk import Desk
 @pytest.mark.usefixtures("commits")
 def test_a_reading_counts_at_once_and_makes_no_commit(desk: Desk) -> None:
     """It rides with the next commit, as receipts do."""
-    desk.commit_at_once()
     id = desk.write("one")
     before = desk.tip()
 

@@ -32,7 +32,6 @@ def test_what_has_decayed_is_archived_in_one_commit(desk: Desk) -> None:
     desk.change(before, archived=True)
     desk.clock.forward(70 * DAY)
     young = desk.write("young")
-    desk.commit_at_once()
     tip = desk.tip()
 
     found = upkeep.archive(desk.store, desk.caller, threshold=0.1)
@@ -135,7 +134,6 @@ def test_many_nodes_are_few_lines_in_one_commit(desk: Desk) -> None:
     """A line holds so many ids; what is more goes into further lines of the same commit."""
     made = edit.append(desk.store, desk.caller, [{"content": f"node {number}"} for number in range(20)])
     desk.clock.forward(100 * DAY)
-    desk.commit_at_once()
     commits = len(desk.store.git.history(desk.tip() or ""))
 
     found = upkeep.archive(desk.store, desk.caller, names_max=7)

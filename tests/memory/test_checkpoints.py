@@ -30,7 +30,6 @@ def test_a_checkpoint_says_how_far_the_work_is(desk: Desk, repo: Path) -> None:
     """What was said, and what git says, in numbers that are git's own."""
     (repo / "README").write_text("one\ntwo\n")
     (repo / "new.py").write_text("1\n")
-    desk.commit_at_once()
 
     done = checkpoint(
         desk.store,

@@ -28,7 +28,6 @@ def test_ephemeral_nodes_go_and_the_rest_stays(desk: Desk) -> None:
         desk.write("of the WU"),
         desk.write("of all", type="summary"),
     ]
-    desk.commit_at_once()
 
     answer = clean(desk).as_json()
 
@@ -187,7 +186,6 @@ def test_decay_archives_what_no_rule_removes_in_the_same_commit(desk: Desk) -> N
     project = desk.write("for ever", lifecycle="project")
     desk.clock.forward(100 * DAY)
     young = desk.write("young")
-    desk.commit_at_once()
     commits = len(desk.store.git.history(desk.tip() or ""))
 
     found = clean(desk, decay=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from gitmem.memory import listing, upkeep
 
 from ..sandbox import DAY, HOUR, Clock, carry, new_repo
@@ -19,7 +21,6 @@ def remove(desk: Desk, *ids: str, **options: Any) -> upkeep.Deleted:
 def test_deleted_nodes_are_gone_from_every_answer_that_does_not_ask_for_them(desk: Desk) -> None:
     """W10: they came back in ready, context and export."""
     id = desk.write("wrong", priority="P0", tags=["x"])
-    desk.commit_at_once()
 
     found = remove(desk, id[:12], reason="it was wrong")
 

@@ -57,7 +57,6 @@ def test_promoted_node_says_what_its_source_says_and_where_it_came_from(store: S
 
 @pytest.mark.usefixtures("commits")
 def test_node_and_relation_are_one_commit(store: Store) -> None:
-    store.commit_after = 0.0
     source = note(store)
     before = len(store.git.history(store.git.tip("refs/gitmem/log") or ""))
 

@@ -86,7 +86,6 @@ def test_summary_has_the_first_line_of_each_node_by_type(store: Store, clock: Cl
 
 @pytest.mark.usefixtures("commits")
 def test_summary_and_marks_are_one_commit_of_two_lines(store: Store) -> None:
-    store.commit_after = 0.0
     for number in range(5):
         note(store, f"Note {number}")
     lines = len(bodies(store))

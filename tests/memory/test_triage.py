@@ -125,7 +125,6 @@ def test_specification_without_a_unit_writes_nothing(store: Store) -> None:
 
 @pytest.mark.usefixtures("commits")
 def test_discovery_that_became_a_unit_is_closed_and_remembers_it(store: Store) -> None:
-    store.commit_after = 0.0
     bug = note(store)
 
     done = triage.promote(store, me(store), bug, wu="WU-9", lane="core", title="Keep tabs")
