@@ -44,7 +44,7 @@ def exchange(*clones: Clone) -> None:
 def meet(*clones: Clone) -> None:
     """Let each clone have every line: two without a remote, more by one."""
     if len(clones) > 2:
-        exchange(*clones, *clones)
+        exchange(*clones)
     else:
         carry(*(each.store for each in clones))
 

@@ -253,19 +253,14 @@ def test_a_fold_of_all_that_is_read_costs_little() -> None:
     assert time.process_time() - began < 3
 
 
-def test_who_works_here_goes_on_although_others_invent_takers(
-    store: Store, tmp_path: Path, clock: Clock
-) -> None:
+def test_who_works_here_goes_on_although_others_invent_takers(store: Store) -> None:
     """No name tells them apart elsewhere; this clone knows its own lines."""
-    theirs = open_store(new_repo(tmp_path / "theirs"), clock)
     planner, bohr = (Agent(store, each).caller for each in (CALLER, BOHR))
     made = new_task.create(store, planner, "Write the tests", target_role="implementer/test")
     task_id = made.task["task_id"]
     task_work.take(store, bohr, task_id)
     lines = [("tasks", each.line) for each in flood("take", who="x:y:p%", task=task_id)]
-    theirs.record(lines, CommitMessage("Mallory <m@example.org>", "flood"))
-    carry(store, theirs)
-    theirs.close()
+    store.record(lines, CommitMessage("gitmem <gitmem@localhost>", "sync"))  # as `carry` does
     assert task_list.show(store, task_id).left_out > 0
     assert task_work.report(store, bohr, task_id, "completed").recorded
 
