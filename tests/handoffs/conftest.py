@@ -69,7 +69,6 @@ class Work:
         begun = templates.copy("open-work", root, begin)
         _, self.clock, self.task_id, self.claim_id, self.node_id, self.asked, self.asks = begun
         self.here, self.there = (open_store(root / name, self.clock) for name in ("repo", "there"))
-        self.here.commit_after = self.there.commit_after = 60.0
         self.planck, self.bohr = (acting(self.here, begun.sessions[each]) for each in (PLANCK, BOHR))
         self.curie, self.dirac = (acting(self.there, begun.sessions[each]) for each in (CURIE, DIRAC))
 
