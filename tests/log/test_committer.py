@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.log import committer, ref
+from gitmem.log import committer, lock, ref
 from gitmem.log.local_log import LocalLog
 from gitmem.log.write_ahead import WriteAheadLog
 
@@ -183,6 +183,26 @@ def test_what_is_committed_twice_is_there_once(repo: Path) -> None:
 
     assert committer.commit_waiting(log) == tip
     assert len(all_lines(log)) == 1 and names(log) == []
+
+
+def test_a_file_that_is_being_written_is_committed_and_left(repo: Path) -> None:
+    """Its writer was stopped with the lock: what it wrote since is committed by the next one."""
+    log = open_log(repo)
+    log.append(entry(log, "first"))
+    (file,) = log.waiting()
+    with open(file.path, "ab") as writer:
+        assert lock.lock_file(writer.fileno(), exclusive=False)
+        committer.commit_waiting(log)
+        assert len(all_lines(log)) == 1 and names(log) == [file.name]
+        late = entry(log, "late")
+        late.token = log.token()
+        other = WriteAheadLog(str(repo / "other"), log.now)
+        other.append(late)
+        writer.write(Path(other.files()[0].path).read_bytes())
+
+    committer.commit_waiting(log)
+
+    assert len(all_lines(log)) == 2 and names(log) == []
 
 
 def test_a_file_that_has_grown_since_it_was_read_is_left(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
