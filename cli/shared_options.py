@@ -17,7 +17,7 @@ from gitmem.memory.node_fields import ALIASES, DEFAULT_TYPE, LIFECYCLES, PRIORIT
 from gitmem.order.content import INTENTS
 from gitmem.records.table import OPTIONS
 from gitmem.signals import inbox, receipt_list, threads
-from gitmem.work import task_list
+from gitmem.work import stored_tasks
 
 
 class Option:
@@ -149,7 +149,9 @@ NEXT_STEPS = Option("The next steps (default: those of your last checkpoint).")
 DRY_HANDOFF = Option("Write nothing; show what would be handed over.")
 TASK_ID = Option("A task id or a unique prefix.")
 TASK_LIMIT = Option(
-    f"Maximum number of tasks (default: {task_list.LISTED}).", default=task_list.LISTED, for_tools=(20, 200)
+    f"Maximum number of tasks (default: {stored_tasks.LISTED}).",
+    default=stored_tasks.LISTED,
+    for_tools=(20, 200),
 )
 
 CLAIM_PATHS = Option("Files, folders, or patterns with *, ? and ** in quotes.")

@@ -64,12 +64,12 @@ def listing(
     limit: Annotated[str | None, typer.Option("--limit", metavar="N", help=shared.TASK_LIMIT.help)] = None,
 ) -> None:
     """List tasks: open ones first, then by priority, the latest first."""
-    from gitmem.work import task_list
+    from gitmem.work import stored_tasks, task_list
 
     from ..values import number
 
     if stuck:
-        _stuck(at, mine, open_ or blocked, wu, number("--limit", limit, task_list.LISTED))
+        _stuck(at, mine, open_ or blocked, wu, number("--limit", limit, stored_tasks.LISTED))
         return
     caller = at.caller() if mine else None
     if caller is not None:
@@ -82,7 +82,7 @@ def listing(
         open=open_,
         blocked=blocked,
         wu=wu,
-        limit=number("--limit", limit, task_list.LISTED),
+        limit=number("--limit", limit, stored_tasks.LISTED),
     )
     output.answer(at.json, found, render.page)
 

@@ -9,6 +9,7 @@ from ..work import (
     claim_work,
     give_handoff,
     handoffs,
+    stored_tasks,
     stuck,
     task_decisions,
     task_list,
@@ -75,7 +76,7 @@ class Tasks(Struct):
         open: bool = False,
         blocked: bool = False,
         wu: str | None = None,
-        limit: int = task_list.LISTED,
+        limit: int = stored_tasks.LISTED,
     ) -> TaskPage:
         """List tasks: all, or those of the caller, without an outcome, waiting for others, or on a work unit."""
         caller = self._log.caller if mine else None
@@ -85,7 +86,9 @@ class Tasks(Struct):
         """Return a task with its state and its events."""
         return handoffs.show_handoff(self._log.store, task_id)
 
-    def stuck(self, *, mine: bool = False, wu: str | None = None, limit: int = task_list.LISTED) -> StuckPage:
+    def stuck(
+        self, *, mine: bool = False, wu: str | None = None, limit: int = stored_tasks.LISTED
+    ) -> StuckPage:
         """List tasks that wait for somebody for too long, and escalate those that nobody has escalated yet."""
         found = stuck.find(self._log.store, self._log.caller if mine else None, wu=wu, limit=limit)
         stuck.escalate(self._log.store, self._log.caller, found)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     Values = Mapping[str, str | int | None]
 
 
+LISTED = 50  # tasks of a list
 # Conditions on a row `t`.
 IS_OPEN = "t.decided_by IS NULL AND t.replaced <> 1"
 # Said so that the index of these is used, not all tasks.

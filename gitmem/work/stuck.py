@@ -15,7 +15,7 @@ from ..order.task import LEASE_MAX_MICROS, WAITING
 from ..outcome import Outcome, command
 from ..records.ids import keyed_id, unit_key
 from ..records.lines import as_json
-from . import stored_tasks, task_list, task_records, task_rules
+from . import stored_tasks, task_records, task_rules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class StuckPage(Outcome):
 
 
 def find(
-    store: Store, caller: Caller | None = None, *, wu: str | None = None, limit: int = task_list.LISTED
+    store: Store, caller: Caller | None = None, *, wu: str | None = None, limit: int = stored_tasks.LISTED
 ) -> StuckPage:
     """Return the stuck tasks, those of sessions of this clone first, then the longest first.
 
@@ -83,12 +83,18 @@ def find(
         "ahead": now + AHEAD_MICROS, "wu": unit_key(wu), "before": now - LEVELS[-1][0],
     }  # fmt: skip
     if caller is not None:
-        where.append(task_list.OF_CALLER)
+        from .task_list import OF_CALLER
+
+        where.append(OF_CALLER)
         values |= waiting_work.values_for(caller, now)
     if wu:
         where.append("t.wu_id = :wu")
     db = store.db()
     found, more = stored_tasks.waiting_longest(db, " AND ".join(where), values, limit)
+    if not found:  # of most looks beside another operation
+        return StuckPage((), more)
+    from . import task_list
+
     rows = task_list.rows_of(db, [row[0] for row in found])
     return StuckPage([_stuck(store, rows[row[0]], row, now) for row in found], more)
 

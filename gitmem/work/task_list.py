@@ -16,6 +16,7 @@ from ..outcome import Outcome, command
 from ..records.ids import unit_key
 from ..text import strict_json
 from . import chains, collisions, stored_tasks, task_roles, task_rules, task_state
+from .stored_tasks import LISTED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -132,7 +133,6 @@ def take_after(task: FoldedTask, launch: TaskEvent, every: Sequence[TaskEvent]) 
     return None
 
 
-LISTED = 50
 TITLE_SHOWN = 60  # characters, where a task is named beside others
 # Tasks that a caller wrote, holds, or is asked to do, itself or as one who has the role; `waiting_work.values_for` has the values.
 OF_CALLER = (
