@@ -187,6 +187,7 @@ def test_count_heeds_the_filters(run: Run, start: Start) -> None:
     assert run("inbox", "--count", session=curie).out == "2\n"
 
 
+@pytest.mark.usefixtures("commits")
 def test_converged_waits_for_the_last_answer(run: Run, start: Start, repo: Path) -> None:
     """It looks again as the log changes."""
     planck, curie = start("Planck"), start("Curie")
