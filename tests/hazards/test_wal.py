@@ -203,7 +203,7 @@ def test_a_committer_that_is_killed_at_any_step_loses_and_doubles_nothing(repo: 
 FAILS: dict[str, tuple[object, str]] = {
     "the new generation": (write_ahead, "sync_names"),
     "the look at the ref": (ref, "read_format"),
-    "the first commit of a log": (committer, "start"),
+    "the first commit of a log": (committer, "start_log"),
     "the index": (committer, "notify_moved"),
     "the removal": (committer, "_remove"),
 }
