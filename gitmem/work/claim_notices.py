@@ -17,6 +17,7 @@ from ..outcome import command
 from ..repo import is_gone
 from ..text.digests import sha256
 from ..text.sanitize import first_of, sanitize_for_model
+from ..trust import sender_tables
 from . import branches, claims, path_patterns, tables
 from .claims import contest_text, paths_text
 
@@ -71,7 +72,7 @@ def ended_by_forgeries(store: Store, db: sqlite3.Connection) -> list[tuple[Stand
 
     Records that claim to be from this clone, and are not, have released them, or ended their session or task.
     """
-    if not claims.is_any_forged(db):
+    if not sender_tables.has_forged(db):
         return []
     elsewhere = {each.id for each in claims.standing(store, db=db)}
     return [

@@ -20,6 +20,7 @@ from ..order import claim as claim_fold
 from ..outcome import Outcome, command
 from ..sync import noop_check
 from ..text.sanitize import first_of
+from ..trust import sender_tables
 from . import path_patterns, stored_tasks, tables
 from . import task_state as load_task
 
@@ -191,11 +192,6 @@ def standing(
     return sorted(found, key=lambda each: (each.claim.since, each.id))
 
 
-def is_any_forged(db: sqlite3.Connection) -> bool:
-    """Return whether any line claims to be from this clone and is not."""
-    return db.execute("SELECT 1 FROM forged LIMIT 1").fetchone() is not None
-
-
 def forged_records(db: sqlite3.Connection, now: int) -> list[tuple[str, str]]:
     """Return claims that have not ended and of which lines claim to be from this clone and are not, each with the name that they use."""
     query = (
@@ -259,7 +255,7 @@ def _add_takers(
         if several is None:
             continue
         takers = frozenset(json.loads(several))
-        if not forged and any(each.is_here for each in claims) and is_any_forged(db):
+        if not forged and any(each.is_here for each in claims) and sender_tables.has_forged(db):
             task = _task(db, task_id, tasks)
             takers = task.takers() if task is not None else takers
         for each in claims:

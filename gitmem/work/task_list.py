@@ -21,7 +21,7 @@ from .stored_tasks import LISTED
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from typing import Any
 
     from ..agents.caller import Caller
@@ -108,16 +108,11 @@ def of_task(task: FoldedTask) -> Sequence[TaskEvent]:
     return by_line(each for each in task.events.values() if each.event == "launch")
 
 
-def last_role(task: FoldedTask, among: Iterable[TaskEvent]) -> Mapping[str, Any] | None:
-    """Return the role of the last of these takes and launches whose role is known."""
-    found = [each for each in by_line(among) if each.record.get("actual_role")]
-    return found[-1].record["actual_role"] if found else None
-
-
 def _role_before(task: FoldedTask, launch: TaskEvent) -> Mapping[str, Any] | None:
-    """Return the role of the last worker that a launcher knew of."""
-    workers = [*task.takes, *of_task(task)]
-    return last_role(task, (each for each in workers if task.has_seen(launch, each)))
+    """Return the role of the last worker that a launcher knew of, of those whose role is known."""
+    known = (each for each in (*task.takes, *of_task(task)) if task.has_seen(launch, each))
+    roles = [each.record["actual_role"] for each in by_line(known) if each.record.get("actual_role")]
+    return roles[-1] if roles else None
 
 
 def take_after(task: FoldedTask, launch: TaskEvent, every: Sequence[TaskEvent]) -> TaskEvent | None:
