@@ -106,7 +106,7 @@ def explain_unreadable(line: bytes) -> str | None:
     """Return as a sentence why `read` can't read a line, or None if it can."""
     record = _parsed(line)
     if record is None:
-        return "The line is not one JSON object with unique names, valid characters and its own time first"
+        return "The line is not one JSON object with unique and plain names, valid characters and its own time first"
     kind = record["kind"]
     if kind not in MODELS:
         return f"The kind {ascii(kind)[:80]} is unknown to this version"
@@ -243,9 +243,22 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
         return None
     if type(record) is not dict or type(record.get("kind")) is not str:
         return None
-    if record.get("at") != text[7:34] or ("\\u" in text and not is_json_safe(record)):
+    if record.get("at") != text[7:34] or (
+        "\\u" in text and not (is_json_safe(record) and _has_plain_names(text))
+    ):
         return None
     return record
+
+
+# A letter, a digit or `_` in a name that has only these.
+_ESCAPED_NAME = r'[{,]\s*"\w*\\u00(?:3[0-9]|[46][1-9a-f]|[57][0-9a]|5f)(?:\w|\\u00[0-9a-f]{2})*"\s*:'
+
+
+def _has_plain_names(text: str) -> bool:
+    """Return whether no name of a field is written with escapes: old versions of SQLite do not find such a field."""
+    import re
+
+    return re.search(_ESCAPED_NAME, text, re.ASCII | re.IGNORECASE) is None
 
 
 def is_time(text: str) -> bool:
