@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 LINE_MAX_BYTES = 256 * 1024
 HEAD_BYTES = 36  # {"at":"2026-11-21T20:00:00.123456Z",
 DAYS_KEPT = 1_000  # size of the cache of days; the lines of one call are of few days
+LAST_MICROS = 253_402_300_800 * 1_000_000 - 1  # the end of the year 9999
 _HEAD = b'{"at":"'
 _midnights: dict[str, int] = {}
 
@@ -29,7 +30,7 @@ def format_at(micros: int) -> str:
         ValueError: The time is outside the years 1970 to 9999.
     """
     seconds, fraction = divmod(micros, 1_000_000)
-    if not 0 <= seconds < 253_402_300_800:
+    if not 0 <= micros <= LAST_MICROS:
         raise ValueError(f"{micros} microseconds is not between the years 1970 and 9999")
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{fraction:06d}Z"
 
@@ -71,7 +72,7 @@ def _midnight(date: str) -> int:
         return -1
     micros = _days(*map(int, parts)) * 86_400_000_000
     # The arithmetic accepts February 30; formatting the result again gives another day.
-    if not 0 <= micros < 253_402_300_800_000_000 or format_at(micros)[:10] != date:
+    if not 0 <= micros <= LAST_MICROS or format_at(micros)[:10] != date:
         return -1
     if len(_midnights) >= DAYS_KEPT:
         _midnights.clear()  # a peer may write lines of any number of days

@@ -6,7 +6,7 @@ from .. import records
 from ..agents import mailbox, presence, waiting_work
 from ..agents.descriptions import sender_name
 from ..commit_message import cut, sanitize
-from ..log.lines import format_at
+from ..log.lines import LAST_MICROS, format_at
 from ..memory import stored_nodes
 from ..memory.session_checkpoints import PREFIX
 from ..order.task import HANDOFF, sender_of
@@ -278,7 +278,10 @@ class HandoffRow(Outcome):
         self.claims = len(record.get("handoff_claims") or ())
         self.threads = len(record.get("handoff_threads") or ())
         self.gone = gone
-        self.created_at, self.until = format_at(created), format_at(created + HANDOFF_MICROS)
+        self.created_at, self.until = (
+            format_at(created),
+            format_at(min(created + HANDOFF_MICROS, LAST_MICROS)),
+        )
         self.text = ""
         self.next: list[str] = []
 

@@ -9,7 +9,7 @@ import pytest
 from gitmem import records
 from gitmem.agents import lifecycle
 from gitmem.errors import GitmemError, UsageError
-from gitmem.log.lines import CommitMessage
+from gitmem.log.lines import LAST_MICROS, CommitMessage, format_at
 from gitmem.memory import edit, upkeep
 from gitmem.store import Store
 from gitmem.work import (
@@ -307,3 +307,14 @@ def test_a_handoff_with_an_earlier_record_is_not_accepted_in_part(work: Work, fo
     given = accept_handoff.take_handoff(work.here, noether, again).handoff
     assert given is not None
     assert [each.task_id for each in given.tasks] == [work.task_id]
+
+
+def test_a_handoff_of_the_last_moment_waits_to_the_end_of_time(work: Work) -> None:
+    """A peer's line of the year 9999 hides no other handoff, and no work of anybody."""
+    id = give_handoff.hand_over(work.here, work.bohr, "Curie").task["task_id"]
+    work.sync()
+    fields = {"thread_id": "thread-0001", "message": "yours", "purpose": "handoff", "agent": CURIE}
+    written(work.there, "task", LAST_MICROS, task_id="task-hostile", sender_identity="x:y:mallory", **fields)
+    found = handoffs.of_caller(work.there, work.curie).offered
+    assert [each.task_id for each in found] == ["task-hostile", id]
+    assert found[0].until == format_at(LAST_MICROS)

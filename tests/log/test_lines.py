@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from gitmem.log.lines import (
     HEAD_BYTES,
+    LAST_MICROS,
     LINE_MAX_BYTES,
     day,
     digest,
@@ -27,7 +28,6 @@ from .logs import START, FakeClock
 
 AT = "2026-11-21T20:00:00.123456Z"
 HEAD = b'{"at":"' + AT.encode() + b'",'
-LAST_MICROS = 253_402_300_800 * 1_000_000 - 1
 micros = st.integers(0, LAST_MICROS)
 
 
