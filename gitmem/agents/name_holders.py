@@ -381,11 +381,17 @@ def _claimants(store: Store, name: str, kept: Presence) -> list[str]:
 
 
 def _holder(store: Store, pin: NamePin) -> Presence | None:
-    """Return the session of a pin; if its identity has several, one that is at work and asks for the name."""
+    """Return the session of a pin; if its identity has several, one that is at work and asks for the name, of this clone if it can be."""
     sessions = of_identity(store, pin.identity) if pin.identity else []
     if not sessions:
         return presence.trusted(store, pin.session_id)
-    return max(sessions, key=lambda one: (one.is_current, _asks_for(one, pin.name), one.record_at))
+    db = store.db()
+
+    def rank(one: Presence) -> tuple[bool, bool, bool, int]:
+        is_own = sender_tables.is_own(db, one.session_id)
+        return one.is_current, _asks_for(one, pin.name), is_own, one.record_at
+
+    return max(sessions, key=rank)
 
 
 def _asks_for(one: Presence, name: str) -> bool:

@@ -182,6 +182,16 @@ def test_a_pin_is_of_the_identity_where_there_is_one(desk: Desk) -> None:
     assert recipients(desk.send()) == [IDENTITY]
 
 
+def test_a_name_of_this_clone_is_no_later_session_of_its_agent_elsewhere(desk: Desk) -> None:
+    """Anybody can write one that takes name and identity, at any time: who types the name acts as its own session."""
+    mine = lifecycle.start(desk.here, CallerClaims(), name="Planck", agent_identity=IDENTITY)
+    desk.past.value = desk.clock.value + DAY
+    lifecycle.start(desk.away, CallerClaims(), name="Planck", agent_identity=IDENTITY)
+    carry(desk.here, desk.away)
+    found = caller.find(desk.here, CallerClaims(as_="Planck"))
+    assert found and found.session_id == mine.session_id
+
+
 @pytest.mark.parametrize("as_", ["address", "client id"])
 def test_no_other_way_leads_to_who_claims_a_pinned_name(desk: Desk, as_: str) -> None:
     """A client's id and a sender's address may be any text, also a name."""
