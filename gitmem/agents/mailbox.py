@@ -307,7 +307,8 @@ DDL = (
     "CREATE TABLE signal (line INTEGER PRIMARY KEY, signal_id TEXT, thread TEXT, sender TEXT, sender_session TEXT,"
     " intent TEXT, interrupt TEXT, wu_id TEXT, lane TEXT, broadcast INTEGER, digest BLOB, content BLOB)",
     "CREATE INDEX signal_id ON signal (signal_id, digest)",
-    "CREATE INDEX signal_thread ON signal (thread)",
+    # With the sender: who owes an answer to its own proposal has decided on another one since.
+    "CREATE INDEX signal_thread ON signal (thread, sender)",
     # For `gitmem why`: what was proposed on a work unit.
     "CREATE INDEX signal_proposed ON signal (wu_id) WHERE intent = 'PROPOSE' AND wu_id <> ''",
     # Every line of an id counts, so the rows do not depend on the order of arrival.

@@ -18,7 +18,7 @@ import pytest
 
 from gitmem import open_store, records, views
 from gitmem import repo as place
-from gitmem.agents import forgeries, mailbox, presence
+from gitmem.agents import forgeries, mailbox, presence, signal_rows
 from gitmem.index import catch_up, index_file
 from gitmem.index.index_file import Index
 from gitmem.log.committer import next_token
@@ -509,6 +509,30 @@ def test_what_two_nodes_supersede_takes_triage_linear_time(opened: Callable[[Ind
     steps, _ = exponents([few], many, len(found[1]) / len(found[0]))
 
     assert len(triage.find_contradictions(large.db, 100)) == 1
+    for index in (small, large):
+        index.close()
+    assert steps <= STEPS_EXPONENT
+
+
+def proposers(count: int) -> list[bytes]:
+    """A thread in which each proposal is by somebody else."""
+    found = Writer(ME, 1 << 30, start=NOW - 1_000_000)
+    for at in range(count):
+        found.signal(found.id("sig", at), thread_id="thread-x", intent="PROPOSE", sender_identity=f"a:b:{at}")
+    return [line for _, line in found.lines]
+
+
+def test_who_owes_answers_in_a_thread_of_many_proposers_takes_linear_time() -> None:
+    small, large = empty(), empty()
+    for index, count in ((small, 100), (large, 1_600)):
+        filled(proposers(count))(index)
+
+    costs = []
+    for index in (small, large):
+        ids = [id for (id,) in index.db.execute("SELECT DISTINCT signal_id FROM asked")]
+        costs.append(Cost(index.db, partial(signal_rows.asked, index.db, ids)))
+    steps, _ = exponents([costs[0]], costs[1], 16)
+
     for index in (small, large):
         index.close()
     assert steps <= STEPS_EXPONENT
