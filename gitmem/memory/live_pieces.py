@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from .. import records
 from ..agents import descriptions, mailbox, presence
-from ..agents.descriptions import sender_name
+from ..agents.descriptions import sender_name_from
 from ..commit_message import cut, sanitize
 from ..index.index_file import StepLimit
 from ..order.content import ASKS
@@ -21,9 +21,11 @@ from .candidates import NAME_MAX, THREADS, Section, quote_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Sequence
 
     from ..agents.caller import Caller
+    from ..agents.presence import ShownNames
     from ..outcome import PartOfAnswer
     from ..records.record_types import SignalRecord
     from ..store import Store
@@ -52,7 +54,7 @@ def find_open_threads(store: Store, reader: Caller) -> list[OpenThread]:
     asked: dict[str, list[str]] = {}
     for signal_id, thread_id in mailbox.asking(db, reader.reader, reader.session_id, reader.workspace):
         asked.setdefault(thread_id, []).append(signal_id)
-    known, lines = _SignalCache(store), ThreadLines(db)
+    known, lines = _SignalCache(db, presence.names_by_session(db)), ThreadLines(db)
     found = []
     for thread_id, every in asked.items():
         ids = every
@@ -72,18 +74,19 @@ def _order(one: OpenThread) -> tuple[str, str]:
 class _SignalCache(Struct):
     """A cache of messages that ask for a decision: each id is read once, even if several threads have it."""
 
-    _store: Store
+    _db: sqlite3.Connection
+    _shown: ShownNames
     _records: dict[str, SignalRecord | None] = {}
 
     def waiting(self, thread_id: str, signal_id: str) -> OpenThread | None:
         if signal_id not in self._records:
-            line = mailbox.line_of(self._store.db(), signal_id)
+            line = mailbox.line_of(self._db, signal_id)
             self._records[signal_id] = records.read_kind("signal", line)
         record = self._records[signal_id]
         if record is None:
             return None
         what = record["intent"] if record["intent"] in ASKS else "asks for AGREE or REJECT"
-        sender = cut(sanitize(sender_name(self._store, record) or record["sender_identity"]), NAME_MAX)
+        sender = cut(sanitize(sender_name_from(self._shown, record) or record["sender_identity"]), NAME_MAX)
         lines = record["message"].strip().replace("\r", "\n").split("\n")
         return OpenThread(record, thread_id, sender, what, lines[0].rstrip())
 
@@ -106,10 +109,11 @@ def thread_pieces(
         threads: Those that `find` returned.
         live: Include the number of unread messages, which depends on more than the log.
     """
-    found = []
+    db, now, found = store.db(), store.now(), []
     for place, one in enumerate(threads):
-        answer = f"answer: {next_steps.decide_now(store, one.record)[0]}, or --reject"
-        if len(conflicts.versions(store.db(), one.signal_id)) > 1:
+        is_over = mailbox.is_overdue(db, one.record.get("task_id"), now)
+        answer = f"answer: {next_steps.decide(one.record, is_over=is_over)[0]}, or --reject"
+        if len(conflicts.versions(db, one.signal_id)) > 1:
             answer = f"it has conflicting records: {next_steps.compare(one.signal_id)[0]}"
         head = f"- [{one.thread_id}] ({one.at[:10]}, {one.sender}, {one.what}; {answer}):"
         text = sanitize(one.message)

@@ -361,6 +361,21 @@ def test_a_command_that_only_asks_takes_one_look(
     assert looks == [1]
 
 
+def test_looks_do_not_grow_with_the_threads_that_wait(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Peers can write any number of them, and each look reads folders and refs."""
+    looks = []
+    real = Store.caught_up
+    monkeypatch.setattr(Store, "caught_up", lambda self: looks.append(1) or real(self))
+    counts = []
+    for _ in range(2):
+        scene.send("Shall we?", "--to", "Curie", "--intent", "propose")
+        looks.clear()
+        assert scene.run("mem", "recover", session=scene.curie).status == 0
+        counts.append(len(looks))
+
+    assert counts[0] == counts[1]
+
+
 def command(scene: Scene, repo: Path, *args: str, says: str = "recorded") -> str:
     """Run a command in a process of its own while a committer seems to be alive; what it imported, from -X importtime."""
     done = subprocess.run(
