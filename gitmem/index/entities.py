@@ -335,8 +335,9 @@ def _shared(numbers: Iterable[Iterable[int]], read: Mapping[int, LineRow]) -> di
 def _fair_share(db: sqlite3.Connection, kind: EntityKind, id: str, but: str) -> list[int]:
     """Return the numbers of the lines that are read of an entity with too many."""
     fields = ", ".join(f"json_extract(l.body, '$.{field}')" for field in kind.shares or kind.senders)
+    # With the body, by which they are ordered: else SQLite makes a table of all lines, where `line` is a view of two tables.
     rows = db.execute(
-        f"SELECT e.line, e.event, {fields} FROM entity_line e JOIN line l ON l.id = e.line"
+        f"SELECT e.line, e.event, {fields}, l.body FROM entity_line e JOIN line l ON l.id = e.line"
         f" WHERE e.kind = ? AND e.id = ?{but} ORDER BY l.body",
         (kind.name, id),
     ).fetchall()

@@ -245,8 +245,8 @@ def open_of_priority(db: sqlite3.Connection, priorities: Iterable[str]) -> list[
 def ids_mentioning(db: sqlite3.Connection, text: str) -> set[str]:
     """Return the nodes with a text in any of their lines. Each line is searched once, however many nodes it names."""
     rows = db.execute(
-        "SELECT DISTINCT e.id FROM line l CROSS JOIN entity_line e ON e.kind = 'node' AND e.line = l.id"
-        " WHERE l.kind IN ('node', 'patch') AND instr(l.body, ?)",
+        "SELECT DISTINCT e.id FROM entity_line e WHERE e.kind = 'node' AND e.line IN"
+        " (SELECT l.id FROM line l WHERE l.kind IN ('node', 'patch') AND instr(l.body, ?))",
         (text,),
     )
     return {id for (id,) in rows}

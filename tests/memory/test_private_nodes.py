@@ -16,7 +16,7 @@ from gitmem.doctor import doctor
 from gitmem.errors import StoreError, UsageError
 from gitmem.log.lines import CommitMessage, LogEntry
 from gitmem.log.write_ahead import WriteAheadLog, encode_record
-from gitmem.memory import edit, listing, private_nodes, reader_store, relations, search, upkeep
+from gitmem.memory import edit, listing, node_tables, private_nodes, reader_store, relations, search, upkeep
 from gitmem.records.record_types import NodeFields
 from gitmem.store import Store
 
@@ -353,3 +353,26 @@ def test_a_line_of_a_peer_with_its_id_does_not_publish_what_its_reader_adds(
         edit.create(seen(desk), desk.caller, "follows", supersedes=[id])
     upkeep.delete(seen(desk), desk.caller, [id])
     assert bodies(desk.store) == before
+
+
+def test_no_query_of_their_reader_makes_a_table_of_all_lines(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To it `line` and `entity_line` are views of two tables: a join might look at all pairs of their rows."""
+    monkeypatch.setattr(node_tables.NODE, "most", 3)
+    keep(desk)
+    shared = desk.write("the shared finding", metadata={"blocked_by": []})
+    for number in range(4):
+        edit.change(desk.store, desk.caller, [shared], content=f"finding {number}")
+    store = seen(desk)
+    db, asked = store.db(), []
+    db.set_trace_callback(asked.append)
+    found = listing.ready(store, None)
+    db.set_trace_callback(None)
+
+    assert [node.content for node in found.nodes]
+    of_lines = [query for query in asked if "JOIN line" in query or "FROM line" in query]
+    assert any("ORDER BY l.body" in query for query in of_lines)
+    for query in of_lines:
+        plan = [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {query}")]
+        assert not [step for step in plan if step in ("MATERIALIZE line", "MATERIALIZE entity_line")], query
