@@ -138,14 +138,15 @@ def _text(line: bytes) -> str:
 
 
 class Hub:
-    """A bare remote with one user's commit, and clones of it."""
+    """A bare remote with one user's commit, and clones of it, which commit what they record at once."""
+
+    commit_after = 0.0
 
     def __init__(self, root: Path, port: Callable[[str], DulwichGit | PlumbingGit] = DulwichGit) -> None:
         self.root = root
         self.path = root / "hub.git"
         self.port = port
         self.now = Ticks()
-        self.commit_after = 0.0
         self.clones: list[Clone] = []
         templates.copy("hub", root, hub_and_first_clone)
 
