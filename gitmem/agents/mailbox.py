@@ -373,7 +373,7 @@ OWED = (
     " AND s.sender = asked.reader AND s.signal_id <> asked.signal_id))"
     f" AND (asked.task = '' OR NOT EXISTS (SELECT 1 FROM task t WHERE t.task_id = asked.task AND {_SETTLED}))"
 )
-_ON = " AND EXISTS (SELECT 1 FROM signal s WHERE s.signal_id = asked.signal_id AND s.wu_id IN ('', :unit))"
+_ON = " AND EXISTS (SELECT 1 FROM signal s WHERE s.signal_id = asked.signal_id AND (s.wu_id IS NULL OR s.wu_id = :unit))"
 LATER = " AND signal_id IN (SELECT signal_id FROM signal WHERE line > :after)"
 BROADCASTS = (
     f"SELECT DISTINCT :o0, b.signal_id FROM broadcast b WHERE b.sender NOT IN {{own}} AND {IN_WORKSPACE}"

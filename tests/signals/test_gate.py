@@ -101,9 +101,15 @@ def test_without_a_work_unit_it_is_that_of_the_session(desk: Desk) -> None:
 
 
 def test_a_question_without_a_work_unit_is_on_that_of_its_thread(desk: Desk) -> None:
-    """Read and not answered, it closes the gate of that unit, and of no other one."""
-    first = desk.say("look", to=["Curie"], wu="WU-7")
-    question = desk.say("agreed?", to=["Curie"], thread=first, requires_ack=True)
+    """Another program may leave it out. Read and not answered, it closes the gate of that unit, and of no other one."""
+    first = send.send(desk.store, desk.planck, "look", to=["Curie"], wu="WU-7").signal
+    question = "sig-ofanother"
+    fields = {
+        "signal_id": question, "sender_identity": "codex:tester:far", "recipients": [READER], "thread_id": first["thread_id"],
+        "intent": "INFO", "interrupt_class": "priority", "requires_ack": True, "message": "agreed?", "origin": "local",
+    }  # fmt: skip
+    line = records.line("signal", desk.clock() + 1_000_000, fields)
+    desk.store.record([("signals", line)], CommitMessage("A <a@b>", "sync"))
     desk.read()
 
     assert listed(desk.look(wu="WU-7")) == [(question, "unanswered")]
