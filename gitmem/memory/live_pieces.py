@@ -13,7 +13,7 @@ from ..index.index_file import StepLimit
 from ..order.content import ASKS
 from ..order.thread import FoldedThread
 from ..outcome import Struct
-from ..signals import conflicts, next_steps
+from ..signals import next_steps
 from ..signals.thread_lines import ThreadLines
 from ..text.sanitize import sanitize_for_model
 from . import candidates
@@ -110,10 +110,12 @@ def thread_pieces(
         live: Include the number of unread messages, which depends on more than the log.
     """
     db, now, found = store.db(), store.now(), []
+    ids = {one.signal_id for one in threads}
+    conflicting = {id for id, _, contents, _ in mailbox.may_want_answer(db, ids) if contents > 1}
     for place, one in enumerate(threads):
         is_over = mailbox.is_overdue(db, one.record.get("task_id"), now)
         answer = f"answer: {next_steps.decide(one.record, is_over=is_over)[0]}, or --reject"
-        if len(conflicts.versions(db, one.signal_id)) > 1:
+        if one.signal_id in conflicting:
             answer = f"it has conflicting records: {next_steps.compare(one.signal_id)[0]}"
         head = f"- [{one.thread_id}] ({one.at[:10]}, {one.sender}, {one.what}; {answer}):"
         text = sanitize(one.message)

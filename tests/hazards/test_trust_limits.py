@@ -19,11 +19,13 @@ import pytest
 from gitmem import open_store, records, views
 from gitmem import repo as place
 from gitmem.agents import forgeries, mailbox, presence, signal_rows
+from gitmem.agents.caller import Caller
 from gitmem.index import catch_up, index_file
 from gitmem.index.index_file import Index
 from gitmem.log.committer import next_token
 from gitmem.log.ref import SEGMENT_BYTES_MAX, UNION_BYTES_MAX
-from gitmem.memory import relations, stored_nodes, triage
+from gitmem.memory import live_pieces, relations, stored_nodes, triage
+from gitmem.memory.live_pieces import OpenThread
 from gitmem.order.thread import FoldedThread
 from gitmem.signals import threads
 from gitmem.signals.threads import Converged
@@ -317,6 +319,7 @@ SQLITE_STEPS = 100  # instructions that count together, as one step
 LEAST_STEPS, LEAST_SECONDS = 2_000, 0.05  # what costs less than that for the many lines costs nothing
 NOW = 1_793_000_000_000_000
 ME = Victim("sess-000000000001", "me:coder:x", NOW, "victim0000")
+ME_IN = Caller(ME.identity, "me <me@example.org>", "as")
 SHAPES = (
     "reply_cycle", "agree_chain", "deep_replies", "one_id", "receipts_of_one", "seen_broadcasts", "sessions_of_one_name",
     "sessions_of_this_clone", "numbered_names", "patch_cycle", "patch_chain", "one_node",
@@ -535,6 +538,25 @@ def test_who_owes_answers_in_a_thread_of_many_proposers_takes_linear_time() -> N
 
     for index in (small, large):
         index.close()
+    assert steps <= STEPS_EXPONENT
+
+
+def test_one_signal_in_many_threads_takes_a_context_linear_time(opened: Callable[[Index], Store]) -> None:
+    """Each of its lines has another content, and stands in a thread of its own."""
+    costs = []
+    for count in (100, 1_600):
+        found = Writer(ME, 1 << 30, start=NOW - 1_000_000)
+        for at in range(count):
+            found.signal("sig-000000", thread_id=f"thread-{at}", intent="PROPOSE", message=f"m{at}")
+        filled([line for _, line in found.lines])(index := empty())
+        record = records.read_kind("signal", found.lines[0][1])
+        assert record is not None
+        waiting = [OpenThread(record, f"thread-{at}", "x", "PROPOSE", "m") for at in range(count)]
+        show = partial(live_pieces.thread_pieces, opened(index), ME_IN, waiting, live=False)
+        costs.append(Cost(index.db, show))
+        index.close()
+    steps, _ = exponents([costs[0]], costs[1], 16)
+
     assert steps <= STEPS_EXPONENT
 
 
