@@ -98,8 +98,11 @@ _DAYS = (
 )
 _AHEAD = "SELECT count(DISTINCT s.signal_id) FROM signal s JOIN line l ON l.id = s.line WHERE {where} AND l.at >= :ahead"
 _UNREAD = (
-    "SELECT m.reader, l.at FROM mail m JOIN signal s ON s.signal_id = m.signal_id JOIN line l ON l.id = s.line"
-    " WHERE m.reader IN (SELECT value FROM json_each(:at_work)) AND {where} GROUP BY m.reader, m.signal_id"
+    # `mail` has a row for each content of an id.
+    "SELECT m.reader, min(l.at) FROM"
+    " (SELECT DISTINCT reader, signal_id FROM mail WHERE reader IN (SELECT value FROM json_each(:at_work))) m"
+    " CROSS JOIN signal s ON s.signal_id = m.signal_id JOIN line l ON l.id = s.line"
+    " WHERE {where} GROUP BY m.reader, m.signal_id"
 )
 _TASKS = (
     f"SELECT CASE WHEN t.decided_by IS NOT NULL THEN t.state WHEN t.replaced = 1 THEN 'replaced' ELSE '{OPEN}' END, count(*)"

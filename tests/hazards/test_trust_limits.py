@@ -20,6 +20,7 @@ from gitmem import open_store, records, views
 from gitmem import repo as place
 from gitmem.agents import forgeries, mailbox, presence, signal_rows
 from gitmem.agents.caller import Caller
+from gitmem.history import rows
 from gitmem.index import catch_up, index_file
 from gitmem.index.index_file import Index
 from gitmem.log.committer import next_token
@@ -541,9 +542,9 @@ def test_who_owes_answers_in_a_thread_of_many_proposers_takes_linear_time() -> N
     assert steps <= STEPS_EXPONENT
 
 
-def test_one_signal_in_many_threads_takes_a_context_linear_time(opened: Callable[[Index], Store]) -> None:
+def test_one_signal_in_many_threads_takes_linear_time(opened: Callable[[Index], Store]) -> None:
     """Each of its lines has another content, and stands in a thread of its own."""
-    costs = []
+    contexts, ages = [], []
     for count in (100, 1_600):
         found = Writer(ME, 1 << 30, start=NOW - 1_000_000)
         for at in range(count):
@@ -553,11 +554,12 @@ def test_one_signal_in_many_threads_takes_a_context_linear_time(opened: Callable
         assert record is not None
         waiting = [OpenThread(record, f"thread-{at}", "x", "PROPOSE", "m") for at in range(count)]
         show = partial(live_pieces.thread_pieces, opened(index), ME_IN, waiting, live=False)
-        costs.append(Cost(index.db, show))
+        contexts.append(Cost(index.db, show))
+        ages.append(Cost(index.db, partial(rows.times_of_unread, index.db, "1", {}, [ME.identity])))
         index.close()
-    steps, _ = exponents([costs[0]], costs[1], 16)
 
-    assert steps <= STEPS_EXPONENT
+    for few, many in (contexts, ages):
+        assert exponents([few], many, 16)[0] <= STEPS_EXPONENT
 
 
 def test_a_square_of_a_tenth_of_the_work_is_noticed() -> None:
