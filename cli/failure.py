@@ -59,6 +59,8 @@ SYNONYMS = {
     "gitmem mcp": ("server", "serve"),
     "gitmem hooks install": ("hook", "install", "setup"),
     "gitmem init --uninstall": ("uninstall", "remove"),
+    "gitmem task show ID": ("status", "state"),
+    "gitmem task done ID 'the result'": ("complete", "finish", "report"),
 }
 GROUPS = {
     "gitmem mem": ("such as create, context, search, ready or recover", "gitmem mem list"),
@@ -95,6 +97,8 @@ def usage_of(error: Exception, args: Sequence[str]) -> UsageError | None:
             next=[example, f"{path} --help"],
         )
     meant = _similar_commands(message)
+    if path in GROUPS:  # a word of a group means one of its commands first
+        meant = [each for each in meant if each.startswith(f"{path} ")] or meant
     if message.startswith("No such command "):  # typer also offers commands that hooks run
         message = (
             message.partition(" Did you mean")[0]

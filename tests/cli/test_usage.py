@@ -54,6 +54,14 @@ def test_words_that_people_try_lead_to_the_command(word: str, meant: str, run: R
     assert any(meant in each for each in run(word, "--json").json["error"]["suggestions"])
 
 
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [("status", "gitmem task show ID"), ("complete", "gitmem task done ID 'the result'"), ("send", "gitmem signal 'your message' --to NAME")],
+)  # fmt: skip
+def test_a_wrong_word_of_a_group_means_one_of_its_commands_first(run: Run, word: str, meant: str) -> None:
+    assert run("task", word, "task-1", "--json").json["error"]["suggestions"] == [meant]
+
+
 def test_a_group_without_a_command_answers_in_json(run: Run) -> None:
     """With its commands, and exit status 2."""
     said = run("session", "--json")
