@@ -366,13 +366,20 @@ IN_WORKSPACE_OF_LINE = IN_WORKSPACE.replace(
 )
 # Of a task that somebody has taken, or that has ended, nobody owes an answer any more.
 _SETTLED = "(t.taken OR t.decided_by IS NOT NULL OR t.replaced = 1)"
-# Its author may owe an answer to its own proposal once it has decided on another one.
-OWED = (
-    " AND (NOT EXISTS (SELECT 1 FROM signal s WHERE s.signal_id = asked.signal_id AND s.sender = asked.reader)"
-    " OR EXISTS (SELECT 1 FROM signal s WHERE s.thread IN (SELECT thread FROM signal o WHERE o.signal_id = asked.signal_id)"
-    " AND s.sender = asked.reader AND s.signal_id <> asked.signal_id))"
-    f" AND (asked.task = '' OR NOT EXISTS (SELECT 1 FROM task t WHERE t.task_id = asked.task AND {_SETTLED}))"
-)
+
+
+def owed(is_author: str) -> str:
+    """Return the condition on a row of `asked` that its reader may owe an answer, with the condition that the reader wrote the signal."""
+    # Its author may owe an answer to its own proposal once it has decided on another one.
+    return (
+        f" AND (NOT {is_author}"
+        " OR EXISTS (SELECT 1 FROM signal s WHERE s.thread IN (SELECT thread FROM signal o WHERE o.signal_id = asked.signal_id)"
+        " AND s.sender = asked.reader AND s.signal_id <> asked.signal_id))"
+        f" AND (asked.task = '' OR NOT EXISTS (SELECT 1 FROM task t WHERE t.task_id = asked.task AND {_SETTLED}))"
+    )
+
+
+OWED = owed("EXISTS (SELECT 1 FROM signal s WHERE s.signal_id = asked.signal_id AND s.sender = asked.reader)")
 _ON = " AND EXISTS (SELECT 1 FROM signal s WHERE s.signal_id = asked.signal_id AND (s.wu_id IS NULL OR s.wu_id = :unit))"
 LATER = " AND signal_id IN (SELECT signal_id FROM signal WHERE line > :after)"
 BROADCASTS = (

@@ -90,7 +90,11 @@ def threads_of(db: sqlite3.Connection, ids: Iterable[str]) -> Iterable[tuple[str
 
 def asked(db: sqlite3.Connection, ids: Iterable[str]) -> Iterable[tuple[str, str]]:
     """Return who may owe an answer to which of these signals."""
-    query = f"SELECT DISTINCT reader, signal_id FROM asked WHERE signal_id {entities.AMONG}{mailbox.OWED}"
+    among = "IN (SELECT value FROM json_each(?1))"
+    # All authors at once: one id may have many lines, and many readers. One text: for a pair that is not in it SQLite reads all of a list.
+    authors = f"SELECT signal_id || ' ' || sender FROM signal WHERE signal_id {among}"
+    is_author = f"asked.signal_id || ' ' || asked.reader IN ({authors})"
+    query = f"SELECT DISTINCT reader, signal_id FROM asked WHERE signal_id {among}{mailbox.owed(is_author)}"
     return db.execute(query, (entities.json_list(ids),)).fetchall()
 
 

@@ -544,11 +544,14 @@ def test_who_owes_answers_in_a_thread_of_many_proposers_takes_linear_time() -> N
 
 def test_one_signal_in_many_threads_takes_linear_time(opened: Callable[[Index], Store]) -> None:
     """Each of its lines has another content, and stands in a thread of its own."""
-    contexts, ages = [], []
+    contexts, ages, answers = [], [], []
     for count in (100, 1_600):
         found = Writer(ME, 1 << 30, start=NOW - 1_000_000)
         for at in range(count):
-            found.signal("sig-000000", thread_id=f"thread-{at}", intent="PROPOSE", message=f"m{at}")
+            to = [ME.identity, f"a:b:{at}"]
+            found.signal(
+                "sig-000000", thread_id=f"thread-{at}", intent="PROPOSE", message=f"m{at}", recipients=to
+            )
         filled([line for _, line in found.lines])(index := empty())
         record = records.read_kind("signal", found.lines[0][1])
         assert record is not None
@@ -556,9 +559,10 @@ def test_one_signal_in_many_threads_takes_linear_time(opened: Callable[[Index], 
         show = partial(live_pieces.thread_pieces, opened(index), ME_IN, waiting, live=False)
         contexts.append(Cost(index.db, show))
         ages.append(Cost(index.db, partial(rows.times_of_unread, index.db, "1", {}, [ME.identity])))
+        answers.append(Cost(index.db, partial(signal_rows.asked, index.db, ["sig-000000"])))
         index.close()
 
-    for few, many in (contexts, ages):
+    for few, many in (contexts, ages, answers):
         assert exponents([few], many, 16)[0] <= STEPS_EXPONENT
 
 
