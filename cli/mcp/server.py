@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import inspect
 import json
 import os
@@ -27,6 +26,7 @@ from pydantic import ValidationError
 
 from gitmem import __version__
 from gitmem.errors import UsageError, bad_number
+from gitmem.text.name_matching import similar
 
 from .. import shared_options as shared
 from ..render import output as rendered
@@ -334,7 +334,9 @@ class Server(MCPServer[Any]):
         tool = self._ours.get(name)
         if tool is None:
             message = f"Unknown tool: {name!r}."
-            return tool_results.of_error(_usage(message, difflib.get_close_matches(name, self._ours)), name)
+            return tool_results.of_error(
+                _usage(message, similar(name, {each: each for each in self._ours})), name
+            )
         known = [*tool.parameters["properties"]]
         shown = tool_results.call(
             name, dict.fromkeys(tool.parameters.get("required", ()), tool_results.ELLIPSIS)
@@ -345,7 +347,9 @@ class Server(MCPServer[Any]):
                 missing = [each for each in tool.parameters.get("required", ()) if each not in arguments]
                 if missing:
                     message += f" Missing: {', '.join(missing)}."
-                close = [each for each in difflib.get_close_matches(word, known) if each not in missing]
+                close = [
+                    each for each in similar(word, {each: each for each in known}) if each not in missing
+                ]
                 return tool_results.of_error(_usage(message, [*missing, *close] or known, shown), name)
         try:
             tool.fn_metadata.validate_arguments(arguments)

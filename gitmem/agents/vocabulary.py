@@ -14,7 +14,7 @@ from ..errors import UsageError
 from ..git import work_tree_files
 from ..outcome import Outcome, Struct
 from ..records.ids import role_id
-from ..text.name_matching import fold, is_reserved
+from ..text.name_matching import SIMILAR_MAX, fold, is_reserved, similar
 from ..text.sanitize import sanitize
 
 TYPE_CHECKING = False
@@ -459,8 +459,6 @@ def read(top: str | None) -> Roles:
 
 EXACT, FOLDED, ALIAS, PREFIX, UNKNOWN = "exact", "folded", "alias", "prefix", "unknown"
 PREFIX_MIN = 3
-SUGGESTIONS_MAX = 3
-SIMILARITY_MIN = 0.5
 SETTING = "gitmem.roles"
 WARN, REFUSE = POLICIES = ("warn", "refuse")  # what happens to a role or responsibility that is not known
 KNOWN = "known"  # as REFUSE, whatever the setting says: nobody could be meant by an unknown role
@@ -557,8 +555,8 @@ def warning(roles: Roles, role: Role, typed: str) -> str | None:
         return f"{sanitize(typed)} was resolved to {role.role_alias or role.role_id} by its beginning."
     if role.resolved_by != UNKNOWN:
         return None
-    similar = similar_roles(roles.pack, typed)
-    meant = f" Similar: {', '.join(similar)}." if similar else ""
+    known = similar_roles(roles.pack, typed)
+    meant = f" Similar: {', '.join(known)}." if known else ""
     return (
         f"Unknown role: {role.role_id}. It is recorded as it is.{meant} `gitmem role list` lists the roles."
     )
@@ -566,14 +564,7 @@ def warning(roles: Roles, role: Role, typed: str) -> str | None:
 
 def similar_roles(pack: Pack, text: str) -> list[str]:
     """Return at most three roles or aliases that are similar to a text; a legacy alias is never one."""
-    from rapidfuzz.distance import Levenshtein
-
-    query = fold(text)[:200]
-    scored = ((Levenshtein.normalized_similarity(query, fold(each)), each) for each in _every(pack))
-    best = sorted(
-        (each for each in scored if each[0] >= SIMILARITY_MIN), key=lambda each: (-each[0], each[1])
-    )
-    return [each for _, each in best[:SUGGESTIONS_MAX]]
+    return similar(fold(text)[:200], {each: fold(each) for each in _every(pack)})
 
 
 def _every(pack: Pack) -> Iterable[str]:
@@ -605,7 +596,7 @@ def _by_prefix(pack: Pack, text: str, nothing: str) -> Role | None:
             f"Ambiguous role: {sanitize(text)[:80]} is the beginning of {len(found)}.{nothing}",
             hint="Type more of it.",
             code="ambiguous-role",
-            suggestions=found[:SUGGESTIONS_MAX],
+            suggestions=found[:SIMILAR_MAX],
             next=["gitmem role list"],
         )
     role = find(pack, found[0])

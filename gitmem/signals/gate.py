@@ -11,6 +11,7 @@ from ..index import resolve_id
 from ..order import thread
 from ..outcome import Outcome, command
 from ..records.ids import UNIT_FORM, is_work_unit, unit_key
+from ..text.name_matching import similar
 from ..text.sanitize import is_blank
 from . import next_steps
 from .thread_lines import ThreadLines, initiatives_of
@@ -285,8 +286,6 @@ class Gate(Outcome):
         return ", ".join(part for part in parts if part)
 
 
-UNITS_MAX = 3  # suggestions for a work unit
-SIMILARITY_MIN = 0.6
 COMPARED_MAX = 10_000  # names: peers can write any number
 
 
@@ -350,28 +349,15 @@ def _unnamed_unit(store: Store, wu: str) -> UsageError | None:
         )
     if session_view.is_known_unit(store, wu):
         return None
-    similar = _similar_units(store, wu)
+    known = similar(unit_key(wu), session_view.units(store.db(), COMPARED_MAX))
     return UsageError(
         session_view.not_named(wu),
         hint="Check its spelling. To name a new one, set it for your session.",
         code="unknown-work-unit",
-        suggestions=similar,
+        suggestions=known,
         next=[
-            *(command("gitmem", "gate", "--wu", each) for each in similar[:1]),
+            *(command("gitmem", "gate", "--wu", each) for each in known[:1]),
             command("gitmem", "session", "set", "--wu", wu),
             command("gitmem", "gate", "--wu", wu, "--new"),
         ],
     )
-
-
-def _similar_units(store: Store, wu: str) -> list[str]:
-    """Return known work units that are spelt alike, the most similar first."""
-    from rapidfuzz import process
-    from rapidfuzz.distance import Levenshtein
-
-    choices = session_view.units(store.db(), COMPARED_MAX)
-    best = process.extract(
-        unit_key(wu), choices, scorer=Levenshtein.normalized_similarity, limit=UNITS_MAX,
-        score_cutoff=SIMILARITY_MIN,
-    )  # fmt: skip
-    return [name for _, _, name in best]

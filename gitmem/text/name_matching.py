@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SIMILARITY_MIN = 0.5
+SIMILAR_MAX = 3
+
 _DIGITS = "0123456789"
 # Scripts that count as one: Japanese and Korean use several in one word.
 _EAST_ASIAN = frozenset(("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO"))
@@ -103,3 +110,18 @@ def mixes_scripts(text: str) -> bool:
             script = name(char, "?").partition(" ")[0].partition("-")[0]
             scripts.add("EAST ASIAN" if script in _EAST_ASIAN else script)
     return len(scripts) > 1
+
+
+def similar(text: str, choices: Mapping[str, str]) -> list[str]:
+    """Return at most three choices that a misspelt text may mean, the most similar first.
+
+    Args:
+        choices: The form of each in which it is compared with the text; the text has that form, too.
+    """
+    from rapidfuzz import process
+    from rapidfuzz.distance import Levenshtein
+
+    best = process.extract(
+        text, dict(sorted(choices.items())), scorer=Levenshtein.normalized_similarity, limit=SIMILAR_MAX, score_cutoff=SIMILARITY_MIN
+    )  # fmt: skip
+    return [choice for _, _, choice in best]
