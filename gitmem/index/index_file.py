@@ -160,13 +160,19 @@ class Index:
     def shape(self) -> tuple[int, int]:
         """Return the expected `PRAGMA user_version`, and the digest of the statements that make all tables."""
         if self._shape is None:
-            text = repr([CORE_VERSION, CORE, [(view.version, view.ddl) for view in self.views]])
             db = sqlite3.connect(":memory:", isolation_level=None)
             for statement in (*CORE, *(each for view in self.views for each in view.ddl)):
                 db.execute(statement)
-            self._shape = int.from_bytes(text.encode(), "big") % 0x7FFFFFFF, _digest(db)
+            self._shape = self._number(), _digest(db)
             db.close()
         return self._shape
+
+    def _number(self) -> int:
+        """Return the first part of `shape`, without making the tables."""
+        if self._shape is not None:
+            return self._shape[0]
+        text = repr([CORE_VERSION, CORE, [(view.version, view.ddl) for view in self.views]])
+        return int.from_bytes(text.encode(), "big") % 0x7FFFFFFF
 
     def is_shaped(self) -> bool:
         """Return whether the tables have the expected shape.
@@ -191,7 +197,7 @@ class Index:
         for view in self.views:
             for statement in view.ddl:
                 self.db.execute(statement)
-        self.db.execute(f"PRAGMA user_version = {self.shape()[0]}")
+        self.db.execute(f"PRAGMA user_version = {self._number()}")
 
     def close(self) -> None:
         """Close the connection to the index."""
