@@ -25,6 +25,7 @@ def run(
     *,
     columns: int = 80,
     typed: bytes = b"",
+    after: bytes = b"",
     errors: bool = False,
     both: bool = False,
     variables: Mapping[str, str] | None = None,
@@ -34,6 +35,7 @@ def run(
     Args:
         columns: The width of the terminal; 0 for one that does not know it.
         typed: What its user types.
+        after: What its user waits for before.
         errors: Whether standard error is the terminal and standard output is discarded, instead of the other way round.
         both: Whether both are the terminal. Otherwise standard error must stay empty.
     """
@@ -51,9 +53,7 @@ def run(
         start_new_session=True,
     )
     os.close(theirs)
-    if typed:
-        os.write(ours, typed)
-    said = _all_of(ours, child)
+    said = _all_of(ours, child, typed, after)
     os.close(ours)
     err = b"" if child.stderr is None else child.stderr.read()
     status = child.wait()
@@ -61,10 +61,13 @@ def run(
     return status, said.decode("utf-8", "replace").replace("\r\n", "\n")
 
 
-def _all_of(terminal: int, child: subprocess.Popen[bytes]) -> bytes:
+def _all_of(terminal: int, child: subprocess.Popen[bytes], typed: bytes, after: bytes) -> bytes:
     """Return what is written to a terminal until its last process has closed it."""
     said, end = b"", time.monotonic() + SECONDS
     while time.monotonic() < end:
+        if typed and after in said:
+            os.write(terminal, typed)
+            typed = b""
         if not select.select([terminal], [], [], 0.1)[0]:
             continue
         try:

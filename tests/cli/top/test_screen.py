@@ -543,7 +543,9 @@ def test_on_a_real_terminal_without_colour_it_begins_and_ends_cleanly(repo: Path
     with (repo / ".git" / "config").open("a") as config:
         config.write("[user]\n\tname = Test Person\n\temail = person@example.org\n")
 
-    status, drawn = pseudo_terminal.run(["top"], repo, typed=b"2?qq", both=True, variables={"NO_COLOR": "1"})
+    status, drawn = pseudo_terminal.run(
+        ["top"], repo, typed=b"2?qq", after=b"Test Person", both=True, variables={"NO_COLOR": "1"}
+    )
 
     assert status == 0
     assert "\x1b[?1049h" in drawn and drawn.rindex("\x1b[?1049l") > drawn.rindex("\x1b[?1049h")
