@@ -103,8 +103,8 @@ def gateway(repo: Path) -> Iterator[Gateway]:
 
 
 @pytest.fixture
-def worker(repo: Path) -> Iterator[None]:
-    """A process in a worktree of its own that answers as the scenarios of the compatibility kit say."""
+def worker(repo: Path) -> Iterator[Path]:
+    """The worktree of a process that answers as the scenarios of the compatibility kit say."""
     place = worktree(repo, repo.parent / "worktree")
     shutil.copy(tck_agent.__file__, place)
     process = subprocess.Popen(
@@ -112,7 +112,7 @@ def worker(repo: Path) -> Iterator[None]:
         stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )  # fmt: skip
     _wait_for(process, "serving prices")
-    yield
+    yield place
     process.kill()
     process.wait()
 

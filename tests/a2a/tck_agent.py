@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gitmem import DirectAnswer, InputNeededError, TaskRejectedError
@@ -64,6 +65,14 @@ def _long(_: ServedTask) -> str:
     return ""
 
 
+def _until_told(_: ServedTask) -> str:
+    """Our own tests say when it ends: by a file in the worker's folder."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end and not Path("go-on").exists():
+        time.sleep(0.02)
+    return ""
+
+
 SCENARIOS: dict[str, Callable[[ServedTask], str]] = {
     "tck-artifact-file-url": _url,
     "tck-artifact-file": _file,
@@ -80,6 +89,7 @@ SCENARIOS: dict[str, Callable[[ServedTask], str]] = {
     "tck-stream-artifact-file": _file,
     "tck-stream-artifact-chunked": _chunks,
     "test-resubscribe-message-id": _long,
+    "until-told": _until_told,
 }
 
 

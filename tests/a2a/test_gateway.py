@@ -19,19 +19,21 @@ if TYPE_CHECKING:
     from .conftest import Gateway
 
 
-@pytest.mark.usefixtures("worker")
-def test_i30_a_restarted_gateway_goes_on_with_a_task(gateway: Gateway) -> None:
+def test_i30_a_restarted_gateway_goes_on_with_a_task(gateway: Gateway, worker: Path) -> None:
     """A client sends, the gateway is killed and started again, and the client subscribes to the task that still runs."""
 
     async def begin() -> str:
         now = SendMessageConfiguration(return_immediately=True)
         async with client_of(gateway) as client:
-            (found,) = await send(client, request(id="test-resubscribe-message-id", configuration=now))
+            (found,) = await send(client, request(id="until-told", configuration=now))
             return found.task.id
 
     async def go_on(id: str) -> None:
         async with client_of(gateway, streaming=True) as client:
-            found = [each async for each in client.subscribe(SubscribeToTaskRequest(id=id))]
+            found = []
+            async for each in client.subscribe(SubscribeToTaskRequest(id=id)):
+                found.append(each)
+                (worker / "go-on").touch()
             assert kinds(found)[0] == "task"
             assert kinds(found)[-1] == "completed"
             assert (await client.get_task(GetTaskRequest(id=id))).metadata["https://gitmem.dev/a2a/v1"][
