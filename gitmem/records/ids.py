@@ -15,6 +15,9 @@ _UNIT_CHARACTERS = f"{_ID_CHARACTERS}ABCDEFGHIJKLMNOPQRSTUVWXYZ._/#-"
 _UNIT_MAX = 100
 NO_UNIT = "unlinked"  # in filters: records without a work unit
 UNIT_FORM = "1 to 100 letters, digits or characters of ._/#-, such as WU-123, #123 or fix-login"
+_DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_days: set[str] = set()  # some that were found to be in the calendar
+_DAYS_KNOWN = 1_000
 
 
 def new_id(prefix: str, random: Callable[[int], bytes] = os.urandom) -> str:
@@ -83,12 +86,31 @@ def _crockford(data: bytes) -> str:
     return "".join([_ALPHABET[number >> shift & 31] for shift in range(5 * _LENGTH - 5, -1, -5)])
 
 
-def is_real(time: str) -> bool:
-    """Return whether a time in the form of `at` is one that the calendar and the clock have."""
-    from datetime import datetime
-
-    try:
-        datetime.fromisoformat(time)
-    except ValueError:
+def is_time(text: str) -> bool:
+    """Return whether a text is a time since 1970 in the fixed-width form of `log.lines`."""
+    hour, minute, second = text[11:13], text[14:16], text[17:19]
+    digits = hour + minute + second + text[20:26]
+    rest = text[10:11] + text[13:14] + text[16:17] + text[19:20] + text[26:]
+    if rest != "T::.Z" or len(digits) != 12 or not (digits.isascii() and digits.isdecimal()):
         return False
+    if hour > "23" or minute > "59" or second > "59":
+        return False
+    day = text[:10]
+    if day not in _days:
+        if not _is_day(day):
+            return False
+        if len(_days) == _DAYS_KNOWN:
+            _days.clear()
+        _days.add(day)
     return True
+
+
+def _is_day(text: str) -> bool:
+    """Return whether a text such as `2026-11-21` is a day of the calendar since 1970."""
+    digits = text[:4] + text[5:7] + text[8:]
+    if text[4] + text[7] != "--" or not (digits.isascii() and digits.isdecimal()) or digits < "1970":
+        return False
+    year, month, day = int(digits[:4]), int(digits[4:6]), int(digits[6:])
+    if not (1 <= month <= 12 and 1 <= day <= _DAYS[month - 1]):
+        return False
+    return (month, day) != (2, 29) or not (year % 4 or (year % 100 == 0 and year % 400))

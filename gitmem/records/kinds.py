@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic_core import PydanticCustomError, core_schema
 
 from ..outcome import Struct
-from .ids import NO_UNIT, UNIT_FORM, is_real, unit_key
+from .ids import NO_UNIT, UNIT_FORM, is_time, unit_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -69,7 +69,7 @@ class TextRule(Struct):
             wrong = f"must be {' or '.join(self.written)}"
         elif self.not_written and info.context == "writing" and unit_key(value) == self.not_written:
             wrong = f"must be {UNIT_FORM}, other than {self.not_written}"
-        elif self.real and not is_real(value):
+        elif self.real and not is_time(value):
             wrong = "must be a time that the calendar has"
         if wrong:
             raise PydanticCustomError("text_rule", "{wrong}", {"wrong": wrong})

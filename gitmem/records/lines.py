@@ -16,7 +16,7 @@ from ..errors import RecordError, SecretError
 from ..text.secrets import find_in, may_hold_secret
 from ..text.strict_json import quote
 from ..text.strict_json import read as read_json
-from .ids import is_real, unit_key
+from .ids import is_time, unit_key
 from .table import FIELDS, FILLED, FIRST_OF, MODELS, REQUIRED
 
 TYPE_CHECKING = False
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
 LINE_MAX_BYTES = 256 * 1024
 VERSION = "A2A.V1"
-_DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-_days: set[str] = set()  # some that were found to be in the calendar
-_DAYS_KNOWN = 1_000
 DEPTH = 32  # of lists and objects in unknown fields
 _OWN = ("at", "kind", "created_at", "read_at", "mac")  # callers must not pass these
 
@@ -261,36 +258,6 @@ def _has_plain_names(text: str) -> bool:
     return re.search(_ESCAPED_NAME, text, re.ASCII | re.IGNORECASE) is None
 
 
-def is_time(text: str) -> bool:
-    """Return whether a text is a time since 1970 in the fixed-width form of `log.lines`."""
-    hour, minute, second = text[11:13], text[14:16], text[17:19]
-    digits = hour + minute + second + text[20:26]
-    rest = text[10:11] + text[13:14] + text[16:17] + text[19:20] + text[26:]
-    if rest != "T::.Z" or len(digits) != 12 or not (digits.isascii() and digits.isdecimal()):
-        return False
-    if hour > "23" or minute > "59" or second > "59":
-        return False
-    day = text[:10]
-    if day not in _days:
-        if not _is_day(day):
-            return False
-        if len(_days) == _DAYS_KNOWN:
-            _days.clear()
-        _days.add(day)
-    return True
-
-
-def _is_day(text: str) -> bool:
-    """Return whether a text such as `2026-11-21` is a day of the calendar since 1970."""
-    digits = text[:4] + text[5:7] + text[8:]
-    if text[4] + text[7] != "--" or not (digits.isascii() and digits.isdecimal()) or digits < "1970":
-        return False
-    year, month, day = int(digits[:4]), int(digits[4:6]), int(digits[6:])
-    if not (1 <= month <= 12 and 1 <= day <= _DAYS[month - 1]):
-        return False
-    return (month, day) != (2, 29) or not (year % 4 or (year % 100 == 0 and year % 400))
-
-
 def _fill(kind: str, record: dict[str, Any]) -> None:
     """Fill in the defaults, and for a missing list the entry of its deprecated field."""
     for old, new in FIRST_OF[kind].items():
@@ -428,6 +395,6 @@ def _fits_text_rule(
         return False
     if writing and not_written and unit_key(value) == not_written:
         return False
-    if real and not is_real(value):
+    if real and not is_time(value):
         return False
     return not written or not writing or value in written
