@@ -562,11 +562,8 @@ def asking(
 ) -> list[tuple[str, str]]:
     """Return id and thread of the signals to a reader that ask it for a decision and may still want one."""
     mine, values = directed_to(db, reader, session, workspace, unread=False)
-    # `requires_ack` is found by its bytes in the line: inside a message its quotes would be escaped.
     return db.execute(
-        f"SELECT DISTINCT s.signal_id, s.thread FROM ({mine}) m JOIN signal s ON s.signal_id = m.signal_id"
-        " JOIN line l ON l.id = s.line WHERE (s.intent IN ('PROPOSE', 'COUNTER')"
-        " OR instr(l.body, '\"requires_ack\":true'))",
+        f"SELECT DISTINCT s.signal_id, s.thread FROM ({mine}) m JOIN signal s ON s.signal_id = m.signal_id",
         values,
     ).fetchall()
 

@@ -248,6 +248,21 @@ def test_a_reply_without_a_digest_counts_where_an_adapter_wrote_it() -> None:
         assert unread(index_of([bare], [line]).db, READERS[1]) == expected
 
 
+def test_what_asks_for_a_decision_is_told_by_the_record_and_not_by_its_bytes() -> None:
+    """Another program may write white space; a wish for an answer counts as a proposal does, and a plain message does not."""
+    asks = signal(1, 0, READERS[0], [READERS[1]], requires_ack=True)
+    spaced = asks.replace(b'"requires_ack":true', b'"requires_ack": true').replace(b"sig-0001", b"sig-0002")
+    lines = [
+        asks,
+        spaced,
+        signal(3, 0, READERS[0], [READERS[1]], intent="PROPOSE"),
+        signal(4, 0, READERS[0], [READERS[1]]),
+    ]
+    found = mailbox.asking(index_of(lines).db, READERS[1], None, None)
+
+    assert spaced != asks and {id for id, _ in found} == {"sig-0001", "sig-0002", "sig-0003"}
+
+
 def test_many_lines_of_one_id_cost_no_square() -> None:
     """Whoever may push can write thousands of them; what may interrupt a reader is asked once for each id."""
 
