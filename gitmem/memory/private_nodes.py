@@ -140,7 +140,7 @@ def naming_error(id: str) -> UsageError:
     """Return the error for a line of the log that would name a private node."""
     return UsageError(
         f"Private node: {id}; only private nodes can name it. Nothing was written.",
-        hint="Use --private for the new node, too.",
+        hint="A new private node may name it: `gitmem mem create --private`. Relations are in the log.",
         code="private-nodes",
         next=[f"gitmem mem show {id}"],
     )
