@@ -120,6 +120,19 @@ def test_what_is_there_already_is_pushed(common: str, hub: Path) -> None:
         assert GitNetwork(common).push(str(hub), oid, f"refs/gitmem/outbox/{oid}", None) == "pushed"
 
 
+def test_a_refusing_hook_s_words_are_told_without_secrets(common: str, hub: Path) -> None:
+    """They are not obeyed either: no escapes for the terminal."""
+    path = hub / "hooks" / "pre-receive"
+    path.write_text("#!/bin/sh\nprintf '\\033[31mSee https://me:s3cret@localhost/rules\\n' >&2\nexit 1\n")
+    path.chmod(0o755)
+    (oid,) = chain(common, 1)
+
+    with pytest.raises(RemoteError, match=r"hook declined.*See https://localhost/rules") as caught:
+        GitNetwork(common).push(str(hub), oid, BRANCH, None)
+    assert (caught.value.code, caught.value.status) == ("refused", 5)
+    assert "s3cret" not in caught.value.message and "\x1b" not in caught.value.message
+
+
 def test_a_hidden_ref_refuses(common: str, hub: Path, git: Run) -> None:
     """A forge that keeps a namespace for itself."""
     git("config", "receive.hideRefs", "refs/gitmem", cwd=hub)
