@@ -18,7 +18,9 @@ from gitmem.git import config
 from tests import templates
 
 if TYPE_CHECKING:
+    from gitmem.store import Store
     from tests.clones import Hub
+    from tests.sandbox import Clock
 
 settings.register_profile("default", max_examples=12, derandomize=True, deadline=None)
 settings.register_profile("deep", max_examples=200, derandomize=True, deadline=None)
@@ -128,3 +130,21 @@ def hub(tmp_path: Path) -> Iterator[Hub]:
     from tests.clones import hub_at
 
     yield from hub_at(tmp_path)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """A clock that the test moves."""
+    from tests import sandbox
+
+    return sandbox.Clock()
+
+
+@pytest.fixture
+def store(repo: Path, clock: Clock) -> Iterator[Store]:
+    """One clone, for its user."""
+    from tests import sandbox
+
+    found = sandbox.open_store(repo, clock)
+    yield found
+    found.close()

@@ -52,11 +52,6 @@ def row(*keys: str) -> Callable[[Test], Test]:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
 def log(repo: Path, clock: Clock) -> Iterator[Log]:
     """A log with a session that works on WU-1."""
     with (repo / ".git" / "config").open("a") as config:

@@ -299,7 +299,7 @@ class ManagedFile(ABC):
         """Return a content, which has something of ours, as it was before; None for no file."""
 
     def read(self) -> bytes | None:
-        """Return the content, or None if there is no file; errors are those of `read_file`."""
+        """Return the content, or None if there is no file. Raise the errors of `read_file`."""
         return read_file(self.path, self.top)
 
     def install(self) -> FileChange:

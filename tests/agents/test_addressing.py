@@ -413,16 +413,6 @@ def test_no_number_of_sessions_is_compared_with_a_name_without_a_limit(repo: Pat
 # `--to role:…` reaches everybody who holds the role now, or nothing is written. It is never fuzzy.
 
 
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def store(repo: Path, clock: Clock) -> Store:
-    return open_store(repo, clock)
-
-
 def start(store: Store, name: str, role: str | None, identity: bool = True) -> str:
     known = f"test:worker:{name.lower()}" if identity else None
     return lifecycle.start(store, CallerClaims(), name=name, agent_identity=known, role=role).session_id

@@ -14,20 +14,6 @@ BOHR, CURIE, PLANCK = "claude:worker:bohr", "claude:worker:curie", "codex:worker
 
 
 @pytest.fixture
-def clock() -> Clock:
-    """A clock that the test moves."""
-    return Clock()
-
-
-@pytest.fixture
-def store(repo: Path, clock: Clock) -> Iterator[Store]:
-    """One clone."""
-    found = open_store(repo, clock)
-    yield found
-    found.close()
-
-
-@pytest.fixture
 def far(tmp_path: Path, clock: Clock) -> Iterator[Store]:
     """Another clone of the same log; `carry` is a sync of both."""
     found = open_store(new_repo(tmp_path / "far"), clock)

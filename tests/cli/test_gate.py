@@ -151,7 +151,7 @@ def test_before_a_push_the_branch_says_which_work_unit(
 def test_who_went_past_the_gate_may_push_and_what_comes_later_holds_the_next_push(
     run: Run, asked: dict[str, str], git: Git, repo: Path
 ) -> None:
-    """Git's hook gets no reason from whoever pushes: it heeds the one that stands in the log. The work unit is the one of the setting."""
+    """Whoever pushes gives git's hook no reason, so it uses the reason that the log has, for the work unit of the setting `gitmem.wu`."""
     git("config", "gitmem.wu", "WU-7", cwd=repo)
     past = ("gate", "--wu", "WU-7", "--allow-unread-signals", "--reason", "paired")
     assert run(*past, session=asked["curie"]).status == 0

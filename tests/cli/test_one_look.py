@@ -343,17 +343,23 @@ def test_only_lines_that_plainly_name_nobody_leave_the_names_as_they_are(repo: P
     )
 
 
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """An entry for each look at the log."""
+    found: list[int] = []
+    real = Store.caught_up
+    monkeypatch.setattr(Store, "caught_up", lambda self: found.append(1) or real(self))
+    return found
+
+
 @pytest.mark.parametrize(
     "args", [["whoami"], ["gate", "--wu", "WU-1"], ["thread"], ["mem", "context", "--wu", "WU-1"]]
 )
-def test_a_command_that_only_asks_takes_one_look(
-    scene: Scene, args: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_command_that_only_asks_takes_one_look(scene: Scene, args: list[str], looks: list[int]) -> None:
     """One operation sees one snapshot, also while others write; the next command sees what they wrote."""
     thread = scene.send("Shall we?", "--to", "Curie", "--wu", "WU-1").json["signal"]["thread_id"]
-    looks = []
-    real = Store.caught_up
-    monkeypatch.setattr(Store, "caught_up", lambda self: looks.append(1) or real(self))
+
+    looks.clear()
 
     said = scene.run(*args, *([thread] if args == ["thread"] else []), session=scene.curie)
 
@@ -361,11 +367,8 @@ def test_a_command_that_only_asks_takes_one_look(
     assert looks == [1]
 
 
-def test_looks_do_not_grow_with_the_threads_that_wait(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_looks_do_not_grow_with_the_threads_that_wait(scene: Scene, looks: list[int]) -> None:
     """Peers can write any number of them, and each look reads folders and refs."""
-    looks = []
-    real = Store.caught_up
-    monkeypatch.setattr(Store, "caught_up", lambda self: looks.append(1) or real(self))
     counts = []
     for _ in range(2):
         scene.send("Shall we?", "--to", "Curie", "--intent", "propose")

@@ -78,20 +78,6 @@ class Work:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    """A clock that the test moves."""
-    return Clock()
-
-
-@pytest.fixture
-def store(repo: Path, clock: Clock) -> Iterator[Store]:
-    """One clone."""
-    found = open_store(repo, clock)
-    yield found
-    found.close()
-
-
-@pytest.fixture
 def work(tmp_path: Path) -> Iterator[Work]:
     """Open work in one clone, and agents in another."""
     found = Work(tmp_path)

@@ -543,7 +543,7 @@ def test_who_owes_answers_in_a_thread_of_many_proposers_takes_linear_time() -> N
 
 
 def test_one_signal_in_many_threads_takes_linear_time(opened: Callable[[Index], Store]) -> None:
-    """Each of its lines has another content, and stands in a thread of its own."""
+    """The lines of its id differ in content, and each names another thread."""
     contexts, ages, answers = [], [], []
     for count in (100, 1_600):
         found = Writer(ME, 1 << 30, start=NOW - 1_000_000)

@@ -53,14 +53,21 @@ def messages(desk: Desk) -> list[str]:
     return [each["message"] for each in entries if each.get("message")]
 
 
+@pytest.fixture
+def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that stands for /tmp."""
+    found = tmp_path / "shared"
+    found.mkdir()
+    monkeypatch.setattr(environment, "SHARED", (str(found), str(tmp_path / "var")))
+    return found
+
+
 @pytest.mark.parametrize("place", ["shared", "state"])
 def test_a_line_from_a_sandbox_is_found_under_another_tmpdir(
-    desk: Desk, sealed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+    desk: Desk, sealed: str, shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     """What was accepted in /tmp, or in the state folder, is answered and committed by who has a $TMPDIR of its own."""
-    shared, state = tmp_path / "shared", tmp_path / "state"
-    shared.mkdir()
-    monkeypatch.setattr(environment, "SHARED", (str(shared), str(tmp_path / "var")))
+    state = tmp_path / "state"
     monkeypatch.setenv("XDG_STATE_HOME", str(state))
     env = {"TMPDIR": str(shared), "XDG_STATE_HOME": "/proc"} if place == "shared" else {"TMPDIR": "/proc"}
     sandbox(desk, sealed, "from the sandbox", **env)
@@ -83,13 +90,11 @@ def test_a_line_from_a_sandbox_is_found_under_another_tmpdir(
 
 
 def test_nothing_elsewhere_costs_a_look_and_a_folder_with_two_names_is_read_once(
-    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    repo: Path, shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the git folder can be written nothing is to be written elsewhere; what is not there is not read."""
-    shared, link = tmp_path / "shared", tmp_path / "link"
-    shared.mkdir()
+    link = tmp_path / "link"
     link.symlink_to(shared)
-    monkeypatch.setattr(environment, "SHARED", (str(shared), str(tmp_path / "var")))
     monkeypatch.setenv("TMPDIR", str(link))
     monkeypatch.setenv("XDG_STATE_HOME", "relative")
     place = find(str(repo))

@@ -62,11 +62,6 @@ class Project:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
 def store(tmp_path: Path, clock: Clock) -> Store:
     return open_store(new_repo(tmp_path / "one"), clock)
 

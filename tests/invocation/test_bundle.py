@@ -408,7 +408,7 @@ def refused(log: Log, typed: str, code: str, **options: bool) -> UsageError:
 
 
 def test_i1_an_agent_is_its_sessions_with_name_role_and_skills(log: Log, serve: Serve) -> None:
-    """There is no registry: every agent that is served can be called, as its session describes itself."""
+    """Every served agent can be called, as its session describes it; agents are not registered anywhere else."""
     serve().sessions.change(role="reviewer/general", capabilities=["rounding"])
     (session,) = [each for each in log.roster().sessions if each["agent_identity"] == PRICES]
     assert (session["display_name"], session["client"]) == ("prices", WORKER)

@@ -7,9 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.store import Store
-
-from ..sandbox import Clock, open_store
 from .desk import Desk
 
 
@@ -19,14 +16,3 @@ def desk(repo: Path) -> Iterator[Desk]:
     found = Desk(repo, name="Planck", wu="WU-7")
     yield found
     found.store.close()
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def store(repo: Path, clock: Clock) -> Store:
-    """The repository's log for its user, see `desk.me`."""
-    return open_store(repo, clock)

@@ -18,16 +18,6 @@ from ..sandbox import DAY, HOUR, Clock, acting, carry, open_store
 from .test_overlap import branch
 
 
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def store(repo: Path, clock: Clock) -> Store:
-    return open_store(repo, clock)
-
-
 def agent(store: Store, git: Git, repo: Path, name: str, on: str) -> Caller:
     """A session that works on a branch."""
     git("switch", "--quiet", on, cwd=repo)

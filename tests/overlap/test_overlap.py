@@ -29,16 +29,6 @@ def dates(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_AUTHOR_DATE", DATE)
 
 
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def store(repo: Path, clock: Clock) -> Store:
-    return open_store(repo, clock)
-
-
 def branch(git: Git, repo: Path, name: str, files: dict[str, str], start: str = "main") -> None:
     """A branch with one commit that writes these files."""
     git("switch", "--quiet", "-c", name, start, cwd=repo)

@@ -525,8 +525,3 @@ def test_the_session_of_a_harness_that_never_started_one_is_told_too(repo: Path,
 
     assert "sender_headline" not in first
     assert send.send(store, raw, "hello").signal["sender_headline"] == "what I do"
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
