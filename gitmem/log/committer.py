@@ -15,7 +15,7 @@ from ..errors import GitmemError, StoreError, UsageError
 from ..git import packs
 from ..git.objects import Draft, Signature
 from ..outcome import Struct
-from ..text.digests import sha256
+from ..text.digests import sha256, token_of
 from . import ledger, lines, lock, log_refs, ref, write_ahead
 from .lines import SUBJECT_MAX, CommitMessage, LogEntry, parse_row, split_entry
 from .lock import Lock
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from ..git.port import Git
     from .local_log import LocalLog
     from .write_ahead import WalFile, WriteAheadLog
-
-
-_DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
 def changes_of(
@@ -54,7 +51,7 @@ def changes_of(
 
 def next_token(token: str) -> str:
     """Return the token of the segment after a full one. It is derived, so a repeated append uses the same one."""
-    return "".join(_DIGITS[byte & 31] for byte in sha256(token.encode()).digest()[:8])
+    return token_of(sha256(token.encode()).digest()[:8])
 
 
 def _add(

@@ -7,6 +7,7 @@ import os
 from .. import local_files
 from ..errors import StoreError
 from ..outcome import Struct
+from ..text.digests import token_of
 from . import ledger
 from .lines import is_name
 from .write_ahead import WriteAheadLog
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from .write_ahead import Owner, WalFile
 
 AHEAD_MAX_MICROS = 60_000_000
-CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
 STATE_README = """This folder belongs to gitmem and is local to this clone. Nothing in it is pushed.
 
 index-*.sqlite3  derived from refs/gitmem/log; delete it at any time
@@ -226,7 +226,7 @@ class LocalLog:
 
     def new_token(self) -> str:
         """Close the open segment: later lines go to a new one."""
-        token = "".join(CROCKFORD[byte & 31] for byte in self.random(8))
+        token = token_of(self.random(8))
         write_word(os.path.join(self.repo.state, "segment"), token)
         return token
 
@@ -237,7 +237,7 @@ class LocalLog:
             word = read_word(path)
             if word is None:
                 self.make_state()  # without the folder the next process would have another id
-                word = write_first_word(path, "".join(CROCKFORD[byte & 31] for byte in self.random(10)))
+                word = write_first_word(path, token_of(self.random(10)))
             self._clone_id = word
         return self._clone_id
 

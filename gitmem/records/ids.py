@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 
+from ..text.digests import b32, sha256
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _LENGTH = 12
 _ID_CHARACTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _UNIT_CHARACTERS = f"{_ID_CHARACTERS}ABCDEFGHIJKLMNOPQRSTUVWXYZ._/#-"
@@ -27,15 +28,13 @@ def new_id(prefix: str, random: Callable[[int], bytes] = os.urandom) -> str:
         prefix: The kind of id: `sig`, `sess`, `thread`, …
         random: Returns that many secure random bytes.
     """
-    return f"{prefix}-{_crockford(random(8))}"
+    return f"{prefix}-{b32(random(8), _LENGTH)}"
 
 
 def keyed_id(prefix: str, *parts: str) -> str:
     """Return the id that is always the same for the same parts: from the SHA-256 of the parts joined by LF."""
-    from ..text.digests import sha256
-
     digest = sha256("\n".join(parts).encode()).digest()
-    return f"{prefix}-{_crockford(digest)}"
+    return f"{prefix}-{b32(digest, _LENGTH)}"
 
 
 def is_id(prefix: str, text: str) -> bool:
@@ -79,11 +78,6 @@ def implied_role(identity: str | None) -> str | None:
         return None
     parts = identity.split(":")
     return parts[1] if len(parts) == 3 else None
-
-
-def _crockford(data: bytes) -> str:
-    number = int.from_bytes(data[:8], "big") >> 64 - 5 * _LENGTH
-    return "".join([_ALPHABET[number >> shift & 31] for shift in range(5 * _LENGTH - 5, -1, -5)])
 
 
 def is_time(text: str) -> bool:

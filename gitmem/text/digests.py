@@ -1,4 +1,4 @@
-"""SHA-256, and the message authentication code (MAC) that identifies lines written by this clone.
+"""SHA-256, base32, and the message authentication code (MAC) that identifies lines written by this clone.
 
 `docs/local-state.md`, "Keys and codes", defines the bytes. The standard library's `hashlib` and `hmac` load OpenSSL, which adds a
 quarter to the start of an empty Python. So HMAC is computed here from SHA-256 alone (RFC 2104).
@@ -22,7 +22,7 @@ else:
         except ImportError:
             from hashlib import sha256
 
-_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's, in lower case and in the order of ASCII
 _pairs: list[str] = []  # of characters of the alphabet; filled when many MACs are computed
 _BLOCK_BYTES = 64
 _FIELD = b',"mac":"'
@@ -38,6 +38,18 @@ def hash_function_for(count: int) -> Callable[[bytes], HASH]:
     from hashlib import sha256 as fast
 
     return fast
+
+
+def b32(content: bytes, count: int) -> str:
+    """Return the first bits of some bytes in base32: `count` characters of five bits, missing bits are 0."""
+    bits, spare = int.from_bytes(content, "big"), len(content) * 8 - count * 5
+    bits = bits >> spare if spare > 0 else bits << -spare
+    return "".join([ALPHABET[bits >> shift & 31] for shift in range(count * 5 - 5, -1, -5)])
+
+
+def token_of(content: bytes) -> str:
+    """Return some bytes as a token: a character of base32 for the last five bits of each."""
+    return "".join([ALPHABET[byte & 31] for byte in content])
 
 
 class Mac:
@@ -58,9 +70,9 @@ class Mac:
         inner, outer = self._inner.copy(), self._outer.copy()
         inner.update(content)
         outer.update(inner.digest())
-        bits = int.from_bytes(outer.digest()[:16], "big") << 2
         if not _pairs:
-            return "".join([_ALPHABET[bits >> shift & 31] for shift in range(125, -1, -5)])
+            return b32(outer.digest()[:16], _CHARACTERS)
+        bits = int.from_bytes(outer.digest()[:16], "big") << 2
         return "".join([_pairs[bits >> shift & 1023] for shift in range(120, -1, -10)])
 
     def signed(self, line: bytes) -> bytes:
@@ -77,7 +89,7 @@ class Mac:
 
 def _fill_pairs() -> None:
     if not _pairs:
-        _pairs.extend(high + low for high in _ALPHABET for low in _ALPHABET)
+        _pairs.extend(high + low for high in ALPHABET for low in ALPHABET)
 
 
 def is_signed(line: bytes) -> bool:

@@ -16,8 +16,9 @@ import pytest
 from gitmem import repo as place
 from gitmem.errors import StoreError
 from gitmem.git.inprocess import DulwichGit
-from gitmem.log.local_log import CROCKFORD, LocalLog
+from gitmem.log.local_log import LocalLog
 from gitmem.log.lock import Lock
+from gitmem.text.digests import ALPHABET
 
 from .logs import START, FakeClock, entry, open_log, record, waiting
 
@@ -54,7 +55,7 @@ def test_a_clone_keeps_its_id_and_its_segment(repo: Path) -> None:
     made = log.clone_id(), log.token()
 
     assert [len(word) for word in made] == [10, 8]
-    assert set("".join(made)) <= set(CROCKFORD) and len(set(made[0])) > 1
+    assert set("".join(made)) <= set(ALPHABET) and len(set(made[0])) > 1
     assert (other.clone_id(), other.token()) == made
     assert log.new_token() == other.token() != made[1]
 
@@ -89,7 +90,7 @@ def test_clones_differ(repo: Path, tmp_path: Path) -> None:
         log = open_log(repo)
         log.random = lambda size, number=number: bytes([number]) * size  # type: ignore[misc]
         made |= {log.new_token()[0]}
-    assert made == set(CROCKFORD)
+    assert made == set(ALPHABET)
 
 
 @pytest.mark.parametrize(
