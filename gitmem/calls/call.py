@@ -458,7 +458,11 @@ def begin(
 def bundle_of(
     store: Store, caller: Caller, options: CallOptions, callees: Callable[[], Sequence[Callee]]
 ) -> Bundle | None:
-    """Return what a call hands over, or None if nothing was asked for; errors are those of `bundle.build` and `calls.call.find_callees`."""
+    """Return what a call hands over, or None if nothing was asked for.
+
+    Raises:
+        UsageError: As in `bundle.build`; for working memory also as in `find_callees`. Nothing was written.
+    """
     if all(options.get(name) in (None, False) for name in ("context", "variables", "memory")):
         return None
     from . import bundle

@@ -299,7 +299,12 @@ class ManagedFile(ABC):
         """Return a content, which has something of ours, as it was before; None for no file."""
 
     def read(self) -> bytes | None:
-        """Return the content, or None if there is no file. Raise the errors of `read_file`."""
+        """Return the content, or None if there is no file.
+
+        Raises:
+            UsageError: `outside`, see `resolve_inside`.
+            StoreError: The file can't be read.
+        """
         return read_file(self.path, self.top)
 
     def install(self) -> FileChange:
