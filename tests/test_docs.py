@@ -31,6 +31,7 @@ from gitmem.signals import message_frame, reply, thread_lines
 from gitmem.sync import read_remote
 from gitmem.text import sanitize
 from gitmem.text.digests import Mac
+from gitmem.trust import keys
 
 ROOT = Path(__file__).resolve().parent.parent
 FORMAT = (ROOT / "docs/format.md").read_text(encoding="utf-8")
@@ -125,6 +126,16 @@ def test_the_code_of_a_line_is_an_hmac_of_all_its_other_bytes() -> None:
     assert Mac(key).signed(covered) == line
     assert Mac(key).is_valid(line)
     assert records.explain_unreadable(line) is None
+
+
+def test_the_key_file_is_one_and_makes_the_writer_that_is_named(tmp_path: Path) -> None:
+    """Somebody else's program can make the file."""
+    path = tmp_path / "key"
+    path.write_text(example("key"), encoding="utf-8")
+    key = keys.read(str(path)).key()
+
+    assert key is not None
+    assert f"here `{key.writer}`" in LOCAL_STATE
 
 
 def test_the_digest_is_that_of_the_line() -> None:

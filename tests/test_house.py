@@ -49,6 +49,7 @@ LIGHT = {
 }
 STARTS = ("cli.main", "cli.commands.signals", "gitmem.signals.empty_inbox", "merge_driver.main")
 ENTRIES = {"cli.main", "cli.__main__", "merge_driver.main",
+           "gitmem.trust.keys",  # until the store and the committer sign
            "gitmem.conformance.entry", "gitmem.conformance.plugin",  # pytest loads them
            "gitmem.conformance.command_line", "gitmem.conformance.over_http",
            "gitmem.conformance.reference"}  # `--adapter` names them  # fmt: skip
@@ -196,10 +197,11 @@ def test_nothing_heavy_is_loaded_by_the_front_door(start: str) -> None:
 
 
 @pytest.mark.parametrize("room", ["errors", "repo", "log.local_log", "index.index_file", "signals.send",
-                                  "signals.inbox", "store", "git.plumbing", "records"])  # fmt: skip
+                                  "signals.inbox", "store", "git.plumbing", "records",
+                                  "trust.keys"])  # fmt: skip
 def test_what_a_write_imports_is_free_of_third_parties(room: str) -> None:
-    """A signal is recorded without pydantic, dulwich, typer, rapidfuzz and without the slow modules of Python."""
-    slow = {"pydantic", "pydantic_core", "dulwich", "typer", "rapidfuzz", "filelock", "dataclasses", "pathlib",
+    """A signal is recorded without cryptography, pydantic, dulwich, typer, rapidfuzz and without the slow modules of Python."""
+    slow = {"cryptography", "pydantic", "pydantic_core", "dulwich", "typer", "rapidfuzz", "filelock", "dataclasses", "pathlib",
             "logging", "typing", "importlib.metadata", "secrets", "tempfile", "argparse"}  # fmt: skip
     code = f"import sys; import gitmem.{room}; print(*sorted(sys.modules))"
 

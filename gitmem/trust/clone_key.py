@@ -164,16 +164,31 @@ def _is_trusted(path: str, state: str, status: os.stat_result) -> bool:
 
 
 def make(state: str, random: Callable[[int], bytes]) -> CloneKey:
-    """Create the key if it is missing; return the key that exists then.
-
-    If several processes create it at the same time, one wins, and all get its key. A key is on the disk before
-    anything is written with it. If the folder can't be written, there is no key.
-    """
+    """Create the key if it is missing; return the key that exists then. If the folder can't be written, there is none."""
     path = os.path.join(state, NAME)
-    temporary = f"{path}-{os.getpid()}-{random(4).hex()}"
-    secret = random(KEY_BYTES)
     try:
-        _write(temporary, secret)
+        create_once(path, random(KEY_BYTES), mode(path), random)
+    except OSError:
+        pass
+    return read(state)
+
+
+def create_once(
+    path: str, secret: bytes, mode: int, random: Callable[[int], bytes], *, private: bool | str = True
+) -> None:
+    """Create a file with a secret, on the disk before anything is written with it. A file that exists stays.
+
+    If several processes create it at the same time, one wins, and all must read what is there then.
+
+    Args:
+        private: As for `local_files.adjust`.
+
+    Raises:
+        OSError: It can't be created.
+    """
+    temporary = f"{path}-{os.getpid()}-{random(4).hex()}"
+    try:
+        _write(temporary, secret, mode, private)
         try:
             os.link(temporary, path)
         except FileExistsError:
@@ -181,23 +196,23 @@ def make(state: str, random: Callable[[int], bytes]) -> CloneKey:
         except OSError as error:
             if error.errno not in NO_LINKS:
                 raise  # a full or failing disk: a truncated key would keep every command from writing
-            _write(path, secret)  # readers may see the file before its content
-        local_files.fsync_dir(state)
-    except OSError:
-        pass
+            try:
+                _write(path, secret, mode, private)  # readers may see the file before its content
+            except FileExistsError:
+                pass
+        local_files.fsync_dir(os.path.dirname(path))
     finally:
         try:
             os.unlink(temporary)
         except OSError:
             pass
-    return read(state)
 
 
-def _write(path: str, secret: bytes) -> None:
+def _write(path: str, secret: bytes, mode: int, private: bool | str) -> None:
     """Create a file that must not exist, readable by its owner, and sync it to the disk."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-    with open(local_files.open_file(path, flags, 0o600, private=True), "wb", buffering=0) as file:
-        os.fchmod(file.fileno(), mode(path))
+    with open(local_files.open_file(path, flags, 0o600, private=private), "wb", buffering=0) as file:
+        os.fchmod(file.fileno(), mode)
         file.write(secret)
         os.fsync(file.fileno())
 

@@ -1,0 +1,370 @@
+"""The key of a writer: which one writes in a clone, and what a writer is called.
+
+A writer is a user and a project: its key is a file in the user's own folder, outside of the clone, so that all clones and
+worktrees of the user are one writer, and a copied clone copies no key. `docs/local-state.md`, "Keys of writers", defines the files.
+A note in the state folder has the writer's id, so that everyday commands need neither the key nor the package `cryptography`.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+
+from .. import local_files
+from ..errors import StoreError
+from ..outcome import Struct
+from ..text.digests import ALPHABET, b32, sha256
+from .clone_key import SHARED_MODES, create_once
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+WRITER_CHARACTERS = 16
+SEED_BYTES = 32
+_START = b"gitmem-key ed25519 "
+_KEY_FILE_BYTES = len(_START) + 2 * SEED_BYTES + 1
+_FORM = f"one line with `{_START.decode()}` and {2 * SEED_BYTES} lower-case hexadecimal digits"
+ROWS_MAX = 32  # of a note; the newest stay
+_NOTE_BYTES_MAX = ROWS_MAX * (WRITER_CHARACTERS + 4098)
+_WRITABLE_BY_OTHERS = 0o022
+_FAILING_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+_SETTLING = 20, 0.025  # how often, and after how many seconds, a file is read again that may still be written
+
+
+def writer_of(public: bytes) -> str:
+    """Return the id of the writer with this public key: the first 80 bits of its SHA-256."""
+    return b32(sha256(public).digest(), WRITER_CHARACTERS)
+
+
+def is_writer(text: str) -> bool:
+    """Return whether a text has the form of a writer's id."""
+    return len(text) == WRITER_CHARACTERS and not text.strip(ALPHABET)
+
+
+class SigningKey(Struct):
+    """A private key.
+
+    Attributes:
+        writer: The id of its writer.
+        public: The public key.
+    """
+
+    writer: str
+    public: bytes
+    _seed: bytes
+
+    def sign(self, message: bytes) -> bytes:
+        """Return the signature of a message."""
+        from . import ed25519
+
+        return ed25519.sign(self._seed, message)
+
+    def __repr__(self) -> str:
+        return f"SigningKey({self.writer!r})"  # never the seed
+
+
+class KeyFile(Struct):
+    """The content and the state of a key file.
+
+    Attributes:
+        path: Its path.
+        damage: Why it must not be used, and what is valid, without a full stop; "" if it is usable.
+        is_missing: Whether there is no file.
+        is_exposed: Whether others than its owner may read or change it.
+    """
+
+    path: str
+    _seed: bytes = b""
+    damage: str = ""
+    is_missing: bool = False
+    is_exposed: bool = False
+
+    def key(self) -> SigningKey | None:
+        """Return the key; None if the file is missing or damaged."""
+        if not self._seed:
+            return None
+        from . import ed25519
+
+        public = ed25519.public_of(self._seed)
+        return SigningKey(writer_of(public), public, self._seed)
+
+    def __repr__(self) -> str:
+        return f"KeyFile({self.path!r})"
+
+
+class Keys(Struct):
+    """Which key writes in a clone, for the user of this process.
+
+    Attributes:
+        state: The state folder of the clone.
+        folder: The user's own folder for keys; "" if there is none.
+        given: The absolute path of the key file that the user has chosen; "" for the usual one.
+        project: Returns the project id, the clone's lowest root commit; "" before the first commit.
+        clone: Returns the id of the clone.
+        random: Returns secure random bytes.
+        make_state: Creates the state folder; returns False if this process may not write to it.
+        machine: The name of this machine.
+    """
+
+    state: str
+    folder: str
+    given: str
+    project: Callable[[], str]
+    clone: Callable[[], str]
+    random: Callable[[int], bytes]
+    make_state: Callable[[], bool]
+    machine: str
+    _writer: str = ""
+
+    def writer(self) -> str:
+        """Return the writer id of the lines that this process makes; at the first time its key is made and noted.
+
+        Raises:
+            StoreError: `key-file`: the key file is damaged, the chosen one missing, or the disk failing; `no-key`: there is
+                no place for a key.
+        """
+        if not self._writer:
+            self._writer = self._noted()[0] or self._note(self._in_force())
+        return self._writer
+
+    def find(self, writer: str) -> SigningKey | None:
+        """Return the key of a writer that is this user on this machine; None if no key file here makes its id."""
+        for path in self._candidates(writer):
+            key = read(path).key()
+            if key is not None and key.writer == writer:
+                return key
+        return None
+
+    def problem(self) -> str:
+        """Return what is wrong with the key that writes here, and what is valid, as a sentence; "" if it is fine."""
+        noted, path = self._noted()
+        found = read(path) if noted else self._existing()
+        if found is None or (found.is_missing and not noted and not self.given):
+            return ""  # none was needed yet
+        if found.is_missing:
+            whose = f" of the writer {noted}" if noted else ""
+            return f"The key file{whose} is missing: {found.path}; it must be there to sign what is written here."
+        if found.damage:
+            return f"Cannot use the key file: {found.damage}."
+        key = found.key()
+        if noted and key is not None and key.writer != noted:
+            return f"The key file makes another writer: {found.path} is the key of {key.writer}; it must be that of {noted}."
+        if found.is_exposed:
+            return f"Others may read or change the key file: {found.path}; only its owner may, as with `chmod 600`."
+        return ""
+
+    def describe(self) -> tuple[str, str]:
+        """Return the id of the writer and the path of its key file; "" for what does not exist yet. It makes nothing."""
+        noted, path = self._noted()
+        if noted:
+            return noted, path
+        found = self._existing()
+        key = found.key() if found else None
+        return (key.writer if key else ""), (found.path if found else "")
+
+    def _note_path(self) -> str:
+        kept = "".join(char if char.isalnum() or char in "-_." else "_" for char in self.machine)[:60]
+        return os.path.join(
+            self.state, f"{'given' if self.given else 'writer'}-{os.geteuid()}-{kept or 'machine'}"
+        )
+
+    def _noted(self) -> tuple[str, str]:
+        """Return writer id and path of the key in force as they are noted; two empty texts if they are not."""
+        rows = [row for row in _rows(self._note_path()) if self.given in ("", row[1])]
+        return rows[-1] if rows else ("", "")
+
+    def _note(self, found: KeyFile) -> str:
+        """Return the writer id of a usable key file, and note it if this process may write to the state folder."""
+        key = found.key()
+        assert key is not None
+        if self.make_state() and "\n" not in found.path:
+            path = self._note_path()
+            kept = [row for row in _rows(path) if row[1] != found.path] if self.given else []
+            rows = [*kept[1 - ROWS_MAX :], (key.writer, found.path)]
+            content = "".join(f"{writer} {of}\n" for writer, of in rows)
+            local_files.try_replace(path, os.fsencode(content), private=local_files.OWN)
+        return key.writer
+
+    def _in_force(self) -> KeyFile:
+        """Return the usable key file that is in force; make it if the user has chosen none and there is none."""
+        found = self._existing()
+        if found is not None and found.damage:
+            raise _unusable(found.damage)
+        if found is not None and not found.is_missing:
+            return found
+        if self.given:
+            raise _unusable(
+                f"there is no file {self.given}; GITMEM_KEY_FILE or gitmem.key must name a key file"
+            )
+        for path in self._places():
+            found = self._made(path)
+            if found is not None and found.damage:
+                raise _unusable(found.damage)
+            if found is not None:
+                return found
+        raise StoreError(
+            f"There is no place for a key: this process may write neither to {self.folder or 'a folder for keys'} nor to "
+            f"{self.state}. Nothing was written.",
+            hint="Name a key file with GITMEM_KEY_FILE or `git config --global gitmem.key PATH`, or correct the permissions.",
+            code="no-key",
+            next=["gitmem doctor"],
+        )
+
+    def _existing(self) -> KeyFile | None:
+        """Return the key file that the user has chosen, else the first that there is, also a damaged one."""
+        if self.given and not os.path.isabs(self.given):
+            return KeyFile(self.given, damage=f"its path is {self.given}; it must be absolute")
+        for path in [self.given] if self.given else self._places():
+            found = _settled(path)
+            if self.given or not found.is_missing:
+                return found
+        return None
+
+    def _places(self) -> list[str]:
+        """Return the paths that the key may have if the user has chosen none, the best first."""
+        own = os.path.join(self.state, f"writer-{os.geteuid()}.key")
+        if not self.folder or not _may_have_keys(self.folder):
+            return [own]
+        return [os.path.join(self.folder, self.project() or f"clone-{self.clone()}"), own]
+
+    def _made(self, path: str) -> KeyFile | None:
+        """Make a key file, unless another process does; return what is there then, None if this process may not write there."""
+        folder = os.path.dirname(path)
+        content = _START + self.random(SEED_BYTES).hex().encode() + b"\n"
+        try:
+            if folder != self.state:
+                _make_private(folder)
+            elif not self.make_state():
+                return None
+            create_once(path, content, 0o600, self.random, private=local_files.OWN)
+        except OSError as error:
+            if error.errno in _FAILING_DISK:
+                raise _unusable(
+                    f"cannot make {path} ({error.strerror}); the disk must have room for it"
+                ) from None
+            return None
+        return _settled(path)
+
+    def _candidates(self, writer: str) -> Iterator[str]:
+        """Yield the paths of the files that may have the key of a writer, those noted for it first."""
+        mine = tuple(f"{what}-{os.geteuid()}-" for what in ("writer", "given"))
+        notes = [name for name in local_files.names_in(self.state) if name.startswith(mine)]
+        rows = [row for name in sorted(notes) for row in _rows(os.path.join(self.state, name))]
+        paths = [path for _, path in sorted(rows, key=lambda row: row[0] != writer)]
+        paths += [self.given] if self.given else []
+        paths += self._places()
+        if self.folder:
+            paths += [os.path.join(self.folder, name) for name in sorted(local_files.names_in(self.folder))]
+        yield from dict.fromkeys(paths)
+
+
+def read(path: str) -> KeyFile:
+    """Return a key file. It writes nothing and raises no error."""
+    found = KeyFile(path)
+    try:
+        descriptor = local_files.open_file(path, os.O_RDONLY)
+    except OSError as error:
+        if isinstance(error, (FileNotFoundError, NotADirectoryError)) or not os.path.lexists(path):
+            found.is_missing = True
+        elif error.strerror == local_files.OTHER_KIND:
+            found.damage = f"{path} is a link, a pipe or a folder; it must be a regular file"
+        else:
+            found.damage = f"cannot open {path} ({error.strerror}); its owner must be able to read it"
+        return found
+    try:
+        status = os.fstat(descriptor)
+        content = os.read(descriptor, _KEY_FILE_BYTES + 1)
+    except OSError as error:
+        found.damage = f"cannot read {path} ({error.strerror}); it must be {_FORM}"
+        return found
+    finally:
+        os.close(descriptor)
+    digits = content[len(_START) : -1]
+    if status.st_uid != os.geteuid():
+        found.damage = f"{path} belongs to user {status.st_uid}; it must belong to user {os.geteuid()}"
+    elif not content:
+        found.damage = f"{path} is empty; it must be {_FORM}"
+    elif (
+        len(content) != _KEY_FILE_BYTES
+        or not content.startswith(_START)
+        or content[-1:] != b"\n"
+        or digits.strip(b"0123456789abcdef")
+    ):
+        found.damage = f"{path} has other content than a key; it must be {_FORM}"
+    else:
+        found._seed = bytes.fromhex(digits.decode())
+        found.is_exposed = bool(status.st_mode & SHARED_MODES)
+    return found
+
+
+def _settled(path: str) -> KeyFile:
+    """Return a key file as `read` does; wait a moment for one that another process seems to be writing."""
+    count, seconds = _SETTLING
+    for _ in range(count):
+        found = read(path)
+        if not found.damage or not _is_being_written(path):
+            break
+        time.sleep(seconds)
+    return found
+
+
+def _is_being_written(path: str) -> bool:
+    """Return whether a file is a few seconds old and not complete: without hard links a key is written in place."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return False
+    return status.st_size < _KEY_FILE_BYTES and abs(time.time() - status.st_mtime) < 5
+
+
+def _rows(path: str) -> list[tuple[str, str]]:
+    """Return writer id and path of each row of a note; none if others than this user could have written it."""
+    try:
+        handle = local_files.open_file(path, os.O_RDONLY)
+    except OSError:
+        return []
+    try:
+        status = os.fstat(handle)
+        content = os.read(handle, _NOTE_BYTES_MAX + 1)
+    except OSError:
+        return []
+    finally:
+        os.close(handle)
+    if (
+        status.st_uid != os.geteuid()
+        or status.st_mode & _WRITABLE_BY_OTHERS
+        or len(content) > _NOTE_BYTES_MAX
+    ):
+        return []
+    rows = [os.fsdecode(row).partition(" ") for row in content.split(b"\n")[:-1]]
+    return [(writer, of) for writer, _, of in rows if is_writer(writer) and of.startswith("/")]
+
+
+def _may_have_keys(folder: str) -> bool:
+    """Return whether a folder for keys is this user's: root makes none in the home of another user, who could not use it then."""
+    if os.geteuid():
+        return True
+    while not os.path.exists(folder) and os.path.dirname(folder) != folder:
+        folder = os.path.dirname(folder)
+    return os.stat(folder).st_uid == 0
+
+
+def _make_private(folder: str) -> None:
+    """Create a folder that only this user may enter, and its missing parents."""
+    if not os.path.isdir(folder):
+        local_files.make_dirs(os.path.dirname(folder))
+        try:
+            os.mkdir(folder, 0o700)
+        except FileExistsError:
+            return  # another process has made it
+
+
+def _unusable(damage: str) -> StoreError:
+    return StoreError(
+        f"Cannot use the key file: {damage}. Nothing was written.",
+        hint="Restore it from a backup, or name another one with GITMEM_KEY_FILE or `git config --global gitmem.key PATH`.",
+        code="key-file",
+        next=["gitmem doctor"],
+    )
