@@ -31,7 +31,7 @@ from gitmem.signals import message_frame, reply, thread_lines
 from gitmem.sync import read_remote
 from gitmem.text import sanitize
 from gitmem.text.digests import Mac
-from gitmem.trust import keys
+from gitmem.trust import attestations, keys
 
 ROOT = Path(__file__).resolve().parent.parent
 FORMAT = (ROOT / "docs/format.md").read_text(encoding="utf-8")
@@ -285,6 +285,11 @@ def test_the_reply_lines_are_those_of_the_code() -> None:
         shown = shown.replace(f"<{name}>", value)
     assert shown.splitlines() == made
     assert f"at most {sanitize.TITLE_MAX} columns" in FORMAT
+
+
+def test_an_attestation_holds_as_many_lines_as_it_says() -> None:
+    """A clone that allowed more would sign what others refuse."""
+    assert f"at most {attestations.DIGESTS_MAX} lines of its writer" in FORMAT
 
 
 def test_the_loop_is_as_long_as_it_says() -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from .kinds import (
         Access,
+        Attestation,
         Audit,
         Claim,
         Commit,
@@ -44,6 +45,7 @@ __all__ = [
     "NOUNS",
     "STREAMS",
     "Access",
+    "Attestation",
     "Audit",
     "Claim",
     "Commit",

@@ -896,6 +896,44 @@ class Commit(Record):
     sender_name: Line | None = optional("The display name of that session.")
 
 
+def base64_form(name: str, least: int, most: int) -> Form:
+    """Return the form of bytes in base64url without padding, of so many characters."""
+    words = "base64url without padding"
+    return Form(name, r"^[A-Za-z0-9_-]+$", words, least=least, most=most)  # regexes can't count to as many
+
+
+_BASE32 = "[0-9a-hjkmnp-tv-z]"
+DIGEST_MAX = 9_000  # of lines in one attestation
+WriterId = Annotated[str, Form("writer id", rf"^{_BASE32}{{16}}$", "16 characters of base32")]
+CloneToken = Annotated[str, Form("token", rf"^{_BASE32}{{8,16}}$", "8 to 16 characters of base32")]
+Number = Annotated[
+    str,
+    Form("number", r"^[1-9][0-9]{0,8}$", "a number above 0 of at most 9 digits, none of them a leading 0"),
+]
+LineHash = Annotated[str, Form("hash of a line", r"^[0-9a-f]{32}$", "32 hexadecimal digits")]
+
+
+class Attestation(Record):
+    """A writer signs lines of its own (section 13)."""
+
+    KIND = "attestation"
+    STREAM = "seals"
+
+    writer: WriterId = required("The writer, whose lines they are.")
+    key: Annotated[str, base64_form("public key", 43, 43)] = required("The writer's public key.")
+    clone: CloneToken = required("The clone in which it was written.")
+    number: Number = required("Its place among the attestations of this clone.")
+    before: LineHash | None = optional(
+        "The hash of the attestation with the number before; only the first has none."
+    )
+    lines: Annotated[str, base64_form("hashes of lines", 22, DIGEST_MAX * 16 * 8 // 6)] = required(
+        "The hashes of the lines, in ascending order.", shown=False
+    )
+    signature: Annotated[str, base64_form("signature", 86, 86)] = required(
+        "The signature of what precedes this field.", shown=False
+    )
+
+
 # They contain no vocabulary: its words belong to packs, and readers accept others. What is not a text or a list of texts
 # is ignored on read (`gitmem.agents.descriptors.read`), so these models check nothing.
 

@@ -539,9 +539,34 @@ class ShownCommit(CommitFields):
     kind: NotRequired[Literal["commit"]]
 
 
-AnyFields = SignalFields | ReceiptFields | SessionFields | NameFields | NodeFields | PatchFields | RelationFields | AccessFields | AuditFields | TaskFields | TaskEventFields | ClaimFields | CommitFields
+class AttestationFields(TypedDict):
+    """The fields of a new `attestation`."""
+    writer: str
+    key: str
+    clone: str
+    number: str
+    before: NotRequired[str | None]
+    lines: str
+    signature: str
 
-AnyRecord = SignalRecord | ReceiptRecord | SessionRecord | NameRecord | NodeRecord | PatchRecord | RelationRecord | AccessRecord | AuditRecord | TaskRecord | TaskEventRecord | ClaimRecord | CommitRecord
+
+class AttestationRecord(AttestationFields):
+    """A line of the kind `attestation`."""
+    at: str
+    kind: Literal["attestation"]
+    mac: NotRequired[str | None]
+
+
+@final
+class ShownAttestation(AttestationFields):
+    """A `attestation` as an answer shows it."""
+    created_at: str
+    kind: NotRequired[Literal["attestation"]]
+
+
+AnyFields = SignalFields | ReceiptFields | SessionFields | NameFields | NodeFields | PatchFields | RelationFields | AccessFields | AuditFields | TaskFields | TaskEventFields | ClaimFields | CommitFields | AttestationFields
+
+AnyRecord = SignalRecord | ReceiptRecord | SessionRecord | NameRecord | NodeRecord | PatchRecord | RelationRecord | AccessRecord | AuditRecord | TaskRecord | TaskEventRecord | ClaimRecord | CommitRecord | AttestationRecord
 
 
 class ReadKind(Protocol):
@@ -572,6 +597,8 @@ class ReadKind(Protocol):
     def __call__(self, kind: Literal["claim"], line: bytes) -> ClaimRecord | None: ...
     @overload
     def __call__(self, kind: Literal["commit"], line: bytes) -> CommitRecord | None: ...
+    @overload
+    def __call__(self, kind: Literal["attestation"], line: bytes) -> AttestationRecord | None: ...
 
 
 class Show(Protocol):
@@ -602,5 +629,7 @@ class Show(Protocol):
     def __call__(self, record: ClaimRecord, *, kind: bool = False) -> ShownClaim: ...
     @overload
     def __call__(self, record: CommitRecord, *, kind: bool = False) -> ShownCommit: ...
+    @overload
+    def __call__(self, record: AttestationRecord, *, kind: bool = False) -> ShownAttestation: ...
     @overload
     def __call__(self, record: Mapping[str, object], *, kind: bool = False) -> Mapping[str, Any]: ...

@@ -32,6 +32,7 @@ MODELS: dict[str, str] = {
     'task_event': 'TaskEvent',
     'claim': 'Claim',
     'commit': 'Commit',
+    'attestation': 'Attestation',
 }
 STREAMS: dict[str, str] = {
     'signal': 'signals',
@@ -47,6 +48,7 @@ STREAMS: dict[str, str] = {
     'task_event': 'tasks',
     'claim': 'claims',
     'commit': 'commits',
+    'attestation': 'seals',
 }
 NOUNS: dict[str, str] = {
     'signal': 'signal',
@@ -62,6 +64,7 @@ NOUNS: dict[str, str] = {
     'task_event': 'task event',
     'claim': 'claim',
     'commit': 'commit',
+    'attestation': 'attestation',
 }
 FIRST_OF: dict[str, dict[str, str]] = {
     'signal': {
@@ -79,6 +82,7 @@ FIRST_OF: dict[str, dict[str, str]] = {
     'task_event': {},
     'claim': {},
     'commit': {},
+    'attestation': {},
 }
 REQUIRED: dict[str, tuple[str, ...]] = {
     'signal': ('signal_id', 'sender_identity', 'message'),
@@ -94,6 +98,7 @@ REQUIRED: dict[str, tuple[str, ...]] = {
     'task_event': ('event_id', 'task_id', 'event', 'sender_identity'),
     'claim': ('claim_id', 'event', 'paths', 'sender_identity'),
     'commit': ('link_id', 'commit', 'action', 'evidence', 'sender_identity'),
+    'attestation': ('writer', 'key', 'clone', 'number', 'lines', 'signature'),
 }
 FILLED: dict[str, dict[str, Any]] = {
     'signal': {
@@ -143,6 +148,9 @@ FILLED: dict[str, dict[str, Any]] = {
     'commit': {
         'schema_version': 'A2A.V1',
     },
+    'attestation': {
+        'schema_version': 'A2A.V1',
+    },
 }
 KEYED: dict[str, tuple[str, ...]] = {
     'signal': ('sender_identity', 'via', 'recipients', 'workspace_id', 'thread_id', 'reply_to', 'intent', 'requires_ack', 'message', 'origin', 'wu_id', 'initiative_id', 'lane', 'target_role', 'delegation_id', 'task_id', 'artifact_path'),
@@ -167,6 +175,7 @@ NOT_SHOWN: dict[str, tuple[str, ...]] = {
     'task_event': ('at', 'kind', 'mac', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
     'claim': ('at', 'kind', 'mac', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
     'commit': ('at', 'kind', 'mac', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
+    'attestation': ('at', 'kind', 'mac', 'lines', 'signature', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'sender_name', 'settled', 'thread_too_large', 'unverified'),
 }
 HEAD: dict[str, str] = {
     'wu_id': '{}',
@@ -475,5 +484,16 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'sender_session': ('line', True, 1, 256, ' ,', ()),
         'sender_name': ('line', True, 1, 1024, '', ()),
     },
+    'attestation': {
+        'schema_version': ('choice', False, ('A2A.V1',)),
+        'mac': ('line', True, 1, 200, '', ()),
+        'writer': ('word', False, 16, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
+        'key': ('word', False, 43, 43, ('', 0, '-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz'), ()),
+        'clone': ('word', False, 8, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
+        'number': ('form', False, 0, 262144, ('', (('123456789', 1, 1), ('0123456789', 0, 8))), ()),
+        'before': ('word', True, 32, 32, ('', 0, '0123456789abcdef'), ()),
+        'lines': ('word', False, 22, 192000, ('', 0, '-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz'), ()),
+        'signature': ('word', False, 86, 86, ('', 0, '-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz'), ()),
+    },
 }
-NAMELESS: tuple[str, ...] = ('signal', 'receipt', 'node', 'patch', 'relation', 'access', 'audit', 'task', 'task_event', 'claim', 'commit')  # kinds whose lines do not change who is here under which name
+NAMELESS: tuple[str, ...] = ('signal', 'receipt', 'node', 'patch', 'relation', 'access', 'audit', 'task', 'task_event', 'claim', 'commit', 'attestation')  # kinds whose lines do not change who is here under which name

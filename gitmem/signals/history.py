@@ -34,7 +34,7 @@ LOOKED_UP_MAX = (
 )
 
 AHEAD_MICROS, AHEAD_SHOWN = 24 * 3600 * 1_000_000, 5
-UPKEEP = ("receipt", "access")  # kinds that are listed only on request
+UPKEEP = ("receipt", "access", "attestation")  # kinds that are listed only on request
 _WRITERS = (
     "sender_identity",
     "reader_identity",
@@ -94,7 +94,7 @@ def log(
         thread: Only signals and tasks of the thread with this id, or of the signal with this id.
         since: Only records from this time on, microseconds since the epoch.
         role: Only signals of or for a role, and sessions that state it; without a profile those of any.
-        receipts: Include receipts, reads of memory nodes, and renewals of claims and takes.
+        receipts: Include receipts, attestations, reads of memory nodes, and renewals of claims and takes.
         audits: Only audits, which say that somebody passed a rule and why, and signals that a session recorded as somebody else (`via`).
 
     Raises:
