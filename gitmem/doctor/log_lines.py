@@ -243,8 +243,8 @@ class LogLines(Check):
     """One pass over the lines of the tip, for all checks and to fill an index."""
 
     codes = (
-        *("crlf", "not-canonical", "odd-file", "conflict-marker", "torn-line", "unreadable-line"),
-        *("unknown-kind", "invalid-record", "future-line"),
+        *("crlf", "not-canonical", "odd-file", "deep-folder", "conflict-marker", "torn-line"),
+        *("unreadable-line", "unknown-kind", "invalid-record", "future-line"),
     )
 
     def __init__(self, run: Examination) -> None:

@@ -196,6 +196,7 @@ def is_hub(store: Store) -> bool:
 
 
 ROUNDS_MAX = 20
+PATH_SHOWN_MAX = 60
 CONTINUABLE = ("not-a-log", "bad-epoch", "broken-history", "missing-object")
 FIX_CONTINUES = "--fix continues the log from the last complete commit, with every line that the index and other refs still have."
 FETCH_RESTORES = (
@@ -228,7 +229,10 @@ class LogTip(Check):
     """
 
     codes = ("not-a-log", "newer-format", "bad-epoch", "fixed-file", "no-project")
-    fixes = (*CONTINUABLE, "lost-lines", "dropped-lines", "crlf", "not-canonical", "fixed-file", "no-project")
+    fixes = (
+        *(*CONTINUABLE, "lost-lines", "dropped-lines", "crlf", "not-canonical", "deep-folder", "fixed-file"),
+        "no-project",
+    )
     is_readable = False
 
     def check(self) -> Iterator[Finding]:
@@ -431,7 +435,17 @@ def read_commits(run: Examination) -> Iterator[tuple[str, TreeEntry, bytes]]:
 
     for path, entry, content in walk_contents(run.store.git, str(run.tip), missing, first="signals"):
         run.checked["files"] += not entry.is_tree
-        if entry.is_tree or tree_union.is_plain_segment(path, entry):
+        if tree_union.is_too_deep(path):
+            run.add(
+                note(
+                    "deep-folder",
+                    f"More than {ref.FOLDERS_MAX} folders are nested here; no lines are read below.",
+                    f"{ref.LOG_REF}:{path if len(path) <= PATH_SHOWN_MAX else path[:PATH_SHOWN_MAX] + '…'}",
+                    "Other clones refuse a log with such a folder. --fix, or the next sync, takes it out of the log; the ref's "
+                    "reflog keeps its commits. Record again what matters of it.",
+                )
+            )
+        elif entry.is_tree or tree_union.is_plain_segment(path, entry):
             yield path, entry, content
         elif tree_union.is_segment(path):
             run.add(

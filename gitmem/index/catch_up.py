@@ -11,6 +11,7 @@ import gc
 from ..errors import StoreError
 from ..log import ref
 from ..log.ref import LOG_REF
+from ..log.tree_union import is_too_deep
 from ..log.union import canonical
 from ..text.digests import hash_function_for, sha256
 from . import generations, index_file
@@ -380,6 +381,8 @@ class _Reader:
             if not entry.is_tree and not (name.endswith(".jsonl") and entry.mode.startswith("100")):
                 continue
             key = index_file.as_text(name) + ("/" if entry.is_tree else "")
+            if is_too_deep(path + key):
+                continue
             file, known_oid = known.pop(key, (None, None))
             if known_oid == entry.oid:
                 continue

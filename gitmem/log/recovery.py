@@ -74,15 +74,24 @@ class CompletenessCheck:
         return self._ends[oid]
 
     def _is_whole(self, entry: TreeEntry) -> bool:
-        if entry.oid not in self._objects:
+        todo = [entry]
+        while todo:
+            at = todo[-1]
+            if at.oid in self._objects:
+                todo.pop()
+                continue
             try:
-                inner = self.git.tree(entry.oid).values() if entry.is_tree else ()
-                if not entry.is_tree:
-                    self.git.blob(entry.oid)
-                whole = all(each.mode == "160000" or self._is_whole(each) for each in inner)
+                inner = self.git.tree(at.oid).values() if at.is_tree else ()
+                if not at.is_tree:
+                    self.git.blob(at.oid)
             except KeyError:
-                whole = False
-            self._objects[entry.oid] = whole
+                self._objects[at.oid] = False
+                continue
+            needed = [each for each in inner if each.mode != "160000"]
+            unknown = [each for each in needed if each.oid not in self._objects]
+            todo += unknown
+            if not unknown:
+                self._objects[at.oid] = all(self._objects[each.oid] for each in needed)
         return self._objects[entry.oid]
 
 
@@ -304,7 +313,7 @@ class History:
             if not entry.mode.startswith("100") and self._is_new_file(entry):
                 yield tip, path, entry.oid
         for commit, path in changed:
-            for parent in self._git.commit(commit).parents:
+            for parent in self._git.commit(commit).parents if not tree_union.is_too_deep(path) else ():
                 found = ref.lookup(self._git, self._git.commit(parent).tree, path)
                 if found is not None and self._is_new_file(found):
                     yield parent, path, found.oid

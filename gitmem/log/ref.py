@@ -23,6 +23,7 @@ FORMAT_MAX = FORMAT + 100  # a higher one is invalid, not newer: its writer trie
 SEGMENT_MAX_BYTES = 16 * 1024  # an open segment is closed after the append that reaches this
 UNION_BYTES_MAX = 16 * 1024 * 1024  # no union makes a larger file, unless an input is larger
 SEGMENT_BYTES_MAX = 1024 * 1024  # an append makes no larger file and adds nothing to one
+FOLDERS_MAX = 16  # nested folders; what is deeper is no part of the log
 STALE_LOCK_SECONDS = 10.0  # git holds the lock of a ref for milliseconds; an older lock is stale
 # An empty tree by `gitmem <gitmem@localhost> 0 +0000`, message `gitmem log`. The commit is the same in every
 # clone, so logs that were started separately are related.

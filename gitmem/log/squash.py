@@ -45,7 +45,8 @@ _SUBJECT_CHARS_MAX = 100
 def squash(git: Git, commits: Sequence[str], onto: str, known: Known | None = None) -> str:
     """Apply the additions of commits to `onto`, as one commit. No ref moves; removals are ignored.
 
-    Leading commits that are already based on `onto` are kept, unless `known` is given.
+    Leading commits that are already based on `onto` are kept, unless `known` is given or they add a folder that other
+    clones refuse.
 
     Args:
         commits: Parents before children, as from `Git.history`: everything that the last one reaches, down to commits
@@ -60,12 +61,20 @@ def squash(git: Git, commits: Sequence[str], onto: str, known: Known | None = No
         KeyError: An object is missing.
     """
     kept = 0
-    while known is None and kept < len(commits) and git.commit(commits[kept]).parents == [onto]:
+    may_keep = known is None and not _adds_deep_folders(git, commits, onto)
+    while may_keep and kept < len(commits) and git.commit(commits[kept]).parents == [onto]:
         onto = commits[kept]
         kept += 1
     found = Squash(git, git.commit(onto).tree, known)
     found.add_commits(commits[kept:])
     return found.write(onto)
+
+
+def _adds_deep_folders(git: Git, commits: Sequence[str], onto: str) -> bool:
+    """Return whether the last commit has folders that are nested too deep and that `onto` lacks."""
+    if not commits:
+        return False
+    return tree_union.has_deep_folders(git, "", git.commit(commits[-1]).tree, [git.commit(onto).tree])
 
 
 class Squash(Struct):
@@ -129,7 +138,7 @@ class Squash(Struct):
         return found or list(commits)
 
     def _add_tree(self, tree: str, before: Sequence[str], path: str = "", here: str | None = None) -> None:
-        """Add the content that a tree has and none of the trees `before`. New subtrees are added unread.
+        """Add the content that a tree has and none of the trees `before`. The files of new subtrees are added unread.
 
         Args:
             before: The trees that its commits are based on.
@@ -145,7 +154,7 @@ class Squash(Struct):
         for name, entry, there in tree_union.differing_entries(self.git, tree, before):
             own = folder.get(name)
             olds = [old for old in there if old.is_tree == entry.is_tree]
-            if own == entry:
+            if own == entry or (entry.is_tree and tree_union.is_too_deep(f"{path}{name}/")):
                 self._skipped = True
             elif not path and name in tree_union.FIXED:
                 fixed = True
@@ -164,7 +173,9 @@ class Squash(Struct):
         """Return whether a path is unused, so that a file or tree can be added there unread."""
         if self.known is not None or path in self._touched or self._get(path) is not None:
             return False
-        return entry.is_tree or (tree_union.is_segment(path) and entry.mode.startswith("100"))
+        if entry.is_tree:
+            return not tree_union.has_deep_folders(self.git, f"{path}/", entry.oid)
+        return tree_union.is_plain_segment(path, entry)
 
     def _add(self, path: str, entry: TreeEntry, before: Sequence[TreeEntry]) -> None:
         """Add the content that a file has and none of the files `before`, which were at its path."""

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from ..git.objects import FILE_MODE, TREE_MODE, TreeEntry, is_empty_tree
 from ..outcome import Struct
+from . import ref
 from .tree_union import is_segment
 
 TYPE_CHECKING = False
@@ -60,7 +61,7 @@ class Limits(NamedTuple):
     counted_bytes: int = 72 * 1024 * 1024
     read_bytes: int = 72 * 1024 * 1024
     object_bytes: int = 32 * 1024 * 1024
-    depth: int = 16
+    depth: int = ref.FOLDERS_MAX
     rows: int = 1_000_000
     ahead_rows: int = 20_000
     listed: int = 300_000

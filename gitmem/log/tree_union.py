@@ -6,6 +6,8 @@ and content: every clone makes the same names. A line in two files is one line, 
 
 The fixed files are those of the tree with the greatest `format`. Of any other file that differs, the greater bytes are
 kept. Therefore the union is commutative, associative and idempotent.
+
+Folders nested more than `ref.FOLDERS_MAX` deep are no part of a log: nothing here enters or adds one.
 """
 
 from __future__ import annotations
@@ -90,6 +92,11 @@ def _content(git: Git, entry: TreeEntry) -> bytes:
 
 def _unite(git: Git, path: str, folders: Sequence[Mapping[str, TreeEntry | bytes]], changes: Changes) -> None:
     """Collect the changes that turn the first of the folders at `path` into the union of all."""
+    if is_too_deep(path + "/"):
+        folders = [
+            {name: entry for name, entry in folder.items() if isinstance(entry, bytes) or not entry.is_tree}
+            for folder in folders
+        ]
     base = folders[0]
     beside: dict[str, list[TreeEntry | bytes]] = {}  # contents that did not fit at their paths
     names = list(dict.fromkeys(name for folder in folders for name in folder))
@@ -100,7 +107,7 @@ def _unite(git: Git, path: str, folders: Sequence[Mapping[str, TreeEntry | bytes
             there = [folder[name] for folder in folders if name in folder]
             found = list(dict.fromkeys([*there, *beside.get(name, ())]))
             changes.pop(path + name, None)
-            if len(found) > 1:
+            if len(found) > 1 or (name not in base and _must_be_cut(git, path + name, found[0])):
                 over += _unite_entries(git, path + name, base.get(name), found, changes)
             elif name not in base:
                 changes[path + name] = found[0]
@@ -110,6 +117,10 @@ def _unite(git: Git, path: str, folders: Sequence[Mapping[str, TreeEntry | bytes
                 beside.setdefault(name, []).append(content)
                 more[name] = None
         names = list(more)
+
+
+def _must_be_cut(git: Git, path: str, entry: TreeEntry | bytes) -> bool:
+    return isinstance(entry, TreeEntry) and entry.is_tree and has_deep_folders(git, f"{path}/", entry.oid)
 
 
 def _unite_entries(
@@ -164,6 +175,24 @@ def is_plain_segment(path: str, entry: TreeEntry) -> bool:
     return is_segment(path) and entry.mode.startswith("100")
 
 
+def is_too_deep(path: str) -> bool:
+    """Return whether a file or folder is no part of a log. The path of a folder ends in a slash."""
+    return path.count("/") > ref.FOLDERS_MAX
+
+
+def has_deep_folders(git: Git, path: str, tree: str, olds: Sequence[str] = ()) -> bool:
+    """Return whether folders in a tree, other than those of the trees `olds`, are nested too deep.
+
+    Args:
+        path: The path of the tree, with a final slash.
+    """
+    return is_too_deep(path) or any(
+        has_deep_folders(git, f"{path}{name}/", entry.oid, [old.oid for old in there if old.is_tree])
+        for name, entry, there in differing_entries(git, tree, olds)
+        if entry.is_tree
+    )
+
+
 def walk(
     git: Git,
     tree: str,
@@ -173,6 +202,8 @@ def walk(
     seen: set[str] | None = None,
 ) -> Iterator[tuple[str, TreeEntry]]:
     """Yield every folder and file below a tree, folders before their content. The path of a folder ends in a slash.
+
+    A folder that is nested too deep is yielded without its content.
 
     Args:
         missing: Called for each unreadable folder with its id, its path, and True.
@@ -185,6 +216,9 @@ def walk(
     todo = [("", TreeEntry(TREE_MODE, tree))]
     while todo:
         path, entry = todo.pop()
+        if is_too_deep(path):
+            yield path, entry
+            continue
         if seen is not None:
             if entry.oid in seen:
                 continue
@@ -211,6 +245,8 @@ def differing(
     """Yield the files of `tree` that differ from all trees `olds`: path, entry, and the old entries at the path."""
     for name, entry, there in differing_entries(git, tree, olds):
         if entry.is_tree:
+            if is_too_deep(f"{path}{name}/"):
+                continue
             inner = [old.oid for old in there if old.is_tree]
             yield from differing(git, entry.oid, inner, f"{path}{name}/")
         else:

@@ -349,6 +349,8 @@ def repair_log(log: LocalLog, top: str, lines: Mapping[str, Sequence[bytes]]) ->
                 changes[path] = content
         elif added:
             _add_overflow_file(changes, name, added)
+        if tree_union.is_too_deep(path):
+            changes[name] = None
     for path, added in left.items():
         if content := _with_lines(changes, path, b"", added):
             changes[path] = content
