@@ -146,6 +146,7 @@ def test_a_change_of_any_byte_is_refused(last: tuple[int, str] | None) -> None:
         ("lines", []),
         ("lines", b64(b"a" * 15)),
         ("lines", b64(b"a" * 17)),
+        ("lines", b64(b"a" * 16 + b"b")),
         ("lines", b64(b"a" * 16 + b"b" * 16) + "A"),
         ("lines", b64(b"b" * 16 + b"a" * 16)),
         ("lines", b64(b"a" * 32)),

@@ -50,6 +50,8 @@ def test_the_vectors_of_the_rfc_hold(seed: str, public: str, message: str, signa
     assert ed25519.sign(secret, text) == signed
     assert ed25519.verify(key, signed, text)
     assert not ed25519.verify(key, signed, text + b"\0")
+    assert {ed25519.public_of(bytes([each] * 32))[31] >> 7 for each in range(8)} == {0, 1}  # both signs of x
+    assert all(ed25519.is_strict(ed25519.public_of(bytes([each] * 32))) for each in range(8))
 
 
 @pytest.mark.parametrize("value", SMALL_ORDER)
@@ -78,10 +80,11 @@ def test_a_signature_has_one_encoding() -> None:
     assert not ed25519.verify(public, signature[:32] + other.to_bytes(32, "little"), text)
 
 
-@pytest.mark.parametrize("size", [0, 1, 31, 33, 63, 64, 65, 1000])
+@pytest.mark.parametrize("size", [0, 1, 31, 32, 33, 63, 64, 65, 1000])
 def test_bytes_of_any_length_raise_no_error(size: int) -> None:
     _, public, text, signature = (bytes.fromhex(each) for each in VECTORS[1])
 
+    assert size == 32 or not ed25519.is_strict(b"\x02" * size)
     assert not ed25519.verify(b"\x02" * size, signature, text)
     assert not ed25519.verify(public, b"\x02" * size, text)
     not_a_point = (2).to_bytes(32, "little")  # no x fits this y

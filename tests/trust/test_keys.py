@@ -110,7 +110,7 @@ def test_a_writer_is_the_hash_of_its_key_and_signs_with_it(place: Place) -> None
     assert key is not None
     assert key.public.hex() == "03a107bff3ce10be1d70dd18e74bc09967e4d6309ba50d5f1ddc8664125531b8"
     assert ed25519.verify(key.public, key.sign(b"text"), b"text")
-    assert SEED.hex() not in repr(key) + repr(keys.read(str(place.given())))
+    assert repr(SEED) not in repr(key) + repr(keys.read(str(place.given())))
 
 
 def test_all_clones_of_a_user_and_project_are_one_writer(place: Place, tmp_path: Path) -> None:
@@ -182,6 +182,15 @@ def cut(path: Path) -> None:
     os.utime(path, (0, 0))
 
 
+def shorter(path: Path) -> None:
+    path.write_bytes(LINE.replace(b"1f\n", b"\n"))
+    os.utime(path, (0, 0))
+
+
+def endless(path: Path) -> None:
+    path.write_bytes(LINE.replace(b"\n", b"0"))
+
+
 def longer(path: Path) -> None:
     path.write_bytes(LINE + b"\n")
 
@@ -218,6 +227,7 @@ def give_away(path: Path) -> None:
 
 DAMAGES = [
     (empty, "is empty"), (foreign, "has other content"), (cut, "has other content"), (longer, "has other content"),
+    (shorter, "has other content"), (endless, "has other content"),
     (capitals, "has other content"), (other_kind, "has other content"), (link, "is a link"), (folder, "is a link"),
     (pipe, "is a link"), (give_away, "belongs to user 12345"),
 ]  # fmt: skip
@@ -281,8 +291,12 @@ def test_another_key_in_the_place_of_the_noted_one_is_said(place: Place) -> None
 
 
 @pytest.mark.parametrize("given", ["missing", "key\nfile", "relative"])
-def test_a_chosen_key_that_is_not_there_is_never_replaced_by_another(place: Place, given: str) -> None:
-    """Also where this user has a usual one."""
+def test_a_chosen_key_that_is_not_there_is_never_replaced_by_another(
+    place: Place, monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    """Also where this user has a usual one, and where the folder of the moment has a file of that name."""
+    place.given(name="relative")
+    monkeypatch.chdir(place.top)
     place.keys().writer()
     path = given if given == "relative" else str(place.top / given)
     found = place.keys(given=path)
@@ -376,6 +390,18 @@ def test_a_note_that_others_may_have_written_is_ignored(place: Place, spoil: Cal
     assert place.keys().writer() == writer
 
 
+def test_key_and_note_are_private_in_a_shared_clone(place: Place) -> None:
+    """Git's setting shares all else with the group, which could choose the writer or sign."""
+    (place.state.parent / "objects").mkdir()
+    (place.state.parent / "HEAD").write_text("ref: refs/heads/main\n")
+    (place.state.parent / "config").write_text("[core]\n\tsharedRepository = 0666\n")
+
+    place.keys(folder="").writer()
+
+    assert {stat.S_IMODE(path.stat().st_mode) for path in place.state.iterdir()} == {0o600}
+    assert len(list(place.state.iterdir())) == 2
+
+
 def test_without_a_folder_the_key_is_in_the_clone(place: Place) -> None:
     """As the library has it, and where the folder can't be made; an earlier one stays in force when there is a folder."""
     writer = place.keys(folder="").writer()
@@ -408,6 +434,21 @@ def test_root_makes_no_key_in_the_home_of_another_user(place: Place) -> None:
 
     assert not place.folder.exists()
     assert (place.state / "writer-0.key").exists()
+
+
+def test_roots_key_in_the_clone_of_another_user_stays_roots(place: Place) -> None:
+    """What else root makes there is given to the owner, who must not sign as root."""
+    if os.getuid() != 0:
+        pytest.skip("only root gives folders away")
+    (place.state.parent / "objects").mkdir()
+    (place.state.parent / "HEAD").write_text("ref: refs/heads/main\n")
+    for path in (place.state.parent, place.state):
+        os.chown(path, 12345, -1)
+
+    writer = place.keys(folder="").writer()
+
+    assert {path.stat().st_uid for path in place.state.iterdir()} == {0}
+    assert place.keys(folder="").find(writer) is not None
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
