@@ -12,11 +12,12 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import time
 
 from .repo import STATES, read_config, read_small
 
 BYTES_MAX = 16 * 1024 * 1024  # of a file that is read at once, unless the caller knows better
-OWN = "own"  # see `adjust`
+OWN, READABLE = "own", "readable"  # see `adjust`
 OTHER_KIND = "it is a link, a pipe or a folder, not a file of gitmem; remove it"
 _SAFELY = os.O_NOFOLLOW | os.O_NONBLOCK
 GROUP, EVERYBODY = 0o660, 0o664
@@ -26,6 +27,7 @@ _NAMES = {
 }  # fmt: skip
 _OLD = {0: 0, 1: GROUP, 2: EVERYBODY}
 _git_folders: dict[str, str] = {}  # folder -> the git folder that contains it, or the `.git` of its work tree
+_new_files: dict[str, tuple[int, int]] = {}  # see `_new_file`
 _settings: dict[str, tuple[tuple[int, ...], int]] = {}
 
 
@@ -87,16 +89,18 @@ def adjust(path: str, *, handle: int | None = None, private: bool | str = False)
     Args:
         path: Its path; a link is left alone.
         handle: The file, if it is open.
-        private: Leave the mode as it is; if `OWN`, also the owner: the file is this user's own.
+        private: Leave the mode as it is; if `OWN`, also the owner: the file is this user's own. If `READABLE`, others may
+            read it as the setting says, and only its owner writes.
     """
-    bits, owner = 0 if private else setting(path), None if private == OWN else owner_for(path)
+    bits = setting(path) if private in (False, READABLE) else 0
+    owner = None if private == OWN else owner_for(path)
     if not bits and owner is None:
         return
     try:
         found = os.lstat(path) if handle is None else os.fstat(handle)
         if found.st_uid != os.geteuid() or stat.S_ISLNK(found.st_mode):
             return
-        new = mode_for(found.st_mode, bits)
+        new = mode_for(found.st_mode, bits) & ~(0o022 if private == READABLE else 0)
         if bits and new != stat.S_IMODE(found.st_mode):
             os.chmod(path if handle is None else handle, new)
         if (
@@ -113,6 +117,42 @@ def owner_for(path: str) -> tuple[int, int] | None:
         return None
     found = os.stat(common)
     return (found.st_uid, found.st_gid) if found.st_uid else None
+
+
+def is_own(status: os.stat_result, folder: str) -> bool:
+    """Return whether a file is this user's, and only this user's: what others wrote must not count as this user's.
+
+    Root's files belong to the owner of the git folder, see `owner_for`. Some file systems keep no owners and modes: there a
+    new file belongs to whom all files belong to.
+
+    Args:
+        status: That of the file.
+        folder: The folder of the file.
+    """
+    is_open = bool(
+        status.st_mode & 0o022 and setting(os.path.join(folder, "file"))
+    )  # to the group, in a shared clone
+    if status.st_uid == os.geteuid() and not is_open:
+        return True
+    owner = owner_for(os.path.join(folder, "file"))
+    new = _new_file(folder)
+    return status.st_uid == (owner[0] if owner else new[0]) and (not is_open or bool(new[1] & 0o022))
+
+
+def _new_file(folder: str) -> tuple[int, int]:
+    """Return owner and mode that a new file of this user alone has in a folder; those of the folder if none can be made."""
+    if folder not in _new_files:
+        path = os.path.join(folder, f".tmp-{os.getpid()}-{time.monotonic_ns()}")
+        try:
+            handle = open_file(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, private=OWN)
+        except OSError:
+            found = os.stat(folder)
+            return found.st_uid, 0
+        found = os.fstat(handle)
+        _new_files[folder] = found.st_uid, found.st_mode
+        os.close(handle)
+        os.unlink(path)
+    return _new_files[folder]
 
 
 def give_back(common: str) -> None:

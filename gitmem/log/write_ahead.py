@@ -47,13 +47,14 @@ _DIGITS = 17
 
 
 class WalFile:
-    """A file in the listing of a write-ahead log folder. `size` is in bytes."""
+    """A file in the listing of a write-ahead log folder: its size in bytes, and whether this user wrote it."""
 
-    def __init__(self, folder: str, name: str, size: int) -> None:
+    def __init__(self, folder: str, name: str, status: os.stat_result) -> None:
         self.folder = folder
         self.name = name
         self.number = int(name[:_DIGITS])
-        self.size = size
+        self.size = status.st_size
+        self.is_own = local_files.is_own(status, folder)
 
     @property
     def path(self) -> str:
@@ -72,12 +73,17 @@ def name_of(number: int, *, deferred: bool) -> str:
 
 
 def list_files(folder: str) -> list[WalFile]:
-    """Return the files of a write-ahead log, oldest first; empty if the folder is unreadable."""
+    """Return the files of a write-ahead log that this user wrote, oldest first; empty if the folder is unreadable."""
+    return [file for file in _every_file(folder) if file.is_own]
+
+
+def _every_file(folder: str) -> list[WalFile]:
+    """Return the files of a write-ahead log, oldest first, also those of other users."""
     found = []
     for name in names_in(folder):
         if _is_numbered(name) and _is_file(name):
             try:
-                found.append(WalFile(folder, name, os.lstat(os.path.join(folder, name)).st_size))
+                found.append(WalFile(folder, name, os.lstat(os.path.join(folder, name))))
             except OSError:
                 continue  # it was committed meanwhile
     return sorted(found, key=lambda file: (file.number, file.name))
@@ -96,7 +102,7 @@ def other_formats(folder: str) -> list[str]:
 
 def foreign(folder: str) -> list[str]:
     """Return the names in the folder that do not belong to any write-ahead log."""
-    ours = ("", "repository", "lock", "done", "aside")
+    ours = ("", "repository", "lock", "done", "aside", "key")
     return [
         name
         for name in names_in(folder)
@@ -516,6 +522,9 @@ class WriteAheadLog(Struct):
             handle = local_files.open_file(path, os.O_WRONLY | os.O_APPEND)
         except FileNotFoundError:
             return None  # it was committed meanwhile
+        except PermissionError:
+            self._create(deferred, after=name)  # another user of this clone writes to it
+            return None
         except OSError as error:
             if error.strerror != local_files.OTHER_KIND or error.filename != path:
                 raise
@@ -527,7 +536,8 @@ class WriteAheadLog(Struct):
             if not self._is_newest(name, handle, deferred):
                 return None
             found = os.fstat(handle)
-            if not is_free or found.st_size > FILE_BYTES_MAX:
+            is_own = local_files.is_own(found, self.folder)
+            if not (is_free and is_own) or found.st_size > FILE_BYTES_MAX:
                 self._create(deferred, after=name)
                 return None
             if not found.st_size and found.st_mtime != NAME_IS_SYNCED:
@@ -579,13 +589,15 @@ class WriteAheadLog(Struct):
 
     def _create(self, deferred: bool, *, after: str | None = None, synced: bool = True) -> str:
         """Create the next generation and make its name durable."""
-        last = max((file.number for file in list_files(self.folder)), default=0)
+        last = max((file.number for file in _every_file(self.folder)), default=0)
         name = name_of(max(last + 1, self.now()), deferred=deferred)
         try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
             path = os.path.join(self.folder, name)
-            mode = 0o600 if self.check_owner else 0o666
-            os.close(local_files.open_file(path, flags, mode, private=self.check_owner))
+            private = self.check_owner or local_files.READABLE
+            os.close(
+                local_files.open_file(path, flags, 0o600 if self.check_owner else 0o644, private=private)
+            )
         except FileExistsError:
             return name
         if synced:
@@ -652,7 +664,7 @@ class WriteAheadLog(Struct):
         )
 
     def files(self) -> list[WalFile]:
-        """Return the files whose entries may be read, oldest first."""
+        """Return the files whose entries may be read, oldest first: those of this user, see `WalFile`."""
         found = list_files(self.folder)
         if not found or (self.check_owner and not self.is_ours()):
             return []
@@ -689,8 +701,8 @@ class WriteAheadLog(Struct):
         found = list_files(self.folder)
         made = []
         for deferred in (False, True):
-            name = newest(self.folder, deferred=deferred)
-            if any(file.name == name and file.size for file in found):
-                made.append(self._create(deferred, after=name, synced=False))
+            last = [file for file in found if file.is_deferred is deferred][-1:]
+            if last and last[0].size:
+                made.append(self._create(deferred, after=last[0].name, synced=False))
         if made:
             sync_names(self.folder, made)

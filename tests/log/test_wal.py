@@ -294,7 +294,7 @@ def test_a_process_whose_own_folder_is_gone_records(
 def test_what_lies_in_a_shared_place_is_for_its_owner_alone(
     wal: WriteAheadLog, shared: WriteAheadLog
 ) -> None:
-    """Whatever the umask allows. In a git folder the umask says who may read, as it does for git."""
+    """Whatever the umask allows. In a git folder the umask says who may read, as it does for git; nobody else may write."""
     before = os.umask(0)
     try:
         shared.append(one())
@@ -305,7 +305,7 @@ def test_what_lies_in_a_shared_place_is_for_its_owner_alone(
     folder = Path(shared.folder)
     modes = [os.stat(path).st_mode & 0o777 for path in (folder.parent, folder, only(shared))]
     assert modes == [0o700, 0o700, 0o600]
-    assert os.stat(only(wal)).st_mode & 0o777 == 0o666
+    assert os.stat(only(wal)).st_mode & 0o777 == 0o644
 
 
 def test_a_link_is_neither_written_nor_read_through(wal: WriteAheadLog, tmp_path: Path) -> None:
@@ -372,3 +372,23 @@ def test_what_belongs_to_another_user_is_not_read(
     with pytest.raises(StoreError, match="belongs to somebody else"):
         shared.append(one())
     assert texts(wal) == ["hello"]
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root gives files away")
+def test_files_of_other_users_are_neither_read_nor_written_nor_in_the_way(wal: WriteAheadLog) -> None:
+    """Two users of one clone record in turn: each commits its own."""
+    wal.append(one("theirs"))
+    os.chown(only(wal), 12345, -1)
+    wal.append(one("ours"))
+    (mine,) = wal.files()
+    theirs = Path(wal.folder) / f"{mine.number + 5:017d}.wal1"
+    theirs.write_bytes(b"")
+    os.chown(theirs, 12345, -1)
+
+    wal.rotate()
+
+    assert [file.size for file in wal.files()] == [mine.size, 0]
+    assert [payload for file in wal.files() for payload, _ in wal.read(file).entries] == [
+        one("ours").encode()
+    ]  # type: ignore[union-attr]
+    assert len(list(Path(wal.folder).glob("*.wal1"))) == 4
