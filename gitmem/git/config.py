@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 
 NAME = "config"
+KEY = "gitmem.key"  # the key file that the user has chosen; heeded from the user's own configuration alone
 WORKTREE = "config.worktree"
 MAGIC = b"gitmem-config-1"
 BYTES_MAX = 64 * 1024
@@ -260,9 +261,9 @@ def ask(
 
     began = now()
     before = stamps(sources.files)
-    out = processes.run(folder, ["config", "-z", "--show-origin", "--list"]).out
+    out = processes.run(folder, ["config", "-z", "--show-scope", "--show-origin", "--list"]).out
     rows = _rows(out)
-    config = _config(rows)
+    config = _config(rows, sources.home)
     files = _files(rows, sources.home) if sources.may_keep else None
     if files is None:
         return config, {**before, ASK_AGAIN: ""}
@@ -282,20 +283,23 @@ def ask(
 
 
 def _rows(out: bytes) -> list[tuple[str, str, str]]:
-    """Return origin, key and value of each entry of git's list."""
+    """Return origin, key and value of each entry of git's list, without the choice of a key by the repository itself."""
     fields = out.split(b"\0")[:-1]
     found = []
-    for origin, entry in zip(fields[::2], fields[1::2], strict=True):
+    for scope, origin, entry in zip(fields[::3], fields[1::3], fields[2::3], strict=True):
         key, newline, value = entry.decode("utf-8", "surrogateescape").partition("\n")
-        found.append((os.fsdecode(origin), key, value if newline else "true"))
+        if key != KEY or scope in (b"global", b"system"):
+            found.append((os.fsdecode(origin), key, value if newline else "true"))
     return found
 
 
-def _config(rows: list[tuple[str, str, str]]) -> GitConfig:
+def _config(rows: list[tuple[str, str, str]], home: str) -> GitConfig:
     values = {}
     has_remote = False
     for _, key, value in rows:
         if key in ("user.name", "user.email") or key.startswith("gitmem."):
+            if key == KEY and value.startswith("~/"):
+                value = os.path.join(home, value[2:])
             values[key.lower()] = value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         has_remote = has_remote or (key.startswith("remote.") and key.endswith(".url") and key.count(".") > 1)
     remotes = [(key, value) for _, key, value in rows if key.startswith(_ABOUT_REMOTES) and key.count(".")]
