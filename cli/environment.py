@@ -416,6 +416,8 @@ class Environment:
                 commit_after=0.0 if self.commit else background.commit_window(self.repo),
                 wal_elsewhere=written,
                 wals_read=read,
+                keys_folder=os.path.join(user_state(), "keys"),
+                key_file=os.path.abspath(given) if (given := variable("GITMEM_KEY_FILE")) else "",
                 progress=None if self.is_hook else output.progress(),
             )
             self._store.starts_upkeep = self._start_upkeep

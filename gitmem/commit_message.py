@@ -177,7 +177,7 @@ DESCRIBED: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "node": lambda entry: f"notes: {entry['type']} {_first_line(entry['content'])}",
     "access": lambda entry: f"read {several(entry.get('node_ids', ()))}",
     "commit": lambda entry: f"made commit {entry['commit'][:12]}",
-    "attestation": lambda entry: f"writes attestation {entry['number']} of {entry['writer']}",
+    "attestation": lambda entry: f"writes attestation {entry['number']} in clone {entry['clone']}",
 }  # fmt: skip
 
 

@@ -29,6 +29,7 @@ WINDOW_SECONDS_MAX = 3600.0
 SENTENCE_MAX = 500
 COMMIT_SECONDS = 5.0  # how long an operation that returns its commit waits for another committing process
 RETRY_SECONDS = 1.0  # pause after a failed commit, as one operation queries many times
+OTHERS_RETRY_SECONDS = 30.0  # the same for other processes
 OVERDUE_SECONDS = 10.0  # after the window; then a reader commits, as no committer is alive
 REAPED_SECONDS = 30  # some systems reap ended processes only after seconds
 # How urgently to sync: a reader checks for news, there is something to send, send it without delay.
@@ -137,6 +138,14 @@ def save_failure(repo: Repo, error: Exception) -> None:
     text = " ".join(message.split())[:SENTENCE_MAX]
     content = text.encode("utf-8", "backslashreplace") + b"\n"
     local_files.try_replace(os.path.join(repo.state, FAILED), content)
+
+
+def has_failed_since(repo: Repo, moment: float) -> bool:
+    """Return whether a commit failed after a moment, in seconds since the epoch, and none succeeded since."""
+    try:
+        return os.stat(os.path.join(repo.state, FAILED)).st_mtime > moment
+    except OSError:
+        return False
 
 
 def last_failure(repo: Repo) -> str:

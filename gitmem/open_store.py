@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .records.record_types import AnyFields, ShownSignal, SignalFields, SignalRecord
     from .repo import Repo
     from .signals.reply import TaskAnswer
-    from .trust.clone_key import CloneKeyReader
+    from .trust.sender_tables import Own
 
 
 class DomainPackages:
@@ -30,11 +30,11 @@ class DomainPackages:
 
     completed_kinds: tuple[str, ...] = sender_tables.READER_KINDS
 
-    def views(self, keys: CloneKeyReader | None = None) -> Sequence[View]:
+    def views(self, own: Callable[[], Own] | None = None) -> Sequence[View]:
         """Return the views of the index."""
         from . import views
 
-        return views.VIEWS if keys is None else views.checked(keys)
+        return views.VIEWS if own is None else views.checked(own)
 
     def complete(self, db: sqlite3.Connection, kind: str, fields: AnyFields) -> Mapping[str, object]:
         """Return the fields of a new record with the broadcasts that its writer had seen."""
@@ -170,6 +170,8 @@ def open_store(
     commit_after: float = 0.0,
     wal_elsewhere: Sequence[str] = (),
     wals_read: Sequence[str] = (),
+    keys_folder: str = "",
+    key_file: str = "",
     progress: Progress | None = None,
 ) -> Store:
     """Open the store of a repository; the arguments are those of `Store` and `open_port`.
@@ -180,4 +182,4 @@ def open_store(
     reject_unsupported(repo)
     git = open_port(repo, long_lived=long_lived)
     return Store(repo, git, DOMAIN, machine=machine, now=now, commit_after=commit_after, wal_elsewhere=wal_elsewhere,
-                 wals_read=wals_read, progress=progress)  # fmt: skip
+                 wals_read=wals_read, keys_folder=keys_folder, key_file=key_file, progress=progress)  # fmt: skip

@@ -9,13 +9,14 @@ from _thread import RLock
 from . import commit_process, local_files, records
 from .errors import GitmemError, StoreError, UsageError
 from .git import files
-from .git.repository import cached_config, open_port
+from .git.repository import cached_config, open_port, root_commits
 from .index import index_file
 from .index.index_file import sqlite3
-from .log.lines import LogEntry
-from .log.local_log import Appended, LocalLog
+from .log.lines import LogEntry, writer_of
+from .log.local_log import Appended, LocalLog, read_word
 from .outcome import Struct
 from .trust import clone_key, sender_tables
+from .trust.keys import Keys, all_noted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,10 +28,11 @@ if TYPE_CHECKING:
     from .index.entities import View
     from .index.index_file import Index, Snapshot
     from .log.lines import CommitMessage
+    from .log.local_log import Sealer
     from .outcome import PartOfAnswer, Progress
     from .records.record_types import AnyFields
     from .repo import Repo
-    from .trust.clone_key import CloneKeyReader
+    from .trust.sender_tables import Own
 
     Answer = TypeVar("Answer")
 
@@ -43,8 +45,8 @@ if TYPE_CHECKING:
 
         completed_kinds: tuple[str, ...]
 
-        def views(self, keys: CloneKeyReader | None = None) -> Sequence[View]:
-            """Return the views of the index; with keys, those that check which lines this clone wrote."""
+        def views(self, own: Callable[[], Own] | None = None) -> Sequence[View]:
+            """Return the views of the index; with `own`, those that check which lines this user wrote."""
 
         def complete(self, db: sqlite3.Connection, kind: str, fields: AnyFields) -> Mapping[str, object]:
             """Return the fields of a new record, with those that depend on the index's content."""
@@ -94,16 +96,16 @@ class LazyViews(Struct):
 
     Attributes:
         domain: Creates the views.
-        keys: The clone's keys.
+        own: Returns who writes here.
     """
 
     shape = index_file.SHAPE
 
     _domain: Domain
-    _keys: CloneKeyReader
+    _own: Callable[[], Own]
 
     def __iter__(self) -> Iterator[View]:
-        return iter(self._domain.views(self._keys))
+        return iter(self._domain.views(self._own))
 
 
 class Store:
@@ -118,6 +120,8 @@ class Store:
         commit_after: Seconds from a record to its commit by a committer; with 0 each write commits.
         wal_elsewhere: Folders for write-ahead logs when the git folder cannot be written.
         wals_read: Write-ahead logs that other processes may write to.
+        keys_folder: The user's folder for keys; without it the key is in the clone's state folder.
+        key_file: The key file to use, an absolute path; by default the one that the user's git configuration names, if any.
     """
 
     def __init__(
@@ -132,6 +136,8 @@ class Store:
         commit_after: float = 0.0,
         wal_elsewhere: Sequence[str] = (),
         wals_read: Sequence[str] = (),
+        keys_folder: str = "",
+        key_file: str = "",
         progress: Progress | None = None,
         config: CachedConfig | None = None,
     ) -> None:
@@ -147,8 +153,12 @@ class Store:
             repo, git, now=now, random=random, wal_elsewhere=wal_elsewhere, wals_read=wals_read
         )
         self.wal_folders = (wal_elsewhere, wals_read)
+        self.key_places = (keys_folder, key_file)
+        self._writers: Keys | None = None
+        self._own: Own | None = None
+        self.log.sealer = self._sealer
         self.keys = clone_key.CloneKeyReader(repo.state, random, self.log.make_state)
-        self.views = LazyViews(self.domain, self.keys)
+        self.views = LazyViews(self.domain, self.noted_own)
         self.collecting: Callable[[LogEntry], None] | None = None  # receives the entries of an open batch
         self.fed: object = None  # the state that `delivery.queue_new` has processed
         self.feed_after = 0.0  # time of the next try after it could not write
@@ -271,8 +281,8 @@ class Store:
             snapshot.close()
 
     def _checked(self, snapshot: Snapshot) -> Snapshot | None:
-        """Return a snapshot whose lines were checked with this clone's key; close another one."""
-        if sender_tables.is_checked(snapshot.db, self.keys.now()):
+        """Return a snapshot whose lines were checked for this user; close another one."""
+        if sender_tables.is_checked(snapshot.db, self.noted_own()):
             return snapshot
         snapshot.close()
         return None
@@ -299,18 +309,18 @@ class Store:
             if not self._is_current():
                 from .trust import line_checks
 
-                line_checks.catch_up_checked(self.index, self.log, self.keys.now(), self.progress)
+                line_checks.catch_up_checked(self.index, self.log, self.noted_own(), self.progress)
         except sqlite3.DatabaseError as error:
             self.replace_index(error)
         self._feed()
         return self.index
 
     def _is_current(self) -> bool:
-        """Return whether the index has all lines of the log, checked with this clone's key."""
+        """Return whether the index has all lines of the log, checked for this user."""
         from .index import generations
 
         return generations.is_current(self.index, self.log) and sender_tables.is_checked(
-            self.index.db, self.keys.now()
+            self.index.db, self.noted_own()
         )
 
     def replace_index(self, error: sqlite3.DatabaseError) -> None:
@@ -391,7 +401,7 @@ class Store:
             self._ahead = ahead
         from .index import catch_up
 
-        catch_up.insert_lines(self._ahead, -1, [line for _, line in entry.lines])
+        catch_up.insert_lines(self._ahead, catch_up.OWN_FILE, [line for _, line in entry.lines])
 
     def tidy_index(self) -> None:
         """Checkpoint SQLite's write-ahead log into the index file, unless there are readers.
@@ -435,13 +445,52 @@ class Store:
         Raises:
             RecordError: the record is invalid.
             SecretError: a text contains a secret.
-            StoreError: the clone key is damaged.
+            StoreError: there is no key to write under, and none can be made.
         """
         whole: Mapping[str, object] = fields
         if kind in self.domain.completed_kinds:
             whole = self.domain.complete(self._last_look(), kind, fields)
-        mac, at = self.keys.for_writing(), self.log.clock.tick() if at is None else at
-        return records.STREAMS[kind], records.line(kind, at, whole, allow_secret=allow_secret, mac=mac)
+        writer, at = self.writers.writer(), self.log.clock.tick() if at is None else at
+        return records.STREAMS[kind], records.line(kind, at, whole, allow_secret=allow_secret, writer=writer)
+
+    def own(self) -> Own:
+        """Return who writes here: this user's writers in this clone, as they were noted at the last look."""
+        return self._own or self.noted_own()
+
+    def noted_own(self) -> Own:
+        """Return who writes here now: another process may have made a key."""
+        clone = read_word(os.path.join(self.repo.state, "clone")) or ""
+        self._own = sender_tables.Own(frozenset(id for id, _ in all_noted(self.repo.state)), clone)
+        return self._own
+
+    def is_own_line(self, line: bytes) -> bool:
+        """Return whether this user wrote a line of the index."""
+        return writer_of(line) in self.own().writers
+
+    @property
+    def writers(self) -> Keys:
+        """The key under which this process writes, and this user's other keys."""
+        if self._writers is None:
+            folder, file = self.key_places
+            found = Keys(
+                self.repo.state, folder, file, self._project, self.log.clone_id, self.random, self.log.make_state,
+                self.machine, *self.wal_folders,
+            )  # fmt: skip
+            try:
+                found.given = file or self.settings().get("gitmem.key", "")
+            except StoreError:
+                if not all_noted(self.repo.state):
+                    raise  # else recording goes on without git
+            self._writers = found
+        return self._writers
+
+    def _sealer(self) -> Sealer:
+        from .trust.writer_sealer import WriterSealer
+
+        return WriterSealer(self.writers, self.repo.state, self.log.clone_id(), self.log.clock.tick)
+
+    def _project(self) -> str:
+        return min(root_commits(self.repo), default="")
 
     def _last_look(self) -> sqlite3.Connection:
         """Return the index as last caught up; catch up first if it has no tables yet."""
@@ -485,7 +534,8 @@ class Store:
             self.recorded = True
             self.wrote = max(self.wrote, commit_process.urgency(entry.lines))
             if appended.where is None:
-                if not self.commit_after:
+                # A key that was chosen may go with a container: nothing waits for it.
+                if not self.commit_after or self.writers.given:
                     appended.commit = self.commit_at_once()
                 elif self.after_record is not None:
                     self.after_record()
@@ -528,6 +578,8 @@ class Store:
         """
         if self.is_committing or time.monotonic() < self.commit_again or not self._is_overdue():
             return
+        if commit_process.has_failed_since(self.repo, time.time() - commit_process.OTHERS_RETRY_SECONDS):
+            return  # another process has tried
         from .log import committer
 
         self.is_committing = True
@@ -536,8 +588,8 @@ class Store:
             if self.commit(0.0, swaps=committer.READER_SWAPS_MAX) is not None:
                 self.wrote = max(self.wrote, commit_process.urgency(rows))
                 return
-        except (GitmemError, OSError):
-            pass  # a process that can write reports the error
+        except (GitmemError, OSError) as error:
+            commit_process.save_failure(self.repo, error)
         finally:
             self.is_committing = False
         self.commit_again = time.monotonic() + commit_process.RETRY_SECONDS
@@ -714,6 +766,7 @@ class SecondStore(Struct):
         found = Store(
             store.repo, open_port(store.repo, long_lived=False), store.domain, machine=store.machine, now=store.now, random=store.random,
             commit_after=store.commit_after, wal_elsewhere=elsewhere, wals_read=read, progress=store.progress,
+            keys_folder=store.key_places[0], key_file=store.key_places[1],
         )  # fmt: skip
         found.log.given_network, found.log.limits = store.log.given_network, store.log.limits
         found.log.wal_parents, found.log.lock_seconds = store.log.wal_parents, store.log.lock_seconds

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .index.entities import Fold, Rows
-    from .trust.clone_key import CloneKey, CloneKeyReader
+    from .trust.sender_tables import Own
 
 
 def _nodes() -> Fold:
@@ -43,15 +43,15 @@ def _add_commits(db: sqlite3.Connection, added: Rows) -> None:
     rows.add(db, added)
 
 
-def sender_view(key: Callable[[], CloneKey | None]) -> View:
-    """Return the view of an index whose lines are checked with a key; None if no key is available now."""
+def sender_view(own: Callable[[], Own]) -> View:
+    """Return the view of an index whose lines are checked for these writers."""
 
     def add(db: sqlite3.Connection, rows: Rows) -> None:
         from .trust import line_checks
 
-        line_checks.add(db, rows, key())
+        line_checks.add(db, rows, own())
 
-    return View(records.KINDS, sender_tables.DDL, add, version=5)
+    return View(records.KINDS, sender_tables.DDL, add, version=6)
 
 
 # Stored contents depend on the keyed fields.
@@ -71,10 +71,10 @@ COMMITS = View(
     ),
     _add_commits,
 )
-SENDERS = sender_view(lambda: None)
+SENDERS = sender_view(lambda: sender_tables.Own(frozenset(), ""))
 VIEWS = (MAIL, SESSIONS, UNITS, NODES, RELATIONS, TASKS, CLAIMS, COMMITS, SENDERS)
 
 
-def checked(keys: CloneKeyReader) -> tuple[View, ...]:
-    """Return the views of an index whose lines are checked with this clone's key; same tables as `VIEWS`."""
-    return (*VIEWS[:-1], sender_view(keys.now))
+def checked(own: Callable[[], Own]) -> tuple[View, ...]:
+    """Return the views of an index whose lines are checked for this user's writers; same tables as `VIEWS`."""
+    return (*VIEWS[:-1], sender_view(own))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from gitmem.agents import caller, display_names, lifecycle
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.agents.lifecycle import SessionResult
 from gitmem.git.inprocess import DulwichGit
-from gitmem.log.lines import CommitMessage
+from gitmem.log.lines import CommitMessage, is_attestation
 from gitmem.open_store import DOMAIN
 from gitmem.records.record_types import SignalFields
 from gitmem.store import Store
@@ -93,21 +95,40 @@ def worktree(repo: Path, where: Path) -> Path:
 
 
 def bodies(store: Store) -> list[bytes]:
-    """Every line of the log."""
+    """Every record of the log."""
+    return [line for line in every_line(store) if not is_attestation(line)]
+
+
+def every_line(store: Store) -> list[bytes]:
+    """Every line of the log, with the attestations."""
     return sorted(body.encode() for (body,) in store.db().execute("SELECT body FROM line"))
+
+
+def arrive(store: Store, lines: Iterable[bytes]) -> None:
+    """Put lines of other clones into a log, as they are."""
+    found = [(stream_of(line), line) for line in lines]
+    if found:
+        sealer, store.log.sealer = store.log.sealer, None
+        try:
+            store.record(found, CommitMessage("gitmem <gitmem@localhost>", "sync"))
+            store.commit(0.0, deferred=True)
+        finally:
+            store.log.sealer = sealer
+
+
+def stream_of(line: bytes) -> str:
+    """The folder of the log for a line."""
+    kind: str = json.loads(line)["kind"]
+    return records.STREAMS[kind]
 
 
 def carry(one: Store, other: Store) -> None:
     """What a sync does to two clones: afterwards both have every line."""
-    ours, theirs = bodies(one), bodies(other)
+    for store in (one, other):
+        store.commit(0.0, deferred=True)
+    ours, theirs = every_line(one), every_line(other)
     for store, missing in ((one, set(theirs) - set(ours)), (other, set(ours) - set(theirs))):
-        lines = []
-        for line in sorted(missing):
-            record = records.read(line)
-            assert record
-            lines.append((records.STREAMS[record["kind"]], line))
-        if lines:
-            store.record(lines, CommitMessage("gitmem <gitmem@localhost>", "sync"))
+        arrive(store, sorted(missing))
 
 
 def acting(store: Store, session: SessionResult | str, **who: object) -> Caller:

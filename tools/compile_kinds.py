@@ -23,7 +23,7 @@ PAGE = ROOT / "docs" / "records.md"
 KEY = "idempotency_key"
 FRAME = ("at", "kind")  # the line's own, checked by its readers
 VERSION = "schema_version"  # the same in every record: callers never pass it
-OUTER = ("mac", "seen")  # fields of a line that are not part of its content
+OUTER = ("writer", "seen")  # fields of a line that are not part of its content
 PARTIAL = ("patch",)  # kinds whose required fields are added to existing content
 NO_LIMIT = 256 * 1024
 
@@ -193,7 +193,7 @@ def answers(model: Any) -> dict[str, Any]:
 
 def keyed(model: Any) -> tuple[str, ...]:
     """Return the fields that must be equal in two records of one idempotency key."""
-    left_out = {VERSION, "mac", f"{model.KIND}_id", KEY}
+    left_out = {VERSION, *OUTER, f"{model.KIND}_id", KEY}
     return tuple(name for name, each in known(model).items() if name not in left_out and not each.may_differ)
 
 
@@ -502,7 +502,7 @@ def rows(model: Any) -> str:
     of = known(model)
     found = ["| field | form | meaning |", "|---|---|---|"]
     for name, field in model.model_fields.items():
-        if name in (*FRAME, VERSION, "mac"):
+        if name in (*FRAME, VERSION, "writer"):
             continue
         notes = ["required"] * field.is_required() + ["deprecated"] * bool(of[name].first_of)
         notes += ["always written"] * of[name].kept

@@ -93,8 +93,7 @@ class SenderWarnings(Struct):
             fields["unverified"] = unverified
 
     def _of(self, line: bytes, fields: ShownSignal) -> str | None:
-        mac = self._store.keys.now().mac
-        if mac is not None and mac.is_valid(line):
+        if self._store.is_own_line(line):
             return None
         from ..trust import line_checks
 
@@ -110,7 +109,7 @@ class SenderWarnings(Struct):
         return None if self._was_acknowledged(line) else ELSEWHERE
 
     def _was_acknowledged(self, line: bytes) -> bool:
-        """Return whether the ledger has a line. It may, without a valid code: the key may have been another one."""
+        """Return whether the ledger has a line. It may, of another writer: the key may have been another one."""
         if self._acknowledged is None:
             self._acknowledged = {each for row in ledger.read(self._store.log.repo) for each in row.digests}
         return ledger.digest(line) in self._acknowledged

@@ -411,8 +411,7 @@ def of_client(store: Store, client_id: str, *, ended: bool = False) -> Presence 
     """
     from ..trust.clone_key import hashed
 
-    key = store.keys.now()
-    published = hashed(key, client_id)
+    published = hashed(store.keys.now(), client_id)
     db = store.db()
     rows = db.execute("SELECT session_id FROM session WHERE harness_session = ?", (published,)).fetchall()
     ids = {str(session_id) for (session_id,) in rows}
@@ -420,7 +419,7 @@ def of_client(store: Store, client_id: str, *, ended: bool = False) -> Presence 
         ids.update(heartbeats.of_client(store, client_id))
     found = []
     for session_id in ids:
-        began_here = key.mac is None or sender_tables.is_own(db, session_id)
+        began_here = not store.own().writers or sender_tables.is_own(db, session_id)
         if not began_here and heartbeats.client_of(store, session_id) != client_id:
             continue
         one = trusted(store, session_id)

@@ -166,7 +166,7 @@ def held_session(db: sqlite3.Connection, ids: Iterable[str], until: int) -> Held
 
     Returns:
         Its id, identity, workspace, when its name is free, and the two parts of its role. None without one, with several, and if the
-        log has forged or unchecked lines.
+        log has forged lines.
     """
     query = (
         "SELECT session_id, agent_identity, workspace_id,"
@@ -176,5 +176,4 @@ def held_session(db: sqlite3.Connection, ids: Iterable[str], until: int) -> Held
     found: list[HeldSession] = [row for id in ids for row in db.execute(query, (until, id)).fetchall()]
     if len(found) != 1 or not sender_tables.is_own(db, found[0][0]):
         return None
-    unclear = db.execute("SELECT EXISTS (SELECT 1 FROM forged), EXISTS (SELECT 1 FROM unchecked)").fetchone()
-    return found[0] if unclear == (0, 0) else None
+    return None if sender_tables.has_forged(db) else found[0]

@@ -222,6 +222,8 @@ def open(
     machine: str | None = None,
     now: Callable[[], int] = wall_clock,
     wal_elsewhere: Sequence[str] = (),
+    keys_folder: str = "",
+    key_file: str = "",
     commit_after: float = commit_process.WINDOW_SECONDS,
 ) -> Log:
     """Open the coordination log of the repository that contains a folder.
@@ -239,6 +241,9 @@ def open(
         machine: Name of this machine, for the index file; the host name by default.
         now: The wall clock, microseconds since 1970-01-01 UTC.
         wal_elsewhere: Folders for write-ahead logs when the git folder cannot be written.
+        keys_folder: The user's folder for keys, such as `~/.local/state/gitmem/keys` of the command line; by default the key of
+            a clone that has none is made in its state folder.
+        key_file: The key file to use, an absolute path, as with GITMEM_KEY_FILE.
         commit_after: Seconds from a record to its commit. A thread commits all waiting records together. With 0 each
             call commits, and its outcome names the commit.
 
@@ -254,7 +259,7 @@ def open(
 
     def open_own() -> Store:
         return open_store(repo, machine=machine, long_lived=True, now=now, commit_after=commit_after,
-                          wal_elsewhere=wal_elsewhere)  # fmt: skip
+                          wal_elsewhere=wal_elsewhere, keys_folder=keys_folder, key_file=key_file)  # fmt: skip
 
     store = open_own()
     log = Log(store, callers.CallerClaims(as_=session, session=runs_in, identity=identity, is_program=True))

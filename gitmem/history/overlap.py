@@ -573,7 +573,7 @@ def _was_told(store: Store, conflict: Conflict, signal_id: str) -> bool:
         if not is_notice(record):
             continue
         is_to_all = set(conflict.recipients()) <= {*record["recipients"], record["sender_identity"]}
-        if is_to_all or announcements.is_own_line(store, line):
+        if is_to_all or store.is_own_line(line):
             return True
     return False
 

@@ -154,7 +154,7 @@ SAME = (
     "sender_role", "target_role", "delegation_id", "artifact_path", "workspace_id", "sender_name",
     "idempotency_key",
 )  # fmt: skip
-_GONE = ("id", "signal_id", "created_at", "at", "kind", "schema_version", "mac", "read", "message", "content",
+_GONE = ("id", "signal_id", "created_at", "at", "kind", "schema_version", "mac", "writer", "read", "message", "content",
          "sender", "sender_identity", "recipients", "target_agent", *SAME)  # fmt: skip
 
 

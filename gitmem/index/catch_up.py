@@ -10,6 +10,7 @@ import gc
 
 from ..errors import StoreError
 from ..log import ref
+from ..log.lines import is_attestation
 from ..log.ref import LOG_REF
 from ..log.tree_union import is_too_deep
 from ..log.union import canonical
@@ -27,8 +28,12 @@ if TYPE_CHECKING:
     from ..outcome import Progress
     from .entities import Reader, Record, View
 
+    # The number of a line's file, the line, its key and its record.
+    Judged = tuple[int, bytes, bytes, Record | None]
+
 
 KEY_BYTES = 16
+OWN_FILE = -1  # the number of a file of lines that count at once, as of a write-ahead log
 BODY_MAX_BYTES = 256 * 1024
 MANY = 1_000  # lines of a batch that gets a larger SQLite log
 PAGES = 4_000  # of SQLite's own log: 16 MB. With the default of 1,000 a batch waits for the disk twice more
@@ -61,9 +66,9 @@ def insert_lines_of_files(
 
 
 def insert_lines_above(index: Index, number: int, found: Sequence[bytes]) -> None:
-    """Insert lines of one file, numbered above a number."""
+    """Insert lines of this user's own, numbered above a number."""
     index.db.execute("INSERT INTO line (id) VALUES (?)", (number,))
-    insert_lines(index, 1, found)
+    insert_lines(index, OWN_FILE, found)
     index.db.execute("DELETE FROM line WHERE id = ?", (number,))
 
 
@@ -71,6 +76,11 @@ def last_line(db: sqlite3.Connection) -> int:
     """Return the number of the last line; 0 if there is none."""
     (number,) = db.execute("SELECT coalesce(max(id), 0) FROM line").fetchone()
     return int(number)
+
+
+def has_records(db: sqlite3.Connection) -> bool:
+    """Return whether there is any line but attestations."""
+    return db.execute("SELECT 1 FROM line WHERE kind != 'attestation' LIMIT 1").fetchone() is not None
 
 
 class WithoutCollector:
@@ -95,6 +105,9 @@ def _add(index: Index, found: Sequence[tuple[int, bytes]], records: Sequence[Rec
         db.execute(f"PRAGMA wal_autocheckpoint = {PAGES}")
     hashed = hash_function_for(len(found))
     keys = [hashed(line).digest()[:KEY_BYTES] for _, line in found]
+    judged = _judged(
+        db, [(*each, key, record) for each, key, record in zip(found, keys, records, strict=True)], index.read
+    )
     before = last_line(db)
     # sqlite3 binds a bytearray four times as fast as bytes.
     db.executemany(
@@ -103,15 +116,15 @@ def _add(index: Index, found: Sequence[tuple[int, bytes]], records: Sequence[Rec
             (file, bytearray(key), record["at"], record["kind"], line.decode())
             if record is not None
             else (file, bytearray(key), "", "", line[:BODY_MAX_BYTES].decode("utf-8", "replace"))
-            for (file, line), key, record in zip(found, keys, records, strict=True)
+            for file, line, key, record in judged
         ],
     )
     last = last_line(db)
-    ids = dict(zip(keys, range(before + 1, last + 1), strict=False))
-    if last - before < len(found):  # some were there already, or are duplicates
+    ids = dict(zip((key for _, _, key, _ in judged), range(before + 1, last + 1), strict=False))
+    if last - before < len(judged):  # some were there already, or are duplicates
         ids = {key: id for id, key in db.execute("SELECT id, key FROM line WHERE id > ?", (before,))}
     rows = Rows()
-    for (_, line), key, record in zip(found, keys, records, strict=True):
+    for _, line, key, record in judged:
         id = ids.pop(key, None)
         if id is not None and record is not None:
             rows.add(LineRow(id, line, record))
@@ -119,6 +132,93 @@ def _add(index: Index, found: Sequence[tuple[int, bytes]], records: Sequence[Rec
         mine = rows.of_kinds(view.kinds)
         if mine:
             _feed(db, view, mine)
+
+
+def _judged(db: sqlite3.Connection, found: Sequence[Judged], read: Reader) -> list[Judged]:
+    """Return the lines that count now: of new ones, and of those that new attestations release; hold the others.
+
+    Args:
+        db: The index, inside a transaction.
+        found: New lines. A file with a negative number is of a write-ahead log.
+    """
+    attested = _attested(db, found)
+    counts: list[Judged] = []
+    matched: set[tuple[bytes, str]] = set()
+    for each in found:
+        file, line, key, record = each
+        writer = None if record is None else record.get("writer")
+        if record is not None and record["kind"] == "attestation":
+            counts.append(each if key in attested.valid or _has(db, key) else (file, line, key, None))
+        elif writer is None or file < 0:
+            counts.append(each)
+        elif (key, writer) in attested.digests:
+            matched.add((key, writer))
+            counts.append(each)
+        elif _has(db, key) or _is_awaited(db, key, writer):
+            counts.append(each)
+        else:
+            db.execute("INSERT OR IGNORE INTO held VALUES (?, ?, ?, ?)", (key, writer, file, line))
+    counts += _released(db, attested.digests - matched, read)
+    for table in ("held", "awaited"):  # nearly always empty
+        if db.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() is not None:
+            db.executemany(f"DELETE FROM {table} WHERE key = ?", [(key,) for _, _, key, _ in counts])
+    return counts
+
+
+def _released(db: sqlite3.Connection, attested: set[tuple[bytes, str]], read: Reader) -> list[Judged]:
+    """Return the held lines that are attested now; note what has not arrived yet."""
+    found: list[Judged] = []
+    for key, writer in sorted(attested):
+        held = db.execute(
+            "SELECT file, line FROM held WHERE key = ? AND writer = ?", (key, writer)
+        ).fetchone()
+        if held is not None:
+            file, line = int(held[0]), bytes(held[1])
+            found.append((file, line, key, read(line)))
+        elif not _has(db, key):
+            db.execute("INSERT OR IGNORE INTO awaited VALUES (?, ?)", (key, writer))
+    return found
+
+
+class _Attested:
+    """The digests of new valid attestations, each with its writer, and the keys of these attestations."""
+
+    def __init__(self) -> None:
+        self.digests: set[tuple[bytes, str]] = set()
+        self.valid: set[bytes] = set()
+
+
+def _attested(db: sqlite3.Connection, found: Sequence[Judged]) -> _Attested:
+    """Verify the new attestations among lines."""
+    attested = _Attested()
+    for _, line, key, record in found:
+        if record is not None and record["kind"] == "attestation" and not _has(db, key):
+            from ..log import attestations
+
+            attestation = attestations.read(line)
+            if attestation is not None:
+                attested.valid.add(key)
+                attested.digests.update((digest, attestation.writer) for digest in attestation.digests)
+    return attested
+
+
+def _has(db: sqlite3.Connection, key: bytes) -> bool:
+    return db.execute("SELECT 1 FROM line WHERE key = ?", (key,)).fetchone() is not None
+
+
+def _is_awaited(db: sqlite3.Connection, key: bytes, writer: str) -> bool:
+    query = "SELECT 1 FROM awaited WHERE key = ? AND writer = ?"
+    return db.execute(query, (key, writer)).fetchone() is not None
+
+
+def count_held(db: sqlite3.Connection) -> int:
+    """Return how many lines no attestation of their writer covers."""
+    return int(db.execute("SELECT count(*) FROM held").fetchone()[0])
+
+
+def held_lines(db: sqlite3.Connection) -> list[bytes]:
+    """Return those lines, in the order of `(at, bytes)`."""
+    return [bytes(line) for (line,) in db.execute("SELECT line FROM held ORDER BY line")]
 
 
 def _feed(db: sqlite3.Connection, view: View, rows: Rows) -> None:
@@ -410,7 +510,8 @@ class _Reader:
         if is_new:
             self._add(file, found)
             return
-        old = {key for (key,) in self.db.execute("SELECT key FROM line WHERE file = ?", (file,))}
+        query = "SELECT key FROM line WHERE file = ?1 UNION ALL SELECT key FROM held WHERE file = ?1"
+        old = {key for (key,) in self.db.execute(query, (file,))}
         keyed = {key_of(line): line for line in found}
         if not old <= keyed.keys():
             raise _LostLineError
@@ -418,7 +519,7 @@ class _Reader:
 
     def _add(self, file: int, found: Sequence[bytes]) -> None:
         if self.until is not None:
-            found = [line for line in found if not line.startswith(AT) or line[len(AT) :][:27] <= self.until]
+            found = [line for line in found if _is_until(line, self.until)]
         self.waiting += [(file, line) for line in found]
         if len(self.waiting) >= LINES_AT_ONCE // (1 if self.progress is None else 4):
             self._flush()
@@ -429,6 +530,11 @@ class _Reader:
         self.waiting = []
         if self.progress is not None:
             self.progress("indexing lines", self.done, max(self.done, self.total))
+
+
+def _is_until(line: bytes, until: bytes) -> bool:
+    """Return whether a line is of a time or earlier, or covers such lines: it is attested when it is committed."""
+    return not line.startswith(AT) or line[len(AT) :][:27] <= until or is_attestation(line)
 
 
 def rebuild_damaged(index_path: str, error: sqlite3.DatabaseError) -> bool:

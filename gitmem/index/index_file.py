@@ -101,7 +101,7 @@ class StepLimit(Struct):
         return self._left <= 0
 
 
-CORE_VERSION = 2
+CORE_VERSION = 3
 KEPT = ("lost", "before", "before_file")  # tables of `lost_lines`, which `reshape` keeps
 LOST = "CREATE TABLE lost (key BLOB PRIMARY KEY, epoch INTEGER, path TEXT, body TEXT)"
 LAZY = "memory_words*"  # what the search makes when it is used
@@ -121,6 +121,11 @@ CORE = (
     "CREATE TABLE entity_line (kind TEXT, id TEXT, line INTEGER, event TEXT, sender TEXT, session TEXT,"
     " PRIMARY KEY (kind, id, line)) WITHOUT ROWID",
     "CREATE INDEX entity_line_of ON entity_line (kind, line)",
+    # See `catch_up`: lines that no attestation covers yet, with the number of their file.
+    "CREATE TABLE held (key BLOB PRIMARY KEY, writer TEXT, file INTEGER, line BLOB) WITHOUT ROWID",
+    "CREATE INDEX held_file ON held (file)",
+    # What was attested before it has arrived.
+    "CREATE TABLE awaited (key BLOB, writer TEXT, PRIMARY KEY (key, writer)) WITHOUT ROWID",
 )
 
 
@@ -239,9 +244,14 @@ def as_text(path: str) -> str:
 
 
 def path(repo: Repo, machine: str) -> str:
-    """Return the path of this machine's index: a host and a container that share the folder have one each."""
+    """Return the path of this machine's index: a host and a container that share the folder have one each.
+
+    So have the users of a shared clone: each reads its own write-ahead log at once, and that of others when it is committed.
+    """
     kept = "".join(char if char.isalnum() or char in "-_." else "_" for char in machine)[:60]
-    return os.path.join(repo.state, f"index-{kept or 'machine'}.sqlite3")
+    user = os.geteuid()
+    guest = f"-{user}" if user != os.stat(repo.common).st_uid else ""
+    return os.path.join(repo.state, f"index-{kept or 'machine'}{guest}.sqlite3")
 
 
 def open_index(
@@ -426,7 +436,7 @@ def _files(where: str) -> tuple[str, ...]:
 
 
 # `Index.shape` of `views.VIEWS`, a constant because that import costs more than a query. Written by `tools/compile_shape.py`.
-SHAPE = (1641728903, 218797740444199)
+SHAPE = (1591637504, 57783410489594)
 TAIL_BYTES_MAX = 1024 * 1024  # limit for one file; a committer runs long before
 
 

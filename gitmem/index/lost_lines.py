@@ -77,15 +77,14 @@ def lines(repo: Repo) -> Iterator[KeptLine]:
 
 
 def count(db: sqlite3.Connection) -> int:
-    """Return how many lines that are missing from the log an up-to-date index has kept, at most `COUNT_MAX`."""
+    """Return how many records that are missing from the log an up-to-date index has kept, at most `COUNT_MAX`."""
     try:
         rows = db.execute(
             "SELECT body FROM lost WHERE path <> '' AND key NOT IN (SELECT key FROM line) LIMIT ?",
             (COUNT_MAX,),
         )
-        return sum(
-            1 for (body,) in rows if form.validation_error(str(body).encode("utf-8", "surrogatepass")) is None
-        )
+        found = [str(body).encode("utf-8", "surrogatepass") for (body,) in rows]
+        return form.count_records(line for line in found if form.validation_error(line) is None)
     except sqlite3.Error:
         return 0  # the table is created with the first lost line
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from ..git.objects import TreeEntry
     from ..git.port import Git
-    from .local_log import LocalLog
+    from .local_log import LocalLog, Sealer
     from .write_ahead import WalFile, WriteAheadLog
 
 
@@ -66,11 +66,8 @@ def _add(
     full = False
     left: Sequence[bytes] = canonical(b"\n".join(lines)).split(b"\n")[:-1]
     while left:
-        found = ref.lookup(git, tree, path)
         there = changes.get(path)
-        old = there if isinstance(there, bytes) else b""
-        if not old and found is not None and not found.is_tree:
-            old = git.blob(found.oid)
+        old = there if isinstance(there, bytes) and there else ref.content_at(git, tree, path)
         some, rest = _split_by_size(old, left)
         content = union(old, *some)
         if rest:
@@ -208,6 +205,7 @@ def excess_packs(log: LocalLog) -> int:
 
 
 WAITS = "the records are kept and wait for their commit"
+NO_KEY = "no-key"  # the code of the error when nothing that waits can be attested
 SWAPS_MAX = 40
 READER_SWAPS_MAX = 2  # the first may find and break a stale lock, the second retries: some milliseconds
 WRITER_SECONDS = 0.2  # for a writer that keeps its file; then its entry waits for the next commit
@@ -221,12 +219,14 @@ class _LockedGeneration(Struct):
     Attributes:
         damaged: Whether it contains bytes that are not entries.
         whole: Whether it has no writer any more and all of it was read.
+        lacks_key: Whether it has entries that cannot be attested now.
     """
 
     file: WalFile
     handle: int
     whole: bool
     damaged: bool = False
+    lacks_key: bool = False
 
 
 def waiting_rows(log: LocalLog, *, deferred: bool = False) -> list[tuple[str, bytes]]:
@@ -252,6 +252,8 @@ def commit_waiting(
         deferred: Commit even if only deferred entries wait.
         swaps: How often to try to move the ref; default `SWAPS_MAX`.
         files_max: The number of files that one commit takes.
+
+    Entries of a writer whose key is missing wait on, see `LocalLog.sealer`.
 
     Returns:
         The commit, or None if nothing waited or the commit has to wait.
@@ -314,17 +316,48 @@ def commit_within(
 def _commit(log: LocalLog, taken: list[_LockedGeneration], swaps: int | None, files_max: int) -> str | None:
     """Make the commit; the caller holds the lock. The files that were read are in `taken` even after an error."""
     entries: list[LogEntry] = []
+    sealer, before = log.sealer() if log.sealer is not None else None, log.git.tip(ref.LOG_REF)
     try:
         for wal in log.wals:
             if wal.files():
                 wal.rotate()
                 for file in _closed_generations(wal)[: files_max - len(taken)]:
-                    entries += _read(wal, file, taken)
+                    entries += _attestable(log, sealer, taken, _read(wal, file, taken))
     except OSError as error:
         raise _unwritable(error) from error
-    if not entries:
-        return log.git.tip(ref.LOG_REF) if taken else None
-    return _commit_entries(log, entries, [each.file for each in taken], swaps)
+    commit = before if taken else None
+    if entries:
+        commit = _commit_entries(log, sealer, entries, [each.file for each in taken], swaps)
+    stuck = [each.file for each in taken if each.lacks_key]
+    if stuck and commit == before:
+        raise _no_key(stuck[0])
+    return commit
+
+
+def _no_key(file: WalFile) -> StoreError:
+    return StoreError(
+        f"The key is missing by which records of {file.path} are attested; {WAITS}.",
+        hint="Put the key file back, or let GITMEM_KEY_FILE name it.",
+        code=NO_KEY,
+        next=["gitmem doctor"],
+    )
+
+
+def _attestable(
+    log: LocalLog, sealer: Sealer | None, taken: Sequence[_LockedGeneration], entries: Sequence[LogEntry]
+) -> list[LogEntry]:
+    """Return the entries of the file that was read last which can be attested now; the file is kept for the others."""
+    if sealer is None:
+        return list(entries)
+    found = []
+    for entry in entries:
+        writers = {lines.writer_of(line) for _, line in entry.lines} - {""}
+        if any(map(sealer.lacks, sorted(writers))):
+            taken[-1].whole = False
+            taken[-1].lacks_key = True
+        else:
+            found.append(entry)
+    return found
 
 
 def _closed_generations(wal: WriteAheadLog) -> list[WalFile]:
@@ -394,7 +427,11 @@ def _remove(each: _LockedGeneration) -> None:
 
 
 def _commit_entries(
-    log: LocalLog, entries: Sequence[LogEntry], files: Sequence[WalFile], swaps: int | None
+    log: LocalLog,
+    sealer: Sealer | None,
+    entries: Sequence[LogEntry],
+    files: Sequence[WalFile],
+    swaps: int | None,
 ) -> str | None:
     """Put entries into one commit and move the ref.
 
@@ -410,11 +447,12 @@ def _commit_entries(
         StoreError: The log cannot be read or written.
     """
     git = log.git
+    sealed: list[LogEntry] = []
     try:
         for attempt in range(swaps or SWAPS_MAX):
             tip = git.tip(ref.LOG_REF) or start_log(log)
             check_tip(log, tip, WAITS)
-            changes, full = changes_of(git, git.commit(tip).tree, entries)
+            changes, full = _attested_changes(git, git.commit(tip).tree, entries, sealed, sealer)
             if not changes:
                 ledger.append(log.repo, (), tip)
                 return tip
@@ -439,6 +477,17 @@ def _commit_entries(
             error.message += f"; {WAITS}."
         raise
     return None
+
+
+def _attested_changes(
+    git: Git, tree: str, entries: Sequence[LogEntry], sealed: list[LogEntry], sealer: Sealer | None
+) -> tuple[dict[str, bytes | TreeEntry | None], bool]:
+    """Return as `changes_of` does, with attestations if anything is new; `sealed` keeps them for the next attempt."""
+    found = changes_of(git, tree, [*entries, *sealed])
+    if found[0] and sealer is not None and not sealed:
+        sealed += sealer.seal(entries, lambda path: ref.content_at(git, tree, path))
+        found = changes_of(git, tree, [*entries, *sealed])
+    return found
 
 
 def _unwritable(error: OSError) -> StoreError:

@@ -20,6 +20,9 @@ HEAD_BYTES = 36  # {"at":"2026-11-21T20:00:00.123456Z",
 DAYS_KEPT = 1_000  # size of the cache of days; the lines of one call are of few days
 LAST_MICROS = 253_402_300_800 * 1_000_000 - 1  # the end of the year 9999
 _HEAD = b'{"at":"'
+_KIND, _WRITER = b'"kind":"', b'","writer":"'
+ATTESTS = b'"kind":"attestation"'
+WRITER_CHARACTERS = 16
 _midnights: dict[str, int] = {}
 
 
@@ -130,6 +133,26 @@ def digest(line: bytes) -> str:
 def content_without_time(line: bytes) -> bytes:
     """Return the content of a line without its time."""
     return b"{" + line[HEAD_BYTES:]
+
+
+def writer_of(line: bytes) -> str:
+    """Return the writer id in a line, its third field; "" if it has none there."""
+    end = line.find(b'"', HEAD_BYTES + len(_KIND)) if line.startswith(_KIND, HEAD_BYTES) else -1
+    start = end + len(_WRITER)
+    name, close = line[start : start + WRITER_CHARACTERS], line[start + WRITER_CHARACTERS :][:1]
+    if end < 0 or not line.startswith(_WRITER, end) or close != b'"' or not name.isalnum():
+        return ""
+    return "" if b"\\" in line[HEAD_BYTES:end] else name.decode("ascii", "replace")
+
+
+def is_attestation(line: bytes) -> bool:
+    """Return whether a line attests others. It is no record that anybody waits for."""
+    return line.startswith(ATTESTS, HEAD_BYTES)
+
+
+def count_records(found: Iterable[bytes]) -> int:
+    """Return how many lines are not attestations: what people are told of as records."""
+    return sum(not is_attestation(line) for line in found)
 
 
 def day(line: bytes) -> str:

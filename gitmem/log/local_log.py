@@ -15,7 +15,7 @@ from .write_ahead import WriteAheadLog
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
+    from typing import Any, Protocol
 
     from ..git.network import GitNetwork
     from ..git.objects import Signature
@@ -27,6 +27,16 @@ if TYPE_CHECKING:
     from .tree_checks import Limits
     from .write_ahead import Owner, WalFile
 
+    class Sealer(Protocol):
+        """The keys of this user's writers, by which the committer attests their lines, see `trust.writer_sealer`."""
+
+        def lacks(self, writer: str) -> bool:
+            """Return whether the key of a writer is missing."""
+
+        def seal(self, entries: Sequence[LogEntry], content_at: Callable[[str], bytes]) -> list[LogEntry]:
+            """Return the attestations of the lines of these entries, as entries of the same segments; without a message."""
+
+
 AHEAD_MAX_MICROS = 60_000_000
 STATE_README = """This folder belongs to gitmem and is local to this clone. Nothing in it is pushed.
 
@@ -34,6 +44,7 @@ index-*.sqlite3  derived from refs/gitmem/log; delete it at any time
 queue/, flags/   derived from it too: what waits for which session
 wal/             recorded lines that wait for a commit; do not delete
 private-*/       private nodes of this clone's agents, a folder for each user; no other copy exists
+writer-*, given-* whose key writes here, and where the key is; attested-* what it has attested
 ledger           digests of what was accepted here, so that `gitmem doctor` can tell when it is gone
 aside/           what `gitmem doctor --fix` has moved out of the way; look at it, then delete it
 the rest         small state: the lock, the clock, the open segment, this clone's id and its sessions
@@ -100,6 +111,7 @@ class LocalLog:
         self.taken_in = 0  # bytes of new files that the last exchange accepted
         self.passed_trees: set[str] = set()  # trees of peers that passed the checks
         self.outboxes: dict[str, Any] = {}  # `sync.outbox.Outbox` by commit id, kept between exchanges
+        self.sealer: Callable[[], Sealer] | None = None  # of a committer; without it nothing is attested
         # Called after the ref has moved and the lock was released; updates the index.
         self.committed: Callable[[], object] = lambda: None
         # Called with the entries that were just recorded in a write-ahead log.

@@ -155,6 +155,12 @@ def segment_path(stream: str, line: bytes, token: str) -> str:
     return f"{stream}/{lines.day(line)}/gm-{token}.jsonl"
 
 
+def content_at(git: Git, root: str, path: str) -> bytes:
+    """Return the content of the file at a path below the tree `root`; empty if there is none."""
+    found = lookup(git, root, path)
+    return b"" if found is None or found.is_tree else git.blob(found.oid)
+
+
 def lookup(git: Git, root: str, path: str) -> TreeEntry | None:
     """Return the entry at a path below the tree `root`, or None."""
     *folders, name = path.split("/")

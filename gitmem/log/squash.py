@@ -10,6 +10,7 @@ from ..git.port import bases
 from ..outcome import Struct
 from . import ref, tree_union
 from .committer import most_telling, summary
+from .lines import count_records
 from .union import canonical, lines, union
 
 TYPE_CHECKING = False
@@ -90,7 +91,7 @@ class Squash(Struct):
     known: Known | None = None
     changes: Changes = {}
     described: list[Commit] = []
-    _count: int = 0  # number of added lines, without those of trees and files that were added unread
+    _count: int = 0  # number of added records, without those of trees and files that were added unread
     _whole: list[TreeEntry] = []
     _touched: set[str] = set()  # folders in which something was added
     _puts: int = 0
@@ -205,9 +206,9 @@ class Squash(Struct):
         self._skipped = self._skipped or len(fresh) < len(added)
         united = union(here, *fresh)
         if len(united) > ref.UNION_BYTES_MAX and united != content:
-            self._add_overflow_segment(path, canonical(content), len(fresh))
+            self._add_overflow_segment(path, canonical(content), count_records(fresh))
         elif fresh:  # reuse an equal file: usual if only one clone writes it
-            self._put(path, entry if united == content else united, len(fresh))
+            self._put(path, entry if united == content else united, count_records(fresh))
 
     def write(self, onto: str) -> str:
         """Write the commit on top of `onto`, whose tree this is. Return its id, or `onto` if nothing was added."""
@@ -220,9 +221,9 @@ class Squash(Struct):
         return self.git.write([draft], onto)[0]
 
     def count(self) -> int:
-        """Return the number of added lines."""
+        """Return the number of added records."""
         of_folders = (tree_union.new_lines(self.git, each.oid, []) for each in self._whole if each.is_tree)
-        of_files = (len(lines(self.git.blob(each.oid))) for each in self._whole if not each.is_tree)
+        of_files = (count_records(lines(self.git.blob(each.oid))) for each in self._whole if not each.is_tree)
         return self._count + sum(of_folders) + sum(of_files)
 
     def _put(self, path: str, change: bytes | TreeEntry | None, count: int = 0) -> None:

@@ -16,6 +16,7 @@ from ..errors import StoreError
 from ..git.objects import FILE_MODE, TREE_MODE, TreeEntry
 from ..text.digests import sha256
 from . import ref
+from .lines import count_records
 from .union import canonical, lines, union
 
 TYPE_CHECKING = False
@@ -287,8 +288,8 @@ def fresh_lines(
 
 
 def new_lines(git: Git, tree: str, olds: Sequence[str], known: Mapping[str, set[bytes]] | None = None) -> int:
-    """Return the number of lines that `fresh_lines` finds."""
-    return sum(len(fresh) for fresh in fresh_lines(git, tree, olds, known))
+    """Return the number of records that `fresh_lines` finds."""
+    return sum(count_records(fresh) for fresh in fresh_lines(git, tree, olds, known))
 
 
 def merge_segments(contents: Collection[bytes]) -> tuple[bytes, list[bytes]]:

@@ -154,7 +154,7 @@ def at(store: Store, text: str | int) -> StoreAsOf:
         raise _before(store, tip, moment)
     # Read the current tip, not an older commit: lines of a clone that was offline then were committed later.
     past = StoreAsOf(store, tip, moment, head, all_of_it=False)
-    if catch_up.last_line(past.db()) == 0 and moment < _log_start(store, tip):
+    if not catch_up.has_records(past.db()) and moment < _log_start(store, tip):
         past.close()
         raise _before(store, tip, moment)
     return past

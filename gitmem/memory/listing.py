@@ -602,7 +602,7 @@ def _text(text: str) -> str:
 
 
 # Fields of a patch that are not changes.
-_NOT_SHOWN = ("at", "kind", "mac", "schema_version", "id", "node_ids", "after", "sender_identity", "sender_session",
+_NOT_SHOWN = ("at", "kind", "writer", "schema_version", "id", "node_ids", "after", "sender_identity", "sender_session",
            "sender_name")  # fmt: skip
 
 

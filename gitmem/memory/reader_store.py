@@ -78,7 +78,7 @@ class ReaderStore(Store):
             if not self._is_attached:  # in memory itself, or in a transaction that only its connection sees
                 shared.backup(found.db)
                 before = catch_up.last_line(found.db)
-                catch_up.insert_lines(found, 1, self.lines.read())
+                catch_up.insert_lines(found, catch_up.OWN_FILE, self.lines.read())
                 stored_nodes.mark_private(found.db, self._reader, before)
                 return found
             found.reshape()

@@ -29,6 +29,7 @@ _CONTROL = r"\u0000-\u001f\u007f-\u009f"
 _BIDI = r"\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"  # with the line and paragraph separators
 _UNSEEN = r"\u00ad\u180e\u200b-\u200f\u2060-\u206f\ufeff\ufff9-\ufffb"
 _SPACE = r"\u0020\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
+_BASE32 = "[0-9a-hjkmnp-tv-z]"
 _PART = rf"[^{_CONTROL}{_BIDI}{_UNSEEN}{_SPACE}:,]+"
 
 
@@ -150,6 +151,10 @@ TaskId = Annotated[str, id_form("task", "task")]
 EventId = Annotated[str, id_form("event", "tev")]
 ClaimId = Annotated[str, id_form("claim", "claim")]
 LinkId = Annotated[str, id_form("link", "link")]
+WriterId = Annotated[
+    str,
+    Form("writer id", rf"^{_BASE32}{{16}}$", "16 characters of base32, from the digest of a public key"),
+]
 ThreadId = Annotated[
     str,
     Form(
@@ -280,12 +285,12 @@ class Record(BaseModel):
 
     at: At = required("The time of writing by the writer's clock, in UTC with microseconds.")
     kind: str = optional("The kind of record: the name of this schema.", default="")
+    writer: WriterId | None = optional(
+        "The id of the key whose owner wrote the line: its third field; lines of other tools lack it.",
+        shown=False,
+    )
     schema_version: Literal["A2A.V1"] = optional(
         "The version of the contract; records of other versions are kept but not read.", default="A2A.V1"
-    )
-    mac: ShortLine | None = optional(
-        "Message authentication code with the writer's clone key; always the last field of a line.",
-        shown=False,
     )
 
     @classmethod
@@ -902,10 +907,8 @@ def base64_form(name: str, least: int, most: int) -> Form:
     return Form(name, r"^[A-Za-z0-9_-]+$", words, least=least, most=most)  # regexes can't count to as many
 
 
-_BASE32 = "[0-9a-hjkmnp-tv-z]"
 DIGEST_MAX = 9_000  # of lines in one attestation
-WriterId = Annotated[str, Form("writer id", rf"^{_BASE32}{{16}}$", "16 characters of base32")]
-CloneToken = Annotated[str, Form("token", rf"^{_BASE32}{{8,16}}$", "8 to 16 characters of base32")]
+CloneToken = Annotated[str, Form("token", r"^[a-z0-9]{1,64}$", "1 to 64 lower-case letters or digits")]
 Number = Annotated[
     str,
     Form("number", r"^[1-9][0-9]{0,8}$", "a number above 0 of at most 9 digits, none of them a leading 0"),
@@ -919,7 +922,6 @@ class Attestation(Record):
     KIND = "attestation"
     STREAM = "seals"
 
-    writer: WriterId = required("The writer, whose lines they are.")
     key: Annotated[str, base64_form("public key", 43, 43)] = required("The writer's public key.")
     clone: CloneToken = required("The clone in which it was written.")
     number: Number = required("Its place among the attestations of this clone.")

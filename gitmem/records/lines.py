@@ -24,13 +24,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from ..text.digests import Mac
     from .record_types import AnyRecord
 
 LINE_MAX_BYTES = 256 * 1024
 VERSION = "A2A.V1"
 DEPTH = 32  # of lists and objects in unknown fields
-_OWN = ("at", "kind", "created_at", "read_at", "mac")  # callers must not pass these
+_OWN = ("at", "kind", "created_at", "read_at", "writer")  # callers must not pass these
 
 
 def line(
@@ -39,7 +38,7 @@ def line(
     fields: Mapping[str, object],
     *,
     allow_secret: bool = False,
-    mac: Mac | None = None,
+    writer: str = "",
 ) -> bytes:
     """Return the canonical line of a record, without LF.
 
@@ -48,7 +47,7 @@ def line(
         at: The time of the line, in microseconds since 1970-01-01 UTC.
         fields: The record's fields without its time and kind. Empty ones count as missing.
         allow_secret: Whether text that looks like a secret is allowed.
-        mac: The clone's key; without it the line gets no code.
+        writer: The id of the key that will attest the line; "" for what another tool recorded.
 
     Raises:
         RecordError: A field is missing, invalid or too long; the message names it.
@@ -67,9 +66,9 @@ def line(
     ]
     if not allow_secret and (not accepted_by_table or may_hold_secret(record.values())):
         _refuse_secrets(kind, record)
+    if writer:
+        parts.insert(0, f'"writer":"{writer}"')
     content = f'{{"at":"{stamp}","kind":"{kind}",{",".join(parts)}}}'.encode()
-    if mac is not None:
-        content = mac.signed(content)
     if len(content) > LINE_MAX_BYTES:
         raise RecordError(
             f"The {kind} would be a line of {len(content)} bytes, and at most {LINE_MAX_BYTES} are allowed"
@@ -120,8 +119,8 @@ def _prepared(kind: str, fields: Mapping[str, object]) -> dict[str, object]:  # 
         fields = _with_old_name(kind, fields, old, new)
     specs, required, filled = FIELDS[kind], REQUIRED[kind], FILLED[kind]
     record: dict[str, object] = {}
-    if "mac" in fields:
-        raise RecordError(f"The {kind} has an invalid field: mac; gitmem adds it itself")
+    if "writer" in fields:
+        raise RecordError(f"The {kind} has an invalid field: writer; gitmem adds it itself")
     for name, spec in specs.items():
         value = fields.get(name)
         if value is None:
@@ -140,7 +139,7 @@ def _prepared(kind: str, fields: Mapping[str, object]) -> dict[str, object]:  # 
         if name not in specs:
             if name in _OWN or not isinstance(name, str):
                 raise RecordError(
-                    f"The {kind} has an invalid field: {name}; gitmem adds time, kind and code itself"
+                    f"The {kind} has an invalid field: {name}; gitmem adds time, kind and writer itself"
                 )
             record[name] = value
     return record

@@ -57,7 +57,7 @@ class SignalRecord(SignalContent):
     """A line of the kind `signal`."""
     at: str
     kind: Literal["signal"]
-    mac: NotRequired[str | None]
+    writer: NotRequired[str | None]
     seen: NotRequired[Sequence[str] | None]
     recipients: Sequence[str]
     intent: Literal["INFO", "PROPOSE", "COUNTER", "AGREE", "REJECT"]
@@ -109,7 +109,7 @@ class ReceiptRecord(ReceiptContent):
     """A line of the kind `receipt`."""
     at: str
     kind: Literal["receipt"]
-    mac: NotRequired[str | None]
+    writer: NotRequired[str | None]
     seen: NotRequired[Sequence[str] | None]
     delivery_state: Literal["delivered", "acked", "rejected"]
 
@@ -156,7 +156,7 @@ class SessionRecord(SessionFields):
     """A line of the kind `session`."""
     at: str
     kind: Literal["session"]
-    mac: NotRequired[str | None]
+    writer: NotRequired[str | None]
     seen: NotRequired[Sequence[str] | None]
 
 
@@ -181,7 +181,7 @@ class NameRecord(NameFields):
     """A line of the kind `name`."""
     at: str
     kind: Literal["name"]
-    mac: NotRequired[str | None]
+    writer: NotRequired[str | None]
 
 
 @final
@@ -222,7 +222,7 @@ class NodeRecord(NodeFields):
     """A line of the kind `node`."""
     at: str
     kind: Literal["node"]
-    mac: NotRequired[str | None]
+    writer: NotRequired[str | None]
 
 
 @final
@@ -269,7 +269,7 @@ class PatchRecord(PatchFields):
     """A line of the kind `patch`."""
     at: str
     kind: Literal["patch"]
-    mac: NotRequired[str | None]
+    writer: NotRequired[str | None]
 
 
 @final
@@ -297,7 +297,7 @@ class RelationRecord(RelationFields):
     """A line of the kind `relation`."""
     at: str
     kind: Literal["relation"]
-    mac: NotRequired[str | None]
+    writer: NotRequired[str | None]
 
 
 @final
@@ -319,7 +319,7 @@ class AccessRecord(AccessFields):
     """A line of the kind `access`."""
     at: str
     kind: Literal["access"]
-    mac: NotRequired[str | None]
+    writer: NotRequired[str | None]
 
 
 @final
@@ -347,7 +347,7 @@ class AuditRecord(AuditFields):
     """A line of the kind `audit`."""
     at: str
     kind: Literal["audit"]
-    mac: NotRequired[str | None]
+    writer: NotRequired[str | None]
 
 
 @final
@@ -405,7 +405,7 @@ class TaskRecord(TaskContent):
     """A line of the kind `task`."""
     at: str
     kind: Literal["task"]
-    mac: NotRequired[str | None]
+    writer: NotRequired[str | None]
     purpose: str
     semantics: str
 
@@ -459,7 +459,7 @@ class TaskEventRecord(TaskEventFields):
     """A line of the kind `task_event`."""
     at: str
     kind: Literal["task_event"]
-    mac: NotRequired[str | None]
+    writer: NotRequired[str | None]
 
 
 @final
@@ -494,7 +494,7 @@ class ClaimRecord(ClaimContent):
     """A line of the kind `claim`."""
     at: str
     kind: Literal["claim"]
-    mac: NotRequired[str | None]
+    writer: NotRequired[str | None]
     mode: str
 
 
@@ -529,7 +529,7 @@ class CommitRecord(CommitFields):
     """A line of the kind `commit`."""
     at: str
     kind: Literal["commit"]
-    mac: NotRequired[str | None]
+    writer: NotRequired[str | None]
 
 
 @final
@@ -541,7 +541,6 @@ class ShownCommit(CommitFields):
 
 class AttestationFields(TypedDict):
     """The fields of a new `attestation`."""
-    writer: str
     key: str
     clone: str
     number: str
@@ -554,7 +553,7 @@ class AttestationRecord(AttestationFields):
     """A line of the kind `attestation`."""
     at: str
     kind: Literal["attestation"]
-    mac: NotRequired[str | None]
+    writer: NotRequired[str | None]
 
 
 @final

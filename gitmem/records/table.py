@@ -98,7 +98,7 @@ REQUIRED: dict[str, tuple[str, ...]] = {
     'task_event': ('event_id', 'task_id', 'event', 'sender_identity'),
     'claim': ('claim_id', 'event', 'paths', 'sender_identity'),
     'commit': ('link_id', 'commit', 'action', 'evidence', 'sender_identity'),
-    'attestation': ('writer', 'key', 'clone', 'number', 'lines', 'signature'),
+    'attestation': ('key', 'clone', 'number', 'lines', 'signature'),
 }
 FILLED: dict[str, dict[str, Any]] = {
     'signal': {
@@ -162,20 +162,20 @@ CLEARABLE: dict[str, tuple[str, ...]] = {
     'patch': ('priority', 'tags', 'wu_id', 'session_id', 'lane', 'paths', 'sensitive', 'closed', 'archived', 'deleted', 'reason', 'summarized_into', 'metadata'),
 }
 NOT_SHOWN: dict[str, tuple[str, ...]] = {
-    'signal': ('at', 'kind', 'mac', 'seen', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
-    'receipt': ('at', 'kind', 'mac', 'seen', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'sender_name', 'settled', 'thread_too_large', 'unverified'),
-    'session': ('at', 'kind', 'mac', 'seen', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'sender_name', 'settled', 'thread_too_large', 'unverified'),
-    'name': ('at', 'kind', 'mac', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
-    'node': ('at', 'kind', 'mac', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
-    'patch': ('at', 'kind', 'mac', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
-    'relation': ('at', 'kind', 'mac', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
-    'access': ('at', 'kind', 'mac', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'sender_name', 'settled', 'thread_too_large', 'unverified'),
-    'audit': ('at', 'kind', 'mac', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
-    'task': ('at', 'kind', 'mac', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
-    'task_event': ('at', 'kind', 'mac', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
-    'claim': ('at', 'kind', 'mac', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
-    'commit': ('at', 'kind', 'mac', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
-    'attestation': ('at', 'kind', 'mac', 'lines', 'signature', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'sender_name', 'settled', 'thread_too_large', 'unverified'),
+    'signal': ('at', 'kind', 'writer', 'seen', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
+    'receipt': ('at', 'kind', 'writer', 'seen', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'sender_name', 'settled', 'thread_too_large', 'unverified'),
+    'session': ('at', 'kind', 'writer', 'seen', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'sender_name', 'settled', 'thread_too_large', 'unverified'),
+    'name': ('at', 'kind', 'writer', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
+    'node': ('at', 'kind', 'writer', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
+    'patch': ('at', 'kind', 'writer', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
+    'relation': ('at', 'kind', 'writer', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
+    'access': ('at', 'kind', 'writer', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'sender_name', 'settled', 'thread_too_large', 'unverified'),
+    'audit': ('at', 'kind', 'writer', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
+    'task': ('at', 'kind', 'writer', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
+    'task_event': ('at', 'kind', 'writer', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
+    'claim': ('at', 'kind', 'writer', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
+    'commit': ('at', 'kind', 'writer', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
+    'attestation': ('at', 'kind', 'writer', 'lines', 'signature', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'sender_name', 'settled', 'thread_too_large', 'unverified'),
 }
 HEAD: dict[str, str] = {
     'wu_id': '{}',
@@ -198,8 +198,8 @@ OPTIONS: dict[str, tuple[str, str, str, bool]] = {
 }
 FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
     'signal': {
+        'writer': ('word', True, 16, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
         'schema_version': ('choice', False, ('A2A.V1',)),
-        'mac': ('line', True, 1, 200, '', ()),
         'signal_id': ('word', False, 8, 36, ('sig-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'sender_identity': ('line', False, 1, 256, ' ,', ()),
         'sender_session': ('line', True, 1, 256, ' ,', ()),
@@ -232,8 +232,8 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'seen': ('list', True, ('word', False, 8, 36, ('sig-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ())),
     },
     'receipt': {
+        'writer': ('word', True, 16, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
         'schema_version': ('choice', False, ('A2A.V1',)),
-        'mac': ('line', True, 1, 200, '', ()),
         'signal_id': ('word', False, 8, 36, ('sig-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'reader_identity': ('line', False, 1, 256, ' ,', ()),
         'reader_session': ('line', True, 1, 256, ' ,', ()),
@@ -243,8 +243,8 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'seen': ('list', True, ('word', False, 8, 36, ('sig-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ())),
     },
     'session': {
+        'writer': ('word', True, 16, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
         'schema_version': ('choice', False, ('A2A.V1',)),
-        'mac': ('line', True, 1, 200, '', ()),
         'session_id': ('word', False, 9, 37, ('sess-', 5, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'event': ('choice', False, ('start', 'change', 'end')),
         'agent_identity': ('form', True, 0, 256, ('', (('!"#$%&\'()*+-./0123456789;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~', 1, 262144), (':', 1, 1), ('!"#$%&\'()*+-./0123456789;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~', 1, 262144), (':', 1, 1), ('!"#$%&\'()*+-./0123456789;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~', 1, 262144))), (0, 'human:', False, (), '', False)),
@@ -273,8 +273,8 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'seen': ('list', True, ('word', False, 8, 36, ('sig-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ())),
     },
     'name': {
+        'writer': ('word', True, 16, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
         'schema_version': ('choice', False, ('A2A.V1',)),
-        'mac': ('line', True, 1, 200, '', ()),
         'name': ('line', False, 1, 64, ',', (0, '', True, (), '', False)),
         'event': ('choice', False, ('add', 'remove')),
         'sender_identity': ('line', True, 1, 256, ' ,', ()),
@@ -282,8 +282,8 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'sender_name': ('line', True, 1, 1024, '', ()),
     },
     'node': {
+        'writer': ('word', True, 16, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
         'schema_version': ('choice', False, ('A2A.V1',)),
-        'mac': ('line', True, 1, 200, '', ()),
         'id': ('word', False, 8, 36, ('mem-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'type': ('choice', False, ('session', 'discovery', 'checkpoint', 'note', 'summary')),
         'lifecycle': ('choice', False, ('ephemeral', 'session', 'wu', 'project')),
@@ -309,8 +309,8 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'sender_name': ('line', True, 1, 1024, '', ()),
     },
     'patch': {
+        'writer': ('word', True, 16, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
         'schema_version': ('choice', False, ('A2A.V1',)),
-        'mac': ('line', True, 1, 200, '', ()),
         'id': ('word', False, 10, 38, ('patch-', 6, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'node_ids': ('list', False, ('word', False, 8, 36, ('mem-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ())),
         'after': ('list', False, ('word', False, 10, 38, ('patch-', 6, '0123456789abcdefghijklmnopqrstuvwxyz'), ())),
@@ -338,8 +338,8 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'sender_name': ('line', True, 1, 1024, '', ()),
     },
     'relation': {
+        'writer': ('word', True, 16, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
         'schema_version': ('choice', False, ('A2A.V1',)),
-        'mac': ('line', True, 1, 200, '', ()),
         'id': ('word', False, 8, 36, ('rel-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'from_id': ('word', False, 8, 36, ('mem-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'to_id': ('word', False, 8, 36, ('mem-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
@@ -352,16 +352,16 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'sender_name': ('line', True, 1, 1024, '', ()),
     },
     'access': {
+        'writer': ('word', True, 16, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
         'schema_version': ('choice', False, ('A2A.V1',)),
-        'mac': ('line', True, 1, 200, '', ()),
         'id': ('word', False, 11, 39, ('access-', 7, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'node_ids': ('list', False, ('word', False, 8, 36, ('mem-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ())),
         'reader_identity': ('line', False, 1, 256, ' ,', ()),
         'reader_session': ('line', True, 1, 256, ' ,', ()),
     },
     'audit': {
+        'writer': ('word', True, 16, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
         'schema_version': ('choice', False, ('A2A.V1',)),
-        'mac': ('line', True, 1, 200, '', ()),
         'audit_id': ('word', False, 10, 38, ('audit-', 6, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'action': ('line', False, 1, 200, '', ()),
         'reason': ('text', False, 1, 262144, '', (65536, '', False, (), '', False)),
@@ -374,8 +374,8 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'sender_name': ('line', True, 1, 1024, '', ()),
     },
     'task': {
+        'writer': ('word', True, 16, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
         'schema_version': ('choice', False, ('A2A.V1',)),
-        'mac': ('line', True, 1, 200, '', ()),
         'task_id': ('word', False, 9, 37, ('task-', 5, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'thread_id': ('form', False, 0, 262144, ('', (('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz', 1, 1), ('-.0123456789:ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz', 0, 127))), ()),
         'message': ('text', False, 1, 262144, '', (65536, '', False, (), '', False)),
@@ -413,8 +413,8 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'sender_name': ('line', True, 1, 1024, '', ()),
     },
     'task_event': {
+        'writer': ('word', True, 16, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
         'schema_version': ('choice', False, ('A2A.V1',)),
-        'mac': ('line', True, 1, 200, '', ()),
         'event_id': ('word', False, 8, 36, ('tev-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'task_id': ('word', False, 9, 37, ('task-', 5, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'event': ('line', False, 1, 200, '', (0, '', False, ('launch', 'take', 'renew', 'release', 'status', 'artifact', 'message', 'cancel', 'seal', 'close', 'escalate'), '', False)),
@@ -449,8 +449,8 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'sender_name': ('line', True, 1, 1024, '', ()),
     },
     'claim': {
+        'writer': ('word', True, 16, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
         'schema_version': ('choice', False, ('A2A.V1',)),
-        'mac': ('line', True, 1, 200, '', ()),
         'claim_id': ('word', False, 10, 38, ('claim-', 6, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'event': ('line', False, 1, 200, '', (0, '', False, ('claim', 'renew', 'release'), '', False)),
         'paths': ('list', False, ('line', False, 1, 4096, '', ())),
@@ -466,8 +466,8 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'sender_name': ('line', True, 1, 1024, '', ()),
     },
     'commit': {
+        'writer': ('word', True, 16, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
         'schema_version': ('choice', False, ('A2A.V1',)),
-        'mac': ('line', True, 1, 200, '', ()),
         'link_id': ('word', False, 9, 37, ('link-', 5, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'commit': ('word', False, 40, 64, ('', 0, '0123456789abcdef'), ()),
         'patch_id': ('word', True, 40, 64, ('', 0, '0123456789abcdef'), ()),
@@ -485,11 +485,10 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'sender_name': ('line', True, 1, 1024, '', ()),
     },
     'attestation': {
+        'writer': ('word', True, 16, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
         'schema_version': ('choice', False, ('A2A.V1',)),
-        'mac': ('line', True, 1, 200, '', ()),
-        'writer': ('word', False, 16, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
         'key': ('word', False, 43, 43, ('', 0, '-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz'), ()),
-        'clone': ('word', False, 8, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
+        'clone': ('word', False, 1, 64, ('', 0, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'number': ('form', False, 0, 262144, ('', (('123456789', 1, 1), ('0123456789', 0, 8))), ()),
         'before': ('word', True, 32, 32, ('', 0, '0123456789abcdef'), ()),
         'lines': ('word', False, 22, 192000, ('', 0, '-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz'), ()),

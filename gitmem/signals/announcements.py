@@ -44,7 +44,7 @@ def notice_fields(store: Store, caller: Caller, kind: str, key: str) -> SignalFi
 
 
 def is_notice_recorded(store: Store, caller: Caller, fields: SignalFields) -> bool:
-    """Return whether this clone has written the notice; without a session, whose lines are signed, whether the caller has.
+    """Return whether this clone has written the notice; without a session, whether the caller has.
 
     Anybody can write the line of a notice beforehand: with an old time or another sender it would reach nobody, and with
     other words it would conflict. So only a line that was written here makes a second one unnecessary.
@@ -52,18 +52,12 @@ def is_notice_recorded(store: Store, caller: Caller, fields: SignalFields) -> bo
     for record, line in mailbox.signals(
         store.db(), "s.signal_id = ?", (fields["signal_id"],), limit=LINES_MAX
     ):
-        is_own = is_own_line(store, line)
+        is_own = store.is_own_line(line)
         if not (is_own or (caller.session_id is None and record["sender_identity"] in caller.ids)):
             continue
         if keyed_content(record) == keyed_content(fields):
             return True
     return False
-
-
-def is_own_line(store: Store, line: bytes) -> bool:
-    """Return whether a session of this clone wrote a line."""
-    mac = store.keys.now().mac
-    return mac is not None and mac.is_valid(line)
 
 
 def record_notice(

@@ -123,7 +123,6 @@ class _Stamp:
         self._path = os.path.join(repo.state, STAMPS, f"{'s' if is_session else 'h'}-{name}")
         self._is_name = len(name) <= NAME_MAX and NAME_SIGNS.issuperset(name)
         self._log = self._moment() if self._is_name else None
-        self._key = os.path.join(repo.state, "key")
 
     def _moment(self) -> str | None:
         from ..log import write_ahead
@@ -131,14 +130,14 @@ class _Stamp:
         return write_ahead.fingerprint(self._repo)
 
     def _head(self) -> list[str]:
-        """Return what must be unchanged: the program version, the log, and the key that identifies our own lines."""
+        """Return what must be unchanged: the program version, the log, and the notes of who this user is."""
         from .. import __version__
 
-        try:
-            key = os.stat(self._key)
-        except OSError:
-            return [__version__, str(self._log), ""]
-        return [__version__, str(self._log), f"{key.st_ino}:{key.st_mtime_ns}"]
+        state, user = self._repo.state, os.geteuid()
+        notes = [name for name in os.listdir(state) if name.startswith((f"writer-{user}-", f"given-{user}-"))]
+        found = [(name, os.stat(os.path.join(state, name))) for name in sorted(notes)]
+        marks = [f"{name}:{each.st_ino}:{each.st_mtime_ns}" for name, each in found]
+        return [__version__, str(self._log), " ".join(marks)]
 
     def holds(self, now: int) -> Known | None:
         """Return the session and reader whose inbox is certainly still empty, or None."""
@@ -147,10 +146,10 @@ class _Stamp:
         try:
             text = local_files.load(self._path, STAMP_MAX).decode()
             *head, session_id, reader, until, _ = text.split("\n")
-            is_held = now < int(until)
+            is_held = now < int(until) and head == self._head()
         except (OSError, ValueError):
             return None
-        return (session_id, reader, int(until)) if is_held and head == self._head() else None
+        return (session_id, reader, int(until)) if is_held else None
 
     def write(self, known: Known) -> None:
         """Record that an inbox was empty, unless the log has changed since. Ignore errors: the stamp is a cache."""
@@ -158,8 +157,8 @@ class _Stamp:
             return
         from .. import local_files
 
-        text = "\n".join([*self._head(), *map(str, known), ""])
         try:
+            text = "\n".join([*self._head(), *map(str, known), ""])
             local_files.make_dir(os.path.dirname(self._path))
             local_files.replace(self._path, text.encode())
         except (OSError, ValueError):

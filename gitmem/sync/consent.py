@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 from .. import commit_message, local_files, records
+from ..log.lines import is_attestation
 from ..outcome import Struct
 from ..text.digests import sha256
 from ..text.sanitize import sanitize
@@ -132,7 +133,7 @@ class WithheldLines(Struct):
         return sum(self.counts.values())
 
     def add(self, lines: Iterable[bytes], kind_of: Callable[[bytes], str]) -> None:
-        """Count lines.
+        """Count records.
 
         Args:
             lines: Lines of the log, none of them counted before.
@@ -140,7 +141,8 @@ class WithheldLines(Struct):
         """
         fresh: dict[str, list[bytes]] = {}
         for line in lines:
-            fresh.setdefault(kind_of(line), []).append(line)
+            if not is_attestation(line):
+                fresh.setdefault(kind_of(line), []).append(line)
         for kind, found in fresh.items():
             self.counts[kind] = self.counts.get(kind, 0) + len(found)
             self.newest[kind] = sorted([*self.newest.get(kind, []), *found])[-NEWEST_MAX:]

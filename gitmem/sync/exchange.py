@@ -13,6 +13,7 @@ from ..git.objects import Draft
 from ..git.packs import localize
 from ..log import log_refs, ref, tree_union, write_ahead
 from ..log.committer import notify_moved
+from ..log.lines import count_records
 from ..log.ref_checks import FOREIGN as FOREIGN_LOG
 from ..log.ref_checks import FOREIGN_WHY, INVALID, RefCheck
 from ..log.squash import squash
@@ -81,7 +82,7 @@ def exchange(  # noqa: C901  (the steps of an exchange, in order)
         remote.may_send = may_send(remote)
         if retry:
             remote.host.retry()
-    drained = rebase.commit_before_sync(log)
+    waits = rebase.commit_before_sync(log)
     tip = log.git.tip(ref.LOG_REF)
     before = rebase.own_tip(log, tip).tree if tip is not None else None
     early = bool(found) and found[0].may_send and push and leads
@@ -109,7 +110,7 @@ def exchange(  # noqa: C901  (the steps of an exchange, in order)
             remote.end("read-only")
         _set_result(log, remote, before, push=send)
         _count_withheld(log, remote, push, kind_of)
-        _report(log, remote, follow, drained)
+        _report(log, remote, follow, waits)
     return found
 
 
@@ -180,7 +181,7 @@ def _set_result(log: LocalLog, remote: Remote, before: str | None, *, push: bool
         remote.host.save()
 
 
-def _report(log: LocalLog, remote: Remote, follow: bool, drained: bool) -> None:
+def _report(log: LocalLog, remote: Remote, follow: bool, waits: str) -> None:
     """Report lines from a remote that history does not follow, and records of this clone that no commit has.
 
     With such records the state is `incomplete` if there is no other error.
@@ -192,13 +193,13 @@ def _report(log: LocalLog, remote: Remote, follow: bool, drained: bool) -> None:
             "this log from now on."
         )
     damaged = [os.path.join(wal.folder, name) for wal in log.wals for name in write_ahead.damaged(wal.folder)]
-    if not drained:
-        remote.add_sentence("Uncommitted records were not sent: another process has the log's lock.")
+    if waits:
+        remote.add_sentence(waits)
     if damaged:
         remote.add_sentence(
             f"Damaged records were not sent; they are kept in {first_of(damaged, 1)}. Run: {FIX}"
         )
-    if damaged or not drained:
+    if damaged or waits:
         remote.has_our_lines = False
         if remote.state in ("synced", "up-to-date"):
             remote.state = "incomplete"
@@ -246,7 +247,7 @@ def _count_received(log: LocalLog, remote: Remote, before: str | None) -> int:
         count += tree_union.new_lines(git, tip.tree, seen)
         seen.append(tip.tree)
     for path, lines in outbox.lines_of(remote.outboxes).items():
-        count += len(lines.difference(*(outbox.lines_at(git, tree, path) for tree in seen)))
+        count += count_records(lines.difference(*(outbox.lines_at(git, tree, path) for tree in seen)))
     return count
 
 

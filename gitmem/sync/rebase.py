@@ -16,6 +16,7 @@ from ..git.objects import Draft, TreeEntry
 from ..git.packs import localize
 from ..log import committer, ledger, log_refs, recovery, ref, tree_union
 from ..log.committer import new_log, start_log
+from ..log.lines import count_records
 from ..log.squash import squash
 from ..log.union import canonical
 from . import outbox
@@ -204,7 +205,7 @@ def _lines_in(git: Git, tree: str, path: str, change: bytes | TreeEntry | None) 
     lines = set(tree_union.lines_of(git.blob(change.oid) if isinstance(change, TreeEntry) else change))
     if old is not None and old.mode.startswith("100"):
         lines.difference_update(tree_union.lines_of(git.blob(old.oid)))
-    return len(lines)
+    return count_records(lines)
 
 
 def note_shared_published(log: LocalLog, tip: str, shared: LogTip | None, also: Sequence[Move] = ()) -> None:
@@ -235,16 +236,23 @@ def _is_older(git: Git, oid: str, than: str) -> bool:
     return oid == than or (not git.contains(oid, than) and git.contains(than, oid))
 
 
-def commit_before_sync(log: LocalLog) -> bool:
+def commit_before_sync(log: LocalLog) -> str:
     """Commit the entries of the write-ahead logs, deferred ones too; wait for another process that commits.
 
     Returns:
-        False if entries still wait after the timeout.
+        Why entries still wait, as a sentence; "" if none do.
     """
-    return (
-        not log.waiting(deferred=True)
-        or committer.commit_within(log, log.lock_seconds, deferred=True) is not None
-    )
+    for _ in range(2):  # those that can't be attested are left by the first commit, and said by the second
+        if not log.waiting(deferred=True):
+            return ""
+        try:
+            if committer.commit_within(log, log.lock_seconds, deferred=True) is None:
+                return "Uncommitted records were not sent: another process has the log's lock."
+        except StoreError as error:
+            if error.code != committer.NO_KEY:
+                raise
+            return f"Uncommitted records were not sent. {error.message} {error.hint}"
+    return ""
 
 
 def take_lock(log: LocalLog) -> Lock:
@@ -357,7 +365,7 @@ def repair_log(log: LocalLog, top: str, lines: Mapping[str, Sequence[bytes]]) ->
     changes.update(_fixed(log, top))
     if not changes:
         return top
-    return write_repair(log, top, changes, sum(map(len, lines.values())))
+    return write_repair(log, top, changes, sum(map(count_records, lines.values())))
 
 
 def _with_lines(changes: Changes, path: str, old: bytes, added: Sequence[bytes]) -> bytes:

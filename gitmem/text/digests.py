@@ -1,4 +1,4 @@
-"""SHA-256, base32, and the message authentication code (MAC) that identifies lines written by this clone.
+"""SHA-256, base32, and the message authentication code (MAC) that hides the ids of clients.
 
 `docs/local-state.md`, "Keys and codes", defines the bytes. The standard library's `hashlib` and `hmac` load OpenSSL, which adds a
 quarter to the start of an empty Python. So HMAC is computed here from SHA-256 alone (RFC 2104).
@@ -23,11 +23,8 @@ else:
             from hashlib import sha256
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's, in lower case and in the order of ASCII
-_pairs: list[str] = []  # of characters of the alphabet; filled when many MACs are computed
 _BLOCK_BYTES = 64
-_FIELD = b',"mac":"'
 _CHARACTERS = 26
-TAIL_BYTES = len(_FIELD) + _CHARACTERS + 2  # the field, its closing quote and the closing brace
 MANY = 1_000  # number of hashes from which loading OpenSSL is faster
 
 
@@ -70,28 +67,4 @@ class Mac:
         inner, outer = self._inner.copy(), self._outer.copy()
         inner.update(content)
         outer.update(inner.digest())
-        if not _pairs:
-            return b32(outer.digest()[:16], _CHARACTERS)
-        bits = int.from_bytes(outer.digest()[:16], "big") << 2
-        return "".join([_pairs[bits >> shift & 1023] for shift in range(120, -1, -10)])
-
-    def signed(self, line: bytes) -> bytes:
-        """Return a line without LF, with its MAC appended as the last field."""
-        return b'%b%b%b"}' % (line[:-1], _FIELD, self.of(line).encode())
-
-    def is_valid(self, line: bytes) -> bool:
-        """Return whether a line without LF ends with its valid MAC under this key."""
-        if line[-TAIL_BYTES : -TAIL_BYTES + len(_FIELD)] != _FIELD or line[-2:] != b'"}':
-            return False
-        _fill_pairs()
-        return line[-TAIL_BYTES + len(_FIELD) : -2] == self.of(line[:-TAIL_BYTES] + b"}").encode()
-
-
-def _fill_pairs() -> None:
-    if not _pairs:
-        _pairs.extend(high + low for high in ALPHABET for low in ALPHABET)
-
-
-def is_signed(line: bytes) -> bool:
-    """Return whether a line without LF ends with a MAC, under any key."""
-    return line[-TAIL_BYTES : -TAIL_BYTES + len(_FIELD)] == _FIELD and line[-2:] == b'"}'
+        return b32(outer.digest()[:16], _CHARACTERS)

@@ -1,8 +1,7 @@
-"""The clone key: the secret by which this clone recognizes its own lines, and hides the ids of its clients.
+"""The clone key: the secret by which this clone hides the ids of its clients.
 
 `<state>/key` holds 32 random bytes that only its owner may read, shared by all worktrees. The first command that
-writes creates it, and it is never replaced automatically: with another key, the sessions that were started here
-would count as foreign.
+needs it creates it, and it is never replaced automatically: with another key, clients would not find their sessions.
 """
 
 from __future__ import annotations
@@ -34,7 +33,6 @@ class CloneKey(Struct):
     Attributes:
         path: The path of the file.
         mac: The key; None if this process has no usable one.
-        fingerprint: Distinguishes keys without revealing them; "" without a key.
         damage: Why the file must not be used, as a sentence without its full stop; "" if it is usable.
         is_missing: Whether there is no file.
         is_exposed: Whether others than its owner may read it.
@@ -42,13 +40,12 @@ class CloneKey(Struct):
 
     path: str
     mac: Mac | None = None
-    fingerprint: str = ""
     damage: str = ""
     is_missing: bool = False
     is_exposed: bool = False
 
     def refuse_damaged(self) -> None:
-        """Reject a damaged key: lines written now would not be recognized as this clone's.
+        """Reject a damaged key: clients would not find their sessions.
 
         Raises:
             StoreError: `clone-key`.
@@ -85,7 +82,7 @@ class CloneKeyReader(Struct):
         return self._key
 
     def for_writing(self) -> Mac | None:
-        """Return the key that signs a line, creating it if it is missing; None if this process can't have it.
+        """Return the key, creating it if it is missing; None if this process can't have it.
 
         Raises:
             StoreError: The key file is damaged.
@@ -130,7 +127,6 @@ def read(state: str) -> CloneKey:
         os.close(descriptor)
     if not found.damage:
         found.mac = Mac(secret)
-        found.fingerprint = found.mac.of(b"fingerprint")
         allowed = GROUP_MODES if is_shared(found.path) else 0
         found.is_exposed = bool(status.st_mode & SHARED_MODES & ~allowed)
     return found

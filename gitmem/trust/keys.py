@@ -13,16 +13,17 @@ import time
 
 from .. import local_files
 from ..errors import StoreError
+from ..log.lines import WRITER_CHARACTERS
 from ..outcome import Struct
-from ..text.digests import ALPHABET, b32, sha256
+from ..text.digests import ALPHABET
 from .clone_key import SHARED_MODES, create_once
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-WRITER_CHARACTERS = 16
 SEED_BYTES = 32
+NAME = "key"  # of a key beside records that wait outside of the clone
 _START = b"gitmem-key ed25519 "
 _KEY_FILE_BYTES = len(_START) + 2 * SEED_BYTES + 1
 _FORM = f"one line with `{_START.decode()}` and {2 * SEED_BYTES} lower-case hexadecimal digits"
@@ -31,11 +32,6 @@ _NOTE_BYTES_MAX = ROWS_MAX * (WRITER_CHARACTERS + 4098)
 _WRITABLE_BY_OTHERS = 0o022
 _FAILING_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 _SETTLING = 20, 0.025  # how often, and after how many seconds, a file is read again that may still be written
-
-
-def writer_of(public: bytes) -> str:
-    """Return the id of the writer with this public key: the first 80 bits of its SHA-256."""
-    return b32(sha256(public).digest(), WRITER_CHARACTERS)
 
 
 def is_writer(text: str) -> bool:
@@ -57,7 +53,7 @@ class SigningKey(Struct):
 
     def sign(self, message: bytes) -> bytes:
         """Return the signature of a message."""
-        from . import ed25519
+        from ..text import ed25519
 
         return ed25519.sign(self._seed, message)
 
@@ -85,10 +81,11 @@ class KeyFile(Struct):
         """Return the key; None if the file is missing or damaged."""
         if not self._seed:
             return None
-        from . import ed25519
+        from ..log.attestations import writer_id
+        from ..text import ed25519
 
         public = ed25519.public_of(self._seed)
-        return SigningKey(writer_of(public), public, self._seed)
+        return SigningKey(writer_id(public), public, self._seed)
 
     def __repr__(self) -> str:
         return f"KeyFile({self.path!r})"
@@ -106,6 +103,8 @@ class Keys(Struct):
         random: Returns secure random bytes.
         make_state: Creates the state folder; returns False if this process may not write to it.
         machine: The name of this machine.
+        elsewhere: Folders where this process leaves records if it may not write to the clone; the last places for a key.
+        read: Such folders of other processes, whose keys are found.
     """
 
     state: str
@@ -116,6 +115,8 @@ class Keys(Struct):
     random: Callable[[int], bytes]
     make_state: Callable[[], bool]
     machine: str
+    elsewhere: Sequence[str] = ()
+    read: Sequence[str] = ()
     _writer: str = ""
 
     def writer(self) -> str:
@@ -127,6 +128,15 @@ class Keys(Struct):
         """
         if not self._writer:
             self._writer = self._noted()[0] or self._note(self._in_force())
+        return self._writer
+
+    def renew(self) -> str:
+        """Make a key in place of one that is missing, note it, and return its writer id. What the old one made stays noted.
+
+        Raises:
+            StoreError: As `writer`.
+        """
+        self._writer = self._note(self._in_force())
         return self._writer
 
     def find(self, writer: str) -> SigningKey | None:
@@ -143,6 +153,8 @@ class Keys(Struct):
         found = read(path) if noted else self._existing()
         if found is None or (found.is_missing and not noted and not self.given):
             return ""  # none was needed yet
+        if found.is_missing and noted and self.find(noted) is not None:
+            return ""  # it is in another place
         if found.is_missing:
             whose = f" of the writer {noted}" if noted else ""
             return f"The key file{whose} is missing: {found.path}; it must be there to sign what is written here."
@@ -181,7 +193,7 @@ class Keys(Struct):
         assert key is not None
         if self.make_state() and "\n" not in found.path:
             path = self._note_path()
-            kept = [row for row in _rows(path) if row[1] != found.path] if self.given else []
+            kept = [row for row in _rows(path) if row != (key.writer, found.path)]
             rows = [*kept[1 - ROWS_MAX :], (key.writer, found.path)]
             content = "".join(f"{writer} {of}\n" for writer, of in rows)
             local_files.try_replace(path, os.fsencode(content), private=local_files.OWN)
@@ -191,17 +203,17 @@ class Keys(Struct):
         """Return the usable key file that is in force; make it if the user has chosen none and there is none."""
         found = self._existing()
         if found is not None and found.damage:
-            raise _unusable(found.damage)
+            raise self._unusable(found.damage)
         if found is not None and not found.is_missing:
             return found
         if self.given:
-            raise _unusable(
+            raise self._unusable(
                 f"there is no file {self.given}; GITMEM_KEY_FILE or gitmem.key must name a key file"
             )
         for path in self._places():
             found = self._made(path)
             if found is not None and found.damage:
-                raise _unusable(found.damage)
+                raise self._unusable(found.damage)
             if found is not None:
                 return found
         raise StoreError(
@@ -224,10 +236,10 @@ class Keys(Struct):
 
     def _places(self) -> list[str]:
         """Return the paths that the key may have if the user has chosen none, the best first."""
-        own = os.path.join(self.state, f"writer-{os.geteuid()}.key")
+        own = [os.path.join(self.state, f"writer-{os.geteuid()}.key"), *_in(self.elsewhere)]
         if not self.folder or not _may_have_keys(self.folder):
-            return [own]
-        return [os.path.join(self.folder, self.project() or f"clone-{self.clone()}"), own]
+            return own
+        return [os.path.join(self.folder, self.project() or f"clone-{self.clone()}"), *own]
 
     def _made(self, path: str) -> KeyFile | None:
         """Make a key file, unless another process does; return what is there then, None if this process may not write there."""
@@ -236,28 +248,54 @@ class Keys(Struct):
         try:
             if folder != self.state:
                 _make_private(folder)
-            elif not self.make_state():
+            if not (self.make_state() if folder == self.state else self._is_safe(folder)):
                 return None
             create_once(path, content, 0o600, self.random, private=local_files.OWN)
         except OSError as error:
             if error.errno in _FAILING_DISK:
-                raise _unusable(
+                raise self._unusable(
                     f"cannot make {path} ({error.strerror}); the disk must have room for it"
                 ) from None
             return None
         return _settled(path)
 
+    def _unusable(self, damage: str) -> StoreError:
+        """Return the error for a key file that can't be used, or for what root has left in the user's own git folder."""
+        from ..git import plumbing
+
+        common = os.path.dirname(self.state)
+        return plumbing.left_by_another(common, "Nothing was written.") or StoreError(
+            f"Cannot use the key file: {damage}. Nothing was written.",
+            hint="Restore it from a backup, or name another one with GITMEM_KEY_FILE or `git config --global gitmem.key PATH`.",
+            code="key-file",
+            next=["gitmem doctor"],
+        )
+
+    def _is_safe(self, folder: str) -> bool:
+        """Return whether nobody else can replace what is in a folder; that of the user is taken as it is."""
+        from ..log.write_ahead import is_private
+
+        return folder not in self.elsewhere or (is_private(os.path.dirname(folder)) and is_private(folder))
+
     def _candidates(self, writer: str) -> Iterator[str]:
         """Yield the paths of the files that may have the key of a writer, those noted for it first."""
-        mine = tuple(f"{what}-{os.geteuid()}-" for what in ("writer", "given"))
-        notes = [name for name in local_files.names_in(self.state) if name.startswith(mine)]
-        rows = [row for name in sorted(notes) for row in _rows(os.path.join(self.state, name))]
-        paths = [path for _, path in sorted(rows, key=lambda row: row[0] != writer)]
+        paths = [path for _, path in sorted(all_noted(self.state), key=lambda row: row[0] != writer)]
         paths += [self.given] if self.given else []
-        paths += self._places()
+        paths += [*self._places(), *_in(self.read)]
         if self.folder:
             paths += [os.path.join(self.folder, name) for name in sorted(local_files.names_in(self.folder))]
         yield from dict.fromkeys(paths)
+
+
+def _in(folders: Iterable[str]) -> list[str]:
+    return [os.path.join(folder, NAME) for folder in folders]
+
+
+def all_noted(state: str) -> list[tuple[str, str]]:
+    """Return writer id and path of every key of this user that is noted in a state folder."""
+    mine = tuple(f"{what}-{os.geteuid()}-" for what in ("writer", "given"))
+    notes = [name for name in local_files.names_in(state) if name.startswith(mine)]
+    return [row for name in sorted(notes) for row in _rows(os.path.join(state, name))]
 
 
 def read(path: str) -> KeyFile:
@@ -352,19 +390,15 @@ def _may_have_keys(folder: str) -> bool:
 
 
 def _make_private(folder: str) -> None:
-    """Create a folder that only this user may enter, and its missing parents."""
+    """Create a folder that only this user may enter, its parent likewise, and their missing parents.
+
+    The parent also has write-ahead logs, which are read only in a folder that is this user's alone.
+    """
+    parent = os.path.dirname(folder)
     if not os.path.isdir(folder):
-        local_files.make_dirs(os.path.dirname(folder))
+        local_files.make_dirs(os.path.dirname(parent))
+    for each in (parent, folder):
         try:
-            os.mkdir(folder, 0o700)
+            os.mkdir(each, 0o700)
         except FileExistsError:
-            return  # another process has made it
-
-
-def _unusable(damage: str) -> StoreError:
-    return StoreError(
-        f"Cannot use the key file: {damage}. Nothing was written.",
-        hint="Restore it from a backup, or name another one with GITMEM_KEY_FILE or `git config --global gitmem.key PATH`.",
-        code="key-file",
-        next=["gitmem doctor"],
-    )
+            continue  # another process has made it

@@ -1,33 +1,33 @@
 """Check whether lines that speak for sessions and clients of this clone were written here.
 
-A line speaks for the session or client that it names as its writer. A name is our own once a line with a valid
-code (`gitmem.text.digests`) has started that session, or speaks for that client.
-A line that speaks for our own name without a valid code is *forged*. It counts in every fold, as `docs/local-state.md`
+A line speaks for the session or client that it names as its sender. A line is our own if one of this user's writers has written
+it. A name is our own once such a line has started that session in this clone, or speaks for that client in it.
+A line of another writer that speaks for our own name is *forged*. It counts in every fold, as `docs/local-state.md`
 specifies, but not when this clone determines its own sessions and the signals that they have read.
 
-An agent identity is *ours alone* while every session of the log that has it was started here, by lines with a valid code.
-Then a line in its name without a valid code is forged, whatever session it names, if any, unless it is older than
+An agent identity is *ours alone* while every session of the log that has it was started here, by lines of our own.
+Then a line of another writer in its name is forged, whatever session it names, if any, unless it is older than
 the first of those lines. A receipt or reply can't be older than its signal: so an older one is forged too if its
 signal is not older.
 """
 
 from __future__ import annotations
 
-from ..index.entities import LineRow, Rows
-from ..text.digests import is_signed
-from .sender_tables import KEY, PREFIXES, READER_KINDS, is_own, reader_of
+import math
+
+from .sender_tables import OWN, PREFIXES, READER_KINDS, is_own, reader_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from ..index.entities import NewLines
+    from ..index.entities import LineRow, NewLines, Rows
     from ..index.index_file import Index
     from ..log.local_log import LocalLog
     from ..outcome import Progress
     from ..records.record_types import AnyRecord
-    from .clone_key import CloneKey
+    from .sender_tables import Own
 
 
 _SINCE = (
@@ -66,7 +66,7 @@ def is_forged(db: sqlite3.Connection, name: str, line: bytes) -> bool:
 
 
 def record_bearers(db: sqlite3.Connection, sessions: Iterable[LineRow], valid: Collection[int]) -> set[str]:
-    """Record which sessions have which identities, and since when by lines with a valid code.
+    """Record which sessions have which identities, and since when by lines of our own.
 
     Returns:
         The identities.
@@ -95,7 +95,7 @@ def update_identities(
 
     Args:
         signals: The signals among these lines.
-        claims: The names for which these lines speak without a valid code, with the lines.
+        claims: The names for which these lines speak of another writer, with the lines.
         changed: Identities whose sessions may have changed.
         new: Sessions that were found to be our own.
 
@@ -197,28 +197,22 @@ _SPEAKERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 _ELSE = (("sender_session", "sender_identity"), ("sender_identity",))
 
 
-def add(db: sqlite3.Connection, rows: Rows, key: CloneKey | None) -> None:
-    """Add lines to the tables, checked with a key; None if no key is available now."""
-    mac = key.mac if key is not None else None
+def add(db: sqlite3.Connection, rows: Rows, own: Own) -> None:
+    """Add lines to the tables."""
     proven: set[str] = set()
-    unchecked: set[int] = set()
     valid: set[int] = set()
-    readers: list[LineRow] = []  # valid lines that may be the first of a reader
+    readers: list[LineRow] = []  # own lines that may be the first of a reader
     claims: dict[str, list[int]] = {}
+    _note_writers(db, own, min(row.id for row in rows))
     for kind, lines in rows.by_kind.items():
-        checked: set[int] = set()
-        if any(lines.column("mac")):
-            signed = [position for position, line in enumerate(lines.lines) if is_signed(line)]
-            if mac is not None:
-                signed = [position for position in signed if mac.is_valid(lines.lines[position])]
-                proven |= _proven(kind, lines, signed)
-            checked = {lines.ids[position] for position in signed}
-            if mac is None:
-                unchecked |= checked
-            else:
-                valid |= checked
-                if kind in READER_KINDS:
-                    readers += [row for row in lines if row.id in checked]
+        positions = [
+            position for position, writer in enumerate(lines.column("writer")) if writer in own.writers
+        ]
+        checked = {lines.ids[position] for position in positions}
+        valid |= checked
+        proven |= _proven(kind, lines, positions, own.clone)
+        if kind in READER_KINDS:
+            readers += [row for row in lines if row.id in checked]
         if len(checked) < len(lines):
             _claim(claims, kind, lines, checked)
     claims = {name: sorted(set(found)) for name, found in claims.items()}
@@ -226,7 +220,6 @@ def add(db: sqlite3.Connection, rows: Rows, key: CloneKey | None) -> None:
         "INSERT INTO packed_claim VALUES (?, ?, ?)",
         [(name, found[0], f"[{','.join(map(str, found))}]") for name, found in claims.items()],
     )
-    db.executemany("INSERT OR IGNORE INTO unchecked VALUES (?)", [(line,) for line in sorted(unchecked)])
     new = [name for name in sorted(proven) if not is_own(db, name)]
     db.executemany("INSERT OR IGNORE INTO own VALUES (?)", [(name,) for name in new])
     _note_first(db, readers)
@@ -240,8 +233,31 @@ def add(db: sqlite3.Connection, rows: Rows, key: CloneKey | None) -> None:
     _add_doubts(db, sorted(fresh | more))
 
 
+def _note_writers(db: sqlite3.Connection, own: Own, first: float = math.inf) -> bool:
+    """Note for which writers the tables are filled.
+
+    Args:
+        first: The number of the first line that is checked for them.
+
+    Returns:
+        False if lines were checked for other writers: the index must be filled again.
+    """
+    row = db.execute("SELECT value FROM meta WHERE key = ?", (OWN,)).fetchone()
+    clone, *before = row[0].split(" ") if row else (own.clone,)
+    if row and row[0] == str(own):
+        return True
+    added = own.writers.difference(before)
+    query = "SELECT 1 FROM line WHERE id < ? AND instr(body, ?) LIMIT 1"
+    if clone not in ("", own.clone) or not own.writers.issuperset(before):
+        return False
+    if any(db.execute(query, (first, f'"writer":"{writer}"')).fetchone() for writer in sorted(added)):
+        return False
+    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (OWN, str(own)))
+    return True
+
+
 def _claim(claims: dict[str, list[int]], kind: str, lines: NewLines, but: Collection[int]) -> None:
-    """Collect the names for which lines speak, except lines whose code is valid or cannot be checked now."""
+    """Collect the names for which lines speak, except own lines."""
     fields, agents = _SPEAKERS.get(kind, _ELSE)
     for field in fields:
         column = lines.column(field)
@@ -255,33 +271,22 @@ def _claim(claims: dict[str, list[int]], kind: str, lines: NewLines, but: Collec
                 claims.setdefault(name, []).append(line)
 
 
-def _proven(kind: str, lines: NewLines, positions: Sequence[int]) -> set[str]:
-    """Return the names that lines with a valid code prove to be our own.
-
-    A session also needs a start line, because we may write for a session of another clone.
+def _proven(kind: str, lines: NewLines, positions: Sequence[int], clone: str) -> set[str]:
+    """Return the names that own lines prove to be our own: sessions that began in this clone, and clients in it.
 
     Args:
-        positions: The positions of lines whose code is valid.
+        positions: The positions of own lines.
     """
-    fields, _ = _SPEAKERS.get(kind, _ELSE)
-    columns = [lines.column(field) for field in fields]
-    names = {column[position] for column in columns for position in positions}
-    if kind == "session":
-        events = lines.column("event")
-        begun = {
-            column[position] for column in columns for position in positions if events[position] == "start"
-        }
-    else:
-        begun = set()
-    return {
-        name
-        for name in names
-        if isinstance(name, str) and (name.startswith("h-") or (name in begun and name.startswith(PREFIXES)))
-    }
+    if kind != "session":
+        return set()
+    clones, starts = lines.column("clone_id"), [event == "start" for event in lines.column("event")]
+    sessions, clients = lines.column("session_id"), lines.column("harness_session")
+    here = [position for position in positions if clones[position] == clone]
+    return {clients[at] for at in here if clients[at]} | {sessions[at] for at in here if starts[at]}
 
 
 def _note_first(db: sqlite3.Connection, valid: Iterable[LineRow]) -> None:
-    """Record the first line of each reader among those with a valid code; of one time the lowest line."""
+    """Record the first line of each reader among those of our own; of one time the lowest line."""
     first: dict[str, LineRow] = {}
     for row in valid:
         for name in reader_of(row.record):
@@ -363,7 +368,7 @@ def _record(db: sqlite3.Connection, line: int) -> AnyRecord | None:
     return records.read(str(body).encode())
 
 
-def catch_up_checked(index: Index, log: LocalLog, key: CloneKey, progress: Progress | None = None) -> None:
+def catch_up_checked(index: Index, log: LocalLog, own: Own, progress: Progress | None = None) -> None:
     """Update the index to the log as `index.catch_up` does, and check every line.
 
     Raises:
@@ -372,45 +377,6 @@ def catch_up_checked(index: Index, log: LocalLog, key: CloneKey, progress: Progr
     from ..index.catch_up import catch_up
 
     catch_up(index, log, progress=progress)
-    if not check_pending(index, key):
-        catch_up(index, log, progress=progress)
-
-
-def check_pending(index: Index, key: CloneKey) -> bool:
-    """Check the lines that arrived while the key could not be read.
-
-    Returns:
-        False if the index was made with another key and must be filled again.
-
-    Raises:
-        sqlite3.DatabaseError: The index can't be used.
-    """
-    from .. import records
-
-    if key.mac is None:
-        return True
-    known, waits = index.db.execute(
-        f"SELECT (SELECT value FROM meta WHERE key = '{KEY}'), EXISTS (SELECT 1 FROM unchecked)"
-    ).fetchone()
-    if known == key.fingerprint and not waits:
-        return True
-    if known not in (None, key.fingerprint):
+    if not _note_writers(index.db, own):
         index.db.execute("PRAGMA user_version = 0")
-        return False
-    index.db.execute("BEGIN IMMEDIATE")
-    try:
-        rows = index.db.execute(
-            "SELECT l.id, l.body FROM unchecked u JOIN line l ON l.id = u.line"
-        ).fetchall()
-        index.db.execute("DELETE FROM unchecked")
-        found = [(line, body.encode()) for line, body in rows]
-        every = [(line, body, records.read(body)) for line, body in found]
-        read = [LineRow(line, body, record) for line, body, record in every if record is not None]
-        add(index.db, Rows(read), key)
-        index.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (KEY, key.fingerprint))
-        index.db.execute("COMMIT")
-    except BaseException:
-        if index.db.in_transaction:
-            index.db.execute("ROLLBACK")
-        raise
-    return True
+        catch_up(index, log, progress=progress)

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from ..outcome import Struct
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-    from .clone_key import CloneKey
-
 PREFIXES = ("sess-", "h-")
 READER_KINDS = ("signal", "receipt", "session")  # the kinds of a reader's first line
 # The origin of imported records: their broadcasts are not news for anybody, and their readers were not present.
 IMPORTED_ORIGIN = "lumenflow"
-KEY = "clone_key"  # in `meta`: the fingerprint of the key with which the tables were filled
+OWN = "own writers"  # in `meta`: the text of the `Own` with which the tables were filled
 
 DDL = (
-    # Lines without a valid code that speak for any session, client or agent; those of one update in one row, as JSON.
+    # Lines of others that speak for any session, client or agent; those of one update in one row, as JSON.
     "CREATE TABLE packed_claim (name TEXT, first INTEGER, lines TEXT, PRIMARY KEY (name, first)) WITHOUT ROWID",
     "CREATE VIEW claim AS SELECT c.name, j.value AS line FROM packed_claim c, json_each(c.lines) j",
     "CREATE TABLE own (name TEXT PRIMARY KEY) WITHOUT ROWID",
@@ -25,16 +25,29 @@ DDL = (
     "CREATE INDEX forged_line ON forged (line)",
     # Signals that only forged lines mark as read.
     "CREATE TABLE doubt (reader TEXT, signal_id TEXT, PRIMARY KEY (reader, signal_id)) WITHOUT ROWID",
-    # Which session has an agent identity according to any record; `since`: the first one with a valid code.
+    # Which session has an agent identity according to any record; `since`: the first own one.
     "CREATE TABLE bearer (identity TEXT, session_id TEXT, since TEXT, PRIMARY KEY (identity, session_id)) WITHOUT ROWID",
     "CREATE INDEX bearer_session ON bearer (session_id)",
     # Identities that are ours alone, see `line_checks`.
     "CREATE TABLE own_identity (name TEXT PRIMARY KEY, since TEXT) WITHOUT ROWID",
-    # A reader's first line with a valid code.
+    # A reader's first own line.
     "CREATE TABLE own_first (reader TEXT PRIMARY KEY, at TEXT, line INTEGER) WITHOUT ROWID",
-    # Lines with a code that arrived while the key could not be read.
-    "CREATE TABLE unchecked (line INTEGER PRIMARY KEY)",
 )
+
+
+class Own(Struct):
+    """Who writes here.
+
+    Attributes:
+        writers: The ids of this user's writers that are noted in this clone.
+        clone: The id of this clone.
+    """
+
+    writers: frozenset[str]
+    clone: str
+
+    def __str__(self) -> str:
+        return " ".join([self.clone, *sorted(self.writers)])
 
 
 def reader_of(record: Mapping[str, Any]) -> list[str]:
@@ -47,11 +60,10 @@ def reader_of(record: Mapping[str, Any]) -> list[str]:
     return [name for name in names if name]
 
 
-def is_checked(db: sqlite3.Connection, key: CloneKey) -> bool:
-    """Return whether every line of an index was checked with this key; True without a key."""
-    return key.mac is None or db.execute(
-        f"SELECT (SELECT value FROM meta WHERE key = '{KEY}'), EXISTS (SELECT 1 FROM unchecked)"
-    ).fetchone() == (key.fingerprint, 0)
+def is_checked(db: sqlite3.Connection, own: Own) -> bool:
+    """Return whether every line of an index was checked for these writers."""
+    row = db.execute("SELECT value FROM meta WHERE key = ?", (OWN,)).fetchone()
+    return row is None or row[0] == str(own)
 
 
 def is_own(db: sqlite3.Connection, name: str) -> bool:

@@ -218,12 +218,11 @@ def row_of(db: sqlite3.Connection, claim_id: str) -> tuple[str, str, str | None,
 
 
 def _is_here(store: Store, claim: FoldedClaim) -> bool:
-    """Return whether a claim's session works in this clone; whether a claim without a session was written here."""
+    """Return whether a claim's session works in this clone; whether this user wrote a claim without a session."""
     session = claim.owner[1]
     if session is not None:
         return heartbeats.is_here(store, session)
-    mac = store.keys.now().mac
-    return mac is not None and mac.is_valid(claim.line)
+    return store.is_own_line(claim.line)
 
 
 def _task(db: sqlite3.Connection, task_id: str, known: dict[str, FoldedTask | None]) -> FoldedTask | None:

@@ -82,7 +82,7 @@ CLAIM = entities.EntityKind(
     records.read,
     # `until` is for the claims that have not ended: those that have are never deleted.
     indexes={"owner": "(owner)", "until": "(until)"},
-    table="path_claim",  # the table `claim` is another one: of lines without a valid code
+    table="path_claim",  # the table `claim` is another one: of lines of other writers
     events=("claim",),
     begins="claim",
     most=claim_fold.READ_MAX,

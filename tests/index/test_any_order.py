@@ -14,25 +14,29 @@ from gitmem.agents import mailbox
 from gitmem.doctor import clone_files
 from gitmem.index import catch_up, entities, index_file
 from gitmem.index.index_file import Index
-from gitmem.text.digests import Mac
-from gitmem.trust.clone_key import CloneKey
+from gitmem.trust import sender_tables
 from tests import hostile_logs
 from tests.hostile_logs import FAMILIES, Victim
 from tests.mailbox.test_mailbox_view import receipt, signal
 from tests.profiles import up_to
+from tests.signing import ANNA, BOB, MALLORY, attest, named
 
 NOW = 1_793_000_000_000_000
 ME = Victim("sess-000000000001", "me:coder:x", NOW, "victim0000")
 BYTES = 12_000  # of each family: some dozens of lines
-MAC = Mac(bytes(range(32)))
+OWN = sender_tables.Own(frozenset((ANNA.writer,)), "victim0000")
 
 
 def empty() -> Index:
-    key = CloneKey("")
-    key.mac = MAC
-    index = index_file.in_memory((*views.VIEWS[:-1], views.sender_view(lambda: key)), records.read)
+    index = index_file.in_memory((*views.VIEWS[:-1], views.sender_view(lambda: OWN)), records.read)
     index.reshape()
     return index
+
+
+def held(index: Index) -> list[tuple[str, bytes]]:
+    """What is held, and what is awaited."""
+    query = "SELECT writer, key FROM held UNION ALL SELECT writer, key FROM awaited ORDER BY 1, 2"
+    return index.db.execute(query).fetchall()
 
 
 def keyed(number: int, at: int) -> bytes:
@@ -47,11 +51,23 @@ def keyed(number: int, at: int) -> bytes:
 def lines_of(families: list[str], draw: random.Random) -> list[bytes]:
     """Lines of these families, own lines among them, and signals that are read before or after they come."""
     found = [line for name in families for _, line in hostile_logs.lines(FAMILIES[name], ME, BYTES)]
-    found = [MAC.signed(line) if draw.random() < 0.3 and b'"mac":' not in line else line for line in found]
     for number in range(8):
         said = [keyed(number, number), keyed(number, number + 100)]
         found += [*said, receipt(draw.choice(said), 200 + number, draw.choice(("a:b:two", ME.identity)))]
-    return [*dict.fromkeys(found)]
+    return [*dict.fromkeys(of_writers(found, draw))]
+
+
+def of_writers(lines: list[bytes], draw: random.Random) -> list[bytes]:
+    """The lines, some of them in the name of a writer, who has attested some of these, or somebody else has; some twice."""
+    found = []
+    for line in lines:
+        writer = draw.choice((None, None, ANNA, BOB))
+        found.append(named(line, writer) if writer else line)
+        for signer in draw.sample((writer or ANNA, MALLORY, BOB), draw.choice((0, 1, 1, 2))):
+            found.append(
+                attest(draw.sample(found, min(len(found), draw.choice((1, 3)))) + found[-1:], signer)
+            )
+    return found
 
 
 @settings(max_examples=up_to(40), deadline=None)
@@ -77,6 +93,7 @@ def test_any_order_gives_the_same_rows(families: list[str], cuts: list[int], see
 
     assert clone_files.differing(anew, other, but=clone_files.ARRIVAL) == []
     assert anew.skipped() == 0
+    assert held(anew) == held(other)
     for reader, session in ((ME.identity, ME.session), ("a:b:two", None)):
         answers = [
             (sorted(mailbox.unread_ids(index.db, reader, session, None, NOW)), sorted(mailbox.all_ids(index.db, reader, session, None)))

@@ -21,6 +21,7 @@ from gitmem.log.lines import (
     parse_all,
     parse_at,
     validation_error,
+    writer_of,
 )
 from gitmem.log.local_log import AHEAD_MAX_MICROS, Clock
 
@@ -233,3 +234,29 @@ def test_where_nothing_can_be_remembered_times_still_increase_in_a_process(tmp_p
 
     assert [clock.tick() for _ in range(3)] == [START, START + 1, START + 2]
     assert not os.path.exists(tmp_path / "missing")
+
+
+WRITER = b"as3nn9tmcd3mr0m5"
+HEAD = b'{"at":"2026-11-21T20:00:00.123456Z",'
+
+
+@pytest.mark.parametrize(
+    ("rest", "writer"),
+    [
+        (b'"kind":"name","writer":"%b"}' % WRITER, WRITER),
+        (b'"kind":"name","writer":"%b","x":1}' % WRITER, WRITER),
+        (b'"kind":"name","x":1,"writer":"%b"}' % WRITER, b""),
+        (b'"x":{"a":1,"writer":"%b"},"kind":"name"}' % WRITER, b""),
+        (b'"kind":"na\\"me","writer":"%b"}' % WRITER, b""),
+        (b'"kind":"na\\","writer":"%b"}' % WRITER, b""),
+        (b'"kind":"name","writer":"%b0"}' % WRITER, b""),
+        (b'"kind":"name","writer":"as3nn9tmcd3mr0m"}', b""),
+        (b'"kind":"name","writer":"as3nn9tmcd3m-0m5"}', b""),
+        (b'"kind":"name", "writer":"%b"}' % WRITER, b""),
+        (b'"writer":"%b","kind":"name"}' % WRITER, b""),
+        (b'"kind":"name"}', b""),
+    ],
+)
+def test_a_line_names_its_writer_in_its_third_field_alone(rest: bytes, writer: bytes) -> None:
+    """Whatever a peer writes elsewhere: who is named there has written nothing."""
+    assert writer_of(HEAD + rest) == writer.decode()

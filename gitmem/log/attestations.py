@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
+import re
 from binascii import Error, a2b_base64, b2a_base64
 
-from .. import records
-from ..log import ledger
 from ..outcome import Struct
-from ..records.lines import VERSION, format_time
-from ..records.table import FIELDS
-from . import ed25519
-from .keys import writer_of
+from ..text import ed25519
+from ..text.digests import b32, sha256
+from . import ledger
+from .lines import WRITER_CHARACTERS, format_at, parse_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from typing import Protocol
 
-    from ..records.record_types import AttestationFields
-    from .keys import SigningKey
+    class SigningKey(Protocol):
+        """A private key: the id of its writer, the public key, and what signs."""
 
-DIGESTS_MAX = (
-    FIELDS["attestation"]["lines"][3] * 6 // 8 // ledger.KEY_BYTES
-)  # as the form of the field allows: 9,000
+        writer: str
+        public: bytes
+
+        def sign(self, message: bytes) -> bytes:
+            """Return the signature of a message."""
+
+
+DIGESTS_MAX = 9_000  # of one attestation
 _DOMAIN = b"gitmem attestation\n"  # no other signature under the key begins so
 _FIELD = b',"signature":"'
-_SIGNATURE_CHARACTERS = 86
-_TAIL_BYTES = len(_FIELD) + _SIGNATURE_CHARACTERS + 2  # the field, its closing quote and the closing brace
+_FORM = (
+    rb'\{"at":"([0-9TZ:.-]{27})","kind":"attestation","writer":"(\w{16})","schema_version":"A2A\.V1","key":"([\w-]{43})",'
+    rb'"clone":"([a-z0-9]{1,64})","number":"([1-9][0-9]{0,8})"(?:,"before":"([0-9a-f]{32})")?,"lines":"([\w-]+)",'
+    rb'"signature":"([\w-]{86})"\}'
+)
 _TO_URL, _FROM_URL = bytes.maketrans(b"+/", b"-_"), bytes.maketrans(b"-_", b"+/")
 
 
@@ -51,6 +59,11 @@ class Attestation(Struct):
     digest: str
 
 
+def writer_id(public: bytes) -> str:
+    """Return the id of the writer with a public key: the first 80 bits of its SHA-256."""
+    return b32(sha256(public).digest(), WRITER_CHARACTERS)
+
+
 def line_digest(line: bytes) -> bytes:
     """Return what an attestation has of a line."""
     return ledger.key(line)
@@ -73,18 +86,12 @@ def seal(
     made = []
     for start in range(0, len(digests), DIGESTS_MAX):
         number += 1
-        content = _content(
-            format_time(at()),
-            {
-                "writer": key.writer,
-                "key": _text(key.public),
-                "clone": clone,
-                "number": str(number),
-                "before": before,
-                "lines": _text(b"".join(digests[start : start + DIGESTS_MAX])),
-                "signature": "",  # of what precedes it
-            },
-        )
+        after = f',"before":"{before}"' if before else ""
+        content = (
+            f'{{"at":"{format_at(at())}","kind":"attestation","writer":"{key.writer}","schema_version":"A2A.V1",'
+            f'"key":"{_text(key.public)}","clone":"{clone}","number":"{number}"{after},'
+            f'"lines":"{_text(b"".join(digests[start : start + DIGESTS_MAX]))}"'
+        ).encode()
         made.append(b'%b%b%b"}' % (content, _FIELD, _text(key.sign(_DOMAIN + content)).encode()))
         before = line_digest(made[-1]).hex()
     return made
@@ -95,33 +102,32 @@ def read(line: bytes) -> Attestation | None:
 
     No line raises an error.
     """
-    record = records.read_kind("attestation", line)
-    if record is None:
+    found = re.fullmatch(_FORM, line)
+    if found is None:
         return None
-    # The signature is read from the bytes after these, which have no room for anything else.
-    content, number, before = line[:-_TAIL_BYTES], record["number"], record.get("before") or ""
-    if content != _content(record["at"], record) or (number == "1") != (before == ""):
+    at, writer, key, clone, number, before, joined, signature = (
+        (part or b"").decode("ascii") for part in found.groups()
+    )
+    try:
+        parse_at(at)
+    except ValueError:
         return None
-    public, joined, signature = (_bytes(record[name]) for name in ("key", "lines", "signature"))
-    digests = [joined[start : start + ledger.KEY_BYTES] for start in range(0, len(joined), ledger.KEY_BYTES)]
-    found = frozenset(digests)
-    if not 0 < len(found) == len(digests) or digests != sorted(digests):
+    public, content = _bytes(key), _bytes(joined)
+    digests = [
+        content[start : start + ledger.KEY_BYTES] for start in range(0, len(content), ledger.KEY_BYTES)
+    ]
+    if (
+        not 0 < len(digests) <= DIGESTS_MAX
+        or len(content) % ledger.KEY_BYTES
+        or digests != sorted(set(digests))
+    ):
         return None
-    if len(digests[-1]) != ledger.KEY_BYTES or record["writer"] != writer_of(public):
+    if writer != writer_id(public) or (number == "1") != (before == ""):
         return None
-    if not ed25519.verify(public, signature, _DOMAIN + content):
+    if not ed25519.verify(public, _bytes(signature), _DOMAIN + line[: found.start(8) - len(_FIELD)]):
         return None
     digest = line_digest(line).hex()
-    return Attestation(record["writer"], public, record["clone"], int(number), before, found, digest)
-
-
-def _content(at: str, fields: AttestationFields) -> bytes:
-    """Return the bytes of a line before its signature: no value needs an escape."""
-    after = f',"before":"{before}"' if (before := fields.get("before")) else ""
-    return (
-        f'{{"at":"{at}","kind":"attestation","schema_version":"{VERSION}","writer":"{fields["writer"]}","key":"{fields["key"]}",'
-        f'"clone":"{fields["clone"]}","number":"{fields["number"]}"{after},"lines":"{fields["lines"]}"'
-    ).encode()
+    return Attestation(writer, public, clone, int(number), before, frozenset(digests), digest)
 
 
 def _text(content: bytes) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gitmem.trust import ed25519
+from gitmem.text import ed25519
 
 PRIME = 2**255 - 19
 # RFC 8032, section 7.1: seed, public key, message, signature.

@@ -10,11 +10,11 @@ import json
 import pytest
 
 from gitmem import records
+from gitmem.log.attestations import DIGESTS_MAX, line_digest, read, seal, writer_id
 from gitmem.log.lines import parse_at
 from gitmem.records.lines import LINE_MAX_BYTES
-from gitmem.trust import ed25519
-from gitmem.trust.attestations import DIGESTS_MAX, line_digest, read, seal
-from gitmem.trust.keys import SigningKey, writer_of
+from gitmem.text import ed25519
+from gitmem.trust.keys import SigningKey
 
 AT = 1_795_291_200_123_456
 CLONE = "0123456789"
@@ -23,7 +23,7 @@ LINES = [b'{"at":"2026-11-21T20:00:00.%06dZ","kind":"name"}' % number for number
 
 def key_of(seed: bytes) -> SigningKey:
     public = ed25519.public_of(seed)
-    return SigningKey(writer_of(public), public, seed)
+    return SigningKey(writer_id(public), public, seed)
 
 
 KEY = key_of(bytes(range(32)))
@@ -68,8 +68,9 @@ def test_what_is_sealed_is_read() -> None:
     assert found.digest == line_digest(line).hex()
     record = records.read_kind("attestation", line)
     assert record is not None
-    fields = {name: value for name, value in record.items() if name not in ("at", "kind")}
-    assert records.line("attestation", parse_at(record["at"]), fields, allow_secret=True) == line
+    fields = {name: value for name, value in record.items() if name not in ("at", "kind", "writer")}
+    at, writer = parse_at(record["at"]), record["writer"]
+    assert records.line("attestation", at, fields, allow_secret=True, writer=writer) == line
 
 
 def test_the_bytes_are_those_of_the_specification() -> None:
@@ -78,8 +79,8 @@ def test_the_bytes_are_those_of_the_specification() -> None:
     fields = {
         "at": "2026-11-21T20:00:00.123456Z",
         "kind": "attestation",
-        "schema_version": "A2A.V1",
         "writer": "as3nn9tmcd3mr0m5",
+        "schema_version": "A2A.V1",
         "key": "A6EHv_POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg",
         "clone": CLONE,
         "number": "1",
@@ -89,7 +90,7 @@ def test_the_bytes_are_those_of_the_specification() -> None:
     assert sealed(LINES[:2]) == [signed(fields)]
     assert (
         hashlib.sha256(sealed(LINES[:2])[0]).hexdigest()
-        == "e76a660083086dacdecbb387f5712e4bcbc4c0122ddebc9c3285309fbddcf65a"
+        == "9bd0d40373ed35a4ad36429d2fd1914d429dfcf99f2e7750600c836632bde3a2"
     )
 
 

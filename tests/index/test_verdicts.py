@@ -1,0 +1,127 @@
+"""A line that names a writer counts once that writer has attested it, and no sooner; whoever else says so."""
+
+from __future__ import annotations
+
+import pytest
+
+from gitmem import records, views
+from gitmem.index import catch_up, index_file
+from gitmem.index.index_file import Index
+from tests.mailbox.test_mailbox_view import signal
+from tests.signing import ANNA, BOB, MALLORY, attest, named
+
+LINE = named(signal(1, 1, "a:b:anna", ["a:b:bob"]), ANNA)
+PROOF = attest([LINE], ANNA)
+FILE = 7
+
+
+@pytest.fixture
+def index() -> Index:
+    found = index_file.in_memory(views.VIEWS, records.read)
+    found.reshape()
+    return found
+
+
+def shown(index: Index) -> list[bytes]:
+    """The signals that are in the views, from the file of each."""
+    query = "SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE l.file = ? ORDER BY l.body"
+    return [body.encode() for (body,) in index.db.execute(query, (FILE,))]
+
+
+def arrive(index: Index, *lines: bytes) -> None:
+    catch_up.insert_lines(index, FILE, lines)
+
+
+@pytest.mark.parametrize(
+    "portions",
+    [
+        [[LINE, PROOF]],
+        [[PROOF, LINE]],
+        [[LINE], [PROOF]],
+        [[PROOF], [LINE]],
+        [[LINE], [LINE], [PROOF], [PROOF, LINE]],
+    ],
+)
+def test_an_attested_line_counts_in_whatever_order_both_arrive(
+    index: Index, portions: list[list[bytes]]
+) -> None:
+    """Also in two portions, and when a file is read again."""
+    for lines in portions:
+        arrive(index, *lines)
+
+    assert shown(index) == [LINE]
+    assert catch_up.count_held(index.db) == 0
+    assert index.db.execute("SELECT count(*) FROM awaited").fetchone() == (0,)
+
+
+@pytest.mark.parametrize(
+    "proof",
+    [
+        attest([LINE], MALLORY),
+        attest([LINE + b" "], ANNA),
+        PROOF[:-3] + b'x"}',
+        PROOF.replace(ANNA.writer.encode(), BOB.writer.encode()),
+        named(PROOF, ANNA),
+        PROOF.replace(b'"at":"2026', b'"at":"2027', 1),
+    ],
+    ids=["another key", "another line", "another signature", "another name", "named twice", "another time"],
+)
+@pytest.mark.parametrize("first", ["line", "proof"])
+def test_a_line_that_its_writer_has_not_attested_is_in_no_view(
+    index: Index, proof: bytes, first: str
+) -> None:
+    """It is held, and counts later all the same."""
+    for line in (LINE, proof) if first == "line" else (proof, LINE):
+        arrive(index, line)
+
+    assert shown(index) == []
+    assert catch_up.count_held(index.db) == 1
+    arrive(index, PROOF)
+    assert shown(index) == [LINE]
+
+
+def test_an_attestation_without_its_writer_is_none(index: Index) -> None:
+    """Nobody reads it as one."""
+    arrive(index, PROOF.replace(b',"writer":"%b"' % ANNA.writer.encode(), b""))
+
+    assert index.db.execute("SELECT kind FROM line").fetchall() == [("",)]
+
+
+def test_what_counts_is_never_held_again(index: Index) -> None:
+    """Whatever else is attested of it."""
+    arrive(index, LINE, PROOF)
+    arrive(index, attest([LINE], MALLORY), LINE, attest([LINE], BOB))
+
+    assert shown(index) == [LINE]
+
+
+def test_a_line_of_the_own_write_ahead_log_counts_at_once(index: Index) -> None:
+    """And goes on when it is committed."""
+    catch_up.insert_lines(index, catch_up.OWN_FILE, [LINE])
+    assert index.db.execute("SELECT count(*) FROM signal").fetchone() == (1,)
+
+    arrive(index, LINE, PROOF)
+
+    assert shown(index) == [LINE]
+    assert index.db.execute("SELECT count(*) FROM awaited").fetchone() == (0,)
+
+
+def test_a_writer_is_named_in_one_place_of_a_line(index: Index) -> None:
+    """A name elsewhere in the line, or with an escape, is that of no writer for the one who signs: it must be for the index, too."""
+    late = signal(2, 2, "a:b:anna", ["a:b:bob"])[:-1] + b',"writer":"%b"}' % ANNA.writer.encode()
+    escaped = named(signal(3, 3, "a:b:anna", ["a:b:bob"]), ANNA).replace(b'"writer"', b'"w\\u0072iter"')
+    arrive(index, late, escaped)
+    arrive(index, attest([late, escaped], MALLORY))
+
+    assert shown(index) == []
+
+
+def test_what_counts_is_no_longer_held(index: Index) -> None:
+    """Also when its file is read again together with the attestation, or it was recorded here as well."""
+    arrive(index, LINE)
+    arrive(index, LINE, PROOF)
+    other = named(signal(4, 4, "a:b:anna", ["a:b:bob"]), ANNA)
+    arrive(index, other)
+    catch_up.insert_lines(index, catch_up.OWN_FILE, [other])
+
+    assert catch_up.count_held(index.db) == 0
