@@ -7,19 +7,18 @@ import tempfile
 import time
 from collections.abc import Iterator
 
-from .. import local_files, records
+from .. import local_files
 from .. import repo as repo_module
 from ..agents import delivery, forgeries, heartbeats, mailbox, name_holders, roster
 from ..calls import a2a_files
 from ..errors import StoreError
 from ..index import catch_up, index_file
 from ..index.index_file import Index, StepLimit, sqlite3
-from ..log import committer, ledger, write_ahead
+from ..log import committer, ref, write_ahead
 from ..log.lines import format_at
 from ..memory import private_nodes
 from ..signals import history
 from ..store import Store
-from ..text.digests import is_signed
 from ..text.sanitize import sanitize
 from ..text.strict_json import read as read_json
 from ..trust import clone_key
@@ -492,15 +491,15 @@ class CloneKey(Check):
         if key.damage:
             yield problem(
                 DAMAGED,
-                f"Cannot use the clone key: {key.damage}. Commands that write fail.",
+                f"Cannot use the clone key: {key.damage}. Clients can't begin sessions.",
                 key.path,
-                "Restore it from a backup if there is one. Otherwise --fix moves it aside and creates a new key: records that sessions "
-                "open now have written can then not be distinguished from forged records.",
+                "Restore it from a backup if there is one. Otherwise --fix moves it aside and creates a new key: clients then begin new "
+                "sessions.",
             )
         if key.is_exposed:
             yield problem(
                 EXPOSED,
-                "Other users of this machine can read the clone key and use it to write records as sessions of this clone.",
+                "Other users of this machine can read the clone key, by which the ids of clients are hidden.",
                 key.path,
                 f"--fix sets its mode to {clone_key.mode(key.path):o}.",
             )
@@ -516,6 +515,70 @@ class CloneKey(Check):
             os.chmod(key.path, clone_key.mode(key.path))
             self.store.keys.forget()
             yield EXPOSED, key.path, "Other users can no longer read it."
+
+
+WRITER_KEY = "writer-key"
+
+
+class WriterKey(Check):
+    """The key that writes here is missing, can't be used, or others may read it."""
+
+    codes = fixes = (WRITER_KEY,)
+
+    def check(self) -> Iterator[Finding]:
+        writers = self.store.writers
+        sentence = writers.problem()
+        if sentence:
+            chosen = (
+                ""
+                if writers.given
+                else " Otherwise --fix makes a new key, under which you are another writer."
+            )
+            yield problem(
+                WRITER_KEY,
+                sentence,
+                writers.describe()[1],
+                f"Restore the file, or let GITMEM_KEY_FILE name it.{chosen} Records that wait for the old key are kept.",
+                fixable=not writers.given,
+            )
+
+    def fix(self) -> Iterator[Fixed]:
+        """Make a new key in place of one that is missing or damaged; restrict the mode of an exposed one."""
+        writers = self.store.writers
+        writer, path = writers.describe()
+        if writers.given or not writers.problem():
+            return
+        if writers.find(writer) is None or not os.path.lexists(path):
+            where = (
+                f" The file was moved to {move_aside(self.store, path, folder=os.path.dirname(path))}."
+                if os.path.lexists(path)
+                else ""
+            )
+            yield (
+                WRITER_KEY,
+                path,
+                f"A new key was made: the writer is {writers.renew()} now, not {writer}.{where}",
+            )
+        else:
+            os.chmod(path, 0o600)
+            yield WRITER_KEY, path, "Other users can no longer read it."
+
+
+class HeldLines(Check):
+    """Lines that name a writer who has not attested them."""
+
+    codes = ("unattested",)
+
+    def check(self) -> Iterator[Finding]:
+        held = catch_up.count_held(self.store.db())
+        if held:
+            yield note(
+                "unattested",
+                f"{held:,} line{'s' if held > 1 else ''} of the log name{'' if held > 1 else 's'} a writer who has not attested "
+                f"{'them' if held > 1 else 'it'}: shown to nobody.",
+                ref.LOG_REF,
+                "Their attestations may arrive with the next sync. Lines that never get one may be anybody's.",
+            )
 
 
 class ForgedLines(Check):
@@ -559,64 +622,9 @@ class UnprovenSessions(Check):
         for one in roster.list_unproven(self.store):
             yield problem(
                 "not-started-here",
-                f"Session {one.session_id} ({sanitize(one.name)}) claims to have been started in this clone. It has no valid "
-                "authentication code and no local file.",
+                f"Session {one.session_id} ({sanitize(one.name)}) claims to have been started in this clone. Another "
+                "writer wrote it, and it has no local file.",
                 one.session_id,
                 "No process here can act as it. Trust it no more than any peer; if it is unknown to your team, inform the others.",
                 "gitmem roster --all",
             )
-
-
-class ReplacedKey(Check):
-    """Sessions that this clone started with a key it no longer has: their lines can't be verified."""
-
-    codes = ("clone-key-replaced",)
-
-    def check(self) -> Iterator[Finding]:
-        key = self.store.keys.now()
-        if key.mac is None and not key.is_missing:
-            return  # damaged, which the check of the key reports, or another user's
-        ids = self._started()
-        if not ids:
-            return
-        open_here = sorted(ids.intersection(heartbeats.known_sessions(self.store)))
-        many = "1 session was" if len(ids) == 1 else f"{len(ids)} sessions were"
-        what = (
-            f"The clone key was {'lost' if key.mac is None else 'replaced'} after {many} started here: their records can no "
-            "longer be distinguished from forged ones, and forged ones are not reported."
-        )
-        put_back = "Restore the file from a backup if there is one."
-        if not open_here:
-            yield note(
-                "clone-key-replaced",
-                what,
-                key.path,
-                f"{put_back} All of them have ended: no other action is needed.",
-            )
-            return
-        yield problem(
-            "clone-key-replaced",
-            what,
-            key.path,
-            f"{put_back} Otherwise restart each open session ({', '.join(open_here[:NAMED_MAX])}): its new records are then signed.",
-            "gitmem session start",
-        )
-
-    def _started(self) -> set[str]:
-        """Return the sessions of lines that were written here and that the present key did not sign.
-
-        The ledger identifies the lines written here; a peer can't add to it.
-        """
-        mac = self.store.keys.now().mac
-        acknowledged, _ = ledger.acknowledged(self.store.log.repo)
-        ids = set()
-        for (body,) in self.store.db().execute("SELECT body FROM line WHERE kind = 'session'"):
-            line = str(body).encode("utf-8", "surrogatepass")
-            if not is_signed(line) or ledger.digest(line) not in acknowledged:
-                continue
-            record = records.read_kind("session", line)
-            if record is None or record["event"] != "start":
-                continue
-            if mac is None or not mac.is_valid(line):
-                ids.add(record["session_id"])
-        return ids

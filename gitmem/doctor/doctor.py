@@ -269,7 +269,8 @@ CHECKS: tuple[type[Check], ...] = (
     clone_files.Clock,
     clone_files.Repository,
     clone_files.CloneKey,
-    clone_files.ReplacedKey,
+    clone_files.WriterKey,
+    clone_files.HeldLines,
     clone_files.ForgedLines,
     clone_files.UnprovenSessions,
     clone_files.GatewayFiles,
@@ -297,6 +298,7 @@ FIXES: dict[type[Check], tuple[str, ...]] = {
     clone_files.Leftovers: (),
     clone_files.Clock: (),
     clone_files.CloneKey: (),
+    clone_files.WriterKey: (),
     clone_files.IndexContent: (),
     clone_files.Queues: (),
     clone_files.Packs: (),
@@ -314,6 +316,7 @@ class Report(Outcome):
         healthy: Whether no problem remains.
         checked: The numbers of checked commits, files, lines and refs.
         fixed: The number of repaired findings.
+        writer: The id of the key that writes here; None if none was needed yet.
     """
 
     def __init__(self, run: Examination, fixed: list[Finding] | None = None) -> None:
@@ -322,6 +325,7 @@ class Report(Outcome):
         self.healthy = not any(finding.severity == "problem" for finding in found)
         self.checked = run.checked
         self.fixed = len(fixed or ())
+        self.writer = run.store.writers.describe()[0] or None
         commands = [finding.command for finding in found if finding.command]
         self.next = list(dict.fromkeys(commands))[:3]
 

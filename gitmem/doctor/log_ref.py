@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from ..agents import role_list, vocabulary
@@ -12,6 +12,7 @@ from ..errors import StoreError, UsageError
 from ..git import packs, plumbing
 from ..git.objects import TreeEntry
 from ..log import ledger, log_refs, recovery, ref, tree_union
+from ..log.lines import CommitMessage, LogEntry
 from ..log.recovery import History, walk_contents
 from ..log.ref import STALE_LOCK_SECONDS
 from ..log.ref_checks import LOST_PROJECTS, ProjectIds
@@ -338,7 +339,26 @@ class LogTip(Check):
             if where is not None:
                 lines.setdefault(where, []).append(line)
                 present.add(key)
+        for path, line in self._attested(top, lines):
+            lines.setdefault(path, []).append(line)
         return rebase.repair_log(log, top, lines)  # 4
+
+    def _attested(self, top: str, lines: Mapping[str, Sequence[bytes]]) -> Iterator[tuple[str, bytes]]:
+        """Yield attestations of restored lines that this clone has acknowledged, each with its path: nothing else is signed again."""
+        log, (known, _) = self.store.log, ledger.acknowledged(self.store.repo)
+        own = [
+            (path.partition("/")[0], line)
+            for path, found in lines.items()
+            for line in found
+            if ledger.digest(line) in known
+        ]
+        entry, tree = LogEntry(own, CommitMessage("", ""), token=log.token()), log.git.commit(top).tree
+        sealer = log.sealer() if log.sealer is not None and own else None
+        for sealed in (
+            sealer.seal([entry], lambda path: ref.content_at(log.git, tree, path)) if sealer else ()
+        ):
+            for stream, line in sealed.lines:
+                yield ref.segment_path(stream, line, sealed.token), line
 
 
 class LogHistory(Check):

@@ -78,7 +78,7 @@ def test_the_index_is_built_anew(clone: Clone, accident: Callable[[Clone], None]
     found = doctor.fix(clone.store)
     assert found.healthy and all(finding.code == "index" for finding in found.findings)
     clone.store.leave_index()
-    assert clone.store.db().execute("SELECT count(*) FROM line").fetchone() == (1,)
+    assert clone.store.db().execute("SELECT count(*) FROM line").fetchone() == (2,)
     assert not doctor.fix(clone.store).findings
 
 
