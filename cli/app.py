@@ -132,6 +132,7 @@ COMMANDS = {
     "import lumenflow": "repository:lumenflow",
     "init": "repository:init",
     "doctor": "repository:doctor",
+    "verify": "repository:verify",
     "name add": "sessions:add_names",
     "name remove": "sessions:remove_names",
     "name list": "sessions:list_names",

@@ -97,6 +97,7 @@ COMMANDS = {
     'import lumenflow': 'repository:lumenflow folder --dry-run --allow-secret --progress',
     'init': 'repository:init --publish= --autosync= --uninstall --no-publish --allow-foreign --timeout=',
     'doctor': 'repository:doctor --fix --progress',
+    'verify': 'repository:verify id? --pager',
     'name add': 'sessions:add_names names+ --allow-secret',
     'name remove': 'sessions:remove_names names+ --allow-secret',
     'name list': 'sessions:list_names',

@@ -1,4 +1,4 @@
-"""`gitmem init`, `sync`, `doctor`, `import`, `schema` and `completion`, and the commands that others start in the background."""
+"""`gitmem init`, `sync`, `doctor`, `verify`, `import`, `schema` and `completion`, and the commands that others start in the background."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import typer
 
-    from .options import AllowForeign, AllowSecret, ShowProgress, Timeout
+    from .options import AllowForeign, AllowSecret, Pager, ShowProgress, Timeout
 
 
 def init(
@@ -165,6 +165,29 @@ def doctor(
     report = operation.fix(store, installed) if fix else operation.examine(store, installed)
     output.answer(at.json, report, repository.doctor)
     return report.status
+
+
+def verify(
+    at: Environment,
+    id: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="ID",
+            help="A signal, thread, task, node, session, claim or other record, or the beginning of its id (default: the whole log).",
+        ),
+    ] = None,
+    pager: Pager = False,
+) -> int:
+    """Exit 0 if each line of the log, or of one record or thread, is attested by the writer that it names; else 1."""
+    from gitmem.history import verify as operation
+
+    from ..render import verified
+
+    at.store().progress = output.progress()
+    at.store().try_commit_waiting()  # until then nothing attests them
+    found = operation.verify(at.store(), id)
+    output.answer(at.json, found, verified.verified, page=at.pager(pager))
+    return found.status
 
 
 def lumenflow(

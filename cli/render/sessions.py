@@ -118,6 +118,8 @@ def _row(each: SessionRow) -> tuple[str, ...]:
     where = each["worktree"] or ""
     if not each["here"]:
         where += " (another clone)"
+    if not each.get("writer"):
+        where += " (unsigned)"
     unread = each.get("unread")
     row = (
         each["display_name"],

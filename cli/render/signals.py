@@ -162,7 +162,8 @@ def _ambiguous(ids: Sequence[str]) -> list[str]:
 def converged(found: Converged, recipients_most: int | None = None) -> list[str]:
     """Return whether a thread has converged, and where each party stands, of at most this many."""
     word = paint("converged", "good") if found.converged else paint("not converged", "bad")
-    return [f"{word}: {found.thread_id}: {_agreement(found)}", *_parties(found, recipients_most),
+    unsigned = "" if found.verified else " (unverified)"
+    return [f"{word}{unsigned}: {found.thread_id}: {_agreement(found)}", *_parties(found, recipients_most),
             *_ambiguous(found.ambiguous), *notes(found.warnings)]  # fmt: skip
 
 

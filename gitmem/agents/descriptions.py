@@ -51,7 +51,11 @@ if TYPE_CHECKING:
         task_id: str | None
 
     class SessionRow(RoleRow):
-        """A session in an answer; only the roster has `unread`, which is None if counting takes too long, `handoffs`, and `edits`."""
+        """A session in an answer.
+
+        Only lists have `writer`, the one that attested its start, and only the roster has `unread`, which is None if counting
+        takes too long, `handoffs`, and `edits`.
+        """
 
         session_id: str
         display_name: str
@@ -69,6 +73,7 @@ if TYPE_CHECKING:
         status: str
         last_seen: str
         headline: str
+        writer: NotRequired[str | None]
         unread: NotRequired[int | None]
         handoffs: NotRequired[list[str]]
         edits: NotRequired[list[str]]

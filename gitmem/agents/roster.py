@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from ..errors import check_limit
+from ..index import entities
 from ..index.index_file import StepLimit
+from ..log.lines import writer_of
 from ..outcome import Outcome, command
 from ..sync import autosync, whereabouts
 from ..text.name_matching import fold
@@ -16,7 +18,7 @@ from .descriptions import by_role, row
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
     from ..outcome import PartOfAnswer
@@ -58,7 +60,10 @@ class SessionList(Outcome, kw_only=True):
 
 
 class WhoAmI(Outcome, kw_only=True):
-    """The caller. `headline` is that of its signals, `work` what it has to do and has claimed (`history.open_work`)."""
+    """The caller. `headline` is that of its signals, `work` what it has to do and has claimed (`history.open_work`).
+
+    `writer` attested the start of its session; None without one.
+    """
 
     reader_identity: str
     session_id: str | None
@@ -84,6 +89,7 @@ class WhoAmI(Outcome, kw_only=True):
     worktree: str | None
     status: str | None
     headline: str
+    writer: str | None
     unread: int
     work: PartOfAnswer | None = None
     remark: str | None
@@ -135,7 +141,8 @@ def roster(
     found += [one for one in left_behind if one.session_id not in known]
     steps = StepLimit(db, steps_most)
     rows: list[SessionRow] = [
-        {**session_row(store, db, steps, one), "unread": steps.ask(_unread, db, one, now)} for one in found
+        {**each, "unread": steps.ask(_unread, db, one, now)}
+        for one, each in zip(found, _rows(store, db, steps, found), strict=True)
     ]
     for session_id, paths in edited_paths.by_session(store).items():
         for each in rows:
@@ -202,7 +209,7 @@ def listing(
     steps = StepLimit(db, UNREAD_STEPS)
     current = [one for one in every if all or one.is_current]
     found = _first(db, current, limit, None)
-    rows = [session_row(store, db, steps, one) for one in found]
+    rows = [*_rows(store, db, steps, found)]
     outcome = SessionList(
         sessions=rows,
         next=["gitmem session start" if not every else "gitmem roster", "gitmem session list --all"],
@@ -230,6 +237,7 @@ def whoami(store: Store, caller: Caller) -> WhoAmI:
         workspace_id=caller.workspace,
         status=found.status if found else None,
         headline=descriptions.headline_of_caller(store, db, caller) or caller.name or caller.reader,
+        writer=_writers(db, [caller.session_id] if caller.session_id else []).get(caller.session_id),
         unread=len({id for _, id in unread}),
         work=store.domain.own_work(store, caller),
         remark=remark,
@@ -240,6 +248,21 @@ def whoami(store: Store, caller: Caller) -> WhoAmI:
 def session_row(store: Store, db: sqlite3.Connection, steps: StepLimit, one: Presence) -> SessionRow:
     """Return a session as answers show it, with its headline."""
     return row(one, descriptions.headline_of(store, db, one, steps))
+
+
+def _rows(
+    store: Store, db: sqlite3.Connection, steps: StepLimit, found: Sequence[Presence]
+) -> Iterator[SessionRow]:
+    """Yield sessions as lists show them, each made when it is asked for: the steps are for all."""
+    writers = _writers(db, [one.session_id for one in found])
+    for one in found:
+        yield {**session_row(store, db, steps, one), "writer": writers.get(one.session_id)}
+
+
+def _writers(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str | None, str | None]:
+    """Return the writer of the line that began each session; None if that line names none."""
+    begun = entities.lines_of(db, session_view.SESSION, ids, event="start")
+    return {id: writer_of(lines.rows[0].line) or None for id, lines in begun.items() if lines}
 
 
 def _unread(db: sqlite3.Connection, one: Presence, now: int) -> int:
@@ -283,11 +306,11 @@ def _follow_pins(store: Store, outcome: Roster, found: Sequence[Presence]) -> No
 
 
 def list_unproven(store: Store) -> list[Presence]:
-    """Return the open sessions of the last 30 days with this clone's id but without a valid MAC or a local file.
+    """Return the open sessions of the last 30 days with this clone's id but of another writer and without a local file.
 
-    One that began under an earlier key has a file while it is open. Without a clone key nothing can be checked.
+    Without a key nothing can be checked.
     """
-    if store.keys.now().mac is None:
+    if not store.own().writers:
         return []
     oldest = store.now() - heartbeats.INACTIVE_MICROS
     ids = session_view.unproven_ids(store.db(), store.log.clone_id())

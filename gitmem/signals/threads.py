@@ -8,7 +8,8 @@ from ..agents.caller import other_workspaces
 from ..agents.descriptions import sender_name_from
 from ..errors import UsageError, check_limit
 from ..index.resolve_id import resolve, thread_of
-from ..order.thread import FoldedThread
+from ..log.lines import writer_of
+from ..order.thread import ANSWERS, FoldedThread
 from ..outcome import Outcome, command
 from ..sync import whereabouts
 from ..text.sanitize import sanitize, title
@@ -103,11 +104,14 @@ class Converged(Standing):
         proposal: The proposal that the question is about; None for any of the thread.
         replaced, withdrawn: Whether it is no longer in force, and why.
         agreed: Those who agree to what is in force, also `countered`, who wrote it.
+        verified: Whether each line of a proposal or an answer of a party names its writer: then that writer has attested it, or this
+            user wrote it here and it waits for its commit.
+        writers: The writers of these lines, by the parties that wrote any.
     """
 
     __slots__ = (
         "thread_id", "root", "proposal", "converged", "agreed_on", "in_force", "settled", "replaced", "withdrawn", "recipients", "agreed",
-        "rejected", "countered", "pending", "ambiguous", "commit", "warnings", "next",
+        "rejected", "countered", "pending", "ambiguous", "verified", "writers", "commit", "warnings", "next",
     )  # fmt: skip
 
     def __init__(
@@ -122,6 +126,18 @@ class Converged(Standing):
         self.rejected = self._those("reject")
         self.countered = self._those("counter")
         self.pending = self._those("pending")
+        deciding = [
+            each
+            for each in found.signals.values()
+            if each.id in found.proposals or (each.intent in ANSWERS and found.is_by_party(each))
+        ]
+        self.verified = True
+        self.writers: dict[str, set[str]] = {}
+        for each in deciding:
+            named = {*map(writer_of, each.lines)}
+            self.verified = self.verified and "" not in named
+            for party in filter(each.is_by, found.parties):
+                self.writers.setdefault(party, set()).update(named - {""})
         self.commit: str | None = None
         self.warnings: list[str] = []
         self.next: list[str] = []

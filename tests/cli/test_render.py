@@ -102,7 +102,7 @@ def test_a_table_is_as_wide_as_its_cells() -> None:
 
 
 def test_an_agreement_of_all_that_does_not_count_says_why() -> None:
-    """A signal of the thread with several contents."""
+    """A signal of the thread with several contents; its lines name no writer."""
     root: Any = {
         "signal_id": "sig-1",
         "sender_identity": "a:b:a",
@@ -120,12 +120,12 @@ def test_an_agreement_of_all_that_does_not_count_says_why() -> None:
     }
     said = {each["signal_id"]: ThreadSignal(each, [_line(each["signal_id"])]) for each in (root, agreed)}
     assert signals.converged(Converged("thread-1", FoldedThread(said), {}, None))[0] == (
-        "converged: thread-1: the 1 recipient agreed on sig-1 by a:b:a: So?"
+        "converged (unverified): thread-1: the 1 recipient agreed on sig-1 by a:b:a: So?"
     )
     said["sig-1"].lines.append(_line("another"))
 
     assert signals.converged(Converged("thread-1", FoldedThread(said), {}, None))[0] == (
-        "not converged: thread-1: 1 signal of the thread has several contents"
+        "not converged (unverified): thread-1: 1 signal of the thread has several contents"
     )
 
 
