@@ -231,7 +231,6 @@ def _as_json_line(given: Mapping[str, object], same: Mapping[str, object]) -> by
         "session_id": same["sender_session"],
         "paths": given.get("paths"),
         **same,
-        "mac": os.urandom(13).hex(),  # as long as a real MAC
     }
     return _dumped({name: value for name, value in fields.items() if value})
 
