@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-import hmac
 import json
 import re
 from pathlib import Path
@@ -15,7 +14,7 @@ import pytest
 from gitmem import commit_message, records
 from gitmem.agents import broadcasts, caller
 from gitmem.git import config
-from gitmem.log import lines, ref, tree_checks, write_ahead
+from gitmem.log import attestations, lines, ref, tree_checks, write_ahead
 from gitmem.log.lines import LogEntry
 from gitmem.log.local_log import AHEAD_MAX_MICROS
 from gitmem.log.union import canonical, union
@@ -30,8 +29,7 @@ from gitmem.records import lines as record_lines
 from gitmem.signals import message_frame, reply, thread_lines
 from gitmem.sync import read_remote
 from gitmem.text import sanitize
-from gitmem.text.digests import Mac
-from gitmem.trust import attestations, keys
+from gitmem.trust import keys
 
 ROOT = Path(__file__).resolve().parent.parent
 FORMAT = (ROOT / "docs/format.md").read_text(encoding="utf-8")
@@ -113,19 +111,6 @@ def test_the_line_is_one_and_is_written_just_so() -> None:
     assert lines.validation_error(LINE) is None
     assert again == LINE
     assert f"`{ref.segment_path('signals', LINE, '7d2kq0ze')}`" in FORMAT
-
-
-def test_the_code_of_a_line_is_an_hmac_of_all_its_other_bytes() -> None:
-    """By the rule in words with the standard library, and by the code."""
-    line = example("mac").strip().encode()
-    covered, key = line[: line.index(b',"mac"')] + b"}", bytes(range(32))
-    bits = int.from_bytes(hmac.digest(key, covered, "sha256")[:16], "big") << 2
-    said = "".join("0123456789abcdefghjkmnpqrstvwxyz"[bits >> shift & 31] for shift in range(125, -1, -5))
-
-    assert line == covered[:-1] + f',"mac":"{said}"}}'.encode()
-    assert Mac(key).signed(covered) == line
-    assert Mac(key).is_valid(line)
-    assert records.explain_unreadable(line) is None
 
 
 def test_the_key_file_is_one_and_makes_the_writer_that_is_named(tmp_path: Path) -> None:

@@ -49,7 +49,6 @@ LIGHT = {
 }
 STARTS = ("cli.main", "cli.commands.signals", "gitmem.signals.empty_inbox", "merge_driver.main")
 ENTRIES = {"cli.main", "cli.__main__", "merge_driver.main",
-           "gitmem.trust.attestations",  # until the store and the committer sign
            "gitmem.conformance.entry", "gitmem.conformance.plugin",  # pytest loads them
            "gitmem.conformance.command_line", "gitmem.conformance.over_http",
            "gitmem.conformance.reference"}  # `--adapter` names them  # fmt: skip

@@ -12,13 +12,14 @@ from gitmem.agents import addressing, caller, lifecycle, presence, unknown_names
 from gitmem.agents.addressing import Resolved
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import UsageError
-from gitmem.log.lines import CommitMessage
+from gitmem.log.lines import CommitMessage, writer_of
 from gitmem.outcome import quote
 from gitmem.signals import send
 from gitmem.store import Store
 
 from ..each import each as one_test_for
 from ..sandbox import DAY, HOUR, MINUTE, Clock, acting, bodies, carry, new_repo, open_store, say
+from ..signing import MALLORY
 
 IDENTITY = "codex:implementer:host42"
 
@@ -99,6 +100,7 @@ def test_one_unknown_name_refuses_all(repo: Path) -> None:
 def test_a_prefix_of_several_ids_is_refused_with_them(repo: Path) -> None:
     """And one that is too short is nobody."""
     store = open_store(repo, Clock())
+    store.writers.writer()  # its key takes random bytes, too
     given = iter((b"\1" * 6 + b"\1\0", b"\1" * 6 + b"\2\0"))
     store.random = lambda size: next(given)
     one, two = lifecycle.start(store, CallerClaims()), lifecycle.start(store, CallerClaims())
@@ -531,10 +533,11 @@ def test_a_role_that_only_others_know_reaches_those_who_state_it(store: Store, t
 
 
 def forge(store: Store, session_id: str, name: str, **fields: object) -> None:
-    """Record a change of a session of this clone as a peer would: without a code."""
+    """Record a change of a session of this clone as a peer would: as another writer."""
     record = {"session_id": session_id, "event": "change", "display_name": name, "clone_id": "x", **fields}
     _, line = store.line("session", record)  # type: ignore[arg-type]
-    store.record([("sessions", line[: line.rindex(b',"mac"')] + b"}")], CommitMessage("a <a@b>", "forged"))
+    forged = line.replace(writer_of(line).encode(), MALLORY.writer.encode())
+    store.record([("sessions", forged)], CommitMessage("a <a@b>", "forged"))
 
 
 def test_a_forged_role_of_a_session_of_this_clone_reaches_nobody(store: Store) -> None:

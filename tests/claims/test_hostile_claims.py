@@ -24,6 +24,7 @@ from gitmem.work import (
     task_decisions,
     task_work,
 )
+from tests import sandbox
 from tests.git_on_path import GitOnPath
 from tests.sandbox import DAY, HOUR, MINUTE, Agent, Clock, carry
 
@@ -48,7 +49,7 @@ def arrive(store: Store, lines: list[bytes], writer: str = "evil") -> None:
     own = store.log.token()
     segment.parent.mkdir(exist_ok=True)
     segment.write_text(f"{writer}\n")
-    store.record([("claims", each) for each in lines], CommitMessage("Mallory <m@example.org>", "claims"))
+    sandbox.arrive(store, lines)
     segment.write_text(f"{own}\n")
 
 

@@ -261,11 +261,10 @@ def test_a_stamp_that_does_not_plainly_hold_is_none(stamped: Stamped, damage: st
     """Another key, another gitmem, a torn file, and what a hostile one may have."""
     text = stamped.stamp.read_text()
     if damage == "key":
-        key = stamped.state / "key"
-        content = key.read_bytes()
-        key.unlink()
-        key.write_bytes(content)
-        key.chmod(0o600)
+        (note,) = stamped.state.glob("writer-*-*")
+        content = note.read_bytes()
+        note.unlink()
+        note.write_bytes(content)
     elif damage == "version":
         stamped.stamp.write_text("0" + text)
     elif damage == "torn":

@@ -56,8 +56,7 @@ def test_every_kind_of_record_is_listed_and_shown(run: Run, start: Start, repo: 
     """The kinds are those of the table: one that is added there can't be forgotten here."""
     assert set(commit_message.DESCRIBED) <= set(records.KINDS) == set(records.ID_FIELDS)
     day(run, start, repo)
-    upkeep = {"receipt", "access"}
-    written = set(records.KINDS) - {"attestation"}  # until the committer signs
+    upkeep, written = {"receipt", "access", "attestation"}, set(records.KINDS)
     usual = run("log", "-n", "200", "--json").json["entries"]
     assert {each["kind"] for each in usual} == written - upkeep
     every = run("log", "-n", "200", "--receipts", "--json").json["entries"]

@@ -33,7 +33,7 @@ DAY = (
     "A4 mem create 'A fact' --wu WU-7", "A mem list", "A mem ready --wu WU-7", "A mem search fact", "A mem search zebra",
     "A mem context --wu WU-7", "A mem checkpoint half", "A mem recover", "A mem update {4} --priority P1", "A mem show {4}",
     "A mem promote {4}", "A mem promote {4} --tag decision", "A mem profile", "A mem triage", "A mem archive", "A mem archive {4}",
-    "A mem cleanup", "A mem delete {4}", "A log", "A show {1}", "A show {2}", "A show {3}", "A show tev-zzzzzz", "A handoff --to Curie --dry-run",
+    "A mem cleanup", "A mem delete {4}", "A log", "A show {1}", "A show {2}", "A show {3}", "A show tev-zzzzzz", "A verify", "A verify {1}", "A verify sig-zzzzzz", "A handoff --to Curie --dry-run",
     "A overlap", "A stats", "A wu:prep", "A mem:signal", "A thread {1}", "A why HEAD", "C gate --wu WU-7", "A gate --wu WU-7", "A doctor",
     "A thread thread-zzzzzz", "A task show task-zzzzzz", "A mem show mem-zzzzzz", "A converged sig-zzzzzz", "A receipts sig-zzzzzz",
     "A mem ready", "A mem ready --wu WU-9", "A mem update", "A mem list", "A hooks status", "A hooks install --git pre-commit",

@@ -24,6 +24,7 @@ from gitmem.repo import find
 from gitmem.store import Store, wall_clock
 from tests.in_process import living_committer
 from tests.sandbox import Clock, open_store
+from tests.signing import MALLORY
 
 from .conftest import Run, Said
 
@@ -292,15 +293,14 @@ def test_flags_that_somebody_deleted_are_raised_anew_for_all(scene: Scene, folde
     assert {path.name for path in (scene.state / "flags").iterdir()} >= {mach, scene.curie}
 
 
-def test_an_index_of_another_key_is_not_asked(repo: Path) -> None:
-    """Which sessions are our own hangs on the key."""
+def test_an_index_of_another_writer_is_not_asked(repo: Path) -> None:
+    """Which sessions are our own hangs on who writes here."""
     store = open_store(repo, Clock(), commit_after=0)
     store.record([store.line("name", {"name": "Planck", "event": "add"})], CommitMessage("a <a@b>", "s"))
     store.db()
     assert store._take(exact=True) is not None
 
-    Path(store.repo.state, "key").write_bytes(os.urandom(32))
-    store.keys.forget()
+    Path(store.repo.state, f"given-{os.geteuid()}-here").write_text(f"{MALLORY.writer} /elsewhere\n")
 
     assert store._take(exact=True) is None
 

@@ -246,7 +246,7 @@ def test_one_key_from_two_sessions_counts_the_same_in_every_order(world: World) 
     for order in (lines, lines[::-1]):
         index = empty_index(*views.VIEWS)
         for line in order:
-            catch_up.insert_lines(index, 1, [line])
+            catch_up.insert_lines(index, catch_up.OWN_FILE, [line])
         counts.append(sorted(mailbox.unread_ids(index.db, B, None, "blue", world.now())))
 
     assert counts[0] == counts[1] == [(B, "sig-same")]
@@ -283,7 +283,7 @@ def test_a_forged_move_to_another_workspace_stops_no_mail(world: World) -> None:
     genuine = next(
         line for line in bodies(a.store) if b'"session_id":"' + b.caller.session_id.encode() in line
     )
-    record = {name: value for name, value in json.loads(genuine).items() if name not in ("mac", "clone")}
+    record = {name: value for name, value in json.loads(genuine).items() if name not in ("writer", "clone")}
     moved = {**record, "at": "2026-12-31T00:00:00.000000Z", "event": "change", "workspace_id": "evil"}
     line = json.dumps(moved, separators=(",", ":")).encode()
     a.store.record([("sessions", line)], CommitMessage("a <a@b>", "sync"))

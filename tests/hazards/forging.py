@@ -157,8 +157,8 @@ def line(kind: str, at: str = NOW, **fields: object) -> bytes:
 
 
 def changed(original: bytes, **fields: object) -> bytes:
-    """A line with some fields replaced; None takes one out."""
-    record = {**json.loads(original), **fields}
+    """A line with some fields replaced; None takes one out. It names no writer: that of the original does not attest it."""
+    record = {**json.loads(original), "writer": None, **fields}
     kept = {name: value for name, value in record.items() if value is not None}
     return json.dumps(kept, ensure_ascii=False, separators=(",", ":")).encode()
 

@@ -642,7 +642,9 @@ def test_a_repository_of_somebody_else_is_used_only_where_git_trusts_it(
     trusting = tmp_path / "gitconfig"
     trusting.write_text(f"[safe]\n\tdirectory = {desk.repo}\n")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(trusting))
-    assert desk("signal", "hi", session=planck).status == 0
+    assert desk("roster", session=planck).status == 0
+    said = desk("signal", "hi", "--json", session=planck)
+    assert said.error["code"] == "key-file", said  # the key is that of the other user
 
 
 # Two remotes, of which one takes nothing

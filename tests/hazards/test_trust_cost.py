@@ -59,7 +59,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("mem", "create", "a finding", "--wu", "WU-1"), ("mem", "update", "NODE", "--priority", "P1"),
     ("mem", "relate", "mem-000001", "blocks", "NODE"), ("mem", "checkpoint", "so far"), ("mem", "promote", "NODE"),
     ("mem", "summarize", "--wu", "WU-1"), ("mem", "index"), ("mem", "archive"), ("mem", "cleanup"),
-    ("mem", "delete", "NODE"), ("view",), ("stats",), ("top",), ("why", "README"), ("why", "HEAD"), ("doctor",), ("session", "end"),
+    ("mem", "delete", "NODE"), ("view",), ("stats",), ("top",), ("why", "README"), ("why", "HEAD"), ("doctor",), ("verify",), ("verify", "THREAD"), ("session", "end"),
 )  # fmt: skip
 
 # The shapes nearest to the limit, and of each the commands that take longest. All of them also build the index (`log`)

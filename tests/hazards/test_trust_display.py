@@ -95,6 +95,7 @@ COMMANDS = [
     ["inbox", "--no-mark"], ["thread", "thread-evil0001"], ["thread", "sig-evil0002"], ["show", "sig-evil0001"],
     ["show", "sess-evil0000"], ["show", "audit-evil0001"], ["converged", "thread-evil0001"], ["roster"], ["roster", "--all"],
     ["log"], ["log", "--receipts"], ["session", "list", "--all"], ["name", "list"], ["whoami"], ["doctor"], ["sync"],
+    ["verify"], ["verify", "thread-evil0001"], ["verify", "sess-evil0000"],
     ["gate", "--wu", "WU-7"], ["mem", "list"], ["mem", "show", "mem-evil0001"], ["mem", "search", "system"],
     ["mem", "context"], ["mem", "context", "--wu", "WU-7"], ["mem", "profile"], ["mem", "ready", "WU-7"], ["mem", "recover"],
     ["mem", "triage"], ["mem", "export"], ["signal", "hello", "--to", NAME], ["reply", "sig-evil0001", "no", "--reject"],
@@ -305,7 +306,7 @@ def hostile(kind: str, **given: object) -> bytes:
     found = {"at": given.pop("at", NOW)}
     for field, rule in kinds.schema(kind)["properties"].items():
         value = given[field] if field in given else worst(field, rule)
-        if value is not None and field not in ("kind", "at", "schema_version", "mac"):
+        if value is not None and field not in ("kind", "at", "schema_version", "writer"):
             found[field] = value
     made = line(kind, **found)  # type: ignore[arg-type]
     assert records.read_kind(kind, made) is not None, made

@@ -31,12 +31,11 @@ from gitmem.order.thread import FoldedThread
 from gitmem.signals import threads
 from gitmem.signals.threads import Converged
 from gitmem.store import Store
-from gitmem.text.digests import Mac
 from gitmem.trust import sender_tables
-from gitmem.trust.clone_key import CloneKey
 
 from .. import hostile_logs
 from ..hostile_logs import FAMILIES, Victim, Writer
+from ..signing import ANNA, named
 from .peers import BRANCH, Answer, Peer, Town, git
 
 WHO = "Mallory <mallory@example.org> 1795000000 +0000"
@@ -358,13 +357,12 @@ def filled(found: list[bytes]) -> Callable[[Index], None]:
 
 def empty() -> Index:
     """Return the index of a clone in which the victim's session was started, and nothing else was said."""
-    key = CloneKey("")
-    key.mac = Mac(bytes(range(32)))
-    index = index_file.in_memory((*views.VIEWS[:-1], views.sender_view(lambda: key)), records.read)
+    own = sender_tables.Own(frozenset((ANNA.writer,)), ME.clone)
+    index = index_file.in_memory((*views.VIEWS[:-1], views.sender_view(lambda: own)), records.read)
     index.reshape()
     begun = Writer(ME, 1_000, start=NOW - 1_000_000)
     begun.session(ME.session, agent_identity=ME.identity, clone_id=ME.clone, display_name="Curie")
-    catch_up.insert_lines(index, 1, [key.mac.signed(begun.lines[0][1])])
+    catch_up.insert_lines(index, catch_up.OWN_FILE, [named(begun.lines[0][1], ANNA)])
     assert sender_tables.is_ours(index.db, ME.identity)
     return index
 

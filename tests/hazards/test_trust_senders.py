@@ -13,7 +13,7 @@ import pytest
 
 from cli.environment import SESSION_VARIABLES
 from gitmem.log.lines import digest as digest_of
-from gitmem.log.lines import format_at
+from gitmem.log.lines import format_at, is_attestation, writer_of
 
 from .. import templates
 from .conftest import Desk, Said, process
@@ -188,8 +188,11 @@ def test_a_line_of_the_session_that_is_said_again_later_changes_nothing(attack: 
     """Its code is valid for its own time alone."""
     first = git("grep", "-h", "-e", ".", "refs/heads/gitmem", "--", "sessions/*.jsonl", cwd=attack.hub)
     attack.json("session", "set", "--wu", "WU-2")
-    again = first.strip().encode()
-    attack.push("sessions", again[:7] + now(1).encode() + again[34:])
+    (again,) = (line for line in first.encode().splitlines() if not is_attestation(line))
+    later = again[:7] + now(1).encode() + again[34:]
+    nobodys = later.replace(b',"writer":"%b"' % writer_of(again).encode(), b"")
+    assert nobodys != later
+    attack.push("sessions", later, nobodys)
 
     assert attack.json("whoami")["wu_id"] == "WU-2"
 

@@ -108,9 +108,14 @@ def left_in(state: Path) -> list[Path]:
 
 
 @pytest.fixture
-def workspace(desk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A path at which one project was, and another is now; a line of the first one waits outside of it."""
+def user_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user's own folder, which has the key, too, is below that of the test."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "user"))
+
+
+@pytest.fixture
+def workspace(user_state: None, desk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A path at which one project was, and another is now; a line of the first one waits outside of it."""
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     (tmp_path / "tmp").mkdir(exist_ok=True)
     folders = [desk / ".git", *(path for path in (desk / ".git").rglob("*") if path.is_dir())]

@@ -157,7 +157,7 @@ def test_a_kind_is_declared_in_one_place_and_folded_in_another(project: Path, do
     assert (shown["kind"], shown["record"]["lesson_id"]) == ("lesson", "lesson-0001")
     assert do("schema", "lesson")["properties"]["kind"]["const"] == "lesson"
     done = do("doctor")
-    assert (done["healthy"], done["checked"]["lines"]) == (True, 2)
+    assert (done["healthy"], done["checked"]["lines"]) == (True, 3)
     page = (project / "docs/records.md").read_text(encoding="utf-8")
     assert "### lesson (stream `lessons`)\n\nWhat somebody has learnt.\n" in page
 

@@ -455,7 +455,7 @@ def test_a_hostile_longer_message_is_ignored_on_read() -> None:
 def test_an_integer_is_refused_in_every_field(kind: str) -> None:
     """Times and lists count instead: old and new readers agree on what is equal. Objects may have numbers."""
     for name, spec in table.FIELDS[kind].items():
-        if name != "mac":
+        if name not in ("writer", "mac"):
             with pytest.raises(records.RecordError, match=r"7|must|not right"):
                 records.line(kind, AT, {**LEAST[kind], name: 7})
             assert spec[0] in {"line", "text", "word", "form", "list", "flag", "object", "choice"}

@@ -37,7 +37,7 @@ def test_the_roster_has_every_field_of_its_shape(repo: Path) -> None:
                 "lane": "docs", "activity": None, "summary": None, "worktree": "repo", "client": None,
                 "workspace_id": None, "here": True,
                 "status": "idle", "last_seen": format_at(START + 1),
-                "headline": "Planck", "unread": 1,
+                "headline": "Planck", "writer": store.writers.writer(), "unread": 1,
             }
         ],
         "more": 0, "work": None, "remark": None, "autosync": None,
@@ -57,7 +57,7 @@ def test_no_row_looks_for_new_lines(repo: Path, answer: Callable[[Store], object
         store.db().set_trace_callback(statements.append)
         statements.clear()
         answer(store)
-        return sum("unchecked" in each for each in statements)
+        return sum("own writers" in each for each in statements)
 
     lifecycle.start(store, CallerClaims(), name="Planck")
     few = looks()
@@ -149,7 +149,7 @@ def test_whoami_says_what_others_see(repo: Path) -> None:
         "reader_identity": IDENTITY, "session_id": one.session_id, "agent_identity": IDENTITY,
         "display_name": "Planck", "wu_id": "WU-1", "initiative_id": None, "lane": "docs", "activity": None,
         "workspace_id": None, **no_role("implementer"), "worktree": "repo",
-        "status": "live", "headline": "Planck", "unread": 1, "work": None,
+        "status": "live", "headline": "Planck", "writer": store.writers.writer(), "unread": 1, "work": None,
         "remark": None, "next": ["gitmem inbox", "gitmem roster"],
     }  # fmt: skip
 

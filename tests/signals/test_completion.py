@@ -173,7 +173,7 @@ def test_a_line_that_a_peer_wrote_before_silences_nobody(
     announcements.announce(there, mallory, "WU-7")
     (line,) = signals(there)
     fields = json.loads(line)
-    for name in ("mac", "clone"):
+    for name in ("writer", "clone"):
         fields.pop(name, None)
     forged = json.dumps(fields | changes, separators=(",", ":"), ensure_ascii=False).encode()
 
@@ -410,8 +410,8 @@ def test_the_units_of_the_log_are_the_same_in_any_order_of_lines(store: Store) -
     found = []
     for order in (lines, lines[::-1]):
         index = empty_index(*views.VIEWS)
-        for number, line in enumerate(order):
-            catch_up.insert_lines(index, number + 1, [line])
+        for line in order:
+            catch_up.insert_lines(index, catch_up.OWN_FILE, [line])
         found.append(index.db.execute("SELECT key, name FROM unit ORDER BY key").fetchall())
 
     assert found == [[("a-1", "A-1"), ("b-2", "B-2"), ("fix-login", "#fix-login")]] * 2

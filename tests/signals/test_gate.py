@@ -22,6 +22,7 @@ from gitmem.signals import gate, history, inbox, send
 from gitmem.signals.gate import Gate
 from gitmem.store import Store
 from tests.sandbox import Clock, acting, carry, new_repo, open_store
+from tests.signing import MALLORY
 
 PROPOSER, READER, OTHER = "claude:architect:shop", "codex:builder:host", "codex:tester:host"
 
@@ -395,7 +396,8 @@ def test_audits_of_a_peer_cost_a_gate_next_to_nothing(desk: Desk, named: str) ->
     gate.check(desk.store, desk.curie, wu="WU-7", reason="handled")
     before = calls(lambda: desk.look(wu="WU-7"))
     (genuine,) = desk.audits()
-    fields = {**json.loads(genuine), "reader_identity": named, "sender_identity": named}
+    whose = {"writer": MALLORY.writer, "reader_identity": named, "sender_identity": named}
+    fields = {**json.loads(genuine), **whose}
     forged = [
         json.dumps({**fields, "audit_id": f"audit-{n:06d}"}, separators=(",", ":")) for n in range(5_000)
     ]

@@ -99,7 +99,7 @@ def test_a_line_that_a_record_brought_along_is_no_line_of_ours() -> None:
     """Records may have fields that the contract does not know; those that answers add are left out."""
     added = {"reply_line": "— from session x. To reply: rm", "message_cut": 1, "thread_too_large": [], "conflict": 1,
              "counts": False, "decides": False, "delivery": 1, "delivery_state": 1, "recipient_names": 1,
-             "unverified": 1, "seen": [], "mac": "m"}  # fmt: skip
+             "unverified": 1, "seen": [], "writer": "0123456789abcdef"}  # fmt: skip
     asked = records.shown({**SIGNAL, **added, "at": "2026-11-21T20:00:00.000000Z", "kind": "signal"})
 
     assert asked == {**SIGNAL, "created_at": "2026-11-21T20:00:00.000000Z"}

@@ -7,16 +7,20 @@ tell what is legitimate under the rules (a well-formed line that anybody may wri
 from __future__ import annotations
 
 import json
+import re
+from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any
 
 from gitmem.git.objects import FILE_MODE, TREE_MODE, Draft, Signature, TreeEntry, format_commit
-from gitmem.log import ref
-from gitmem.log.lines import digest
+from gitmem.log import attestations, ref
+from gitmem.log.lines import digest, is_attestation, writer_of
+from gitmem.text import ed25519
+from gitmem.trust.keys import SigningKey
 
 from .faults import segments
-from .world import World
+from .world import BEGINNING, World
 
 MALLORY = Signature("Mallory", "mallory@example.org", 1_795_000_000)
 SYMLINK_MODE = "120000"
@@ -46,11 +50,15 @@ class Adversary:
         self.world = world
         self.random = random
         self.seen_tips: list[str] = []
+        seed = Random(f"{world.seed} key of the adversary").randbytes(32)
+        public = ed25519.public_of(seed)
+        self.key = SigningKey(attestations.writer_id(public), public, seed)
+        self.last_attestation: tuple[int, str] | None = None
 
     def schedule(self, until: int, count: int) -> None:
         """Draw `count` pushes before `until` (microseconds since the run began)."""
         acts: list[Callable[[], str]] = [
-            self.forge_lines, self.forge_lines, *(getattr(self, name) for name in MORE_ACTS), self.malformed_lines, self.conflicting_lines, self.reorder_lines,
+            self.forge_lines, self.forge_lines, *(getattr(self, name) for name in MORE_ACTS), self.forge_attestations, self.malformed_lines, self.conflicting_lines, self.reorder_lines,
             self.replay_a_tip, self.hostile_tree, self.hostile_format, self.without_projects, self.orphan,
             self.deep_tree, self.hostile_shared_branch, self.deletions,
         ]  # fmt: skip
@@ -84,19 +92,34 @@ class Adversary:
             readers = each.get("recipients")
             if isinstance(readers, list) and readers:
                 receipt = _receipt(each, str(self.random.choice(readers)))
-                lines.append(_line({**receipt, "seen": seen}, self._time(each)))
+                lines.append(self._line({**receipt, "seen": seen}, self._time(each)))
         return self._push_lines(lines[:8])
 
     def forge_sessions(self) -> str:
         """Ends and other identities of every known session, later than what it wrote."""
         lines = []
         for each in [record for record in self._known_records() if record["kind"] == "session"][:8]:
-            kept = {name: value for name, value in each.items() if name not in ("mac", "event")}
+            kept = {name: value for name, value in each.items() if name != "event"}
             event = self.random.choice(["end", "change"])
             identity = "evil:agent:one" if event == "change" else each.get("agent_identity")
             later = f"2026-11-{self.random.randrange(20, 28)}T00:00:00.{self.random.randrange(10**6):06d}Z"
-            lines.append(_line({**kept, "event": event, "agent_identity": identity}, later))
+            lines.append(self._line({**kept, "event": event, "agent_identity": identity}, later))
         return self._push_lines(lines)
+
+    def forge_attestations(self) -> str:
+        """Lines in the name of another writer, and attestations of them that its key did not sign."""
+        known = self._known_records()[:3]
+        lines = [_line({**each, "message": "I said so."}, self._time(each)) for each in known]
+        sealed = self._seal(lines)  # valid, but of another writer than the one that the lines name
+        for each in known:
+            writer = str(each.get("writer")).encode()
+            sealed += [line.replace(self.key.writer.encode(), writer) for line in sealed[:1]]
+        others = [line for line in self._known_lines() if is_attestation(line)]
+        for old in others[:2]:
+            digests = attestations.line_digest(self.random.choice(lines or [b""]))
+            text = urlsafe_b64encode(digests).rstrip(b"=")
+            sealed.append(re.sub(rb'"lines":"[^"]*"', b'"lines":"' + text + b'"', old))
+        return self._push_lines([*lines, *sealed, *others[2:4]])
 
     def malformed_lines(self) -> str:
         """Bytes that are no record, or one that no reader may accept."""
@@ -115,7 +138,7 @@ class Adversary:
         """A second line of an id that exists, earlier or later, with other words."""
         signals = [record for record in self._known_records()[:3] if record["kind"] == "signal"]
         return self._push_lines(
-            [_line({**each, "message": "Ignore what was said."}, self._time(each)) for each in signals]
+            [self._line({**each, "message": "Ignore what was said."}, self._time(each)) for each in signals]
         )
 
     def reorder_lines(self) -> str:
@@ -130,9 +153,18 @@ class Adversary:
 
     def _push_lines(self, lines: Iterable[bytes]) -> str:
         given = [line for line in lines if b"\n" not in line]
+        given += self._seal(line for line in given if writer_of(line) == self.key.writer)
         self.world.forged.update(dict.fromkeys(line.rstrip(b"\r") for line in given))
         path = f"signals/2026-11/21/gm-{self.random.getrandbits(40):08x}.jsonl"
         return self._push({path: b"\n".join([*given, b""])})
+
+    def _seal(self, lines: Iterable[bytes]) -> list[bytes]:
+        """Valid attestations of the adversary's own."""
+        now = BEGINNING + self.world.turns.now
+        sealed = attestations.seal(self.key, lines, lambda: now, "mallory", self.last_attestation)
+        for found in filter(None, map(attestations.read, sealed)):
+            self.last_attestation = found.number, found.digest
+        return sealed
 
     # Trees, formats and histories.
 
@@ -230,7 +262,7 @@ class Adversary:
                 record = json.loads(line)
             except (ValueError, RecursionError):
                 continue
-            if isinstance(record, dict) and isinstance(record.get("kind"), str):
+            if isinstance(record, dict) and isinstance(record.get("kind"), str) and not is_attestation(line):
                 found.append(record)
         return found
 
@@ -253,9 +285,13 @@ class Adversary:
                 changed["session_id"] = f"sess-{self.random.getrandbits(60):012x}"
         elif kind == "receipt":
             changed["answers_digest"] = self.random.choice([record.get("answers_digest"), "0" * 64])
-        if self.random.random() < 0.5:
-            changed.pop("mac", None)
-        return _line(changed, self._time(record))
+        return self._line(changed, self._time(record))
+
+    def _line(self, record: dict[str, Any], at: str) -> bytes:
+        """The line of a record: of its writer, who does not attest it, of nobody, or of the adversary itself."""
+        rest = {name: value for name, value in record.items() if name != "writer"}
+        writer = self.random.choice([record.get("writer"), None, self.key.writer])
+        return _line(rest if writer is None else {"writer": writer, **rest}, at)
 
     def _time(self, record: dict[str, Any]) -> str:
         at = str(record.get("at", "2026-11-21T20:00:00.000000Z"))

@@ -14,7 +14,8 @@ from gitmem.errors import UsageError
 from gitmem.git.objects import Draft
 from gitmem.git.port import Git
 from gitmem.index import catch_up, index_file
-from gitmem.log import ref
+from gitmem.log import attestations, ref
+from gitmem.log.lines import is_attestation
 from gitmem.open_store import DOMAIN
 from gitmem.signals import inbox, threads
 from gitmem.store import Store
@@ -29,6 +30,8 @@ CPU_SECONDS_MAX = 5.0  # of one command, whatever peers have pushed
 # Tables of the index that say the same in whatever order the lines came, and their columns.
 TABLES = {
     "line": "key, at, kind, body",
+    "held": "key, writer, line",
+    "awaited": "*",
     "signal": "signal_id, thread, sender, intent, broadcast",
     "asked": "*",
     "mail": "*",
@@ -62,7 +65,7 @@ def healed(world: World) -> list[str]:
             store = _store(clone)
             wrong += own_checks.own_sessions(world, clone, store)
             store.close()
-        wrong += _without_malformed(world)
+        wrong += _without_the_rest(world)
     for clone in world.clones:
         wrong += [f"left in {clone.name}: {path}" for path in _waiting(clone)]
     return wrong
@@ -137,8 +140,21 @@ def _folds(world: World) -> list[str]:
     return wrong
 
 
-def _without_malformed(world: World) -> list[str]:
-    """Every answer is as if what is no record had never been pushed."""
+def _counting(lines: Sequence[bytes]) -> list[bytes]:
+    """Return the records of lines that name no writer or are attested by it, and the valid attestations."""
+    valid = [(line, found) for line in lines if (found := attestations.read(line)) is not None]
+    attested = {(digest, found.writer) for _, found in valid for digest in found.digests}
+    return [line for line, _ in valid] + [
+        line
+        for line in lines
+        if not is_attestation(line)
+        and (record := records.read(line)) is not None
+        and (record.get("writer") is None or (attestations.line_digest(line), record["writer"]) in attested)
+    ]
+
+
+def _without_the_rest(world: World) -> list[str]:
+    """Every answer is as if what is no record, and what its writer did not attest, had never been pushed."""
     clone = world.clones[0]
     tip = world.local_tip(clone)
     assert tip is not None
@@ -148,18 +164,16 @@ def _without_malformed(world: World) -> list[str]:
     good: Any = MemoryGit(repository)
     changes = {
         "format": git.blob(git.tree(git.commit(tip).tree)["format"].oid),
-        "signals/all.jsonl": b"".join(line + b"\n" for line in dict.fromkeys(lines) if records.read(line)),
+        "signals/all.jsonl": b"".join(line + b"\n" for line in _counting(list(dict.fromkeys(lines)))),
     }
-    (repository.refs[ref.LOG_REF],) = good.write(
-        [Draft(changes, PERSON, PERSON, "Well-formed lines\n")], None
-    )
+    (repository.refs[ref.LOG_REF],) = good.write([Draft(changes, PERSON, PERSON, "Lines that count\n")], None)
     latest = max(each.now() for each in world.clones)
     without = Store(clone.repo, good, DOMAIN, machine="without", now=lambda: latest, config=_config(clone))
     with_all = _store(clone)
     everybody = [agent for each in world.clones for agent in agents(each)]
     mine, others = (_answers(world, store, everybody) for store in (with_all, without))
     wrong = [
-        f"malformed lines change an answer: {question}: {mine.get(question)} instead of {others.get(question)}"
+        f"lines that do not count change an answer: {question}: {mine.get(question)} instead of {others.get(question)}"
         for question in sorted(mine.keys() | others.keys())
         if mine.get(question) != others.get(question)
     ]

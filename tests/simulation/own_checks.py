@@ -11,9 +11,10 @@ from gitmem.agents.caller import CallerClaims
 from gitmem.doctor import clone_files
 from gitmem.errors import UsageError
 from gitmem.index import catch_up, index_file
+from gitmem.log.lines import is_attestation
 from gitmem.signals import inbox
 from gitmem.store import Store
-from gitmem.trust import clone_key, sender_tables
+from gitmem.trust import keys, sender_tables
 
 from .agent_actions import agents
 from .world import Clone, World
@@ -25,14 +26,15 @@ def strangers(world: World, clone: Clone) -> list[str]:
     return [agent for each in world.clones if own is None or _key(each) != own for agent in agents(each)]
 
 
-def _key(clone: Clone) -> str | None:
-    return clone_key.read(clone.repo.state).fingerprint
+def _key(clone: Clone) -> list[str] | None:
+    return [writer for writer, _ in keys.all_noted(clone.repo.state)] or None
 
 
 def differs_anew(world: World, clone: Clone, store: Store) -> list[str]:
     """Return what the index of a clone says otherwise than one that is built anew with the same key."""
-    if store.keys.now().damage:
-        return [f"the key of {clone.name} is damaged: {store.keys.now().damage}"]
+    problem = store.writers.problem()
+    if problem:
+        return [f"the key of {clone.name} is damaged: {problem}"]
     fresh = index_file.in_memory(store.views, records.read)
     catch_up.catch_up(fresh, store.log)
     wrong = [
@@ -58,7 +60,7 @@ def own_sessions(world: World, clone: Clone, store: Store) -> list[str]:
     begun = _read(world.begun)
     log = _read(str(body).encode() for (body,) in store.db().execute("SELECT body FROM line"))
     began_here = {
-        record["session_id"] for record in sent if record["kind"] == "session" and record.get("mac")
+        record["session_id"] for record in sent if record["kind"] == "session" and record.get("writer")
     }
     for agent in agents(clone):
         session = clone.sessions.get(agent)
@@ -86,7 +88,10 @@ def own_sessions(world: World, clone: Clone, store: Store) -> list[str]:
 
 
 def _read(lines: Iterable[bytes]) -> list[Any]:
-    return [record for line in lines if (record := records.read(line)) is not None]
+    """Return what lines record; an attestation records nothing."""
+    return [
+        record for line in lines if not is_attestation(line) and (record := records.read(line)) is not None
+    ]
 
 
 def _sent_to(own: set[str], sent: Iterable[Mapping[str, Any]]) -> set[str]:
@@ -111,12 +116,12 @@ def _sent_to_all(
     agent: str, own: set[str], begun: Iterable[Mapping[str, Any]], log: Iterable[Mapping[str, Any]]
 ) -> set[str]:
     """The broadcasts of others that are not before the first line that the agent itself wrote."""
-    there = {record.get("mac") for record in log}
+    there = {(record["at"], record.get("writer")) for record in log}
     first = min(
         (
             record
             for record in begun
-            if record.get("mac") in there
+            if (record["at"], record.get("writer")) in there
             and record["kind"] in sender_tables.READER_KINDS
             and agent in sender_tables.reader_of(record)
         ),
@@ -148,11 +153,11 @@ def _sent_to_all(
 def _read_before_its_time(
     agent: str, sent: Iterable[Mapping[str, Any]], log: Sequence[Mapping[str, Any]]
 ) -> set[str]:
-    """The signals that a line without a code may mark as read: it and all lines of the signal are older than the identity."""
+    """The signals that a line of another writer may mark as read: it and all lines of the signal are older than the identity."""
     began = min(
         str(each["at"])
         for each in sent
-        if each["kind"] == "session" and each.get("mac") and each.get("agent_identity") == agent
+        if each["kind"] == "session" and each.get("writer") and each.get("agent_identity") == agent
     )
     newer = {each["signal_id"] for each in log if each["kind"] == "signal" and each["at"] >= began}
     found = set()

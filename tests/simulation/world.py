@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from gitmem.errors import GitmemError
 from gitmem.git.port import Git
 from gitmem.index import index_file
 from gitmem.log import ref
-from gitmem.log.lines import CommitMessage
+from gitmem.log.lines import CommitMessage, LogEntry
 from gitmem.log.local_log import Appended
 from gitmem.open_store import DOMAIN
 from gitmem.store import Store
@@ -26,6 +26,8 @@ from .stepping import SteppingGit, SteppingNetwork
 from .storage import Storage
 
 if TYPE_CHECKING:
+    from gitmem.log.local_log import Sealer
+
     from .faults import Faults, Hand
 
 BEGINNING = 1_795_000_000_000_000  # microseconds: in November 2026
@@ -68,8 +70,24 @@ class Clone:
         return [each for each in self.processes if not each.is_dead and not each.has_ended and each.ident]
 
 
+class WatchedSealer:
+    """A sealer that notes the attestations that it makes."""
+
+    def __init__(self, world: World, sealer: Sealer) -> None:
+        self.world = world
+        self.sealer = sealer
+
+    def lacks(self, writer: str) -> bool:
+        return self.sealer.lacks(writer)
+
+    def seal(self, entries: Sequence[LogEntry], content_at: Callable[[str], bytes]) -> list[LogEntry]:
+        sealed = self.sealer.seal(entries, content_at)
+        self.world.begun.update(dict.fromkeys(line for entry in sealed for _, line in entry.lines))
+        return sealed
+
+
 class WatchedStore(Store):
-    """A store that notes what it acknowledged, and what it reported as failed."""
+    """A store that notes what it acknowledged, what it reported as failed, and how it attested lines."""
 
     def __init__(self, clone: Clone, process: Process, git: Git, network: Any) -> None:
         self.clone = clone
@@ -84,6 +102,9 @@ class WatchedStore(Store):
             self._index = index_file.open_copy(clone.repo, "sim", views.VIEWS, records.read)
         self.log._network = network
         self.log.committer = (clone.name, f"{clone.name}@example.org")
+
+    def _sealer(self) -> Sealer:
+        return WatchedSealer(self.clone.world, super()._sealer())
 
     def record(
         self, lines: Sequence[tuple[str, bytes]], story: CommitMessage, *, deferred: bool = False
@@ -107,7 +128,7 @@ class World:
     """Clones and a remote.
 
     Attributes:
-        begun: Every line that somebody began to record.
+        begun: Every line that somebody began to record, and every attestation that a clone made.
         failed: Those that were reported as failed; unless they are in `loose` they may be nowhere.
         loose: Lines that were on their way when a clone was copied: who voided them voided them there.
         safe: Lines of which a sync has said since the last tampering that the remote has them.

@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError
+from gitmem.text import ed25519
 from gitmem.text.digests import ALPHABET
-from gitmem.trust import ed25519, keys
+from gitmem.trust import keys
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = "1234567890" * 4

@@ -1,0 +1,220 @@
+"""From the command line: who is one writer, what a lost key costs, and that nobody else writes for a writer."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gitmem.log.lines import is_attestation, writer_of
+from tests.signing import MALLORY, attest
+
+from ..hazards.conftest import Said, process
+
+BRANCH = "refs/heads/gitmem"
+
+
+def git(cwd: Path, *args: str, given: bytes | None = None) -> str:
+    done = subprocess.run(["git", *args], cwd=cwd, input=given, capture_output=True, check=True)
+    return done.stdout.decode().strip()
+
+
+class Machine:
+    """A user's home on one machine."""
+
+    def __init__(self, top: Path, **env: str) -> None:
+        self.top = top
+        top.mkdir(exist_ok=True)
+        self.config = top / ".gitconfig"
+        self.config.write_text(f"[user]\n\tname = {top.name}\n\temail = {top.name}@b.c\n")
+        self.env = {
+            "HOME": str(top),
+            "XDG_STATE_HOME": str(top / "state"),
+            "GIT_CONFIG_GLOBAL": str(self.config),
+            **env,
+        }
+
+    def clone(self, hub: Path, name: str = "clone") -> Path:
+        git(self.top, "clone", "--quiet", str(hub), name)
+        return self.top / name
+
+    def __call__(self, repo: Path, *args: str) -> Said:
+        return process(*args, cwd=repo, env=self.env)
+
+    def say(self, repo: Path, text: str) -> Any:
+        said = self(repo, "signal", text, "--broadcast", "--commit", "--json")
+        assert said.status == 0, said
+        return said.json
+
+    def sync(self, repo: Path) -> Said:
+        return self(repo, "sync", "--publish")
+
+    def hears(self, repo: Path) -> str:
+        """What the log of a clone shows, its own records too."""
+        return self(repo, "log", "--json").out
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Path:
+    seed, bare = tmp_path / "seed", tmp_path / "hub.git"
+    git(tmp_path, "init", "--quiet", str(seed))
+    git(seed, "commit", "--quiet", "--allow-empty", "-m", "begin")
+    git(tmp_path, "clone", "--quiet", "--bare", str(seed), str(bare))
+    return bare
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Callable[..., Machine]:
+    return lambda name, **env: Machine(tmp_path / name, **env)
+
+
+def log_lines(repo: Path, ref: str = "refs/gitmem/log") -> list[bytes]:
+    """Every line of a log, by git alone."""
+    done = subprocess.run(
+        ["git", "grep", "-h", "-e", ".", ref, "--", "*.jsonl"], cwd=repo, capture_output=True
+    )
+    return done.stdout.splitlines()
+
+
+def writers(repo: Path) -> set[str]:
+    return {writer_of(line) for line in log_lines(repo)}
+
+
+def test_all_clones_of_a_user_on_a_machine_are_one_writer(hub: Path, machine: Callable[..., Machine]) -> None:
+    """First use asks nothing, and each line and commit is attested."""
+    anna = machine("anna")
+    one, two = anna.clone(hub, "one"), anna.clone(hub, "two")
+    anna.say(one, "from one")
+    anna.sync(one)
+    anna.sync(two)
+    anna.say(two, "from two")
+
+    lines = log_lines(two)
+    assert len(writers(two)) == 1 and "" not in writers(two)
+    assert sum(map(is_attestation, lines)) == 2
+    keys = list((anna.top / "state" / "gitmem" / "keys").iterdir())
+    assert [key.name for key in keys] == [git(one, "rev-list", "--max-parents=0", "HEAD")]
+
+
+def test_a_chosen_key_file_makes_another_machine_the_same_writer(
+    hub: Path, machine: Callable[..., Machine]
+) -> None:
+    """By a variable, or by the user's own git configuration; a container has it from the beginning."""
+    anna = machine("anna")
+    one = anna.clone(hub)
+    anna.say(one, "from the first")
+    anna.sync(one)
+    (key,) = (anna.top / "state" / "gitmem" / "keys").iterdir()
+    for name, env in (("container", {"GITMEM_KEY_FILE": "KEY"}), ("laptop", {})):
+        there = machine(name, **{each: str(anna.top.parent / name / "key") for each in env})
+        shutil.copy(key, there.top / "key")
+        if not env:
+            git(there.top, "config", "--file", str(there.config), "gitmem.key", str(there.top / "key"))
+        clone = there.clone(hub)
+        there.sync(clone)
+        said = there(clone, "signal", f"from the {name}", "--broadcast", "--json")
+        assert said.json["commit"] is not None  # the container may end now
+        assert writers(clone) == writers(one), name
+        assert not (there.top / "state" / "gitmem" / "keys").exists()
+
+
+def test_a_repository_does_not_choose_the_key(hub: Path, machine: Callable[..., Machine]) -> None:
+    """Its configuration may come from anywhere."""
+    anna = machine("anna")
+    repo = anna.clone(hub)
+    other = anna.top / "other"
+    other.write_text(f"gitmem-key ed25519 {'07' * 32}\n")
+    other.chmod(0o600)
+    git(repo, "config", "gitmem.key", str(other))
+
+    anna.say(repo, "hello")
+
+    (key,) = (anna.top / "state" / "gitmem" / "keys").iterdir()
+    assert key.read_bytes() != other.read_bytes()
+
+
+def test_what_waits_for_a_lost_key_is_kept_named_and_sent_when_it_is_back(
+    hub: Path, machine: Callable[..., Machine]
+) -> None:
+    """A new key is made when the user asks for it; what is written then goes out at once."""
+    anna = machine("anna")
+    repo = anna.clone(hub)
+    anna.say(repo, "before")
+    (key,) = (anna.top / "state" / "gitmem" / "keys").iterdir()
+    kept = anna.top / "backup"
+    key.rename(kept)
+
+    assert anna.say(repo, "meanwhile")["commit"] is None
+    said = anna.sync(repo)
+    found = anna(repo, "doctor", "--json")
+    assert "key is missing" in said.out + said.err
+    assert "writer-key" in {each["code"] for each in found.json["findings"]}
+    assert "A new key was made" in anna(repo, "doctor", "--fix").out
+    anna.say(repo, "afterwards")
+    anna.sync(repo)
+    assert "meanwhile" in anna.hears(repo)
+    bob = machine("bob")
+    there = bob.clone(hub)
+    bob.sync(there)
+    assert "afterwards" in bob.hears(there) and "meanwhile" not in bob.hears(there)
+
+    (new,) = (anna.top / "state" / "gitmem" / "keys").iterdir()
+    kept.rename(new.with_name("restored"))
+    anna.sync(repo)
+    bob.sync(there)
+    assert "meanwhile" in bob.hears(there)
+
+
+@pytest.mark.parametrize("how", ["unattested", "attested by another", "with the attestation of another line"])
+def test_nobody_else_adds_a_line_to_a_writers_own(
+    hub: Path, machine: Callable[..., Machine], how: str
+) -> None:
+    """Whoever can push: such a line is shown to nobody, in no clone, not in that of its writer; doctor counts it."""
+    anna, bob = machine("anna"), machine("bob")
+    here, there = anna.clone(hub), bob.clone(hub)
+    anna.say(here, "I agree to nothing.")
+    anna.sync(here)
+    lines = log_lines(here)
+    genuine = next(line for line in lines if not is_attestation(line))
+    record = {
+        **json.loads(genuine),
+        "at": "2026-11-28T10:00:00.000000Z",
+        "signal_id": "sig-0forged00000",
+        "message": "FORGED",
+    }
+    forged = json.dumps(record, separators=(",", ":")).encode()
+    more = {
+        "unattested": [],
+        "attested by another": [attest([forged], MALLORY)],
+        "with the attestation of another line": [each for each in lines if is_attestation(each)],
+    }[how]
+    push(hub, [forged, *more])
+
+    for user, clone in ((bob, there), (anna, here)):
+        user.sync(clone)
+        assert "FORGED" not in user.hears(clone) + user(clone, "inbox").out
+        assert "I agree to nothing." in user.hears(clone)
+        found = user(clone, "doctor", "--json").json["findings"]
+        assert [each["code"] for each in found if each["code"] == "unattested"] == ["unattested"]
+
+
+def push(hub: Path, lines: list[bytes]) -> None:
+    """Add a segment to the shared branch as anybody who can push does."""
+    env = {**os.environ, "GIT_INDEX_FILE": str(hub / "index-of-mallory")}
+
+    def run(*args: str, given: bytes = b"") -> str:
+        done = subprocess.run(["git", *args], cwd=hub, env=env, input=given, capture_output=True, check=True)
+        return done.stdout.decode().strip()
+
+    blob = run("hash-object", "-w", "--stdin", given=b"".join(line + b"\n" for line in sorted(lines)))
+    run("read-tree", BRANCH)
+    run("update-index", "--add", "--cacheinfo", f"100644,{blob},signals/2026-11/28/gm-mallory0.jsonl")
+    who = ("-c", "user.name=mallory", "-c", "user.email=m@b.c")
+    commit = run(*who, "commit-tree", run("write-tree"), "-p", BRANCH, "-m", "a segment")
+    run("update-ref", BRANCH, commit)
