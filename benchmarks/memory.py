@@ -220,6 +220,7 @@ def _as_json_line(given: Mapping[str, object], same: Mapping[str, object]) -> by
     fields = {
         "at": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{micros:06}Z",
         "kind": "node",
+        "writer": os.urandom(8).hex(),
         "schema_version": "A2A.V1",
         "id": "mem-" + os.urandom(6).hex(),
         "type": given["type"],

@@ -65,3 +65,13 @@ def test_a_damaged_list_of_lines_differs_and_stops_nothing() -> None:
     one = index([1, 2], ("a", "[1,2]"))
     for damaged in ("7", "null", '{"1":2}', '["1","2"]', "[[1],[2]]", "[" * 100_000):
         assert clone_files.differing(one, index([1, 2], ("a", damaged))) == ["packed_claim"], damaged[:9]
+
+
+def test_held_lines_are_compared_by_what_they_are_whatever_their_files() -> None:
+    """The numbers of files depend on the order of arrival, too."""
+    one, other = index([1]), index([1])
+    for number, each in enumerate((one, other), 2):
+        each.db.execute("INSERT INTO held VALUES (?, 'w', ?, ?)", (b"key", number, b"{}"))
+    assert clone_files.differing(one, other) == []
+    other.db.execute("UPDATE held SET writer = 'v'")
+    assert clone_files.differing(one, other) == ["held"]
