@@ -358,11 +358,11 @@ WORK_COMMANDS = {
 
 
 def lines_of(store: Store) -> Counter[str]:
-    """The lines of a log by kind and event, without those about sessions and receipts."""
+    """The lines of a log by kind and event, without those about sessions and receipts, and attestations."""
     found: Counter[str] = Counter()
     for (body,) in store.db().execute("SELECT body FROM line"):
         record = json.loads(body)
-        if record["kind"] not in ("session", "receipt"):
+        if record["kind"] not in ("session", "receipt", "attestation"):
             found[f"{record['kind']} {record.get('event', '')}".strip()] += 1
     return found
 
