@@ -103,6 +103,13 @@ def test_a_full_disk_at_each_write_of_an_append(repo: Path, port: Port, waits: b
     """Whichever write finds no space: a failed line never appears, an acknowledged or waiting one is there once."""
     ledger = Ledger(repo)
     ledger.say("before", port)
+    for number in range(
+        40
+    ):  # what git says of its settings is kept, in a file, when these are some seconds old
+        if any((repo / ".git" / "gitmem").glob("config-*")):
+            break
+        time.sleep(0.2)
+        ledger.say(f"young-{number}", port)
     for step in range(1, STEPS_MAX):
         if waits:
             ledger.wait(f"waits-{step}")
