@@ -417,7 +417,7 @@ class Environment:
                 wal_elsewhere=written,
                 wals_read=read,
                 keys_folder=os.path.join(user_state(), "keys"),
-                key_file=os.path.abspath(given) if (given := variable("GITMEM_KEY_FILE")) else "",
+                key_file=variable("GITMEM_KEY_FILE") or "",
                 progress=None if self.is_hook else output.progress(),
             )
             self._store.starts_upkeep = self._start_upkeep

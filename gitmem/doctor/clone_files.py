@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 
 from .. import local_files
@@ -15,7 +16,7 @@ from ..errors import StoreError
 from ..index import catch_up, index_file
 from ..index.index_file import Index, StepLimit, sqlite3
 from ..log import committer, ref, write_ahead
-from ..log.lines import format_at
+from ..log.lines import format_at, writer_of
 from ..memory import private_nodes
 from ..signals import history
 from ..store import Store
@@ -540,6 +541,17 @@ class WriterKey(Check):
                 f"Restore the file, or let GITMEM_KEY_FILE name it.{chosen} Records that wait for the old key are kept.",
                 fixable=not writers.given,
             )
+
+        noted = writers.describe()[0]
+        waiting = (writer_of(line) for _, line in committer.waiting_rows(self.store.log, deferred=True))
+        for writer, count in Counter(waiting).items():
+            if writer and (writer != noted or not sentence) and writers.find(writer) is None:
+                yield problem(
+                    WRITER_KEY,
+                    f"{count} recorded line{'s wait' if count > 1 else ' waits'} for the key of the writer {writer}, which is missing.",
+                    self.store.log.wal.folder,
+                    "Restore its key file, or let GITMEM_KEY_FILE name it. Nothing is lost: the lines are shown here, and go out then.",
+                )
 
     def fix(self) -> Iterator[Fixed]:
         """Make a new key in place of one that is missing or damaged; restrict the mode of an exposed one."""

@@ -154,7 +154,7 @@ class _Attested:
     def judged(self, line: bytes) -> JudgedLine:
         """Return what is known of a line."""
         record: Any = records.read(line)
-        writer = writer_of(line)
+        writer = record.get("writer") or ""
         return JudgedLine(
             kind=record["kind"],
             event=record.get("event") or record.get("intent"),

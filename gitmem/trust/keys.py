@@ -226,8 +226,8 @@ class Keys(Struct):
 
     def _existing(self) -> KeyFile | None:
         """Return the key file that the user has chosen, else the first that there is, also a damaged one."""
-        if self.given and not os.path.isabs(self.given):
-            return KeyFile(self.given, damage=f"its path is {self.given}; it must be absolute")
+        if self.given and (not os.path.isabs(self.given) or "\n" in self.given):
+            return KeyFile(self.given, damage=f"its path is {self.given!a}; it must be absolute, in one line")
         for path in [self.given] if self.given else self._places():
             found = _settled(path)
             if self.given or not found.is_missing:

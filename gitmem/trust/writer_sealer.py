@@ -83,9 +83,13 @@ class WriterSealer(Struct):
                 for line in content_at(path).split(b"\n")
                 if is_attestation(line) and writer_of(line) == writer
             ]
-            last = attestations.read(max(lines)) if lines else None
-            if last is not None and last.clone == self._clone:
-                found.append((last.number, last.digest))
+            for line in sorted(
+                lines, reverse=True
+            ):  # nearly always the first: others may have added what is none
+                last = attestations.read(line)
+                if last is not None and last.clone == self._clone:
+                    found.append((last.number, last.digest))
+                    break
         return max(found, default=None)
 
     def _note_path(self, writer: str) -> str:

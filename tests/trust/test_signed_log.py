@@ -158,6 +158,10 @@ def test_what_waits_for_a_lost_key_is_kept_named_and_sent_when_it_is_back(
     assert "A new key was made" in anna(repo, "doctor", "--fix").out
     anna.say(repo, "afterwards")
     anna.sync(repo)
+    found = anna(repo, "doctor", "--json").json["findings"]
+    assert [
+        "1 recorded line waits for the key" in each["what"] for each in found if each["code"] == "writer-key"
+    ] == [True]
     assert "meanwhile" in anna.hears(repo)
     bob = machine("bob")
     there = bob.clone(hub)
@@ -167,6 +171,7 @@ def test_what_waits_for_a_lost_key_is_kept_named_and_sent_when_it_is_back(
     (new,) = (anna.top / "state" / "gitmem" / "keys").iterdir()
     kept.rename(new.with_name("restored"))
     anna.sync(repo)
+    assert "writer-key" not in {each["code"] for each in anna(repo, "doctor", "--json").json["findings"]}
     bob.sync(there)
     assert "meanwhile" in bob.hears(there)
 
