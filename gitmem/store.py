@@ -474,20 +474,19 @@ class Store:
             folder, file = self.key_places
             found = Keys(
                 self.repo.state, folder, file, self._project, self.log.clone_id, self.random, self.log.make_state,
-                self.machine, *self.wal_folders,
+                self.machine, *self.wal_folders, self._chosen_key,
             )  # fmt: skip
-            try:
-                found.given = file or self.settings().get("gitmem.key", "")
-            except StoreError:
-                if not all_noted(self.repo.state):
-                    raise  # else recording goes on without git
             self._writers = found
         return self._writers
 
     def _sealer(self) -> Sealer:
         from .trust.writer_sealer import WriterSealer
 
+        self.writers.choose()
         return WriterSealer(self.writers, self.repo.state, self.log.clone_id(), self.log.clock.tick)
+
+    def _chosen_key(self) -> str:
+        return self.settings().get("gitmem.key", "")
 
     def _project(self) -> str:
         return min(root_commits(self.repo), default="")

@@ -105,6 +105,8 @@ class Keys(Struct):
         machine: The name of this machine.
         elsewhere: Folders where this process leaves records if it may not write to the clone; the last places for a key.
         read: Such folders of other processes, whose keys are found.
+        chosen: Returns the key file that the user's git configuration names; "" if none. It is asked for when there is no note, and by
+            committers: everyday commands do not read git's configuration for it.
     """
 
     state: str
@@ -117,6 +119,7 @@ class Keys(Struct):
     machine: str
     elsewhere: Sequence[str] = ()
     read: Sequence[str] = ()
+    chosen: Callable[[], str] = str
     _writer: str = ""
 
     def writer(self) -> str:
@@ -139,6 +142,20 @@ class Keys(Struct):
         self._writer = self._note(self._in_force())
         return self._writer
 
+    def choose(self) -> None:
+        """Note the key file that the configuration names now, or the usual one if it names none any more."""
+        writer, path = self._noted()
+        if self.given or not writer:
+            return
+        chosen, usual = self.chosen(), (self.folder, self.state, *self.elsewhere, *self.read)
+        if path == chosen or (not chosen and os.path.dirname(path) in usual):
+            return
+        for place in [chosen] if chosen else self._places():
+            found = read(place)
+            if not (found.is_missing or found.damage):
+                self._note(found)
+                return
+
     def find(self, writer: str) -> SigningKey | None:
         """Return the key of a writer that is this user on this machine; None if no key file here makes its id."""
         for path in self._candidates(writer):
@@ -150,7 +167,7 @@ class Keys(Struct):
     def problem(self) -> str:
         """Return what is wrong with the key that writes here, and what is valid, as a sentence; "" if it is fine."""
         noted, path = self._noted()
-        found = read(path) if noted else self._existing()
+        found = read(path) if noted else self._existing(self.given or self.chosen())
         if found is None or (found.is_missing and not noted and not self.given):
             return ""  # none was needed yet
         if found.is_missing and noted and self.find(noted) is not None:
@@ -172,7 +189,7 @@ class Keys(Struct):
         noted, path = self._noted()
         if noted:
             return noted, path
-        found = self._existing()
+        found = self._existing(self.given or self.chosen())
         key = found.key() if found else None
         return (key.writer if key else ""), (found.path if found else "")
 
@@ -201,14 +218,15 @@ class Keys(Struct):
 
     def _in_force(self) -> KeyFile:
         """Return the usable key file that is in force; make it if the user has chosen none and there is none."""
-        found = self._existing()
+        wanted = self.given or self.chosen()
+        found = self._existing(wanted)
         if found is not None and found.damage:
             raise self._unusable(found.damage)
         if found is not None and not found.is_missing:
             return found
-        if self.given:
+        if wanted:
             raise self._unusable(
-                f"there is no file {self.given}; GITMEM_KEY_FILE or gitmem.key must name a key file"
+                f"there is no file {wanted}; GITMEM_KEY_FILE or gitmem.key must name a key file"
             )
         for path in self._places():
             found = self._made(path)
@@ -224,13 +242,13 @@ class Keys(Struct):
             next=["gitmem doctor"],
         )
 
-    def _existing(self) -> KeyFile | None:
+    def _existing(self, wanted: str) -> KeyFile | None:
         """Return the key file that the user has chosen, else the first that there is, also a damaged one."""
-        if self.given and (not os.path.isabs(self.given) or "\n" in self.given):
-            return KeyFile(self.given, damage=f"its path is {self.given!a}; it must be absolute, in one line")
-        for path in [self.given] if self.given else self._places():
+        if wanted and (not os.path.isabs(wanted) or "\n" in wanted):
+            return KeyFile(wanted, damage=f"its path is {wanted!a}; it must be absolute, in one line")
+        for path in [wanted] if wanted else self._places():
             found = _settled(path)
-            if self.given or not found.is_missing:
+            if wanted or not found.is_missing:
                 return found
         return None
 
