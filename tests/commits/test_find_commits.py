@@ -616,10 +616,11 @@ def test_another_clones_session_made_only_commits_while_it_was_open(
 
 def test_a_commit_from_elsewhere_that_is_picked_here_keeps_its_maker(town: Town) -> None:
     """The picked one was made here, and repeats one that was not."""
+    time.sleep(1.1)  # in the second of a commit that was made here, it could be that one
     theirs = town.far.commit()
     town.agent.git("fetch", "--quiet", str(town.far.folder))
     town.claim(theirs)
-    time.sleep(1.1)  # in the second of a commit that was made here, it could be that one
+    time.sleep(1.1)
     town.person.commit()
     town.person.git("cherry-pick", theirs)
     assert town.agent.makers() == {FAR}
