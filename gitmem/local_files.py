@@ -119,6 +119,11 @@ def owner_for(path: str) -> tuple[int, int] | None:
     return (found.st_uid, found.st_gid) if found.st_uid else None
 
 
+def machine_part(machine: str) -> str:
+    """Return the part of a file's name that tells machines apart which share a state folder."""
+    return "".join(char if char.isalnum() or char in "-_." else "_" for char in machine)[:60] or "machine"
+
+
 def is_own(status: os.stat_result, folder: str) -> bool:
     """Return whether a file is this user's, and only this user's: what others wrote must not count as this user's.
 

@@ -472,11 +472,10 @@ class Store:
         """The key under which this process writes, and this user's other keys."""
         if self._writers is None:
             folder, file = self.key_places
-            found = Keys(
+            self._writers = Keys(
                 self.repo.state, folder, file, self._project, self.log.clone_id, self.random, self.log.make_state,
                 self.machine, *self.wal_folders, self._chosen_key,
             )  # fmt: skip
-            self._writers = found
         return self._writers
 
     def _sealer(self) -> Sealer:

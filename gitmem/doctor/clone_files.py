@@ -529,17 +529,16 @@ class WriterKey(Check):
         writers = self.store.writers
         sentence = writers.problem()
         if sentence:
+            is_chosen = bool(writers.given or writers.chosen())
             chosen = (
-                ""
-                if writers.given
-                else " Otherwise --fix makes a new key, under which you are another writer."
+                "" if is_chosen else " Otherwise --fix makes a new key, under which you are another writer."
             )
             yield problem(
                 WRITER_KEY,
                 sentence,
                 writers.describe()[1],
                 f"Restore the file, or let GITMEM_KEY_FILE name it.{chosen} Records that wait for the old key are kept.",
-                fixable=not writers.given,
+                fixable=not is_chosen,
             )
 
         noted = writers.describe()[0]
@@ -557,7 +556,7 @@ class WriterKey(Check):
         """Make a new key in place of one that is missing or damaged; restrict the mode of an exposed one."""
         writers = self.store.writers
         writer, path = writers.describe()
-        if writers.given or not writers.problem():
+        if writers.given or writers.chosen() or not writers.problem():
             return
         if writers.find(writer) is None or not os.path.lexists(path):
             where = (

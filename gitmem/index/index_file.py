@@ -248,10 +248,9 @@ def path(repo: Repo, machine: str) -> str:
 
     So have the users of a shared clone: each reads its own write-ahead log at once, and that of others when it is committed.
     """
-    kept = "".join(char if char.isalnum() or char in "-_." else "_" for char in machine)[:60]
     user = os.geteuid()
     guest = f"-{user}" if user != os.stat(repo.common).st_uid else ""
-    return os.path.join(repo.state, f"index-{kept or 'machine'}{guest}.sqlite3")
+    return os.path.join(repo.state, f"index-{local_files.machine_part(machine)}{guest}.sqlite3")
 
 
 def open_index(

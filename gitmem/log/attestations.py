@@ -98,7 +98,7 @@ def seal(
 
 
 def read(line: bytes) -> Attestation | None:
-    """Return what a line attests; None if it is no attestation, of another form than `seal` makes, or not signed by its key.
+    """Return what a line attests; None unless its bytes have the exact form of an attestation and its signature is valid.
 
     No line raises an error.
     """

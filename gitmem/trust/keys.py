@@ -67,7 +67,7 @@ class KeyFile(Struct):
     Attributes:
         path: Its path.
         damage: Why it must not be used, and what is valid, without a full stop; "" if it is usable.
-        is_missing: Whether there is no file.
+        is_missing: Whether the file does not exist.
         is_exposed: Whether others than its owner may read or change it.
     """
 
@@ -105,8 +105,8 @@ class Keys(Struct):
         machine: The name of this machine.
         elsewhere: Folders where this process leaves records if it may not write to the clone; the last places for a key.
         read: Such folders of other processes, whose keys are found.
-        chosen: Returns the key file that the user's git configuration names; "" if none. It is asked for when there is no note, and by
-            committers: everyday commands do not read git's configuration for it.
+        chosen: Returns the key file that the user's git configuration names; "" if none. Commands that find a note of their writer do
+            not call it, because reading git's configuration takes time; committers do.
     """
 
     state: str
@@ -194,10 +194,8 @@ class Keys(Struct):
         return (key.writer if key else ""), (found.path if found else "")
 
     def _note_path(self) -> str:
-        kept = "".join(char if char.isalnum() or char in "-_." else "_" for char in self.machine)[:60]
-        return os.path.join(
-            self.state, f"{'given' if self.given else 'writer'}-{os.geteuid()}-{kept or 'machine'}"
-        )
+        what = "given" if self.given else "writer"
+        return os.path.join(self.state, f"{what}-{os.geteuid()}-{local_files.machine_part(self.machine)}")
 
     def _noted(self) -> tuple[str, str]:
         """Return writer id and path of the key in force as they are noted; two empty texts if they are not."""

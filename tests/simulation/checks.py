@@ -154,7 +154,7 @@ def _counting(lines: Sequence[bytes]) -> list[bytes]:
 
 
 def _without_the_rest(world: World) -> list[str]:
-    """Every answer is as if what is no record, and what its writer did not attest, had never been pushed."""
+    """Return which answers differ from those of a log without unreadable lines and lines that their writers did not attest."""
     clone = world.clones[0]
     tip = world.local_tip(clone)
     assert tip is not None

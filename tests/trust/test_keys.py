@@ -491,7 +491,7 @@ def test_a_file_system_without_hard_links_makes_one_key_too(
 
 
 def test_a_clone_that_cannot_be_written_has_a_writer_without_a_note(place: Place) -> None:
-    """By the user's folder or the chosen file; with neither there is no key, and none is only in memory."""
+    """The key in the user's folder, or the chosen one, is used. Without either a command is refused: no key is kept in memory alone."""
     found = place.keys(make_state=lambda: False)
     writer = found.writer()
 

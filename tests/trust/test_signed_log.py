@@ -248,3 +248,20 @@ def test_a_key_that_is_chosen_later_counts_from_the_next_commit_on(
     }
     assert said["one"] == said["two"] == said["five"] and said["three"] == said["four"] != said["one"]
     assert anna(repo, "verify").status == 0
+
+
+def test_doctor_makes_no_key_in_place_of_a_chosen_one(hub: Path, machine: Callable[..., Machine]) -> None:
+    """It says which file is missing, and what to do; what was chosen is never replaced by another."""
+    anna = machine("anna")
+    repo, other = anna.clone(hub), anna.top / "other"
+    other.write_text(f"gitmem-key ed25519 {'07' * 32}\n")
+    other.chmod(0o600)
+    git(repo, "config", "--file", str(anna.config), "gitmem.key", str(other))
+    anna.say(repo, "one")
+    other.unlink()
+
+    fixed = anna(repo, "doctor", "--fix", "--json")
+
+    (found,) = [each for each in fixed.json["findings"] if each["code"] == "writer-key"]
+    assert (found["state"], fixed.status) == ("needs-you", 1) and str(other) in found["what"]
+    assert not other.exists() and not (anna.top / "state" / "gitmem" / "keys").exists()

@@ -60,7 +60,7 @@ def test_what_was_not_committed_is_not_counted(tmp_path: Path) -> None:
 
 
 def test_lines_of_others_do_not_end_the_chain(tmp_path: Path) -> None:
-    """A later line in this writer's name that is no attestation, and one of another clone."""
+    """Neither a forged attestation with a later time, nor a valid one of another clone."""
     log: dict[str, bytes] = {}
     first = sealed(tmp_path, 1, log)
     (path,) = log
