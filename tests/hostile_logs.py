@@ -12,7 +12,10 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from gitmem.log import attestations
 from gitmem.records import ids
+
+from .signing import CLONE, MALLORY
 
 LINE_MAX = 256 * 1024
 SEGMENT_LINES = 2_000
@@ -751,6 +754,29 @@ def wide_commits(w: Writer) -> None:
             return
 
 
+def small_attestations(w: Writer) -> None:
+    """Thousands of valid attestations of one line each, which nobody has written: signatures to verify."""
+    _attest(w, 1)
+
+
+def full_attestations(w: Writer) -> None:
+    """As many digests of lines that never arrive as some megabytes hold."""
+    _attest(w, attestations.DIGESTS_MAX)
+
+
+def _attest(w: Writer, each: int) -> None:
+    clock = itertools.count(w.at)
+    last = None
+    for at in itertools.count():
+        lines = (b"%d %d" % (at, number) for number in range(each))
+        (line,) = attestations.seal(MALLORY, lines, lambda: next(clock), CLONE, last)
+        last = at + 1, attestations.line_digest(line).hex()
+        w.left -= len(line) + 1
+        if w.left <= 0:
+            return
+        w.lines.append(("signals", line))
+
+
 Family = Callable[[Writer], None]
 FAMILIES: dict[str, Family] = {
     each.__name__: each
@@ -762,7 +788,7 @@ FAMILIES: dict[str, Family] = {
         dense_patches, forged_patches, bulk_values, bulk_small_values, dense_metadata, metadata_keys, clears_and_keys, one_node, tags_and_paths, block_graph, block_chain,
         imported_blocks, one_relation, two_successors, summary_chain, accesses, many_nodes, long_texts, audits, short_lines,
         wrong_lines, own_threads, own_answers, old_own_answers, many_units, one_task, task_handoffs, replaced_tasks, one_claim,
-        one_commit, commit_circles, wide_commits,
+        one_commit, commit_circles, wide_commits, small_attestations, full_attestations,
     )
 }  # fmt: skip
 

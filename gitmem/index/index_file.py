@@ -124,7 +124,7 @@ CORE = (
     # See `catch_up`: lines that no attestation covers yet, with the number of their file.
     "CREATE TABLE held (key BLOB PRIMARY KEY, writer TEXT, file INTEGER, line BLOB) WITHOUT ROWID",
     "CREATE INDEX held_file ON held (file)",
-    # What was attested before it has arrived.
+    # What was attested before it has arrived, perhaps never: a row for 22 characters of the log.
     "CREATE TABLE awaited (key BLOB, writer TEXT, PRIMARY KEY (key, writer)) WITHOUT ROWID",
 )
 

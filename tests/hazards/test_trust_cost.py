@@ -86,6 +86,8 @@ COSTLY: dict[str, tuple[tuple[str, ...], ...]] = {
     "broadcasts_and_sessions": (("top",), ("view",), ("stats",)),
     "own_threads": (("top",), ("view",), ("stats",)),
     "task_handoffs": (("top",), ("view",), ("stats",)),
+    "small_attestations": (("verify",),),
+    "full_attestations": (("verify",),),
 }
 
 

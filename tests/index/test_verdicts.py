@@ -106,6 +106,21 @@ def test_a_line_of_the_own_write_ahead_log_counts_at_once(index: Index) -> None:
     assert index.db.execute("SELECT count(*) FROM awaited").fetchone() == (0,)
 
 
+def test_digests_of_lines_that_never_arrive_take_room_like_the_log(index: Index) -> None:
+    """All of them must be kept, because the verdict may not depend on the order; so a peer pays for each byte."""
+    proof = attest([b"%d" % number for number in range(9_000)], MALLORY)
+
+    def size() -> int:
+        query = "SELECT (SELECT * FROM pragma_page_count) * (SELECT * FROM pragma_page_size)"
+        return int(index.db.execute(query).fetchone()[0])
+
+    before = size()
+    arrive(index, proof)
+
+    assert index.db.execute("SELECT count(*) FROM awaited").fetchone() == (9_000,)
+    assert size() - before < 4 * len(proof)
+
+
 def test_a_writer_is_named_in_one_place_of_a_line(index: Index) -> None:
     """A name elsewhere in the line, or with an escape, is that of no writer for the one who signs: it must be for the index, too."""
     late = signal(2, 2, "a:b:anna", ["a:b:bob"])[:-1] + b',"writer":"%b"}' % ANNA.writer.encode()

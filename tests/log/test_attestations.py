@@ -6,11 +6,12 @@ import base64
 import hashlib
 import itertools
 import json
+import re
 
 import pytest
 
 from gitmem import records
-from gitmem.log.attestations import DIGESTS_MAX, line_digest, read, seal, writer_id
+from gitmem.log.attestations import DIGESTS_MAX, Verdicts, line_digest, read, seal, writer_id
 from gitmem.log.lines import parse_at
 from gitmem.records.lines import LINE_MAX_BYTES
 from gitmem.text import ed25519
@@ -222,6 +223,27 @@ def test_another_form_of_the_same_content_is_refused(old: bytes, new: bytes) -> 
     tail = b64(KEY.sign(b"gitmem attestation\n" + again)).encode()
     found = read(again + mark + b':"' + tail + b'"}')
     assert (found is None) is (again != content)
+
+
+def test_a_process_verifies_a_signature_once_and_keeps_few_verdicts() -> None:
+    """Of each line, valid or not: 5 MB of attestations cost an auditor 1.5 s of CPU twice."""
+    asked: list[bytes] = []
+
+    def counted(public: bytes, signature: bytes, message: bytes) -> bool:
+        asked.append(signature)
+        return ed25519.verify(public, signature, message)
+
+    verdicts = Verdicts(counted, 4)
+    good = [sealed([line])[0] for line in LINES[:5]]
+    bad = [re.sub(b'"signature":"..', b'"signature":"AA', line) for line in good]
+
+    for one, other in zip(good, bad, strict=True):
+        for _ in range(3):
+            assert read(one, verdicts) is not None and read(other, verdicts) is None
+
+    assert len(asked) == len(set(asked)) == len(good + bad)
+    read(good[0], verdicts)
+    assert asked[-1] == asked[0], "the oldest verdict was let go"
 
 
 def test_a_line_without_a_signature_or_of_any_bytes_raises_no_error() -> None:
