@@ -74,7 +74,11 @@ class Write(Struct):
 
 
 class WriteDialog(ModalScreen[str | None]):
-    """Asks for a text and records it only at its button. It ends with None, or with the draft if nothing was recorded."""
+    """Asks for a text and records it only at its button. It ends with None, or with the draft if nothing was recorded.
+
+    Attributes:
+        looked: Is set once the title and a warning are complete.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", CANCEL),
@@ -86,7 +90,7 @@ class WriteDialog(ModalScreen[str | None]):
         self.what = what
         self._draft = draft
         self._is_busy = False
-        self._looked = asyncio.Event()
+        self.looked = asyncio.Event()
 
     def compose(self) -> ComposeResult:
         """Make the parts."""
@@ -117,7 +121,7 @@ class WriteDialog(ModalScreen[str | None]):
             self.what.title, warning = await self.what.look()
             self.query_one("#title", Static).update(Text("\n".join(self.what.title)))
             self.query_one("#wrong", Static).update(Text(warning))
-        self._looked.set()
+        self.looked.set()
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         """Do what the button says."""
@@ -131,8 +135,8 @@ class WriteDialog(ModalScreen[str | None]):
         """Record the text; after an error the dialog stays, with the text."""
         if self._is_busy:
             return
-        if not self._looked.is_set():  # what was not on the screen is not recorded
-            await self._looked.wait()
+        if not self.looked.is_set():  # what was not on the screen is not recorded
+            await self.looked.wait()
             if self.query_one("#wrong", Static).content:
                 return
         self._is_busy = True

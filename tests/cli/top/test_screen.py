@@ -111,10 +111,15 @@ class Screen:
         screen = self.app.screen
         return "\n".join(strip.text for strip in screen._compositor.render_strips(screen.size))
 
+    async def ask(self, key: str) -> None:
+        """Open a dialog by a key and wait until it says to whom, and whether it counts: nothing else is recorded."""
+        await self.keys(key)
+        await self.until(lambda: isinstance(self.app.screen, WriteDialog) and self.app.screen.looked.is_set())
+        await self.pilot.pause()
+
     async def write(self, key: str, text: str = "") -> None:
         """Answer by a key, a text in place of the proposed one, and the button."""
-        await self.keys(key)
-        await self.until(lambda: isinstance(self.app.screen, WriteDialog))
+        await self.ask(key)
         if text:
             self.app.screen.query_one(TextArea).text = text
         await self.keys("tab", "enter")
@@ -379,8 +384,8 @@ def test_a_narrow_screen_shows_the_keys_that_lead_out(run: Run, desk: Screen) ->
         await screen.until(
             lambda: all(each in screen.dialog.splitlines()[-1] for each in ("Back", "Help", "Quit"))
         )
-        await screen.keys("x")
-        await screen.until(lambda: "^s records · Esc cancels" in screen.dialog)
+        await screen.ask("x")
+        assert "^s records · Esc cancels" in screen.dialog
         assert "Record REJECT" in screen.dialog and "REJECT to Planck" in screen.dialog
 
     run(script, (40, 10))
