@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Iterator
 
 from .. import local_files
@@ -16,7 +15,7 @@ from ..errors import StoreError
 from ..index import catch_up, index_file
 from ..index.index_file import Index, StepLimit, sqlite3
 from ..log import committer, ref, write_ahead
-from ..log.lines import format_at, writer_of
+from ..log.lines import format_at
 from ..memory import private_nodes
 from ..signals import history
 from ..store import Store
@@ -87,6 +86,7 @@ def _packed(index: Index, table: str, keys: Mapping[int, int]) -> dict[object, i
 
 
 AHEAD_SECONDS = 60
+RESTORED = "restored"  # the stream of lines whose own is not known
 ASIDE = "aside"  # the name of the folder for files that are moved instead of deleted
 LEFT_SECONDS = 600  # an older temporary file belongs to a dead process
 OLDEST_GIT = (2, 36)
@@ -537,20 +537,9 @@ class WriterKey(Check):
                 WRITER_KEY,
                 sentence,
                 writers.describe()[1],
-                f"Restore the file, or let GITMEM_KEY_FILE name it.{chosen} Records that wait for the old key are kept.",
+                f"Restore the file, or let GITMEM_KEY_FILE name it.{chosen} Records that wait for the old key are kept, and count in this clone alone.",
                 fixable=not is_chosen,
             )
-
-        noted = writers.describe()[0]
-        waiting = (writer_of(line) for _, line in committer.waiting_rows(self.store.log, deferred=True))
-        for writer, count in Counter(waiting).items():
-            if writer and (writer != noted or not sentence) and writers.find(writer) is None:
-                yield problem(
-                    WRITER_KEY,
-                    f"{count} recorded line{'s wait' if count > 1 else ' waits'} for the key of the writer {writer}, which is missing.",
-                    self.store.log.wal.folder,
-                    "Restore its key file, or let GITMEM_KEY_FILE name it. Nothing is lost: the lines are shown here, and go out then.",
-                )
 
     def fix(self) -> Iterator[Fixed]:
         """Make a new key in place of one that is missing or damaged; restrict the mode of an exposed one."""

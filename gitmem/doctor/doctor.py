@@ -15,7 +15,7 @@ from ..log import ref
 from ..outcome import Outcome, Struct, command
 from ..store import Store
 from ..sync.sync_remotes import init_command
-from . import clone_files, log_lines, log_ref, wal_lines
+from . import clone_files, log_lines, log_ref, lost_keys, wal_lines
 from .findings import (
     FIXED,
     LEFT,
@@ -270,6 +270,7 @@ CHECKS: tuple[type[Check], ...] = (
     clone_files.Repository,
     clone_files.CloneKey,
     clone_files.WriterKey,
+    lost_keys.LostKeys,
     clone_files.HeldLines,
     clone_files.ForgedLines,
     clone_files.UnprovenSessions,
@@ -298,6 +299,7 @@ FIXES: dict[type[Check], tuple[str, ...]] = {
     clone_files.Leftovers: (),
     clone_files.Clock: (),
     clone_files.CloneKey: (),
+    lost_keys.LostKeys: (),  # before a new key is made: whose lines wait was said before
     clone_files.WriterKey: (),
     clone_files.IndexContent: (),
     clone_files.Queues: (),

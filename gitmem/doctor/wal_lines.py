@@ -17,7 +17,8 @@ from ..log.recovery import History, LogReadResult
 from ..log.write_ahead import READ_BYTES_MAX, WalFile, WriteAheadLog, owner_path_in
 from ..outcome import Struct, command
 from ..store import Store
-from .clone_files import disk_error, is_writable, move_aside
+from . import lost_keys
+from .clone_files import RESTORED, disk_error, is_writable, move_aside
 from .findings import Check, Finding, Fixed, note, problem
 
 COMMIT_SECONDS = 5.0
@@ -213,9 +214,6 @@ def _is_young(folder: str, name: str) -> bool:
     return name.startswith(("tmp-", ".tmp-")) and time.time() - modified < YOUNG_SECONDS
 
 
-STREAM = "restored"  # for lines without a known path
-
-
 class MissingLines(Struct):
     """Lines that are missing from the log.
 
@@ -330,8 +328,10 @@ def find_missing(  # noqa: C901  (one source of lines after the other)
 
 
 def _waiting(store: Store) -> Iterator[bytes]:
-    """Return the lines that wait for a commit."""
-    return (line for _, line in committer.waiting_rows(store.log, deferred=True))
+    """Yield the lines that wait for a commit, and those that are set aside because they can't be attested."""
+    yield from (line for _, line in committer.waiting_rows(store.log, deferred=True))
+    for lines in lost_keys.set_aside(store).values():
+        yield from lines
 
 
 def _damaged(store: Store) -> Iterator[tuple[str, bytes]]:
@@ -359,7 +359,7 @@ def path_of(store: Store, path: str, line: bytes) -> str | None:
         return path
     record = records.read(line)
     try:
-        stream = records.STREAMS.get(record["kind"], STREAM) if record is not None else STREAM
+        stream = records.STREAMS.get(record["kind"], RESTORED) if record is not None else RESTORED
         return ref.segment_path(stream, line, store.log.token())
     except (ValueError, IndexError):
         return None

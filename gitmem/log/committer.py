@@ -244,7 +244,12 @@ def waiting_rows(log: LocalLog, *, deferred: bool = False) -> list[tuple[str, by
 
 
 def commit_waiting(
-    log: LocalLog, *, deferred: bool = False, swaps: int | None = None, files_max: int = FILES_AT_ONCE
+    log: LocalLog,
+    *,
+    deferred: bool = False,
+    swaps: int | None = None,
+    files_max: int = FILES_AT_ONCE,
+    keep: Callable[[Sequence[LogEntry]], object] | None = None,
 ) -> str | None:
     """Commit everything that waits, including deferred entries.
 
@@ -252,8 +257,8 @@ def commit_waiting(
         deferred: Commit even if only deferred entries wait.
         swaps: How often to try to move the ref; default `SWAPS_MAX`.
         files_max: The number of files that one commit takes.
-
-    Entries of a writer whose key is missing wait on, see `LocalLog.sealer`.
+        keep: Stores the entries of writers whose key is missing, durably, before their files are removed; without it they wait on,
+            see `LocalLog.sealer`.
 
     Returns:
         The commit, or None if nothing waited or the commit has to wait.
@@ -269,7 +274,7 @@ def commit_waiting(
         taken: list[_LockedGeneration] = []
         try:
             with held:
-                done = _commit(log, taken, swaps, files_max)
+                done = _commit(log, taken, swaps, files_max, keep)
             if done is None:
                 return None
             commit = done
@@ -313,21 +318,30 @@ def commit_within(
         pause = min(pause * 1.5, 0.02)
 
 
-def _commit(log: LocalLog, taken: list[_LockedGeneration], swaps: int | None, files_max: int) -> str | None:
+def _commit(
+    log: LocalLog,
+    taken: list[_LockedGeneration],
+    swaps: int | None,
+    files_max: int,
+    keep: Callable[[Sequence[LogEntry]], object] | None,
+) -> str | None:
     """Make the commit; the caller holds the lock. The files that were read are in `taken` even after an error."""
     entries: list[LogEntry] = []
+    kept: list[LogEntry] | None = [] if keep is not None else None
     sealer, before = log.sealer() if log.sealer is not None else None, log.git.tip(ref.LOG_REF)
     try:
         for wal in log.wals:
             if wal.files():
                 wal.rotate()
                 for file in _closed_generations(wal)[: files_max - len(taken)]:
-                    entries += _attestable(log, sealer, taken, _read(wal, file, taken))
+                    entries += _attestable(sealer, taken, _read(wal, file, taken), kept)
     except OSError as error:
         raise _unwritable(error) from error
     commit = before if taken else None
     if entries:
         commit = _commit_entries(log, sealer, entries, [each.file for each in taken], swaps)
+    if keep is not None and kept and commit is not None:
+        keep(kept)
     stuck = [each.file for each in taken if each.lacks_key]
     if stuck and commit == before:
         raise _no_key(stuck[0])
@@ -337,26 +351,31 @@ def _commit(log: LocalLog, taken: list[_LockedGeneration], swaps: int | None, fi
 def _no_key(file: WalFile) -> StoreError:
     return StoreError(
         f"The key is missing by which records of {file.path} are attested; {WAITS}.",
-        hint="Put the key file back, or let GITMEM_KEY_FILE name it.",
+        hint="Put the key file back, or let GITMEM_KEY_FILE name it; if it is lost, `gitmem doctor` says what to do.",
         code=NO_KEY,
         next=["gitmem doctor"],
     )
 
 
 def _attestable(
-    log: LocalLog, sealer: Sealer | None, taken: Sequence[_LockedGeneration], entries: Sequence[LogEntry]
+    sealer: Sealer | None,
+    taken: Sequence[_LockedGeneration],
+    entries: Sequence[LogEntry],
+    kept: list[LogEntry] | None,
 ) -> list[LogEntry]:
-    """Return the entries of the file that was read last which can be attested now; the file is kept for the others."""
+    """Return the entries of the file that was read last which can be attested now; the others go to `kept`, or wait in the file."""
     if sealer is None:
         return list(entries)
     found = []
     for entry in entries:
         writers = {lines.writer_of(line) for _, line in entry.lines} - {""}
-        if any(map(sealer.lacks, sorted(writers))):
+        if not any(map(sealer.lacks, sorted(writers))):
+            found.append(entry)
+        elif kept is not None:
+            kept.append(entry)
+        else:
             taken[-1].whole = False
             taken[-1].lacks_key = True
-        else:
-            found.append(entry)
     return found
 
 

@@ -46,7 +46,7 @@ wal/             recorded lines that wait for a commit; do not delete
 private-*/       private nodes of this clone's agents, a folder for each user; no other copy exists
 writer-*, given-* whose key writes here, and where the key is; attested-* what it has attested
 ledger           digests of what was accepted here, so that `gitmem doctor` can tell when it is gone
-aside/           what `gitmem doctor --fix` has moved out of the way; look at it, then delete it
+aside/           what `gitmem doctor --fix` has moved out of the way; look at it, then delete it, but keep unattested-*
 the rest         small state: the lock, the clock, the open segment, this clone's id and its sessions
 """
 

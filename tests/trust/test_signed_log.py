@@ -159,10 +159,8 @@ def test_what_waits_for_a_lost_key_is_kept_named_and_sent_when_it_is_back(
     assert "A new key was made" in anna(repo, "doctor", "--fix").out
     anna.say(repo, "afterwards")
     anna.sync(repo)
-    found = anna(repo, "doctor", "--json").json["findings"]
-    assert [
-        "1 recorded line waits for the key" in each["what"] for each in found if each["code"] == "writer-key"
-    ] == [True]
+    (found,) = findings(anna, repo, "lost-key")
+    assert found["what"].startswith("1 recorded line waits for the key") and found["fixable"]
     assert "meanwhile" in anna.hears(repo)
     bob = machine("bob")
     there = bob.clone(hub)
@@ -172,9 +170,63 @@ def test_what_waits_for_a_lost_key_is_kept_named_and_sent_when_it_is_back(
     (new,) = (anna.top / "state" / "gitmem" / "keys").iterdir()
     kept.rename(new.with_name("restored"))
     anna.sync(repo)
-    assert "writer-key" not in {each["code"] for each in anna(repo, "doctor", "--json").json["findings"]}
+    assert not findings(anna, repo, "lost-key")
     bob.sync(there)
     assert "meanwhile" in bob.hears(there)
+
+
+def findings(user: Machine, repo: Path, code: str) -> list[Any]:
+    found = user(repo, "doctor", "--json").json["findings"]
+    return [each for each in found if each["code"] == code]
+
+
+@pytest.mark.parametrize("lost", ["the key", "the home"])
+def test_what_waits_for_a_lost_key_is_set_aside_when_the_user_says_so(
+    hub: Path, machine: Callable[..., Machine], lost: str
+) -> None:
+    """A container begins anew with the old .git: its records are in a file, byte for byte, and come back with the key."""
+    anna = machine("anna")
+    repo = anna.clone(hub)
+    anna.say(repo, "before")
+    (key,) = (anna.top / "state" / "gitmem" / "keys").iterdir()
+    kept = anna.top / "backup"
+    key.rename(kept)
+    if lost == "the home":
+        anna = machine("container")
+    anna.say(repo, "meanwhile")
+    anna(repo, "signal", "and then", "--broadcast")
+    fixed = anna(repo, "doctor", "--fix")
+    assert "A new key was made" in fixed.out and "2 recorded lines wait" in fixed.out, (
+        "nothing is set aside unasked"
+    )
+    waiting = [line for line in waits(repo) if b"meanwhile" in line or b"and then" in line]
+    (found,) = findings(anna, repo, "lost-key")
+    assert len(waiting) == 2 and "2 recorded lines wait" in found["what"]
+
+    fixed = anna(repo, "doctor", "--fix", "--json")
+
+    (file,) = (repo / ".git" / "gitmem" / "aside").glob("unattested-*.jsonl")
+    assert str(file) in found["fix"] and file.stat().st_mode & 0o777 == 0o600
+    assert file.read_bytes() == b"".join(line + b"\n" for line in sorted(waiting))
+    assert (fixed.status, waits(repo)) == (0, []), fixed.out
+    assert anna.sync(repo).status == 0
+    assert "meanwhile" not in anna.hears(repo) and "before" in anna.hears(repo)
+    assert [each["code"] for each in anna(repo, "doctor", "--json").json["findings"]] == ["set-aside"]
+
+    kept.rename(anna.top / "state" / "gitmem" / "keys" / "restored")
+    assert "--fix records them again" in findings(anna, repo, "set-aside")[0]["fix"]
+    anna(repo, "doctor", "--fix")
+    assert not file.exists() and not waits(repo)
+    assert set(waiting) <= set(log_lines(repo))
+    assert anna(repo, "verify").status == 0 and anna(repo, "doctor").status == 0
+
+
+def waits(repo: Path) -> list[bytes]:
+    """The lines in the write-ahead log of a clone."""
+    files = sorted((repo / ".git" / "gitmem" / "wal").iterdir())
+    return [
+        row.partition(b"\t")[2] for file in files for row in file.read_bytes().split(b"\n") if b"\t{" in row
+    ]
 
 
 @pytest.mark.parametrize("how", ["unattested", "attested by another", "with the attestation of another line"])
