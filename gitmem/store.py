@@ -15,6 +15,7 @@ from .index.index_file import sqlite3
 from .log.lines import LogEntry, writer_of
 from .log.local_log import Appended, LocalLog, read_word
 from .outcome import Struct
+from .text.digests import b32
 from .trust import clone_key, sender_tables
 from .trust.keys import Keys, all_noted
 
@@ -81,6 +82,7 @@ if TYPE_CHECKING:
             """Return the tasks that somebody has, the open handoffs and the claims, or those on a work unit; None without any."""
 
 
+SALT_BYTES = 17  # for the bits of a salt
 # New bytes of a sync. For fewer, catching up is faster than starting a process. With more, the next command would not
 # wait for that process, and would fill an index of its own.
 LEFT_BYTES = range(1024 * 1024, 8 * 1024 * 1024 + 1)
@@ -451,7 +453,10 @@ class Store:
         if kind in self.domain.completed_kinds:
             whole = self.domain.complete(self._last_look(), kind, fields)
         writer, at = self.writers.writer(), self.log.clock.tick() if at is None else at
-        return records.STREAMS[kind], records.line(kind, at, whole, allow_secret=allow_secret, writer=writer)
+        salt = b32(self.random(SALT_BYTES), records.SALT_CHARACTERS) if kind in records.TEXTS else ""
+        return records.STREAMS[kind], records.line(
+            kind, at, whole, allow_secret=allow_secret, writer=writer, salt=salt
+        )
 
     def own(self) -> Own:
         """Return who writes here: this user's writers in this clone, as they were noted at the last look."""

@@ -35,7 +35,7 @@ A field's form is (form, may be null, …):
 ("word", null, least, most, (start, its length, characters of the rest), text rule) ·
 ("form", null, least, most, (start, runs of (characters, least, most)), text rule) · ("text", null, least, most, "", text rule);
 text rule = (most bytes, refused prefix, no white space at the ends, values when written, work unit that is not written).
-NOT_SHOWN: what a line may have and answers must not take from it. HEAD: how the head of a signal says a field.
+NOT_SHOWN: what a line may have and answers must not take from it. TEXTS: the fields after the salt. HEAD: how the head of a signal says a field.
 OPTIONS of signals by name: field, sentence, metavar, whether the tool has it.
 """
 
@@ -128,6 +128,14 @@ def compile_table() -> str:
         "KEYED": ("tuple[str, ...]", {m.KIND: keyed(m) for m in models if KEY in fields(m)}),
         "CLEARABLE": ("tuple[str, ...]", {kind: names for kind, names in clearable.items() if names}),
         "NOT_SHOWN": ("tuple[str, ...]", {m.KIND: not_shown(m, models) for m in models}),
+        "TEXTS": (
+            "tuple[str, ...]",
+            {
+                kind: texts
+                for kind, of_kind in of.items()
+                if (texts := tuple(n for n, each in of_kind.items() if each.text))
+            },
+        ),
         "HEAD": ("str", {name: each.head for name, each in of["signal"].items() if each.head}),
         "OPTIONS": ("tuple[str, str, str, bool]", options(of["signal"])),
         "FIELDS": (
@@ -506,6 +514,7 @@ def rows(model: Any) -> str:
             continue
         notes = ["required"] * field.is_required() + ["deprecated"] * bool(of[name].first_of)
         notes += ["always written"] * of[name].kept
+        notes += ["salted"] * of[name].text
         notes += ["may differ"] * (of[name].may_differ and KEY in of)
         found.append(f"| `{name}` | {'; '.join([told(field), *notes])} | {field.description} |")
     return "\n".join(found) + "\n"

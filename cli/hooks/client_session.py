@@ -56,7 +56,7 @@ def take_cleared(store: Store, client: str, window: str | None) -> tuple[Presenc
             found.append((rest[2:] == [window], name))
     exact = [name for is_exact, name in found if is_exact] or [name for _, name in found]
     over += exact if len(exact) > 1 else []
-    own = {name: presence.trusted(store, name) for name in (*over, *exact) if _remove(folder, name)}
+    own = {name: presence.get(store, name) for name in (*over, *exact) if _remove(folder, name)}
     still = {name: one for name, one in own.items() if one is not None and one.ended is None}
     return still.get(exact[0]) if len(exact) == 1 else None, [still[name] for name in over if name in still]
 

@@ -49,7 +49,7 @@ def named(store: Store, name: str | None, client: str, own: str | None) -> Prese
     """
     if not name or client in SHARED_ENVIRONMENT:
         return None
-    found = presence.trusted(store, name)
+    found = presence.get(store, name)
     if found is None or found.ended is not None or found.harness_session is not None:
         return None
     return found if heartbeats.client_of(store, found.session_id) in ("", own) else None

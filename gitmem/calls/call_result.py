@@ -119,7 +119,7 @@ class AgentResult(Outcome, kw_only=True):
         if event is not None:
             self.message = event.record.get("message") or event.record.get("reason")
             self.payload = event.record.get("payload") or {}
-            self.error = _error(self.payload.get("error"))
+            self.error = _error(self.payload.get("error"), retryable=event.is_retryable)
         elif task.seal is not None:
             self.message = task.seal.record.get("reason")
 
@@ -208,12 +208,12 @@ class CallResult(Outcome):
         return [command("gitmem", "task", "show", first.task_id)]
 
 
-def _error(value: object) -> Mapping[str, Any] | None:
+def _error(value: object, *, retryable: bool) -> Mapping[str, Any] | None:
     """Return an error of a worker without what nobody asked for: it is the text of a peer."""
     if not isinstance(value, dict):
         return None
     found: dict[str, Any] = {name: text for name in _ERROR_TEXTS if isinstance(text := value.get(name), str)}
-    return {**found, "retryable": value.get("retryable") is True}
+    return {**found, "retryable": retryable}
 
 
 def has_ended(store: Store, task: FoldedTask) -> bool:

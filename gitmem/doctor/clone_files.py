@@ -580,38 +580,6 @@ class HeldLines(Check):
             )
 
 
-class ForgedLines(Check):
-    """Lines in the name of this clone's sessions that were not written here."""
-
-    codes = ("forged-line",)
-
-    def check(self) -> Iterator[Finding]:
-        """Yield each with its file, and some with their commit."""
-        for number, each in enumerate(forgeries.all_forged_lines(self.store.db())):
-            of = (each.record.get("event") or each.record.get("intent") or "") if each.record else ""
-            what = f"{each.kind} {of}".strip()
-            brought = self._origin_text(each.line) if number < TRACED_MAX else ""
-            yield problem(
-                "forged-line",
-                f"A record ({what}, {each.at}) claims to be from {each.name} of this clone but was not written "
-                f"here. It has no effect here; other clones count it.{brought}",
-                each.where,
-                "Somebody with push access to the remote wrote it: find the author with the commit that added the file, and inform the "
-                "others. Records cannot be removed from a log.",
-            )
-
-    def _origin_text(self, line: bytes) -> str:
-        """Return a sentence with the commit that added a line and its author, a name that anybody can choose; or ""."""
-        try:
-            commit = history.origin_of(self.store, line)
-            if commit is None:
-                return ""
-            author = self.store.git.commit(commit).author
-        except StoreError:
-            return ""
-        return f" Commit {commit[:12]} of {sanitize(f'{author.name} <{author.mail}>')} added it."
-
-
 class UnprovenSessions(Check):
     """Sessions that claim to be this clone's without proof."""
 

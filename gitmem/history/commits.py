@@ -21,7 +21,7 @@ from ..order.task import micros
 from ..outcome import Struct
 from ..records import ids
 from ..records.ids import is_id
-from ..trust import sender_tables
+from ..trust import own_sessions
 from ..work import task_state
 from . import rows
 
@@ -364,9 +364,9 @@ class NamedSessions(Struct):
         return None if client and markers - {client} else found
 
     def _own(self, session_id: str) -> Presence | None:
-        if not is_id("sess", session_id) or not sender_tables.is_own(self._store.db(), session_id):
+        if not is_id("sess", session_id) or not own_sessions.is_own(self._store.db(), session_id):
             return None
-        return presence.trusted(self._store, session_id)
+        return presence.get(self._store, session_id)
 
     def _of_client(self, client_id: str) -> Presence | None:
         found = presence.of_client(self._store, client_id)
@@ -620,7 +620,7 @@ def callers_session(store: Store, caller: Caller | None) -> Presence | None:
     session = caller.session_id if caller is not None else None
     if session is None or not ids.is_id("sess", session) or not heartbeats.is_here(store, session):
         return None
-    return presence.trusted(store, session)
+    return presence.get(store, session)
 
 
 def try_note(store: Store, clues: Clues, *, seconds: float = SECONDS) -> None:

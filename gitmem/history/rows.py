@@ -23,10 +23,9 @@ if TYPE_CHECKING:
 LINES_MAX = 20  # about one commit or patch id that are read, this clone's own first
 ASKED_AT_ONCE = 500
 
-# A line that speaks for a session or an agent of this clone without its code has no effect here.
 _OF = (
     "SELECT l.body, m.session IN (SELECT name FROM own) AS is_own FROM made_commit m JOIN line l ON l.id = m.line"
-    " WHERE m.{column} = ? AND m.line NOT IN (SELECT line FROM forged) ORDER BY is_own DESC, l.body LIMIT ?"
+    " WHERE m.{column} = ? ORDER BY is_own DESC, l.body LIMIT ?"
 )
 
 
@@ -60,17 +59,14 @@ def of_patch(db: sqlite3.Connection, patch_id: str) -> list[CommitLine]:
 
 
 def known(db: sqlite3.Connection, commits: Iterable[str]) -> set[tuple[str, str]]:
-    """Return commit and session of the lines about these commits, without those that somebody has forged.
-
-    What an id says does not count: a peer can write the id of a record that this clone is about to write.
-    """
+    """Return commit and session of the lines about these commits."""
     asked = list(commits)
     found: set[tuple[str, str]] = set()
     for at in range(0, len(asked), ASKED_AT_ONCE):
         some = asked[at : at + ASKED_AT_ONCE]
         query = (
             f"SELECT commit_id, session FROM made_commit WHERE commit_id IN ({', '.join('?' * len(some))})"
-            " AND session IS NOT NULL AND line NOT IN (SELECT line FROM forged)"
+            " AND session IS NOT NULL"
         )
         found.update(db.execute(query, some))
     return found
@@ -184,6 +180,6 @@ def claims_at(db: sqlite3.Connection, moment: int, longest: int, most: int) -> l
     """
     return db.execute(
         "SELECT c.claim_id, c.owner, c.session, c.wu_id, c.released, l.body FROM path_claim c JOIN line l ON l.id = c.line"
-        " WHERE c.until BETWEEN ? AND ? AND c.since <= ? AND c.line NOT IN (SELECT line FROM forged) ORDER BY c.until LIMIT ?",
+        " WHERE c.until BETWEEN ? AND ? AND c.since <= ? ORDER BY c.until LIMIT ?",
         (moment, moment + longest, moment, most),
     ).fetchall()

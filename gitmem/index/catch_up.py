@@ -10,7 +10,7 @@ import gc
 
 from ..errors import StoreError
 from ..log import ref
-from ..log.lines import is_attestation
+from ..log.lines import SALT, is_attestation, reduced
 from ..log.ref import LOG_REF
 from ..log.tree_union import is_too_deep
 from ..log.union import canonical
@@ -123,11 +123,14 @@ def _add(index: Index, found: Sequence[tuple[int, bytes]], records: Sequence[Rec
     ids = dict(zip((key for _, _, key, _ in judged), range(before + 1, last + 1), strict=False))
     if last - before < len(judged):  # some were there already, or are duplicates
         ids = {key: id for id, key in db.execute("SELECT id, key FROM line WHERE id > ?", (before,))}
-    rows = Rows()
+    rows, salted = Rows(), []
     for _, line, key, record in judged:
         id = ids.pop(key, None)
+        if id is not None and SALT in line:
+            salted.append((bytearray(_digest(line, key)), id))
         if id is not None and record is not None:
             rows.add(LineRow(id, line, record))
+    db.executemany("INSERT INTO salted VALUES (?, ?)", salted)
     for view in index.views:
         mine = rows.of_kinds(view.kinds)
         if mine:
@@ -151,32 +154,41 @@ def _judged(db: sqlite3.Connection, found: Sequence[Judged], read: Reader) -> li
             counts.append(each if key in attested.valid or _has(db, key) else (file, line, key, None))
         elif writer is None or file < 0:
             counts.append(each)
-        elif (key, writer) in attested.digests:
-            matched.add((key, writer))
+        elif ((digest := _digest(line, key)), writer) in attested.digests:
+            matched.add((digest, writer))
             counts.append(each)
-        elif _has(db, key) or _is_awaited(db, key, writer):
+        elif _has(db, key) or _is_awaited(db, digest, writer):
             counts.append(each)
         else:
-            db.execute("INSERT OR IGNORE INTO held VALUES (?, ?, ?, ?)", (key, writer, file, line))
+            db.execute("INSERT OR IGNORE INTO held VALUES (?, ?, ?, ?, ?)", (key, digest, writer, file, line))
     counts += _released(db, attested.digests - matched, read)
-    for table in ("held", "awaited"):  # nearly always empty
-        if db.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() is not None:
-            db.executemany(f"DELETE FROM {table} WHERE key = ?", [(key,) for _, _, key, _ in counts])
+    if _has_rows(db, "held"):
+        db.executemany("DELETE FROM held WHERE key = ?", [(key,) for _, _, key, _ in counts])
+    if _has_rows(db, "awaited"):
+        found_digests = [(_digest(line, key),) for _, line, key, _ in counts]
+        db.executemany("DELETE FROM awaited WHERE digest = ?", found_digests)
     return counts
+
+
+def _has_rows(db: sqlite3.Connection, table: str) -> bool:
+    return db.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() is not None
+
+
+def _digest(line: bytes, key: bytes) -> bytes:
+    """Return what attestations have of a line."""
+    return key_of(reduced(line)) if SALT in line else key
 
 
 def _released(db: sqlite3.Connection, attested: set[tuple[bytes, str]], read: Reader) -> list[Judged]:
     """Return the held lines that are attested now; note what has not arrived yet."""
     found: list[Judged] = []
-    for key, writer in sorted(attested):
-        held = db.execute(
-            "SELECT file, line FROM held WHERE key = ? AND writer = ?", (key, writer)
-        ).fetchone()
-        if held is not None:
-            file, line = int(held[0]), bytes(held[1])
-            found.append((file, line, key, read(line)))
-        elif not _has(db, key):
-            db.execute("INSERT OR IGNORE INTO awaited VALUES (?, ?)", (key, writer))
+    for digest, writer in sorted(attested):
+        query = "SELECT file, line, key FROM held WHERE digest = ? AND writer = ?"
+        held = db.execute(query, (digest, writer)).fetchall()
+        for file, line, key in held:
+            found.append((int(file), bytes(line), key, read(bytes(line))))
+        if not held and not _has(db, digest) and line_with(db, digest) is None:
+            db.execute("INSERT OR IGNORE INTO awaited VALUES (?, ?)", (digest, writer))
     return found
 
 
@@ -206,9 +218,15 @@ def _has(db: sqlite3.Connection, key: bytes) -> bool:
     return db.execute("SELECT 1 FROM line WHERE key = ?", (key,)).fetchone() is not None
 
 
-def _is_awaited(db: sqlite3.Connection, key: bytes, writer: str) -> bool:
-    query = "SELECT 1 FROM awaited WHERE key = ? AND writer = ?"
-    return db.execute(query, (key, writer)).fetchone() is not None
+def line_with(db: sqlite3.Connection, digest: bytes) -> int | None:
+    """Return the number of the line with a salt that attestations have by this digest; None if there is none."""
+    found = db.execute("SELECT line FROM salted WHERE digest = ?", (digest,)).fetchone()
+    return None if found is None else int(found[0])
+
+
+def _is_awaited(db: sqlite3.Connection, digest: bytes, writer: str) -> bool:
+    query = "SELECT 1 FROM awaited WHERE digest = ? AND writer = ?"
+    return db.execute(query, (digest, writer)).fetchone() is not None
 
 
 def count_held(db: sqlite3.Connection) -> int:

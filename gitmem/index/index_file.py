@@ -101,7 +101,7 @@ class StepLimit(Struct):
         return self._left <= 0
 
 
-CORE_VERSION = 3
+CORE_VERSION = 4
 KEPT = ("lost", "before", "before_file")  # tables of `lost_lines`, which `reshape` keeps
 LOST = "CREATE TABLE lost (key BLOB PRIMARY KEY, epoch INTEGER, path TEXT, body TEXT)"
 LAZY = "memory_words*"  # what the search makes when it is used
@@ -121,11 +121,14 @@ CORE = (
     "CREATE TABLE entity_line (kind TEXT, id TEXT, line INTEGER, event TEXT, sender TEXT, session TEXT,"
     " PRIMARY KEY (kind, id, line)) WITHOUT ROWID",
     "CREATE INDEX entity_line_of ON entity_line (kind, line)",
+    # What attestations have of lines with a salt.
+    "CREATE TABLE salted (digest BLOB PRIMARY KEY, line INTEGER) WITHOUT ROWID",
     # See `catch_up`: lines that no attestation covers yet, with the number of their file.
-    "CREATE TABLE held (key BLOB PRIMARY KEY, writer TEXT, file INTEGER, line BLOB) WITHOUT ROWID",
+    "CREATE TABLE held (key BLOB PRIMARY KEY, digest BLOB, writer TEXT, file INTEGER, line BLOB) WITHOUT ROWID",
     "CREATE INDEX held_file ON held (file)",
+    "CREATE INDEX held_digest ON held (digest)",
     # What was attested before it has arrived, perhaps never: a row for 22 characters of the log.
-    "CREATE TABLE awaited (key BLOB, writer TEXT, PRIMARY KEY (key, writer)) WITHOUT ROWID",
+    "CREATE TABLE awaited (digest BLOB, writer TEXT, PRIMARY KEY (digest, writer)) WITHOUT ROWID",
 )
 
 
@@ -435,7 +438,7 @@ def _files(where: str) -> tuple[str, ...]:
 
 
 # `Index.shape` of `views.VIEWS`, a constant because that import costs more than a query. Written by `tools/compile_shape.py`.
-SHAPE = (1591637504, 57783410489594)
+SHAPE = (1869489345, 190361795589196)
 TAIL_BYTES_MAX = 1024 * 1024  # limit for one file; a committer runs long before
 
 

@@ -9,7 +9,7 @@ from ..outcome import Struct
 from ..text import ed25519
 from ..text.digests import b32, sha256
 from . import ledger
-from .lines import WRITER_CHARACTERS, format_at, parse_at
+from .lines import WRITER_CHARACTERS, format_at, parse_at, reduced
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,8 +92,8 @@ def writer_id(public: bytes) -> str:
 
 
 def line_digest(line: bytes) -> bytes:
-    """Return what an attestation has of a line."""
-    return ledger.key(line)
+    """Return what an attestation has of a line: that of its reduced form, so that it outlives the texts."""
+    return ledger.key(reduced(line))
 
 
 def seal(

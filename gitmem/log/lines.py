@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 
+from ..text.digests import sha256
 from ..text.strict_json import quote
 
 TYPE_CHECKING = False
@@ -23,6 +24,8 @@ _HEAD = b'{"at":"'
 _KIND, _WRITER = b'"kind":"', b'","writer":"'
 ATTESTS = b'"kind":"attestation"'
 WRITER_CHARACTERS = 16
+SALT = b',"salt":"'  # begins what forgetting takes from a line: the salt, and the texts after it
+_TEXTS = b',"texts":"'
 _midnights: dict[str, int] = {}
 
 
@@ -98,6 +101,8 @@ def validation_error(line: bytes) -> str | None:
         return f"longer than {LINE_MAX_BYTES} bytes"
     if b"\n" in line or b"\r" in line or b"\0" in line:
         return "has a raw newline or NUL"
+    if line.count(SALT) > 1:
+        return "has two salts"
     if not (line.startswith(_HEAD) and line[34:36] == b'",' and line.endswith(b"}")):
         return 'does not start with {"at":"…", and end with }'
     try:
@@ -123,16 +128,22 @@ def validation_error(line: bytes) -> str | None:
     return None
 
 
+def reduced(line: bytes) -> bytes:
+    """Return the reduced form of a line: the digest of its salt and texts in their place; a line without a salt as it is."""
+    at = line.find(SALT)
+    if at < 0:
+        return line
+    return b'%b%b%b"}' % (line[:at], _TEXTS, sha256(line[at + len(SALT) :]).hexdigest().encode())
+
+
 def digest(line: bytes) -> str:
     """Return the hex SHA-256 of a line's content, without LF and time; see `content_without_time`."""
-    from ..text.digests import sha256
-
     return sha256(content_without_time(line)).hexdigest()
 
 
 def content_without_time(line: bytes) -> bytes:
-    """Return the content of a line without its time."""
-    return b"{" + line[HEAD_BYTES:]
+    """Return the content of a line in its reduced form without its time."""
+    return b"{" + reduced(line)[HEAD_BYTES:]
 
 
 def writer_of(line: bytes) -> str:

@@ -295,26 +295,18 @@ _FILE = (
     "EXISTS (SELECT 1 FROM line l WHERE l.id = n.line AND instr(l.body, '\"source_path\"')"
     " AND json_type(l.body, '$.metadata.source_path') = 'text')"
 )
-# Who wrote a node: "" if a session of this clone did, and its line was not forged.
-_AUTHOR = (
-    "CASE WHEN EXISTS (SELECT 1 FROM own o WHERE o.name = n.session_id) AND NOT EXISTS (SELECT 1 FROM forged f"
-    " WHERE f.line = n.line) THEN '' ELSE coalesce(n.sender, n.session_id, '?') END"
-)
 _OWN = "n.session_id IN (SELECT name FROM own)"
+# Who wrote a node: "" for a session of this clone.
+_AUTHOR = f"CASE WHEN {_OWN} THEN '' ELSE coalesce(n.sender, n.session_id, '?') END"
 _SECTION = (
     f"CASE n.type WHEN 'summary' THEN '{SUMMARIES}' WHEN 'discovery' THEN '{DISCOVERIES}' ELSE '{WORK}' END"
 )
 
 
-_HIDING = ("archived", "deleted", "summarized_into")
 _OF_CONTEXT = "(n.wu_id IS :wu OR n.lifecycle = 'project')"
 _HIDDEN_BY_OTHERS = (
     f"SELECT count(*) FROM node n WHERE n.hidden_by_other AND {_OF_CONTEXT} AND ((n.state >= {HIDDEN}"
     f" AND n.hidden_by_other & {STATUS}) OR (n.hidden_by_other & {SUMMARY} AND {IS_SUMMARIZED}))"
-)
-_HIDDEN_BY_FORGED = (
-    "SELECT DISTINCT n.id FROM forged f JOIN entity_line p ON p.kind = 'node' AND p.event = 'patch' AND p.line = f.line JOIN node n ON n.id = p.id"
-    f" WHERE NOT n.hidden_by_other AND {_OF_CONTEXT} AND (n.state >= {HIDDEN} OR {IS_SUMMARIZED})"
 )
 # Not superseded by its author: the writer of the relation counts, not that of the node that supersedes.
 _REPLACED_BY_OTHERS = (
@@ -322,8 +314,7 @@ _REPLACED_BY_OTHERS = (
     " (SELECT 1 FROM relation r JOIN node o ON o.id = r.from_id AND o.state = 0"
     " JOIN relation_event v ON v.from_id = r.from_id AND v.to_id = r.to_id AND v.type = r.type"
     " JOIN line l ON l.id = v.line WHERE r.to_id = n.id AND r.type = 'supersedes'"
-    " AND json_extract(l.body, '$.sender_identity') = n.sender AND json_extract(l.body, '$.removed') IS NOT 1"
-    " AND NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = v.line))"
+    " AND json_extract(l.body, '$.sender_identity') = n.sender AND json_extract(l.body, '$.removed') IS NOT 1)"
 )
 
 
@@ -332,12 +323,7 @@ def count_hidden(db: sqlite3.Connection, wu: str | None) -> int:
     values = {"wu": unit_key(wu) or None}
     (changed,) = db.execute(_HIDDEN_BY_OTHERS, values).fetchone()
     (replaced,) = db.execute(_REPLACED_BY_OTHERS, values).fetchone()
-    # Forged patches in the author's name are by others, too.
-    rows = db.execute(_HIDDEN_BY_FORGED, values).fetchall()
-    forged = [
-        node for node in stored_nodes.load(db, [id for (id,) in rows]) if set(node.unverified) & set(_HIDING)
-    ]
-    return int(changed) + int(replaced) + len(forged)
+    return int(changed) + int(replaced)
 
 
 def paths_of(db: sqlite3.Connection, wu: str, most: int) -> list[str]:
@@ -790,7 +776,7 @@ def head(node: VersionedNode, stale: str | None = None) -> str:
     who = cut(sanitize_for_model(stored_nodes.writer_names(node)), NAMES_MAX)
     about = [format_at(node.touched)[:10], who, node.priority, *map(sanitize_for_model, node.tags[:TAGS_MAX])]
     about += [sanitize_for_model(stale)] if stale else []
-    about += [sanitize_for_model(mark).translate(_NO_BRACKETS) for mark in stored_nodes.doubts(node)]
+    about += [sanitize_for_model(mark).translate(_NO_BRACKETS) for mark in stored_nodes.conflict_marks(node)]
     return f"- [{node.id}] ({', '.join(part for part in about if part)}):"
 
 

@@ -487,7 +487,7 @@ def _identity(store: Store, reader: Caller | None) -> list[str]:
 
 def _summary(store: Store, session_id: str | None) -> list[Section]:
     """Return what an ended session said at its end, as a piece."""
-    found = presence.trusted(store, session_id) if session_id else None
+    found = presence.get(store, session_id) if session_id else None
     said = found.record.get("summary") if found is not None and found.ended is not None else None
     if found is None or said is None:
         return []
@@ -511,10 +511,7 @@ def _checkpoint(store: Store, node: VersionedNode, *, earlier: bool) -> Section:
     Args:
         earlier: Whether an earlier session of the agent wrote it.
     """
-    forged = () if node.unverified else stored_nodes.load_one(store.db(), node.id).unverified
-    lines = [f"  omitted: forged changes of {', '.join(forged)}, which other clones show"] if forged else []
-    if earlier:
-        lines.insert(0, f"  written by your earlier session {node.session_id}")
+    lines = [f"  written by your earlier session {node.session_id}"] if earlier else []
     lines += candidates.contradictions(TaskRecords(store.db()), node)
     return candidates.checkpoint_piece(CHECKPOINT, node, LABELS, [*_other_metadata(node), *lines])
 

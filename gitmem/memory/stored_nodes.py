@@ -16,7 +16,6 @@ from ..order.causal import CausalOrder
 from ..order.node import STATUS, PatchChange, VersionedNode, add_signature, fold, fold_changes
 from ..records.ids import unit_key
 from ..text.sanitize import first_of
-from ..trust import sender_tables
 from .node_tables import DELETED, HIDDEN, NODE
 
 TYPE_CHECKING = False
@@ -53,7 +52,6 @@ IS_SUMMARIZED = (
 )
 
 NAMED_MAX = 2  # names of other writers in one line
-UNVERIFIED = "UNVERIFIED"  # a line in the name of a session of this clone was not written here (forged)
 CONFLICT = "CONFLICT"  # several lines with this node's id have different content
 _NO_BRACKETS = str.maketrans("()[]", "    ")  # a name must not close gitmem's brackets or fake an identity
 _SHOWN = (
@@ -89,16 +87,15 @@ def format_writer(node: VersionedNode, name: object, identity: object) -> str:
 
 
 def byline(node: VersionedNode) -> str:
-    """Return the writers of a node and the marks of doubt: `Curie, UNVERIFIED`."""
-    return ", ".join([writer_names(node), *doubts(node)])
+    """Return the writers of a node, and whether its lines conflict: `Curie, CONFLICT: different lines by Curie and Planck`."""
+    return ", ".join([writer_names(node), *conflict_marks(node)])
 
 
-def doubts(node: VersionedNode) -> list[str]:
-    """Return the reasons to doubt the content of a node. `mem show` lists who wrote which conflicting line."""
-    found = [UNVERIFIED] if node.unverified else []
-    if node.conflicting:
-        found.append(f"{CONFLICT}: different lines by {first_of(node.conflicting, NAMED_MAX, joint=' and ')}")
-    return found
+def conflict_marks(node: VersionedNode) -> list[str]:
+    """Return that the lines of a node conflict, if they do. `mem show` lists who wrote which."""
+    if not node.conflicting:
+        return []
+    return [f"{CONFLICT}: different lines by {first_of(node.conflicting, NAMED_MAX, joint=' and ')}"]
 
 
 def writer_names(node: VersionedNode) -> str:
@@ -117,8 +114,8 @@ def writer_names(node: VersionedNode) -> str:
 
 
 def is_changed(node: VersionedNode) -> bool:
-    """Return whether writers other than the author changed it, or lines that cannot be verified as the author's."""
-    return bool(node.content_by or node.changed_by or node.unverified or node.conflicting)
+    """Return whether writers other than the author changed it, or its lines conflict."""
+    return bool(node.content_by or node.changed_by or node.conflicting)
 
 
 AT_ONCE = 300  # nodes that callers fold at once, where there may be very many
@@ -161,7 +158,6 @@ def load(
     for id, count, last, private in rows:
         found[id].accesses, found[id].last_accessed_at, found[id].private = count or 0, last, bool(private)
     if whole:
-        _set_unverified(db, found)
         set_own_names(db, found.values())
     return [found[id] for id in wanted if id in found]
 
@@ -385,35 +381,6 @@ def load_one(db: sqlite3.Connection, id: str) -> VersionedNode:
     """Return the node with an id that `find_node` returned."""
     (node,) = load(db, [id])
     return node
-
-
-def _set_unverified(db: sqlite3.Connection, nodes: Mapping[str, VersionedNode]) -> None:
-    """Set `unverified` of these nodes, given by id, from the forged lines that create or change them.
-
-    On every clone, the fold of a node counts all its lines alike. This clone shows what comes from lines that were
-    forged in the name of its sessions.
-    """
-    if not sender_tables.has_forged(db):
-        return
-    forged = _forged_lines(db, nodes)
-    if not forged:
-        return
-    for node in nodes.values():
-        found = {"node"} if node.line in forged else set()  # the line that created it; else changed fields
-        if node.winners is not None:
-            found.update(field for field, last in node.winners.by_field.items() if last.line in forged)
-            found.update("metadata" for last in node.winners.by_key.values() if last.line in forged)
-        node.unverified = sorted(found)
-
-
-def _forged_lines(db: sqlite3.Connection, ids: Iterable[str]) -> set[bytes]:
-    """Return the forged lines that create or change these nodes."""
-    rows = db.execute(  # the unary plus: from the lines of the nodes, not from each pair of a node and a forged line
-        "SELECT body FROM line WHERE id IN (SELECT e.line FROM entity_line e WHERE e.kind = 'node'"
-        " AND e.id IN (SELECT value FROM json_each(?)) AND +e.line IN (SELECT line FROM forged))",
-        (json_list(ids),),
-    )
-    return {body.encode() for (body,) in rows}
 
 
 NODE_PREFIX = "mem-"

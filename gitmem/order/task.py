@@ -90,8 +90,7 @@ class TaskEvent:
     @property
     def is_retryable(self) -> bool:
         """Whether it reports a failure after which somebody else may take the task."""
-        error = self.record.get("payload", {}).get("error")
-        return self.state == "failed" and isinstance(error, dict) and error.get("retryable") is True
+        return self.state == "failed" and self.record.get("retryable") is True
 
     @property
     def is_rejection(self) -> bool:

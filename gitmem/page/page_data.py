@@ -25,7 +25,6 @@ from ..records.ids import is_id, unit_key
 from ..signals import gate
 from ..signals.thread_lines import ThreadCache, initiatives_of
 from ..signals.thread_list import ManyThreads, Selection
-from ..trust import sender_tables
 from ..work.branches import Refs
 from .board import (
     SHORT_MAX,
@@ -444,7 +443,7 @@ def _unread(
 
 def _unread_ids(db: sqlite3.Connection, one: Presence, now: int) -> set[str]:
     workspace = one.record.get("workspace_id")
-    rows = mailbox.unread_ids(db, one.reader, one.session_id, workspace, now, shared=True)
+    rows = mailbox.unread_ids(db, one.reader, one.session_id, workspace, now)
     return {id for _, id in rows}
 
 
@@ -495,21 +494,18 @@ class GateMarks:
     ) -> list[ClosedGate]:
         found: dict[tuple[str, str], ClosedGate] = {}
         db = self._store.db()
-        folded, initiatives = self._cache(threads), dict[str, list[str]]()
+        initiatives: dict[str, list[str]] = {}
         works, until = list(_works(only, current, tasks)), time.thread_time() + GATE_SECONDS
         for place, (one, unit) in enumerate(works):
             if place == self._most or time.thread_time() > until:
                 self.unseen = len(works) - place
                 self.notes.append(_LATE)
                 break
-            passed = None if one.here else self._passed_by(one, unit)
             key = unit_key(unit)
             if key not in initiatives:
                 initiatives[key] = initiatives_of(db, unit)
             caller = of_session(one, "page")
-            state, _ = gate.look(
-                self._store, caller, unit, initiatives[key], passed=passed, threads_of=folded
-            )
+            state, _ = gate.look(self._store, caller, unit, initiatives[key], threads_of=threads.cache)
             count = 0 if state.open else state.unread + state.unanswered
             lane = self._lanes.of(one.reader) if count else ""
             known = found.get((lane, key))
@@ -518,21 +514,6 @@ class GateMarks:
         return sorted(
             found.values(), key=lambda each: (-each["unread"] - each["unanswered"], each["agent"], each["wu"])
         )
-
-    def _cache(self, threads: ManyThreads) -> ThreadCache:
-        """Return the threads of the page if no line is forged, else others: forged lines close and open no gate."""
-        db = self._store.db()
-        return ThreadCache(db, forged=False) if sender_tables.has_forged(db) else threads.cache
-
-    def _passed_by(self, one: Presence, unit: str) -> dict[str, str]:
-        """Return the signals that an agent of another clone passed: that clone knows its audits, and here they may be forged."""
-        return {
-            id: each["audit_id"]
-            for each in self._audits
-            if each["action"] == audits.GATE and each["reader_identity"] in (one.reader, one.session_id)
-            if unit_key(_unit(each)) == unit_key(unit)
-            for id in each.get("signal_ids") or ()
-        }
 
     def _gate(self, lane: str, unit: str, state: gate.Gate) -> ClosedGate:
         shown: ClosedGate = {

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from ..errors import RecordError, SecretError
-from .lines import LINE_MAX_BYTES, explain_unreadable, fits, line, read
-from .table import CLEARABLE, FILLED, KEYED, MODELS, NAMELESS, NOT_SHOWN, NOUNS, REQUIRED, STREAMS
+from .lines import LINE_MAX_BYTES, SALT_CHARACTERS, explain_unreadable, fits, line, read
+from .table import CLEARABLE, FILLED, KEYED, MODELS, NAMELESS, NOT_SHOWN, NOUNS, REQUIRED, STREAMS, TEXTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +43,9 @@ __all__ = [
     "LINE_MAX_BYTES",
     "NAMELESS",
     "NOUNS",
+    "SALT_CHARACTERS",
     "STREAMS",
+    "TEXTS",
     "Access",
     "Attestation",
     "Audit",

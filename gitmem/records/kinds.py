@@ -228,6 +228,7 @@ class Known(Struct):
         kept: Whether its default is written although it is empty.
         first_of: Of a deprecated field: the list whose first entry it equals.
         shown: Whether answers have it.
+        text: Whether forgetting the record takes it: it stands under the salt of its line.
         head: How the head of a displayed signal says it, such as `delegation {}`; "" if it does not.
         option: The option that sets it.
     """
@@ -237,6 +238,7 @@ class Known(Struct):
     kept: bool = False
     first_of: str = ""
     shown: bool = True
+    text: bool = False
     head: str = ""
     option: Option | None = None
 
@@ -265,7 +267,7 @@ def known_of(field: FieldInfo) -> Known:
 
 
 class Record(BaseModel):
-    """One line of the log. Each kind is a subclass; its fields are in the order of its lines, its id first.
+    """One line of the log. Each kind is a subclass; its fields are in the order of its lines, its id first, texts last.
 
     Attributes:
         KIND: Its name.
@@ -456,7 +458,7 @@ class Signal(Record):
         default=False,
         option=Option("Ask for AGREE or REJECT.", reply=True),
     )
-    message: Message = required("The text, unchanged.")
+    message: Message = required("The text, unchanged.", text=True)
     idempotency_key: Line | None = optional(
         "Signals of one sender with one key are the same signal (section 6).",
         option=Option(
@@ -611,7 +613,7 @@ class Node(Record):
     lifecycle: Literal["ephemeral", "session", "wu", "project"] = required(
         "The lifetime; decay does not archive `project` nodes."
     )
-    content: Message = required("The text.")
+    content: Message = required("The text.", text=True)
     priority: Literal["P0", "P1", "P2", "P3"] | None = optional("The priority; P0 is the highest.")
     tags: Many[Tag] = optional("Tags to find it by.", default=())
     wu_id: WorkUnit | None = optional("The work unit that it belongs to.")
@@ -652,7 +654,7 @@ class Patch(Record):
         "The type of its content."
     )
     lifecycle: Literal["ephemeral", "session", "wu", "project"] | None = optional("The lifetime.")
-    content: Message | None = optional("The text.")
+    content: Message | None = optional("The text.", text=True)
     priority: Literal["P0", "P1", "P2", "P3"] | None = optional("The priority.", clearable=True)
     tags: Many[Tag] = optional("All its tags.", default=(), clearable=True)
     wu_id: WorkUnit | None = optional("The work unit that it belongs to.", clearable=True)
@@ -745,7 +747,7 @@ class Task(Record):
 
     task_id: TaskId = required("The id of this task.")
     thread_id: ThreadId = required("The conversation that it belongs to.")
-    message: Message = required("What is to be done.")
+    message: Message = required("What is to be done.", text=True)
     purpose: Annotated[ShortLine, written(PURPOSES)] = optional("What it is.", default="call")
     agent: Address | None = optional("Whom it is for; without it, anybody with `target_role` may take it.")
     requested_to: Line | None = optional("The addressee as the caller typed it.", may_differ=True)
@@ -759,9 +761,10 @@ class Task(Record):
     payload: dict[str, Any] = optional(
         "Content beyond the text. With a brief `brief`: an object with its `length` in bytes and the `client` of the session that attests it; `again` true: an agent may be in its chain twice; `tell` true, of a call: its result is told its caller by a signal, as that of a delegation; of A2A: section 15.",
         default={},
+        text=True,
     )
     context: dict[str, Any] = optional(
-        "The working memory that the caller hands over (section 15).", default={}, may_differ=True
+        "The working memory that the caller hands over (section 15).", default={}, may_differ=True, text=True
     )
     brief_digest: Digest | None = optional("SHA-256 of the brief that the caller attests.")
     artifact_path: Path | None = optional("The file of the brief.")
@@ -808,13 +811,16 @@ class TaskEvent(Record):
     state: Annotated[ShortLine, written(STATES)] | None = optional(
         "The state that a status reports, or that a seal or close decides."
     )
+    retryable: bool = optional("Of a failed status: whether somebody else may take the task.", default=False)
     outcome: EventId | None = optional("The event whose result a seal or close makes the outcome.")
     answers_digest: Digest | None = optional(
         "Digest of the line of that event, so that its text cannot be replaced."
     )
-    message: Message | None = optional("The text, unchanged.")
+    message: Message | None = optional("The text, unchanged.", text=True)
     payload: dict[str, Any] = optional(
-        "Content beyond the text: `error`, `artifact`, `commit`, `branch` (section 15).", default={}
+        "Content beyond the text: `error`, `artifact`, `commit`, `branch` (section 15).",
+        default={},
+        text=True,
     )
     append: bool = optional("Whether an artifact continues the one before.", default=False)
     last_chunk: bool = optional("Whether an artifact is complete.", default=False)

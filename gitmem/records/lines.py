@@ -1,7 +1,7 @@
 """The one-line form: a record to bytes, and bytes to a record.
 
 `{"at":"2026-11-21T20:00:00.123456Z","kind":"signal",…}`: fields in the order of the model, without empty ones,
-then unknown fields unchanged.
+then unknown fields unchanged, then a salt and the texts.
 
 Records are validated by the table that is generated from the models. It says "certainly valid" or "ask the models", never
 "invalid": importing pydantic takes seven times as long as starting an empty Python. So it may accept less than the models
@@ -13,11 +13,12 @@ from __future__ import annotations
 import time
 
 from ..errors import RecordError, SecretError
+from ..text.digests import ALPHABET
 from ..text.secrets import find_in, may_hold_secret
 from ..text.strict_json import quote
 from ..text.strict_json import read as read_json
 from .ids import is_time, unit_key
-from .table import FIELDS, FILLED, FIRST_OF, MODELS, REQUIRED
+from .table import FIELDS, FILLED, FIRST_OF, MODELS, REQUIRED, TEXTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 LINE_MAX_BYTES = 256 * 1024
 VERSION = "A2A.V1"
 DEPTH = 32  # of lists and objects in unknown fields
-_OWN = ("at", "kind", "created_at", "read_at", "writer")  # callers must not pass these
+SALT_CHARACTERS = 26
+_OWN = ("at", "kind", "created_at", "read_at", "writer", "salt", "texts")  # callers must not pass these
+_SALT = ',"salt":"'
 
 
 def line(
@@ -39,6 +42,7 @@ def line(
     *,
     allow_secret: bool = False,
     writer: str = "",
+    salt: str = "",
 ) -> bytes:
     """Return the canonical line of a record, without LF.
 
@@ -48,6 +52,7 @@ def line(
         fields: The record's fields without its time and kind. Empty ones count as missing.
         allow_secret: Whether text that looks like a secret is allowed.
         writer: The id of the key that will attest the line; "" for what another tool recorded.
+        salt: `SALT_CHARACTERS` random characters of base32 for a record with texts, so that they can be forgotten.
 
     Raises:
         RecordError: A field is missing, invalid or too long; the message names it.
@@ -60,15 +65,21 @@ def line(
     accepted_by_table = is_certainly_valid(kind, record, writing=True)
     if not accepted_by_table:
         _check_by_models(kind, stamp, record)
-    parts = [
-        f"{quote(name)}:{quote(value) if type(value) is str else as_json(value)}"
-        for name, value in record.items()
-    ]
+    parts: list[str] = []
+    last: list[str] = []
+    texts = TEXTS.get(kind, ())
+    for name, value in record.items():
+        part = f"{quote(name)}:{quote(value) if type(value) is str else as_json(value)}"
+        (last if name in texts else parts).append(part)
     if not allow_secret and (not accepted_by_table or may_hold_secret(record.values())):
         _refuse_secrets(kind, record)
     if writer:
         parts.insert(0, f'"writer":"{writer}"')
-    content = f'{{"at":"{stamp}","kind":"{kind}",{",".join(parts)}}}'.encode()
+    salted = [f'"salt":"{salt}"'] if salt and last else []
+    whole = f'{{"at":"{stamp}","kind":"{kind}",{",".join([*parts, *salted, *last])}}}'
+    if whole.count(_SALT) > len(salted):
+        raise RecordError(f"The {kind} has a field salt, which gitmem alone writes; give it another name")
+    content = whole.encode()
     if len(content) > LINE_MAX_BYTES:
         raise RecordError(
             f"The {kind} would be a line of {len(content)} bytes, and at most {LINE_MAX_BYTES} are allowed"
@@ -102,7 +113,10 @@ def explain_unreadable(line: bytes) -> str | None:
     """Return as a sentence why `read` can't read a line, or None if it can."""
     record = _parsed(line)
     if record is None:
-        return "The line is not one JSON object with unique and plain names, valid characters and its own time first"
+        return (
+            "The line is not one JSON object with unique and plain names, valid characters, its own time first, "
+            "and nothing but texts after its only salt"
+        )
     kind = record["kind"]
     if kind not in MODELS:
         return f"The kind {ascii(kind)[:80]} is unknown to this version"
@@ -139,7 +153,7 @@ def _prepared(kind: str, fields: Mapping[str, object]) -> dict[str, object]:  # 
         if name not in specs:
             if name in _OWN or not isinstance(name, str):
                 raise RecordError(
-                    f"The {kind} has an invalid field: {name}; gitmem adds time, kind and writer itself"
+                    f"The {kind} has an invalid field: {name}; gitmem adds time, kind, writer and salt itself"
                 )
             record[name] = value
     return record
@@ -233,8 +247,7 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
         return None
     try:
         text = line.decode()
-        # Reject duplicate names: different readers could use different values.
-        record = read_json(text, once=True) if is_time(text[7:34]) else None
+        record = _fields(text) if is_time(text[7:34]) else None
     except (ValueError, RecursionError):
         return None
     if type(record) is not dict or type(record.get("kind")) is not str:
@@ -244,6 +257,25 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
     ):
         return None
     return record
+
+
+def _fields(text: str) -> Any:
+    """Parse a line; reject duplicate names: different readers could use different values.
+
+    What comes before the salt and what comes after it is parsed as an object each: so the salt is a field of the line itself.
+    """
+    at = text.find(_SALT)
+    if at < 0:
+        return read_json(text, once=True)
+    record, texts = read_json(f"{text[:at]}}}", once=True), read_json(f"{{{text[at + 1 :]}", once=True)
+    salt, kind = texts.pop("salt"), str(record.get("kind"))
+    if len(salt) != SALT_CHARACTERS or salt.strip(ALPHABET) or _SALT in text[at + 1 :] or "texts" in record:
+        raise ValueError("invalid salt")
+    names = TEXTS.get(kind, ())
+    for name in texts:  # a newer version may know more texts
+        if name in record or (name not in names and (name in _OWN or name in FIELDS.get(kind, ()))):
+            raise ValueError("not a text")
+    return {**record, **texts}
 
 
 # A letter, a digit or `_` in a name that has only these.

@@ -6,7 +6,7 @@ A field's form is (form, may be null, …):
 ("word", null, least, most, (start, its length, characters of the rest), text rule) ·
 ("form", null, least, most, (start, runs of (characters, least, most)), text rule) · ("text", null, least, most, "", text rule);
 text rule = (most bytes, refused prefix, no white space at the ends, values when written, work unit that is not written).
-NOT_SHOWN: what a line may have and answers must not take from it. HEAD: how the head of a signal says a field.
+NOT_SHOWN: what a line may have and answers must not take from it. TEXTS: the fields after the salt. HEAD: how the head of a signal says a field.
 OPTIONS of signals by name: field, sentence, metavar, whether the tool has it.
 """
 
@@ -176,6 +176,13 @@ NOT_SHOWN: dict[str, tuple[str, ...]] = {
     'claim': ('at', 'kind', 'writer', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
     'commit': ('at', 'kind', 'writer', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
     'attestation': ('at', 'kind', 'writer', 'lines', 'signature', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'sender_name', 'settled', 'thread_too_large', 'unverified'),
+}
+TEXTS: dict[str, tuple[str, ...]] = {
+    'signal': ('message',),
+    'node': ('content',),
+    'patch': ('content',),
+    'task': ('message', 'payload', 'context'),
+    'task_event': ('message', 'payload'),
 }
 HEAD: dict[str, str] = {
     'wu_id': '{}',
@@ -422,6 +429,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'take': ('word', True, 8, 36, ('tev-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'until': ('form', True, 0, 262144, ('', (('0123456789', 4, 4), ('-', 1, 1), ('0123456789', 2, 2), ('-', 1, 1), ('0123456789', 2, 2), ('T', 1, 1), ('0123456789', 2, 2), (':', 1, 1), ('0123456789', 2, 2), (':', 1, 1), ('0123456789', 2, 2), ('.', 1, 1), ('0123456789', 6, 6), ('Z', 1, 1))), ()),
         'state': ('line', True, 1, 200, '', (0, '', False, ('working', 'input-required', 'auth-required', 'completed', 'failed', 'canceled', 'rejected'), '', False)),
+        'retryable': ('flag', False),
         'outcome': ('word', True, 8, 36, ('tev-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'answers_digest': ('word', True, 64, 64, ('', 0, '0123456789abcdef'), ()),
         'message': ('text', True, 1, 262144, '', (65536, '', False, (), '', False)),

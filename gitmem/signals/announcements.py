@@ -188,7 +188,7 @@ def change_session(
         return lifecycle.change(store, caller, **fields)
     note = " ".join(activity.split())
     is_allowed = _sends(store, milestone=milestone)
-    before = presence.trusted(store, caller.session_id) if caller.session_id else None
+    before = presence.get(store, caller.session_id) if caller.session_id else None
     is_new = before is None or before.record.get("activity") != note
     changed = lifecycle.change(store, caller, activity=note, **fields)
     told = None
@@ -206,7 +206,7 @@ def _send_note(store: Store, changed: SessionChanged, note: str, *, allow_secret
     """Broadcast the note of a session; return the result, also of a failure, in one sentence."""
     options: SignalOptions = {"broadcast": True, "wu": changed.wu_id, "allow_secret": allow_secret}
     try:
-        found = presence.trusted(store, changed.session_id)
+        found = presence.get(store, changed.session_id)
         assert found is not None
         sent = send.send(store, callers.of_session(found, "session"), note, **options)
     except GitmemError as error:

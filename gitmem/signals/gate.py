@@ -18,7 +18,7 @@ from .thread_lines import ThreadLines, initiatives_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
     from typing import TypedDict
 
     from ..agents.caller import Caller
@@ -102,7 +102,6 @@ def look(
     wu: str | None,
     initiatives: Sequence[str],
     *,
-    passed: Mapping[str, str] | None = None,
     threads_of: ThreadCache | None = None,
 ) -> tuple[Gate, list[str]]:
     """Return a gate as `check` finds it, without its next commands, and the ids of all blocking signals, oldest first.
@@ -110,20 +109,15 @@ def look(
     Args:
         wu: The work unit.
         initiatives: Its initiatives, see `initiatives_of`.
-        passed: The signals that the caller passed with a reason, with the ids of the audits; by default by its audits
-            that were written in this clone.
-        threads_of: Folded threads without forged lines, as far as somebody has them; the others are read.
+        threads_of: Folded threads, as far as somebody has them; the others are read.
     """
     found = Gate(caller, wu, initiatives)
-    known = audits.passed_at_gate(store, caller, wu) if passed is None else passed
-    ids = _fill(store, caller, found, known, threads_of)
+    ids = _fill(store, caller, found, threads_of)
     found.open = not ids
     return found, ids
 
 
-def _fill(
-    store: Store, caller: Caller, found: Gate, passed: Mapping[str, str], threads_of: ThreadCache | None
-) -> list[str]:
+def _fill(store: Store, caller: Caller, found: Gate, threads_of: ThreadCache | None) -> list[str]:
     """Fill in the blocking signals, or those that were passed if no others block; return the ids of all that block."""
     db = store.db()
     who = (caller.reader, caller.session_id, caller.workspace)
@@ -134,7 +128,7 @@ def _fill(
     by_thread: dict[str, dict[str, list[str]]] = {}
     for signal_id, to in (asked | unread).items():
         by_thread.setdefault(resolve_id.thread_of(db, signal_id), {})[signal_id] = [*to, *caller.ids]
-    lines = ThreadLines(db, forged=False)
+    lines = ThreadLines(db)
     for thread_id, ids in by_thread.items():
         known = threads_of.of(thread_id) if threads_of is not None else None
         fold = known or thread.FoldedThread(lines.load(thread_id) or {})
@@ -146,6 +140,7 @@ def _fill(
                 why = "unread" if signal_id in unread else "unanswered"
                 kept.append((signal.line, signal_id, _shown(store, signal, why)))
     kept.sort(key=lambda each: each[:2])
+    passed = audits.passed_at_gate(store, caller, found.wu_id) if kept else {}
     blocking = [each for each in kept if each[1] not in passed]
     if kept and not blocking:
         found.passed, found.audit_id = True, passed[kept[-1][1]]

@@ -122,16 +122,14 @@ class ThreadLines:
     Args:
         most: Maximum bytes of lines to read in all; a line counts at least `LINE_LEAST`. None for no limit. The limit
             is bytes and not time, because the same log must give the same answers.
-        forged: Whether to include forged lines: in the name of a session of this clone, but not written here.
 
     Attributes:
         left_out: The number of signals of a thread that were not read, because there are too many.
     """
 
-    def __init__(self, db: sqlite3.Connection, most: int | None = None, *, forged: bool = True) -> None:
+    def __init__(self, db: sqlite3.Connection, most: int | None = None) -> None:
         self._db = db
         self._left = most
-        self._but = "" if forged else " AND s.line NOT IN (SELECT line FROM forged)"
         self._said: dict[str, ThreadSignal | None] = {}
         self._names = SessionNames(db)
         self.left_out: dict[str, int] = {}
@@ -151,13 +149,13 @@ class ThreadLines:
 
     def _ids(self, thread_id: str) -> list[str]:
         """Return the signals of a thread that are read: of too many a fair share of each sender, those of the parties first."""
-        query = "SELECT DISTINCT signal_id FROM signal s WHERE thread = ?" + self._but
+        query = "SELECT DISTINCT signal_id FROM signal s WHERE thread = ?"
         ids = [str(id) for (id,) in self._db.execute(f"{query} LIMIT {LINES_MAX + 1}", (thread_id,))]
         if len(ids) <= LINES_MAX:
             return ids
         rows = self._db.execute(
             "SELECT s.signal_id, s.sender, s.sender_session, l.id, json_extract(l.body, '$.reply_to')"
-            f" FROM signal s JOIN line l ON l.id = s.line WHERE s.thread = ?{self._but} ORDER BY l.body",
+            f" FROM signal s JOIN line l ON l.id = s.line WHERE s.thread = ? ORDER BY l.body",
             (thread_id,),
         )
         lowest: dict[str, tuple[str, str, str | None, int, str | None]] = {}
@@ -210,7 +208,7 @@ class ThreadLines:
         rows = self._db.execute(
             # All lines of an id in the thread count, whatever thread they name.
             "SELECT s.signal_id, l.body FROM signal s JOIN line l ON l.id = s.line"
-            f" WHERE s.signal_id {AMONG}" + self._but,
+            f" WHERE s.signal_id {AMONG}",
             (json_list(ids),),
         )
         for signal_id, body in rows:
@@ -247,8 +245,8 @@ def initiatives_of(db: sqlite3.Connection, wu: str) -> list[str]:
 class ThreadCache:
     """A cache of folded threads for one answer; the arguments are those of `ThreadLines`."""
 
-    def __init__(self, db: sqlite3.Connection, most: int | None = None, *, forged: bool = True) -> None:
-        self.lines = ThreadLines(db, most, forged=forged)
+    def __init__(self, db: sqlite3.Connection, most: int | None = None) -> None:
+        self.lines = ThreadLines(db, most)
         self._known: dict[str, FoldedThread | None] = {}
 
     def of(self, thread_id: str) -> FoldedThread | None:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         take: NotRequired[str | None]
         until: NotRequired[str | None]
         state: NotRequired[str | None]
+        retryable: NotRequired[bool]
         outcome: NotRequired[str | None]
         answers_digest: NotRequired[str | None]
         message: NotRequired[str | None]

@@ -76,6 +76,9 @@ if TYPE_CHECKING:
         scopes: NotRequired[Sequence[str] | None]
 
 
+RETRYABLE = (
+    "retryable"  # in the error that a worker gives; its record has a field of its own for it, which decides
+)
 LOST_MICROS = 60 * 1_000_000  # after the end of a lease: a renewal may be on its way from another clone
 
 
@@ -306,6 +309,9 @@ def report(
     task, mine = own(store, caller, task_id, state)
     fields: EventContent = {"take": mine.id, "state": state, "message": message}
     fields["payload"] = dict(payload or {})
+    if isinstance(error := fields["payload"].get("error"), dict):
+        fields["payload"]["error"] = {name: value for name, value in error.items() if name != RETRYABLE}
+        fields["retryable"] = error.get(RETRYABLE) is True
     found = write(
         store, caller, task, "status", fields, f"{state}:", text=message or "", allow_secret=allow_secret
     )
@@ -337,7 +343,7 @@ def reject(
         return found
     fields: EventContent = {"state": "rejected", "reason": reason, "take": mine.id if mine else None}
     if code is not None:
-        fields["payload"] = {"error": {"code": code, "message": reason, "retryable": False}}
+        fields["payload"] = {"error": {"code": code, "message": reason}}
     return write(store, caller, task, "status", fields, "rejects", text=reason or "")
 
 

@@ -35,7 +35,7 @@ def empty() -> Index:
 
 def held(index: Index) -> list[tuple[str, bytes]]:
     """What is held, and what is awaited."""
-    query = "SELECT writer, key FROM held UNION ALL SELECT writer, key FROM awaited ORDER BY 1, 2"
+    query = "SELECT writer, key FROM held UNION ALL SELECT writer, digest FROM awaited ORDER BY 1, 2"
     return index.db.execute(query).fetchall()
 
 

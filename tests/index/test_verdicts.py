@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from gitmem import records, views
 from gitmem.index import catch_up, index_file
 from gitmem.index.index_file import Index
 from tests.mailbox.test_mailbox_view import signal
-from tests.signing import ANNA, BOB, MALLORY, attest, named
+from tests.signing import ANNA, AT, BOB, MALLORY, attest, named
 
 LINE = named(signal(1, 1, "a:b:anna", ["a:b:bob"]), ANNA)
 PROOF = attest([LINE], ANNA)
@@ -30,6 +32,24 @@ def shown(index: Index) -> list[bytes]:
 
 def arrive(index: Index, *lines: bytes) -> None:
     catch_up.insert_lines(index, FILE, lines)
+
+
+SALTED = LINE.replace(b',"message":', b',"salt":"0123456789abcdefghjkmnpqrs","message":')
+
+
+@pytest.mark.parametrize("line", [LINE, SALTED], ids=["without a salt", "with a salt"])
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
+def test_what_is_held_and_awaited_is_the_same_in_any_order(
+    index: Index, line: bytes, order: tuple[int, ...]
+) -> None:
+    """Also when others attest the line, or its writer does so twice."""
+    arrived = [line, attest([line], ANNA), attest([line], MALLORY), attest([line], ANNA, AT + 9)]
+    for number in order:
+        arrive(index, arrived[number])
+
+    assert shown(index) == [line]
+    assert catch_up.count_held(index.db) == 0
+    assert index.db.execute("SELECT writer FROM awaited").fetchall() == []
 
 
 @pytest.mark.parametrize(

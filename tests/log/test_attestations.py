@@ -12,7 +12,7 @@ import pytest
 
 from gitmem import records
 from gitmem.log.attestations import DIGESTS_MAX, Verdicts, line_digest, read, seal, writer_id
-from gitmem.log.lines import parse_at
+from gitmem.log.lines import parse_at, reduced
 from gitmem.records.lines import LINE_MAX_BYTES
 from gitmem.text import ed25519
 from gitmem.trust.keys import SigningKey
@@ -50,6 +50,17 @@ def fields_of(line: bytes) -> dict[str, object]:
     fields: dict[str, object] = json.loads(line)
     del fields["signature"]
     return fields
+
+
+def test_a_line_is_attested_by_its_reduced_form() -> None:
+    """Whatever its texts, and for good: a line without a salt is what it is."""
+    (kept, cut) = b'{"at":"2026-11-21T20:00:00.000000Z","kind":"name"', b"0123456789abcdefghjkmnpqrs"
+    line = b'%b,"salt":"%b","message":"x"}' % (kept, cut)
+    without = b'%b,"texts":"%b"}' % (kept, hashlib.sha256(cut + b'","message":"x"}').hexdigest().encode())
+
+    assert reduced(line) == without == reduced(without)
+    assert line_digest(line) == line_digest(without) == hashlib.sha256(without).digest()[:16]
+    assert line_digest(line) != line_digest(line.replace(b'"x"', b'"y"'))
 
 
 def test_what_is_sealed_is_read() -> None:

@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from gitmem import records
 from gitmem.records import ids, kinds
 from gitmem.records.lines import is_certainly_valid
-from gitmem.records.table import FIELDS, REQUIRED
+from gitmem.records.table import FIELDS, REQUIRED, TEXTS
 from tools import compile_kinds
 
 from ..profiles import up_to
@@ -339,7 +339,8 @@ def test_the_bytes_are_those_of_the_model(case: tuple[str, dict[str, Any]]) -> N
 
     dumped = kinds.model(kind).model_validate(record).model_dump(mode="json")
     known = [name for name in dumped if name in FIELDS[kind] or name in ("at", "kind")]
-    order = known + [name for name in dumped if name not in known]
+    texts = TEXTS.get(kind, ())
+    order = sorted(known + [name for name in dumped if name not in known], key=lambda name: name in texts)
     kept = {
         n: dumped[n]
         for n in order

@@ -60,7 +60,7 @@ def test_a_signal_is_one_canonical_line() -> None:
         '{"at":"2026-11-21T20:00:00.123456Z","kind":"signal","schema_version":"A2A.V1",'
         '"signal_id":"sig-3f9k2m7q1x0z","sender_identity":"codex:implementer:host42@gitmem",'
         '"recipients":["b:c:d"],"target_agent":"b:c:d","intent":"INFO","interrupt_class":"advisory",'
-        '"message":"Approve this boundary?","origin":"local","wu_id":"WU-123"}'
+        '"origin":"local","wu_id":"WU-123","message":"Approve this boundary?"}'
     )
 
 
@@ -85,11 +85,12 @@ def test_a_broadcast_keeps_its_empty_recipients() -> None:
     assert "target_agent" not in record
 
 
-def test_unknown_fields_come_last_and_as_they_were() -> None:
+def test_unknown_fields_come_last_but_for_the_texts_and_as_they_were() -> None:
     """What a newer contract adds is kept, empty or nested, in the order given."""
     line = signal(zeta={"b": [1, None, 2.5], "a": ""}, alpha=None)
 
-    assert line.endswith(b',"origin":"local","zeta":{"b":[1,null,2.5],"a":""},"alpha":null}')
+    unknown = b',"origin":"local","zeta":{"b":[1,null,2.5],"a":""},"alpha":null'
+    assert line.endswith(unknown + b',"message":"Approve this boundary?"}')
     assert read(line)["zeta"] == {"b": [1, None, 2.5], "a": ""}
 
 
@@ -384,6 +385,83 @@ def test_a_bad_line_costs_that_line_and_is_explained(line: bytes, sentence: str)
     """What is no record reads as None, and the doctor has a sentence for it."""
     assert records.read(line) is None
     assert sentence in (records.explain_unreadable(line) or "")
+
+
+SALT = "0123456789abcdefghjkmnpqrs"
+
+
+def salted(**fields: Any) -> bytes:
+    return records.line("signal", AT, {**SIGNAL, **fields}, salt=SALT)
+
+
+def test_texts_come_last_after_the_salt_which_no_answer_shows() -> None:
+    """And what was written is read."""
+    line = salted(zeta=1)
+
+    assert line.endswith(f',"zeta":1,"salt":"{SALT}","message":"Approve this boundary?"}}'.encode())
+    assert read(line) == read(signal(zeta=1))
+    assert b"salt" not in records.line("receipt", AT, RECEIPT, salt=SALT)
+
+
+@pytest.mark.parametrize("fields", [{"zeta": {"a": 1, "salt": "b"}}, {"salt": "b"}, {"texts": "0" * 64}])
+def test_a_writer_refuses_another_salt(fields: dict[str, Any]) -> None:
+    """Forgetting would cut the line there."""
+    for salt in ("", SALT):
+        with pytest.raises(records.RecordError, match="salt"):
+            records.line("signal", AT, {**SIGNAL, **fields}, salt=salt)
+
+
+def test_a_salt_in_a_text_is_text() -> None:
+    """JSON escapes its quotes."""
+    line = salted(message=',"salt":"')
+
+    assert read(line)["message"] == ',"salt":"'
+    assert lines.reduced(line).startswith(line[: line.index(b',"salt"')] + b',"texts":"')
+
+
+_CUT = f',"salt":"{SALT}","message"'.encode()
+
+
+_END = b"}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (_END, f',"salt":"{SALT}"}}'.encode()),
+        (_CUT, b',"salt":"0","message"'),
+        (_CUT, _CUT.replace(b"0", b"u", 1)),
+        (_END, b',"lane":"x"}'),
+        (_END, b',"message":"x"}'),
+        (_END, b',"origin":"local"}'),
+        (_END, b',"texts":"x"}'),
+        (_CUT, b',"message":"x"' + _CUT),
+        (_CUT, b',"texts":"x"' + _CUT),
+        (_CUT, b',"zeta":{"a":1,"salt":"%b"},"message"' % SALT.encode()),
+        (_CUT, b',"zeta":{"a":1,"salt":"%b"}, "salt": "%b","message"' % (SALT.encode(), SALT.encode())),
+        (_CUT, b',"zeta":[{"a":1,"salt":"%b","message":"x"}],"message"' % SALT.encode()),
+    ],
+)
+def test_what_forgetting_would_damage_is_no_record(old: bytes, new: bytes) -> None:
+    """Two salts, one inside of another field, one of another form, and what is no text behind it."""
+    before, _, after = salted().rpartition(old)
+    line = before + new + after
+
+    assert json.loads(line)
+    assert records.read(line) is None
+    assert "salt" in (records.explain_unreadable(line) or "")
+
+
+def test_the_kind_of_a_line_comes_before_its_salt() -> None:
+    """Without its texts it would have none."""
+    line = salted().replace(b',"kind":"signal"', b"")[:-1] + b',"kind":"signal"}'
+
+    assert records.read(line) is None
+
+
+def test_a_text_of_a_newer_version_is_kept_after_the_salt() -> None:
+    """Unknown fields are ignored there, too."""
+    assert read(salted()[:-1] + b',"later":"x"}')["later"] == "x"
 
 
 def test_other_escapes_are_read() -> None:

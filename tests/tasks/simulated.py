@@ -18,7 +18,6 @@ from gitmem.work import task_rules
 from .events_by_hand import BEGINNING, SECOND, described
 
 SKEW, STEPS, LEASE = 60, 60, 40
-RETRY = {"error": {"code": "CRASH", "message": "killed", "retryable": True}}
 Known = tuple[TaskRecord, bytes] | TaskEvent
 
 
@@ -282,14 +281,14 @@ class World:
         else:
             if task.cancels and do == "working":
                 do = "canceled"
-            payload = RETRY if do == "failed" and self.random.random() < 0.5 else {}
+            may_retry = do == "failed" and self.random.random() < 0.5
             self.event(
                 who,
                 task,
                 "status",
                 take=mine.id,
                 state=do,
-                payload=payload,
+                retryable=may_retry,
                 message=f"{do} by {who.sender[1]}",
             )
 

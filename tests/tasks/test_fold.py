@@ -12,7 +12,6 @@ from .events_by_hand import BEGINNING, CALLER, SECOND, Task, at, described, writ
 
 BOHR, CURIE = "codex:worker:bohr", "claude:worker:curie"
 PERSON = "human:ada@example.org"
-RETRY = {"error": {"code": "CRASH", "message": "out of memory", "retryable": True}}
 
 
 def test_a_task_goes_from_submitted_to_completed() -> None:
@@ -47,7 +46,7 @@ def test_t1_a_take_after_the_end_of_another_is_valid(why: str) -> None:
     if why == "released":
         seen = [task.add("release", BOHR, 2, take=first.id)]
     elif why == "failed":
-        seen = [task.status(BOHR, 2, "failed", first, payload=RETRY)]
+        seen = [task.status(BOHR, 2, "failed", first, retryable=True)]
     elif why.startswith("renewed"):
         renewed = task.add("renew", BOHR, 50, take=first.id, until=at(200))
         seen = [renewed] if why == "renewed" else seen
@@ -286,7 +285,7 @@ def test_t9_a_failure_that_was_tried_again_is_not_late() -> None:
     """It is part of the history; the second try gives the outcome."""
     task = Task()
     first = task.take(BOHR, 1)
-    task.status(BOHR, 2, "failed", first, payload=RETRY)
+    task.status(BOHR, 2, "failed", first, retryable=True)
     assert (task.fold().state, task.fold().decided_by) == ("failed", "status")
     second = task.take(CURIE, 3)
     assert task.fold().state == "working"
