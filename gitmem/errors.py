@@ -79,8 +79,8 @@ class RecordError(UsageError):
 
     code = "invalid-record"
 
-    def __init__(self, what: str) -> None:
-        super().__init__(f"{what}. Nothing was written.")
+    def __init__(self, what: str, hint: str = "") -> None:
+        super().__init__(f"{what}. Nothing was written.", hint=hint)
 
 
 class SecretError(UsageError):

@@ -15,6 +15,7 @@ from .index.index_file import sqlite3
 from .log.lines import LogEntry, writer_of
 from .log.local_log import Appended, LocalLog, read_word
 from .outcome import Struct
+from .records import ids
 from .text.digests import b32
 from .trust import clone_key, sender_tables
 from .trust.keys import Keys, all_noted
@@ -457,6 +458,34 @@ class Store:
         return records.STREAMS[kind], records.line(
             kind, at, whole, allow_secret=allow_secret, writer=writer, salt=salt
         )
+
+    def new_id(self, prefix: str) -> str:
+        """Return a new id that is bound to the writer of this process, for a line that it will write.
+
+        Raises:
+            StoreError: As `line`.
+        """
+        return ids.new_id(prefix, self.writers.writer(), self.random)
+
+    def own_id(self, prefix: str, *parts: str) -> str:
+        """Return the id, bound to the writer of this process, that is always the same for the same parts.
+
+        Raises:
+            StoreError: As `line`.
+        """
+        return ids.own_id(prefix, self.writers.writer(), *parts)
+
+    def own_id_before(self, prefix: str, *parts: str) -> str | None:
+        """Return what `own_id` returns, to look it up; None without a key: nothing is recorded yet, and none is made."""
+        writer = self.writers.describe()[0]
+        return ids.own_id(prefix, writer, *parts) if writer else None
+
+    def is_of_another_key(self, session_id: str) -> bool:
+        """Return whether a session is bound to another key than the one that writes here: nothing can be written as it."""
+        if not ids.is_of_somebody("sess", session_id):
+            return False
+        writer = self.writers.describe()[0]
+        return writer != "" and not ids.is_bound(session_id, writer)
 
     def own(self) -> Own:
         """Return who writes here: this user's writers in this clone, as they were noted at the last look."""

@@ -55,7 +55,7 @@ def sender_view(own: Callable[[], Own]) -> View:
 
 
 # Stored contents depend on the keyed fields.
-MAIL = View(("signal", "receipt", "session"), mailbox.DDL, mailbox.add, version=(13, records.KEYED["signal"]))
+MAIL = View(("signal", "receipt", "session"), mailbox.DDL, mailbox.add, version=(14, records.KEYED["signal"]))
 UNITS = View(session_view.UNIT_KINDS, session_view.UNIT_DDL, session_view.add_units, version=2)
 NODES = entities.view(node_tables.NODE, _nodes)
 RELATIONS = View(node_tables.RELATION_KINDS, node_tables.RELATION_DDL, _add_relations)

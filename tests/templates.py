@@ -43,12 +43,16 @@ def copy(name: str, where: Path, make: Callable[[Path], T]) -> T:
         result = make(template)
         for samples in template.rglob("*.sample"):
             samples.unlink()
+        if _keys().is_dir():
+            shutil.copytree(_keys(), _with_keys(template))
+            _with_keys(template).with_suffix(".of").write_text(str(_keys()))
         _made[key] = template, time.monotonic(), result
     template, _, result = _made[key]
     for each in template.iterdir():
         if (where / each.name).is_dir():
             shutil.rmtree(where / each.name)
     shutil.copytree(template, where, symlinks=True, dirs_exist_ok=True)
+    _copy_keys(template, where)
     for config in (*where.glob("*/config"), *where.glob("*/.git/config")):  # URLs of remotes in it
         text = config.read_text()
         if str(template) in text:
@@ -60,6 +64,30 @@ def copy(name: str, where: Path, make: Callable[[Path], T]) -> T:
         url = str(json.loads(consent.read_text())["url"])
         consent.rename(consent.with_name(hashlib.sha256(os.fsencode(url)).hexdigest()))
     return copies.deepcopy(result)
+
+
+def _keys() -> Path:
+    """The folder of this test for keys."""
+    return Path(os.environ["XDG_STATE_HOME"], "gitmem", "keys")
+
+
+def _with_keys(template: Path) -> Path:
+    return template.with_name(f"{template.name}-keys")
+
+
+def _copy_keys(template: Path, where: Path) -> None:
+    """Give this test the keys of the writers of a template: what it writes goes on as theirs."""
+    if not _with_keys(template).is_dir():
+        return
+    _keys().mkdir(mode=0o700, parents=True, exist_ok=True)
+    _keys().parent.chmod(0o700)
+    for key in _with_keys(template).iterdir():
+        if not (_keys() / key.name).exists():
+            shutil.copy2(key, _keys() / key.name)
+    was = _with_keys(template).with_suffix(".of").read_text()
+    for note in (*where.glob("*/.git/gitmem/writer-*"), *where.glob(".git/gitmem/writer-*")):
+        if note.suffix != ".key":
+            note.write_text(note.read_text().replace(was, str(_keys())))
 
 
 def first_commit(path: Path) -> None:

@@ -148,12 +148,12 @@ def test_the_union_is_that_of_the_example() -> None:
 
 
 def test_keyed_ids_are_those_of_the_example() -> None:
-    """The same sender and key are the same signal on every clone."""
+    """The same writer, sender and key are the same signal on every clone."""
     rows = dict(row.split(maxsplit=1) for row in example("keyed").splitlines())
-    parts = (rows["sender_identity"], rows["idempotency_key"])
+    parts = (rows["writer"], rows["sender_identity"], rows["idempotency_key"])
 
-    assert ids.keyed_id("sig", *parts) == rows["signal_id"]
-    assert "thread-" + rows["signal_id"][4:] == rows["thread_id"]
+    assert ids.own_id("sig", *parts) == rows["signal_id"]
+    assert ids.is_bound(rows["signal_id"], rows["writer"])
 
 
 def test_the_thread_is_read_as_the_example_says() -> None:
@@ -162,10 +162,10 @@ def test_the_thread_is_read_as_the_example_says() -> None:
     for record in json.loads(example("thread")):
         line = json.dumps(record).encode()
         thread[record["signal_id"]] = ThreadSignal(record, [line])
-    found = FoldedThread(thread)
+    found = FoldedThread("thread-x", thread)
     standing = found.position("curie")
 
-    assert causality.root(thread).id == "sig-0001"
+    assert causality.root("thread-x", thread).id == "sig-0001"
     assert standing is not None
     assert (standing.signal.id, standing.signal.intent) == ("sig-0004", "AGREE")
     assert [said.id for said in found.order.shown()] == sorted(thread)
@@ -179,9 +179,9 @@ def test_the_agreement_is_what_the_example_says() -> None:
     said = {}
     for place, record in enumerate(json.loads(example("agreement"))):
         said[record["signal_id"]] = ThreadSignal(record, [json.dumps({"at": place, **record}).encode()])
-    found = FoldedThread(said)
+    found = FoldedThread("thread-x", said)
     assert found.agreed_on is said["sig-0002"]
-    before = FoldedThread({id: each for id, each in said.items() if id != "sig-0005"})
+    before = FoldedThread("thread-x", {id: each for id, each in said.items() if id != "sig-0005"})
     assert (before.agreed_on, list(before.in_force)) == (None, ["sig-0002"])
     assert {each: before.stands(each)[0] for each in before.asked} == {
         "planck": "agree", "curie": "counter", "bohr": "pending"
@@ -193,7 +193,7 @@ def test_what_is_void_is_what_the_example_says() -> None:
     given = json.loads(example("own"))
     called = {each.pop("session_id"): list(each.values()) for each in given["sessions"]}
     thread = {each["signal_id"]: ThreadSignal(each, [json.dumps(each).encode()]) for each in given["signals"]}
-    found = thread_lines.void_own_decisions(thread, lambda ids: called)
+    found = thread_lines.void_own_decisions("thread-x", thread, lambda ids: called)
 
     assert [id for id, said in found.items() if said.void] == given["void"]
 

@@ -578,7 +578,7 @@ def test_profile(memory: Memory, cli: Cli, clock: Clock) -> None:
     assert memory.DEFAULT_PROFILE_LIMIT == len(found.nodes) == 20
     assert (found.total, found.by_tag) == (25, {"pattern": 13, "decision": 12})
     assert "## Project Profile" in found.block
-    assert re.search(r"^- \[mem-\w{12}\] \(2026-10-26, \w+, pattern\): rule 24", found.block, re.MULTILINE)
+    assert re.search(r"^- \[mem-\w{22}\] \(2026-10-26, \w+, pattern\): rule 24", found.block, re.MULTILINE)
     assert len(memory.profile(tag="decision", limit=10).nodes) == 10
     assert "## Project Profile" in cli("mem", "profile", "--tag", "decision", "--limit", "10")
     assert "total" in json.dumps(cli("mem", "profile", "--json"))
@@ -692,7 +692,7 @@ def test_the_fields_of_a_node(memory: Memory, cli: Cli, clock: Clock) -> None:
 
     node = memory.get(id)
 
-    assert re.fullmatch(r"mem-[0-9a-z]{12}", node.id)
+    assert re.fullmatch(r"mem-[0-9a-z]{22}", node.id)
     assert (node.type, node.lifecycle, node.content) == ("note", "project", "other")
     assert node.created_at < str(node.updated_at)
     assert (node.wu_id, node.session_id, node.lane) == ("SHOP-7", "550e8400-e29b", "Core")

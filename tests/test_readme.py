@@ -151,10 +151,10 @@ class Terminal:
             printed = _as_recorded("".join(itertools.takewhile(lambda line: line != f"{MARK}\n", output)))
         pattern = _pattern(expected)
         new: list[str] = []
-        for id in dict.fromkeys(re.findall(r"task-[0-9a-z]{12}", expected)):
+        for id in dict.fromkeys(re.findall(r"task-[0-9a-z]{12,22}", expected)):
             if id not in self.ids.values():
                 name = re.escape(id)
-                pattern = pattern.replace(name, "(task-[0-9a-z]{12})", 1).replace(name, rf"\{len(new) + 1}")
+                pattern = pattern.replace(name, "(task-[0-9a-z]{22})", 1).replace(name, rf"\{len(new) + 1}")
                 new.append(id)
         found = re.fullmatch(pattern, printed)
         assert found, f"$ {command}\n{printed}"

@@ -29,8 +29,8 @@ def test_a_recording_has_no_ids_and_times_of_its_run() -> None:
     """An id stands for the same record or commit wherever it appears."""
     runs = [
         [
-            "a Planck$ gitmem inbox", f"    sig-{id * 12} · commit {id * 12}", f"sig-{id * 12} 3 min ago", f"    * {id * 7} x",
-            f"claim-{id * 12} until 2026-11-2{number} 10:0{number} UTC", f"/tmp/gitmem-demo-{id}8/project/README.md",
+            "a Planck$ gitmem inbox", f"    sig-{id * 22} · commit {id * 12}", f"sig-{id * 22} 3 min ago", f"    * {id * 7} x",
+            f"claim-{id * 22} until 2026-11-2{number} 10:0{number} UTC", f"/tmp/gitmem-demo-{id}8/project/README.md",
         ]
         for number, id in enumerate("ab")
     ]  # fmt: skip

@@ -35,6 +35,7 @@ A field's form is (form, may be null, …):
 ("word", null, least, most, (start, its length, characters of the rest), text rule) ·
 ("form", null, least, most, (start, runs of (characters, least, most)), text rule) · ("text", null, least, most, "", text rule);
 text rule = (most bytes, refused prefix, no white space at the ends, values when written, work unit that is not written).
+OWN: fields with an id of the line's writer: (field, start of an id, length of a bound one, event that excepts it).
 NOT_SHOWN: what a line may have and answers must not take from it. TEXTS: the fields after the salt. HEAD: how the head of a signal says a field.
 OPTIONS of signals by name: field, sentence, metavar, whether the tool has it.
 """
@@ -125,6 +126,7 @@ def compile_table() -> str:
         ),
         "REQUIRED": ("tuple[str, ...]", {m.KIND: required(m) for m in models}),
         "FILLED": ("dict[str, Any]", {m.KIND: filled(m) for m in models}),
+        "OWN": ("tuple[tuple[str, str, int, str], ...]", {m.KIND: own(m) for m in models}),
         "KEYED": ("tuple[str, ...]", {m.KIND: keyed(m) for m in models if KEY in fields(m)}),
         "CLEARABLE": ("tuple[str, ...]", {kind: names for kind, names in clearable.items() if names}),
         "NOT_SHOWN": ("tuple[str, ...]", {m.KIND: not_shown(m, models) for m in models}),
@@ -203,6 +205,19 @@ def keyed(model: Any) -> tuple[str, ...]:
     """Return the fields that must be equal in two records of one idempotency key."""
     left_out = {VERSION, *OUTER, f"{model.KIND}_id", KEY}
     return tuple(name for name, each in known(model).items() if name not in left_out and not each.may_differ)
+
+
+def own(model: Any) -> tuple[tuple[str, str, int, str], ...]:
+    """Return the fields with ids of the line's writer, each with the start and length of one, and the event that excepts it."""
+    from gitmem.records import kinds
+    from gitmem.records.ids import BOUND_LENGTH
+
+    forms = {name: form(field["schema"]) for name, field in fields(model).items()}
+    starts = {name: forms[name][4][0] for name, each in known(model).items() if each.defines}
+    starts |= {name: "sess-" for name in kinds.WRITER_FIELDS if name in forms}
+    return tuple(
+        (name, start, len(start) + BOUND_LENGTH, known(model)[name].but_for) for name, start in starts.items()
+    )
 
 
 def filled(model: Any) -> dict[str, Any]:

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RECORDING = ROOT / "docs/demo.cast"
 HEADER = {"version": 2, "width": 120, "height": 36, "title": "gitmem demo"}
 PROMPT = re.compile(r"(\S+ )?\S+\$ (gitmem|git) ")
-RECORD_ID = re.compile(r"\b(sess|sig|thread|task|claim|mem)-[0-9a-z]{12}\b")
+RECORD_ID = re.compile(r"\b(sess|sig|thread|task|claim|mem)-[0-9a-z]{22}\b")
 COMMIT_ID = re.compile(r"(?<=commit )[0-9a-f]{12}\b|(?<=\* )[0-9a-f]{7,}\b")
 AGE = re.compile(r"\b(a minute|\d+ (s|min|minutes)) ago\b")
 END = re.compile(r"\b\d{4}-\d\d-\d\d \d\d:\d\d UTC")
@@ -64,7 +64,7 @@ def cast(lines: list[str]) -> str:
 def _record(known: dict[str, str], found: re.Match[str]) -> str:
     """Return the fixed id for a real one: the same for each mention, numbered by first appearance."""
     digest = hashlib.sha256(f"{found[1]} {len(known)}".encode()).hexdigest()
-    return known.setdefault(found[0], f"{found[1]}-{digest[:12]}")
+    return known.setdefault(found[0], f"{found[1]}-{digest[:22]}")
 
 
 def _commit(known: dict[str, str], found: str) -> str:

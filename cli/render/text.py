@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gitmem.records.record_types import ShownSignal
     from gitmem.sync.autosync import FailedSync
 
-WORK_LINES_MAX, WORK_COLUMNS = 60, 240
+WORK_LINES_MAX, WORK_COLUMNS = 60, 260
 
 
 def block(*parts: str | int | Iterable[object] | None) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import commit_message, records
 from ..index import entities
 from ..outcome import Struct
-from ..records.ids import new_id, unit_key
+from ..records.ids import unit_key
 from ..text.sanitize import first_of
 from . import waiting_work
 
@@ -59,7 +59,7 @@ def prepare(
     Raises:
         UsageError: The reason is invalid (RecordError, SecretError).
     """
-    audit_id = new_id("audit", store.random)
+    audit_id = store.new_id("audit")
     fields: AuditFields = {
         "audit_id": audit_id,
         "action": action,

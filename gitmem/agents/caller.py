@@ -290,7 +290,7 @@ def find(store: Store, who: CallerClaims, *, must: bool = True) -> Caller | None
             a match is an error in either case.
 
     Raises:
-        UsageError: `unknown-session`, `ended-session`, `which-session` or `no-person`.
+        UsageError: `unknown-session`, `ended-session`, `another-key`, `which-session` or `no-person`.
     """
     try:
         if who.as_ is not None:
@@ -299,6 +299,13 @@ def find(store: Store, who: CallerClaims, *, must: bool = True) -> Caller | None
             return caller
         if who.session is not None:
             found = _session(store, who.session, "GITMEM_SESSION names")
+            if store.is_of_another_key(found.session_id):
+                raise UsageError(
+                    f"GITMEM_SESSION names a session that was made under another key: {found.session_id} ({found.name}). Nothing was written.",
+                    hint="Start a session and export its id; `gitmem doctor` names the key that writes here.",
+                    code="another-key",
+                    next=["gitmem session start", "unset GITMEM_SESSION"],
+                )
             client = _client(store, who, found)
             return of_session(found, "session") if client is None else _harness(store, client)
         if who.client_session is not None:
@@ -506,6 +513,9 @@ def recorded_by(store: Store, caller: Caller, intent: str, *, may: bool) -> str 
 
 def peek_reason(store: Store, caller: Caller) -> str | None:
     """Return why reading another's mailbox marks nothing, or None if the caller reads its own."""
+    if caller.session_id is not None and store.is_of_another_key(caller.session_id):
+        name = sanitize(caller.name or caller.reader)
+        return f"Inbox of {name}, which has another key. Nothing is marked as delivered."
     if caller.who is None:
         return None
     own = _without_as(store, caller, caller.who)

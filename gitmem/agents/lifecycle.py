@@ -7,7 +7,7 @@ from ..errors import UsageError
 from ..log.lines import CommitMessage
 from ..outcome import Outcome, command
 from ..records import CLEARABLE
-from ..records.ids import new_id, role_id
+from ..records.ids import role_id
 from ..records.lines import as_json
 from ..text import strict_json
 from ..text.sanitize import sanitize
@@ -572,7 +572,7 @@ def _start_new(
     else:
         display_names.claim(store, name, again=again)
         chosen = True
-    session_id = new_id("sess", store.random)
+    session_id = store.new_id("sess")
     store.log.make_state()
     record: SessionFields = {
         "session_id": session_id,

@@ -407,7 +407,7 @@ def of_client(store: Store, client_id: str, *, ended: bool = False) -> Presence 
     """Return the latest session that was started here under a client's own session id.
 
     Args:
-        ended: Return a session that has ended, rather than an open one.
+        ended: Return a session that has ended or is of another key, which cannot go on, rather than one that can.
     """
     from ..trust.clone_key import hashed
 
@@ -423,7 +423,9 @@ def of_client(store: Store, client_id: str, *, ended: bool = False) -> Presence 
         if not began_here and heartbeats.client_of(store, session_id) != client_id:
             continue
         one = trusted(store, session_id)
-        if one is not None and one.harness_session == published and (one.ended is not None) is ended:
+        if one is None or one.harness_session != published:
+            continue
+        if (one.ended is not None or store.is_of_another_key(session_id)) is ended:
             found.append(one)
     return max(found, key=lambda one: (one.started, one.session_id), default=None)
 
@@ -572,10 +574,10 @@ def possible_callers(store: Store) -> list[Presence]:
 
 
 def _open(store: Store, folder: str | None) -> list[Presence]:
-    """Return the open sessions of one worktree, or of all."""
+    """Return the open sessions of one worktree, or of all, that this user's key can write for."""
     found = []
     for session_id, (where, _) in sorted(heartbeats.known_sessions(store).items()):
-        if folder in (None, where):
+        if folder in (None, where) and not store.is_of_another_key(session_id):
             one = trusted(store, session_id)
             if one is not None and one.ended is None:
                 found.append(one)

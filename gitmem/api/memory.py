@@ -78,7 +78,7 @@ def _fault(kind: str, data: object) -> str | None:
             return f"The {kind}'s {name} must be a time such as 2026-11-21T20:00:00Z"
     fields = {name: value for name, value in data.items() if name not in ("created_at", "updated_at")}
     try:
-        records.line(kind, 0, {**_OTHER_FIELDS, **fields}, allow_secret=True)
+        records.line(kind, 0, {**_OTHER_FIELDS, **fields}, allow_secret=True, writer=None)
     except records.RecordError as error:
         return error.message.removesuffix(". Nothing was written.")
     return None

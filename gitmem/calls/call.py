@@ -301,7 +301,7 @@ def record_tasks(
     again = bool(options.get("again"))
     _refuse_calling_oneself(caller, found, again=again)
     key = options.get("idempotency_key")
-    thread = _thread(caller, key) if key else ids.new_id("thread", store.random)
+    thread = _thread(caller, key) if key else f"thread-{store.new_id('task')[5:]}"
     chain = chains.of_new(store, caller, options.get("within"))
     common: TaskOptions = {
         "purpose": CALL, "chain": chain, "within": None if chain else chains.NONE, "thread": thread, "allow_secret": bool(options.get("allow_secret")),

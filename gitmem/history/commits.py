@@ -585,20 +585,24 @@ class _Look:
         lines = []
         for entry, facts, origin, evidence, who in made:
             session = who.session_id or ""
+            if store.is_of_another_key(session):
+                continue  # of another user of this clone, who records it
             task, unit = None, None  # with the evidence `none` the session has only found it
             if evidence != NONE:
                 task, unit = work.of(who, entry.new, facts.committed)
                 task = task_of(self._notes.get(entry.new, ())) or task
             fields: CommitFields = {
-                "link_id": ids.keyed_id("link", entry.new, session), "commit": entry.new, "patch_id": patches.get(entry.new), "authored_at": format_at(facts.authored * SECOND),
+                "link_id": store.own_id("link", entry.new, session), "commit": entry.new, "patch_id": patches.get(entry.new), "authored_at": format_at(facts.authored * SECOND),
                 "action": origin.action, "evidence": evidence, "sources": origin.sources, "parts": origin.parts, "branch": branch,
                 "task_id": task, "wu_id": unit,
                 "workspace_id": who.workspace, "sender_identity": who.reader, "sender_session": who.session_id,
                 "sender_name": who.name,
             }  # fmt: skip
             lines.append(store.line("commit", fields, allow_secret=True))  # it has no new text
+        if not lines:
+            return
         who = made[0][-1]
-        count = "a commit" if len(made) == 1 else f"{len(made)} commits"
+        count = "a commit" if len(lines) == 1 else f"{len(lines)} commits"
         message = CommitMessage(who.author, f"{who.name or who.reader} made {count}", "", who.trailers())
         store.record(lines, message, deferred=True)
 

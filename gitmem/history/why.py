@@ -299,7 +299,7 @@ def _thread(
     task: FoldedTask | None,
 ) -> AgreedThread | None:
     signals = threads.load(db, thread_id)
-    folded = FoldedThread(signals)
+    folded = FoldedThread(thread_id, signals)
     if folded.root is None:
         return None
     found = AgreedThread(thread_id, by)
@@ -309,7 +309,7 @@ def _thread(
     answers = _answers(db, task) if task is not None else {}
     answered = {each for sender in answers for each in sender}
     before = FoldedThread(
-        {id: each for id, each in signals.items() if parse_at(each.record["at"]) <= committed}
+        thread_id, {id: each for id, each in signals.items() if parse_at(each.record["at"]) <= committed}
     )
     found.replaced = bool(before.in_force) and before.in_force.keys() != folded.in_force.keys()
     found.ended = next(filter(None, map(folded.ended, before.in_force)), "") if found.replaced else ""

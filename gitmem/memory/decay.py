@@ -8,7 +8,6 @@ from __future__ import annotations
 from ..errors import UsageError
 from ..log.lines import CommitMessage
 from ..outcome import Outcome, command
-from ..records import ids
 from . import stored_nodes, write
 
 TYPE_CHECKING = False
@@ -127,7 +126,7 @@ def record_accesses(
     lines = []
     for start in range(0, len(shared), names_max):
         fields: AccessFields = {
-            "id": ids.new_id("access", store.random),
+            "id": store.new_id("access"),
             "node_ids": shared[start : start + names_max],
             "reader_identity": caller.reader,
             "reader_session": caller.session_id,

@@ -7,7 +7,6 @@ from ..commit_message import cut, sanitize
 from ..errors import UsageError
 from ..order.node import VersionedNode
 from ..outcome import OneStep, Outcome, Struct, command
-from ..records import ids
 from . import anchors, node_fields, reader_store, relations, stored_nodes, write
 
 TYPE_CHECKING = False
@@ -56,7 +55,7 @@ def make_nodes(
     remarks: dict[str, None] = {}
     for at, each in enumerate(given, first):
         try:
-            fields = _fields(each, caller, ids.new_id("mem", store.random))
+            fields = _fields(each, caller, store.new_id("mem"))
             fields["head"], fields["branch"] = head
             lines.append(store.line("node", fields, allow_secret=allow_secret, at=at))
             line = lines[-1][1]

@@ -59,7 +59,7 @@ def find_open_threads(store: Store, reader: Caller) -> list[OpenThread]:
     for thread_id, every in asked.items():
         ids = every
         if not mailbox.is_only_signal(db, thread_id, every[0]):
-            fold = FoldedThread(lines.load(thread_id) or {})
+            fold = FoldedThread(thread_id, lines.load(thread_id) or {})
             ids = [id for id in every if fold.owes(reader.ids, id)]
         newest = max(filter(None, (known.waiting(thread_id, id) for id in ids)), key=_order, default=None)
         if newest is not None:

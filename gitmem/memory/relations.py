@@ -10,7 +10,6 @@ from .. import records
 from ..errors import UsageError
 from ..order.causal import CausalOrder, by_id
 from ..outcome import Outcome, command
-from ..records import ids
 from ..records.ids import is_id
 from ..text.sanitize import first_of
 from . import node_fields, private_nodes, stored_nodes, write
@@ -322,7 +321,7 @@ def line(
     events = _events(store.db(), (from_id, to_id, type))
     heads = CausalOrder(events).heads(events)
     fields: RelationFields = {
-        "id": id or ids.new_id("rel", store.random),
+        "id": id or store.new_id("rel"),
         "from_id": from_id,
         "to_id": to_id,
         "type": type,

@@ -6,7 +6,6 @@ from ..commit_message import SUBJECT_MAX, body, cut, sanitize
 from ..log.lines import CommitMessage
 from ..order.causal import CausalOrder, by_id
 from ..order.node import too_large
-from ..records import ids
 from . import stored_nodes
 
 TYPE_CHECKING = False
@@ -87,7 +86,7 @@ def patches(
             "sender_identity": caller.reader,
             "sender_session": caller.session_id,
             "sender_name": caller.name,
-            "id": ids.new_id("patch", store.random),
+            "id": store.new_id("patch"),
             "node_ids": some,
             "after": after,
             "clear": list(clear),

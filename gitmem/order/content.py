@@ -110,9 +110,9 @@ def is_keyed(record: SignalRecord) -> bool:
     key = record.get("idempotency_key")
     if not key:
         return False
-    from ..records.ids import keyed_id
+    from ..records.ids import own_id
 
-    return record["signal_id"] == keyed_id("sig", record["sender_identity"], key)
+    return record["signal_id"] == own_id("sig", record.get("writer") or "", record["sender_identity"], key)
 
 
 def content_of(record: SignalRecord | None, line_digest: bytes) -> bytes:

@@ -9,12 +9,14 @@ from __future__ import annotations
 from functools import cached_property
 
 from .. import records
+from ..records.ids import is_bound, is_of_somebody
 from .causal import CausalOrder, by_id
 from .content import ASKS, DECISIONS, asks, content_of, digest_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
+    from typing import Any
 
     from ..records.record_types import SignalRecord
 
@@ -88,13 +90,46 @@ def ids_for_after(
     return list(by_id(after))
 
 
-def root(thread: Mapping[str, ThreadSignal]) -> ThreadSignal:
-    """Return the signal whose `reply_to` is missing or not in the thread.
+def root(name: str, thread: Mapping[str, ThreadSignal]) -> ThreadSignal:
+    """Return the root of a thread that has signals: see `root_id`."""
+    places = {
+        id: (signal.record.get("reply_to"), signal.record.get("writer"), (not signal.counts, signal.line))
+        for id, signal in thread.items()
+    }
+    return thread[root_id(name, places)]
 
-    Of several, the lowest `(at, bytes)`, and signals that count before others.
+
+def root_id(name: str, places: Mapping[str, tuple[str | None, str | None, object]]) -> str:
+    """Return the signal that a thread is about: the one whose characters its name has, whatever any clock says.
+
+    Without it, it is what the lowest signal of the writer that the name is bound to answers first; without such a writer the lowest
+    signal that answers none of the thread.
+
+    Args:
+        name: The id of the thread.
+        places: Of each signal what it answers, who wrote it, and its rank; the lowest comes first.
     """
-    tops = [signal for signal in thread.values() if signal.record.get("reply_to") not in thread]
-    return min(tops or thread.values(), key=lambda signal: (not signal.counts, signal.line))
+
+    def rank(id: str) -> Any:
+        return places[id][2]
+
+    kind, _, characters = name.partition("-")
+    if kind in ("sig", "thread") and is_of_somebody(kind, name):
+        if f"sig-{characters}" in places:
+            return f"sig-{characters}"
+        names = (f"sig-{characters}", f"task-{characters}")
+        writers = {writer for _, writer, _ in places.values() if writer}
+        begins = {writer for writer in writers if any(is_bound(each, writer) for each in names)}
+        own = [id for id, (_, writer, _) in places.items() if writer in begins]
+        if own:
+            path = [min(own, key=rank)]
+            while (
+                (answered := places[path[-1]][0]) is not None and answered in places and answered not in path
+            ):
+                path.append(answered)
+            return path[-1]
+    tops = [id for id, (parent, *_) in places.items() if parent not in places]
+    return min(tops or places, key=rank)
 
 
 # Of concurrent decisions of one party the strongest is its position.
@@ -138,11 +173,11 @@ class FoldedThread:
         left_out: The number of its signals that were not read, because there are too many.
     """
 
-    def __init__(self, signals: Mapping[str, ThreadSignal], left_out: int = 0) -> None:
+    def __init__(self, name: str, signals: Mapping[str, ThreadSignal], left_out: int = 0) -> None:
         self.signals = signals
         self.left_out = left_out
         self.order = CausalOrder(signals.values())
-        self.root = root(signals) if signals else None
+        self.root = root(name, signals) if signals else None
         self.parties: dict[str, None] = {}
         self.proposals: dict[str, ThreadSignal] = {}
         if self.root is not None:

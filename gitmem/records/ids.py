@@ -1,16 +1,21 @@
-"""Ids: a prefix, a dash and 12 characters of lower-case Crockford base32 (60 bits); and what else of a text no pattern can say."""
+"""Ids, bound to the writer that makes them or free; and what else of a text no pattern can say."""
 
 from __future__ import annotations
 
 import os
 
-from ..text.digests import b32, sha256
+from ..text.digests import ALPHABET, b32, sha256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-_LENGTH = 12
+_RANDOM_LENGTH, _HASH_LENGTH = (
+    10,
+    12,
+)  # characters of an id: what makes it unique, and what binds it to its writer
+BOUND_LENGTH = _RANDOM_LENGTH + _HASH_LENGTH
+_TO_PYTHON = str.maketrans(f"{ALPHABET}ilou", "0123456789abcdefghijklmnopqrstuv!!!!")  # its digits of base 32
 _ID_CHARACTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _UNIT_CHARACTERS = f"{_ID_CHARACTERS}ABCDEFGHIJKLMNOPQRSTUVWXYZ._/#-"
 _UNIT_MAX = 100
@@ -21,20 +26,52 @@ _days: set[str] = set()  # some that were found to be in the calendar
 _DAYS_KNOWN = 1_000
 
 
-def new_id(prefix: str, random: Callable[[int], bytes] = os.urandom) -> str:
-    """Return a new id such as `sig-3f9k2m7q1x0z`.
+def new_id(prefix: str, writer: str, random: Callable[[int], bytes] = os.urandom) -> str:
+    """Return a new id that is bound to its writer, such as `sig-3f9k2m7q1xj4w8c0v5t2nr`.
 
     Args:
         prefix: The kind of id: `sig`, `sess`, `thread`, …
+        writer: The id of the key that will attest the line.
         random: Returns that many secure random bytes.
     """
-    return f"{prefix}-{b32(random(8), _LENGTH)}"
+    return _bound(prefix, b32(random(7), _RANDOM_LENGTH), writer)
+
+
+def own_id(prefix: str, writer: str, *parts: str) -> str:
+    """Return the id, bound to a writer, that is always the same for the same parts; without a writer, the free one."""
+    if not writer:
+        return keyed_id(prefix, *parts)
+    return _bound(prefix, b32(_digest(*parts), _RANDOM_LENGTH), writer)
 
 
 def keyed_id(prefix: str, *parts: str) -> str:
-    """Return the id that is always the same for the same parts: from the SHA-256 of the parts joined by LF."""
-    digest = sha256("\n".join(parts).encode()).digest()
-    return f"{prefix}-{b32(digest, _LENGTH)}"
+    """Return the free id that is always the same for the same parts, whoever writes it."""
+    return f"{prefix}-{b32(_digest(*parts), _HASH_LENGTH)}"
+
+
+def is_bound(id: str, writer: str) -> bool:
+    """Return whether what `is_of_somebody` is bound to this writer."""
+    head = id[:-_HASH_LENGTH]
+    try:  # on numbers: this is part of reading each line, and `b32` takes three times as long
+        named = int(id[len(head) :].translate(_TO_PYTHON), 32)
+    except ValueError:
+        return False
+    return int.from_bytes(_digest(writer, head)[:8], "big") >> 64 - _HASH_LENGTH * 5 == named
+
+
+def is_of_somebody(prefix: str, text: str) -> bool:
+    """Return whether a text is an id with that prefix that is bound to a writer, whichever that is."""
+    return len(text) == len(prefix) + 1 + BOUND_LENGTH and is_id(prefix, text)
+
+
+def _bound(prefix: str, rest: str, writer: str) -> str:
+    head = f"{prefix}-{rest}"
+    return head + b32(_digest(writer, head), _HASH_LENGTH)
+
+
+def _digest(*parts: str) -> bytes:
+    """Return the SHA-256 of texts joined by LF."""
+    return sha256("\n".join(parts).encode()).digest()
 
 
 def is_id(prefix: str, text: str) -> bool:

@@ -227,6 +227,8 @@ class Known(Struct):
         clearable: Whether the record's field `clear` may name it.
         kept: Whether its default is written although it is empty.
         first_of: Of a deprecated field: the list whose first entry it equals.
+        defines: Whether the line defines the id in it: one that is bound to a writer must be bound to the line's.
+        but_for: The event with which the id may be another writer's.
         shown: Whether answers have it.
         text: Whether forgetting the record takes it: it stands under the salt of its line.
         head: How the head of a displayed signal says it, such as `delegation {}`; "" if it does not.
@@ -237,6 +239,8 @@ class Known(Struct):
     clearable: bool = False
     kept: bool = False
     first_of: str = ""
+    defines: bool = False
+    but_for: str = ""
     shown: bool = True
     text: bool = False
     head: str = ""
@@ -259,6 +263,10 @@ def _field(found: Any, known: Mapping[str, Any]) -> FieldInfo:
     found.metadata.append(Known(**known))
     field: FieldInfo = found
     return field
+
+
+# Fields that say who wrote a line. A session id in them that is bound to a writer must be bound to the line's.
+WRITER_FIELDS = ("sender_identity", "sender_session", "reader_identity", "reader_session", "via")
 
 
 def known_of(field: FieldInfo) -> Known:
@@ -407,7 +415,7 @@ class Signal(Record):
     STREAM = "signals"
     ANSWER = SignalAnswer
 
-    signal_id: SignalId = required("The id of this signal, for replies and receipts.")
+    signal_id: SignalId = required("The id of this signal, for replies and receipts.", defines=True)
     sender_identity: Address = required(
         "The sender: an agent identity, else a session id, else `human:<mail>`."
     )
@@ -537,7 +545,7 @@ class Session(Record):
     ANSWER = WriterAnswer
     NAMES = True
 
-    session_id: SessionId = required("The id of this session.")
+    session_id: SessionId = required("The id of this session.", defines=True)
     event: Literal["start", "change", "end"] = required("The event.")
     agent_identity: AgentIdentity | None = optional(
         "`owner:role:purpose`: who the agent is, beyond this session."
@@ -606,7 +614,7 @@ class Node(Record):
     STREAM = "memory"
     NOUN = "memory node"
 
-    id: NodeId = required("The id of this node.")
+    id: NodeId = required("The id of this node.", defines=True)
     type: Literal["session", "discovery", "checkpoint", "note", "summary"] = required(
         "The type of its content."
     )
@@ -644,7 +652,7 @@ class Patch(Record):
     STREAM = "memory"
     NOUN = "memory change"
 
-    id: PatchId = required("The id of this patch.")
+    id: PatchId = required("The id of this patch.", defines=True)
     node_ids: Many[NodeId] = required("The nodes that it changes.")
     after: Many[PatchId] = optional("The latest patches of these nodes that its writer had seen.", default=())
     clear: Many[Annotated[ShortLine, AfterValidator(TextRule())]] = optional(
@@ -684,7 +692,7 @@ class Relation(Record):
     STREAM = "memory"
     NOUN = "memory relation"
 
-    id: RelationId = required("The id of this record.")
+    id: RelationId = required("The id of this record.", defines=True)
     from_id: NodeId = required("The node at its start: the blocker, the parent, the newer node.")
     to_id: NodeId = required("The node at its end: the blocked one, the child, the source or the older node.")
     type: Literal["blocks", "parent_child", "related", "discovered_from", "supersedes"] = required(
@@ -707,7 +715,7 @@ class Access(Record):
     STREAM = "memory"
     NOUN = "access record"
 
-    id: AccessId = required("The id of this access.")
+    id: AccessId = required("The id of this access.", defines=True)
     node_ids: Many[NodeId] = required("The nodes that were shown.")
     reader_identity: Address = required("The reader.")
     reader_session: Address | None = optional("The session of the reader.")
@@ -721,7 +729,7 @@ class Audit(Record):
     NOUN = "gate record"
     ANSWER = AuditAnswer
 
-    audit_id: AuditId = required("The id of this record.")
+    audit_id: AuditId = required("The id of this record.", defines=True)
     action: ShortLine = required(
         "The rule that was bypassed: `gate`; without `signal_ids` also `checkpoint-gate`, `claim` (the guard of claims) and `claim-release`."
     )
@@ -745,7 +753,7 @@ class Task(Record):
     KIND = "task"
     STREAM = "tasks"
 
-    task_id: TaskId = required("The id of this task.")
+    task_id: TaskId = required("The id of this task.", defines=True)
     thread_id: ThreadId = required("The conversation that it belongs to.")
     message: Message = required("What is to be done.", text=True)
     purpose: Annotated[ShortLine, written(PURPOSES)] = optional("What it is.", default="call")
@@ -802,7 +810,7 @@ class TaskEvent(Record):
     KIND = "task_event"
     STREAM = "tasks"
 
-    event_id: EventId = required("The id of this event.")
+    event_id: EventId = required("The id of this event.", defines=True)
     task_id: TaskId = required("The task.")
     event: Annotated[ShortLine, written(EVENTS)] = required("What happened; other values are ignored.")
     after: Many[EventId] = optional("The latest events of the task that its writer had seen.", default=())
@@ -855,7 +863,9 @@ class Claim(Record):
     KIND = "claim"
     STREAM = "claims"
 
-    claim_id: ClaimId = required("The id of the claim, the same in all its records.")
+    claim_id: ClaimId = required(
+        "The id of the claim, the same in all its records.", defines=True, but_for="release"
+    )
     event: Annotated[ShortLine, written(CLAIM_EVENTS)] = required(
         "What happens to it; other values are ignored."
     )
@@ -883,7 +893,8 @@ class Commit(Record):
     STREAM = "commits"
 
     link_id: LinkId = required(
-        "`link-` and the first 60 bits of the SHA-256 of `commit LF sender_session`: the same for one commit and one session."
+        "The id of this record: bound to its writer, the same for one `commit` and `sender_session` (section 6).",
+        defines=True,
     )
     commit: CommitId = required("The commit.")
     patch_id: CommitId | None = optional(

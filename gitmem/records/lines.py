@@ -17,8 +17,8 @@ from ..text.digests import ALPHABET
 from ..text.secrets import find_in, may_hold_secret
 from ..text.strict_json import quote
 from ..text.strict_json import read as read_json
-from .ids import is_time, unit_key
-from .table import FIELDS, FILLED, FIRST_OF, MODELS, REQUIRED, TEXTS
+from .ids import is_bound, is_of_somebody, is_time, unit_key
+from .table import FIELDS, FILLED, FIRST_OF, MODELS, OWN, REQUIRED, TEXTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def line(
     fields: Mapping[str, object],
     *,
     allow_secret: bool = False,
-    writer: str = "",
+    writer: str | None = "",
     salt: str = "",
 ) -> bytes:
     """Return the canonical line of a record, without LF.
@@ -51,7 +51,8 @@ def line(
         at: The time of the line, in microseconds since 1970-01-01 UTC.
         fields: The record's fields without its time and kind. Empty ones count as missing.
         allow_secret: Whether text that looks like a secret is allowed.
-        writer: The id of the key that will attest the line; "" for what another tool recorded.
+        writer: The id of the key that will attest the line; "" for what another tool recorded. None only checks the fields: they may
+            have ids of any writer.
         salt: `SALT_CHARACTERS` random characters of base32 for a record with texts, so that they can be forgotten.
 
     Raises:
@@ -65,6 +66,14 @@ def line(
     accepted_by_table = is_certainly_valid(kind, record, writing=True)
     if not accepted_by_table:
         _check_by_models(kind, stamp, record)
+    of_another = "" if writer is None else field_of_another(kind, record, writer)
+    if of_another:
+        raise RecordError(
+            _another_sentence(kind, record, writer, of_another),
+            hint="It was made under another key: start a session under this one with `gitmem session start`."
+            if str(record[of_another]).startswith("sess-")
+            else "",
+        )
     parts: list[str] = []
     last: list[str] = []
     texts = TEXTS.get(kind, ())
@@ -102,7 +111,9 @@ def read(line: bytes) -> AnyRecord | None:
         if record.get("schema_version", VERSION) != VERSION or kind not in MODELS:
             return None
         _fill(kind, record)
-        if is_certainly_valid(kind, record, writing=False) or not _model_error(record):
+        if (
+            is_certainly_valid(kind, record, writing=False) or not _model_error(record)
+        ) and not field_of_another(kind, record, record.get("writer")):
             return record  # type: ignore[return-value]  # what was just checked
     except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError):
         pass
@@ -124,7 +135,9 @@ def explain_unreadable(line: bytes) -> str | None:
     if version != VERSION:
         return f"The schema_version {ascii(version)[:80]} is not {VERSION}, the one that this version reads"
     _fill(kind, record)
-    return _model_error(record)
+    sentence = _model_error(record)
+    name = "" if sentence else field_of_another(kind, record, record.get("writer"))
+    return _another_sentence(kind, record, record.get("writer"), name) if name else sentence
 
 
 def _prepared(kind: str, fields: Mapping[str, object]) -> dict[str, object]:  # noqa: C901  (one pass over the fields)
@@ -191,6 +204,40 @@ def _model_error(record: Mapping[str, object]) -> str | None:
         if not (is_json_safe(name) and is_json_safe(value)):
             return _not_json_sentence(str(record["kind"]), name)
     return first_error(record, writing=False)
+
+
+# Start of ids → the last bound one that was accepted, and its writer. Most lines are of the session of the one before.
+_last_own: dict[str, tuple[str, str]] = {}
+
+
+def field_of_another(kind: str, record: Mapping[str, Any], writer: str | None) -> str:
+    """Return the first field with an id that only another writer's lines may have there; "" if there is none.
+
+    Args:
+        kind: Its kind.
+        record: A valid record.
+        writer: The writer of its line, if it has one.
+    """
+    for name, start, length, but_for in OWN[kind]:
+        id = record.get(name)
+        if (
+            id is None
+            or len(id) != length
+            or not id.startswith(start)
+            or (id, writer) == _last_own.get(start)
+        ):
+            continue
+        if writer and is_bound(id, writer):
+            _last_own[start] = (id, writer)
+        elif is_of_somebody(start[:-1], id) and not (but_for and record.get("event") == but_for):
+            return name
+    return ""
+
+
+def _another_sentence(kind: str, record: Mapping[str, Any], writer: str | None, name: str) -> str:
+    """Return as a sentence that a record has an id of another writer in a field."""
+    of = f"its writer {writer}" if writer else "its writer, and the line names none"
+    return f"The {kind}'s {name} must be an id of {of}, not {record[name]!a}"
 
 
 def _not_json_sentence(kind: str, name: str) -> str:

@@ -6,6 +6,7 @@ A field's form is (form, may be null, …):
 ("word", null, least, most, (start, its length, characters of the rest), text rule) ·
 ("form", null, least, most, (start, runs of (characters, least, most)), text rule) · ("text", null, least, most, "", text rule);
 text rule = (most bytes, refused prefix, no white space at the ends, values when written, work unit that is not written).
+OWN: fields with an id of the line's writer: (field, start of an id, length of a bound one, event that excepts it).
 NOT_SHOWN: what a line may have and answers must not take from it. TEXTS: the fields after the salt. HEAD: how the head of a signal says a field.
 OPTIONS of signals by name: field, sentence, metavar, whether the tool has it.
 """
@@ -151,6 +152,22 @@ FILLED: dict[str, dict[str, Any]] = {
     'attestation': {
         'schema_version': 'A2A.V1',
     },
+}
+OWN: dict[str, tuple[tuple[str, str, int, str], ...]] = {
+    'signal': (('signal_id', 'sig-', 26, ''), ('sender_identity', 'sess-', 27, ''), ('sender_session', 'sess-', 27, ''), ('via', 'sess-', 27, '')),
+    'receipt': (('reader_identity', 'sess-', 27, ''), ('reader_session', 'sess-', 27, '')),
+    'session': (('session_id', 'sess-', 27, ''),),
+    'name': (('sender_identity', 'sess-', 27, ''), ('sender_session', 'sess-', 27, '')),
+    'node': (('id', 'mem-', 26, ''), ('sender_identity', 'sess-', 27, ''), ('sender_session', 'sess-', 27, '')),
+    'patch': (('id', 'patch-', 28, ''), ('sender_identity', 'sess-', 27, ''), ('sender_session', 'sess-', 27, '')),
+    'relation': (('id', 'rel-', 26, ''), ('sender_identity', 'sess-', 27, ''), ('sender_session', 'sess-', 27, '')),
+    'access': (('id', 'access-', 29, ''), ('reader_identity', 'sess-', 27, ''), ('reader_session', 'sess-', 27, '')),
+    'audit': (('audit_id', 'audit-', 28, ''), ('sender_identity', 'sess-', 27, ''), ('sender_session', 'sess-', 27, ''), ('reader_identity', 'sess-', 27, '')),
+    'task': (('task_id', 'task-', 27, ''), ('sender_identity', 'sess-', 27, ''), ('sender_session', 'sess-', 27, '')),
+    'task_event': (('event_id', 'tev-', 26, ''), ('sender_identity', 'sess-', 27, ''), ('sender_session', 'sess-', 27, '')),
+    'claim': (('claim_id', 'claim-', 28, 'release'), ('sender_identity', 'sess-', 27, ''), ('sender_session', 'sess-', 27, '')),
+    'commit': (('link_id', 'link-', 27, ''), ('sender_identity', 'sess-', 27, ''), ('sender_session', 'sess-', 27, '')),
+    'attestation': (),
 }
 KEYED: dict[str, tuple[str, ...]] = {
     'signal': ('sender_identity', 'via', 'recipients', 'workspace_id', 'thread_id', 'reply_to', 'intent', 'requires_ack', 'message', 'origin', 'wu_id', 'initiative_id', 'lane', 'target_role', 'delegation_id', 'task_id', 'artifact_path'),

@@ -131,7 +131,7 @@ def _fill(store: Store, caller: Caller, found: Gate, threads_of: ThreadCache | N
     lines = ThreadLines(db)
     for thread_id, ids in by_thread.items():
         known = threads_of.of(thread_id) if threads_of is not None else None
-        fold = known or thread.FoldedThread(lines.load(thread_id) or {})
+        fold = known or thread.FoldedThread(thread_id, lines.load(thread_id) or {})
         for signal_id, readers in ids.items():
             signal = fold.signals.get(signal_id)
             if signal is None or not _is_on(signal, fold.root, found):

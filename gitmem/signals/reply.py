@@ -69,7 +69,7 @@ class ReplyContext:
         self._is_reply = answered is not None
         self.thread_id = thread_id
         self.signals = threads.load(db, thread_id)
-        self.parent = answered or (thread_order.root(self.signals) if self.signals else None)
+        self.parent = answered or (thread_order.root(thread_id, self.signals) if self.signals else None)
         self.task = TaskAnswer()
 
     def members(
@@ -129,7 +129,9 @@ class ReplyContext:
         answered = self.fold.answered.get(record.get("reply_to") or "", "")
         if record["intent"] not in DECISIONS or record["intent"] in ASKS or not self.fold.ended(answered):
             return None
-        fold = FoldedThread({**self.signals, record["signal_id"]: thread_order.ThreadSignal(record, [line])})
+        fold = FoldedThread(
+            self.thread_id, {**self.signals, record["signal_id"]: thread_order.ThreadSignal(record, [line])}
+        )
         if not fold.ended(answered):  # it is agreed on now
             return None
         owed = [each.record for id, each in fold.in_force.items() if fold.owes(caller.ids, id)]
@@ -138,7 +140,7 @@ class ReplyContext:
     @cached_property
     def fold(self) -> FoldedThread:
         """The thread, folded."""
-        return FoldedThread(self.signals)
+        return FoldedThread(self.thread_id, self.signals)
 
     def refuse_conflicting(self, intent: str) -> None:
         """Raise UsageError for a decision on an id whose lines conflict, or on one of another thread."""
@@ -186,7 +188,7 @@ class ReplyContext:
 
     def _root(self, parent: ThreadSignal) -> ThreadSignal:
         """Return the root of the thread; of a new one the signal that is answered."""
-        return thread_order.root(self.signals) if self.signals else parent
+        return thread_order.root(self.thread_id, self.signals) if self.signals else parent
 
     def apply_loop_limit(self, store: Store, caller: Caller, fields: SignalFields) -> str | None:
         """Make a signal of a long loop advisory, see `limit_loop`."""

@@ -216,7 +216,7 @@ def _remarks(
 
         found = [*context.task.warnings, *found]
         found += next_steps.not_counted(record["intent"], record.get("reply_to"), context.fold, caller.ids)
-        found += thread_lines.void_remarks(db, context.signals, record, line)
+        found += thread_lines.void_remarks(db, context.thread_id, context.signals, record, line)
     return found
 
 
@@ -229,10 +229,10 @@ def addressed(
     key: str | None,
 ) -> SignalFields:
     """Return the fields for the ids, the sender, the message, the recipients and the answered signal."""
-    signal_id = ids.keyed_id("sig", caller.reader, key) if key else ids.new_id("sig", store.random)
+    signal_id = store.own_id("sig", caller.reader, key) if key else store.new_id("sig")
     answered, thread_id = (context.parent, context.thread_id) if context else (None, None)
     if thread_id is None and resolved:
-        thread_id = f"thread-{signal_id[4:]}" if key else ids.new_id("thread", store.random)
+        thread_id = f"thread-{signal_id[4:]}"
     recipients = [each.address for each in resolved]
     typed = [each for each in resolved if each.resolved_by != "thread"]
     return {

@@ -12,7 +12,7 @@ from ..agents.mailbox import digests_of
 from ..index.entities import AMONG, json_list
 from ..order.content import ASKS, answers_a_line, asks
 from ..order.shares import LINES_MAX, fair_share
-from ..order.thread import FoldedThread, ThreadSignal, root
+from ..order.thread import FoldedThread, ThreadSignal, root, root_id
 from ..outcome import Struct
 from ..records.ids import is_id, unit_key, unit_key_sql
 
@@ -42,10 +42,13 @@ class SessionNames(Struct):
         return self._known
 
 
-def void_own_decisions(thread: Mapping[str, ThreadSignal], names_of: NamesOf) -> dict[str, ThreadSignal]:
+def void_own_decisions(
+    name: str, thread: Mapping[str, ThreadSignal], names_of: NamesOf
+) -> dict[str, ThreadSignal]:
     """Return a copy of a thread in which such decisions are void.
 
     Args:
+        name: The id of the thread.
         thread: The signals by their ids.
         names_of: Returns the further names of the given session ids.
 
@@ -56,7 +59,7 @@ def void_own_decisions(thread: Mapping[str, ThreadSignal], names_of: NamesOf) ->
     found = dict(thread)
     if not any(signal.record.get("via") for signal in thread.values()):
         return found
-    top = root(thread)
+    top = root(name, thread)
     asking = [signal for signal in thread.values() if signal is top or signal.intent in ASKS]
     deciding = [signal for signal in thread.values() if signal is not top and signal.intent != "INFO"]
     known = names_of({name for signal in (*asking, *deciding) for name in _named(signal)})
@@ -71,17 +74,22 @@ def void_own_decisions(thread: Mapping[str, ThreadSignal], names_of: NamesOf) ->
 
 
 def void_remarks(
-    db: sqlite3.Connection, thread: Mapping[str, ThreadSignal], record: SignalRecord, line: bytes
+    db: sqlite3.Connection,
+    name: str,
+    thread: Mapping[str, ThreadSignal],
+    record: SignalRecord,
+    line: bytes,
 ) -> list[str]:
     """Return a sentence for the sender of a decision that is void, else nothing.
 
     Args:
+        name: The id of its thread.
         thread: The earlier signals of its thread.
         record: The new signal.
         line: Its line.
     """
     signal = ThreadSignal(record, [line])
-    if not void_own_decisions({**thread, signal.id: signal}, SessionNames(db))[signal.id].void:
+    if not void_own_decisions(name, {**thread, signal.id: signal}, SessionNames(db))[signal.id].void:
         return []
     who = (
         f"{record['via']} has proposed in this thread"
@@ -144,7 +152,7 @@ class ThreadLines:
             self._read(new)
         found = {id: self._said.get(id) for id in ids}
         return void_own_decisions(
-            {id: signal for id, signal in found.items() if signal is not None}, self._names
+            thread_id, {id: signal for id, signal in found.items() if signal is not None}, self._names
         )
 
     def _ids(self, thread_id: str) -> list[str]:
@@ -154,15 +162,17 @@ class ThreadLines:
         if len(ids) <= LINES_MAX:
             return ids
         rows = self._db.execute(
-            "SELECT s.signal_id, s.sender, s.sender_session, l.id, json_extract(l.body, '$.reply_to')"
-            f" FROM signal s JOIN line l ON l.id = s.line WHERE s.thread = ? ORDER BY l.body",
+            "SELECT s.signal_id, s.sender, s.sender_session, l.id, json_extract(l.body, '$.reply_to'),"
+            " json_extract(l.body, '$.writer')"
+            " FROM signal s JOIN line l ON l.id = s.line WHERE s.thread = ? ORDER BY l.body",
             (thread_id,),
         )
-        lowest: dict[str, tuple[str, str, str | None, int, str | None]] = {}
+        lowest: dict[str, tuple[str, str, str | None, int, str | None, str | None]] = {}
         for row in rows:
             lowest.setdefault(row[0], row)
         every = list(lowest.values())
-        root = next((row for row in every if row[4] not in lowest), every[0])
+        places = {row[0]: (row[4], row[5], place) for place, row in enumerate(every)}
+        root = lowest[root_id(thread_id, places)]
         (body,) = self._db.execute("SELECT body FROM line WHERE id = ?", (root[3],)).fetchone()
         record = records.read_kind("signal", body.encode())
         parties = {root[1], root[2], *(record["recipients"] if record is not None else ())} - {None}
@@ -253,5 +263,5 @@ class ThreadCache:
         """Return a folded thread, or None if the budget is exceeded."""
         if thread_id not in self._known:
             signals = self.lines.load(thread_id)
-            self._known[thread_id] = FoldedThread(signals) if signals is not None else None
+            self._known[thread_id] = FoldedThread(thread_id, signals) if signals is not None else None
         return self._known[thread_id]

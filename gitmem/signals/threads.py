@@ -206,7 +206,7 @@ def _open(store: Store, id: str) -> tuple[sqlite3.Connection, str, FoldedThread,
     db = store.db()
     thread_id = thread_of(db, resolve(db, id))
     lines = ThreadLines(db)
-    found = FoldedThread(lines.load(thread_id) or {}, lines.left_out.get(thread_id, 0))
+    found = FoldedThread(thread_id, lines.load(thread_id) or {}, lines.left_out.get(thread_id, 0))
     if found.root is None:
         raise UsageError(
             f"No readable signals in thread {thread_id}.", code="unknown-id", next=["gitmem doctor"]

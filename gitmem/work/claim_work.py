@@ -12,8 +12,7 @@ from ..log.lines import CommitMessage, format_at
 from ..order import claim as claim_fold
 from ..order.claim import LEASE_MAX_MICROS
 from ..outcome import Struct, command
-from ..records import ids
-from ..records.ids import new_id, unit_key
+from ..records.ids import unit_key
 from ..text.sanitize import is_blank
 from . import chains, claim_notices, claims, path_patterns, stored_tasks, tables, task_rules
 from .claims import (
@@ -221,7 +220,7 @@ def claim_paths(
         named = _only_task(store, caller, caller.wu_id if wu is None else wu) if task_id is None else task_id
         unit = task_rules.unit_of(store.db(), named) or caller.wu_id if wu is None else wu
         fields: ClaimFields = {
-            "claim_id": new_id("claim", store.random), "event": "claim", "paths": patterns,
+            "claim_id": store.new_id("claim"), "event": "claim", "paths": patterns,
             "mode": "shared" if shared else EXCLUSIVE, "until": until, "reason": reason,
             "task_id": named or None,
             "workspace_id": caller.workspace, "sender_identity": caller.reader, "sender_session": caller.session_id,
@@ -629,7 +628,7 @@ def _in_the_way(
 def _add(store: Store, caller: Caller, claim: claim.FoldedClaim, task_id: str, found: MovedClaims) -> None:
     """Add the two lines. The new claim has seen what the old one had: claims that contested the old one contest it."""
     old = claim.record
-    new_id = ids.new_id("claim", store.random)
+    new_id = store.new_id("claim")
     same: Any = {
         "paths": list(old["paths"]), "mode": old["mode"], "sender_identity": caller.reader,
         "sender_session": caller.session_id, "sender_name": caller.name,

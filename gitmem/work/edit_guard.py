@@ -13,7 +13,6 @@ from ..git import branches
 from ..log.lines import CommitMessage, format_at
 from ..memory import anchors
 from ..outcome import Outcome, Struct, command
-from ..records import ids
 from ..text import secrets
 from ..text.digests import sha256
 from ..text.sanitize import first_of, is_blank, sanitize_for_model
@@ -322,7 +321,7 @@ def publish_edits(
     _note(store, session_id)
     caller = callers.of_session(one, "harness")
     fields: ClaimFields = {
-        "claim_id": ids.new_id("claim", store.random), "event": "claim", "paths": new, "mode": "shared",
+        "claim_id": store.new_id("claim"), "event": "claim", "paths": new, "mode": "shared",
         "until": format_at(store.now() + LEASE), "workspace_id": caller.workspace, "sender_identity": caller.reader,
         "sender_session": caller.session_id, "sender_name": caller.name, "wu_id": caller.wu_id,
     }  # fmt: skip

@@ -371,7 +371,7 @@ def _unanswered(store: Store, caller: Caller) -> Iterator[SignalRecord]:
         if thread_id in seen or not record["recipients"]:
             continue
         seen.add(thread_id)
-        thread = FoldedThread(lines.load(thread_id) or {})
+        thread = FoldedThread(thread_id, lines.load(thread_id) or {})
         others = [each for each in (*record["recipients"], *thread.parties) if each not in caller.ids]
         pending = [each for each in thread.asked if thread.asks and thread.stands(each)[0] == "pending"]
         if any(each in pending or thread.owes([each], record["signal_id"]) for each in others):

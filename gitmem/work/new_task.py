@@ -10,7 +10,7 @@ from ..errors import UsageError
 from ..log.lines import format_at
 from ..order.task import DELEGATION, HANDOFF
 from ..outcome import Outcome, Struct, command
-from ..records import KEYED, ids
+from ..records import KEYED
 from ..records.ids import role_id
 from ..records.table import FILLED
 from ..signals import next_steps, send
@@ -36,11 +36,6 @@ _DEFAULTED = (
 )  # by the addressee; what a repetition says of them counts
 # Parts of a payload that say how and where the task was written.
 _OF_WRITING = (task_records.TELL, chains.AGAIN, "brief", "clientMessageId", "acceptedOutputModes")
-
-
-def id_of_key(caller: Caller, key: str) -> str:
-    """Return the id of the task of a key."""
-    return ids.keyed_id("task", caller.reader, key)
 
 
 def find_keyed(
@@ -74,9 +69,10 @@ def find_keyed(
 
 def recorded_for_key(store: Store, caller: Caller, key: str | None) -> TaskRecord | None:
     """Return the task of a caller's key; None without one. Whoever knows the key can write the id; the task is only the caller's own."""
-    if not key:
+    task_id = store.own_id_before("task", caller.reader, key) if key else None
+    if task_id is None:
         return None
-    found = task_rules.record_of(store.db(), id_of_key(caller, key))
+    found = task_rules.record_of(store.db(), task_id)
     return found if found is not None and found["sender_identity"] == caller.reader else None
 
 
@@ -227,10 +223,10 @@ def _fields(
     """
     send.check_message(message)
     key = options.get("idempotency_key")
-    task_id = id_of_key(caller, key) if key else ids.new_id("task", store.random)
+    task_id = store.own_id("task", caller.reader, key) if key else store.new_id("task")
     fields: dict[str, Any] = {
         "task_id": task_id,
-        "thread_id": options.get("thread") or (f"thread-{task_id[5:]}" if key else ids.new_id("thread", store.random)),
+        "thread_id": options.get("thread") or f"thread-{task_id[5:]}",
         "message": message,
         "purpose": DELEGATION,
         "agent": resolved.address if resolved else None,
@@ -315,8 +311,8 @@ def _addressee(store: Store, caller: Caller, options: TaskOptions) -> Resolved |
 
 def task_of_key(store: Store, caller: Caller, message: str, options: TaskOptions) -> NewTask | None:
     """Return the task of an idempotency key that was recorded before, see `work.new_task.find_keyed`."""
-    if not options.get("idempotency_key"):
-        return None
+    if recorded_for_key(store, caller, options.get("idempotency_key")) is None:
+        return None  # also before there is a key to make ids under
     before = find_keyed(store, caller, _fields(store, caller, message, None, options), options)
     return _already_recorded(before, None) if before is not None else None
 

@@ -10,7 +10,6 @@ from ..log.lines import CommitMessage
 from ..order.content import STOP
 from ..order.task import DELEGATION, HANDOFF, TERMINAL, WAITING
 from ..outcome import Outcome, Struct, command
-from ..records import ids
 from . import EVENTS_MAX, task_rules, task_state
 
 TYPE_CHECKING = False
@@ -123,7 +122,7 @@ def event_line(
     Raises:
         RecordError, SecretError: A value is invalid.
     """
-    id = event_id or ids.new_id("tev", store.random)
+    id = event_id or store.new_id("tev")
     content: Any = {
         "event_id": id,
         "task_id": task.record["task_id"],

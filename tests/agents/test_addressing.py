@@ -101,7 +101,7 @@ def test_a_prefix_of_several_ids_is_refused_with_them(repo: Path) -> None:
     """And one that is too short is nobody."""
     store = open_store(repo, Clock())
     store.writers.writer()  # its key takes random bytes, too
-    given = iter((b"\1" * 6 + b"\1\0", b"\1" * 6 + b"\2\0"))
+    given = iter((b"\1" * 6 + b"\x40", b"\1" * 6 + b"\x80"))
     store.random = lambda size: next(given)
     one, two = lifecycle.start(store, CallerClaims()), lifecycle.start(store, CallerClaims())
     error = refused(store, one.session_id[:11])

@@ -345,10 +345,10 @@ def test_a_pattern_that_matches_nothing_is_claimed_with_a_warning(store: Store, 
 
 
 @pytest.mark.parametrize("event", ["claim", "release", "renew"])
-def test_a_forged_record_counts_alike_everywhere_and_nobody_here_acts_on_it(
+def test_a_record_in_the_name_of_a_session_changes_no_claim_of_it(
     store: Store, far: Store, clock: Clock, event: str
 ) -> None:
-    """M4: a peer writes in the name of a session of this clone."""
+    """It is no record, on any clone."""
     bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
     made = claim_work.claim_paths(store, bohr, ["src"])
     carry(store, far)
@@ -357,18 +357,16 @@ def test_a_forged_record_counts_alike_everywhere_and_nobody_here_acts_on_it(
         "claim_id": "claim-forged01" if event == "claim" else made.claim_id, "event": event, "paths": ["docs"],
         "until": None if event == "release" else format_at(clock.value + 9 * HOUR),
         "sender_identity": bohr.reader, "sender_session": bohr.session_id,
-    })  # fmt: skip
+    }, writer=None)  # fmt: skip
     far.record([("claims", line)], CommitMessage("Mallory <m@example.org>", "forged"))
     carry(store, far)
 
     shown = [[(each.id, each.claim.until) for each in claims.standing(one)] for one in (store, far)]
-    assert shown[0] == shown[1]
-    (acted,) = claims.standing(store, forged=False)
-    assert (acted.id, acted.claim.until) == (made.claim_id, clock.value - MINUTE + HOUR)
+    assert shown == [[(made.claim_id, clock.value - MINUTE + HOUR)]] * 2
     with pytest.raises(GateError):
         claim_work.claim_paths(store, curie, ["src"])
     claim_work.claim_paths(store, curie, ["docs"])
-    assert any("FORGED" in each for each in claim_work.list_claims(store).warnings)
+    assert claim_work.list_claims(store).warnings == []
 
 
 def test_what_stands_does_not_depend_on_the_order_of_arrival(

@@ -40,7 +40,7 @@ def line(
     return records.line("claim", clock() + at, {
         "claim_id": f"claim-invented{number:05}", "event": event, "paths": ["docs"], "until": format_at(clock() + until),
         "sender_identity": f"evil:worker:m{number}", "sender_session": f"sess-{number:012}", **fields,
-    })  # fmt: skip
+    }, writer=None)  # fmt: skip
 
 
 def arrive(store: Store, lines: list[bytes], writer: str = "evil") -> None:
@@ -110,9 +110,9 @@ def test_no_flood_of_claims_keeps_anybody_from_claiming(store: Store, far: Store
 
 
 def test_no_owner_has_more_claims_than_its_share(store: Store, far: Store, clock: Clock) -> None:
-    """Also in the name of somebody who has claims: what is written in the owner's own clone counts apart."""
+    """Also in the name of an agent that has claims: what is written in the owner's own clone counts apart."""
+    as_curie = {"sender_identity": CURIE}
     curie = Agent(far, CURIE).caller
-    as_curie = {"sender_identity": CURIE, "sender_session": curie.session_id}
     arrive(store, [line(clock, each, at=-MINUTE, **as_curie) for each in range(150)])
     claim_work.claim_paths(far, curie, ["src"])
     arrive(store, claims_of(far), "far")
@@ -185,51 +185,40 @@ def test_a_claim_with_a_garbled_end_blocks_nobody(store: Store, clock: Clock, un
     assert standing(store) == {"evil:worker:m2"}
 
 
-def test_a_forged_end_of_a_session_does_not_end_its_claims_here(
-    store: Store, far: Store, clock: Clock
-) -> None:
-    """M4: elsewhere it does; here its claim still keeps others away."""
+def test_a_forged_end_of_a_session_does_not_end_its_claims(store: Store, far: Store, clock: Clock) -> None:
+    """It is no record: the claim still keeps others away."""
     bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
     claim_work.claim_paths(store, bohr, ["src"])
     clock.forward(MINUTE)
     end = records.line("session", clock(), {
         "session_id": bohr.session_id, "event": "end", "display_name": "x", "agent_identity": BOHR, "clone_id": "clone-far",
-    })  # fmt: skip
+    }, writer=None)  # fmt: skip
     carry(store, far)
     far.record([("sessions", end)], CommitMessage("Mallory <m@example.org>", "forged"))
     carry(store, far)
-    assert standing(far) == standing(store) == set()
+    assert standing(far) == standing(store) == {BOHR}
     with pytest.raises(GateError, match="Already claimed"):
         claim_work.claim_paths(store, curie, ["src"])
 
 
-def test_a_forged_end_of_a_task_does_not_end_its_claims_here(store: Store, far: Store, clock: Clock) -> None:
-    """M4: as with sessions. Its owner is told, once, and where claims are listed. The end that its caller writes does."""
+def test_a_forged_end_of_a_task_does_not_end_its_claims(store: Store, far: Store, clock: Clock) -> None:
+    """As with sessions. The end that its caller writes does."""
     bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
     task_id = new_task.create(store, bohr, "Write", target_role="implementer/test").task["task_id"]
-    made = claim_work.claim_paths(store, bohr, ["src"], task_id=task_id)
+    claim_work.claim_paths(store, bohr, ["src"], task_id=task_id)
     clock.forward(MINUTE)
     cancel = records.line("task_event", clock(), {
         "event_id": "tev-forged", "task_id": task_id, "event": "seal", "state": "canceled", "sender_identity": BOHR,
         "sender_session": bohr.session_id,
-    })  # fmt: skip
+    }, writer=None)  # fmt: skip
     carry(store, far)
     far.record([("tasks", cancel)], CommitMessage("Mallory <m@example.org>", "forged"))
     carry(store, far)
-    assert standing(far) == standing(store) == set()
+    assert standing(far) == standing(store) == {BOHR}
     with pytest.raises(GateError, match="Already claimed"):
         claim_work.claim_paths(store, curie, ["src"])
-    said = f"FORGED: records not written in this clone end the claim {made.claim_id} on src. It stands here; other clones no longer show it."
-    assert [each[: len(said)] for each in claim_work.list_claims(store).warnings] == [said]
-    clock.forward(2 * MINUTE)
-    standing(store)
-    assert [each[: len(said)] for each in claim_work.at_command(store, bohr)] == [said]
-    clock.forward(2 * MINUTE)
-    standing(store)
-    assert claim_work.at_command(store, bohr) == claim_work.at_command(store, curie) == []
-    assert claim_work.list_claims(far).warnings == []
+    assert claim_work.list_claims(store).warnings == claim_work.list_claims(far).warnings == []
     assert task_decisions.cancel(store, bohr, task_id).state == "canceled"
-    assert claim_work.list_claims(store).warnings == []
     assert claim_work.claim_paths(store, curie, ["src"]).event == "claim"
 
 
@@ -247,10 +236,8 @@ def test_a_task_of_many_claims_is_folded_once(store: Store, clock: Clock) -> Non
     assert sum("FROM entity_line e WHERE e.kind = 'task' AND e.id IN" in each for each in asked) == 1
 
 
-def test_a_forged_take_makes_no_claims_of_one_task_collide_here(
-    store: Store, far: Store, clock: Clock
-) -> None:
-    """M4: elsewhere two agents seem to have taken it. Here who helps with a task claims the same paths as who took it."""
+def test_a_forged_take_makes_no_claims_of_one_task_collide(store: Store, far: Store, clock: Clock) -> None:
+    """It is no record: who helps with a task claims the same paths as who took it."""
     bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
     task_id = str(new_task.create(store, bohr, "Write", target_role="implementer/test").task["task_id"])
     task_work.take(store, curie, task_id)
@@ -259,15 +246,15 @@ def test_a_forged_take_makes_no_claims_of_one_task_collide_here(
     take = records.line("task_event", clock(), {
         "event_id": "tev-forged", "task_id": task_id, "event": "take", "until": format_at(clock() + HOUR), "sender_identity": BOHR,
         "sender_session": bohr.session_id,
-    })  # fmt: skip
+    }, writer=None)  # fmt: skip
     carry(store, far)
     far.record([("tasks", take)], CommitMessage("Mallory <m@example.org>", "forged"))
     carry(store, far)
     assert claim_work.claim_paths(store, bohr, ["src/a.py"], task_id=task_id).event == "claim"
     carry(store, far)
-    for place, forged, status in ((store, False, "held"), (store, True, "behind"), (far, True, "behind")):
-        found = {each.claim.owner[0]: each.status for each in claims.standing(place, forged=forged)}
-        assert found == {CURIE: "held", BOHR: status}
+    for place in (store, far):
+        found = {each.claim.owner[0]: each.status for each in claims.standing(place)}
+        assert found == {CURIE: "held", BOHR: "held"}
 
 
 def test_many_patterns_stop_the_guard_in_time_and_it_says_so(store: Store, repo: Path, clock: Clock) -> None:

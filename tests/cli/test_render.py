@@ -119,12 +119,12 @@ def test_an_agreement_of_all_that_does_not_count_says_why() -> None:
         "message": "",
     }
     said = {each["signal_id"]: ThreadSignal(each, [_line(each["signal_id"])]) for each in (root, agreed)}
-    assert signals.converged(Converged("thread-1", FoldedThread(said), {}, None))[0] == (
+    assert signals.converged(Converged("thread-1", FoldedThread("thread-x", said), {}, None))[0] == (
         "converged (unverified): thread-1: the 1 recipient agreed on sig-1 by a:b:a: So?"
     )
     said["sig-1"].lines.append(_line("another"))
 
-    assert signals.converged(Converged("thread-1", FoldedThread(said), {}, None))[0] == (
+    assert signals.converged(Converged("thread-1", FoldedThread("thread-x", said), {}, None))[0] == (
         "not converged (unverified): thread-1: 1 signal of the thread has several contents"
     )
 

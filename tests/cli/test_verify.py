@@ -62,6 +62,10 @@ def test_all_clones_of_a_user_are_one_writer_and_another_key_is_another(ring: Ri
     theirs = {"GITMEM_KEY_FILE": str(key)}
     sent = planck.send("Split it?", "--to", "Curie", "--intent", "PROPOSE")["signal_id"]
     exchange(planck, curie)
+    began = curie(
+        "session", "start", "--agent-identity", curie.identity, "--json", env={**theirs, "GITMEM_SESSION": ""}
+    )
+    theirs["GITMEM_SESSION"] = began.json["session_id"]
     assert curie("reply", sent, "yes", "--agree", env=theirs).status == 0
     curie("sync", "--publish", env=theirs)
     exchange(planck)
@@ -146,7 +150,7 @@ def test_a_line_without_a_writer_is_unsigned(ring: Ring) -> None:
     sent = planck.send("Split it?", "--to", "Curie", "--intent", "PROPOSE")["signal_id"]
     exchange(planck, curie)
     agree = unnamed(
-        forged(hub, sent, 2, intent="AGREE", sender_identity=curie.identity, sender_session=curie.session,
+        forged(hub, sent, 2, intent="AGREE", sender_identity=curie.identity, sender_session=None,
                reply_to=sent, recipients=[planck.identity], answers_digest=digest(hub.line_of(sent)), after=[sent])
     )  # fmt: skip
     start = next(line for line in hub.lines() if json.loads(line).get("event") == "start")
@@ -271,7 +275,9 @@ def test_of_too_many_lines_none_is_verified_that_was_not_read(ring: Ring) -> Non
     exchange(planck, curie)
     (own,) = (line for line in hub.lines() if json.loads(line)["kind"] == "claim")
     ats = (f"2026-01-01T00:00:00.{number:06d}Z" for number in range(1_001))
-    lines = [named(changed(own, writer=None, event="renew", at=at), BOB) for at in ats]
+    lines = [
+        named(changed(own, event="release", sender_session=None, reason="over", at=at), BOB) for at in ats
+    ]
     hub.forge(*lines, attest(lines, BOB))
     exchange(planck)
 

@@ -438,7 +438,7 @@ def line(session: str, *, commit: str = COMMIT, at: int = START, **fields: objec
     return records.line("commit", at, {
         "link_id": link, "commit": commit, "patch_id": PATCH, "action": "commit", "evidence": "environment",
         "sender_identity": session, "sender_session": session, **fields,
-    })  # fmt: skip
+    }, writer=None)  # fmt: skip
 
 
 def put(store: Store, *lines: bytes) -> None:
@@ -447,7 +447,7 @@ def put(store: Store, *lines: bytes) -> None:
 
 def put_own(store: Store, session: str) -> None:
     fields: CommitFields = {
-        "link_id": ids.keyed_id("link", COMMIT, session), "commit": COMMIT, "action": "commit", "evidence": "environment",
+        "link_id": store.own_id("link", COMMIT, session), "commit": COMMIT, "action": "commit", "evidence": "environment",
         "sender_identity": session, "sender_session": session,
     }  # fmt: skip
     store.record([store.line("commit", fields)], MALLORY)

@@ -32,7 +32,7 @@ NOTHING = "Nothing was written."
 
 def written(store: Store, kind: str, at: int, **fields: Any) -> None:
     """Let a peer write a line, by hand."""
-    line = records.line(kind, at, fields)
+    line = records.line(kind, at, fields, writer=None)
     store.record([(records.STREAMS[kind], line)], CommitMessage("Mallory <m@example.org>", "a line"))
 
 
@@ -135,7 +135,7 @@ def test_a_handoff_of_what_others_have_moves_nothing(work: Work) -> None:
 
 
 def test_a_handoff_in_the_name_of_this_clone_is_not_accepted_here(work: Work) -> None:
-    """M4: it would take the work from a session that gave nothing away."""
+    """It is no record: it would take the work from a session that gave nothing away."""
     take = task_rules.require(work.there, work.task_id).holder
     assert take is not None
     handoff = hostile(
@@ -146,14 +146,10 @@ def test_a_handoff_in_the_name_of_this_clone_is_not_accepted_here(work: Work) ->
     ada = Agent(work.here, "a:b:ada", role="reviewer/test").caller
     assert handoffs.of_caller(work.here, ada).offered == []
     before = bodies(work.here)
-    with pytest.raises(
-        UsageError,
-        match="FORGED: task-hostile claims to be from a:b:bohr of this clone",
-    ):
-        accept_handoff.take_handoff(work.here, ada, handoff)
+    for store, caller in ((work.here, ada), (work.there, work.curie)):
+        with pytest.raises(UsageError, match="No such task"):
+            accept_handoff.take_handoff(store, caller, handoff)
     assert bodies(work.here) == before
-    accept_handoff.take_handoff(work.there, work.curie, handoff)
-    work.sync()
     assert task_work.report(work.here, work.bohr, work.task_id, "working", "mine").state == "working"
 
 
@@ -244,8 +240,8 @@ def test_twenty_handoffs_without_an_answer_are_enough(work: Work) -> None:
     assert give_handoff.hand_over(work.here, work.bohr, "Curie").recorded
 
 
-def test_tasks_that_are_over_or_forged_for_this_clone_are_not_handed_over(work: Work) -> None:
-    """M4: a peer's earlier line hides the end that Bohr reported; another one asks Bohr for work in Planck's name."""
+def test_a_task_that_is_over_is_not_handed_over(work: Work) -> None:
+    """A peer's earlier line with the id of the end that Bohr reported, and one that asks Bohr for work in Planck's name, are no records."""
     done = task_work.report(work.here, work.bohr, work.task_id, "completed", "12 cases")
     hides = {
         "event_id": done.event_id,
@@ -258,11 +254,8 @@ def test_tasks_that_are_over_or_forged_for_this_clone_are_not_handed_over(work: 
               "sender_identity": work.planck.reader, "sender_session": work.planck.session_id}  # fmt: skip
     written(work.there, "task", work.clock.value, **forged)
     work.sync()
-    task_work.take(work.here, work.bohr, "task-forged")
-    held = work.here.db().execute(
-        "SELECT count(*) FROM task WHERE holder = ? AND decided_by IS NULL", (BOHR,)
-    )
-    assert held.fetchone() == (2,)
+    with pytest.raises(UsageError, match="No such task"):
+        task_work.take(work.here, work.bohr, "task-forged")
     assert give_handoff.collect(work.here, work.bohr, None).tasks == {}
 
 
@@ -284,8 +277,8 @@ def test_a_handoff_without_an_answer_too_many_is_refused(work: Work) -> None:
 @pytest.mark.parametrize(
     "forged", [{"sender_identity": "x:y:mallory"}, {"purpose": "handoff", "sender_identity": BOHR}]
 )
-def test_a_handoff_with_an_earlier_record_is_not_accepted_in_part(work: Work, forged: dict[str, str]) -> None:
-    """Whether that is of another kind, or claims to be from the giver. The giver withdraws it and hands over again."""
+def test_an_earlier_record_with_the_id_of_a_handoff_is_none(work: Work, forged: dict[str, str]) -> None:
+    """Whether that is of another kind, or claims to be from the giver."""
     noether = Agent(work.here, "a:b:noether", name="Noether").caller
     id = give_handoff.hand_over(work.here, work.bohr, "Noether").task["task_id"]
     fields = {
@@ -296,15 +289,7 @@ def test_a_handoff_with_an_earlier_record_is_not_accepted_in_part(work: Work, fo
         **forged,
     }
     written(work.here, "task", work.clock.value - HOUR, task_id=id, **fields)
-    before = bodies(work.here)
-    with pytest.raises(
-        UsageError, match=r"FORGED: an earlier record by [a-z:]+ has the id of this handoff"
-    ) as refused:
-        accept_handoff.take_handoff(work.here, noether, id)
-    assert (refused.value.code, bodies(work.here)) == ("forged-handoff", before)
-    task_decisions.cancel(work.here, work.bohr, id)
-    again = give_handoff.hand_over(work.here, work.bohr, "Noether").task["task_id"]
-    given = accept_handoff.take_handoff(work.here, noether, again).handoff
+    given = accept_handoff.take_handoff(work.here, noether, id).handoff
     assert given is not None
     assert [each.task_id for each in given.tasks] == [work.task_id]
 

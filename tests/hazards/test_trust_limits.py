@@ -370,7 +370,7 @@ def empty() -> Index:
 def fold_thread(at: Store) -> None:
     """What `thread` and `converged` ask."""
     said = threads.load(at.db(), "thread-x")
-    found = FoldedThread(said)
+    found = FoldedThread("thread-x", said)
     if found.root is not None:
         Converged("thread-x", found, None, found.root)
         found.asks_about([ME.identity], found.root.id)

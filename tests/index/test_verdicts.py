@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 import pytest
 
 from gitmem import records, views
 from gitmem.index import catch_up, index_file
 from gitmem.index.index_file import Index
+from gitmem.records.ids import new_id
 from tests.mailbox.test_mailbox_view import signal
 from tests.signing import ANNA, AT, BOB, MALLORY, attest, named
 
@@ -160,3 +162,17 @@ def test_what_counts_is_no_longer_held(index: Index) -> None:
     catch_up.insert_lines(index, catch_up.OWN_FILE, [other])
 
     assert catch_up.count_held(index.db) == 0
+
+
+@pytest.mark.parametrize("first", ["line", "proof", "together"])
+def test_an_attested_line_with_an_id_of_somebody_else_is_no_record(index: Index, first: str) -> None:
+    """It is kept, in no view, and neither held nor awaited, in whatever order both arrive."""
+    record = {**json.loads(LINE), "signal_id": new_id("sig", ANNA.writer), "writer": MALLORY.writer}
+    line = json.dumps(record, separators=(",", ":")).encode()
+    proof = attest([line], MALLORY)
+    for lines in {"line": ([line], [proof]), "proof": ([proof], [line]), "together": ([line, proof],)}[first]:
+        arrive(index, *lines)
+
+    assert index.db.execute("SELECT kind FROM line WHERE kind != 'attestation'").fetchall() == [("",)]
+    assert shown(index) == [] and catch_up.count_held(index.db) == 0
+    assert index.db.execute("SELECT count(*) FROM awaited").fetchone() == (0,)

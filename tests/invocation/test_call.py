@@ -249,7 +249,7 @@ def test_i11_the_ids_of_a_call_with_a_key_are_those_of_the_format(log: Log, serv
     )
     keys = ["k", f"m {PRICES}", "m claude:rates:shop"]
     found = [each.task_id for each in (*one.results, *both.results)]
-    assert found == [ids.keyed_id("task", PLANNER, key) for key in keys]
+    assert found == [ids.own_id("task", log.store.writers.writer(), PLANNER, key) for key in keys]
     record = task_rules.require(log.store, found[0]).record
     assert record["payload"] == {"tell": True}
 

@@ -34,9 +34,7 @@ HOSTILE = "codex:other:one"
 
 def unchecked(log: Log, chain: Sequence[str], **fields: Any) -> str:
     """A call as a caller writes it that checks nothing."""
-    from gitmem.records import ids
-
-    id = ids.new_id("task", log.store.random)
+    id = log.store.new_id("task")
     content: Any = {
         "task_id": id, "thread_id": "thread-0001", "message": "x", "purpose": "call", "agent": PRICES, "chain": list(chain),
         "sender_identity": HOSTILE, **fields,

@@ -58,7 +58,7 @@ def raw(store: Store, kind: str, *, at: int | None = None, **fields: Any) -> byt
     """A line that no operation writes, as imports, peers and newer versions may."""
     given = {"id": "mem-raw0", "type": "note", "lifecycle": "wu", "content": "raw"} if kind == "node" else {}
     at = store.log.clock.tick() if at is None else at
-    line = records.line(kind, at, {**given, "sender_identity": "test:worker:raw", **fields})
+    line = records.line(kind, at, {**given, "sender_identity": "test:worker:raw", **fields}, writer=None)
     store.record([(records.STREAMS[kind], line)], CommitMessage("Raw <raw@gitmem>", "raw"))
     return line
 
@@ -89,6 +89,9 @@ class Lines:
     def line(self, kind: str, fields: dict[str, Any], *, allow_secret: bool = False) -> tuple[str, bytes]:
         self.value += 1
         return records.STREAMS[kind], records.line(kind, self.value, fields)
+
+    def new_id(self, prefix: str) -> str:
+        return f"{prefix}-{self.random(6).hex()}"  # without a writer it is free
 
     def record(self, lines: Sequence[tuple[str, bytes]], story: Any, *, deferred: bool = False) -> Appended:
         self.take(line for _, line in lines)

@@ -54,7 +54,7 @@ def thread(w: Writer, flood: Writer, kind: str) -> Callable[[Db], object]:
 
     def state(db: Db) -> object:
         lines = thread_lines.ThreadLines(db)
-        folded = FoldedThread(lines.load("thread-x") or {}, lines.left_out.get("thread-x", 0))
+        folded = FoldedThread("thread-x", lines.load("thread-x") or {}, lines.left_out.get("thread-x", 0))
         assert folded.agreed_on is not None and folded.agreed_on.id == "sig-aaaa"
         assert folded.left_out == MANY + 2 - MOST
         return sorted(folded.signals)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -207,19 +207,65 @@ def test_there_is_no_other_name() -> None:
 CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
-def test_a_new_id_is_twelve_crockford_characters_of_sixty_bits() -> None:
-    """All 60 bits of the source count, and only those."""
-    assert ids.new_id("sig", lambda size: b"\xff" * size) == "sig-" + "z" * 12
-    assert ids.new_id("sig", bytes) == "sig-" + "0" * 12
-    assert ids.new_id("sess", lambda size: b"\x08" + bytes(size - 1)) == "sess-1" + "0" * 11
-    assert len({ids.new_id("mem") for _ in range(1000)}) == 1000
-    assert set("".join(ids.new_id("x")[2:] for _ in range(200))) <= set(CROCKFORD)
+WRITER = "zgpef53hd1cxcs7t"
+PREFIXES = ("sig", "sess", "audit", "mem", "patch", "rel", "access", "task", "tev", "claim", "link")
+WRITERS = st.text(CROCKFORD, min_size=16, max_size=16)
+
+
+def first_bits(text: str, characters: int) -> str:
+    """The first bits of the SHA-256 of a text, five for each character."""
+    bits = bin(int(hashlib.sha256(text.encode()).hexdigest(), 16))[2:].zfill(256)
+    return "".join(CROCKFORD[int(bits[at : at + 5], 2)] for at in range(0, characters * 5, 5))
+
+
+def test_a_new_id_is_fifty_random_bits_and_sixty_of_its_writer() -> None:
+    """All 50 bits of the source count, and the others are a hash of the writer and what stands before them."""
+    for random, expected in (
+        (lambda size: b"\xff" * size, "z" * 10),
+        (bytes, "0" * 10),
+        (lambda size: b"\x08" + bytes(size - 1), "1" + "0" * 9),
+    ):
+        bound = first_bits(f"{WRITER}\nsig-{expected}", 12)
+        assert ids.new_id("sig", WRITER, random) == f"sig-{expected}{bound}"
+    assert len({ids.new_id("mem", WRITER) for _ in range(1000)}) == 1000
+    assert set("".join(ids.new_id("x", WRITER)[2:] for _ in range(200))) <= set(CROCKFORD)
+
+
+@given(st.sampled_from(PREFIXES), WRITERS, WRITERS, st.binary(min_size=7, max_size=7))
+def test_an_id_is_bound_to_its_writer_and_to_no_other(
+    prefix: str, writer: str, other: str, random: bytes
+) -> None:
+    """Random or from a key; one with another prefix is of nobody."""
+    assume(writer != other)
+    for id in (ids.new_id(prefix, writer, lambda _: random), ids.own_id(prefix, writer, random.hex())):
+        assert ids.is_id(prefix, id) and ids.is_of_somebody(prefix, id)
+        assert ids.is_bound(id, writer) and not ids.is_bound(id, other)
+        assert not ids.is_bound(id.replace(f"{prefix}-", "note-"), writer)
+        assert not any(ids.is_bound(id[:-1] + each, writer) for each in CROCKFORD + "ilou" if each != id[-1])
+
+
+def test_an_own_id_is_a_function_of_writer_and_parts() -> None:
+    """Another writer with the same key has another id; without a writer it is the free one."""
+    made = ids.own_id("sig", WRITER, "a:b:c", "key")
+
+    assert made == ids.own_id("sig", WRITER, "a:b:c", "key") and ids.is_bound(made, WRITER)
+    assert made[4:14] == first_bits("a:b:c\nkey", 10)
+    assert ids.own_id("sig", "0" * 16, "a:b:c", "key")[:14] == made[:14]
+    assert ids.own_id("sig", "0" * 16, "a:b:c", "key") != made
+    assert ids.own_id("sig", "", "a:b:c", "key") == ids.keyed_id("sig", "a:b:c", "key")
+
+
+def test_only_twenty_two_characters_are_of_somebody() -> None:
+    """Ids of any other length are free."""
+    for length in range(4, 33):
+        assert ids.is_of_somebody("sig", "sig-" + "a" * length) is (length == 22)
+    assert not ids.is_of_somebody("sig", "sig-" + "A" * 22)
+    assert not ids.is_of_somebody("sig", "sess-" + "a" * 22)
 
 
 def test_a_keyed_id_is_a_function_of_its_parts() -> None:
     """The first 12 base32 characters of the SHA-256 of the parts joined by LF."""
-    bits = bin(int(hashlib.sha256(b"a:b:c\nkey").hexdigest(), 16))[2:].zfill(256)
-    expected = "".join(CROCKFORD[int(bits[at : at + 5], 2)] for at in range(0, 60, 5))
+    expected = first_bits("a:b:c\nkey", 12)
 
     assert ids.keyed_id("sig", "a:b:c", "key") == f"sig-{expected}"
     assert ids.keyed_id("thread", "a:b:c", "key") == f"thread-{expected}"
@@ -227,7 +273,7 @@ def test_a_keyed_id_is_a_function_of_its_parts() -> None:
 
 def test_what_is_an_id() -> None:
     """The prefix, a dash and 4 to 32 lower-case letters or digits."""
-    assert ids.is_id("sig", ids.new_id("sig"))
+    assert ids.is_id("sig", ids.new_id("sig", WRITER))
     assert ids.is_id("sig", "sig-iloU".lower())
     for text in (
         "sig-abc",

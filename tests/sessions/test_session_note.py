@@ -380,7 +380,7 @@ def test_a_forged_line_offers_no_agent_of_another_worktree(tmp_path: Path, repo:
     kilby = lifecycle.start(store, CallerClaims(), name="Kilby", agent_identity=KILBY)
     moved = {"session_id": kilby.session_id, "event": "change", "display_name": "Kilby", "clone_id": "m",
              "worktree": heartbeats.label(elsewhere)}  # fmt: skip
-    line = records.line("session", clock() + DAY, moved)
+    line = records.line("session", clock() + DAY, moved, writer=None)
     store.record([("sessions", line)], CommitMessage("m <m@example.org>", "sync"))
     clock.forward(4 * DAY)
 

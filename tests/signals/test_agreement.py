@@ -337,7 +337,7 @@ def _check_folds(thread: Mapping[str, ThreadSignal], seed: int) -> None:
     edges = references.earlier(thread)
     items = list(thread.items())
     random.Random(seed).shuffle(items)
-    found = FoldedThread(dict(items))
+    found = FoldedThread("thread-x", dict(items))
     assert [one.id for one in found.order.shown()] == references.in_order(thread, edges)
     _check_agreement(found, thread)
 

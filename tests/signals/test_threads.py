@@ -364,7 +364,9 @@ def thread(*records: dict[str, Any]) -> FoldedThread:
     lines = {
         each["signal_id"]: [json.dumps({"at": place, **each}).encode()] for place, each in enumerate(records)
     }
-    return FoldedThread({each["signal_id"]: ThreadSignal(each, lines[each["signal_id"]]) for each in records})  # type: ignore[arg-type]
+    return FoldedThread(
+        "thread-x", {each["signal_id"]: ThreadSignal(each, lines[each["signal_id"]]) for each in records}
+    )  # type: ignore[arg-type]
 
 
 @one_test_for(
@@ -516,7 +518,7 @@ def test_what_is_void_is_what_the_contract_says(
         }  # fmt: skip
     called = CALLED if is_known else {}
     lines = {id: ThreadSignal(each, [text(each["created_at"]).encode()]) for id, each in thread.items()}
-    folded = void_own_decisions(lines, lambda ids: {id: called[id] for id in ids if id in called})
+    folded = void_own_decisions("thread-x", lines, lambda ids: {id: called[id] for id in ids if id in called})
     assert {id: each.intent for id, each in folded.items()} == {
         id: each["intent"] for id, each in reference.without_own(thread, called).items()
     }

@@ -64,9 +64,7 @@ class Team:
 
 
 def store_line(store: Store, chain: list[str], fields: dict[str, object]) -> tuple[str, tuple[str, bytes]]:
-    from gitmem.records import ids
-
-    id = ids.new_id("task", store.random)
+    id = store.new_id("task")
     return id, store.line("task", {  # type: ignore[arg-type]
         "task_id": id, "thread_id": "thread-0001", "message": "x", "chain": chain, "purpose": "delegation",
         "target_role": "implementer/test", "sender_identity": "claude:mallory:far", **fields,

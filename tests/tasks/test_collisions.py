@@ -176,9 +176,7 @@ def test_r17_a_forged_delegation_makes_nobody_cancel_one(store: Store, clock: Cl
     clock.forward(SECOND)
     own = ask(planck)
     store.record([("tasks", forged)], MESSAGE)
-    assert store.db().execute("SELECT DISTINCT task_id FROM task JOIN forged USING (line)").fetchone() != (
-        own,
-    )
+    assert store.db().execute("SELECT DISTINCT task_id FROM task").fetchall() == [(own,)]
     assert task_list.show(store, own, planck.caller).warnings == told(planck) == []
 
 
@@ -288,7 +286,7 @@ def task_line(clock: Clock, number: int, **fields: object) -> bytes:
         "task_id": f"task-000000{number:06}", "thread_id": "thread-x", "message": "x", "purpose": "delegation",
         "requested_role": {"lifecycle_role": "implementer", "specialty_profile": "test"}, "target_role": "implementer/test",
         "sender_identity": f"evil:worker:m{number}", **fields,
-    })  # fmt: skip
+    }, writer=None)  # fmt: skip
 
 
 def test_a_seal_says_whose_result_it_accepts_and_that_another_exists(hub: Hub) -> None:
@@ -369,8 +367,8 @@ def test_a_late_result_that_is_forged_is_told_to_nobody(store: Store, clock: Clo
     forged = records.line("task_event", clock(), {
         "event_id": "tev-000000000001", "task_id": task_id, "event": "status", "state": "completed", "take": taken.event_id,
         "sender_identity": GAUSS, "sender_session": gauss.caller.session_id,
-    })  # fmt: skip
+    }, writer=None)  # fmt: skip
     store.record([("tasks", forged)], MESSAGE)
     task_work.report(store, bohr.caller, task_id, "completed", "mine")
-    assert store.db().execute("SELECT late FROM task").fetchone() == (1,)
+    assert store.db().execute("SELECT late FROM task").fetchone() == (0,)
     assert told(gauss) == told(bohr) == []

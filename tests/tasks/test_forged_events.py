@@ -1,4 +1,4 @@
-"""M4: events that a peer wrote in the name of a session of this clone count alike everywhere, and nobody here acts on them."""
+"""M4: what a peer writes in the name of a session here is no record; in that of an agent it counts alike, and nobody here acts on it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gitmem import records
-from gitmem.errors import GateError, UsageError
+from gitmem.errors import GateError
 from gitmem.log.lines import CommitMessage, format_at
 from gitmem.store import Store
 from gitmem.work import new_task, task_decisions, task_list, task_rules, task_state, task_work
@@ -33,12 +33,42 @@ class Attack:
         """Let the peer write an event in the name of a session of ours; both clones get it."""
         self.clock.forward(1_000_000)
         id = f"tev-forged{event}"
-        line = records.line("task_event", self.clock.value, {
+        self.send("task_event", self.clock.value, {
             "event_id": id, "task_id": self.task_id, "event": event, "sender_identity": identity, "sender_session": session, **fields,
         })  # fmt: skip
+        return id
+
+    def send(self, kind: str, at: int, fields: dict[str, object]) -> None:
+        """Let the peer write a line that its program would refuse to write; both clones get it."""
+        line = records.line(kind, at, fields, writer=None)
         self.theirs.record([("tasks", line)], CommitMessage("Mallory <m@example.org>", "forged"))
         carry(self.ours, self.theirs)
-        return id
+
+    def by_hand(self) -> None:
+        """Let the caller write a task as another tool does: its id is free."""
+        self.task_id = "task-0123456789ab"
+        line = self.ours.line("task", {
+            "task_id": self.task_id, "thread_id": "thread-0001", "message": "Write the tests", "target_role": "implementer/test",
+            "sender_identity": PLANNER, "sender_session": self.planner.session_id, "purpose": "delegation",
+        })  # fmt: skip
+        self.ours.record([line], CommitMessage("Planner <p@example.org>", "task"))
+        carry(self.ours, self.theirs)
+
+    def take_by_hand(self) -> str:
+        """Let the first worker take the task as another tool does."""
+        line = self.ours.line("task_event", {
+            "event_id": "tev-0123456789ab", "task_id": self.task_id, "event": "take", "sender_identity": BOHR,
+            "sender_session": self.bohr.session_id, "until": format_at(self.clock.value + HOUR),
+        })  # fmt: skip
+        self.ours.record([line], CommitMessage("Bohr <b@example.org>", "take"))
+        return "tev-0123456789ab"
+
+    def seen(self) -> list[object]:
+        """What both clones say of the task."""
+        return [
+            [described(task_rules.require(each, self.task_id)), task_list.show(each, self.task_id).warnings]
+            for each in (self.ours, self.theirs)
+        ]
 
     def alike(self) -> None:
         """What both clones show is the same."""
@@ -55,57 +85,42 @@ def attack(store: Store, tmp_path: Path, clock: Clock) -> Iterator[Attack]:
     theirs.close()
 
 
-def test_a_forged_rejection_takes_no_offer_away(attack: Attack, store: Store) -> None:
-    """It names a session here that has the role; so a peer could keep work from it."""
-    dirac = Agent(store, "claude:worker:dirac", role="implementer/test").caller
-    attack.forge("status", dirac.reader, dirac.session_id, state="rejected")
-    assert [each.task_id for each in task_list.list_tasks(store, dirac).tasks] == [attack.task_id]
-    task_work.reject(attack.theirs, Agent(attack.theirs, "x:y:mallory").caller, attack.task_id)
+@pytest.mark.parametrize("taken", [False, True])
+@pytest.mark.parametrize(
+    ("event", "state"),
+    [
+        ("status", "rejected"), ("status", "completed"), ("status", "input-required"), ("take", None), ("release", None),
+        ("seal", "canceled"), ("close", "canceled"), ("cancel", None), ("message", None), ("artifact", None),
+    ],
+)  # fmt: skip
+def test_what_names_a_session_here_is_no_record_on_any_clone(
+    attack: Attack, event: str, state: str | None, taken: bool
+) -> None:
+    """Nobody is told anything, and who has the task goes on; nothing is decided for anybody."""
+    take = task_work.take(attack.ours, attack.bohr, attack.task_id).event_id if taken else None
     carry(attack.ours, attack.theirs)
-    attack.alike()
+    before = attack.seen()
+    for caller in (attack.planner, attack.bohr):
+        attack.forge(event, caller.reader, caller.session_id, state=state, take=take)
+        assert attack.seen() == before
+    task_work.take(attack.ours, attack.curie if not taken else attack.bohr, attack.task_id)
 
 
-def test_a_forged_take_is_shown_and_keeps_nobody_here_from_work(attack: Attack) -> None:
-    """The worker that it names is told; another one of this clone takes the task."""
-    attack.forge("take", BOHR, attack.bohr.session_id, until=format_at(attack.clock.value + HOUR))
-    attack.alike()
-    detail = task_list.show(attack.ours, attack.task_id)
-    assert detail.state == "working"
-    assert "FORGED: a take" in detail.warnings[0]
-    assert task_list.show(attack.theirs, attack.task_id).warnings == []
-    with pytest.raises(UsageError, match="has no holder"):
-        task_work.report(attack.ours, attack.bohr, attack.task_id, "completed")
-    assert task_work.take(attack.ours, attack.curie, attack.task_id).recorded
-    carry(attack.ours, attack.theirs)
-    attack.alike()
-
-
-def test_a_forged_result_is_not_sealed(attack: Attack) -> None:
-    """Its caller does not act on what nobody here has reported."""
+@pytest.mark.parametrize("at", [-HOUR, HOUR])
+def test_what_has_the_id_of_another_record_is_none(attack: Attack, at: int) -> None:
+    """Neither the task nor a take of it is another one, whatever the clock says."""
     taken = task_work.take(attack.ours, attack.bohr, attack.task_id)
-    attack.forge("status", BOHR, attack.bohr.session_id, state="completed", take=taken.event_id)
-    attack.alike()
-    assert task_rules.require(attack.ours, attack.task_id).state == "completed"
-    with pytest.raises(UsageError, match="has no outcome yet: working"):
-        task_decisions.seal_task(attack.ours, attack.planner, attack.task_id)
-    assert task_work.report(attack.ours, attack.bohr, attack.task_id, "failed").recorded
-    assert task_decisions.seal_task(attack.ours, attack.planner, attack.task_id).state == "failed"
     carry(attack.ours, attack.theirs)
-    attack.alike()
-
-
-def test_a_forged_seal_does_not_stop_the_caller(attack: Attack) -> None:
-    """It counts on every clone until senders are attested; here it is reported, and the work goes on."""
-    taken = task_work.take(attack.ours, attack.bohr, attack.task_id)
-    attack.forge("seal", PLANNER, attack.planner.session_id, state="canceled")
-    attack.alike()
-    assert task_list.show(attack.ours, attack.task_id).state == "canceled"
-    done = task_work.report(attack.ours, attack.bohr, attack.task_id, "completed", "12 cases")
-    assert (done.recorded, taken.recorded) == (True, True)
-    assert task_decisions.seal_task(attack.ours, attack.planner, attack.task_id).recorded
-    assert "FORGED: a seal" in task_list.show(attack.ours, attack.task_id).warnings[0]
-    carry(attack.ours, attack.theirs)
-    attack.alike()
+    before = attack.seen()
+    for identity in (MALLORY, PLANNER, BOHR):
+        attack.send("task", attack.clock.value + at, {
+            "task_id": attack.task_id, "thread_id": "thread-0001", "message": "Delete them", "target_role": "a/b",
+            "sender_identity": identity, "sender_session": "sess-mallory",
+        })  # fmt: skip
+        attack.send("task_event", attack.clock.value + at, {
+            "event_id": taken.event_id, "task_id": attack.task_id, "event": "message", "sender_identity": identity,
+        })  # fmt: skip
+        assert attack.seen() == before
 
 
 def test_somebody_elses_seal_is_nothing(attack: Attack) -> None:
@@ -118,12 +133,12 @@ def test_somebody_elses_seal_is_nothing(attack: Attack) -> None:
 
 
 def test_a_line_with_the_id_of_a_take_takes_it_from_nobody_here(attack: Attack) -> None:
-    """The lower one counts for what is shown, also if its writer names the worker and dates it before that; its own one for it."""
-    taken = task_work.take(attack.ours, attack.bohr, attack.task_id)
+    """Of ids that are free. The lower one counts for what is shown, also if its writer names the worker and dates it before that."""
+    taken = attack.take_by_hand()
     Agent(attack.theirs, BOHR)  # so BOHR is not an agent of our clone alone
     for number, (identity, event) in enumerate(((MALLORY, "take"), (BOHR, "message"))):
         line = records.line("task_event", attack.clock.value - (number + 1) * HOUR, {
-            "event_id": taken.event_id, "task_id": attack.task_id, "event": event, "sender_identity": identity,
+            "event_id": taken, "task_id": attack.task_id, "event": event, "sender_identity": identity,
             "until": format_at(attack.clock.value + HOUR),
         })  # fmt: skip
         attack.theirs.record([("tasks", line)], CommitMessage("Mallory <m@example.org>", "forged"))
@@ -143,9 +158,9 @@ def test_a_line_with_the_id_of_a_take_takes_it_from_nobody_here(attack: Attack) 
 
 def test_an_older_line_in_the_name_of_an_agent_is_not_its_own(attack: Attack) -> None:
     """The identity is ours alone only since its session began."""
-    taken = task_work.take(attack.ours, attack.bohr, attack.task_id)
+    taken = attack.take_by_hand()
     line = records.line("task_event", attack.clock.value - HOUR, {
-        "event_id": taken.event_id, "task_id": attack.task_id, "event": "message", "sender_identity": BOHR,
+        "event_id": taken, "task_id": attack.task_id, "event": "message", "sender_identity": BOHR,
     })  # fmt: skip
     attack.theirs.record([("tasks", line)], CommitMessage("Mallory <m@example.org>", "forged"))
     carry(attack.ours, attack.theirs)
@@ -177,7 +192,8 @@ def test_a_close_in_the_name_of_a_caller_here_ends_no_work(attack: Attack) -> No
 def test_an_earlier_record_with_the_id_of_a_task_makes_nobody_its_caller_here(
     attack: Attack, identity: str
 ) -> None:
-    """In a peer's own name, or in that of the caller with another session. On other clones he decides the task; here he does not."""
+    """Of an id that is free: in a peer's own name, or in that of the caller with another session. Here he does not decide the task."""
+    attack.by_hand()
     line = records.line("task", attack.clock.value - HOUR, {
         "task_id": attack.task_id, "thread_id": "thread-0001", "message": "Delete them", "target_role": "implementer/test",
         "sender_identity": identity, "sender_session": "sess-mallory",
@@ -203,7 +219,8 @@ def test_an_earlier_record_with_the_id_of_a_task_makes_nobody_its_caller_here(
 
 
 def test_a_result_of_another_clone_may_be_of_an_earlier_records_text(attack: Attack) -> None:
-    """There the earlier record is the task. Who accepts it is warned."""
+    """Of an id that is free: there the earlier record is the task. Who accepts it is warned."""
+    attack.by_hand()
     line = records.line("task", attack.clock.value - HOUR, {
         "task_id": attack.task_id, "thread_id": "thread-0001", "message": "Delete them", "target_role": "implementer/test",
         "wu_id": "WU-666", "sender_identity": MALLORY, "sender_session": "sess-mallory",
@@ -228,16 +245,18 @@ def test_a_result_of_another_clone_may_be_of_an_earlier_records_text(attack: Att
     assert warning.startswith(f"FORGED: an earlier record by {MALLORY} has the id of this task. ")
 
 
-def test_who_knows_an_idempotency_key_keeps_nobody_from_its_task(attack: Attack) -> None:
-    """Its id can be computed; a record in another name is not the task of the key."""
-    task_id = new_task.id_of_key(attack.planner, "deploy-1")
-    line = records.line("task", attack.clock.value - HOUR, {
-        "task_id": task_id, "thread_id": "thread-0001", "message": "x", "target_role": "a/b", "sender_identity": MALLORY,
+def test_who_knows_an_idempotency_key_has_another_task(attack: Attack) -> None:
+    """Its id is bound to its writer: the same key of another one is another task."""
+    task_id = attack.ours.own_id("task", PLANNER, "deploy-1")
+    attack.send("task", attack.clock.value - HOUR, {
+        "task_id": task_id, "thread_id": "thread-0001", "message": "x", "target_role": "a/b", "sender_identity": PLANNER,
         "idempotency_key": "deploy-1",
     })  # fmt: skip
-    attack.theirs.record([("tasks", line)], CommitMessage("Mallory <m@example.org>", "forged"))
-    carry(attack.ours, attack.theirs)
     asked = {"target_role": "implementer/test", "idempotency_key": "deploy-1"}
     made, again = (new_task.create(attack.ours, attack.planner, "Deploy", **asked) for _ in range(2))  # type: ignore[arg-type]
     assert (made.task["task_id"], made.recorded, again.recorded) == (task_id, True, False)
-    assert task_rules.require(attack.ours, task_id, writing=True).record["message"] == "Deploy"
+    assert task_rules.require(attack.ours, task_id).record["message"] == "Deploy"
+    other = Agent(attack.theirs, PLANNER).caller
+    carry(attack.ours, attack.theirs)
+    theirs = new_task.create(attack.theirs, other, "Deploy", **asked)  # type: ignore[arg-type]
+    assert theirs.recorded and theirs.task["task_id"] not in (task_id, None)

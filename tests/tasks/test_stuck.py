@@ -167,13 +167,12 @@ def test_a_peer_that_writes_the_event_or_the_notice_first_hides_neither(store: S
 def test_no_number_of_older_tasks_keeps_a_task_of_this_clone_from_being_escalated(
     store: Store, clock: Clock, is_as_planner: bool
 ) -> None:
-    """Nor do tasks in the name of a session of this clone that were not written here."""
+    """Nor do tasks in the name of an agent of this clone that were not written here."""
     planner, bohr = Agent(store, PLANNER), Agent(store, BOHR)
-    sender = {"sender_session": planner.caller.session_id} if is_as_planner else {}
     forged = [
         records.line("task", clock() - 9 * HOUR, {
             "task_id": f"task-invented{number:04}", "thread_id": "thread-x", "message": "x", "purpose": "delegation",
-            "target_role": "implementer/test", "sender_identity": PLANNER if is_as_planner else "evil:worker:m", **sender,
+            "target_role": "implementer/test", "sender_identity": PLANNER if is_as_planner else "evil:worker:m",
         })
         for number in range(30)
     ]  # fmt: skip

@@ -100,7 +100,7 @@ def test_r19_cycles_are_survived_on_read(store: Store) -> None:
 def test_r19_a_task_can_only_be_written_within_one_that_exists(store: Store) -> None:
     """So that no cycle can be written: tasks never change, and none names itself before it is there."""
     planner = Agent(store, PLANNER).caller
-    later = new_task.ids.keyed_id("task", planner.reader, "later")
+    later = store.own_id("task", planner.reader, "later")
     for name in ("chain", "blocked_by", "supersedes", "references"):
         with pytest.raises(UsageError, match="No such task"):
             new_task.create(

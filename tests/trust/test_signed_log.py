@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from gitmem.log.lines import is_attestation, writer_of
-from tests.signing import MALLORY, attest
+from gitmem.records.ids import new_id
+from tests.signing import MALLORY, attest, named
 
 from ..hazards.conftest import Said, process
 
@@ -243,7 +244,7 @@ def test_nobody_else_adds_a_line_to_a_writers_own(
     record = {
         **json.loads(genuine),
         "at": "2026-11-28T10:00:00.000000Z",
-        "signal_id": "sig-0forged00000",
+        "signal_id": new_id("sig", writer_of(genuine)),
         "message": "FORGED",
     }
     forged = json.dumps(record, separators=(",", ":")).encode()
@@ -317,3 +318,116 @@ def test_doctor_makes_no_key_in_place_of_a_chosen_one(hub: Path, machine: Callab
     (found,) = [each for each in fixed.json["findings"] if each["code"] == "writer-key"]
     assert (found["state"], fixed.status) == ("needs-you", 1) and str(other) in found["what"]
     assert not other.exists() and not (anna.top / "state" / "gitmem" / "keys").exists()
+
+
+ATTACKS: dict[str, Callable[[Any], dict[str, object]]] = {
+    "an earlier proposal in the thread": lambda root: {},
+    "an earlier one that replaces another": lambda root: {"intent": "COUNTER", "reply_to": root["signal_id"]},
+    "an earlier one with the id of the root": lambda root: {"signal_id": root["signal_id"]},
+    "recorded by the session of the proposer": lambda root: {"via": root["sender_session"]},
+    "in the name of the session of the proposer": lambda root: {
+        "sender_identity": root["sender_session"],
+        "sender_session": root["sender_session"],
+        "recipients": ["mallory:agent:y"],
+    },
+    "with an id of nobody": lambda root: {"signal_id": "sig-" + "0" * 22},
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize("agreed", [False, True])
+def test_another_writer_changes_nothing_of_what_was_agreed(
+    hub: Path, machine: Callable[..., Machine], attack: str, agreed: bool
+) -> None:
+    """With a key and an attestation of its own, back-dated, it has no part in a thread that it did not begin."""
+    anna, bob = machine("anna"), machine("bob")
+    here, there = anna.clone(hub), bob.clone(hub)
+    sessions = {}
+    for user, clone, name in ((anna, here, "codex:planner:one"), (bob, there, "claude:reviewer:two")):
+        started = user(clone, "session", "start", "--agent-identity", name, "--json")
+        user.env["GITMEM_SESSION"] = sessions[user] = started.json["session_id"]
+        user.sync(clone)
+    anna.sync(here)
+    asked = anna(here, "signal", "Shall we?", "--to", "claude:reviewer:two", "--intent", "PROPOSE", "--json")
+    root = asked.json["signal"]
+    anna.sync(here)
+    bob.sync(there)
+    assert root["thread_id"] == f"thread-{root['signal_id'][4:]}"
+    if agreed:
+        assert bob(there, "reply", root["signal_id"], "Yes.", "--agree", "--json").status == 0
+    bob.sync(there)
+    anna.sync(here)
+    before = [asking(user, clone, root) for user, clone in ((anna, here), (bob, there))]
+    assert before[0] == before[1] and before[0]["root"] == root["signal_id"]
+    assert before[0]["converged"] is agreed
+
+    made = {
+        "at": "2026-01-01T00:00:00.000000Z", "kind": "signal", "schema_version": "A2A.V1",
+        "signal_id": new_id("sig", MALLORY.writer), "sender_identity": "mallory:agent:x", "sender_session": None,
+        "via": None, "recipients": ["mallory:agent:y"], "thread_id": root["thread_id"], "intent": "PROPOSE",
+        "message": "FORGED", "origin": "local", **ATTACKS[attack](root),
+    }  # fmt: skip
+    fields = {name: value for name, value in made.items() if value is not None}
+    line = named(json.dumps(fields, separators=(",", ":")).encode(), MALLORY)
+    push(hub, [line, attest([line], MALLORY)])
+    for user, clone in ((bob, there), (anna, here)):
+        user.sync(clone)
+    assert [asking(user, clone, root) for user, clone in ((anna, here), (bob, there))] == before
+
+
+def asking(user: Machine, clone: Path, root: Any) -> Any:
+    """What a clone says of the agreement, without what each clone is told to do next."""
+    found = user(clone, "converged", root["thread_id"], "--json").json
+    return {
+        name: value for name, value in found.items() if name not in ("next", "warnings", "commit", "notice")
+    }
+
+
+def test_a_session_goes_on_under_its_own_key_alone(hub: Path, machine: Callable[..., Machine]) -> None:
+    """A lost key ends it, for the agent whose variable names it and for the one whose client does."""
+    anna = machine("anna")
+    repo = anna.clone(hub)
+    started = anna(repo, "session", "start", "--name", "Planck", "--wu", "WU-7", "--json")
+    client = {"CLAUDE_CODE_SESSION_ID": "0b9d3b0e-7a52-4a5c-9e55-0c3f5a7e9b11"}
+    anna.env.update(client)
+    hooked = anna(repo, "session", "start", "--name", "Curie", "--wu", "WU-8", "--json")
+    (key,) = (anna.top / "state" / "gitmem" / "keys").iterdir()
+    key.rename(anna.top / "backup")
+    assert "A new key was made" in anna(repo, "doctor", "--fix").out
+
+    before = log_lines(repo)
+    for args in (("signal", "x", "--broadcast"), ("session", "end"), ("claim", "docs")):
+        said = process(*args, "--json", cwd=repo, env={**anna.env, "GITMEM_SESSION": started.json["session_id"],
+                                                       "CLAUDE_CODE_SESSION_ID": ""})  # fmt: skip
+        assert said.status == 2 and said.json["error"]["code"] == "another-key", said
+    again = anna(repo, "session", "start", "--json").json
+    assert again["session_id"] != hooked.json["session_id"]
+    assert again["wu_id"] == "WU-8"  # the name is that of the lost one, until it is forgotten
+    sent = anna.say(repo, "goes on")
+    assert sent["signal"]["sender_session"] == again["session_id"]
+    assert len(log_lines(repo)) > len(before)
+
+
+def test_nobody_writes_as_a_session_of_somebody_else(hub: Path, machine: Callable[..., Machine]) -> None:
+    """Its inbox can be read, which marks nothing; whatever would name it as its writer is refused and nothing is written."""
+    anna, bob = machine("anna"), machine("bob")
+    here, there = anna.clone(hub), bob.clone(hub)
+    planck = anna(here, "session", "start", "--name", "Planck", "--json").json["session_id"]
+    anna.sync(here)
+    bob.sync(there)
+    own = bob(there, "session", "start", "--name", "Bohr", "--json").json["session_id"]
+    bob.env["GITMEM_SESSION"] = own
+    assert bob(there, "signal", "Are you there?", "--to", "Planck", "--json").status == 0
+
+    before = bob(there, "log", "--json").out
+    for name in ("Planck", planck):
+        for args in (("signal", "x", "--broadcast"), ("claim", "docs"), ("session", "end")):
+            said = bob(there, *args, "--as", name, "--json")
+            assert said.status == 2 and "must be an id of its writer" in said.json["error"]["message"], said
+        read = bob(there, "inbox", "--as", name, "--json").json
+        assert [each["message"] for each in read["signals"]] == ["Are you there?"]
+    assert bob(there, "log", "--json").out == before
+    bob.sync(there)
+    anna.sync(here)
+    env = {**anna.env, "GITMEM_SESSION": planck}
+    assert "Are you there?" in process("inbox", cwd=here, env=env).out

@@ -29,7 +29,7 @@ def test_the_answer_says_for_how_long_and_about_what(run: Run, session: str) -> 
     """Lifecycle and paths: both may have been chosen for the writer."""
     said = run("mem", "create", "text", "--type", "note", "--path", "README", session=session)
 
-    assert re.match(r"mem-\w{12} · note · WU-7 · session · README · commit \w{12}\n", said.out)
+    assert re.match(r"mem-\w{22} · note · WU-7 · session · README · commit \w{12}\n", said.out)
 
 
 def test_many_ids_are_not_all_printed(run: Run, session: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,117 @@
+"""An id names its writer: a line that defines, or speaks as, somebody else's is no record."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from gitmem import records
+from gitmem.records import RecordError, ids
+from gitmem.records.table import FIELDS, OWN, REQUIRED
+from tests.signing import ANNA, AT, BOB, MALLORY, named
+
+VALUES: dict[str, Any] = {
+    "event": "claim", "type": "blocks", "lifecycle": "project", "answers_digest": "0" * 64, "commit": "0" * 40, "action": "commit",
+    "evidence": "none", "node_ids": ["mem-0001"], "paths": ["docs"], "signal_id": "sig-0001", "task_id": "task-0001",
+    "from_id": "mem-0001", "to_id": "mem-0002", "sender_identity": "a:b:c", "reader_identity": "a:b:c",
+}  # fmt: skip
+BY_KIND = {
+    "session": {"event": "start"},
+    "name": {"event": "add"},
+    "node": {"type": "note"},
+    "task_event": {"event": "take"},
+}
+EVERY = [(kind, name, start) for kind, rows in OWN.items() for name, start, *_ in rows]
+HERE = "2026-11-21T20:00:00.123456Z"
+
+
+def fields_of(kind: str, **fields: str) -> dict[str, Any]:
+    """The least fields of a record of a kind."""
+    own = {name: start + "0001" for name, start, *_ in OWN[kind] if start != "sess-" or kind == "session"}
+    known = {**VALUES, **own, **BY_KIND.get(kind, {}), **fields}
+    return {name: known.get(name, "x") for name in {**dict.fromkeys(REQUIRED[kind]), **fields}}
+
+
+def line_of(kind: str, writer: str | None, **fields: str) -> bytes:
+    """A line as anybody can write it."""
+    of = {"writer": writer} if writer else {}
+    whole = {"at": HERE, "kind": kind, **of, "schema_version": "A2A.V1", **fields_of(kind, **fields)}
+    return json.dumps(whole, separators=(",", ":")).encode()
+
+
+@pytest.mark.parametrize(("kind", "name", "start"), EVERY)
+def test_a_line_with_an_id_of_another_writer_is_no_record(kind: str, name: str, start: str) -> None:
+    """Neither if it names another, nor if it names nobody; it can't be written, and the doctor says why."""
+    anna = ids.new_id(start[:-1], ANNA.writer)
+    assert records.read(line_of(kind, ANNA.writer, **{name: anna})) is not None
+    assert records.line(kind, AT, fields_of(kind, **{name: anna}), writer=ANNA.writer)
+    for writer in (BOB.writer, None):
+        line = line_of(kind, writer, **{name: anna})
+        sentence = f"The {kind}'s {name} must be an id of its writer"
+        assert records.read(line) is None
+        assert str(records.explain_unreadable(line)).startswith(sentence) and anna in str(
+            records.explain_unreadable(line)
+        )
+        with pytest.raises(RecordError, match=sentence):
+            records.line(kind, AT, fields_of(kind, **{name: anna}), writer=writer or "")
+
+
+@pytest.mark.parametrize(("kind", "name", "start"), EVERY)
+def test_nobody_can_make_an_id_from_parts_of_others(kind: str, name: str, start: str) -> None:
+    """With the end of another's, of an id with another prefix, or of a free meaning: 22 characters are always bound."""
+    anna, mallory = (ids.new_id(start[:-1], key.writer) for key in (ANNA, MALLORY))
+    other = ids.new_id("other", MALLORY.writer)
+    made = (
+        mallory[:-12] + anna[-12:],
+        anna[:-12] + mallory[-12:],
+        start + other.partition("-")[2],
+        start + "a" * 22,
+        start + "0" * 22,
+        mallory[:-1] + "i",
+    )
+    for id in made:
+        assert records.read(line_of(kind, MALLORY.writer, **{name: id})) is None, id
+
+
+@pytest.mark.parametrize(("kind", "name", "start"), EVERY)
+@pytest.mark.parametrize("length", [4, 12, 21, 23, 26])
+def test_an_id_of_another_length_is_free(kind: str, name: str, start: str, length: int) -> None:
+    """Those of other tools, imported ones, and what several writers write alike."""
+    for writer in (BOB.writer, None):
+        assert records.read(line_of(kind, writer, **{name: start + "a" * length})) is not None
+
+
+@pytest.mark.parametrize("kind", [kind for kind in OWN if "reply_to" in FIELDS[kind] or kind == "receipt"])
+def test_what_a_line_answers_may_be_anybodys(kind: str) -> None:
+    """A reference defines nothing."""
+    name = "reply_to" if kind == "signal" else "signal_id"
+    assert records.read(line_of(kind, BOB.writer, **{name: ids.new_id("sig", ANNA.writer)})) is not None
+
+
+def test_others_may_release_a_claim_and_do_nothing_else_with_it() -> None:
+    """A claim must not outlive who made it."""
+    anna = ids.new_id("claim", ANNA.writer)
+    said = {
+        event: records.read(line_of("claim", BOB.writer, claim_id=anna, event=event)) is not None
+        for event in ("claim", "renew", "release", "other")
+    }
+    assert said == {"claim": False, "renew": False, "release": True, "other": False}
+    assert records.read(line_of("claim", None, claim_id=anna, event="release")) is not None
+
+
+def test_the_same_id_in_the_next_line_is_checked_again() -> None:
+    """What was accepted of one writer is not accepted of the next."""
+    anna = ids.new_id("sess", ANNA.writer)
+    for writer, is_read in ((ANNA.writer, True), (BOB.writer, False), (ANNA.writer, True), (None, False)):
+        found = records.read(line_of("signal", writer, sender_session=anna))
+        assert (found is not None) is is_read
+
+
+def test_a_name_before_the_line_has_a_writer_is_no_way_around() -> None:
+    """The writer is that which attestations must be of, wherever the line has it."""
+    free = line_of("signal", None, signal_id="sig-0001")
+    bound = line_of("signal", None, signal_id=ids.new_id("sig", ANNA.writer))
+    assert records.read(named(free, BOB)) is not None
+    assert records.read(named(bound, ANNA)) is not None and records.read(named(bound, BOB)) is None
