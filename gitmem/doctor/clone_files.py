@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from .. import local_files
 from .. import repo as repo_module
-from ..agents import delivery, forgeries, heartbeats, mailbox, name_holders, roster
+from ..agents import delivery, heartbeats, mailbox, name_holders, roster
 from ..calls import a2a_files
 from ..errors import StoreError
 from ..index import catch_up, index_file
@@ -17,7 +17,6 @@ from ..index.index_file import Index, StepLimit, sqlite3
 from ..log import committer, ref, write_ahead
 from ..log.lines import format_at
 from ..memory import private_nodes
-from ..signals import history
 from ..store import Store
 from ..text.sanitize import sanitize
 from ..text.strict_json import read as read_json

@@ -23,7 +23,7 @@ from ..memory.node_tables import DELETED
 from ..memory.relations import SUPERSEDES
 from ..records.ids import is_id, unit_key
 from ..signals import gate
-from ..signals.thread_lines import ThreadCache, initiatives_of
+from ..signals.thread_lines import initiatives_of
 from ..signals.thread_list import ManyThreads, Selection
 from ..work.branches import Refs
 from .board import (

@@ -394,9 +394,7 @@ class Watch:
 
     def _renew(self) -> None:
         """Refresh the watched session: its name or identity may have changed, or it may have ended."""
-        found = (
-            presence.get(self.store, self.of.session) if self.of.session and not self.of.peek else None
-        )
+        found = presence.get(self.store, self.of.session) if self.of.session and not self.of.peek else None
         if found is None:
             return
         self.ended = found.ended is not None
