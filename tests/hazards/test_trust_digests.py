@@ -49,7 +49,7 @@ def test_an_agreement_to_no_line_is_none(shared: tuple[Hub, Clone, Clone], answe
     asked = planck.send("Approve?", "--to", "Curie", "--intent", "PROPOSE")
     planck.sync()
     forged = line(
-        "signal", signal_id="sig-forged000001", sender_identity=curie.identity, sender_session=curie.session,
+        "signal", signal_id="sig-forged000001", sender_identity=curie.identity,
         recipients=[planck.identity], thread_id=asked["thread_id"], reply_to=asked["signal_id"],
         after=[asked["signal_id"]], answers_digest=answers, intent="AGREE", message="agreed", origin="local",
     )  # fmt: skip

@@ -299,7 +299,7 @@ def test_the_root_answers_nothing_of_its_thread() -> None:
     """Of several, as when two clones opened one thread id apart, the lowest line."""
     late, early = said("late", at=5), said("early", at=3, reply_to="sig-of-another-thread")
 
-    assert causality.root(thread(late, early, said("re", at=1, reply_to="late"))).id == "early"
+    assert causality.root("thread-x", thread(late, early, said("re", at=1, reply_to="late"))).id == "early"
 
 
 def test_a_new_signal_names_what_its_writer_had_seen() -> None:
