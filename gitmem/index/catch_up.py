@@ -10,7 +10,7 @@ import gc
 
 from ..errors import StoreError
 from ..log import ref
-from ..log.lines import SALT, is_attestation, reduced
+from ..log.lines import HEAD_BYTES, SALT, is_attestation, reduced
 from ..log.ref import LOG_REF
 from ..log.tree_union import is_too_deep
 from ..log.union import canonical
@@ -22,20 +22,22 @@ from .index_file import Index, Snapshot, sqlite3
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
 
     from ..log.local_log import LocalLog
     from ..outcome import Progress
     from .entities import Reader, Record, View
 
-    # The number of a line's file, the line, its key and its record.
-    Judged = tuple[int, bytes, bytes, Record | None]
+    # The number of a line's file, the line, its key, its digest in attestations, and its record.
+    Judged = tuple[int, bytes, bytes, bytes, Record | None]
 
 
 KEY_BYTES = 16
 OWN_FILE = -1  # the number of a file of lines that count at once, as of a write-ahead log
 BODY_MAX_BYTES = 256 * 1024
 MANY = 1_000  # lines of a batch that gets a larger SQLite log
+VALUES_AT_ONCE = 500  # in one query
 PAGES = 4_000  # of SQLite's own log: 16 MB. With the default of 1,000 a batch waits for the disk twice more
 _INSERT = (
     "INSERT INTO line (file, key, at, kind, body) VALUES (?, ?, ?, ?, ?)"
@@ -62,7 +64,9 @@ def insert_lines_of_files(
     if not found:
         return
     with WithoutCollector():
-        _add(index, found, [index.read(line) for _, line in found] if records is None else records)
+        if records is None:  # of an attestation `_judged` makes one
+            records = [None if is_attestation(line) else index.read(line) for _, line in found]
+        _add(index, found, records)
 
 
 def insert_lines_above(index: Index, number: int, found: Sequence[bytes]) -> None:
@@ -105,9 +109,11 @@ def _add(index: Index, found: Sequence[tuple[int, bytes]], records: Sequence[Rec
         db.execute(f"PRAGMA wal_autocheckpoint = {PAGES}")
     hashed = hash_function_for(len(found))
     keys = [hashed(line).digest()[:KEY_BYTES] for _, line in found]
-    judged = _judged(
-        db, [(*each, key, record) for each, key, record in zip(found, keys, records, strict=True)], index.read
-    )
+    new = [
+        (file, line, key, _digest(line, key), record)
+        for (file, line), key, record in zip(found, keys, records, strict=True)
+    ]
+    judged = _judged(db, new, index.read)
     before = last_line(db)
     # sqlite3 binds a bytearray four times as fast as bytes.
     db.executemany(
@@ -116,18 +122,18 @@ def _add(index: Index, found: Sequence[tuple[int, bytes]], records: Sequence[Rec
             (file, bytearray(key), record["at"], record["kind"], line.decode())
             if record is not None
             else (file, bytearray(key), "", "", line[:BODY_MAX_BYTES].decode("utf-8", "replace"))
-            for file, line, key, record in judged
+            for file, line, key, _, record in judged
         ],
     )
     last = last_line(db)
-    ids = dict(zip((key for _, _, key, _ in judged), range(before + 1, last + 1), strict=False))
+    ids = dict(zip((key for _, _, key, _, _ in judged), range(before + 1, last + 1), strict=False))
     if last - before < len(judged):  # some were there already, or are duplicates
         ids = {key: id for id, key in db.execute("SELECT id, key FROM line WHERE id > ?", (before,))}
     rows, salted = Rows(), []
-    for _, line, key, record in judged:
+    for _, line, key, digest, record in judged:
         id = ids.pop(key, None)
-        if id is not None and SALT in line:
-            salted.append((bytearray(_digest(line, key)), id))
+        if id is not None and digest != key:
+            salted.append((bytearray(digest), id))
         if id is not None and record is not None:
             rows.add(LineRow(id, line, record))
     db.executemany("INSERT INTO salted VALUES (?, ?)", salted)
@@ -144,34 +150,43 @@ def _judged(db: sqlite3.Connection, found: Sequence[Judged], read: Reader) -> li
         db: The index, inside a transaction.
         found: New lines. A file with a negative number is of a write-ahead log.
     """
-    attested = _attested(db, found)
+    valid, attested = _attested(db, found)
     counts: list[Judged] = []
     matched: set[tuple[bytes, str]] = set()
+    unknown: list[tuple[Judged, str]] = []
     for each in found:
-        file, line, key, record = each
+        file, line, key, digest, record = each
         writer = None if record is None else record.get("writer")
-        if record is not None and record["kind"] == "attestation":
-            counts.append(each if key in attested.valid or _has(db, key) else (file, line, key, None))
+        if is_attestation(line):
+            counts.append((file, line, key, digest, _record_of(line) if key in valid else None))
+        elif record is not None and record["kind"] == "attestation":  # in another form
+            counts.append((file, line, key, digest, None))
         elif writer is None or file < 0:
             counts.append(each)
-        elif ((digest := _digest(line, key)), writer) in attested.digests:
+        elif (digest, writer) in attested:
             matched.add((digest, writer))
             counts.append(each)
-        elif _has(db, key) or _is_awaited(db, digest, writer):
+        else:
+            unknown.append((each, writer))
+    known = _present(db, "line", "key", [key for (_, _, key, _, _), _ in unknown])
+    awaited = set(_rows_with(db, "digest, writer", "awaited", "digest", [each[3] for each, _ in unknown]))
+    for each, writer in unknown:
+        file, line, key, digest, _ = each
+        if key in known or (digest, writer) in awaited:
             counts.append(each)
         else:
             db.execute("INSERT OR IGNORE INTO held VALUES (?, ?, ?, ?, ?)", (key, digest, writer, file, line))
-    counts += _released(db, attested.digests - matched, read)
-    if _has_rows(db, "held"):
-        db.executemany("DELETE FROM held WHERE key = ?", [(key,) for _, _, key, _ in counts])
-    if _has_rows(db, "awaited"):
-        found_digests = [(_digest(line, key),) for _, line, key, _ in counts]
-        db.executemany("DELETE FROM awaited WHERE digest = ?", found_digests)
+    counts += _released(db, attested - matched, read)
+    settled = _present(db, "held", "key", [each[2] for each in counts])
+    db.executemany("DELETE FROM held WHERE key = ?", [(key,) for key in settled])
+    settled = _present(db, "awaited", "digest", [each[3] for each in counts])
+    db.executemany("DELETE FROM awaited WHERE digest = ?", [(digest,) for digest in settled])
     return counts
 
 
-def _has_rows(db: sqlite3.Connection, table: str) -> bool:
-    return db.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() is not None
+def _record_of(attestation: bytes) -> Record:
+    """Return what the index needs of the record of a valid attestation."""
+    return {"at": attestation[len(AT) : HEAD_BYTES - 2].decode(), "kind": "attestation"}
 
 
 def _digest(line: bytes, key: bytes) -> bytes:
@@ -181,52 +196,58 @@ def _digest(line: bytes, key: bytes) -> bytes:
 
 def _released(db: sqlite3.Connection, attested: set[tuple[bytes, str]], read: Reader) -> list[Judged]:
     """Return the held lines that are attested now; note what has not arrived yet."""
+    digests = sorted({digest for digest, _ in attested})
     found: list[Judged] = []
-    for digest, writer in sorted(attested):
-        query = "SELECT file, line, key FROM held WHERE digest = ? AND writer = ?"
-        held = db.execute(query, (digest, writer)).fetchall()
-        for file, line, key in held:
-            found.append((int(file), bytes(line), key, read(bytes(line))))
-        if not held and not _has(db, digest) and line_with(db, digest) is None:
-            db.execute("INSERT OR IGNORE INTO awaited VALUES (?, ?)", (digest, writer))
+    columns = "key, digest, writer, file, line"
+    for key, digest, writer, file, line in _rows_with(db, columns, "held", "digest", digests):
+        if (digest, writer) in attested:
+            found.append((file, line, key, digest, read(line)))
+    known = {digest for _, _, _, digest, _ in found}
+    known |= _present(db, "line", "key", digests) | _present(db, "salted", "digest", digests)
+    missing = [each for each in sorted(attested) if each[0] not in known]
+    db.executemany("INSERT OR IGNORE INTO awaited VALUES (?, ?)", missing)
     return found
 
 
-class _Attested:
-    """The digests of new valid attestations, each with its writer, and the keys of these attestations."""
+def _attested(db: sqlite3.Connection, found: Sequence[Judged]) -> tuple[set[bytes], set[tuple[bytes, str]]]:
+    """Return the keys of the valid attestations among lines, and of the new ones the digests, each with its writer."""
+    new = [(key, line) for _, line, key, _, _ in found if is_attestation(line)]
+    if not new:
+        return set(), set()
+    from ..log import attestations
 
-    def __init__(self) -> None:
-        self.digests: set[tuple[bytes, str]] = set()
-        self.valid: set[bytes] = set()
-
-
-def _attested(db: sqlite3.Connection, found: Sequence[Judged]) -> _Attested:
-    """Verify the new attestations among lines."""
-    attested = _Attested()
-    for _, line, key, record in found:
-        if record is not None and record["kind"] == "attestation" and not _has(db, key):
-            from ..log import attestations
-
-            attestation = attestations.read(line)
-            if attestation is not None:
-                attested.valid.add(key)
-                attested.digests.update((digest, attestation.writer) for digest in attestation.digests)
-    return attested
+    valid = _present(db, "line", "key", [key for key, _ in new])
+    digests: set[tuple[bytes, str]] = set()
+    for key, line in new:
+        attestation = attestations.read(line) if key not in valid else None
+        if attestation is not None:
+            valid.add(key)
+            digests.update((digest, attestation.writer) for digest in attestation.digests)
+    return valid, digests
 
 
-def _has(db: sqlite3.Connection, key: bytes) -> bool:
-    return db.execute("SELECT 1 FROM line WHERE key = ?", (key,)).fetchone() is not None
+def _present(db: sqlite3.Connection, table: str, column: str, values: Sequence[bytes]) -> set[bytes]:
+    """Return those of some values that a column has."""
+    few = db.execute(f"SELECT {column} FROM {table} LIMIT ?", (len(values) + 1,)).fetchall() if values else ()
+    if len(few) <= len(values):  # nearly always few lines wait
+        return {value for (value,) in few}.intersection(values)
+    return {value for (value,) in _rows_with(db, column, table, column, values)}
+
+
+def _rows_with(
+    db: sqlite3.Connection, columns: str, table: str, column: str, values: Sequence[bytes]
+) -> Iterator[Any]:
+    """Yield the rows of a table that have one of these values in a column."""
+    for start in range(0, len(values), VALUES_AT_ONCE):
+        some = values[start : start + VALUES_AT_ONCE]
+        marks = ", ".join("?" * len(some))
+        yield from db.execute(f"SELECT {columns} FROM {table} WHERE {column} IN ({marks})", some)
 
 
 def line_with(db: sqlite3.Connection, digest: bytes) -> int | None:
     """Return the number of the line with a salt that attestations have by this digest; None if there is none."""
     found = db.execute("SELECT line FROM salted WHERE digest = ?", (digest,)).fetchone()
     return None if found is None else int(found[0])
-
-
-def _is_awaited(db: sqlite3.Connection, digest: bytes, writer: str) -> bool:
-    query = "SELECT 1 FROM awaited WHERE digest = ? AND writer = ?"
-    return db.execute(query, (digest, writer)).fetchone() is not None
 
 
 def count_held(db: sqlite3.Connection) -> int:
@@ -445,7 +466,8 @@ class _Reader:
         self.progress = progress
         self.until = until
         self.done = self.total = 0
-        self.segments: list[tuple[int, str, bool]] = []  # to read: number, object id, whether the file is new
+        # To read: path below the stream, number, object id, whether the file is new.
+        self.segments: list[tuple[str, int, str, bool]] = []
         self.waiting: list[tuple[int, bytes]] = []
 
     def read(self) -> None:
@@ -462,9 +484,10 @@ class _Reader:
         tree = self.git.commit(commit).tree
         self._folder("", tree, top=True)
         if self.progress is not None:
-            self.total = sum(self._count_new(*segment) for segment in self.segments)
+            self.total = sum(self._count_new(file, oid, is_new) for _, file, oid, is_new in self.segments)
             self.progress("indexing lines", 0, self.total)
-        for file, oid, is_new in self.segments:
+        # By days: lines stand near their attestations, which are in another stream, and few are held meanwhile.
+        for _, file, oid, is_new in sorted(self.segments):
             self._segment(file, self.git.blob(oid), is_new=is_new)
         self._flush()
         self.db.execute("INSERT OR REPLACE INTO meta VALUES ('format', ?)", (self._format(tree),))
@@ -514,7 +537,7 @@ class _Reader:
             if entry.is_tree:
                 self._folder(path + key, entry.oid)
             else:
-                self.segments.append((file, entry.oid, known_oid is None))
+                self.segments.append(((path + key).partition("/")[2], file, entry.oid, known_oid is None))
         if known:
             raise _LostLineError
 

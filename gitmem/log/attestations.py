@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from binascii import Error, a2b_base64, b2a_base64
+from functools import lru_cache
 
 from ..outcome import Struct
 from ..text import ed25519
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 
 DIGESTS_MAX = 9_000  # of one attestation
+WRITERS_KEPT = 1_000  # whose ids are found once in a process
 VERDICTS_MAX = 50_000  # kept by a process, some megabytes; one takes 0.1 ms of CPU to find
 _DOMAIN = b"gitmem attestation\n"  # no other signature under the key begins so
 _FIELD = b',"signature":"'
@@ -86,6 +88,7 @@ class Verdicts(Struct):
 _VERDICTS = Verdicts(ed25519.verify, VERDICTS_MAX)
 
 
+@lru_cache(maxsize=WRITERS_KEPT)
 def writer_id(public: bytes) -> str:
     """Return the id of the writer with a public key: the first 80 bits of its SHA-256."""
     return b32(sha256(public).digest(), WRITER_CHARACTERS)
@@ -135,11 +138,9 @@ def read(line: bytes, verdicts: Verdicts = _VERDICTS) -> Attestation | None:
     found = re.fullmatch(_FORM, line)
     if found is None:
         return None
-    at, writer, key, clone, number, before, joined, signature = (
-        (part or b"").decode("ascii") for part in found.groups()
-    )
+    at, writer, key, clone, number, before, joined, signature = found.groups(b"")
     try:
-        parse_at(at)
+        parse_at(at.decode())
     except ValueError:
         return None
     public, content = _bytes(key), _bytes(joined)
@@ -152,24 +153,36 @@ def read(line: bytes, verdicts: Verdicts = _VERDICTS) -> Attestation | None:
         or digests != sorted(set(digests))
     ):
         return None
-    if writer != writer_id(public) or (number == "1") != (before == ""):
+    name = writer_id(public)
+    if writer.decode("ascii", "replace") != name or (number == b"1") != (before == b""):
         return None
     message = _DOMAIN + line[: found.start(8) - len(_FIELD)]
     if not verdicts.is_valid(line, public, _bytes(signature), message):
         return None
-    digest = line_digest(line).hex()
-    return Attestation(writer, public, clone, int(number), before, frozenset(digests), digest)
+    return Attestation(
+        name,
+        public,
+        clone.decode(),
+        int(number),
+        before.decode(),
+        frozenset(digests),
+        line_digest(line).hex(),
+    )
 
 
 def _text(content: bytes) -> str:
     """Return bytes in base64url without padding."""
-    return b2a_base64(content, newline=False).translate(_TO_URL).rstrip(b"=").decode()
+    return _coded(content).decode()
 
 
-def _bytes(text: str) -> bytes:
+def _coded(content: bytes) -> bytes:
+    return b2a_base64(content, newline=False).translate(_TO_URL).rstrip(b"=")
+
+
+def _bytes(text: bytes) -> bytes:
     """Return the bytes of a text that is the one form that `_text` gives them; empty for any other."""
     try:
-        found = a2b_base64(text.encode().translate(_FROM_URL) + b"=" * (-len(text) % 4), strict_mode=True)
+        found = a2b_base64(text.translate(_FROM_URL) + b"=" * (-len(text) % 4), strict_mode=True)
     except (Error, ValueError):
         return b""
-    return found if _text(found) == text else b""
+    return found if _coded(found) == text else b""
