@@ -40,7 +40,7 @@ class TaskOptions(TypedDict):
         wu: Work unit.
         initiative: Initiative.
         lane: Lane.
-        idempotency_key: The same key is the same task, on all clones.
+        idempotency_key: The same key is the same task, on all clones of this user.
         handoff_takes, handoff_tasks: Of a handoff: the caller's takes, and the task of each.
         handoff_claims: Of a handoff: the caller's claims.
         handoff_threads: Of a handoff: the open threads.
