@@ -19,7 +19,32 @@ MOST_BYTES = 600.0  # for a signal: 60 MB for 100,000
 
 def bursts(workbench: Workbench) -> list[Figure]:
     """Measure a month of signals in one pack; the signals of one second are in one commit."""
-    where = workbench.repository("bursts")
+    packed, lines = _packed(workbench, "bursts")
+    base = len(gzip.compress(b"".join(line + b"\n" for line in sorted(lines)))) / 1e3
+    return [Figure(_what(workbench), "their lines, gzipped together", packed, base, 6, "kB")]
+
+
+def attested(workbench: Workbench) -> list[Figure]:
+    """Measure the same month with attestations against one without."""
+    (packed, _), (base, _) = (
+        _packed(workbench, "attested"), _packed(workbench, "unattested", attests=False)
+    )  # fmt: skip
+    what = f"{_what(workbench)}, with their attestations"
+    return [Figure(what, "the same without attestations", packed, base, 1.2, "kB")]
+
+
+def _what(workbench: Workbench) -> str:
+    count = workbench.size.packed
+    return f"{count:,} signals in bursts of 1 to {BURST_MAX} a second, a commit for each burst, packed"
+
+
+def _packed(workbench: Workbench, name: str, *, attests: bool = True) -> tuple[float, list[bytes]]:
+    """Return the kilobytes of a month of signals in one pack, and their lines.
+
+    Args:
+        attests: Whether the committer attests them.
+    """
+    where = workbench.repository(name)
     caller = workbenches.start(where, "Caller")
     names = workbenches.NAMES[1:5]
     for each in names:
@@ -28,6 +53,8 @@ def bursts(workbench: Workbench) -> list[Figure]:
     begin, dice = workbenches.now(), workbenches.dice(8)
     at, sent, commits = begin, 0, _commits(workbench, where)
     with workbenches.open_log(where, caller, now=lambda: at) as log:
+        if not attests:
+            log.store.log.sealer = None
         while sent < count:
             burst = min(dice.randint(1, BURST_MAX), count - sent)
             at = begin + 30 * workbenches.DAY * sent // count
@@ -42,10 +69,7 @@ def bursts(workbench: Workbench) -> list[Figure]:
     workbench.git(where, "reflog", "expire", "--expire=now", "--all")
     workbench.git(where, "repack", "-adfq")
     workbench.git(where, "prune-packed", "-q")
-    what = f"{count:,} signals in bursts of 1 to {BURST_MAX} a second, a commit for each burst, packed"
-    base = len(gzip.compress(b"".join(line + b"\n" for line in sorted(lines)))) / 1e3
-    packed = _counted(workbench, where)["size-pack"] * 1.024
-    return [Figure(what, "their lines, gzipped together", packed, base, 6, "kB")]
+    return _counted(workbench, where)["size-pack"] * 1.024, lines
 
 
 def kept_up(workbench: Workbench) -> list[Figure]:

@@ -213,12 +213,18 @@ def signal_fields(dice: random.Random, sender: str, session: str, recipients: li
 
 
 def history(
-    count: int, *, unread: int = 0, first: int = START, last: int | None = None, seed: int = 20
+    count: int,
+    *,
+    unread: int = 0,
+    first: int = START,
+    last: int | None = None,
+    seed: int = 20,
+    writer: str = "",
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the lines of 20 busy agents: nine signals in ten have one recipient, and nearly all are read.
 
     A broadcast has receipts of the first two agents and of one more. The last `unread` signals to the first agent have
-    no receipt.
+    no receipt. All name one writer, or none.
     """
     dice = random.Random(seed)
     last = last if last is not None else now()
@@ -231,7 +237,7 @@ def history(
             to = reader
         recipients = [] if number % 10 == 5 else [to]
         fields = signal_fields(dice, sender, session_of(NAMES.index(sender)), recipients)
-        line = records.line("signal", at, fields)
+        line = records.line("signal", at, fields, writer=writer)
         yield "signals", line
         readers = [] if number in later else recipients or [*NAMES[:2], dice.choice(NAMES[2:])]
         for number_of, each in enumerate(readers):
@@ -242,7 +248,7 @@ def history(
                 "delivery_state": "delivered",
                 "answers_digest": digest(line),
             }
-            yield "receipts", records.line("receipt", at + 1_000 + number_of, receipt)
+            yield "receipts", records.line("receipt", at + 1_000 + number_of, receipt, writer=writer)
 
 
 def sessions(at: int) -> Iterator[tuple[str, bytes]]:
