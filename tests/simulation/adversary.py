@@ -16,6 +16,7 @@ from typing import Any
 from gitmem.git.objects import FILE_MODE, TREE_MODE, Draft, Signature, TreeEntry, format_commit
 from gitmem.log import attestations, ref
 from gitmem.log.lines import digest, is_attestation, writer_of
+from gitmem.records import ids
 from gitmem.text import ed25519
 from gitmem.trust.keys import SigningKey
 
@@ -54,13 +55,14 @@ class Adversary:
         public = ed25519.public_of(seed)
         self.key = SigningKey(attestations.writer_id(public), public, seed)
         self.last_attestation: tuple[int, str] | None = None
+        world.stranger = self.key.writer
 
     def schedule(self, until: int, count: int) -> None:
         """Draw `count` pushes before `until` (microseconds since the run began)."""
         acts: list[Callable[[], str]] = [
             self.forge_lines, self.forge_lines, *(getattr(self, name) for name in MORE_ACTS), self.forge_attestations, self.malformed_lines, self.conflicting_lines, self.reorder_lines,
             self.replay_a_tip, self.hostile_tree, self.hostile_format, self.without_projects, self.orphan,
-            self.deep_tree, self.hostile_shared_branch, self.deletions,
+            self.deep_tree, self.hostile_shared_branch, self.deletions, self.speak_for_itself, self.speak_for_itself,
         ]  # fmt: skip
         for _ in range(count):
             act = self.random.choice(acts)
@@ -121,6 +123,56 @@ class Adversary:
             sealed.append(re.sub(rb'"lines":"[^"]*"', b'"lines":"' + text + b'"', old))
         return self._push_lines([*lines, *sealed, *others[2:4]])
 
+    def speak_for_itself(self) -> str:
+        """Lines in its own name that it attests: in threads, with ids and as recipients of others; some withheld, some of a fork."""
+        known = self._known_records()[:4]
+        lines = [self._line_of_its_own(self._own_record(each), self._time(each)) for each in known]
+        before = self.last_attestation
+        sealed = self._seal(lines)
+        if self.random.random() < 0.3:
+            self.last_attestation = before  # the next one has the same number
+        if self.random.random() < 0.3:
+            lines = lines[1:]
+        return self._push_lines([*lines, *sealed], attests=False)
+
+    def _own_record(self, of: dict[str, Any]) -> dict[str, Any]:
+        """A record under its own session and a new id, or another's: what it may say about a record of somebody else."""
+        about = {"kind": "signal", "schema_version": "A2A.V1", "intent": "INFO", "interrupt_class": "advisory", "message": "As I said.",
+                 "origin": "local", "recipients": of.get("recipients") or [], "thread_id": of.get("thread_id"),
+                 "sender_identity": "evil:agent:one", "sender_session": self._id("sess"), "signal_id": self._id("sig")}  # fmt: skip
+        theirs, whose = of.get("signal_id"), of.get("sender_session") or of.get("session_id")
+        work = {
+            "schema_version": "A2A.V1",
+            "sender_identity": "evil:agent:one",
+            "sender_session": about["sender_session"],
+        }
+        return self.random.choice(
+            [
+                {**about, "intent": "PROPOSE"},  # perhaps before the thread began
+                {**about, "intent": "COUNTER", "reply_to": theirs},
+                {**about, "intent": self.random.choice(["AGREE", "REJECT"]), "reply_to": theirs},
+                {**about, "intent": "PROPOSE", "via": whose, "reply_to": theirs},
+                {**about, "signal_id": theirs or about["signal_id"], "intent": "PROPOSE"},
+                {**about, "sender_session": whose, "intent": "REJECT", "reply_to": theirs},
+                {**about, "thread_id": None, "recipients": []},
+                {**_receipt(of, "evil:agent:one"), "reader_session": about["sender_session"]},
+                {"kind": "session", "session_id": self._id("sess"), "event": "start", "display_name": "Mallory",
+                 "clone_id": "mallory", "agent_identity": "evil:agent:one"},
+                {"kind": "session", "session_id": whose or self._id("sess"), "event": "end", "display_name": "Mallory",
+                 "clone_id": "mallory", "agent_identity": of.get("agent_identity")},
+                {**work, "kind": "task", "task_id": self._id("task"), "thread_id": of.get("thread_id") or self._id("thread"),
+                 "message": "Do it.", "target_role": "a/b"},
+                {**work, "kind": "claim", "claim_id": self._id("claim"), "event": "claim", "paths": ["src"],
+                 "until": "2026-11-29T00:00:00.000000Z"},
+            ]
+        )  # fmt: skip
+
+    def _id(self, prefix: str) -> str:
+        return ids.new_id(prefix, self.key.writer, self.random.randbytes)
+
+    def _line_of_its_own(self, record: dict[str, Any], at: str) -> bytes:
+        return _line({"kind": record["kind"], "writer": self.key.writer, **record}, at)
+
     def malformed_lines(self) -> str:
         """Bytes that are no record, or one that no reader may accept."""
         valid = self._known_lines() or [b'{"at":"2026-11-21T20:00:00.000000Z","kind":"signal"}']
@@ -151,9 +203,10 @@ class Adversary:
         )
         return self._push({path: b"\n".join([*lines, *lines[:3], b""])}, replaces=True)
 
-    def _push_lines(self, lines: Iterable[bytes]) -> str:
+    def _push_lines(self, lines: Iterable[bytes], *, attests: bool = True) -> str:
         given = [line for line in lines if b"\n" not in line]
-        given += self._seal(line for line in given if writer_of(line) == self.key.writer)
+        if attests:
+            given += self._seal(line for line in given if writer_of(line) == self.key.writer)
         self.world.forged.update(dict.fromkeys(line.rstrip(b"\r") for line in given))
         path = f"signals/2026-11/21/gm-{self.random.getrandbits(40):08x}.jsonl"
         return self._push({path: b"\n".join([*given, b""])})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from gitmem.git.objects import Draft
 from gitmem.git.port import Git
 from gitmem.index import catch_up, index_file
 from gitmem.log import attestations, ref
-from gitmem.log.lines import is_attestation
+from gitmem.log.lines import is_attestation, writer_of
 from gitmem.open_store import DOMAIN
 from gitmem.signals import inbox, threads
 from gitmem.store import Store
@@ -66,6 +66,7 @@ def healed(world: World) -> list[str]:
             wrong += own_checks.own_sessions(world, clone, store)
             store.close()
         wrong += _without_the_rest(world)
+        wrong += _without_the_adversary(world)
     for clone in world.clones:
         wrong += [f"left in {clone.name}: {path}" for path in _waiting(clone)]
     return wrong
@@ -155,22 +156,8 @@ def _counting(lines: Sequence[bytes]) -> list[bytes]:
 
 def _without_the_rest(world: World) -> list[str]:
     """Return which answers differ from those of a log without unreadable lines and lines that their writers did not attest."""
-    clone = world.clones[0]
-    tip = world.local_tip(clone)
-    assert tip is not None
-    git = world.places.port(clone.name)
-    lines = sorted(line.rstrip(b"\r") for line in world.lines(git, git.commit(tip).tree))
-    repository = Repository(clone.repo.common)
-    good: Any = MemoryGit(repository)
-    changes = {
-        "format": git.blob(git.tree(git.commit(tip).tree)["format"].oid),
-        "signals/all.jsonl": b"".join(line + b"\n" for line in _counting(list(dict.fromkeys(lines)))),
-    }
-    (repository.refs[ref.LOG_REF],) = good.write([Draft(changes, PERSON, PERSON, "Lines that count\n")], None)
-    latest = max(each.now() for each in world.clones)
-    without = Store(clone.repo, good, DOMAIN, machine="without", now=lambda: latest, config=_config(clone))
-    with_all = _store(clone)
     everybody = [agent for each in world.clones for agent in agents(each)]
+    with_all, without = _store(world.clones[0]), _store_of(world, "counting", _counting)
     mine, others = (_answers(world, store, everybody) for store in (with_all, without))
     wrong = [
         f"lines that do not count change an answer: {question}: {mine.get(question)} instead of {others.get(question)}"
@@ -180,6 +167,65 @@ def _without_the_rest(world: World) -> list[str]:
     with_all.close()
     without.close()
     return wrong
+
+
+def _without_the_adversary(world: World) -> list[str]:
+    """Return which answers about others differ where the log has no line that the adversary has attested as its own.
+
+    But for lines in the words of another's address, which is not bound to its writer yet.
+    """
+    everybody = [agent for each in world.clones for agent in agents(each)]
+    with_all = _store_of(
+        world,
+        "all",
+        lambda lines: [each for each in _counting(lines) if not _speaks_as(each, world, everybody)],
+    )
+    without = _store_of(
+        world,
+        "without",
+        lambda lines: [each for each in _counting(lines) if writer_of(each) != world.stranger],
+    )
+    mine, others = (_answers(world, store, everybody) for store in (with_all, without))
+    known = {str(id) for (id,) in without.db().execute("SELECT signal_id FROM signal")}
+    people = {one[0] for one in others["people"]}  # type: ignore[attr-defined]
+    wrong = []
+    for question, answer in others.items():
+        found = mine.get(question)
+        if isinstance(found, list):  # what it has said itself is there, too
+            key = people if question == "people" else known
+            found = [each for each in found if not key.isdisjoint(each)]
+        if found != answer:
+            wrong.append(
+                f"the adversary in its own name changes an answer: {question}: {found} instead of {answer}"
+            )
+    with_all.close()
+    without.close()
+    return wrong
+
+
+def _speaks_as(line: bytes, world: World, agents: Sequence[str]) -> bool:
+    """Return whether a line of the adversary's own names one of these agents as who acts."""
+    record: Any = records.read(line) if writer_of(line) == world.stranger else None
+    acting = ("sender_identity", "reader_identity", "agent_identity")
+    return record is not None and any(record.get(name) in agents for name in acting)
+
+
+def _store_of(world: World, name: str, select: Callable[[Sequence[bytes]], list[bytes]]) -> Store:
+    """A store of the first clone whose log has the selected lines alone."""
+    clone = world.clones[0]
+    tip = world.local_tip(clone)
+    assert tip is not None
+    git = world.places.port(clone.name)
+    lines = sorted({line.rstrip(b"\r") for line in world.lines(git, git.commit(tip).tree)})
+    repository = Repository(clone.repo.common)
+    good: Any = MemoryGit(repository)
+    changes = {
+        "format": git.blob(git.tree(git.commit(tip).tree)["format"].oid),
+        "signals/all.jsonl": b"".join(line + b"\n" for line in select(lines)),
+    }
+    (repository.refs[ref.LOG_REF],) = good.write([Draft(changes, PERSON, PERSON, "Lines that count\n")], None)
+    latest = max(each.now() for each in world.clones)
+    return Store(clone.repo, good, DOMAIN, machine=name, now=lambda: latest, config=_config(clone))
 
 
 def _store(clone: Clone) -> Store:

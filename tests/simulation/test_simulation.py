@@ -11,6 +11,7 @@ import pytest
 
 from gitmem.git import packs
 from gitmem.log import ref_checks, tree_union
+from gitmem.records import lines
 from gitmem.sync import exchange
 from gitmem.trust import sender_tables
 
@@ -138,6 +139,11 @@ UNGUARDED = {
         [(sender_tables, "has_doubts", lambda *args: False)],
         "forge_receipts",
         32,
+    ),
+    "ids of other writers": (
+        [(lines, "field_of_another", lambda *args: "")],
+        "speak_for_itself",
+        10,
     ),
 }
 """What is taken out, what the adversary does most often then, and a seed that went wrong when this was written: it is tried first."""

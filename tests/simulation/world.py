@@ -134,6 +134,7 @@ class World:
         safe: Lines of which a sync has said since the last tampering that the remote has them.
         tampered: How often somebody changed the remote by hand.
         forged: Every line that an adversary pushed, whoever wrote it first.
+        stranger: The writer that an adversary is; "" without one.
         hostile: The commits that an adversary pushed.
         bad: Those of them that nobody may take in.
         newer: Those of the bad ones that say they need a newer gitmem, which this one does not repair.
@@ -158,6 +159,7 @@ class World:
         self.is_away = False
         self.tampered = 0
         self.forged: dict[bytes, None] = {}
+        self.stranger = ""
         self.hostile: set[str] = set()
         self.bad: set[str] = set()
         self.newer: set[str] = set()
