@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterable
 
+from gitmem import records
 from gitmem.log import attestations
 from gitmem.log.attestations import writer_id
 from gitmem.log.lines import HEAD_BYTES
@@ -13,6 +15,7 @@ from gitmem.trust.keys import SigningKey
 
 AT = 1_795_291_200_123_456
 CLONE = "0123456789"
+SALT = b"0123456789abcdefghjkmnpqrs"
 
 
 def key_of(seed: bytes) -> SigningKey:
@@ -27,6 +30,24 @@ def named(line: bytes, writer: SigningKey) -> bytes:
     """The line in the name of a writer."""
     kind = line.index(b",", HEAD_BYTES)
     return b'%b,"writer":"%b"%b' % (line[:kind], writer.writer.encode(), line[kind:])
+
+
+def salted(line: bytes) -> bytes:
+    """The line with its texts last, after a salt, if it has any."""
+    try:
+        record = json.loads(line)
+        texts = {name: record.pop(name) for name in records.TEXTS.get(record["kind"], ()) if name in record}
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return line
+    whole = json.dumps({**record, "salt": SALT.decode(), **texts}, ensure_ascii=False, separators=(",", ":"))
+    return whole.encode("utf-8", "replace") if texts else line
+
+
+def forget(lines: Iterable[bytes], key: SigningKey, at: int = AT) -> bytes:
+    """The record by which a writer forgets lines."""
+    hashes = [attestations.line_digest(line).hex() for line in lines]
+    by = {"sender_identity": "a:b:anna", "about": "sig-0001", "reason": "A leaked key."}
+    return records.line("forget", at, {"forget_id": "forget-0001", "lines": hashes, **by}, writer=key.writer)
 
 
 def attest(lines: Iterable[bytes], key: SigningKey, at: int = AT) -> bytes:

@@ -23,7 +23,7 @@ PAGE = ROOT / "docs" / "records.md"
 KEY = "idempotency_key"
 FRAME = ("at", "kind")  # the line's own, checked by its readers
 VERSION = "schema_version"  # the same in every record: callers never pass it
-OUTER = ("writer", "seen")  # fields of a line that are not part of its content
+OUTER = ("writer", "texts", "seen")  # fields of a line that are not part of its content
 PARTIAL = ("patch",)  # kinds whose required fields are added to existing content
 NO_LIMIT = 256 * 1024
 
@@ -525,7 +525,7 @@ def rows(model: Any) -> str:
     of = known(model)
     found = ["| field | form | meaning |", "|---|---|---|"]
     for name, field in model.model_fields.items():
-        if name in (*FRAME, VERSION, "writer"):
+        if name in (*FRAME, VERSION, "writer", "texts"):
             continue
         notes = ["required"] * field.is_required() + ["deprecated"] * bool(of[name].first_of)
         notes += ["always written"] * of[name].kept

@@ -184,6 +184,8 @@ def write_queue(store: Store, session: WaitingSession, after: int = 0) -> None:
         if room > 0 and not os.path.lexists(path):
             local_files.replace(path, line)
             room -= 1
+        elif not after and local_files.read(path) not in (b"", line):  # it was forgotten meanwhile
+            local_files.replace(path, line)
         waits, urgent = True, urgent or not (broadcast or interrupt == "advisory")
     if waits:
         raise_flags(state, session.names, urgent=urgent)

@@ -64,7 +64,7 @@ def _tables(index: Index) -> list[str]:
 def _rows(index: Index, table: str, but: Sequence[str]) -> Iterator[tuple[object, ...]]:
     """Return the rows of a table, in any order. Lines are identified by their keys, because their numbers, and those of files, differ."""
     names = [row[1] for row in index.db.execute(f'PRAGMA table_info("{table}")')]
-    wanted = {"line": "key, at, kind, body", "held": "key, writer"}.get(table)
+    wanted = {"line": "key, at, kind, body", "held": "key, writer", "whole": "key"}.get(table)
     if wanted is None:
         key = "(SELECT key FROM line WHERE line.id = t.line)"
         wanted = ", ".join(key if name == "line" else f't."{name}"' for name in names if name not in but)

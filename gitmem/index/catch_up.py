@@ -10,7 +10,7 @@ import gc
 
 from ..errors import StoreError
 from ..log import ref
-from ..log.lines import HEAD_BYTES, SALT, is_attestation, reduced
+from ..log.lines import HEAD_BYTES, SALT, is_attestation, is_reduced, reduced
 from ..log.ref import LOG_REF
 from ..log.tree_union import is_too_deep
 from ..log.union import canonical
@@ -51,12 +51,13 @@ def insert_lines(index: Index, file: int, found: Sequence[bytes]) -> None:
     Equal bytes are one line. A line that waited for its commit until now becomes one of this file.
     """
     insert_lines_of_files(index, [(file, line) for line in found])
+    settle(index)
 
 
 def insert_lines_of_files(
     index: Index, found: Sequence[tuple[int, bytes]], records: Sequence[Record | None] | None = None
 ) -> None:
-    """Insert lines as `lines` does, each with the number of its file.
+    """Insert lines as `insert_lines` does, each with the number of its file. Call `settle` after the last ones.
 
     Args:
         records: The result of `index.read` for each line, if known.
@@ -113,7 +114,7 @@ def _add(index: Index, found: Sequence[tuple[int, bytes]], records: Sequence[Rec
         (file, line, key, _digest(line, key), record)
         for (file, line), key, record in zip(found, keys, records, strict=True)
     ]
-    judged = _judged(db, new, index.read)
+    judged = _judged(db, new, index)
     before = last_line(db)
     # sqlite3 binds a bytearray four times as fast as bytes.
     db.executemany(
@@ -132,18 +133,22 @@ def _add(index: Index, found: Sequence[tuple[int, bytes]], records: Sequence[Rec
     rows, salted = Rows(), []
     for _, line, key, digest, record in judged:
         id = ids.pop(key, None)
-        if id is not None and digest != key:
-            salted.append((bytearray(digest), id))
         if id is not None and record is not None:
             rows.add(LineRow(id, line, record))
+            if digest != key:
+                salted.append((bytearray(digest), id))
     db.executemany("INSERT INTO salted VALUES (?, ?)", salted)
+    _feed_all(index, rows)
+
+
+def _feed_all(index: Index, rows: Rows) -> None:
     for view in index.views:
         mine = rows.of_kinds(view.kinds)
         if mine:
-            _feed(db, view, mine)
+            _feed(index.db, view, mine)
 
 
-def _judged(db: sqlite3.Connection, found: Sequence[Judged], read: Reader) -> list[Judged]:
+def _judged(db: sqlite3.Connection, found: Sequence[Judged], index: Index) -> list[Judged]:
     """Return the lines that count now: of new ones, and of those that new attestations release; hold the others.
 
     Args:
@@ -152,6 +157,7 @@ def _judged(db: sqlite3.Connection, found: Sequence[Judged], read: Reader) -> li
     """
     valid, attested = _attested(db, found)
     counts: list[Judged] = []
+    cut: list[Judged] = []
     matched: set[tuple[bytes, str]] = set()
     unknown: list[tuple[Judged, str]] = []
     for each in found:
@@ -161,6 +167,8 @@ def _judged(db: sqlite3.Connection, found: Sequence[Judged], read: Reader) -> li
             counts.append((file, line, key, digest, _record_of(line) if key in valid else None))
         elif record is not None and record["kind"] == "attestation":  # in another form
             counts.append((file, line, key, digest, None))
+        elif writer is not None and is_reduced(line):
+            cut.append(each)
         elif writer is None or file < 0:
             counts.append(each)
         elif (digest, writer) in attested:
@@ -168,20 +176,43 @@ def _judged(db: sqlite3.Connection, found: Sequence[Judged], read: Reader) -> li
             counts.append(each)
         else:
             unknown.append((each, writer))
-    known = _present(db, "line", "key", [key for (_, _, key, _, _), _ in unknown])
-    awaited = set(_rows_with(db, "digest, writer", "awaited", "digest", [each[3] for each, _ in unknown]))
-    for each, writer in unknown:
-        file, line, key, digest, _ = each
-        if key in known or (digest, writer) in awaited:
-            counts.append(each)
-        else:
-            db.execute("INSERT OR IGNORE INTO held VALUES (?, ?, ?, ?, ?)", (key, digest, writer, file, line))
-    counts += _released(db, attested - matched, read)
+    counts += _known(db, unknown)
+    counts += _released(db, attested - matched, index.read)
+    pairs = _note_forgotten(db, counts)
+    if cut or _is_any_forgotten(db):
+        counts += _reduced(db, cut, pairs | attested, index.read)
     settled = _present(db, "held", "key", [each[2] for each in counts])
     db.executemany("DELETE FROM held WHERE key = ?", [(key,) for key in settled])
-    settled = _present(db, "awaited", "digest", [each[3] for each in counts])
+    # Of a line that is no record the reduced form may be one.
+    there = [key if record is None else digest for _, _, key, digest, record in counts]
+    settled = _present(db, "awaited", "digest", there)
     db.executemany("DELETE FROM awaited WHERE digest = ?", [(digest,) for digest in settled])
+    for digest, writer in sorted(pairs):
+        index.has_forgotten |= _forget(db, digest, writer, index.read)
+    return _without_texts(db, counts, index.read) if _is_any_forgotten(db) else counts
+
+
+def _known(db: sqlite3.Connection, unknown: Sequence[tuple[Judged, str]]) -> list[Judged]:
+    """Return those lines that count already, perhaps in their reduced form, or were attested before; hold the others.
+
+    Args:
+        unknown: Each with its writer.
+    """
+    keys = {key for (_, _, *both, _), _ in unknown for key in both}
+    known = _present(db, "line", "key", sorted(keys))
+    awaited = set(_rows_with(db, "digest, writer", "awaited", "digest", [each[3] for each, _ in unknown]))
+    counts = []
+    for each, writer in unknown:
+        file, line, key, digest, _ = each
+        if key in known or digest in known or (digest, writer) in awaited:
+            counts.append(each)
+        else:
+            _hold(db, key, digest, writer, file, line)
     return counts
+
+
+def _hold(db: sqlite3.Connection, key: bytes, digest: bytes, writer: str, file: int, line: bytes) -> None:
+    db.execute("INSERT OR IGNORE INTO held VALUES (?, ?, ?, ?, ?)", (key, digest, writer, file, line))
 
 
 def _record_of(attestation: bytes) -> Record:
@@ -195,18 +226,132 @@ def _digest(line: bytes, key: bytes) -> bytes:
 
 
 def _released(db: sqlite3.Connection, attested: set[tuple[bytes, str]], read: Reader) -> list[Judged]:
-    """Return the held lines that are attested now; note what has not arrived yet."""
+    """Return the held lines that are attested now, but no reduced ones; note what has not arrived yet."""
     digests = sorted({digest for digest, _ in attested})
     found: list[Judged] = []
     columns = "key, digest, writer, file, line"
     for key, digest, writer, file, line in _rows_with(db, columns, "held", "digest", digests):
-        if (digest, writer) in attested:
+        if (digest, writer) in attested and not is_reduced(line):
             found.append((file, line, key, digest, read(line)))
     known = {digest for _, _, _, digest, _ in found}
     known |= _present(db, "line", "key", digests) | _present(db, "salted", "digest", digests)
     missing = [each for each in sorted(attested) if each[0] not in known]
     db.executemany("INSERT OR IGNORE INTO awaited VALUES (?, ?)", missing)
     return found
+
+
+def _is_any_forgotten(db: sqlite3.Connection) -> bool:
+    return db.execute("SELECT 1 FROM forgotten LIMIT 1").fetchone() is not None
+
+
+def _forgotten_among(db: sqlite3.Connection, digests: Iterable[bytes]) -> set[tuple[bytes, str]]:
+    """Return those of some lines that are forgotten, each with the writer that did it."""
+    return set(_rows_with(db, "digest, writer", "forgotten", "digest", sorted(digests)))
+
+
+def _note_forgotten(db: sqlite3.Connection, counts: Iterable[Judged]) -> set[tuple[bytes, str]]:
+    """Note which lines their writers have forgotten by these records; return those that are new, each with its writer."""
+    found = {
+        (bytes.fromhex(digest), record["writer"])
+        for *_, record in counts
+        if record is not None and record["kind"] == "forget" and record.get("writer")
+        for digest in record["lines"]
+    }
+    found -= _forgotten_among(db, {digest for digest, _ in found})
+    db.executemany("INSERT INTO forgotten VALUES (?, ?)", sorted(found))
+    return found
+
+
+def _reduced(
+    db: sqlite3.Connection, cut: Sequence[Judged], changed: set[tuple[bytes, str]], read: Reader
+) -> list[Judged]:
+    """Return the reduced lines that count: their writer has attested and forgotten them; hold the others.
+
+    Args:
+        cut: New ones.
+        changed: What was attested or forgotten now.
+    """
+    there = _present(db, "line", "key", [each[2] for each in cut])
+    counts = [each for each in cut if each[2] in there]
+    for file, line, key, digest, record in cut:
+        if key not in there and record is not None:
+            _hold(db, key, digest, record["writer"], file, line)
+            changed = changed | {(digest, record["writer"])}
+    digests = sorted({digest for digest, _ in changed})
+    ready = changed & _forgotten_among(db, digests)
+    ready &= set(_rows_with(db, "digest, writer", "awaited", "digest", digests))
+    columns = "key, digest, writer, file, line"
+    for key, digest, writer, file, line in _rows_with(
+        db, columns, "held", "digest", sorted({d for d, _ in ready})
+    ):
+        if (digest, writer) in ready and is_reduced(line):
+            counts.append((file, line, key, digest, read(line)))
+    return counts
+
+
+def _without_texts(db: sqlite3.Connection, counts: Sequence[Judged], read: Reader) -> list[Judged]:
+    """Return lines that count; of those that their writers have forgotten the reduced forms."""
+    forgotten = _forgotten_among(db, {each[3] for each in counts})
+    found = []
+    for each in counts:
+        file, line, key, digest, record = each
+        if key != digest and record is not None and (digest, record.get("writer")) in forgotten:
+            _stand_for(db, key, digest, file)
+            left = reduced(line)
+            found.append((file, left, digest, digest, read(left)))
+        else:
+            found.append(each)
+    return found
+
+
+def _stand_for(db: sqlite3.Connection, key: bytes, digest: bytes, file: int) -> None:
+    """Note that the reduced form counts instead of a line of the log."""
+    db.execute("DELETE FROM held WHERE key = ?", (digest,))
+    db.execute(
+        "INSERT INTO whole VALUES (?, ?, ?)"
+        " ON CONFLICT (key) DO UPDATE SET file = excluded.file WHERE whole.file < 0",
+        (key, digest, file),
+    )
+
+
+def _forget(db: sqlite3.Connection, digest: bytes, writer: str, read: Reader) -> bool:
+    """Put the reduced form in the place of a line of the index that its writer has forgotten; return whether there is one."""
+    id = line_with(db, digest)
+    if id is None:
+        return False
+    key, file, body = db.execute("SELECT key, file, body FROM line WHERE id = ?", (id,)).fetchone()
+    record = read(body.encode())
+    if record is None or record.get("writer") != writer:
+        return False
+    _stand_for(db, key, digest, file)
+    values = (bytearray(digest), reduced(body.encode()).decode(), id)
+    db.execute("UPDATE line SET key = ?, body = ? WHERE id = ?", values)
+    db.execute("DELETE FROM salted WHERE digest = ?", (digest,))
+    return True
+
+
+def settle(index: Index) -> None:
+    """Make the rows of all views again, inside a transaction, if some were made of texts that are forgotten now."""
+    if not index.has_forgotten:
+        return
+    from . import lost_lines
+
+    index.has_forgotten = False
+    db = index.db
+    db.execute("PRAGMA secure_delete = ON")
+    db.execute("DELETE FROM meta WHERE key NOT IN ('tip', 'format')")
+    index.reshape((*index_file.OF_LINES, *index_file.KEPT))
+    query = "SELECT id, CAST(body AS BLOB) FROM line WHERE id > ? AND kind <> '' ORDER BY id LIMIT ?"
+    last = 0
+    with WithoutCollector():
+        while found := db.execute(query, (last, LINES_AT_ONCE)).fetchall():
+            last = found[-1][0]
+            read = (
+                (id, line, _record_of(line) if is_attestation(line) else index.read(line))
+                for id, line in found
+            )
+            _feed_all(index, Rows(LineRow(*each) for each in read))
+    lost_lines.forget(db)
 
 
 def _attested(db: sqlite3.Connection, found: Sequence[Judged]) -> tuple[set[bytes], set[tuple[bytes, str]]]:
@@ -346,6 +491,7 @@ class IndexFill:
             self.index.db.execute("INSERT OR REPLACE INTO meta VALUES ('tip', ?)", (commit,))
         else:
             self.index.db.execute("UPDATE file SET oid = '' WHERE name LIKE '%/'")
+        settle(self.index)
         self.index.db.execute("COMMIT")
 
     def segment_of(self, line: bytes) -> tuple[str, str] | None:
@@ -391,6 +537,8 @@ def catch_up(index: Index, log: LocalLog, *, progress: Progress | None = None) -
             index.reshape()
             _Reader(index, log, progress).read()
             lost_lines.store_missing(index, is_aside)
+            lost_lines.forget(db)
+        settle(index)
         db.execute("COMMIT")
     except BaseException as error:
         if db.in_transaction:
@@ -416,7 +564,9 @@ def preview(index: Index, log: LocalLog) -> Snapshot | None:
         tails = generations.WalTails(index.db, log)
         if log.git.tip(LOG_REF) == index.tip:
             insert_lines_of_files(index, tails.apply())
-            return Snapshot(index.db)
+            if not index.has_forgotten:
+                return Snapshot(index.db)
+            index.has_forgotten = False
     except _LostLineError:
         pass
     except BaseException:
@@ -448,6 +598,7 @@ def read_commit(
     try:
         reader = _Reader(index, log, progress, until)
         reader.read_tree(commit)
+        settle(index)
     except KeyError as error:
         raise ref.missing_object(error, "nothing was changed") from error
     index.db.execute("COMMIT")
@@ -552,9 +703,10 @@ class _Reader:
             self._add(file, found)
             return
         query = "SELECT key FROM line WHERE file = ?1 UNION ALL SELECT key FROM held WHERE file = ?1"
-        old = {key for (key,) in self.db.execute(query, (file,))}
+        whole = dict(self.db.execute("SELECT key, digest FROM whole WHERE file = ?", (file,)))
+        old = {*(key for (key,) in self.db.execute(query, (file,))), *whole}
         keyed = {key_of(line): line for line in found}
-        if not old <= keyed.keys():
+        if not old <= keyed.keys() | whole.values():
             raise _LostLineError
         self._add(file, [line for key, line in keyed.items() if key not in old])
 

@@ -121,7 +121,7 @@ CORE = (
     "CREATE TABLE entity_line (kind TEXT, id TEXT, line INTEGER, event TEXT, sender TEXT, session TEXT,"
     " PRIMARY KEY (kind, id, line)) WITHOUT ROWID",
     "CREATE INDEX entity_line_of ON entity_line (kind, line)",
-    # What attestations have of lines with a salt.
+    # What attestations have of lines with a salt, for those with their texts.
     "CREATE TABLE salted (digest BLOB PRIMARY KEY, line INTEGER) WITHOUT ROWID",
     # See `catch_up`: lines that no attestation covers yet, with the number of their file.
     "CREATE TABLE held (key BLOB PRIMARY KEY, digest BLOB, writer TEXT, file INTEGER, line BLOB) WITHOUT ROWID",
@@ -129,7 +129,20 @@ CORE = (
     "CREATE INDEX held_digest ON held (digest)",
     # What was attested before it has arrived, perhaps never: a row for 22 characters of the log.
     "CREATE TABLE awaited (digest BLOB, writer TEXT, PRIMARY KEY (digest, writer)) WITHOUT ROWID",
+    # The lines that writers have forgotten, and those in the log that count in their reduced form, by the keys that they have there.
+    "CREATE TABLE forgotten (digest BLOB, writer TEXT, PRIMARY KEY (digest, writer)) WITHOUT ROWID",
+    "CREATE TABLE whole (key BLOB PRIMARY KEY, digest BLOB, file INTEGER) WITHOUT ROWID",
 )
+OF_LINES = (
+    "meta",
+    "file",
+    "line",
+    "salted",
+    "held",
+    "awaited",
+    "forgotten",
+    "whole",
+)  # not made from the lines that count
 
 
 class Index:
@@ -153,6 +166,9 @@ class Index:
         self.views = views
         self.read = read
         self.writable = writable
+        self.has_forgotten = (
+            False  # whether rows were made of texts that are forgotten, see `catch_up.settle`
+        )
         self._shape: tuple[int, int] | None = getattr(views, "shape", None)
 
     @property
@@ -190,18 +206,20 @@ class Index:
         """
         return has_shape(self.db, self.shape())
 
-    def reshape(self) -> None:
-        """Empty all tables except `KEPT`; readers see the old content until the caller's transaction commits."""
+    def reshape(self, kept: Sequence[str] = KEPT) -> None:
+        """Empty all tables except `kept`; readers see the old content until the caller's transaction commits."""
         tables = self.db.execute(
             "SELECT type, name, sql FROM sqlite_master WHERE type IN ('table', 'view', 'trigger')"
             " AND name NOT LIKE 'sqlite_%' ORDER BY type DESC"
         ).fetchall()
         for type, name, sql in tables:
-            if name not in KEPT or type != "table" or (name == "lost" and sql != LOST):
+            if name not in kept or type != "table" or (name == "lost" and sql != LOST):
                 name = name.replace('"', '""')
                 self.db.execute(f'DROP {type} IF EXISTS "{name}"')
         for statement in CORE:
-            self.db.execute(statement)
+            words = statement.split()
+            if words[4 if words[1] == "INDEX" else 2] not in kept:
+                self.db.execute(statement)
         for view in self.views:
             for statement in view.ddl:
                 self.db.execute(statement)
@@ -438,7 +456,7 @@ def _files(where: str) -> tuple[str, ...]:
 
 
 # `Index.shape` of `views.VIEWS`, a constant because that import costs more than a query. Written by `tools/compile_shape.py`.
-SHAPE = (1869490369, 190361795589196)
+SHAPE = (2141643383, 62940843332531)
 TAIL_BYTES_MAX = 1024 * 1024  # limit for one file; a committer runs long before
 
 

@@ -69,6 +69,20 @@ def store_missing(index: Index, is_aside: bool) -> None:
         index.db.execute(f"DROP TABLE {name}")
 
 
+def forget(db: sqlite3.Connection) -> None:
+    """Drop the kept lines that their writers have forgotten."""
+    try:
+        rows = db.execute("SELECT key, body FROM lost").fetchall()
+    except sqlite3.Error:
+        return  # the table is created with the first lost line
+    of = db.execute("SELECT digest FROM forgotten").fetchall()
+    forgotten = {digest for (digest,) in of}
+    for key, body in rows if forgotten else ():
+        line = str(body).encode("utf-8", "surrogatepass")
+        if sha256(form.reduced(line)).digest()[: len(key)] in forgotten:
+            db.execute("DELETE FROM lost WHERE key = ?", (key,))
+
+
 def lines(repo: Repo) -> Iterator[KeptLine]:
     """Yield the lines that indexes of this clone have kept. Some may be in the log again."""
     for db in _indexes(repo):

@@ -25,7 +25,8 @@ _KIND, _WRITER = b'"kind":"', b'","writer":"'
 ATTESTS = b'"kind":"attestation"'
 WRITER_CHARACTERS = 16
 SALT = b',"salt":"'  # begins what forgetting takes from a line: the salt, and the texts after it
-_TEXTS = b',"texts":"'
+_TEXTS, _TEXTS_BYTES = b',"texts":"', 64
+_HEX = b"0123456789abcdef"
 _midnights: dict[str, int] = {}
 
 
@@ -134,6 +135,12 @@ def reduced(line: bytes) -> bytes:
     if at < 0:
         return line
     return b'%b%b%b"}' % (line[:at], _TEXTS, sha256(line[at + len(SALT) :]).hexdigest().encode())
+
+
+def is_reduced(line: bytes) -> bool:
+    """Return whether a line is the reduced form of another: its texts are gone."""
+    start = len(line) - _TEXTS_BYTES - 2
+    return line.endswith(b'"}') and line.endswith(_TEXTS, 0, start) and not line[start:-2].strip(_HEX)
 
 
 def digest(line: bytes) -> str:

@@ -59,7 +59,13 @@ def make_nodes(
             fields["head"], fields["branch"] = head
             lines.append(store.line("node", fields, allow_secret=allow_secret, at=at))
             line = lines[-1][1]
-            record: NodeRecord = {**fields, "at": line[7:34].decode(), "kind": "node", "writer": None}
+            record: NodeRecord = {
+                **fields,
+                "at": line[7:34].decode(),
+                "kind": "node",
+                "writer": None,
+                "texts": None,
+            }
             nodes.append(VersionedNode(record, line, at).settle())
             more, told = _relations(store, caller, nodes[-1].id, each)
             lines += more

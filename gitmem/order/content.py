@@ -7,7 +7,7 @@ digest under the id, in either order of arrival.
 from __future__ import annotations
 
 from ..log.lines import content_without_time
-from ..records import KEYED
+from ..records import KEYED, is_forgotten
 from ..text.digests import hash_function_for, sha256
 
 TYPE_CHECKING = False
@@ -124,7 +124,8 @@ def content_of(record: SignalRecord | None, line_digest: bytes) -> bytes:
         record: The signal; None if this version can't read it.
         line_digest: The digest of its line, 32 bytes.
     """
-    if record is None or not (is_keyed(record) or is_notice(record)):
+    # Without its text a line is equal to no other one: else a sender could make one signal of two that differ.
+    if record is None or is_forgotten(record) or not (is_keyed(record) or is_notice(record)):
         return line_digest
     return sha256(
         repr((record["idempotency_key"], keyed_content(record))).encode("utf-8", "surrogatepass")

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from ..log.lines import format_at, parse_at
 from ..outcome import Outcome
-from ..records import CLEARABLE
+from ..records import CLEARABLE, is_forgotten
 from .causal import CausalOrder, by_id
 
 TYPE_CHECKING = False
@@ -111,6 +111,7 @@ class VersionedNode(Outcome):
         unverified: Parts from lines that name this clone's sessions but were not written here.
         conflicting: The senders of the lines with its id, if these have different content.
         private: Whether it is kept in this clone only, for its writer.
+        forgotten: Whether the writer of its content took that back.
         signed: The identities, names and sessions of its author and of the writers of changes.
         own_names: The pairs of identity and name in `signed` that a session confirms.
     """
@@ -119,7 +120,7 @@ class VersionedNode(Outcome):
         "id", "type", "lifecycle", "status", "content", "priority", "tags", "wu_id", "session_id", "lane", "paths",
         "head", "branch", "sensitive", "reason", "summarized_into", "created_at", "updated_at", "accesses",
         "last_accessed_at", "metadata", "sender_identity", "sender_session", "sender_name",
-        "content_by", "content_by_name", "changed_by", "unverified", "conflicting", "private", "created", "updated", "closed", "archived", "deleted", "line",
+        "content_by", "content_by_name", "changed_by", "unverified", "conflicting", "private", "forgotten", "created", "updated", "closed", "archived", "deleted", "line",
         "hidden_by_other", "winners", "signed", "own_names",
     )  # fmt: skip
 
@@ -159,6 +160,7 @@ class VersionedNode(Outcome):
         self.unverified: list[str] = []
         self.conflicting: list[str] = []
         self.private = False
+        self.forgotten = is_forgotten(base)
         self.hidden_by_other = 0
         self.winners: WinningPatches | None = None
         self.signed: set[tuple[str, str, str]] = set()
@@ -338,6 +340,8 @@ def fold_changes(
     made = list(nodes)
     base, line = min(made, key=lambda each: each[1])
     node = VersionedNode(base, line)
+    if any(is_forgotten(record) for record, _ in made):
+        made = [({**record, "content": ""}, each) for record, each in made]  # to be compared without it
     if len(made) > 1 and len({content_digest_text(record) for record, _ in made}) > 1:
         node.conflicting = sorted({record["sender_identity"] for record, _ in made})
     changes = by_id(patches).values()
@@ -378,6 +382,8 @@ def _apply(node: VersionedNode, winners: WinningPatches, *, whole: bool) -> None
         else:
             value = value or None
         setattr(node, field, value)
+        if field == "content":
+            node.forgotten = is_forgotten(last.record)
         if field == "head":
             node.branch = last.record.get("branch")
     if winners.clears_metadata:

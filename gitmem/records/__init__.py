@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from ..errors import RecordError, SecretError
-from .lines import LINE_MAX_BYTES, SALT_CHARACTERS, explain_unreadable, fits, line, read
+from .lines import FORGOTTEN, LINE_MAX_BYTES, SALT_CHARACTERS, explain_unreadable, fits, line, read
 from .table import CLEARABLE, FILLED, KEYED, MODELS, NAMELESS, NOT_SHOWN, NOUNS, REQUIRED, STREAMS, TEXTS
 
 TYPE_CHECKING = False
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Audit,
         Claim,
         Commit,
+        Forget,
         Name,
         Node,
         Patch,
@@ -37,6 +38,7 @@ ID_FIELDS = {kind: fields[0] for kind, fields in REQUIRED.items()}  # the id is 
 
 __all__ = [
     "CLEARABLE",
+    "FORGOTTEN",
     "ID_FIELDS",
     "KEYED",
     "KINDS",
@@ -51,6 +53,7 @@ __all__ = [
     "Audit",
     "Claim",
     "Commit",
+    "Forget",
     "Name",
     "Node",
     "Patch",
@@ -64,6 +67,7 @@ __all__ = [
     "TaskEvent",
     "explain_unreadable",
     "fits",
+    "is_forgotten",
     "line",
     "read",
     "read_kind",
@@ -79,6 +83,12 @@ def _read_kind(kind: str, line: bytes) -> Any:
 
 
 read_kind: ReadKind = _read_kind
+
+
+def is_forgotten(record: Mapping[str, object]) -> bool:
+    """Return whether the texts of a record were forgotten: others stand in their place."""
+    return record.get("texts") is not None
+
 
 OBJECTS = ("AgentRoleDescriptor", "OwnershipScope")  # in fields of records, with a schema of their own
 _NOT_SHOWN = {kind: frozenset(names) for kind, names in NOT_SHOWN.items()}
@@ -102,6 +112,8 @@ def _shown(record: Mapping[str, object], *, kind: bool = False) -> Any:
         and value != ""
         and (value != [] or key in FILLED[kind_of])
     )
+    if is_forgotten(record):
+        fields["forgotten"] = True
     return fields
 
 

@@ -150,6 +150,7 @@ AuditId = Annotated[str, id_form("audit", "audit")]
 TaskId = Annotated[str, id_form("task", "task")]
 EventId = Annotated[str, id_form("event", "tev")]
 ClaimId = Annotated[str, id_form("claim", "claim")]
+ForgetId = Annotated[str, id_form("forget", "forget")]
 LinkId = Annotated[str, id_form("link", "link")]
 WriterId = Annotated[
     str,
@@ -302,6 +303,10 @@ class Record(BaseModel):
     schema_version: Literal["A2A.V1"] = optional(
         "The version of the contract; records of other versions are kept but not read.", default="A2A.V1"
     )
+    texts: Digest | None = optional(
+        "In the reduced form of a line: the digest of its salt and of the texts that were forgotten.",
+        shown=False,
+    )
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: object) -> None:
@@ -376,6 +381,7 @@ class SignalAnswer(TypedDict, total=False):
         asks_about: The proposal that it owes this answer to, if that is not the signal: a withdrawal brings one back.
         settled: Why nobody owes an answer any more: who has taken its task, or what replaced the proposal.
         contradicts: How it differs from the records of the tasks that it is about.
+        forgotten: Set if its writer took its texts back.
         overdue: Set if its task had to begin before a deadline that is over, and nobody has taken it.
     """
 
@@ -394,6 +400,13 @@ class SignalAnswer(TypedDict, total=False):
     settled: str
     contradicts: Sequence[TaskDifference]
     overdue: bool
+    forgotten: bool
+
+
+class TextAnswer(TypedDict, total=False):
+    """What answers add to another record with texts: whether its writer took them back."""
+
+    forgotten: bool
 
 
 class WriterAnswer(TypedDict, total=False):
@@ -613,6 +626,7 @@ class Node(Record):
     KIND = "node"
     STREAM = "memory"
     NOUN = "memory node"
+    ANSWER = TextAnswer
 
     id: NodeId = required("The id of this node.", defines=True)
     type: Literal["session", "discovery", "checkpoint", "note", "summary"] = required(
@@ -651,6 +665,7 @@ class Patch(Record):
     KIND = "patch"
     STREAM = "memory"
     NOUN = "memory change"
+    ANSWER = TextAnswer
 
     id: PatchId = required("The id of this patch.", defines=True)
     node_ids: Many[NodeId] = required("The nodes that it changes.")
@@ -752,6 +767,7 @@ class Task(Record):
 
     KIND = "task"
     STREAM = "tasks"
+    ANSWER = TextAnswer
 
     task_id: TaskId = required("The id of this task.", defines=True)
     thread_id: ThreadId = required("The conversation that it belongs to.")
@@ -809,6 +825,7 @@ class TaskEvent(Record):
 
     KIND = "task_event"
     STREAM = "tasks"
+    ANSWER = TextAnswer
 
     event_id: EventId = required("The id of this event.", defines=True)
     task_id: TaskId = required("The task.")
@@ -951,6 +968,27 @@ class Attestation(Record):
     signature: Annotated[str, base64_form("signature", 86, 86)] = required(
         "The signature of what precedes this field.", shown=False
     )
+
+
+FORGOTTEN_MAX = 1_000  # lines that one record forgets
+
+
+class Forget(Record):
+    """A writer takes back the texts of lines of its own (section 13). What they decide stays."""
+
+    KIND = "forget"
+    STREAM = "forgets"
+    NOUN = "forgetting"
+
+    forget_id: ForgetId = required("The id of this record.", defines=True)
+    lines: Many[LineHash] = required(
+        f"The hashes of the lines, at most {FORGOTTEN_MAX:,}; readers ignore further ones.", shown=False
+    )
+    about: Line = required("The id that was named.")
+    reason: Line = required("Why, in the sender's words.")
+    sender_identity: Address = required("The agent or person that did it.")
+    sender_session: Address | None = optional("The session that did it.")
+    sender_name: Line | None = optional("The display name of that session.")
 
 
 # They contain no vocabulary: its words belong to packs, and readers accept others. What is not a text or a list of texts

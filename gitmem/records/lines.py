@@ -32,7 +32,8 @@ VERSION = "A2A.V1"
 DEPTH = 32  # of lists and objects in unknown fields
 SALT_CHARACTERS = 26
 _OWN = ("at", "kind", "created_at", "read_at", "writer", "salt", "texts")  # callers must not pass these
-_SALT = ',"salt":"'
+_SALT, _TEXTS = ',"salt":"', ',"texts":"'
+FORGOTTEN = "(forgotten)"  # what a text is read as that was forgotten
 
 
 def line(
@@ -146,8 +147,9 @@ def _prepared(kind: str, fields: Mapping[str, object]) -> dict[str, object]:  # 
         fields = _with_old_name(kind, fields, old, new)
     specs, required, filled = FIELDS[kind], REQUIRED[kind], FILLED[kind]
     record: dict[str, object] = {}
-    if "writer" in fields:
-        raise RecordError(f"The {kind} has an invalid field: writer; gitmem adds it itself")
+    for name in ("writer", "texts"):
+        if name in fields:
+            raise RecordError(f"The {kind} has an invalid field: {name}; gitmem adds it itself")
     for name, spec in specs.items():
         value = fields.get(name)
         if value is None:
@@ -313,7 +315,10 @@ def _fields(text: str) -> Any:
     """
     at = text.find(_SALT)
     if at < 0:
-        return read_json(text, once=True)
+        record = read_json(text, once=True)
+        if "texts" in record and not _is_reduced(text, record):
+            raise ValueError("no reduced form")
+        return record
     record, texts = read_json(f"{text[:at]}}}", once=True), read_json(f"{{{text[at + 1 :]}", once=True)
     salt, kind = texts.pop("salt"), str(record.get("kind"))
     if len(salt) != SALT_CHARACTERS or salt.strip(ALPHABET) or _SALT in text[at + 1 :] or "texts" in record:
@@ -323,6 +328,12 @@ def _fields(text: str) -> Any:
         if name in record or (name not in names and (name in _OWN or name in FIELDS.get(kind, ()))):
             raise ValueError("not a text")
     return {**record, **texts}
+
+
+def _is_reduced(text: str, record: Mapping[str, object]) -> bool:
+    """Return whether a line with a field `texts` is the reduced form of one that its writer can have attested."""
+    texts = record["texts"]
+    return text.endswith(f'{_TEXTS}{texts}"}}') and "writer" in record and record.get("kind") in TEXTS
 
 
 # A letter, a digit or `_` in a name that has only these.
@@ -344,6 +355,11 @@ def _fill(kind: str, record: dict[str, Any]) -> None:
     for name, value in FILLED[kind].items():
         if name not in record:
             record[name] = list(value) if isinstance(value, tuple) else value
+    if record.get("texts") is not None:
+        for name in TEXTS[kind]:
+            record.pop(name, None)
+            if FIELDS[kind][name][0] == "text":
+                record[name] = FORGOTTEN
 
 
 # When reading and when writing: kind → field → its last text that was accepted. Most records repeat texts of the one before.

@@ -58,6 +58,7 @@ class SignalRecord(SignalContent):
     at: str
     kind: Literal["signal"]
     writer: NotRequired[str | None]
+    texts: NotRequired[str | None]
     seen: NotRequired[Sequence[str] | None]
     recipients: Sequence[str]
     intent: Literal["INFO", "PROPOSE", "COUNTER", "AGREE", "REJECT"]
@@ -89,6 +90,7 @@ class ShownSignal(SignalContent):
     settled: NotRequired[str]
     contradicts: NotRequired[Sequence[TaskDifference]]
     overdue: NotRequired[bool]
+    forgotten: NotRequired[bool]
 
 
 class ReceiptContent(TypedDict):
@@ -110,6 +112,7 @@ class ReceiptRecord(ReceiptContent):
     at: str
     kind: Literal["receipt"]
     writer: NotRequired[str | None]
+    texts: NotRequired[str | None]
     seen: NotRequired[Sequence[str] | None]
     delivery_state: Literal["delivered", "acked", "rejected"]
 
@@ -157,6 +160,7 @@ class SessionRecord(SessionFields):
     at: str
     kind: Literal["session"]
     writer: NotRequired[str | None]
+    texts: NotRequired[str | None]
     seen: NotRequired[Sequence[str] | None]
 
 
@@ -182,6 +186,7 @@ class NameRecord(NameFields):
     at: str
     kind: Literal["name"]
     writer: NotRequired[str | None]
+    texts: NotRequired[str | None]
 
 
 @final
@@ -223,6 +228,7 @@ class NodeRecord(NodeFields):
     at: str
     kind: Literal["node"]
     writer: NotRequired[str | None]
+    texts: NotRequired[str | None]
 
 
 @final
@@ -230,6 +236,7 @@ class ShownNode(NodeFields):
     """A `node` as an answer shows it."""
     created_at: str
     kind: NotRequired[Literal["node"]]
+    forgotten: NotRequired[bool]
 
 
 class PatchContent(TypedDict):
@@ -270,6 +277,7 @@ class PatchRecord(PatchFields):
     at: str
     kind: Literal["patch"]
     writer: NotRequired[str | None]
+    texts: NotRequired[str | None]
 
 
 @final
@@ -277,6 +285,7 @@ class ShownPatch(PatchFields):
     """A `patch` as an answer shows it."""
     created_at: str
     kind: NotRequired[Literal["patch"]]
+    forgotten: NotRequired[bool]
 
 
 class RelationFields(TypedDict):
@@ -298,6 +307,7 @@ class RelationRecord(RelationFields):
     at: str
     kind: Literal["relation"]
     writer: NotRequired[str | None]
+    texts: NotRequired[str | None]
 
 
 @final
@@ -320,6 +330,7 @@ class AccessRecord(AccessFields):
     at: str
     kind: Literal["access"]
     writer: NotRequired[str | None]
+    texts: NotRequired[str | None]
 
 
 @final
@@ -348,6 +359,7 @@ class AuditRecord(AuditFields):
     at: str
     kind: Literal["audit"]
     writer: NotRequired[str | None]
+    texts: NotRequired[str | None]
 
 
 @final
@@ -406,6 +418,7 @@ class TaskRecord(TaskContent):
     at: str
     kind: Literal["task"]
     writer: NotRequired[str | None]
+    texts: NotRequired[str | None]
     purpose: str
     semantics: str
 
@@ -417,6 +430,7 @@ class ShownTask(TaskContent):
     kind: NotRequired[Literal["task"]]
     purpose: str
     semantics: str
+    forgotten: NotRequired[bool]
 
 
 class TaskEventFields(TypedDict):
@@ -461,6 +475,7 @@ class TaskEventRecord(TaskEventFields):
     at: str
     kind: Literal["task_event"]
     writer: NotRequired[str | None]
+    texts: NotRequired[str | None]
 
 
 @final
@@ -468,6 +483,7 @@ class ShownTaskEvent(TaskEventFields):
     """A `task_event` as an answer shows it."""
     created_at: str
     kind: NotRequired[Literal["task_event"]]
+    forgotten: NotRequired[bool]
 
 
 class ClaimContent(TypedDict):
@@ -496,6 +512,7 @@ class ClaimRecord(ClaimContent):
     at: str
     kind: Literal["claim"]
     writer: NotRequired[str | None]
+    texts: NotRequired[str | None]
     mode: str
 
 
@@ -531,6 +548,7 @@ class CommitRecord(CommitFields):
     at: str
     kind: Literal["commit"]
     writer: NotRequired[str | None]
+    texts: NotRequired[str | None]
 
 
 @final
@@ -555,6 +573,7 @@ class AttestationRecord(AttestationFields):
     at: str
     kind: Literal["attestation"]
     writer: NotRequired[str | None]
+    texts: NotRequired[str | None]
 
 
 @final
@@ -564,9 +583,35 @@ class ShownAttestation(AttestationFields):
     kind: NotRequired[Literal["attestation"]]
 
 
-AnyFields = SignalFields | ReceiptFields | SessionFields | NameFields | NodeFields | PatchFields | RelationFields | AccessFields | AuditFields | TaskFields | TaskEventFields | ClaimFields | CommitFields | AttestationFields
+class ForgetFields(TypedDict):
+    """The fields of a new `forget`."""
+    forget_id: str
+    lines: Sequence[str]
+    about: str
+    reason: str
+    sender_identity: str
+    sender_session: NotRequired[str | None]
+    sender_name: NotRequired[str | None]
 
-AnyRecord = SignalRecord | ReceiptRecord | SessionRecord | NameRecord | NodeRecord | PatchRecord | RelationRecord | AccessRecord | AuditRecord | TaskRecord | TaskEventRecord | ClaimRecord | CommitRecord | AttestationRecord
+
+class ForgetRecord(ForgetFields):
+    """A line of the kind `forget`."""
+    at: str
+    kind: Literal["forget"]
+    writer: NotRequired[str | None]
+    texts: NotRequired[str | None]
+
+
+@final
+class ShownForget(ForgetFields):
+    """A `forget` as an answer shows it."""
+    created_at: str
+    kind: NotRequired[Literal["forget"]]
+
+
+AnyFields = SignalFields | ReceiptFields | SessionFields | NameFields | NodeFields | PatchFields | RelationFields | AccessFields | AuditFields | TaskFields | TaskEventFields | ClaimFields | CommitFields | AttestationFields | ForgetFields
+
+AnyRecord = SignalRecord | ReceiptRecord | SessionRecord | NameRecord | NodeRecord | PatchRecord | RelationRecord | AccessRecord | AuditRecord | TaskRecord | TaskEventRecord | ClaimRecord | CommitRecord | AttestationRecord | ForgetRecord
 
 
 class ReadKind(Protocol):
@@ -599,6 +644,8 @@ class ReadKind(Protocol):
     def __call__(self, kind: Literal["commit"], line: bytes) -> CommitRecord | None: ...
     @overload
     def __call__(self, kind: Literal["attestation"], line: bytes) -> AttestationRecord | None: ...
+    @overload
+    def __call__(self, kind: Literal["forget"], line: bytes) -> ForgetRecord | None: ...
 
 
 class Show(Protocol):
@@ -631,5 +678,7 @@ class Show(Protocol):
     def __call__(self, record: CommitRecord, *, kind: bool = False) -> ShownCommit: ...
     @overload
     def __call__(self, record: AttestationRecord, *, kind: bool = False) -> ShownAttestation: ...
+    @overload
+    def __call__(self, record: ForgetRecord, *, kind: bool = False) -> ShownForget: ...
     @overload
     def __call__(self, record: Mapping[str, object], *, kind: bool = False) -> Mapping[str, Any]: ...

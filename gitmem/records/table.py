@@ -34,6 +34,7 @@ MODELS: dict[str, str] = {
     'claim': 'Claim',
     'commit': 'Commit',
     'attestation': 'Attestation',
+    'forget': 'Forget',
 }
 STREAMS: dict[str, str] = {
     'signal': 'signals',
@@ -50,6 +51,7 @@ STREAMS: dict[str, str] = {
     'claim': 'claims',
     'commit': 'commits',
     'attestation': 'seals',
+    'forget': 'forgets',
 }
 NOUNS: dict[str, str] = {
     'signal': 'signal',
@@ -66,6 +68,7 @@ NOUNS: dict[str, str] = {
     'claim': 'claim',
     'commit': 'commit',
     'attestation': 'attestation',
+    'forget': 'forgetting',
 }
 FIRST_OF: dict[str, dict[str, str]] = {
     'signal': {
@@ -84,6 +87,7 @@ FIRST_OF: dict[str, dict[str, str]] = {
     'claim': {},
     'commit': {},
     'attestation': {},
+    'forget': {},
 }
 REQUIRED: dict[str, tuple[str, ...]] = {
     'signal': ('signal_id', 'sender_identity', 'message'),
@@ -100,6 +104,7 @@ REQUIRED: dict[str, tuple[str, ...]] = {
     'claim': ('claim_id', 'event', 'paths', 'sender_identity'),
     'commit': ('link_id', 'commit', 'action', 'evidence', 'sender_identity'),
     'attestation': ('key', 'clone', 'number', 'lines', 'signature'),
+    'forget': ('forget_id', 'lines', 'about', 'reason', 'sender_identity'),
 }
 FILLED: dict[str, dict[str, Any]] = {
     'signal': {
@@ -152,6 +157,9 @@ FILLED: dict[str, dict[str, Any]] = {
     'attestation': {
         'schema_version': 'A2A.V1',
     },
+    'forget': {
+        'schema_version': 'A2A.V1',
+    },
 }
 OWN: dict[str, tuple[tuple[str, str, int, str], ...]] = {
     'signal': (('signal_id', 'sig-', 26, ''), ('sender_identity', 'sess-', 27, ''), ('sender_session', 'sess-', 27, ''), ('via', 'sess-', 27, '')),
@@ -168,6 +176,7 @@ OWN: dict[str, tuple[tuple[str, str, int, str], ...]] = {
     'claim': (('claim_id', 'claim-', 28, 'release'), ('sender_identity', 'sess-', 27, ''), ('sender_session', 'sess-', 27, '')),
     'commit': (('link_id', 'link-', 27, ''), ('sender_identity', 'sess-', 27, ''), ('sender_session', 'sess-', 27, '')),
     'attestation': (),
+    'forget': (('forget_id', 'forget-', 29, ''), ('sender_identity', 'sess-', 27, ''), ('sender_session', 'sess-', 27, '')),
 }
 KEYED: dict[str, tuple[str, ...]] = {
     'signal': ('sender_identity', 'via', 'recipients', 'workspace_id', 'thread_id', 'reply_to', 'intent', 'requires_ack', 'message', 'origin', 'wu_id', 'initiative_id', 'lane', 'target_role', 'delegation_id', 'task_id', 'artifact_path'),
@@ -179,20 +188,21 @@ CLEARABLE: dict[str, tuple[str, ...]] = {
     'patch': ('priority', 'tags', 'wu_id', 'session_id', 'lane', 'paths', 'sensitive', 'closed', 'archived', 'deleted', 'reason', 'summarized_into', 'metadata'),
 }
 NOT_SHOWN: dict[str, tuple[str, ...]] = {
-    'signal': ('at', 'kind', 'writer', 'seen', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
-    'receipt': ('at', 'kind', 'writer', 'seen', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'sender_name', 'settled', 'thread_too_large', 'unverified'),
-    'session': ('at', 'kind', 'writer', 'seen', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'sender_name', 'settled', 'thread_too_large', 'unverified'),
-    'name': ('at', 'kind', 'writer', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
-    'node': ('at', 'kind', 'writer', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
-    'patch': ('at', 'kind', 'writer', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
-    'relation': ('at', 'kind', 'writer', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
-    'access': ('at', 'kind', 'writer', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'sender_name', 'settled', 'thread_too_large', 'unverified'),
-    'audit': ('at', 'kind', 'writer', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
-    'task': ('at', 'kind', 'writer', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
-    'task_event': ('at', 'kind', 'writer', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
-    'claim': ('at', 'kind', 'writer', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
-    'commit': ('at', 'kind', 'writer', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
-    'attestation': ('at', 'kind', 'writer', 'lines', 'signature', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'sender_name', 'settled', 'thread_too_large', 'unverified'),
+    'signal': ('at', 'kind', 'writer', 'texts', 'seen', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'forgotten', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
+    'receipt': ('at', 'kind', 'writer', 'texts', 'seen', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'forgotten', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'sender_name', 'settled', 'thread_too_large', 'unverified'),
+    'session': ('at', 'kind', 'writer', 'texts', 'seen', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'forgotten', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'sender_name', 'settled', 'thread_too_large', 'unverified'),
+    'name': ('at', 'kind', 'writer', 'texts', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'forgotten', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
+    'node': ('at', 'kind', 'writer', 'texts', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'forgotten', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
+    'patch': ('at', 'kind', 'writer', 'texts', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'forgotten', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
+    'relation': ('at', 'kind', 'writer', 'texts', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'forgotten', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
+    'access': ('at', 'kind', 'writer', 'texts', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'forgotten', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'sender_name', 'settled', 'thread_too_large', 'unverified'),
+    'audit': ('at', 'kind', 'writer', 'texts', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'forgotten', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
+    'task': ('at', 'kind', 'writer', 'texts', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'forgotten', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
+    'task_event': ('at', 'kind', 'writer', 'texts', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'forgotten', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
+    'claim': ('at', 'kind', 'writer', 'texts', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'forgotten', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
+    'commit': ('at', 'kind', 'writer', 'texts', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'forgotten', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
+    'attestation': ('at', 'kind', 'writer', 'texts', 'lines', 'signature', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'forgotten', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'sender_name', 'settled', 'thread_too_large', 'unverified'),
+    'forget': ('at', 'kind', 'writer', 'texts', 'lines', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'forgotten', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
 }
 TEXTS: dict[str, tuple[str, ...]] = {
     'signal': ('message',),
@@ -224,6 +234,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
     'signal': {
         'writer': ('word', True, 16, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
         'schema_version': ('choice', False, ('A2A.V1',)),
+        'texts': ('word', True, 64, 64, ('', 0, '0123456789abcdef'), ()),
         'signal_id': ('word', False, 8, 36, ('sig-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'sender_identity': ('line', False, 1, 256, ' ,', ()),
         'sender_session': ('line', True, 1, 256, ' ,', ()),
@@ -258,6 +269,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
     'receipt': {
         'writer': ('word', True, 16, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
         'schema_version': ('choice', False, ('A2A.V1',)),
+        'texts': ('word', True, 64, 64, ('', 0, '0123456789abcdef'), ()),
         'signal_id': ('word', False, 8, 36, ('sig-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'reader_identity': ('line', False, 1, 256, ' ,', ()),
         'reader_session': ('line', True, 1, 256, ' ,', ()),
@@ -269,6 +281,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
     'session': {
         'writer': ('word', True, 16, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
         'schema_version': ('choice', False, ('A2A.V1',)),
+        'texts': ('word', True, 64, 64, ('', 0, '0123456789abcdef'), ()),
         'session_id': ('word', False, 9, 37, ('sess-', 5, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'event': ('choice', False, ('start', 'change', 'end')),
         'agent_identity': ('form', True, 0, 256, ('', (('!"#$%&\'()*+-./0123456789;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~', 1, 262144), (':', 1, 1), ('!"#$%&\'()*+-./0123456789;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~', 1, 262144), (':', 1, 1), ('!"#$%&\'()*+-./0123456789;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~', 1, 262144))), (0, 'human:', False, (), '', False)),
@@ -299,6 +312,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
     'name': {
         'writer': ('word', True, 16, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
         'schema_version': ('choice', False, ('A2A.V1',)),
+        'texts': ('word', True, 64, 64, ('', 0, '0123456789abcdef'), ()),
         'name': ('line', False, 1, 64, ',', (0, '', True, (), '', False)),
         'event': ('choice', False, ('add', 'remove')),
         'sender_identity': ('line', True, 1, 256, ' ,', ()),
@@ -308,6 +322,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
     'node': {
         'writer': ('word', True, 16, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
         'schema_version': ('choice', False, ('A2A.V1',)),
+        'texts': ('word', True, 64, 64, ('', 0, '0123456789abcdef'), ()),
         'id': ('word', False, 8, 36, ('mem-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'type': ('choice', False, ('session', 'discovery', 'checkpoint', 'note', 'summary')),
         'lifecycle': ('choice', False, ('ephemeral', 'session', 'wu', 'project')),
@@ -335,6 +350,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
     'patch': {
         'writer': ('word', True, 16, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
         'schema_version': ('choice', False, ('A2A.V1',)),
+        'texts': ('word', True, 64, 64, ('', 0, '0123456789abcdef'), ()),
         'id': ('word', False, 10, 38, ('patch-', 6, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'node_ids': ('list', False, ('word', False, 8, 36, ('mem-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ())),
         'after': ('list', False, ('word', False, 10, 38, ('patch-', 6, '0123456789abcdefghijklmnopqrstuvwxyz'), ())),
@@ -364,6 +380,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
     'relation': {
         'writer': ('word', True, 16, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
         'schema_version': ('choice', False, ('A2A.V1',)),
+        'texts': ('word', True, 64, 64, ('', 0, '0123456789abcdef'), ()),
         'id': ('word', False, 8, 36, ('rel-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'from_id': ('word', False, 8, 36, ('mem-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'to_id': ('word', False, 8, 36, ('mem-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
@@ -378,6 +395,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
     'access': {
         'writer': ('word', True, 16, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
         'schema_version': ('choice', False, ('A2A.V1',)),
+        'texts': ('word', True, 64, 64, ('', 0, '0123456789abcdef'), ()),
         'id': ('word', False, 11, 39, ('access-', 7, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'node_ids': ('list', False, ('word', False, 8, 36, ('mem-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ())),
         'reader_identity': ('line', False, 1, 256, ' ,', ()),
@@ -386,6 +404,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
     'audit': {
         'writer': ('word', True, 16, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
         'schema_version': ('choice', False, ('A2A.V1',)),
+        'texts': ('word', True, 64, 64, ('', 0, '0123456789abcdef'), ()),
         'audit_id': ('word', False, 10, 38, ('audit-', 6, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'action': ('line', False, 1, 200, '', ()),
         'reason': ('text', False, 1, 262144, '', (65536, '', False, (), '', False)),
@@ -400,6 +419,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
     'task': {
         'writer': ('word', True, 16, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
         'schema_version': ('choice', False, ('A2A.V1',)),
+        'texts': ('word', True, 64, 64, ('', 0, '0123456789abcdef'), ()),
         'task_id': ('word', False, 9, 37, ('task-', 5, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'thread_id': ('form', False, 0, 262144, ('', (('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz', 1, 1), ('-.0123456789:ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz', 0, 127))), ()),
         'message': ('text', False, 1, 262144, '', (65536, '', False, (), '', False)),
@@ -439,6 +459,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
     'task_event': {
         'writer': ('word', True, 16, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
         'schema_version': ('choice', False, ('A2A.V1',)),
+        'texts': ('word', True, 64, 64, ('', 0, '0123456789abcdef'), ()),
         'event_id': ('word', False, 8, 36, ('tev-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'task_id': ('word', False, 9, 37, ('task-', 5, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'event': ('line', False, 1, 200, '', (0, '', False, ('launch', 'take', 'renew', 'release', 'status', 'artifact', 'message', 'cancel', 'seal', 'close', 'escalate'), '', False)),
@@ -476,6 +497,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
     'claim': {
         'writer': ('word', True, 16, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
         'schema_version': ('choice', False, ('A2A.V1',)),
+        'texts': ('word', True, 64, 64, ('', 0, '0123456789abcdef'), ()),
         'claim_id': ('word', False, 10, 38, ('claim-', 6, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'event': ('line', False, 1, 200, '', (0, '', False, ('claim', 'renew', 'release'), '', False)),
         'paths': ('list', False, ('line', False, 1, 4096, '', ())),
@@ -493,6 +515,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
     'commit': {
         'writer': ('word', True, 16, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
         'schema_version': ('choice', False, ('A2A.V1',)),
+        'texts': ('word', True, 64, 64, ('', 0, '0123456789abcdef'), ()),
         'link_id': ('word', False, 9, 37, ('link-', 5, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'commit': ('word', False, 40, 64, ('', 0, '0123456789abcdef'), ()),
         'patch_id': ('word', True, 40, 64, ('', 0, '0123456789abcdef'), ()),
@@ -512,6 +535,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
     'attestation': {
         'writer': ('word', True, 16, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
         'schema_version': ('choice', False, ('A2A.V1',)),
+        'texts': ('word', True, 64, 64, ('', 0, '0123456789abcdef'), ()),
         'key': ('word', False, 43, 43, ('', 0, '-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz'), ()),
         'clone': ('word', False, 1, 64, ('', 0, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'number': ('form', False, 0, 262144, ('', (('123456789', 1, 1), ('0123456789', 0, 8))), ()),
@@ -519,5 +543,17 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'lines': ('word', False, 22, 192000, ('', 0, '-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz'), ()),
         'signature': ('word', False, 86, 86, ('', 0, '-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz'), ()),
     },
+    'forget': {
+        'writer': ('word', True, 16, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
+        'schema_version': ('choice', False, ('A2A.V1',)),
+        'texts': ('word', True, 64, 64, ('', 0, '0123456789abcdef'), ()),
+        'forget_id': ('word', False, 11, 39, ('forget-', 7, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
+        'lines': ('list', False, ('word', False, 32, 32, ('', 0, '0123456789abcdef'), ())),
+        'about': ('line', False, 1, 1024, '', ()),
+        'reason': ('line', False, 1, 1024, '', ()),
+        'sender_identity': ('line', False, 1, 256, ' ,', ()),
+        'sender_session': ('line', True, 1, 256, ' ,', ()),
+        'sender_name': ('line', True, 1, 1024, '', ()),
+    },
 }
-NAMELESS: tuple[str, ...] = ('signal', 'receipt', 'node', 'patch', 'relation', 'access', 'audit', 'task', 'task_event', 'claim', 'commit', 'attestation')  # kinds whose lines do not change who is here under which name
+NAMELESS: tuple[str, ...] = ('signal', 'receipt', 'node', 'patch', 'relation', 'access', 'audit', 'task', 'task_event', 'claim', 'commit', 'attestation', 'forget')  # kinds whose lines do not change who is here under which name

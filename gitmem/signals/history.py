@@ -7,7 +7,7 @@ from ..agents import audits, presence
 from ..agents.descriptions import sender_name_from
 from ..errors import UsageError, check_limit
 from ..index import entities, resolve_id
-from ..log.lines import format_at
+from ..log.lines import SALT, format_at, is_reduced, reduced
 from ..log.ref import LOG_REF, lookup
 from ..order import thread as agreement
 from ..order.content import keyed_content
@@ -288,7 +288,10 @@ def _first_with(store: Store, tip: str, path: str, line: bytes) -> str | None:
 
 def _has(store: Store, commit: str, path: str, line: bytes) -> bool:
     entry = lookup(store.git, store.git.commit(commit).tree, path)
-    return entry is not None and line in store.git.blob(entry.oid).split(b"\n")
+    found = store.git.blob(entry.oid).split(b"\n") if entry is not None else []
+    return line in found or (
+        is_reduced(line) and any(SALT in each and reduced(each) == line for each in found)
+    )
 
 
 def of_same_key(db: sqlite3.Connection, fields: SignalFields) -> ThreadSignal | None:
@@ -310,6 +313,8 @@ def of_same_key(db: sqlite3.Connection, fields: SignalFields) -> ThreadSignal | 
             "delegation_id": before.record.get("delegation_id"),
             "task_id": before.record.get("task_id"),
         }
+    if before is not None and records.is_forgotten(before.record):
+        fields = {**fields, "message": before.record["message"]}  # nobody knows it any more
     if before is not None and keyed_content(before.record) != keyed_content(fields):
         raise UsageError(
             f"The idempotency key {fields['idempotency_key']} was used for other content "

@@ -10,7 +10,7 @@ from ..errors import UsageError
 from ..log.lines import format_at
 from ..order.task import DELEGATION, HANDOFF
 from ..outcome import Outcome, Struct, command
-from ..records import KEYED
+from ..records import KEYED, TEXTS, is_forgotten
 from ..records.ids import role_id
 from ..records.table import FILLED
 from ..signals import next_steps, send
@@ -80,8 +80,9 @@ def refuse_another(
     before: Mapping[str, Any], fields: Mapping[str, Any], names: Sequence[str] = _ADDRESSEE
 ) -> None:
     """Raise UsageError if the caller means another task than that of the key."""
+    unknown = TEXTS["task"] if is_forgotten(before) else ()
     for name in names:
-        if _value(before, name) != _value(fields, name):
+        if name not in unknown and _value(before, name) != _value(fields, name):
             raise UsageError(
                 f"The idempotency key belongs to {before['task_id']}, which has another {name}. Nothing was written.",
                 hint="Use a new key for a new task.",

@@ -11,8 +11,9 @@ import pytest
 
 from gitmem import records, views
 from gitmem.history import why
-from gitmem.index import index_file
+from gitmem.index import catch_up, index_file
 from tests.sandbox import Clock, open_store
+from tests.signing import ANNA, attest
 
 from .conftest import Desk
 
@@ -137,6 +138,7 @@ def test_each_index_is_used_by_a_query_of_the_program(desk: Desk, monkeypatch: p
     assert desk("inbox").status == 0, "of a reader that the log does not know"
     where = open_store(desk.repo, Clock())  # a commit on a work unit
     assert why.threads_of(where.db(), None, "WU-1", Clock()()) == []
+    catch_up.insert_lines(where.index, 7, [attest([b"a line that has not arrived"], ANNA)])
     where.close()
 
     index = index_file.in_memory(views.VIEWS, records.read)

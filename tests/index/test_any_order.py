@@ -14,12 +14,13 @@ from gitmem.agents import mailbox
 from gitmem.doctor import clone_files
 from gitmem.index import catch_up, entities, index_file
 from gitmem.index.index_file import Index
+from gitmem.log.lines import reduced
 from gitmem.trust import sender_tables
 from tests import hostile_logs
 from tests.hostile_logs import FAMILIES, Victim
 from tests.mailbox.test_mailbox_view import receipt, signal
 from tests.profiles import up_to
-from tests.signing import ANNA, BOB, MALLORY, attest, named
+from tests.signing import ANNA, AT, BOB, MALLORY, attest, forget, named, salted
 
 NOW = 1_793_000_000_000_000
 ME = Victim("sess-000000000001", "me:coder:x", NOW, "victim0000")
@@ -58,11 +59,15 @@ def lines_of(families: list[str], draw: random.Random) -> list[bytes]:
 
 
 def of_writers(lines: list[bytes], draw: random.Random) -> list[bytes]:
-    """The lines, some of them in the name of a writer, who has attested some of these, or somebody else has; some twice."""
+    """The lines, some of them in the name of a writer, who has attested or forgotten some of these, or somebody else has; some twice."""
     found = []
-    for line in lines:
+    for number, line in enumerate(lines):
         writer = draw.choice((None, None, ANNA, BOB))
-        found.append(named(line, writer) if writer else line)
+        found.append(named(salted(line), writer) if writer else line)
+        if writer and draw.random() < 0.2:
+            record = forget([found[-1]], draw.choice((writer, writer, MALLORY)), AT + number)
+            found += draw.sample([record, attest([record], writer), reduced(found[-1])], draw.choice((2, 3)))
+            found.append(named(salted(line), writer))
         for signer in draw.sample((writer or ANNA, MALLORY, BOB), draw.choice((0, 1, 1, 2))):
             found.append(
                 attest(draw.sample(found, min(len(found), draw.choice((1, 3)))) + found[-1:], signer)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Iterable
 
 import pytest
 
 from gitmem import records, views
+from gitmem.doctor import clone_files
 from gitmem.index import catch_up, index_file
 from gitmem.index.index_file import Index
+from gitmem.log.lines import reduced
 from gitmem.records.ids import new_id
+from gitmem.trust.keys import SigningKey
 from tests.mailbox.test_mailbox_view import signal
-from tests.signing import ANNA, AT, BOB, MALLORY, attest, named
+from tests.signing import ANNA, AT, BOB, MALLORY, attest, forget, named, salted
 
 LINE = named(signal(1, 1, "a:b:anna", ["a:b:bob"]), ANNA)
 PROOF = attest([LINE], ANNA)
@@ -36,7 +40,7 @@ def arrive(index: Index, *lines: bytes) -> None:
     catch_up.insert_lines(index, FILE, lines)
 
 
-SALTED = LINE.replace(b',"message":', b',"salt":"0123456789abcdefghjkmnpqrs","message":')
+SALTED = salted(LINE)
 
 
 @pytest.mark.parametrize("line", [LINE, SALTED], ids=["without a salt", "with a salt"])
@@ -52,6 +56,59 @@ def test_what_is_held_and_awaited_is_the_same_in_any_order(
     assert shown(index) == [line]
     assert catch_up.count_held(index.db) == 0
     assert index.db.execute("SELECT writer FROM awaited").fetchall() == []
+
+
+CUT = reduced(SALTED)
+FORGET = forget([SALTED], ANNA, AT + 5)
+ARRIVING = {
+    "whole": SALTED, "reduced": CUT, "proof": attest([SALTED], ANNA), "forget": FORGET, "its proof": attest([FORGET], ANNA, AT + 9),
+}  # fmt: skip
+
+
+def filled(lines: Iterable[bytes]) -> Index:
+    index = index_file.in_memory(views.VIEWS, records.read)
+    index.reshape()
+    for line in lines:
+        arrive(index, line)
+    return index
+
+
+@pytest.mark.parametrize("left_out", [(), ("whole",), ("reduced",), ("proof",), ("forget",), ("its proof",)])
+def test_what_is_forgotten_is_the_same_in_any_order(left_out: tuple[str, ...]) -> None:
+    """One signal without its text, as soon as its writer's record is there and attested, as the line is; else as without that."""
+    arriving = [line for name, line in ARRIVING.items() if name not in left_out]
+    first = filled(arriving)
+    one = {"forget": SALTED, "its proof": SALTED, "proof": None}.get("".join(left_out), CUT)
+
+    assert shown(first) == [each for each in [one] if each]
+    for order in itertools.permutations(arriving):
+        assert clone_files.differing(filled(order), first) == []
+    assert clone_files.differing(filled([*arriving, *arriving]), first) == []
+    assert first.db.execute("SELECT count(*) FROM held").fetchone() == (
+        {"proof": 2, "forget": 1, "its proof": 2}.get("".join(left_out), 0),
+    )
+
+
+@pytest.mark.parametrize("by", [MALLORY, BOB])
+def test_nobody_forgets_a_line_of_somebody_else(index: Index, by: SigningKey) -> None:
+    """Nor puts its reduced form in the place of it."""
+    record = forget([SALTED], by)
+    arrive(index, SALTED, CUT, ARRIVING["proof"], record, attest([record], by), attest([SALTED], by))
+
+    assert shown(index) == [SALTED]
+    assert catch_up.held_lines(index.db) == [CUT]
+
+
+def test_what_was_forgotten_has_no_text_in_any_table(index: Index) -> None:
+    """Nor in the pages that it has left."""
+    secret = SALTED.replace(b'"message":"', b'"message":"hunter2 ')
+    record = forget([secret], ANNA)
+    arrive(index, secret, attest([secret], ANNA))
+    assert b"hunter2" in index.db.serialize()
+    arrive(index, record, attest([record], ANNA))
+
+    assert [records.read(line)["message"] for line in shown(index)] == [records.FORGOTTEN]  # type: ignore[index]
+    assert b"hunter2" not in index.db.serialize()
 
 
 @pytest.mark.parametrize(

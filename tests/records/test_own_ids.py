@@ -22,6 +22,7 @@ BY_KIND = {
     "name": {"event": "add"},
     "node": {"type": "note"},
     "task_event": {"event": "take"},
+    "forget": {"lines": ["0" * 32]},  # type: ignore[dict-item]
 }
 EVERY = [(kind, name, start) for kind, rows in OWN.items() for name, start, *_ in rows]
 HERE = "2026-11-21T20:00:00.123456Z"

@@ -7,7 +7,8 @@ and the real lines are used; only the log between them is a set.
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 from gitmem import records
 from gitmem.log.lines import digest, format_at
@@ -51,10 +52,14 @@ class World:
 
     Args:
         fold: The fold, or one with a rule taken out.
+        signed: The writer of all lines, and their salt.
     """
 
-    def __init__(self, seed: int, fold: type[FoldedTask] = FoldedTask) -> None:
+    def __init__(
+        self, seed: int, fold: type[FoldedTask] = FoldedTask, signed: Mapping[str, Any] | None = None
+    ) -> None:
         self.folded = fold
+        self.signed = signed or {}
         self.random = random.Random(seed)
         self.refusing = random.Random(f"{seed} rejects")  # apart: the other draws of a seed stay as they were
         self.forging = random.Random(f"{seed} forges")
@@ -98,7 +103,7 @@ class World:
         """Record a line in the writer's clone, as it is read."""
         line = records.line(kind, self.at(who.clone), {
             **fields, "sender_identity": who.sender[0], "sender_session": who.sender[1],
-        })  # fmt: skip
+        }, **self.signed)  # fmt: skip
         found: Known
         if kind == "task":
             task = records.read_kind("task", line)
