@@ -115,6 +115,7 @@ COMMANDS = {
     "mem delete": "memory_upkeep:delete",
     "mem export": "memory_read:export",
     "mem access": "memory_upkeep:access",
+    "forget": "threads:forget",
     "log": "threads:log",
     "view": "view:view",
     "stats": "view:stats",

@@ -80,6 +80,7 @@ COMMANDS = {
     'mem delete': 'memory_upkeep:delete ids* --tag=* --tags=*:tag --older-than= --wu= --reason= --dry-run',
     'mem export': 'memory_read:export --format= --wu= --type= --lifecycle= --tag=* --tags=*:tag --include-archived',
     'mem access': 'memory_upkeep:access ids+ --record --half-life=:half_life_',
+    'forget': 'threads:forget id --reason=',
     'log': 'threads:log -n= --wu= --thread= --from=:from_ --since= --role= --receipts --audits --pager',
     'view': 'view:view --out= --open --since= --wu= --agent= --serve --port=',
     'stats': 'view:stats --since= --wu= --agent=',

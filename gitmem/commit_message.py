@@ -50,6 +50,18 @@ def of_signal(author: str, sender: str, to: Sequence[str], record: SignalRecord)
     return CommitMessage(author, cut(head + first, SUBJECT_MAX), body(message), trailers)
 
 
+def of_forget(author: str, sender: str, id: str, reason: str) -> CommitMessage:
+    """Return the commit message of a record by which a sender forgets texts of its own.
+
+    Args:
+        author: The commit's author, `Name <email>`.
+        sender: The sender's display name.
+        id: What was named.
+    """
+    head = f"{sanitize(sender)} forgets the texts of {sanitize(id)}: {sanitize(reason)}"
+    return CommitMessage(author, cut(head, SUBJECT_MAX), body(reason))
+
+
 def of_audit(author: str, sender: str, past: str, record: AuditFields) -> CommitMessage:
     """Return the commit message of an audit record: a session passed a closed gate.
 
@@ -178,6 +190,7 @@ DESCRIBED: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "access": lambda entry: f"read {several(entry.get('node_ids', ()))}",
     "commit": lambda entry: f"made commit {entry['commit'][:12]}",
     "attestation": lambda entry: f"writes attestation {entry['number']} in clone {entry['clone']}",
+    "forget": lambda entry: f"forgets the texts of {entry['about']}: {entry['reason']}",
 }  # fmt: skip
 
 

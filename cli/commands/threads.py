@@ -1,4 +1,4 @@
-"""`gitmem thread`, `show`, `log`, `converged`, `receipts` and `gate`."""
+"""`gitmem thread`, `show`, `forget`, `log`, `converged`, `receipts` and `gate`."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         NewWu,
         Pager,
         Reader,
+        Reason,
         ReceiptsLimit,
         ReceiptsSignal,
         ReceiptsSince,
@@ -64,6 +65,31 @@ def show(at: Environment, id: AnyId, pager: Pager = False) -> int:
     note_workspaces(at, [found.record.get("workspace_id")])
     output.answer(at.json, found, signals.one, page=at.pager(pager))
     return 0
+
+
+def forget(
+    at: Environment,
+    id: Annotated[
+        str,
+        typer.Argument(metavar="ID", help="A signal, thread, node or task, or the beginning of its id."),
+    ],
+    reason: Reason = None,
+) -> None:
+    """Take back the texts of your records, such as a leaked secret; what they decided stays. Ask others to take back theirs.
+
+    Every clone that syncs shows `(forgotten)` instead. No program can take back what clones that never sync, forks and a
+    host's caches have: replace the secret.
+    """
+    from gitmem.history import forget as operation
+
+    if not reason:
+        raise UsageError(
+            "Missing option --reason: others are told why a text is gone. Nothing was written.",
+            code="usage",
+            next=["gitmem forget --help"],
+        )
+    found = operation.forget(at.store(), at.caller(), id, reason)
+    output.answer(at.json, found, signals.forgotten)
 
 
 def log(

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
+    from gitmem.history.forget import Forgotten
     from gitmem.records.record_types import ShownSignal
     from gitmem.signals.gate import BlockingSignal, Gate, GateUnchecked
     from gitmem.signals.history import LogPage, RecordDetail
@@ -224,6 +225,23 @@ def receipts(found: ReceiptList) -> list[str]:
     ]  # fmt: skip
     older = found.more and f"{found.more} older not shown"
     return block(older, table(rows) or "No receipts match.", notes(found.warnings))
+
+
+def forgotten(found: Forgotten) -> list[str]:
+    """Return what was forgotten, and where the text still is."""
+    return block(
+        found.lines
+        and facts(
+            f"forgotten: {found.id}",
+            plural(found.lines, "line"),
+            *found.records,
+            record_position(found.commit),
+        ),
+        found.asked and f"asked: {', '.join(found.asked)}",
+        found.quoted and f"still quoted by: {', '.join(map(plain, found.quoted))}",
+        [f"still in: {plain(path)}" for path in found.copies],
+        notes(found.warnings),
+    )
 
 
 def one(found: RecordDetail) -> list[str]:

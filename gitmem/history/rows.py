@@ -183,3 +183,22 @@ def claims_at(db: sqlite3.Connection, moment: int, longest: int, most: int) -> l
         " WHERE c.until BETWEEN ? AND ? AND c.since <= ? ORDER BY c.until LIMIT ?",
         (moment, moment + longest, moment, most),
     ).fetchall()
+
+
+_OF_ENTITY = "SELECT l.body FROM entity_line e JOIN line l ON l.id = e.line WHERE e.kind = ? AND e.id = ?"
+_OF_SIGNALS = "SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.{} = ?"
+
+
+def all_lines(db: sqlite3.Connection, kind: str, id: str) -> list[bytes]:
+    """Return all lines of a signal, of a thread, or of an entity of another kind, however many there are."""
+    if kind in ("signal", "thread"):
+        found = db.execute(_OF_SIGNALS.format("thread" if kind == "thread" else "signal_id"), (id,))
+    else:
+        found = db.execute(_OF_ENTITY, (kind, id))
+    return [str(body).encode() for (body,) in found]
+
+
+def lines_with(db: sqlite3.Connection, text: str, most: int) -> list[bytes]:
+    """Return the first records in whose lines a text stands as in JSON."""
+    query = "SELECT body FROM line WHERE kind NOT IN ('', 'attestation') AND instr(body, ?) LIMIT ?"
+    return [str(body).encode() for (body,) in db.execute(query, (text, most))]

@@ -236,7 +236,7 @@ def _asked(store: Store, id: str, held: Sequence[bytes]) -> _Asked:
     """Return the lines of what an id names; of what only held lines name none."""
     db = store.db()
     try:
-        kind, id = _resolved(store, id)
+        kind, id = resolved(store, id)
     except UsageError as error:
         if not error.code.startswith("unknown-") or not any(id in _ids(line) for line in held):
             raise
@@ -255,7 +255,7 @@ def _asked(store: Store, id: str, held: Sequence[bytes]) -> _Asked:
     return _Asked(id, {id}, [line for _, line in named])
 
 
-def _resolved(store: Store, id: str) -> tuple[str, str]:
+def resolved(store: Store, id: str) -> tuple[str, str]:
     """Return the kind and the whole id of what an id or the beginning of one names, as commands that show it find it."""
     db = store.db()
     if id.startswith("mem-"):
