@@ -113,7 +113,7 @@ class Gitmem(Mailbox):
             log.inbox()
 
     def command(self, number: int = 0) -> list[str]:
-        to = workbenches.identity(workbenches.NAMES[0])
+        to = workbenches.session_of(0)
         return [self.workbench.program("gitmem"), "--as", self.sessions[number], "signal", TEXT, "--to", to]
 
     def read(self) -> str:
@@ -140,7 +140,7 @@ class GitmemLibrary(Gitmem):
         self.processes: list[subprocess.Popen[str]] = []
 
     def sending(self, number: int) -> Callable[[], None]:
-        to = [workbenches.identity(workbenches.NAMES[0])]
+        to = [workbenches.session_of(0)]
 
         def send() -> None:
             self.caller.signals.send(TEXT, to=to)
@@ -148,7 +148,7 @@ class GitmemLibrary(Gitmem):
         return send
 
     def sending_at_once(self, number: int) -> Callable[[], None]:
-        to = workbenches.identity(workbenches.NAMES[0])
+        to = workbenches.session_of(0)
         words = ["-m", "benchmarks.writer", "library", self.where, self.sessions[number], to, "1"]
         process = subprocess.Popen(
             [sys.executable, *words], cwd=workbenches.HERE, env={**self.environment, "PYTHONPATH": workbenches.HERE},

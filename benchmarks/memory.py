@@ -15,6 +15,7 @@ from gitmem.api.log import Log
 from gitmem.log import ref
 from gitmem.memory import fts, search
 from gitmem.memory.fts import FtsQuery
+from gitmem.text.addresses import of_writer
 
 from . import nodes
 from . import workbench as workbenches
@@ -176,7 +177,7 @@ def creates(workbench: Workbench) -> list[Figure]:
     path = os.path.join(workbench.folder, "appended.jsonl")
     with workbenches.open_log(where, caller) as log:
         sender = {
-            "sender_identity": workbenches.identity("Creator"),
+            "sender_identity": of_writer(workbenches.identity("Creator"), log.store.own_writer()),
             "sender_session": caller,
             "sender_name": "Creator",
         }
@@ -222,9 +223,10 @@ def _as_json_line(given: Mapping[str, object], same: Mapping[str, object]) -> by
         "kind": "node",
         "writer": os.urandom(8).hex(),
         "schema_version": "A2A.V1",
-        "id": "mem-" + os.urandom(6).hex(),
+        "id": "mem-" + os.urandom(11).hex(),
         "type": given["type"],
         "lifecycle": given["lifecycle"],
+        "salt": os.urandom(13).hex(),
         "content": given["content"],
         "priority": given.get("priority"),
         "tags": given.get("tags"),

@@ -237,7 +237,7 @@ def history(
             to = reader
         recipients = [] if number % 10 == 5 else [to]
         fields = signal_fields(dice, sender, session_of(NAMES.index(sender)), recipients)
-        line = records.line("signal", at, fields, writer=writer)
+        line = records.line("signal", at, records.addressed("signal", fields, writer), writer=writer)
         yield "signals", line
         readers = [] if number in later else recipients or [*NAMES[:2], dice.choice(NAMES[2:])]
         for number_of, each in enumerate(readers):
@@ -248,7 +248,8 @@ def history(
                 "delivery_state": "delivered",
                 "answers_digest": digest(line),
             }
-            yield "receipts", records.line("receipt", at + 1_000 + number_of, receipt, writer=writer)
+            whole = records.addressed("receipt", receipt, writer)
+            yield "receipts", records.line("receipt", at + 1_000 + number_of, whole, writer=writer)
 
 
 def sessions(at: int) -> Iterator[tuple[str, bytes]]:

@@ -12,6 +12,7 @@ import threading
 import time
 
 from gitmem.errors import UsageError
+from gitmem.text.addresses import of_writer, words_of
 
 from .environment import Environment, variable
 from .failure import needs_extra
@@ -163,7 +164,7 @@ def served_agent(at: Environment, name: str) -> ServedAgent:
             f"--agent: invalid name {output.sanitize(name)[:80]!r}; letters, digits, -, _ and : are valid.",
             code="bad-agent-name",
         )
-    address = call.identity_of(name)
+    address = call.own_address_of(at.store(), name)
     return ServedAgent(name, address, *describe(at.store(), name, address))
 
 
@@ -262,7 +263,8 @@ def serving_tasks_of(store: Store, url: str, ids: set[str]) -> Iterator[str]:
 
     with needs_sdk("a call to an A2A server"):
         from gitmem.calls import a2a_remote  # noqa: F401  (before anything is written)
-    identity, links = a2a_files.server_identity(url), a2a_files.RemoteLinks(store.repo.state)
+    identity = server_address(url, store.writers.writer())
+    links = a2a_files.RemoteLinks(store.repo.state)
     links.add_server(identity, url, variable(TOKEN))
     with _served(store, links, identity, url, "", ids):
         yield identity
@@ -281,6 +283,17 @@ def following(store: Store, ids: Sequence[str]) -> Iterator[None]:
 
             stack.enter_context(_served(store, RemoteLinks(store.repo.state), identity, url, session, wanted))
         yield
+
+
+def server_address(url: str, writer: str) -> str:
+    """Return the address of a server as an agent of a writer.
+
+    Raises:
+        UsageError: See `server_identity`.
+    """
+    from gitmem.calls import a2a_files
+
+    return of_writer(a2a_files.server_identity(url), writer)
 
 
 def wait_until_sent(store: Store, found: CallResult) -> None:
@@ -373,7 +386,9 @@ def _served(
     with store.lock:
         known = presence.get(store, session) if session else None
         if known is None or known.ended is not None or not known.here or known.agent_identity != identity:
-            session = worker.start_session(store, identity, name=identity.removeprefix(SERVER)).session_id
+            session = worker.start_session(
+                store, identity, name=words_of(identity).removeprefix(SERVER)
+            ).session_id
     local_files.make_dirs(links.folder)
     lock = Lock(os.path.join(links.folder, f"{session}.lock"))
     if not lock.take():

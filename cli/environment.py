@@ -179,6 +179,7 @@ class Environment:
         self.reads_signals = False  # a live session reads its signals
         self.is_repeated = False  # whether this is the second try, after a damaged index was removed
         output.set_options(directory, as_, self.has_remote)
+        self._shown: dict[str, str] = {}
         if as_ == "":  # an unset variable in a script must not change the caller
             raise UsageError(
                 "--as is empty. Nothing was written.",
@@ -421,11 +422,20 @@ class Environment:
                 progress=None if self.is_hook else output.progress(),
             )
             self._store.starts_upkeep = self._start_upkeep
+            output.set_addresses(self.short_address)
             self._store.log.wal_parents = wal_parents()
             if not self.is_hook:
                 outside = (*self._store.log.elsewhere, *self._store.log.others)
                 report_foreign(wal.folder for wal in outside if wal.is_of_other_repo())
         return self._store
+
+    def short_address(self, address: str) -> str:
+        """Return how an address is shown."""
+        from gitmem.agents import presence
+
+        if address not in self._shown:
+            self._shown[address] = presence.short_address(self.store(), address)
+        return self._shown[address]
 
     def external_wals(self) -> tuple[list[str], list[str]]:
         """Return the folders of write-ahead logs outside the repository, see the function of this name."""

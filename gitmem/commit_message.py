@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from .log.lines import SUBJECT_MAX as SUBJECT_MAX
 from .log.lines import CommitMessage
+from .text.addresses import shortened, words_of
 from .text.sanitize import sanitize as sanitize
 
 TYPE_CHECKING = False
@@ -113,7 +114,8 @@ def body(message: str) -> str:
 
 
 def cut(text: str, longest: int) -> str:
-    """Return a text cut to `longest` characters; `…` marks the cut."""
+    """Return a text cut to `longest` characters, addresses without their writer; `…` marks the cut."""
+    text = shortened(text, words_of)
     return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
 
 

@@ -6,7 +6,6 @@ from .agents import broadcasts, heartbeats
 from .git.repository import open_port
 from .repo import reject_unsupported
 from .store import Store, wall_clock
-from .trust import sender_tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from .records.record_types import AnyFields, ShownSignal, SignalFields, SignalRecord
     from .repo import Repo
     from .signals.reply import TaskAnswer
-    from .trust.sender_tables import Own
+    from .trust.own_sessions import Own
 
 
 class DomainPackages:
@@ -28,7 +27,7 @@ class DomainPackages:
     Modules that only some commands need are imported in the functions that use them.
     """
 
-    completed_kinds: tuple[str, ...] = sender_tables.READER_KINDS
+    completed_kinds: tuple[str, ...] = broadcasts.READER_KINDS
 
     def views(self, own: Callable[[], Own] | None = None) -> Sequence[View]:
         """Return the views of the index."""

@@ -12,12 +12,12 @@ from .git import files
 from .git.repository import cached_config, open_port, root_commits
 from .index import index_file
 from .index.index_file import sqlite3
-from .log.lines import LogEntry, writer_of
+from .log.lines import LogEntry
 from .log.local_log import Appended, LocalLog, read_word
 from .outcome import Struct
 from .records import ids
 from .text.digests import b32
-from .trust import clone_key, sender_tables
+from .trust import clone_key, own_sessions
 from .trust.keys import Keys, all_noted
 
 TYPE_CHECKING = False
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .outcome import PartOfAnswer, Progress
     from .records.record_types import AnyFields
     from .repo import Repo
-    from .trust.sender_tables import Own
+    from .trust.own_sessions import Own
 
     Answer = TypeVar("Answer")
 
@@ -285,7 +285,7 @@ class Store:
 
     def _checked(self, snapshot: Snapshot) -> Snapshot | None:
         """Return a snapshot whose lines were checked for this user; close another one."""
-        if sender_tables.is_checked(snapshot.db, self.noted_own()):
+        if own_sessions.is_checked(snapshot.db, self.noted_own()):
             return snapshot
         snapshot.close()
         return None
@@ -310,9 +310,7 @@ class Store:
         """Return the index, caught up with the ref and the write-ahead logs, and update the queues."""
         try:
             if not self._is_current():
-                from .trust import line_checks
-
-                line_checks.catch_up_checked(self.index, self.log, self.noted_own(), self.progress)
+                own_sessions.catch_up(self.index, self.log, self.noted_own(), self.progress)
         except sqlite3.DatabaseError as error:
             self.replace_index(error)
         self._feed()
@@ -322,7 +320,7 @@ class Store:
         """Return whether the index has all lines of the log, checked for this user."""
         from .index import generations
 
-        return generations.is_current(self.index, self.log) and sender_tables.is_checked(
+        return generations.is_current(self.index, self.log) and own_sessions.is_checked(
             self.index.db, self.noted_own()
         )
 
@@ -454,6 +452,7 @@ class Store:
         if kind in self.domain.completed_kinds:
             whole = self.domain.complete(self._last_look(), kind, fields)
         writer, at = self.writers.writer(), self.log.clock.tick() if at is None else at
+        whole = records.addressed(kind, whole, writer)
         salt = b32(self.random(SALT_BYTES), records.SALT_CHARACTERS) if kind in records.TEXTS else ""
         return records.STREAMS[kind], records.line(
             kind, at, whole, allow_secret=allow_secret, writer=writer, salt=salt
@@ -494,12 +493,12 @@ class Store:
     def noted_own(self) -> Own:
         """Return who writes here now: another process may have made a key."""
         clone = read_word(os.path.join(self.repo.state, "clone")) or ""
-        self._own = sender_tables.Own(frozenset(id for id, _ in all_noted(self.repo.state)), clone)
+        self._own = own_sessions.Own(frozenset(id for id, _ in all_noted(self.repo.state)), clone)
         return self._own
 
-    def is_own_line(self, line: bytes) -> bool:
-        """Return whether this user wrote a line of the index."""
-        return writer_of(line) in self.own().writers
+    def own_writer(self) -> str:
+        """Return the id of the writer under which this user writes here; "" if there is no key yet."""
+        return self.writers.known()
 
     @property
     def writers(self) -> Keys:

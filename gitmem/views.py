@@ -1,4 +1,4 @@
-"""The views of the index. Those of memory, tasks and senders import their converters only if there are lines to add."""
+"""The views of the index. Those of memory and tasks import their converters only if there are lines to add."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from .agents import mailbox, session_view
 from .index import entities
 from .index.entities import View
 from .memory import node_tables
-from .trust import sender_tables
+from .trust import own_sessions
 from .work import tables
 
 TYPE_CHECKING = False
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .index.entities import Fold, Rows
-    from .trust.sender_tables import Own
+    from .trust.own_sessions import Own
 
 
 def _nodes() -> Fold:
@@ -43,15 +43,13 @@ def _add_commits(db: sqlite3.Connection, added: Rows) -> None:
     rows.add(db, added)
 
 
-def sender_view(own: Callable[[], Own]) -> View:
-    """Return the view of an index whose lines are checked for these writers."""
+def own_view(own: Callable[[], Own]) -> View:
+    """Return the view of the sessions of these writers in a clone."""
 
     def add(db: sqlite3.Connection, rows: Rows) -> None:
-        from .trust import line_checks
+        own_sessions.add(db, rows, own())
 
-        line_checks.add(db, rows, own())
-
-    return View(records.KINDS, sender_tables.DDL, add, version=6)
+    return View(records.KINDS, own_sessions.DDL, add, version=7)
 
 
 # Stored contents depend on the keyed fields.
@@ -71,10 +69,10 @@ COMMITS = View(
     ),
     _add_commits,
 )
-SENDERS = sender_view(lambda: sender_tables.Own(frozenset(), ""))
-VIEWS = (MAIL, SESSIONS, UNITS, NODES, RELATIONS, TASKS, CLAIMS, COMMITS, SENDERS)
+OWN = own_view(lambda: own_sessions.Own(frozenset(), ""))
+VIEWS = (MAIL, SESSIONS, UNITS, NODES, RELATIONS, TASKS, CLAIMS, COMMITS, OWN)
 
 
 def checked(own: Callable[[], Own]) -> tuple[View, ...]:
     """Return the views of an index whose lines are checked for this user's writers; same tables as `VIEWS`."""
-    return (*VIEWS[:-1], sender_view(own))
+    return (*VIEWS[:-1], own_view(own))

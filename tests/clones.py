@@ -20,6 +20,7 @@ from gitmem.sync import consent, exchange
 from gitmem.sync.remote import Remote
 
 from . import templates
+from .signing import own_key
 
 BEGINNING = 1_795_000_000_000_000  # microseconds: in November 2026
 
@@ -65,6 +66,7 @@ class Clone:
         self.path = path
         place = find(str(path))
         self.git = port(place.common)
+        own_key(path)
         draw = random.Random(seed).randbytes
         self.store = Store(place, self.git, DOMAIN, machine="test", now=now, random=draw)
         self.log: LocalLog = self.store.log

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 from hypothesis import settings
 
+from cli.render import output
 from gitmem.git import config
 from tests import templates
 
@@ -78,6 +79,7 @@ def isolated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = tmp_path / "no-home"
     home.write_text("A file: whatever wants to keep something in the home folder fails.\n")
     monkeypatch.setenv("HOME", str(home))
+    output.set_addresses(None)  # of the last command that another test ran in this process
     monkeypatch.delenv("FORCE_COLOR", raising=False)  # of whoever runs the tests in colour
     monkeypatch.setenv("USERPROFILE", str(home))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))

@@ -16,12 +16,16 @@ from gitmem.agents import caller, display_names, lifecycle
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.agents.lifecycle import SessionResult
 from gitmem.git.inprocess import DulwichGit
+from gitmem.git.repository import root_commits
 from gitmem.log.lines import CommitMessage, is_attestation
 from gitmem.open_store import DOMAIN
 from gitmem.records.record_types import SignalFields
 from gitmem.store import Store
+from gitmem.text.addresses import of_writer
+from gitmem.trust.keys import SigningKey
 
 from . import templates
+from .signing import ANNA, put_key
 
 ROOT = Path(__file__).parents[1]
 
@@ -61,10 +65,20 @@ def no_role(implied: str | None = None, branch: str | None = "main") -> dict[str
     }  # fmt: skip
 
 
+def annas(words: str, writer: SigningKey = ANNA) -> str:
+    """The address of an agent or a person of the writer of these stores."""
+    return of_writer(words, writer.writer)
+
+
 def open_store(
-    where: Path, clock: Clock, *, mail: str | None = "person@example.org", commit_after: float | None = None
+    where: Path,
+    clock: Clock,
+    *,
+    mail: str | None = "person@example.org",
+    commit_after: float | None = None,
+    writer: SigningKey = ANNA,
 ) -> Store:
-    """A store as one process in that folder has it."""
+    """A store as one process of a writer in that folder has it: the clones of a test are one user's, unless it says otherwise."""
     assert not where.resolve().is_relative_to(ROOT), f"{where} is the user's checkout"
     found = place.find(str(where))
     if mail is not None:
@@ -74,7 +88,17 @@ def open_store(
             with config.open("a") as file:
                 file.write(person)
     window = commit_window if commit_after is None else commit_after
-    return Store(found, DulwichGit(found.common), DOMAIN, machine="test", now=clock, commit_after=window)
+    keys = where.parent / f"keys-{writer.writer}"
+    put_key(keys / min(root_commits(found), default="none"), writer)
+    return Store(
+        found,
+        DulwichGit(found.common),
+        DOMAIN,
+        machine="test",
+        now=clock,
+        commit_after=window,
+        keys_folder=str(keys),
+    )
 
 
 def new_repo(where: Path) -> Path:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 from collections.abc import Iterable
+from pathlib import Path
 
 from gitmem import records
 from gitmem.log import attestations
 from gitmem.log.attestations import writer_id
 from gitmem.log.lines import HEAD_BYTES
+from gitmem.repo import find
 from gitmem.text import ed25519
+from gitmem.trust import keys
 from gitmem.trust.keys import SigningKey
 
 AT = 1_795_291_200_123_456
@@ -26,10 +30,43 @@ def key_of(seed: bytes) -> SigningKey:
 ANNA, BOB, MALLORY = (key_of(bytes([number]) * 32) for number in (1, 2, 3))
 
 
+def put_key(path: Path, key: SigningKey) -> None:
+    """The key file of a writer."""
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    if not path.exists():
+        path.touch(0o600)
+        path.write_text(f"gitmem-key ed25519 {key._seed.hex()}\n")
+
+
+def own_key(repo: Path, key: SigningKey = ANNA) -> None:
+    """Let a writer be the user of a clone that nobody has used yet."""
+    state = find(str(repo)).state
+    if not keys.all_noted(state):
+        put_key(Path(state, f"writer-{os.geteuid()}.key"), key)
+
+
 def named(line: bytes, writer: SigningKey) -> bytes:
     """The line in the name of a writer."""
     kind = line.index(b",", HEAD_BYTES)
     return b'%b,"writer":"%b"%b' % (line[:kind], writer.writer.encode(), line[kind:])
+
+
+def addressed(line: bytes, writer: SigningKey) -> bytes:
+    """The line with the writer in its addresses, and in its name; one of an unknown kind in its name alone."""
+    try:
+        fields = json.loads(line)
+    except (ValueError, RecursionError):
+        return named(line, writer)
+    if not isinstance(fields, dict) or fields.get("kind") not in records.KINDS:
+        return named(line, writer)
+    at, kind = fields.pop("at"), fields.pop("kind")
+    whole = {
+        "at": at,
+        "kind": kind,
+        "writer": writer.writer,
+        **records.addressed(kind, fields, writer.writer),
+    }
+    return json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def salted(line: bytes) -> bytes:
@@ -46,7 +83,7 @@ def salted(line: bytes) -> bytes:
 def forget(lines: Iterable[bytes], key: SigningKey, at: int = AT) -> bytes:
     """The record by which a writer forgets lines."""
     hashes = [attestations.line_digest(line).hex() for line in lines]
-    by = {"sender_identity": "a:b:anna", "about": "sig-0001", "reason": "A leaked key."}
+    by = {"sender_identity": f"a:b:anna@{key.writer}", "about": "sig-0001", "reason": "A leaked key."}
     return records.line("forget", at, {"forget_id": "forget-0001", "lines": hashes, **by}, writer=key.writer)
 
 

@@ -67,8 +67,8 @@ def copy(name: str, where: Path, make: Callable[[Path], T]) -> T:
 
 
 def _keys() -> Path:
-    """The folder of this test for keys."""
-    return Path(os.environ["XDG_STATE_HOME"], "gitmem", "keys")
+    """The folder of this test for keys; a fixture of a module has none."""
+    return Path(os.environ.get("XDG_STATE_HOME", os.devnull), "gitmem", "keys")
 
 
 def _with_keys(template: Path) -> Path:

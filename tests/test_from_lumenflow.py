@@ -23,6 +23,7 @@ from gitmem.api.memory import Memory
 from gitmem.clients import hook_state
 from gitmem.errors import GateError, UsageError
 from gitmem.memory import checkpoints
+from gitmem.text.addresses import words_of
 
 from .conftest import Git
 from .sandbox import DAY, HOUR, SECOND, START, Clock, worktree
@@ -835,7 +836,7 @@ def test_what_one_read_others_have_not(log: Log, cli: Cli, repo: Path, clock: Cl
     )
     assert "--watch" in cli("inbox", "--help")
     (receipt,) = log.receipts(id).receipts
-    assert (receipt.reader_identity, receipt.delivery_state) == ("claude:a:one", "delivered")
+    assert (words_of(receipt.reader_identity), receipt.delivery_state) == ("claude:a:one", "delivered")
     assert receipt.read_at > log.thread(id).signals[0]["created_at"]
     assert f"{id}  delivered" in cli("receipts", id)
     assert two.inbox().unread == 1
@@ -895,7 +896,8 @@ def test_signals_are_imported_as_history(log: Log, cli: Cli, tmp_path: Path) -> 
     found = log.import_lumenflow(str(tmp_path / "project"))
 
     assert found.counts["signals"]["imported"] == 3
-    assert [signal["signal_id"] for signal in log.inbox(mark=False).signals] == ["sig-bbbb2222"]
+    unread = log.inbox(mark=False, for_="lumenflow:codex:implementer:host42").signals
+    assert [signal["signal_id"] for signal in unread] == ["sig-bbbb2222"]
     assert "nothing new" in cli("import", "lumenflow", str(tmp_path / "project"))
 
 

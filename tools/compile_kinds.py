@@ -36,6 +36,7 @@ A field's form is (form, may be null, …):
 ("form", null, least, most, (start, runs of (characters, least, most)), text rule) · ("text", null, least, most, "", text rule);
 text rule = (most bytes, refused prefix, no white space at the ends, values when written, work unit that is not written).
 OWN: fields with an id of the line's writer: (field, start of an id, length of a bound one, event that excepts it).
+ADDRESSES: fields with an address of the line's writer.
 NOT_SHOWN: what a line may have and answers must not take from it. TEXTS: the fields after the salt. HEAD: how the head of a signal says a field.
 OPTIONS of signals by name: field, sentence, metavar, whether the tool has it.
 """
@@ -108,6 +109,8 @@ def known(model: Any) -> dict[str, Any]:
 
 def compile_table() -> str:
     """Return the source of `table.py`."""
+    from gitmem.records import kinds
+
     models = found_models()
     of = {m.KIND: known(m) for m in models}
     clearable = {
@@ -127,6 +130,10 @@ def compile_table() -> str:
         "REQUIRED": ("tuple[str, ...]", {m.KIND: required(m) for m in models}),
         "FILLED": ("dict[str, Any]", {m.KIND: filled(m) for m in models}),
         "OWN": ("tuple[tuple[str, str, int, str], ...]", {m.KIND: own(m) for m in models}),
+        "ADDRESSES": (
+            "tuple[str, ...]",
+            {m.KIND: tuple(name for name in kinds.ADDRESS_FIELDS if name in fields(m)) for m in models},
+        ),
         "KEYED": ("tuple[str, ...]", {m.KIND: keyed(m) for m in models if KEY in fields(m)}),
         "CLEARABLE": ("tuple[str, ...]", {kind: names for kind, names in clearable.items() if names}),
         "NOT_SHOWN": ("tuple[str, ...]", {m.KIND: not_shown(m, models) for m in models}),

@@ -92,9 +92,7 @@ def call(
         "memory": memory_query if memory_query is not None else with_memory,
     }  # fmt: skip
     if dry_run:
-        from gitmem.calls import a2a_files
-
-        server = a2a_files.server_identity(agent) if a2a.is_url(agent) else None
+        server = a2a.server_address(agent, store.own_writer()) if a2a.is_url(agent) else None
         shown = preview.preview(store, caller, agent, options, server)
         given = {
             "--timeout": timeout, "--join": join, "--no-wait": no_wait, "--with-context": with_context, "--var": var,

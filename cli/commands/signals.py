@@ -264,6 +264,7 @@ def _is_empty(at: Environment, *, count: bool, quiet: bool = False) -> bool:
     if at.as_ is not None or not (at.session or client_id) or len(at.clients) > 1:
         return False
     from gitmem.signals import empty_inbox
+    from gitmem.text.addresses import words_of
 
     elsewhere = [folder for folders in external_wals(at.repo) for folder in folders]
     reader = empty_inbox.reader(
@@ -274,6 +275,7 @@ def _is_empty(at: Environment, *, count: bool, quiet: bool = False) -> bool:
     at.reads_signals = True
     if quiet and not count:
         return True
+    reader = words_of(reader)  # a session of this clone
     if not count:
         values = {"reader": reader, "unread": 0, "signals": [], "more": 0, "work": None, "warnings": []}
         nothing = output.NOTHING.format(output.sanitize(reader, keep=""))

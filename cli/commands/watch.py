@@ -387,7 +387,7 @@ class SignalPrinter(Struct):
             "GITMEM_SIGNAL_ID": fields["signal_id"],
             "GITMEM_THREAD_ID": fields.get("thread_id") or "",
             "GITMEM_INTENT": fields["intent"],
-            "GITMEM_SENDER": fields["sender_identity"],
+            "GITMEM_SENDER": output.plain(fields["sender_identity"]),
         }
         if self.of.session is not None:
             environment["GITMEM_SESSION"] = self.of.session  # its `gitmem reply` acts as this reader

@@ -124,9 +124,10 @@ def shown(store: Store, caller: Caller, via: str) -> Text:
     def text(fields: ShownSignal) -> str:
         sent_at = fields["created_at"]
         age = format_ago(sent_at, now) if sent_at < format_at(now - OLD_MICROS) else None
-        return message_frame.signal_text(
+        shown = message_frame.signal_text(
             fields, reader=caller.reader, workspace=caller.workspace, age=age, via=via
         )
+        return output.plain(shown)
 
     return text
 

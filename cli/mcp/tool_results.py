@@ -259,6 +259,11 @@ def in_one_form(result: CallToolResult, *, fields: bool) -> CallToolResult:
         result: The result of a tool.
         fields: Whether the client asked for fields.
     """
+    for block in result.content:
+        if isinstance(block, TextContent):
+            block.text = output.plain(block.text)
+    if result.structured_content is not None:
+        result.structured_content = output.plain_values(result.structured_content)
     if not fields:
         result.structured_content = None
     elif result.structured_content is not None and not result.is_error:

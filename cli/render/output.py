@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 
+from gitmem.text.addresses import shortened
 from gitmem.text.strict_json import quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable, Mapping, Sequence
-    from typing import BinaryIO, TextIO, TypeVar
+    from typing import Any, BinaryIO, TextIO, TypeVar
 
     from gitmem.agents.caller import CallerClaims
     from gitmem.outcome import Outcome
@@ -44,6 +45,8 @@ NOTHING = "Nothing new for {}"  # of an empty inbox, with its reader
 SYNCS = ("gitmem sync", "gitmem sync --publish")
 _typed: dict[str, str] = {}
 _remote: list[Callable[[], bool]] = []  # at most one
+TEXTS = frozenset(("message", "content", "payload", "context", "metadata"))  # of peers, shown as they are
+_short: list[Callable[[str], str]] = []  # at most one
 _notice: list[Callable[[], Outcome | None]] = []  # at most one
 
 
@@ -86,6 +89,31 @@ def set_notice(notice: Callable[[], Outcome | None] | None) -> None:
     _notice[:] = [notice] if notice is not None else []
 
 
+def set_addresses(short: Callable[[str], str] | None) -> None:
+    """Set the function that returns how an address is shown."""
+    _short[:] = [short] if short is not None else []
+
+
+def plain(text: str) -> str:
+    """Return a text with the addresses in it as they are shown: without their writer where the words are enough."""
+    return shortened(text, _short[0]) if _short and "@" in text else text
+
+
+def plain_values(value: Any) -> Any:
+    """Return the values of an answer with the addresses in them as they are shown; texts of peers as they were written."""
+    if isinstance(value, str):
+        return plain(value)
+    if isinstance(value, dict):
+        return {
+            plain(str(key)): each if key in TEXTS and isinstance(each, str) else plain_values(each)
+            for key, each in value.items()
+        }
+    if isinstance(value, (list, tuple)):
+        return [plain_values(each) for each in value]
+    as_value = getattr(value, "as_json", None)
+    return value if as_value is None else plain_values(as_value())
+
+
 def _with_notice(values: Mapping[str, object]) -> Mapping[str, object]:
     found = _notice[0]() if _notice else None
     return {**values, "notice": found.as_json()} if found is not None else values
@@ -93,7 +121,7 @@ def _with_notice(values: Mapping[str, object]) -> Mapping[str, object]:
 
 def write_json(values: Mapping[str, object]) -> bool:
     """Print one line of JSON, see `write`."""
-    return write(as_json(values))
+    return _write(as_json(plain_values(values)))
 
 
 def write_lines(lines: Sequence[str]) -> bool:
@@ -113,6 +141,10 @@ def write(text: str) -> bool:
     Raises:
         OSError: It can't be written for another reason, such as a full disk.
     """
+    return _write(plain(text))
+
+
+def _write(text: str) -> bool:
     if (out := sys.stdout) is None:
         return False
     end_progress()
@@ -159,6 +191,7 @@ def begin(variables: Mapping[str, str] | None = None) -> None:
     _state["written"] = False
     _typed.clear()
     _remote.clear()
+    _short.clear()
     _Screen.variables, _Screen.is_known, _Screen.terminal = variables, False, None
     _Screen.progress = None
 
@@ -281,6 +314,7 @@ def write_error(text: str) -> None:
     if (err := sys.stderr) is None:
         return
     end_progress()
+    text = plain(text)
     try:
         err.write(text.encode("utf-8", "backslashreplace").decode("utf-8") + "\n")
         err.flush()
@@ -292,8 +326,9 @@ def write_error(text: str) -> None:
 
 def sanitize(text: str, keep: str = "\t") -> str:
     """Return text that is safe to show: escape cursor controls and hidden characters, and defuse imitated frames."""
-    plain = text.isascii() and text.isprintable()
-    if plain and not ("<" in text or "[" in text or "session" in text.lower()):
+    text = plain(text)
+    is_plain = text.isascii() and text.isprintable()
+    if is_plain and not ("<" in text or "[" in text or "session" in text.lower()):
         return text  # most calls need no import
     from gitmem.text import sanitize as rules
 
@@ -380,7 +415,7 @@ def pager_if_wanted(store: Store, caller: CallerClaims, *, asked: bool) -> Calla
 def show_in_pager(text: str) -> bool:
     """Show text in the pager; print it if there is none, or if it cannot be run. Return False if nobody reads it."""
     end_progress()
-    command = users_pager()
+    text, command = plain(text), users_pager()
     if command in NO_PAGER:
         return write(text)
     import subprocess

@@ -315,10 +315,10 @@ def watched_event(fields: ShownSignal, of: WatchOwner) -> str:
     """Return a signal that a watch shows, as one line of JSON."""
     from gitmem.signals import watch
 
-    from .output import as_json
+    from .output import as_json, plain_values
 
     reader = None if of.peek else of.reader
     known = {key: value for key, value in fields.items() if key not in ("event", "reader", "next")}
     reply_line = message_frame.reply_line(fields, reader=reader, workspace=of.workspace, via=program())
     answer = {"event": "signal:received", "reader": of.reader, **known, "reply_line": reply_line}
-    return as_json({**answer, "next": with_options(watch.steps(fields, of))})
+    return as_json(plain_values({**answer, "next": with_options(watch.steps(fields, of))}))

@@ -431,6 +431,7 @@ class LogAccess:
         self._store.after_record = lambda: background.start_committer(at)
         output.begin()  # lines for the screen have no colours of their own and any width
         output.set_options(at.directory, at.as_)
+        output.set_addresses(at.short_address)
         self._worker = Worker("gitmem top")
         self._stop = threading.Event()
         self._again = threading.Event()

@@ -9,9 +9,9 @@ from __future__ import annotations
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..outcome import Outcome, command
+from ..text.addresses import PERSON, of_writer, words_of, writer_of
 from ..text.name_matching import fold, is_client_id, is_identity, is_reserved, is_reserved_identity, is_word
 from ..text.sanitize import is_unsafe
-from ..trust import clone_key, sender_tables
 from . import name_holders, presence
 from .caller import is_own_person, own_person
 from .presence import IDLE_MICROS, Presence, format_age
@@ -90,8 +90,8 @@ def resolve(
         if one is None and fuzzy:
             one = _fuzzy(store, part)
         if one is None and allow_unseen and _may_be_unseen(part):
-            one = Resolved(part, part, "exact")
-            one.remark = f"{part} is not in this log yet: the signal is read when its first session starts."
+            one = Resolved(part, of_writer(part, store.own_writer()), "exact")
+            one.remark = f"{part} is not in this log yet: an agent of yours with this identity reads it when its first session starts."
             one.asleep = one.elsewhere = True
         if one is None:
             from . import unknown_names
@@ -170,39 +170,26 @@ def _exact(store: Store, text: str, caller: Caller | None) -> Resolved | None:  
         if is_word(text):
             return None
         holders = [] if is_reserved(text) else presence.of_name(store, fold(text))
-        session = name_holders.of_published_client(store, text)
-        if session is None and not holders and not is_identity(text):
+        if not holders and not is_identity(text):
             session = presence.of_published_client(store, text)
     if session is not None:
-        return _by_id(store, session, text)
+        return _of_session(store, session, text, "exact")
     if not holders:
         found = _by_client_id(store, text)
         if found is not None:
             return found
-    if (not holders and presence.is_known_reader(store, text)) or is_own_person(store, text):
-        return _of_identity(store, text, "exact")
+    address = presence.address_of(store, text)
+    if (not holders and presence.is_known_reader(store, address)) or is_own_person(store, text):
+        return _of_identity(store, address, "exact", text)
     name_holders.refuse_mixed(text)
-    name_holders.refuse_redirected(store, text, holders)
-    own = [] if holders or is_reserved(text) else name_holders.own_named(store, text)
-    if own:
-        one = _only_one(text, own)
-        shown = presence.get(store, one.session_id) or one
-        return _by_id(store, shown, text, "exact" if one.name == text else "folded")
     same = [one for one in holders if one.name == text]
     if holders:
         return _of_session(store, _only_one(text, same or holders), text, "exact" if same else "folded")
     if text.startswith("sess-") and len(text) >= PREFIX_MIN:
         begun = presence.with_prefix(store, text)
         if begun:
-            return _by_id(store, _only_one(text, begun), text, "prefix")
+            return _of_session(store, _only_one(text, begun), text, "prefix")
     return None
-
-
-def _by_id(store: Store, session: Presence, text: str, resolved_by: str = "exact") -> Resolved:
-    session, warning = name_holders.corrected(store, session)
-    found = _of_session(store, session, text, resolved_by)
-    found.remark = warning or found.remark  # a remark about a forged end would contradict the warning
-    return found
 
 
 def _by_client_id(store: Store, text: str) -> Resolved | None:
@@ -212,7 +199,7 @@ def _by_client_id(store: Store, text: str) -> Resolved | None:
     session = presence.of_client(store, text)
     if session is not None:
         return _of_session(store, session, session.session_id, "exact")
-    client = clone_key.hashed(store.keys.now(), text)
+    client = presence.client_address(store, text)
     return _of_identity(store, client, "exact") if presence.is_known_reader(store, client) else None
 
 
@@ -222,8 +209,7 @@ def _pinned(store: Store, text: str) -> Resolved | None:
         return None
     session, warning = pinned
     found = _of_session(store, session, text, "exact" if text in (session.name, session.asked) else "folded")
-    forged = name_holders.forgery_warning(store, session.session_id)
-    found.remark = " ".join(filter(None, (warning, forged or found.remark))) or None
+    found.remark = " ".join(filter(None, (warning, found.remark))) or None
     return found
 
 
@@ -249,7 +235,6 @@ def _fuzzy(store: Store, text: str) -> Resolved | None:
     guess = unknown_names.clearly_nearest(store, text)
     if guess is None or is_reserved(text) or is_reserved(guess.name):
         return None
-    name_holders.refuse_redirected(store, guess.name, [guess])
     pinned = name_holders.pinned(store, guess.name)
     found = _of_session(store, pinned[0] if pinned is not None else guess, text, "fuzzy")
     found.remark = " ".join(filter(None, (f"{text} was resolved to {guess.name}.", found.remark)))
@@ -257,8 +242,7 @@ def _fuzzy(store: Store, text: str) -> Resolved | None:
 
 
 def _of_session(store: Store, session: Presence, query: str, resolved_by: str) -> Resolved:
-    changed = name_holders.changed_identity(store, session)
-    if session.agent_identity is not None and changed is None:
+    if session.agent_identity is not None and writer_of(session.agent_identity):
         found = _of_identity(store, session.agent_identity, resolved_by)
         found.query = query
         if session.ended is not None and not found.asleep:
@@ -266,21 +250,11 @@ def _of_session(store: Store, session: Presence, query: str, resolved_by: str) -
     else:
         found = Resolved(query, session.session_id, resolved_by)
         _describe(store, found, session)
-        if changed is not None and (
-            _is_pinned(store, session) or not name_holders.took_first_identity(store, session)
-        ):
-            found.remark = changed
-        elif session.ended is not None:
+        if session.ended is not None:
             found.remark = _ended_session(store, session)
     found.display_name = session.name
     found.session_id = session.session_id
     return found
-
-
-def _is_pinned(store: Store, session: Presence) -> bool:
-    """Return whether somebody here has written to a session by its name."""
-    pin = name_holders.pin_of(store, session.asked)
-    return pin is not None and pin.session_id == session.session_id
 
 
 def _ended_session(store: Store, session: Presence) -> str:
@@ -289,8 +263,8 @@ def _ended_session(store: Store, session: Presence) -> str:
     return unknown_names.ended_session(session, store.now())
 
 
-def _of_identity(store: Store, identity: str, resolved_by: str) -> Resolved:
-    found = Resolved(identity, identity, resolved_by)
+def _of_identity(store: Store, identity: str, resolved_by: str, query: str = "") -> Resolved:
+    found = Resolved(query or identity, identity, resolved_by)
     sessions = presence.of_identity(store, identity)
     if sessions:
         found.display_name = sessions[0].name
@@ -299,8 +273,8 @@ def _of_identity(store: Store, identity: str, resolved_by: str) -> Resolved:
             from . import unknown_names
 
             found.remark = unknown_names.ended_identity(identity, sessions[0], store.now())
-    elif identity.startswith("human:"):
-        found.display_name = identity.removeprefix("human:")
+    elif identity.startswith(PERSON):
+        found.display_name = words_of(identity).removeprefix(PERSON)
         found.elsewhere = identity != own_person(store)
     elif is_identity(identity):
         from .unknown_names import unheld_identity
@@ -312,8 +286,7 @@ def _of_identity(store: Store, identity: str, resolved_by: str) -> Resolved:
 def _describe(store: Store, found: Resolved, session: Presence) -> None:
     """Set the status of a recipient from `session`, the last seen of the sessions that read its address."""
     found.asleep = session.status != "live"
-    # A peer's line may name another clone for a session that was started here.
-    found.elsewhere = not session.here and not sender_tables.is_own(store.db(), session.session_id)
+    found.elsewhere = not session.here
     if found.asleep:
         found.remark = (
             f"{session.name} appears inactive: last seen {format_age(store.now() - session.last_seen)}."
@@ -371,8 +344,8 @@ def role_remark(store: Store, holder: Presence) -> str:
 
 
 def role_holders(store: Store, lifecycle_role: str, specialty_profile: str | None) -> list[Presence]:
-    """Return the sessions that hold a role; those of this clone by their own lines."""
-    found = name_holders.of_role(store, lifecycle_role, specialty_profile)
+    """Return the sessions that hold a role."""
+    found = presence.of_role(store, lifecycle_role, specialty_profile)
     return [one for one in found if holds_role(one, store.now())]
 
 

@@ -8,7 +8,6 @@ was not there when the reader came. It is new, whatever its timestamp.
 from __future__ import annotations
 
 from ..log.lines import format_at, parse_at
-from ..trust.sender_tables import IMPORTED_ORIGIN, READER_KINDS, reader_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +21,9 @@ if TYPE_CHECKING:
 
 BACKLOG_MICROS = 24 * 3600 * 1_000_000
 NEWEST = 50  # broadcasts for a reader unknown to the log, however old they are
+# The origin of imported records: their broadcasts are not news for anybody, and their readers were not present.
+IMPORTED_ORIGIN = "lumenflow"
+READER_KINDS = ("signal", "receipt", "session")  # the kinds of a reader's first line
 SEEN_MAX = 16  # ids in `seen`; more are neither written nor read
 
 DDL = (
@@ -56,7 +58,6 @@ class BroadcastStart:
 
     Args:
         now: Microseconds since the epoch, for readers unknown to the log.
-        first: Time and number of the reader's first line, instead of the lowest one of the log.
 
     Attributes:
         condition: On a broadcast `b`, with the values `oldest` and `seen`.
@@ -64,17 +65,12 @@ class BroadcastStart:
         cursor: All broadcasts up to this line of the index precede the reader, or it has read or written them.
     """
 
-    def __init__(
-        self, db: sqlite3.Connection, reader: str, now: int | None, first: tuple[str, int] | None = None
-    ) -> None:
+    def __init__(self, db: sqlite3.Connection, reader: str, now: int | None) -> None:
         found = db.execute(
             "SELECT r.at, r.line, r.cursor, json_extract(l.body, '$.seen') FROM reader r JOIN line l ON l.id = r.line"
             " WHERE r.reader = ?",
             (reader,),
         ).fetchone()
-        if first is not None and (found is None or found[1] != first[1]):
-            query = "SELECT at, id, 0, json_extract(body, '$.seen') FROM line WHERE id = ?"
-            found = db.execute(query, (first[1],)).fetchone()
         self.condition = NEW_TO_READER if found else NEW_TO_UNKNOWN_READER
         self.line: int | None = found[1] if found else None
         self.cursor: int = found[2] if found else 0
@@ -91,6 +87,16 @@ class BroadcastStart:
 def day_before(at: str) -> str:
     """Return the time 24 hours before `at`."""
     return format_at(max(0, parse_at(at) - BACKLOG_MICROS))
+
+
+def reader_of(record: Mapping[str, Any]) -> list[str]:
+    """Return the readers that a line names as present."""
+    if record.get("origin") == IMPORTED_ORIGIN:
+        return []
+    names = [record.get("sender_identity"), record.get("reader_identity")]
+    if record["kind"] == "session":
+        names.append(record.get("agent_identity") or record.get("session_id"))
+    return [name for name in names if name]
 
 
 def readers_in(rows: Rows) -> Iterator[tuple[NewLines, list[Any]]]:

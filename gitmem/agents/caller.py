@@ -8,9 +8,9 @@ from __future__ import annotations
 from ..errors import UsageError
 from ..outcome import Struct, command
 from ..records.ids import is_id, role_of
+from ..text.addresses import PERSON, of_writer, words_of
 from ..text.name_matching import fold, is_client_id, is_reserved, is_word
 from ..text.sanitize import first_of, sanitize
-from ..trust import clone_key, sender_tables
 from . import heartbeats, name_holders, presence
 
 TYPE_CHECKING = False
@@ -101,12 +101,11 @@ class Caller(Struct):
         return role_of(self.record or {})
 
     def addresses(self, store: Store, address: str | None) -> list[str]:
-        """Return its addresses, and this one if it is an ended session of its agent in this clone."""
-        if not address or not sender_tables.is_own(store.db(), address):
+        """Return its addresses, and this one if it is an ended session of its agent."""
+        own = presence.get(store, address) if address else None
+        if own is None or own.ended is None or not self.identity or own.agent_identity != self.identity:
             return self.ids
-        own = presence.trusted(store, address)
-        is_same = own and own.ended is not None and self.identity and own.agent_identity == self.identity
-        return [*self.ids, address] if is_same else self.ids
+        return [*self.ids, own.session_id]
 
     def touch(self, store: Store) -> None:
         """Record that the caller is here: touch a file, without a commit."""
@@ -117,7 +116,7 @@ class Caller(Struct):
         """Return the line that keeps a name held, for an acting session whose last record is a day old; else none."""
         if self.record is None or self.session_id is None or store.now() - self.record_at < KEEPALIVE_MICROS:
             return []
-        found = presence.trusted(store, self.session_id)
+        found = presence.get(store, self.session_id)
         if found is None or found.ended is not None:
             return []
         line = presence.record_fields(found, "change")
@@ -125,13 +124,13 @@ class Caller(Struct):
 
     def trailers(self) -> list[tuple[str, str]]:
         """Return the trailers that identify the caller in a commit message."""
-        found = [("WU", self.wu_id), ("Agent", self.reader), ("Session", self.session_id)]
+        found = [("WU", self.wu_id), ("Agent", words_of(self.reader)), ("Session", self.session_id)]
         return [(key, value) for key, value in found if value]
 
 
 def of_session(found: Presence, source: str) -> Caller:
     """Return a session as caller."""
-    name = f"{found.name} <{found.reader}@gitmem>"
+    name = f"{found.name} <{words_of(found.reader)}@gitmem>"
     caller = Caller(found.reader, name, source)
     caller.session_id = found.session_id
     caller.identity = found.agent_identity
@@ -172,12 +171,12 @@ def other_workspaces(caller: Caller | None, names: Iterable[object]) -> str | No
 def own_person(store: Store) -> str | None:
     """Return the reader identity of this clone's user, or None without `user.email`."""
     mail = store.person()[1]
-    return f"human:{mail}" if mail else None
+    return of_writer(f"{PERSON}{mail}", store.own_writer()) if mail else None
 
 
 def is_own_person(store: Store, text: str) -> bool:
     """Return whether a text is the reader identity of this clone's user."""
-    return text.startswith("human:") and text == own_person(store)
+    return text.startswith(PERSON) and of_writer(text, store.own_writer()) == own_person(store)
 
 
 def person(store: Store, source: str) -> Caller:
@@ -194,7 +193,7 @@ def person(store: Store, source: str) -> Caller:
             code="no-person",
             next=[SET_MAIL, "gitmem session start"],
         )
-    caller = Caller(f"human:{mail}", f"{name or mail.partition('@')[0]} <{mail}>", source)
+    caller = Caller(str(own_person(store)), f"{name or mail.partition('@')[0]} <{mail}>", source)
     caller.name = name or mail.partition("@")[0]
     caller.is_person = True
     caller.workspace = default_workspace(store)
@@ -381,7 +380,6 @@ def _named(store: Store, text: str) -> Caller:
         return of_session(_session(store, text, "--as names"), "as")
     if is_own_person(store, text):
         return person(store, "as")
-    from . import name_holders
 
     pin = name_holders.pin_of(store, text)
     pinned = (
@@ -391,27 +389,20 @@ def _named(store: Store, text: str) -> Caller:
     )
     if pinned is not None:
         caller = of_session(pinned[0], "as")
-        caller.remark = pinned[1] or name_holders.forgery_warning(store, caller.session_id)
+        caller.remark = pinned[1]
         return caller
-    named = [] if is_reserved(text) else name_holders.own_named(store, text)
-    if not named and not is_reserved(text):
-        named = presence.of_name(store, fold(text))
-    clients = [clone_key.hashed(store.keys.now(), text)] if is_client_id(text) else []
+    named = [] if is_reserved(text) else presence.of_name(store, fold(text))
+    clients = [presence.client_address(store, text)] if is_client_id(text) else []
     of_client = presence.of_client(store, text) if clients and not named else None
     if of_client is not None:
-        caller = of_session(of_client, "as")
-        caller.remark = name_holders.forgery_warning(store, caller.session_id)
-        return caller
-    for name in (text, *clients):
+        return of_session(of_client, "as")
+    for name in (presence.address_of(store, text), *clients):
         if not named and not is_word(text) and presence.is_known_reader(store, name):
             return _identity(store, name)
-    named = name_holders.trusted_only(store, named)
     holders = [one for one in named if one.name == text and one.is_current]
     if len(holders) == 1:
         name_holders.note_pin(store, text, holders[0].session_id, holders[0].agent_identity)
-        caller = of_session(holders[0], "as")
-        caller.remark = name_holders.forgery_warning(store, caller.session_id)
-        return caller
+        return of_session(holders[0], "as")
     if holders:
         raise which_session_error(
             holders, f"--as {text} is ambiguous: {len(holders)} sessions have this name", ["gitmem roster"]
@@ -423,18 +414,17 @@ def _named(store: Store, text: str) -> Caller:
 
 def _identity(store: Store, identity: str) -> Caller:
     """Return an identity that the log has seen, in its open session of this clone if there is exactly one."""
-    known = name_holders.of_identity(store, identity)
+    known = presence.of_identity(store, identity)
     open_here = [one for one in known if one.ended is None and one.here]
     if len(open_here) == 1:
-        caller = of_session(open_here[0], "as")
-        caller.remark = name_holders.forgery_warning(store, caller.session_id)
-        return caller
-    caller = Caller(identity, f"{identity} <{identity.removeprefix('human:')}@gitmem>", "as")
+        return of_session(open_here[0], "as")
+    words = words_of(identity)
+    caller = Caller(identity, f"{words} <{words.removeprefix(PERSON)}@gitmem>", "as")
     caller.workspace = default_workspace(store)
-    if identity.startswith("human:"):
-        caller.author = f"{identity[6:]} <{identity[6:]}>"
+    if words.startswith(PERSON):
+        caller.author = f"{words[6:]} <{words[6:]}>"
         caller.is_person = True
-    elif identity.count(":") == 2:
+    elif words.count(":") == 2:
         caller.identity = identity
     else:
         caller.session_id = identity
@@ -443,7 +433,7 @@ def _identity(store: Store, identity: str) -> Caller:
 
 
 def _session(store: Store, session_id: str, where: str) -> Presence:
-    found = presence.trusted(store, session_id) if is_id("sess", session_id) else None
+    found = presence.get(store, session_id) if is_id("sess", session_id) else None
     if found is None:
         from .. import moved_back
 
@@ -471,8 +461,9 @@ def _harness(store: Store, client_session: tuple[str, str]) -> Caller:
     found = presence.of_client(store, value)
     if found is not None:
         return of_session(found, "harness")
-    name = store.keys.hashed(value)
-    caller = Caller(name, f"{name} <{name}@gitmem>", "raw")
+    name = presence.client_address(store, value, recorded=True)
+    words = words_of(name)
+    caller = Caller(name, f"{words} <{words}@gitmem>", "raw")
     caller.session_id = name
     caller.client_id = value
     caller.raw = True

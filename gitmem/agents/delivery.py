@@ -32,7 +32,6 @@ from ..log.lines import CommitMessage, digest
 from ..log.lock import Lock
 from ..order.session import HOLD_MICROS
 from ..text.digests import sha256
-from ..trust import sender_tables
 from . import heartbeats, mailbox
 from .heartbeats import FLAGS, QUEUE, QUEUES_MARK, flag, flag_names, is_safe, raise_flags
 
@@ -89,19 +88,8 @@ def waiting_sessions(
     """
     db = store.index.db
     here = {*heartbeats.all_last_seen(store), *([only] if begins and only is not None else [])}
-    found = []
-    for row in mailbox.open_sessions(db, store.log.clone_id(), here, after=after, only=only, readers=readers):
-        session_id = str(row[0])
-        if sender_tables.is_forged(db, (session_id,)):
-            from . import session_view
-
-            folded = session_view.fold_unforged(db, session_id)
-            if folded.ended is not None:
-                continue
-            fields = folded.fields
-            row = (session_id, fields.get("agent_identity"), fields.get("workspace_id"), row[3])
-        found.append(WaitingSession(store, row))
-    return found
+    rows = mailbox.open_sessions(db, store.log.clone_id(), here, after=after, only=only, readers=readers)
+    return [WaitingSession(store, row) for row in rows]
 
 
 SHOWN = "shown"

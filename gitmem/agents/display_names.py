@@ -6,6 +6,7 @@ from ..commit_message import SUBJECT_MAX, cut
 from ..errors import UsageError
 from ..log.lines import CommitMessage
 from ..outcome import Outcome, command
+from ..text.addresses import words_of
 from ..text.name_matching import fold, is_reserved, is_reserved_identity, mixes_scripts
 from ..text.sanitize import is_unsafe
 from . import session_view
@@ -141,7 +142,7 @@ def check_identity(identity: str | None) -> None:
     Raises:
         UsageError: `bad-identity`.
     """
-    wrong = ""
+    wrong, identity = "", words_of(identity or "")
     if identity and any(map(is_unsafe, identity)):
         wrong = "has control, bidi or invisible characters"
     elif identity and fold(identity).startswith("human:"):

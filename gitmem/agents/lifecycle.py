@@ -10,6 +10,7 @@ from ..records import CLEARABLE
 from ..records.ids import role_id
 from ..records.lines import as_json
 from ..text import strict_json
+from ..text.addresses import of_writer, words_of, writer_of
 from ..text.sanitize import sanitize
 from . import caller as callers
 from . import delivery, descriptions, display_names, heartbeats, mailbox, name_holders, presence, signal_rows
@@ -144,7 +145,7 @@ def note_new_identity(store: Store, found: Presence, identity: str | None) -> st
     if not identity or own is None or identity == own:
         return None
     was = f"{sanitize(found.name)} ({sanitize(own)})"
-    others = [one for one in name_holders.of_identity(store, own) if one.session_id != found.session_id]
+    others = [one for one in presence.of_identity(store, own) if one.session_id != found.session_id]
     waiting = mailbox.unread_ids(
         store.db(), own, found.session_id, found.record.get("workspace_id"), store.now(), directed=True
     )
@@ -220,6 +221,25 @@ def given_fields(
         "client": client,
         "workspace_id": workspace,
     }
+
+
+def _own_address(store: Store, identity: str | None) -> str | None:
+    """Return an agent identity with this writer in it.
+
+    Raises:
+        UsageError: `bad-identity` for one of another writer.
+    """
+    if not identity:
+        return identity
+    writer = store.writers.writer()
+    if writer_of(identity) not in ("", writer):
+        raise UsageError(
+            f"{sanitize(identity)[:300]} is an agent of another writer; here only agents of {writer} work. Nothing was recorded.",
+            hint=f"Give the identity without its writer: {sanitize(words_of(identity))[:256]}.",
+            code="bad-identity",
+            next=["gitmem roster --all"],
+        )
+    return of_writer(identity, writer)
 
 
 def put_fields(record: SessionFields, values: Mapping[str, str | None]) -> None:
@@ -525,7 +545,9 @@ def start(
     Raises:
         UsageError: `name-in-use`, `bad-name`, those of `lifecycle.stated_fields`, or a field that breaks the contract.
     """
-    fields = given_fields(agent_identity or who.identity, wu, initiative, lane, client, workspace)
+    fields = given_fields(
+        _own_address(store, agent_identity or who.identity), wu, initiative, lane, client, workspace
+    )
     fields["branch"] = presence.recordable_branch(store.branch()) or ""
     who.client_session = callers.starting_client(store, who)
     if who.client_session is None:
@@ -543,7 +565,7 @@ def start(
         given["branch"] = fields["branch"]  # but HEAD may be on none
         given["worktree"] = heartbeats.label(store)
         was = note_new_identity(store, known, given["agent_identity"])
-        given["harness_session"] = store.keys.hashed(who.client_session[1])
+        given["harness_session"] = presence.client_address(store, who.client_session[1], recorded=True)
         changed = _change(store, known, name, given, retry_command("start", given, role), allow_secret)
         _register(store, known.session_id, who)
         started = SessionStarted.after(changed[0], *changed[1:], _first_steps(store, changed[0]))
@@ -586,7 +608,9 @@ def _start_new(
         record,
         {
             **fields,
-            "harness_session": store.keys.hashed(who.client_session[1]) if who.client_session else None,
+            "harness_session": presence.client_address(store, who.client_session[1], recorded=True)
+            if who.client_session
+            else None,
         },
     )
     message = start_commit_message(record)
@@ -644,6 +668,7 @@ def change(
         UsageError: As in `start`, and `no-session` for a caller without a session.
     """
     found = _own_session(store, caller)
+    agent_identity = _own_address(store, agent_identity)
     fields = given_fields(agent_identity, wu, initiative, lane, client, workspace)
     fields["activity"] = activity
     if heartbeats.works_here(store, found.session_id):
@@ -687,7 +712,7 @@ def end(
         names_of_flags = heartbeats.flag_names(found.session_id, heartbeats.end(store, found.session_id))
         delivery.remove_queue(store.repo.state, found.session_id, names_of_flags)
         appended.commit = appended.commit or store.try_commit_waiting(deferred=True)
-    found = presence.trusted(store, found.session_id) or found
+    found = presence.get(store, found.session_id) or found
     ended = SessionEnded.after(found, appended.commit, True, ["unset GITMEM_SESSION", "gitmem session start"])
     ended.add_remark(left)
     return ended
@@ -750,14 +775,14 @@ def _change(
         return found, None, False
     message = _commit_message(found, subject, differs.get("wu_id"))
     appended = store.record([store.line("session", record, allow_secret=allow_secret)], message)
-    after = presence.trusted(store, found.session_id) or found
+    after = presence.get(store, found.session_id) or found
     if "display_name" in differs:
         name_holders.repin(store, after, found.name, found.asked)
     return after, appended.commit, True
 
 
 def _own_session(store: Store, caller: Caller) -> Presence:
-    found = presence.trusted(store, caller.session_id) if caller.session_id else None
+    found = presence.get(store, caller.session_id) if caller.session_id else None
     if found is None:
         raise UsageError(
             f"{caller.name or caller.reader} has no session. Nothing was recorded.",

@@ -20,10 +20,8 @@ from ..order.content import content_of, is_imported
 from ..records.ids import unit_key
 from ..text.digests import hash_function_for
 from ..text.name_matching import is_identity
-from ..trust import sender_tables
-from ..trust.sender_tables import IMPORTED_ORIGIN
-from . import broadcasts, presence
-from .broadcasts import BroadcastStart
+from . import broadcasts
+from .broadcasts import IMPORTED_ORIGIN, BroadcastStart
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,16 +36,10 @@ if TYPE_CHECKING:
 
 
 def signals(
-    db: sqlite3.Connection, condition: str, values: Sequence[object], order: str = "s.line", limit: int = -1,
-    *, forged: bool = True,
-) -> list[tuple[SignalRecord, bytes]]:  # fmt: skip
-    """Return records and lines of the signals that fulfil a condition on the table `signal s`, whose line is `l`.
-
-    Args:
-        forged: Whether those count that claim to be from this clone and are not.
-    """
-    but = "" if forged else " AND s.line NOT IN (SELECT line FROM forged)"
-    query = f"SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE ({condition}){but} ORDER BY {order} LIMIT {limit}"
+    db: sqlite3.Connection, condition: str, values: Sequence[object], order: str = "s.line", limit: int = -1
+) -> list[tuple[SignalRecord, bytes]]:
+    """Return records and lines of the signals that fulfil a condition on the table `signal s`, whose line is `l`."""
+    query = f"SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE ({condition}) ORDER BY {order} LIMIT {limit}"
     lines = [body.encode() for (body,) in db.execute(query, values)]
     read = [(records.read_kind("signal", line), line) for line in lines]
     return [(record, line) for record, line in read if record is not None]
@@ -332,6 +324,9 @@ def add(db: sqlite3.Connection, rows: Rows) -> None:
         _advance(db, reader)
 
 
+_IS_OWN = "SELECT 1 FROM own JOIN session s ON s.session_id = own.name WHERE s.session_id = ?1 OR s.agent_identity = ?1"
+
+
 def _cursors_to_move(db: sqlite3.Connection, behind: set[str], rows: Rows) -> list[str]:
     """Return the readers whose cursor moves now: of many, this clone's own, then those that these lines name last.
 
@@ -348,7 +343,7 @@ def _cursors_to_move(db: sqlite3.Connection, behind: set[str], rows: Rows) -> li
                 last[name] = at
 
     def rank(reader: str) -> tuple[bool, str, str]:
-        return sender_tables.is_ours(db, reader), last.get(reader, ""), reader
+        return db.execute(_IS_OWN, (reader,)).fetchone() is not None, last.get(reader, ""), reader
 
     latest = sorted(behind, key=rank, reverse=True)
     return latest[: max(ADVANCED, ADVANCED_ROWS // (count + ADVANCE_ROWS))]
@@ -391,12 +386,6 @@ UNREAD_BROADCAST = (
     " AND NOT EXISTS (SELECT 1 FROM receipt r WHERE r.signal_id = b.signal_id AND r.reader IN {own}"
     f" AND {is_receipt_for('b.content')})"
 )
-# A broadcast that a reader of this clone has not read although a forged line says so: see `trust.line_checks`.
-DOUBTED_BROADCAST = (
-    " AND EXISTS (SELECT 1 FROM doubt d WHERE d.reader IN {own} AND d.signal_id = b.signal_id)"
-    " AND NOT EXISTS (SELECT 1 FROM receipt r WHERE r.reader IN {own} AND r.signal_id = b.signal_id AND NOT EXISTS"
-    " (SELECT 1 FROM doubt d WHERE d.reader = r.reader AND d.signal_id = r.signal_id))"
-)
 # A session has several client ids if its context was cleared. Who resumes an earlier one is another agent.
 _SESSIONS = (
     "SELECT f.session_id, e.session FROM entity_line e LEFT JOIN session f ON f.harness_session = e.session"
@@ -404,53 +393,30 @@ _SESSIONS = (
     " WHERE e.kind = 'session' AND e.id = ? AND e.session IS NOT NULL"
 )
 
-# Messages to another clone's session go to its id until that clone trusts its identity: the next session of the agent reads them.
-_LEFT = "(EXISTS (SELECT 1 FROM mail m WHERE m.reader = s.session_id) OR EXISTS (SELECT 1 FROM doubt d WHERE d.reader = s.session_id))"
+# The next session of an agent reads the messages to the ids of its ended ones.
 _ENDED = (
-    "SELECT s.session_id, s.ended IS NOT NULL AND s.agent_identity = b.identity FROM bearer b JOIN session s USING (session_id)"
-    f" WHERE b.identity = ? AND b.session_id IN (SELECT name FROM own) AND {_LEFT}"
-)
-_ENDED_SHARED = (
-    "SELECT s.session_id FROM session s WHERE s.agent_identity = ? AND s.ended IS NOT NULL AND s.clone_id ="
-    f" (SELECT clone_id FROM session WHERE session_id = ?) AND {_LEFT}"
+    "SELECT s.session_id FROM session s WHERE s.agent_identity = ? AND s.ended IS NOT NULL"
+    " AND EXISTS (SELECT 1 FROM mail m WHERE m.reader = s.session_id)"
 )
 
 
 def _own(
-    db: sqlite3.Connection, reader: str, session: str | None, workspace: str | None, *, shared: bool = False
+    db: sqlite3.Connection, reader: str, session: str | None, workspace: str | None
 ) -> tuple[str, dict[str, str | int | None]]:
     """Return a reader's addresses, itself first: placeholders for SQL, and the values of its queries.
 
     These are the reader, its session, the ids that its client has had, and the other sessions of its present one: a resumed
-    conversation is the same agent. So are the ended sessions of its agent identity in its clone, if they have left signals unread.
+    conversation is the same agent. So are the ended sessions of its agent identity, if they have left signals unread.
     """
     same = db.execute(_SESSIONS, (session or reader,)).fetchall()
     found = [reader, session or reader, *(each for row in same for each in row if each)]
-    if not shared and sender_tables.is_forged(db, dict.fromkeys(found)):
-        found = presence.addresses(db, reader, session)
-    ids = dict.fromkeys([*found, *_ended(db, reader, session, shared=shared)])
+    ended = [str(id) for (id,) in db.execute(_ENDED, (reader,))] if ":" in reader else []
+    ids = dict.fromkeys([*found, *ended])
     if len(ids) > PLACEHOLDERS_MAX:
         listed = "[" + ",".join(f'"{_escaped(each)}"' for each in ids) + "]"
         return "(SELECT value FROM json_each(:own))", {"o0": reader, "own": listed, "workspace": workspace}
     values: dict[str, str | int | None] = {f"o{number}": each for number, each in enumerate(ids)}
     return f"({', '.join(f':{name}' for name in values)})", {**values, "workspace": workspace}
-
-
-def _ended(db: sqlite3.Connection, reader: str, session: str | None, *, shared: bool) -> list[str]:
-    """Return the ended sessions of an agent in its clone that have left signals unread; of ours by their genuine records alone."""
-    if ":" not in reader:
-        return []
-    if shared:
-        return [str(row[0]) for row in db.execute(_ENDED_SHARED, (reader, session)).fetchall()]
-    found = []
-    for name, has_ended in db.execute(_ENDED, (reader,)).fetchall():
-        if sender_tables.is_forged(db, (name,)):
-            from . import session_view
-
-            folded = session_view.fold_unforged(db, name)
-            has_ended = folded.ended is not None and folded.fields.get("agent_identity") == reader
-        found += [str(name)] * bool(has_ended)
-    return found
 
 
 def _escaped(text: str) -> str:
@@ -495,7 +461,6 @@ def unread_ids(
     *,
     directed: bool = False,
     after: int = 0,
-    shared: bool = False,
 ) -> list[tuple[str, str]]:
     """Return (address, signal id) of everything that a reader has not read, unordered.
 
@@ -510,29 +475,17 @@ def unread_ids(
         now: Microseconds. A reader unknown to the log gets the last day's broadcasts, and the newest.
         directed: Only signals that may interrupt the reader: no broadcasts and no `advisory` ones.
         after: Only signals with a line that was indexed after this one.
-        shared: The view of every clone: forged lines count, as in the roster.
     """
-    own, values = _own(db, reader, session, workspace, shared=shared)
+    own, values = _own(db, reader, session, workspace)
     later, chosen = LATER if after else "", URGENT if directed else "{found}"
     mine = chosen.format(found=_directed(own, "mail") + later)
     values["after"] = after
-    in_doubt = not shared and sender_tables.has_doubts(db)
-    again: set[tuple[str, str]] = set()
-    if in_doubt:
-        doubted = f"{DIRECTED.format(found='doubt', own=own)} AND {IN_WORKSPACE_OF_LINE}"
-        doubted = f"SELECT reader, signal_id FROM ({doubted}) WHERE true{later}"
-        again.update(db.execute(chosen.format(found=doubted), values).fetchall())
     if directed:
-        return [*{*db.execute(mine, values).fetchall(), *again}]
-    since = BroadcastStart(db, reader, now, None if shared else sender_tables.first_line(db, reader))
+        return db.execute(mine, values).fetchall()
+    since = BroadcastStart(db, reader, now)
     values |= {**since.values, "cursor": max(since.cursor, after)}
     others = (BROADCASTS + UNREAD_BROADCAST).format(own=own, news=since.condition)
-    every = db.execute(f"{mine} UNION {others}", values).fetchall()
-    if not in_doubt:
-        return every
-    only = " AND " + since.condition + (" AND b.line > :after" if after else "")
-    doubted = (BROADCASTS + DOUBTED_BROADCAST).format(own=own) + only
-    return [*{*every, *again, *db.execute(doubted, values).fetchall()}]
+    return db.execute(f"{mine} UNION {others}", values).fetchall()
 
 
 def directed_to(
@@ -616,22 +569,20 @@ def all_ids(
     return db.execute(every, values).fetchall()
 
 
-_FORGED = "n.session_id IN (SELECT name FROM forged)"  # these are checked again by their own lines
 _OPEN = (
     "SELECT n.session_id, n.agent_identity, n.workspace_id,"
     " coalesce((SELECT max(a.until) FROM alive a WHERE a.session_id = n.session_id), 0)"
     # Anybody can write a session with the id of this clone. Sessions that were started here have a file here.
     " FROM session n WHERE n.session_id IN (SELECT value FROM json_each(:here))"
-    f" AND ((n.ended IS NULL AND n.clone_id = :clone) OR {_FORGED})"
+    " AND n.ended IS NULL AND n.clone_id = :clone"
 )
 _FOR_WHOM_IS_NEWS = (
-    f" AND ({_FORGED} OR EXISTS ("
-    "SELECT 1 FROM signal s WHERE s.line > :after AND (s.broadcast OR EXISTS"
+    " AND EXISTS (SELECT 1 FROM signal s WHERE s.line > :after AND (s.broadcast OR EXISTS"
     " (SELECT 1 FROM mail m WHERE m.signal_id = s.signal_id AND m.reader IN"
     " (SELECT n.session_id UNION ALL SELECT n.agent_identity UNION ALL"
     " SELECT e.session FROM entity_line e WHERE e.kind = 'session' AND e.id = n.session_id"
     " UNION ALL SELECT f.session_id FROM session f WHERE f.harness_session = n.harness_session"
-    " UNION ALL SELECT f.session_id FROM session f WHERE f.agent_identity = n.agent_identity AND f.ended IS NOT NULL)))))"
+    " UNION ALL SELECT f.session_id FROM session f WHERE f.agent_identity = n.agent_identity AND f.ended IS NOT NULL))))"
 )
 
 
@@ -644,7 +595,7 @@ def open_sessions(
     only: str | None = None,
     readers: tuple[str, str] | None = None,
 ) -> list[tuple[str, str | None, str | None, int]]:
-    """Return the open sessions of a clone among these, also those with forged lines: id, identity, workspace, end of their name.
+    """Return the open sessions of a clone among these: id, identity, workspace, end of their name.
 
     Args:
         after: Only those that a signal indexed after this line may be for; 0 for all.
@@ -657,7 +608,7 @@ def open_sessions(
     if only is not None:
         query += " AND n.session_id = :only"
     if readers is not None:
-        query += f" AND (n.agent_identity = :reader OR n.session_id IN (:reader, :id) OR {_FORGED})"
+        query += " AND (n.agent_identity = :reader OR n.session_id IN (:reader, :id))"
     values = {
         "clone": clone_id,
         "here": "[" + ",".join(f'"{id}"' for id in sorted(here)) + "]",

@@ -1,8 +1,4 @@
-"""Sessions and their presence, from records and this clone's heartbeats.
-
-Folds of the log include every line, and so all clones agree. `trusted` and what builds on it answer which session this process
-is and what its own sessions have read: they ignore forged lines (`trust.line_checks`).
-"""
+"""Sessions and their presence, from records and this clone's heartbeats."""
 
 from __future__ import annotations
 
@@ -10,9 +6,9 @@ import os
 
 from ..errors import UsageError
 from ..order.session import FIELDS, HOLD_MICROS
-from ..records.ids import role_id
+from ..records.ids import is_bound, role_id
+from ..text.addresses import is_words, of_writer, words_of, writer_of
 from ..text.name_matching import fold
-from ..trust import sender_tables
 from . import heartbeats
 
 TYPE_CHECKING = False
@@ -24,13 +20,15 @@ if TYPE_CHECKING:
     from ..store import Store
 
 
+CLONE_ID = 7 + FIELDS.index("clone_id")  # in a row of a session
 LIVE_MICROS = 15 * 60 * 1_000_000
 IDLE_MICROS = 24 * 3600 * 1_000_000
 READ_MAX = 1_000  # sessions that a query reads, if its caller does not say how many
+SHOWN_MAX = 5  # writers of the same words in an error
 BEGUN_MAX = 4  # sessions that the beginning of an id finds
 
 _SELECT = (
-    "SELECT s.session_id, s.started, s.ended,"
+    "SELECT s.session_id, s.session_id IN (SELECT name FROM own), s.started, s.ended,"
     f" (SELECT max(a.until) - {HOLD_MICROS} FROM alive a WHERE a.session_id = s.session_id), t.until, t.shown, "
     + ", ".join(f"s.{name}" for name in FIELDS)
     + " FROM session s JOIN tenure t ON t.session_id = s.session_id AND t.last "
@@ -58,8 +56,8 @@ class Presence:
         record: Its fields by their names in the contract, without empty ones; lists and objects as JSON.
     """
 
-    def __init__(self, row: Sequence[object], now: int, clone_id: str, heartbeat: int) -> None:
-        session_id, started, ended, record_at, until, shown, *fields = row
+    def __init__(self, row: Sequence[object], now: int, heartbeat: int, *, is_unnoted: bool) -> None:
+        session_id, is_own, started, ended, record_at, until, shown, *fields = row
         values = {name: str(value) for name, value in zip(FIELDS, fields, strict=True) if value is not None}
         self.session_id = str(session_id)
         self.started = _micros(started)
@@ -73,7 +71,7 @@ class Presence:
         self.wu_id = values.get("wu_id")
         self.harness_session = values.get("harness_session")
         self.reader = self.agent_identity or self.session_id
-        self.here = self.clone_id == clone_id
+        self.here = bool(is_own) or is_unnoted
         # A line or file from the future comes from a wrong clock: count it as "now".
         self.last_seen = min(now, max(self.record_at, heartbeat if self.here else 0))
         self.age = now - self.last_seen
@@ -197,6 +195,54 @@ def is_known_reader(store: Store, reader: str) -> bool:
     return row is not None
 
 
+def address_of(store: Store, text: str) -> str:
+    """Return the address that words mean here: the agent or person of that name of this writer, else of the only other writer that has one.
+
+    Words that nobody has mean this writer's own. What is no words of an agent or a person stands as it is.
+
+    Raises:
+        UsageError: `ambiguous-recipient` if several other writers have agents or people of these words.
+    """
+    if not is_words(text) or writer_of(text):
+        return text
+    mine = of_writer(text, store.own_writer())
+    before = [of_writer(text, writer) for writer in sorted(store.own().writers)]
+    own = [each for each in [mine, *before] if is_known_reader(store, each)]
+    found = own[:1] if mine in own else own or addresses_with(store.db(), text)
+    if len(found) > 1:
+        raise UsageError(
+            f"{text} is ambiguous: {len(found)} writers have an agent or a person of this name. Nothing was written.",
+            hint="Add the writer that you mean.",
+            code="ambiguous-recipient",
+            suggestions=[f"{each} (since {_known_since(store, each)})" for each in found[:SHOWN_MAX]],
+            next=["gitmem roster --all"],
+        )
+    return found[0] if found else mine
+
+
+def addresses_with(db: sqlite3.Connection, words: str) -> list[str]:
+    """Return the addresses of these words, of any writer; of more than `READ_MAX` some."""
+    query = f"SELECT reader FROM reader WHERE reader > ?1 || '@' AND reader < ?1 || 'A' LIMIT {READ_MAX}"
+    rows = db.execute(query, (words,)) if is_words(words) else ()
+    return [str(reader) for (reader,) in rows if words_of(reader) == words]
+
+
+def _known_since(store: Store, reader: str) -> str:
+    row = store.db().execute("SELECT at FROM reader WHERE reader = ?", (reader,)).fetchone()
+    return str(row[0])[:10]
+
+
+def short_address(store: Store, address: str) -> str:
+    """Return an address as it is shown: the words alone if they mean it here."""
+    words, writer = words_of(address), writer_of(address)
+    if not writer or writer == store.own_writer():
+        return words
+    try:
+        return words if address_of(store, words) == address else address
+    except UsageError:
+        return address
+
+
 def workspaces(store: Store, session_ids: Iterable[str | None]) -> list[str | None]:
     """Return the workspace of each of these sessions; None without one."""
     query = "SELECT workspace_id FROM session WHERE session_id = ?"
@@ -234,13 +280,13 @@ def names_by_reader(db: sqlite3.Connection) -> ShownNames:
 
 
 def readers_named(db: sqlite3.Connection, name: str) -> set[str]:
-    """Return session id and identity of the session that shows under a name, or was the last to do so."""
+    """Return session id and identity of the session that shows under a name, or was the last to do so, and the addresses of these words."""
     row = db.execute(
         "SELECT s.session_id, s.agent_identity FROM tenure t JOIN session s ON s.session_id = t.session_id"
         " WHERE t.shown_fold = ? ORDER BY t.until DESC LIMIT 1",
         (fold(name),),
     ).fetchone()
-    return {each for each in row if each} if row else set()
+    return {*filter(None, row or ()), *addresses_with(db, name)}
 
 
 def latest_of(db: sqlite3.Connection, reader: str) -> dict[str, str | None] | None:
@@ -287,7 +333,9 @@ def _found(
 def made_of(store: Store, row: Sequence[object]) -> Presence:
     """Return a session of a row of the log: one of this clone with what its files say."""
     session_id = str(row[0])
-    found = Presence(row, store.now(), store.log.clone_id(), heartbeats.last_seen(store, session_id))
+    # Where no process may note who writes here, the clone that a session names is all that is known.
+    is_unnoted = not store.own().writers and store.log.clone_id() == row[CLONE_ID]
+    found = Presence(row, store.now(), heartbeats.last_seen(store, session_id), is_unnoted=is_unnoted)
     if found.here and found.is_current and heartbeats.is_homeless(store, session_id):
         found.status, found.is_homeless = "gone", True
     return found
@@ -331,76 +379,23 @@ def _location(one: Presence) -> list[str]:
     return place + ([f"on {one.wu_id}"] if one.wu_id else [])
 
 
-# Sessions that ever had an identity: a peer can forge the record that takes it away.
-_OF_READER = (
-    "FROM session s WHERE s.session_id IN"
-    " (SELECT :reader UNION ALL SELECT session_id FROM bearer WHERE identity = :reader) AND {forged}EXISTS"
-    " (SELECT 1 FROM forged f WHERE f.name = s.session_id)"
-)
-# Of another clone's session every workspace counts that it was ever in: a peer can forge a change.
-_SEES = (
-    "SELECT s.ended IS NULL, max(CASE WHEN s.session_id IN (SELECT name FROM own)"
-    " THEN coalesce(s.workspace_id = :workspace, 1) ELSE EXISTS"
-    " (SELECT 1 FROM entity_line e JOIN line l ON l.id = e.line WHERE e.kind = 'session' AND e.id = s.session_id"
-    " AND coalesce(json_extract(l.body, '$.workspace_id'), CASE e.event WHEN 'start' THEN :workspace END) = :workspace) END) "
-    + _OF_READER.format(forged="NOT ")
-    + " GROUP BY 1"
-)
-_FORGED = "SELECT s.session_id " + _OF_READER.format(forged="")
-_NAMES = (
-    "SELECT DISTINCT s.workspace_id "
-    + _OF_READER.format(forged="NOT ")
-    + " AND (s.ended IS NULL) = :open AND s.workspace_id IS NOT NULL ORDER BY 1 LIMIT :most"
-)
+_OF_READER = "FROM session s WHERE (s.session_id = :reader OR s.agent_identity = :reader)"
+_SEES = f"SELECT s.ended IS NULL, max(coalesce(s.workspace_id = :workspace, 1)) {_OF_READER} GROUP BY 1"
+_NAMES = f"SELECT DISTINCT s.workspace_id {_OF_READER} AND (s.ended IS NULL) = :open AND s.workspace_id IS NOT NULL ORDER BY 1 LIMIT :most"
 NAMES_MAX = 3
-
-
-def trusted(store: Store, session_id: str) -> Presence | None:
-    """Return a session as `presence.get` does, without forged lines."""
-    found = get(store, session_id)
-    db = store.db()
-    if found is None or not sender_tables.is_forged(db, (session_id,)):
-        return found
-    from . import session_view
-
-    folded = session_view.fold_unforged(db, session_id)
-    row = db.execute(
-        "SELECT until, shown FROM tenure WHERE line = ? ORDER BY claimed DESC LIMIT 1",
-        (folded.claims[-1][0],),
-    ).fetchone()
-    until, shown = row or (0, folded.claims[-1][2])
-    values = (
-        *(session_id, folded.started, folded.ended),
-        *(found.record_at, until, shown),
-        *map(folded.fields.get, FIELDS),
-    )
-    return made_of(store, values)
 
 
 def other_workspaces(store: Store, reader: str, workspace: str) -> list[str]:
     """Return up to three workspaces of a reader whose inbox never shows signals of this workspace; else an empty list.
 
-    One open session in this workspace, or without any, is enough; if all have ended, one of those. A peer can write
-    any number of lines about sessions: none of them hides a session of this clone from this question, of which only
-    genuine records count, or another honest one.
+    One open session in this workspace, or without any, is enough; if all have ended, one of those.
     """
-    db = store.db()
     values = {"reader": reader, "workspace": workspace, "most": NAMES_MAX}
-    sees: dict[bool, bool] = {bool(is_open): bool(may) for is_open, may in db.execute(_SEES, values)}
-    theirs: dict[bool, set[str]] = {True: set(), False: set()}
-    for (session_id,) in db.execute(_FORGED, values).fetchall():
-        from . import session_view
-
-        folded = session_view.fold_unforged(db, session_id)
-        if reader in (session_id, folded.fields.get("agent_identity")):
-            name, open_ = folded.fields.get("workspace_id"), folded.ended is None
-            sees[open_] = sees.get(open_, False) or name in (None, workspace)
-            theirs[open_].update(filter(None, [name]))
+    sees: dict[bool, bool] = {bool(is_open): bool(may) for is_open, may in store.db().execute(_SEES, values)}
     is_open = True in sees
     if sees.get(is_open, True):
         return []
-    theirs[is_open].update(name for (name,) in db.execute(_NAMES, {**values, "open": is_open}))
-    return sorted(theirs[is_open])[:NAMES_MAX]
+    return [str(name) for (name,) in store.db().execute(_NAMES, {**values, "open": is_open})]
 
 
 def of_client(store: Store, client_id: str, *, ended: bool = False) -> Presence | None:
@@ -409,25 +404,32 @@ def of_client(store: Store, client_id: str, *, ended: bool = False) -> Presence 
     Args:
         ended: Return a session that has ended or is of another key, which cannot go on, rather than one that can.
     """
+    words = words_of(client_address(store, client_id))
+    query = "SELECT session_id FROM session WHERE harness_session = ?"
+    published = dict.fromkeys(
+        of_writer(words, writer) for writer in ("", store.own_writer(), *store.own().writers)
+    )
+    ids = [str(id) for each in published for (id,) in store.db().execute(query, (each,))]
+    found = [
+        one
+        for one in (get(store, id) for id in ids)
+        if one is not None
+        and (one.here or not store.own().writers or heartbeats.client_of(store, one.session_id) == client_id)
+        and (one.ended is not None or store.is_of_another_key(one.session_id)) is ended
+    ]
+    return max(found, key=lambda one: (one.started, one.session_id), default=None)
+
+
+def client_address(store: Store, client_id: str, *, recorded: bool = False) -> str:
+    """Return the address of a client without a session: what is published of its own id.
+
+    Args:
+        recorded: Whether it will be recorded, and so must be the same from now on.
+    """
     from ..trust.clone_key import hashed
 
-    published = hashed(store.keys.now(), client_id)
-    db = store.db()
-    rows = db.execute("SELECT session_id FROM session WHERE harness_session = ?", (published,)).fetchall()
-    ids = {str(session_id) for (session_id,) in rows}
-    if not ids or sender_tables.is_forged(db, (published,)):  # in the log it may now belong to another client
-        ids.update(heartbeats.of_client(store, client_id))
-    found = []
-    for session_id in ids:
-        began_here = not store.own().writers or sender_tables.is_own(db, session_id)
-        if not began_here and heartbeats.client_of(store, session_id) != client_id:
-            continue
-        one = trusted(store, session_id)
-        if one is None or one.harness_session != published:
-            continue
-        if (one.ended is not None or store.is_of_another_key(session_id)) is ended:
-            found.append(one)
-    return max(found, key=lambda one: (one.started, one.session_id), default=None)
+    published = store.keys.hashed(client_id) if recorded else hashed(store.keys.now(), client_id)
+    return of_writer(published, store.own_writer())
 
 
 def has_client(store: Store, found: Presence) -> bool:
@@ -439,59 +441,9 @@ def is_client_of(store: Store, found: Presence, client_id: str) -> bool:
     """Return whether a client's own id is, or was before a `/clear`, that of a session."""
     if heartbeats.client_of(store, found.session_id) == client_id:
         return True
-    from ..trust.clone_key import hashed
-
-    published = hashed(store.keys.now(), client_id)
-    return published in _values(store.db(), "session", "id", found.session_id)
-
-
-def addresses(db: sqlite3.Connection, reader: str, session: str | None) -> list[str]:
-    """Return the names that signals may address a reader by, itself first, from lines that are not forged.
-
-    These are the reader, its session, the ids that its client has had, and the other sessions of its present one: a resumed
-    conversation is the same agent.
-    """
-    name = session or reader
-    found = dict.fromkeys([reader, name])
-    if not name.startswith(sender_tables.PREFIXES):
-        return list(found)
-    clients = [name] if name.startswith("h-") else _values(db, "session", "id", name)
-    if clients:
-        from .session_view import fold_unforged
-
-        present = name if name.startswith("h-") else fold_unforged(db, name).fields["harness_session"]
-        same = _values(db, "id", "session", present) if present else []
-        found.update(
-            (each, None) for each in same if fold_unforged(db, each).fields.get("harness_session") == present
-        )
-    found.update(dict.fromkeys(clients))
-    return list(found)
-
-
-def _values(db: sqlite3.Connection, column: str, key: str, value: str, *, forged: bool = False) -> list[str]:
-    """Return the sessions, or published ids of clients, that lines name with one of the other."""
-    from ..index.entities import NOT_FORGED
-
-    but = "" if forged else NOT_FORGED
-    rows = db.execute(
-        f"SELECT DISTINCT e.{column} FROM entity_line e WHERE e.kind = 'session' AND e.{key} = ?{but}",
-        (value,),
-    )
-    return [str(row[0]) for row in rows.fetchall() if row[0] is not None]
-
-
-def ids_under(db: sqlite3.Connection, client: str) -> list[str]:
-    """Return the sessions that any line, also a forged one, names with the published id of a client."""
-    return _values(db, "id", "session", client, forged=True)
-
-
-def identities_had(db: sqlite3.Connection, session_id: str) -> set[str]:
-    """Return the agent identities that a session has had, "" for none when it began; of more than three, three."""
-    query = (
-        "SELECT DISTINCT coalesce(sender, '') FROM entity_line"
-        " WHERE kind = 'session' AND id = ? AND (sender IS NOT NULL OR event = 'start') LIMIT 3"
-    )
-    return {str(name) for (name,) in db.execute(query, (session_id,))}
+    published = client_address(store, client_id)
+    query = "SELECT 1 FROM entity_line WHERE kind = 'session' AND id = ? AND session = ? LIMIT 1"
+    return store.db().execute(query, (found.session_id, published)).fetchone() is not None
 
 
 def record_fields(found: Presence, event: str) -> SessionFields:
@@ -533,7 +485,7 @@ def last_agent_here(store: Store) -> Presence | None:
         (here := heartbeats.label(store),),
     )
     for (session_id,) in rows.fetchall():
-        found = trusted(store, session_id)
+        found = get(store, session_id)
         if found is not None and found.agent_identity and found.here and found.worktree == here:
             same = of_identity(store, found.agent_identity)
             elsewhere = (one for one in same if one.session_id != session_id)
@@ -544,8 +496,8 @@ def last_agent_here(store: Store) -> Presence | None:
 def unregistered_here(store: Store) -> list[Presence]:
     """Return the open sessions of this worktree that have no file: where they started, the git folder was read-only.
 
-    Only sessions whose records have this clone's code count, because a peer can claim to work here. A clone without an
-    id never wrote its git folder, so it has no codes: then every session with this worktree's name counts.
+    Only sessions that this user started in this clone count. A clone without an id never wrote its git folder, so nothing
+    tells which these are: then every session of this user with this worktree's name counts.
     """
     from ..log.local_log import read_word
 
@@ -556,8 +508,11 @@ def unregistered_here(store: Store) -> list[Presence]:
         (heartbeats.label(store),),
     )
     without_id = read_word(os.path.join(store.repo.state, "clone")) is None
-    names = [name for name, own in rows if name not in known and (own or without_id)]
-    found = (trusted(store, name) for name in names)
+    writer = store.own_writer()
+    names = [
+        name for name, own in rows if name not in known and (own or (without_id and is_bound(name, writer)))
+    ]
+    found = (get(store, name) for name in names)
     return [one for one in found if one is not None and one.ended is None and one.is_current]
 
 
@@ -578,7 +533,7 @@ def _open(store: Store, folder: str | None) -> list[Presence]:
     found = []
     for session_id, (where, _) in sorted(heartbeats.known_sessions(store).items()):
         if folder in (None, where) and not store.is_of_another_key(session_id):
-            one = trusted(store, session_id)
+            one = get(store, session_id)
             if one is not None and one.ended is None:
                 found.append(one)
     return found

@@ -9,9 +9,7 @@ from ..log.lines import writer_of
 from ..outcome import Outcome, command
 from ..sync import autosync, whereabouts
 from ..text.name_matching import fold
-from ..text.sanitize import first_of
-from ..trust.sender_tables import is_own
-from . import descriptions, heartbeats, mailbox, name_holders, presence, session_view, signal_rows
+from . import descriptions, mailbox, name_holders, presence, session_view, signal_rows
 from .caller import other_workspaces
 from .descriptions import by_role, row
 
@@ -135,7 +133,7 @@ def roster(
     found = [one for one in found if all or one.is_current or one.is_homeless]
     db, now = store.db(), store.now()
     total = len(found) + left
-    found = _first(db, found, limit, caller) if not query else found[:limit]
+    found = _first(found, limit, caller) if not query else found[:limit]
     left_behind = [] if query else signal_rows.left_behind(store)
     known = {one.session_id for one in found}
     found += [one for one in left_behind if one.session_id not in known]
@@ -162,8 +160,8 @@ def roster(
     if unread:
         not_shown = " ".join(filter(None, (not_shown, f"{unread} sessions were not searched.")))
     elsewhere = other_workspaces(caller, (one["workspace_id"] for one in rows))
-    away = (_not_at_work(found, left_behind), _unproven_warning(store), name_holders.forgery_warning(store))
-    notes = (outcome.remark, not_shown, elsewhere, *away, whereabouts.unread(store))
+    away = _not_at_work(found, left_behind)
+    notes = (outcome.remark, not_shown, elsewhere, away, whereabouts.unread(store))
     outcome.remark = " ".join(filter(None, notes)) or None
     return outcome
 
@@ -179,17 +177,14 @@ def _left(store: Store, most: int, *, all: bool) -> int:
     return max(presence.count(store, all=all) - most, 0)
 
 
-def _first(
-    db: sqlite3.Connection, found: Sequence[Presence], limit: int | None, caller: Caller | None
-) -> list[Presence]:
+def _first(found: Sequence[Presence], limit: int | None, caller: Caller | None) -> list[Presence]:
     """Return so many sessions in their order: those of the caller, of this clone, and live ones, rather than others."""
     if limit is None or len(found) <= limit:
         return list(found)
     ids = caller.ids if caller is not None else []
 
     def rank(one: Presence) -> tuple[bool, bool, bool, int]:
-        is_ours = one.here and is_own(db, one.session_id)  # peers may name this clone
-        return not (is_ours and one.reader in ids), not is_ours, one.status != "live", -one.last_seen
+        return not (one.here and one.reader in ids), not one.here, one.status != "live", -one.last_seen
 
     kept = {one.session_id for one in sorted(found, key=rank)[:limit]}
     return [one for one in found if one.session_id in kept]
@@ -208,7 +203,7 @@ def listing(
     db = store.db()
     steps = StepLimit(db, UNREAD_STEPS)
     current = [one for one in every if all or one.is_current]
-    found = _first(db, current, limit, None)
+    found = _first(current, limit, None)
     rows = [*_rows(store, db, steps, found)]
     outcome = SessionList(
         sessions=rows,
@@ -220,7 +215,7 @@ def listing(
 
 def whoami(store: Store, caller: Caller) -> WhoAmI:
     """Return the caller as others see it, and how much it has not read."""
-    found = presence.trusted(store, caller.session_id) if caller.session_id else None
+    found = presence.get(store, caller.session_id) if caller.session_id else None
     db = store.db()
     unread = mailbox.unread_ids(db, caller.reader, caller.session_id, caller.workspace, store.now())
     record: dict[str, Any] = found.record if found else {}
@@ -266,9 +261,7 @@ def _writers(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str | None, str
 
 
 def _unread(db: sqlite3.Connection, one: Presence, now: int) -> int:
-    rows = mailbox.unread_ids(
-        db, one.reader, one.session_id, one.record.get("workspace_id"), now, shared=True
-    )
+    rows = mailbox.unread_ids(db, one.reader, one.session_id, one.record.get("workspace_id"), now)
     return len({id for _, id in rows})
 
 
@@ -303,27 +296,3 @@ def _follow_pins(store: Store, outcome: Roster, found: Sequence[Presence]) -> No
         meant = name_holders.meant_instead(store, one)
         if meant is not None:
             outcome.remark = " ".join(filter(None, (outcome.remark, meant)))
-
-
-def list_unproven(store: Store) -> list[Presence]:
-    """Return the open sessions of the last 30 days with this clone's id but of another writer and without a local file.
-
-    Without a key nothing can be checked.
-    """
-    if not store.own().writers:
-        return []
-    oldest = store.now() - heartbeats.INACTIVE_MICROS
-    ids = session_view.unproven_ids(store.db(), store.log.clone_id())
-    found = [presence.get(store, id) for id in ids if not heartbeats.is_here(store, id)]
-    return [one for one in found if one is not None and one.record_at > oldest]
-
-
-def _unproven_warning(store: Store) -> str | None:
-    """Return the warning about unproven sessions, or None."""
-    found = list_unproven(store)
-    if not found:
-        return None
-    return (
-        f"FORGED: {first_of([one.session_id for one in found], 1)} claims to have been started in this clone, which is not true. `gitmem doctor` "
-        "lists forged records."
-    )

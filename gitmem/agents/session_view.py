@@ -70,19 +70,9 @@ def micros_of(at: str) -> int | None:
         return None
 
 
-def fold_unforged(db: sqlite3.Connection, session_id: str) -> FoldedSession:
-    """Return the fold of one of this clone's sessions from its genuine records.
-
-    If all its records are forged, they count.
-    """
-    own = events_in(entities.lines(db, SESSION, session_id, forged=False))
-    return FoldedSession(own or events_in(entities.lines(db, SESSION, session_id)))
-
-
 def fields_at(db: sqlite3.Connection, session_id: str, at: int) -> dict[str, str]:
-    """Return the fields of one of this clone's sessions as its genuine records had them at a time, in microseconds."""
-    own = events_in(entities.lines(db, SESSION, session_id, forged=False))
-    earlier = [event for event in own if event[1] <= at]
+    """Return the fields of a session as its records had them at a time, in microseconds."""
+    earlier = [event for event in events_in(entities.lines(db, SESSION, session_id)) if event[1] <= at]
     return FoldedSession(earlier).fields if earlier else {}
 
 
@@ -282,15 +272,6 @@ def every_id(db: sqlite3.Connection, identity: str) -> set[str]:
     """Return the sessions of an agent, open or not."""
     query = "SELECT session_id FROM session WHERE agent_identity = ?"
     return {str(id) for (id,) in db.execute(query, (identity,))}
-
-
-def unproven_ids(db: sqlite3.Connection, clone_id: str) -> list[str]:
-    """Return the open sessions with the id of a clone of which no record was written in this one."""
-    query = (
-        "SELECT session_id FROM session WHERE clone_id = ? AND ended IS NULL"
-        " AND session_id NOT IN (SELECT name FROM own) ORDER BY session_id"
-    )
-    return [str(id) for (id,) in db.execute(query, (clone_id,))]
 
 
 def clone_of(db: sqlite3.Connection, session_id: str | None) -> str | None:

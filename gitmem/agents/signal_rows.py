@@ -5,8 +5,8 @@ from __future__ import annotations
 from .. import records
 from ..index import entities
 from ..outcome import command
-from ..trust.sender_tables import IMPORTED_ORIGIN
 from . import heartbeats, mailbox, presence
+from .broadcasts import IMPORTED_ORIGIN
 from .mailbox import IMPORTED_PREFIX
 
 TYPE_CHECKING = False
@@ -165,7 +165,7 @@ def left_behind(store: Store) -> list[Presence]:
     """
     found: dict[str, Presence] = {}
     for (session_id,) in store.db().execute(_LEFT_BEHIND, (LEFT_MAX,)).fetchall():
-        one = presence.trusted(store, str(session_id))
+        one = presence.get(store, str(session_id))
         if one is None or one.is_current or one.age > heartbeats.INACTIVE_MICROS:
             continue
         if one.agent_identity and any(

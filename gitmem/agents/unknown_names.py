@@ -9,9 +9,10 @@ from ..commit_message import sanitize
 from ..errors import UsageError
 from ..outcome import command
 from ..records.ids import unit_key
+from ..text.addresses import words_of
 from ..text.name_matching import fold, is_identity, is_reserved, is_word
 from ..text.sanitize import within
-from . import name_holders, presence
+from . import presence
 from .presence import Presence, format_age
 
 TYPE_CHECKING = False
@@ -110,7 +111,7 @@ def _score(text: str, one: Presence) -> float:
     from rapidfuzz.distance import Levenshtein
 
     query = fold(text)
-    identity = fold(one.agent_identity or "")
+    identity = fold(words_of(one.agent_identity or ""))
     about = [fold(one.record.get(field, "")) for field in ("lane", "worktree", "initiative_id", "client")]
     about += filter(None, (one.role, one.record.get("lifecycle_role"), one.record.get("specialty_profile")))
     about.append(unit_key(one.wu_id))
@@ -132,7 +133,8 @@ def _identities(store: Store, text: str) -> list[tuple[float, str]]:
     from . import session_view
 
     known = session_view.first_identities(store.db(), IDENTITIES_MAX)
-    scored = [(Levenshtein.normalized_similarity(fold(text), fold(reader)), reader) for reader in known]
+    asked = fold(words_of(text))
+    scored = [(Levenshtein.normalized_similarity(asked, fold(words_of(each))), each) for each in known]
     return sorted(scored, key=lambda each: (-each[0], each[1]))[: 2 * SUGGESTIONS_MAX]
 
 
@@ -167,16 +169,6 @@ def recipient_error(store: Store, text: str, option: str) -> UsageError:
         option: The option of the text, such as `--to`.
     """
     former = presence.last_holder(store, fold(text)) if text and not is_reserved(text) else None
-    forged = name_holders.forgery_warning(store, former.session_id) if former is not None else None
-    if former is not None and forged is not None:
-        return UsageError(
-            f"{option}: {sanitize(text)[:80]} is not the name of {former.session_id} by its own records. "
-            "Nothing was written.",
-            hint=forged,
-            code="unknown-recipient",
-            suggestions=[former.session_id],
-            next=["gitmem doctor", "gitmem roster"],
-        )
     if former is not None:
         return _former_name(store, text, option, former)
     suggestions = suggested(store, text)

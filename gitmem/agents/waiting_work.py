@@ -5,7 +5,7 @@ An inbox with nothing unread is answered without the packages of tasks and claim
 
 from __future__ import annotations
 
-from ..trust import sender_tables
+from ..trust import own_sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,11 +25,10 @@ DAY_MICROS = 24 * 3600 * 1_000_000
 VOID_MICROS = 2 * DAY_MICROS  # for how long a taker is told that a part of what it accepted is not its own
 GRACE_MICROS = 15 * 60 * 1_000_000  # for which a claim that is over may have been renewed elsewhere
 _FREE = "t.decided_by IS NULL AND t.holder IS NULL AND t.replaced <> 1 AND t.cancels = 0 AND coalesce(t.deadline > :now, 1)"
-# A task for a role is not offered to who has rejected it; a rejection that was written elsewhere in the name of a session here changes nothing.
+# A task for a role is not offered to who has rejected it.
 NOT_REFUSED = (
     "(t.refused_by IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(t.refused_by) r WHERE json_extract(r.value, '$[0]') = :reader"
-    " AND json_extract(r.value, '$[1]') IS :session) OR EXISTS (SELECT 1 FROM entity_line e JOIN forged f ON f.line = e.line"
-    " WHERE e.kind = 'task' AND e.id = t.task_id AND e.event = 'status' AND e.sender = :reader AND e.session IS :session))"
+    " AND json_extract(r.value, '$[1]') IS :session))"
 )
 # Each is a query for ids of tasks; each part of it uses an index: the unary plus keeps SQLite from that of `agent`, under which all tasks
 # for roles are one entry. Handoffs to a reader end after a day.
@@ -165,8 +164,7 @@ def held_session(db: sqlite3.Connection, ids: Iterable[str], until: int) -> Held
     """Return the one open session of this clone among these that holds its name until then.
 
     Returns:
-        Its id, identity, workspace, when its name is free, and the two parts of its role. None without one, with several, and if the
-        log has forged lines.
+        Its id, identity, workspace, when its name is free, and the two parts of its role. None without one, and with several.
     """
     query = (
         "SELECT session_id, agent_identity, workspace_id,"
@@ -174,6 +172,4 @@ def held_session(db: sqlite3.Connection, ids: Iterable[str], until: int) -> Held
         " lifecycle_role, specialty_profile FROM session s WHERE ended IS NULL AND held > ? AND session_id = ?"
     )
     found: list[HeldSession] = [row for id in ids for row in db.execute(query, (until, id)).fetchall()]
-    if len(found) != 1 or not sender_tables.is_own(db, found[0][0]):
-        return None
-    return None if sender_tables.has_forged(db) else found[0]
+    return found[0] if len(found) == 1 and own_sessions.is_own(db, found[0][0]) else None

@@ -353,8 +353,7 @@ def _of_section(nodes: Iterable[VersionedNode], section: str) -> Iterator[Item]:
 def _nodes(store: Store, caller: Caller) -> list[VersionedNode]:
     session = presence.get(store, caller.session_id) if caller.session_id is not None else None
     own = (caller.session_id, caller.reader, session.started if session is not None else 0)
-    nodes = stored_nodes.select(store.db(), _NODES, own, order="n.touched DESC, n.id", limit=LOOKED_AT_MAX)
-    return [node for node in nodes if not node.unverified]
+    return stored_nodes.select(store.db(), _NODES, own, order="n.touched DESC, n.id", limit=LOOKED_AT_MAX)
 
 
 def _section(node: VersionedNode) -> str | None:
@@ -388,7 +387,7 @@ def _signals(store: Store, caller: Caller) -> Iterator[Item]:
     last = mailbox.signals(db, "s.sender_session = ? OR s.sender = ?", own, "l.body DESC", 1)
     threads = [record.get("thread_id") or record["signal_id"] for record, _ in last]
     order = "l.body DESC"
-    found = mailbox.signals(db, "s.thread = ?", threads, order, SIGNALS_MAX, forged=False) if threads else []
+    found = mailbox.signals(db, "s.thread = ?", threads, order, SIGNALS_MAX) if threads else []
     for record, _ in reversed(found):
         if not record.get("task_id"):
             yield Item("signals", record["signal_id"], {

@@ -15,6 +15,7 @@ from ..errors import UsageError
 from ..outcome import Outcome
 from ..records import ids
 from ..signals.watch import LogWaiter, NeverSet
+from ..text.addresses import of_writer, words_of
 from ..text.name_matching import fold
 from ..work import CALL, ONCE, chains, new_task, task_decisions, task_records, task_roles, task_rules
 from . import AGENTS_MAX, DEADLINE_SECONDS, SERVER, WORKER, bundle, received
@@ -53,6 +54,11 @@ _PREFIX = "gitmem:worker:"
 def identity_of(name: str) -> str:
     """Return the agent identity of a worker that is known by a name: an identity stays as it is."""
     return name if name.count(":") == 2 else f"{_PREFIX}{fold(name).replace(' ', '-')}"
+
+
+def own_address_of(store: Store, name: str) -> str:
+    """Return the address of a worker of this writer that is known by a name."""
+    return of_writer(identity_of(name), store.writers.writer())
 
 
 class Callee:
@@ -120,8 +126,10 @@ def _find_callee(store: Store, caller: Caller, text: str, *, waits: bool) -> Cal
             raise _ambiguous(text, error.suggestions) from error
         if error.code not in ("unknown-recipient", "empty-recipient"):
             raise
-        served = identity_of(text) if text else ""
-        if served and served != text and presence.is_known_reader(store, served):  # a worker that is away
+        served = own_address_of(store, text) if text else ""
+        if (
+            served and words_of(served) != text and presence.is_known_reader(store, served)
+        ):  # a worker that is away
             one = addressing.from_addresses(store, [served])[0]
             one.query, one.resolved_by = text, "alias"
             return Callee(text, [one])
@@ -224,7 +232,7 @@ def tasks_of_key(
                 caller,
                 message,
                 text,
-                [f"{key} {text}", f"{key} {identity_of(text)}"],
+                [f"{key} {text}", f"{key} {own_address_of(store, text)}"],
                 thread,
                 options,
             )
@@ -691,7 +699,9 @@ def preview(
         if server is None:
             callees = find_callees(store, caller, named)
         else:
-            callees = [Callee(named[0], addressing.from_addresses(store, [server]))]
+            callees = [
+                Callee(named[0], addressing.from_addresses(store, [of_writer(server, store.own_writer())]))
+            ]
             callees[0].name = named[0]
         found = CallPreview(callees)
         made = bundle_of(store, caller, options, lambda: callees)

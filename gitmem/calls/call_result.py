@@ -231,7 +231,6 @@ def take_result(store: Store, caller: Caller, result: AgentResult, task: FoldedT
             if why is not None:
                 task = task_decisions.give_up(store, caller, task, why, asks=True)
             else:
-                result.warnings += filter(None, [task_decisions.doubt(store, task)])
                 task_decisions.seal_task(store, caller, result.task_id)
                 task = task_rules.require(store, result.task_id, writing=True)
         except GitmemError as error:

@@ -15,11 +15,12 @@ from a2a.utils.errors import (
     UnsupportedOperationError,
 )
 
-from ..agents import addressing, lifecycle, name_holders
+from ..agents import addressing, lifecycle, presence
 from ..agents import caller as callers
 from ..agents.caller import CallerClaims
 from ..errors import GitmemError, StoreError, UsageError
 from ..signals.watch import ChangeWatcher
+from ..text.addresses import of_writer
 from ..work import new_task, stored_tasks, task_decisions, task_rules, task_state
 from ..work.task_work import sender_of
 from . import (
@@ -114,11 +115,9 @@ class ServedLog:
 
     def caller(self, name: str) -> Caller:
         """Return the caller with a name: its open session in this clone, or a new one."""
-        identity = caller_identity(name)
+        identity = of_writer(caller_identity(name), self.store.writers.writer())
         known = [
-            each
-            for each in name_holders.of_identity(self.store, identity)
-            if each.ended is None and each.here
+            each for each in presence.of_identity(self.store, identity) if each.ended is None and each.here
         ]
         if known:
             session = min(each.session_id for each in known)
@@ -138,7 +137,7 @@ class ServedLog:
             StoreError: It can't be recorded.
         """
         for each in message.references:
-            task = task_state.load_task(self.store.db(), each, forged=False)
+            task = task_state.load_task(self.store.db(), each)
             if task is None or task.caller[0] != caller.reader:
                 raise InvalidParamsError(message=f"No such task: {each!r}.")
         (resolved,) = addressing.from_addresses(self.store, [agent])
@@ -165,11 +164,11 @@ class ServedLog:
         """
         id = task.record["task_id"]
         task_decisions.message(self.store, caller, id, message.text, payload=message.payload)
-        return task_state.load_task(self.store.db(), id, forged=False) or task
+        return task_state.load_task(self.store.db(), id) or task
 
     def find(self, caller: Caller, agent: str, task_id: str) -> FoldedTask | None:
         """Return a task of a caller for an agent; None for another one, whether it is here or not."""
-        task = task_state.load_task(self.store.db(), task_id, forged=False)
+        task = task_state.load_task(self.store.db(), task_id)
         if task is None or task.caller[0] != caller.reader or task.record.get("agent") != agent:
             return None
         return task
@@ -184,7 +183,7 @@ class ServedLog:
             try:
                 if is_over:
                     task_decisions.seal_task(self.store, caller, task_id)
-                    task = task_state.load_task(self.store.db(), task_id, forged=False) or task
+                    task = task_state.load_task(self.store.db(), task_id) or task
                 elif (why := task_decisions.reason_to_give_up(self.store, task)) is not None:
                     task, is_over = task_decisions.give_up(self.store, caller, task, why), True
             except GitmemError:
@@ -198,7 +197,7 @@ class ServedLog:
 
     def list(self, ids: Sequence[str]) -> Sequence[FoldedTask]:
         """Return tasks by their ids."""
-        found = (task_state.load_task(self.store.db(), id, forged=False) for id in ids)
+        found = (task_state.load_task(self.store.db(), id) for id in ids)
         return [each for each in found if each is not None]
 
     def _thread_of(self, caller: Caller, context_id: str) -> str | None:

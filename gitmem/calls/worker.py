@@ -17,6 +17,7 @@ from ..log.lines import format_at
 from ..order.task import SUBMITTED, WAITING, WORKING
 from ..outcome import command
 from ..signals.watch import LogWaiter
+from ..text.addresses import words_of
 from ..text.name_matching import fold
 from ..work import chains, stored_tasks, task_rules, task_state, task_work
 from ..work.task_roles import addressed_by
@@ -49,8 +50,8 @@ def start_session(
         UsageError: `bad-name`, `bad-identity`, or `name-in-use` by another agent.
         StoreError: It can't be recorded.
     """
-    identity = call.identity_of(agent)
-    is_wished, name = name is not None, name or (None if identity == agent else agent)
+    identity = call.own_address_of(store, agent)
+    is_wished, name = name is not None, name or (None if words_of(identity) == words_of(agent) else agent)
     try:
         return lifecycle.start(store, CallerClaims(), agent_identity=identity, name=name, client=WORKER)
     except UsageError as error:
@@ -437,8 +438,7 @@ class Candidates:
                 self.is_partial = True
                 return
             left -= 1
-            # what claims to be from this clone and is not is not run
-            task = task_state.load_task(db, id, forged=False)
+            task = task_state.load_task(db, id)
             if task is None:
                 self._set_aside(id, now, [])
             else:

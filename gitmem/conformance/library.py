@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
+from .. import records
 from ..agents import mailbox
 from ..api import log as api
 from ..errors import GateError, UsageError
 from ..log.lines import CommitMessage, digest
 from ..records.table import OPTIONS
+from ..text.addresses import shortened, words_of
 from .adapter import (
     Claim,
     Convergence,
@@ -110,7 +112,7 @@ class Library:
         self, *, identity: str | None = None, name: str | None = None, workspace: str | None = None
     ) -> Session:
         """Open the log with an identity and start a session in it."""
-        log = api.open(str(self.folder), identity=identity)
+        log = self._opened(identity)
         started = log.sessions.start(name=name, workspace=workspace)
         self._logs[started.session_id] = log
         return {
@@ -167,10 +169,12 @@ class Library:
             raise Refused(str(error)) from error
 
     def take(self, record: Mapping[str, Any]) -> None:
-        """Write the record's line unchanged, as a record of another version or program."""
-        fields = dict(record)
-        head = {"at": fields.pop("created_at", None) or fields.pop("read_at"), "kind": fields.pop("kind")}
+        """Write the record's line as it is, as a record of another version or program about the agents of this bus."""
         store = self.log().store
+        writer = store.writers.writer()
+        fields = dict(records.addressed(str(record["kind"]), record, writer))
+        at = fields.pop("created_at", None) or fields.pop("read_at")
+        head = {"at": at, "kind": fields.pop("kind"), "writer": writer}
         if head["kind"] == "receipt":
             fields.setdefault("answers_digest", digest(mailbox.line_of(store.db(), fields["signal_id"])))
         line = json.dumps({**head, **fields}, ensure_ascii=False, separators=(",", ":")).encode()
@@ -219,7 +223,7 @@ class Library:
 
     def task(self, task_id: str) -> Task:
         """Return a task as `log.tasks.show` shows it."""
-        return as_task(self.log().tasks.show(task_id).as_json())
+        return as_task(without_writer(self.log().tasks.show(task_id).as_json()))
 
     def handoff(self, session: str, task_ids: Sequence[str], to: str) -> Task:
         """Hand the session's open work over, which must have these tasks; a `UsageError` of gitmem becomes `Refused`."""
@@ -246,7 +250,7 @@ class Library:
 
     def claims(self) -> list[Claim]:
         """Return the claims that stand."""
-        return [as_claim(each.as_json()) for each in self.log().claims.list().claims]
+        return [as_claim(without_writer(each.as_json())) for each in self.log().claims.list().claims]
 
     def second(self) -> Library:
         """Return the adapter of a new clone of the same remote."""
@@ -261,8 +265,12 @@ class Library:
     def log(self) -> api.Log:
         """The log without a caller."""
         if self._own is None:
-            self._own = api.open(str(self.folder))
+            self._own = self._opened()
         return self._own
+
+    def _opened(self, identity: str | None = None) -> api.Log:
+        """Open the log for the user whose clones these are."""
+        return api.open(str(self.folder), identity=identity, keys_folder=str(self.folder.parent / "keys"))
 
     def close(self) -> None:
         """Close every log that the adapter has opened."""
@@ -275,21 +283,30 @@ def make(folder: Path) -> Library:
     return Library(new_repository(folder))
 
 
+def without_writer(value: Any) -> Any:
+    """Return values of gitmem with the addresses that a case gave to its agents: the words, as all are one writer's."""
+    if isinstance(value, str):
+        return shortened(value, words_of)
+    if isinstance(value, Mapping):
+        return {name: without_writer(each) for name, each in value.items()}
+    return [*map(without_writer, value)] if isinstance(value, (list, tuple)) else value
+
+
 def as_signal(shown: Mapping[str, Any]) -> Signal:
     """Return the contract's fields of a shown signal, from which gitmem omits empty fields."""
-    whole: Any = {**DEFAULTS, **shown}
+    whole: Any = {**DEFAULTS, **without_writer(shown)}
     return whole  # type: ignore[no-any-return]
 
 
 def as_receipts(found: Iterable[Mapping[str, Any]]) -> list[Receipt]:
     """Return the fields of the contract from gitmem's receipts."""
-    kept: Any = [{name: each[name] for name in RECEIPT} for each in found]
+    kept: Any = [{name: without_writer(each[name]) for name in RECEIPT} for each in found]
     return kept  # type: ignore[no-any-return]
 
 
 def as_convergence(found: Mapping[str, Any]) -> Convergence:
     """Return the fields of the contract from gitmem's answer."""
-    kept: Any = {"converged": found["converged"], **{name: found[name] for name in LISTS}}
+    kept: Any = {"converged": found["converged"], **{name: without_writer(found[name]) for name in LISTS}}
     kept["agreed_on"] = found["agreed_on"] and found["agreed_on"]["signal_id"]
     kept["in_force"] = [each["signal_id"] for each in found["in_force"]]
     return kept  # type: ignore[no-any-return]

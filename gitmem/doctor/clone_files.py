@@ -1,4 +1,4 @@
-"""Check a clone's own files: the state folder, the index against one that is rebuilt from the log, the clone key, and who wrote in its sessions' names."""
+"""Check a clone's own files: the state folder, the index against one that is rebuilt from the log, and the clone key."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from .. import local_files
 from .. import repo as repo_module
-from ..agents import delivery, heartbeats, mailbox, name_holders, roster
+from ..agents import delivery, heartbeats, mailbox, name_holders
 from ..calls import a2a_files
 from ..errors import StoreError
 from ..index import catch_up, index_file
@@ -18,17 +18,12 @@ from ..log import committer, ref, write_ahead
 from ..log.lines import format_at
 from ..memory import private_nodes
 from ..store import Store
-from ..text.sanitize import sanitize
-from ..text.strict_json import read as read_json
 from ..trust import clone_key
 from .findings import Check, Finding, Fixed, note, problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-
-PACKED = "packed_"  # prefix of tables whose rows depend on joint arrival: name, first line, all lines
+    from collections.abc import Sequence
 
 
 def differing(ours: Index, theirs: Index, *, but: Sequence[str] = ()) -> list[str]:
@@ -46,11 +41,7 @@ def _sums(index: Index, but: Sequence[str]) -> Iterator[tuple[str, tuple[int, in
 
     Every row has a text or a key. Its hash is a 64-bit function that differs from process to process.
     """
-    keys = {id: hash(key) for id, key in index.db.execute("SELECT id, key FROM line")}
     for table in _tables(index):
-        if table.startswith(PACKED):
-            yield table, (0, sum(map(hash, _packed(index, table, keys).items())))
-            continue
         (count,) = index.db.execute(f'SELECT count(*) FROM "{table}"').fetchone()
         yield table, (count, sum(map(hash, _rows(index, table, but))))
 
@@ -69,19 +60,6 @@ def _rows(index: Index, table: str, but: Sequence[str]) -> Iterator[tuple[object
         key = "(SELECT key FROM line WHERE line.id = t.line)"
         wanted = ", ".join(key if name == "line" else f't."{name}"' for name in names if name not in but)
     return index.db.execute(f'SELECT {wanted} FROM "{table}" t')
-
-
-def _packed(index: Index, table: str, keys: Mapping[int, int]) -> dict[object, int]:
-    """Return for each name the sum of the hashes of its lines, regardless of the rows that contain them."""
-    found: dict[object, int] = {}
-    for name, _, listed in index.db.execute(f'SELECT * FROM "{table}"'):
-        try:
-            lines = sum(map(keys.__getitem__, read_json(str(listed))))
-        except (KeyError, TypeError, ValueError, RecursionError):
-            # It is not a list of numbers, or the index does not have one of these lines.
-            lines = hash((listed,))
-        found[name] = found.get(name, 0) + lines
-    return found
 
 
 AHEAD_SECONDS = 60
@@ -474,7 +452,6 @@ def _lacking(index: Index, other: Index) -> int:
     return sum(ask("SELECT 1 FROM line WHERE key = ?", row).fetchone() is None for row in keys)
 
 
-TRACED_MAX = 10  # lines whose commit is searched for
 NAMED_MAX = 5
 
 DAMAGED, EXPOSED = "clone-key", "clone-key-exposed"
@@ -576,21 +553,4 @@ class HeldLines(Check):
                 f"{'them' if held > 1 else 'it'}: shown to nobody.",
                 ref.LOG_REF,
                 "Their attestations may arrive with the next sync. Lines that never get one may be anybody's.",
-            )
-
-
-class UnprovenSessions(Check):
-    """Sessions that claim to be this clone's without proof."""
-
-    codes = ("not-started-here",)
-
-    def check(self) -> Iterator[Finding]:
-        for one in roster.list_unproven(self.store):
-            yield problem(
-                "not-started-here",
-                f"Session {one.session_id} ({sanitize(one.name)}) claims to have been started in this clone. Another "
-                "writer wrote it, and it has no local file.",
-                one.session_id,
-                "No process here can act as it. Trust it no more than any peer; if it is unknown to your team, inform the others.",
-                "gitmem roster --all",
             )

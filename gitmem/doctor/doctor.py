@@ -272,7 +272,6 @@ CHECKS: tuple[type[Check], ...] = (
     clone_files.WriterKey,
     lost_keys.LostKeys,
     clone_files.HeldLines,
-    clone_files.UnprovenSessions,
     clone_files.GatewayFiles,
     log_ref.RoleFiles,
     log_ref.UnknownRoles,

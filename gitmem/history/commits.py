@@ -21,7 +21,7 @@ from ..order.task import micros
 from ..outcome import Struct
 from ..records import ids
 from ..records.ids import is_id
-from ..trust import sender_tables
+from ..trust import own_sessions
 from ..work import task_state
 from . import rows
 
@@ -364,7 +364,7 @@ class NamedSessions(Struct):
         return None if client and markers - {client} else found
 
     def _own(self, session_id: str) -> Presence | None:
-        if not is_id("sess", session_id) or not sender_tables.is_own(self._store.db(), session_id):
+        if not is_id("sess", session_id) or not own_sessions.is_own(self._store.db(), session_id):
             return None
         return presence.get(self._store, session_id)
 

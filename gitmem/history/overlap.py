@@ -549,9 +549,7 @@ def tell(store: Store, caller: Caller, conflict: Conflict) -> str | None:
     fields["target_agent"] = recipients[0]
     fields["thread_id"] = conflict.thread()
     fields["interrupt_class"] = "priority"
-    if announcements.is_notice_recorded(store, caller, fields) or _was_told(
-        store, conflict, fields["signal_id"]
-    ):
+    if announcements.is_notice_recorded(store, caller, fields) or _was_told(store, caller, conflict):
         return None
     names = {one.reader: one.name for one in conflict.sessions}
     resolved = [Resolved(address, address, "exact") for address in recipients]
@@ -561,7 +559,7 @@ def tell(store: Store, caller: Caller, conflict: Conflict) -> str | None:
     return fields["signal_id"]
 
 
-def _was_told(store: Store, conflict: Conflict, signal_id: str) -> bool:
+def _was_told(store: Store, caller: Caller, conflict: Conflict) -> bool:
     """Return whether somebody told the same readers of this pair in the last day, or this clone told anybody.
 
     A peer's notice to others, or with another text, does not count: it must not keep ours back.
@@ -569,11 +567,11 @@ def _was_told(store: Store, conflict: Conflict, signal_id: str) -> bool:
     now = store.now()
     values = (conflict.thread(), format_at(now - DAY_MICROS), format_at(now + AHEAD_MICROS))
     recent = "s.thread = ? AND l.at > ? AND l.at < ?"
-    for record, line in mailbox.signals(store.db(), recent, values, limit=announcements.LINES_MAX):
+    for record, _ in mailbox.signals(store.db(), recent, values, limit=announcements.LINES_MAX):
         if not is_notice(record):
             continue
         is_to_all = set(conflict.recipients()) <= {*record["recipients"], record["sender_identity"]}
-        if is_to_all or store.is_own_line(line):
+        if is_to_all or announcements.is_from_here(store, caller, record):
             return True
     return False
 

@@ -6,15 +6,14 @@ from functools import partial
 
 from .. import records
 from ..agents import mailbox, signal_rows
+from ..agents.broadcasts import IMPORTED_ORIGIN as ORIGIN
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..index.catch_up import key_of
 from ..log.lines import digest
 from ..memory import write as record
 from ..outcome import OneStep, Outcome, command
-from ..text.name_matching import is_identity
 from ..text.sanitize import first_of
-from ..trust.sender_tables import IMPORTED_ORIGIN as ORIGIN
 from . import lumenflow_lines
 from .lumenflow_lines import ConvertedLines, time_of
 
@@ -68,13 +67,12 @@ class Imported(Outcome):
         self.next: list[str] = []
 
     def count_unread(self, addresses: Iterable[str]) -> None:
-        """Count a signal that these addresses have not read. Sessions can have identities, but no other address."""
+        """Count a signal that these addresses have not read."""
         for address in addresses:
-            if not is_identity(address):
-                self.unread[address] = self.unread.get(address, 0) + 1
+            self.unread[address] = self.unread.get(address, 0) + 1
 
     def unread_remark(self) -> str | None:
-        """Return the sentence about signals to addresses that no session can have."""
+        """Return the sentence about signals to imported addresses, which name no writer: no session has them."""
         if not self.unread:
             return None
         named = first_of([f"{address} ({count})" for address, count in self.unread.items()], ADDRESSES_SHOWN)

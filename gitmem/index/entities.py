@@ -112,8 +112,6 @@ class View(Struct):
     version: object = 1
 
 
-# The condition on a row `e` of `entity_line` that its line does not claim to be from this clone without being so.
-NOT_FORGED = " AND e.line NOT IN (SELECT line FROM forged)"
 _PUT = "INSERT OR IGNORE INTO entity_line VALUES (?, ?, ?, ?, ?, ?)"
 LIMIT_MAX = 1 << 62  # rows of a list
 AMONG = "IN (SELECT value FROM json_each(?))"  # the condition that a value is in a list of `json_list`
@@ -269,11 +267,9 @@ class Lines:
         return next(row.id for row in self.rows if row.line == line)
 
 
-def lines(
-    db: sqlite3.Connection, kind: EntityKind, id: str, *, forged: bool = True, choose: Choice | None = None
-) -> Lines:
+def lines(db: sqlite3.Connection, kind: EntityKind, id: str, *, choose: Choice | None = None) -> Lines:
     """Return the lines of one entity, as `lines_of` does; none if it is unknown."""
-    return lines_of(db, kind, (id,), forged=forged, choose=choose).get(id) or Lines(())
+    return lines_of(db, kind, (id,), choose=choose).get(id) or Lines(())
 
 
 def lines_of(
@@ -281,7 +277,6 @@ def lines_of(
     kind: EntityKind,
     ids: Iterable[str],
     *,
-    forged: bool = True,
     event: str | None = None,
     known: dict[int, LineRow] | None = None,
     choose: Choice | None = None,
@@ -291,12 +286,11 @@ def lines_of(
     Each line is read once, however many entities it is of.
 
     Args:
-        forged: Whether lines count that claim to be from this clone and are not.
         event: Only lines with this event.
         known: Lines that several entities share, by their numbers: what one call finds the next one need not read.
         choose: As for `Fold`.
     """
-    but = ("" if forged else NOT_FORGED) + ("" if event is None else f" AND e.event = '{event}'")
+    but = "" if event is None else f" AND e.event = '{event}'"
     rows = db.execute(
         f"SELECT e.id, e.line FROM entity_line e WHERE e.kind = ? AND e.id {AMONG}{but}",
         (kind.name, json_list(sorted(ids))),

@@ -8,9 +8,10 @@ from functools import lru_cache
 
 from ..outcome import Struct
 from ..text import ed25519
+from ..text.addresses import WRITER_CHARACTERS
 from ..text.digests import b32, sha256
 from . import ledger
-from .lines import WRITER_CHARACTERS, format_at, parse_at, reduced
+from .lines import format_at, parse_at, reduced
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

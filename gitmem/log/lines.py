@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 
+from ..text.addresses import WRITER_CHARACTERS, shortened, words_of
 from ..text.digests import sha256
 from ..text.strict_json import quote
 
@@ -23,7 +24,6 @@ LAST_MICROS = 253_402_300_800 * 1_000_000 - 1  # the end of the year 9999
 _HEAD = b'{"at":"'
 _KIND, _WRITER = b'"kind":"', b'","writer":"'
 ATTESTS = b'"kind":"attestation"'
-WRITER_CHARACTERS = 16
 SALT = b',"salt":"'  # begins what forgetting takes from a line: the salt, and the texts after it
 _TEXTS, _TEXTS_BYTES = b',"texts":"', 64
 _HEX = b"0123456789abcdef"
@@ -182,15 +182,15 @@ SUBJECT_MAX = 72  # characters of a commit's subject
 
 
 class CommitMessage:
-    """The message of an entry's commit: author as `Name <mail>`, subject, body, and trailers in order."""
+    """The message of an entry's commit: author as `Name <mail>`, subject, body, and trailers in order, addresses in these without their writer."""
 
     def __init__(
         self, author: str, subject: str, body: str = "", trailers: Sequence[tuple[str, str]] = ()
     ) -> None:
-        self.author = author
+        self.author = shortened(author, words_of)
         self.subject = subject
         self.body = body
-        self.trailers = [(str(key), str(value)) for key, value in trailers]
+        self.trailers = [(str(key), shortened(str(value), words_of)) for key, value in trailers]
 
 
 class LogEntry:

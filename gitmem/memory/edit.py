@@ -57,6 +57,10 @@ def make_nodes(
         try:
             fields = _fields(each, caller, store.new_id("mem"))
             fields["head"], fields["branch"] = head
+            if store.is_of_another_key(
+                fields.get("session_id") or ""
+            ):  # of a node that somebody else has exported
+                fields["session_id"] = caller.session_id
             lines.append(store.line("node", fields, allow_secret=allow_secret, at=at))
             line = lines[-1][1]
             record: NodeRecord = {

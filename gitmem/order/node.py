@@ -108,7 +108,6 @@ class VersionedNode(Outcome):
         line: The bytes of the line that created it.
         content_by: The writer of the content, if not the author; see `authors`.
         changed_by: Other writers whose changes count.
-        unverified: Parts from lines that name this clone's sessions but were not written here.
         conflicting: The senders of the lines with its id, if these have different content.
         private: Whether it is kept in this clone only, for its writer.
         forgotten: Whether the writer of its content took that back.
@@ -120,7 +119,7 @@ class VersionedNode(Outcome):
         "id", "type", "lifecycle", "status", "content", "priority", "tags", "wu_id", "session_id", "lane", "paths",
         "head", "branch", "sensitive", "reason", "summarized_into", "created_at", "updated_at", "accesses",
         "last_accessed_at", "metadata", "sender_identity", "sender_session", "sender_name",
-        "content_by", "content_by_name", "changed_by", "unverified", "conflicting", "private", "forgotten", "created", "updated", "closed", "archived", "deleted", "line",
+        "content_by", "content_by_name", "changed_by", "conflicting", "private", "forgotten", "created", "updated", "closed", "archived", "deleted", "line",
         "hidden_by_other", "winners", "signed", "own_names",
     )  # fmt: skip
 
@@ -157,7 +156,6 @@ class VersionedNode(Outcome):
         self.content_by: str | None = None
         self.content_by_name: str | None = None
         self.changed_by: list[Changer] = []
-        self.unverified: list[str] = []
         self.conflicting: list[str] = []
         self.private = False
         self.forgotten = is_forgotten(base)

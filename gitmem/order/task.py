@@ -34,7 +34,6 @@ class TaskEvent:
     Lines start with their time, so they sort by `(at, bytes)`. Of several lines of one id the lowest counts.
 
     Attributes:
-        is_own: Whether this clone has surely written it, and it counts first of its id, for what this clone does.
         named: The ids of the events that its writer had seen.
         sender: Identity and session of its writer.
         replaces: Of the acceptance of a handoff: the giver's take that it replaces.
@@ -43,7 +42,7 @@ class TaskEvent:
     """
 
     __slots__ = (
-        "event", "giver", "id", "is_own", "line", "named", "record", "replaces", "sender", "versions",
+        "event", "giver", "id", "line", "named", "record", "replaces", "sender", "versions",
     )  # fmt: skip
 
     def __init__(self, record: TaskEventRecord, line: bytes) -> None:
@@ -51,7 +50,6 @@ class TaskEvent:
         self.id = record["event_id"]
         self.event = record["event"]
         self.line = line
-        self.is_own = False
         self.versions = [self]
         self.sender = sender_of(record)
         self.named = set(record.get("after") or ())
@@ -125,9 +123,9 @@ def sender_of(record: TaskRecord | TaskEventRecord) -> Sender:
 
 
 def by_id(events: Iterable[TaskEvent]) -> dict[str, TaskEvent]:
-    """Return the lowest event of each id, with all its versions. An acceptance comes before an event with its id, then an own one."""
+    """Return the lowest event of each id, with all its versions. An acceptance comes before an event with its id."""
     found: dict[str, TaskEvent] = {}
-    for each in sorted(events, key=lambda each: (each.replaces is None, not each.is_own, each.line)):
+    for each in sorted(events, key=lambda each: (each.replaces is None, each.line)):
         if each.id not in found:
             found[each.id] = each
             each.versions = [each]

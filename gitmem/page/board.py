@@ -12,6 +12,7 @@ from ..outcome import Struct
 from ..records.ids import role_of
 from ..signals import threads as thread_answers
 from ..signals.thread_list import owed
+from ..text.addresses import PERSON, words_of
 from ..text.sanitize import sanitize
 from ..work import HANDOFF_MICROS, HANDOFFS_MAX, claims, path_patterns, tables, task_list, task_state
 
@@ -114,7 +115,6 @@ def millis_of(at: str) -> int:
 LANES_MAX = 500
 SESSIONS_MAX = 2_000
 OTHERS = "others"  # the lane of those beyond `LANES_MAX`
-_PERSON = "human:"
 _SHOWN = (
     ("wu", "wu_id"),
     ("worktree", "worktree"),
@@ -132,8 +132,9 @@ class Lanes:
         most: How many lanes there are beside that of the others.
     """
 
-    def __init__(self, db: sqlite3.Connection, sessions: Sequence[Presence], most: int = LANES_MAX) -> None:
-        self._db = db
+    def __init__(self, store: Store, sessions: Sequence[Presence], most: int = LANES_MAX) -> None:
+        self._store = store
+        self._db = store.db()
         self._most = most
         self._readers = {one.session_id: one.reader for one in sessions}
         self._latest: dict[str, Presence] = {}
@@ -171,7 +172,8 @@ class Lanes:
 
     def of_person(self, mail: str) -> str | None:
         """Return the id of the lane of the person with a mail address; None if nothing on the page is of that person."""
-        return self._by_reader.get(_PERSON + mail)
+        found = [id for reader, id in self._by_reader.items() if words_of(reader) == PERSON + mail]
+        return found[0] if len(found) == 1 else None
 
     def lanes(self) -> list[AgentLane]:
         """Return all lanes: those at work first, the last at work before others."""
@@ -198,7 +200,8 @@ class Lanes:
             id = f"a{len(self._lanes)}"
             one = self._latest.get(reader)
             shown = one.name if one is not None else presence.names_by_reader(self._db).get(reader)
-            lane = self._lanes[id] = _lane(id, shown or name or reader, reader)
+            address = presence.short_address(self._store, reader)
+            lane = self._lanes[id] = _lane(id, shown or name or address, address)
             if one is not None:
                 lane["live"] = one.status == "live"
                 put(lane, "client", one.record.get("client"))
@@ -256,7 +259,7 @@ class SessionBars:
 
 def _lane(id: str, name: str, identity: str) -> AgentLane:
     return {
-        "id": id, "name": short(name), "identity": short(identity), "person": identity.startswith(_PERSON), "live": False,
+        "id": id, "name": short(name), "identity": short(identity), "person": identity.startswith(PERSON), "live": False,
         "first": 0, "last": 0,
     }  # fmt: skip
 

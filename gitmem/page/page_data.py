@@ -126,7 +126,7 @@ def collect(
         db = store.db()
         only = Selection(store, since=since, wu=wu, agent=agent)
         sessions = SessionBars(store, only)
-        lanes = Lanes(db, sessions.found)
+        lanes = Lanes(store, sessions.found)
         bars = sessions.bars(lanes)
         threads = ManyThreads(db, only, SIGNALS_MAX)
         signals = SignalMarks(db, threads, lanes, TextBudget(SIGNAL_BYTES))
@@ -478,15 +478,13 @@ class GateMarks:
         self._most = most
         self._store = store
         self._lanes = lanes
-        self._audits = audits.newest(store.db(), AUDITS_MAX, AUDIT_BYTES)
+        newest = audits.newest(store.db(), AUDITS_MAX, AUDIT_BYTES)
         self.unseen = 0
         self.notes: list[str] = []
         self.closed = self._closed(only, current, tasks, threads)
         texts = TextBudget(REASON_BYTES)
-        found = [each for each in self._audits if _is_wanted(each, only)]
-        self.omitted = (
-            max(0, len(found) - PASSED_MAX) + entities.count(store.db(), "audit") - len(self._audits)
-        )
+        found = [each for each in newest if _is_wanted(each, only)]
+        self.omitted = max(0, len(found) - PASSED_MAX) + entities.count(store.db(), "audit") - len(newest)
         self.passed = [self._passed(each, texts) for each in found[:PASSED_MAX]][::-1]
 
     def _closed(

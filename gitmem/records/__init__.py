@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from ..errors import RecordError, SecretError
-from .lines import FORGOTTEN, LINE_MAX_BYTES, SALT_CHARACTERS, explain_unreadable, fits, line, read
+from .lines import FORGOTTEN, LINE_MAX_BYTES, SALT_CHARACTERS, addressed, explain_unreadable, fits, line, read
 from .table import CLEARABLE, FILLED, KEYED, MODELS, NAMELESS, NOT_SHOWN, NOUNS, REQUIRED, STREAMS, TEXTS
 
 TYPE_CHECKING = False
@@ -65,6 +65,7 @@ __all__ = [
     "Signal",
     "Task",
     "TaskEvent",
+    "addressed",
     "explain_unreadable",
     "fits",
     "is_forgotten",

@@ -267,7 +267,16 @@ def _field(found: Any, known: Mapping[str, Any]) -> FieldInfo:
 
 
 # Fields that say who wrote a line. A session id in them that is bound to a writer must be bound to the line's.
-WRITER_FIELDS = ("sender_identity", "sender_session", "reader_identity", "reader_session", "via")
+WRITER_FIELDS = (
+    "sender_identity",
+    "sender_session",
+    "reader_identity",
+    "reader_session",
+    "via",
+    "session_id",
+)
+# Fields whose address of an agent, a person or a client must name the line's writer; a line without one names none.
+ADDRESS_FIELDS = (*WRITER_FIELDS, "agent_identity", "harness_session")
 
 
 def known_of(field: FieldInfo) -> Known:
@@ -373,7 +382,7 @@ class SignalAnswer(TypedDict, total=False):
         reply_line: The command that answers it.
         message_cut: Whether the message is only a beginning.
         thread_too_large: The id of its thread, if that was not folded.
-        unverified: Why its sender is doubtful.
+        unverified: `unsigned` if its line names no writer.
         conflict: Set if other lines with this id differ.
         counts: False if it answers a line that the log lacks.
         decides: False if its decision is void.

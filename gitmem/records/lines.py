@@ -13,12 +13,13 @@ from __future__ import annotations
 import time
 
 from ..errors import RecordError, SecretError
+from ..text.addresses import is_words, of_writer, words_of, writer_of
 from ..text.digests import ALPHABET
 from ..text.secrets import find_in, may_hold_secret
 from ..text.strict_json import quote
 from ..text.strict_json import read as read_json
 from .ids import is_bound, is_of_somebody, is_time, unit_key
-from .table import FIELDS, FILLED, FIRST_OF, MODELS, OWN, REQUIRED, TEXTS
+from .table import ADDRESSES, FIELDS, FILLED, FIRST_OF, MODELS, OWN, REQUIRED, TEXTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,6 +96,21 @@ def line(
             f"The {kind} would be a line of {len(content)} bytes, and at most {LINE_MAX_BYTES} are allowed"
         )
     return content
+
+
+OF_OTHERS = ("agent", "target_agent", "recipients")  # fields with addresses of anybody
+
+
+def addressed(kind: str, fields: Mapping[str, Any], writer: str) -> Mapping[str, Any]:
+    """Return the fields of a record with the writer in each address that names none: such words mean the writer's own."""
+    changed: dict[str, Any] = {}
+    for name in (*ADDRESSES[kind], *OF_OTHERS):
+        value = fields.get(name)
+        if isinstance(value, str):
+            changed[name] = of_writer(value, writer)
+        elif isinstance(value, (list, tuple)):
+            changed[name] = [of_writer(each, writer) if isinstance(each, str) else each for each in value]
+    return {**fields, **changed}
 
 
 def read(line: bytes) -> AnyRecord | None:
@@ -208,12 +224,12 @@ def _model_error(record: Mapping[str, object]) -> str | None:
     return first_error(record, writing=False)
 
 
-# Start of ids → the last bound one that was accepted, and its writer. Most lines are of the session of the one before.
+# Start of ids, or field with an address → the last one that was accepted, and its writer. Most lines are of the session of the one before.
 _last_own: dict[str, tuple[str, str]] = {}
 
 
 def field_of_another(kind: str, record: Mapping[str, Any], writer: str | None) -> str:
-    """Return the first field with an id that only another writer's lines may have there; "" if there is none.
+    """Return the first field with an id or address that only another writer's lines may have there; "" if there is none.
 
     Args:
         kind: Its kind.
@@ -233,13 +249,21 @@ def field_of_another(kind: str, record: Mapping[str, Any], writer: str | None) -
             _last_own[start] = (id, writer)
         elif is_of_somebody(start[:-1], id) and not (but_for and record.get("event") == but_for):
             return name
+    for name in ADDRESSES[kind]:
+        address = record.get(name)
+        if address is None or (address, writer) == _last_own.get(name):
+            continue
+        if writer_of(address) != ((writer or "") if is_words(words_of(address)) else ""):
+            return name
+        _last_own[name] = (address, writer or "")
     return ""
 
 
 def _another_sentence(kind: str, record: Mapping[str, Any], writer: str | None, name: str) -> str:
-    """Return as a sentence that a record has an id of another writer in a field."""
+    """Return as a sentence that a record has an id or address of another writer in a field."""
     of = f"its writer {writer}" if writer else "its writer, and the line names none"
-    return f"The {kind}'s {name} must be an id of {of}, not {record[name]!a}"
+    what = "an address" if writer_of(record[name]) or is_words(record[name]) else "an id"
+    return f"The {kind}'s {name} must be {what} of {of}, not {record[name]!a}"
 
 
 def _not_json_sentence(kind: str, name: str) -> str:

@@ -7,6 +7,7 @@ A field's form is (form, may be null, …):
 ("form", null, least, most, (start, runs of (characters, least, most)), text rule) · ("text", null, least, most, "", text rule);
 text rule = (most bytes, refused prefix, no white space at the ends, values when written, work unit that is not written).
 OWN: fields with an id of the line's writer: (field, start of an id, length of a bound one, event that excepts it).
+ADDRESSES: fields with an address of the line's writer.
 NOT_SHOWN: what a line may have and answers must not take from it. TEXTS: the fields after the salt. HEAD: how the head of a signal says a field.
 OPTIONS of signals by name: field, sentence, metavar, whether the tool has it.
 """
@@ -166,8 +167,8 @@ OWN: dict[str, tuple[tuple[str, str, int, str], ...]] = {
     'receipt': (('reader_identity', 'sess-', 27, ''), ('reader_session', 'sess-', 27, '')),
     'session': (('session_id', 'sess-', 27, ''),),
     'name': (('sender_identity', 'sess-', 27, ''), ('sender_session', 'sess-', 27, '')),
-    'node': (('id', 'mem-', 26, ''), ('sender_identity', 'sess-', 27, ''), ('sender_session', 'sess-', 27, '')),
-    'patch': (('id', 'patch-', 28, ''), ('sender_identity', 'sess-', 27, ''), ('sender_session', 'sess-', 27, '')),
+    'node': (('id', 'mem-', 26, ''), ('sender_identity', 'sess-', 27, ''), ('sender_session', 'sess-', 27, ''), ('session_id', 'sess-', 27, '')),
+    'patch': (('id', 'patch-', 28, ''), ('sender_identity', 'sess-', 27, ''), ('sender_session', 'sess-', 27, ''), ('session_id', 'sess-', 27, '')),
     'relation': (('id', 'rel-', 26, ''), ('sender_identity', 'sess-', 27, ''), ('sender_session', 'sess-', 27, '')),
     'access': (('id', 'access-', 29, ''), ('reader_identity', 'sess-', 27, ''), ('reader_session', 'sess-', 27, '')),
     'audit': (('audit_id', 'audit-', 28, ''), ('sender_identity', 'sess-', 27, ''), ('sender_session', 'sess-', 27, ''), ('reader_identity', 'sess-', 27, '')),
@@ -177,6 +178,23 @@ OWN: dict[str, tuple[tuple[str, str, int, str], ...]] = {
     'commit': (('link_id', 'link-', 27, ''), ('sender_identity', 'sess-', 27, ''), ('sender_session', 'sess-', 27, '')),
     'attestation': (),
     'forget': (('forget_id', 'forget-', 29, ''), ('sender_identity', 'sess-', 27, ''), ('sender_session', 'sess-', 27, '')),
+}
+ADDRESSES: dict[str, tuple[str, ...]] = {
+    'signal': ('sender_identity', 'sender_session', 'via'),
+    'receipt': ('reader_identity', 'reader_session'),
+    'session': ('session_id', 'agent_identity', 'harness_session'),
+    'name': ('sender_identity', 'sender_session'),
+    'node': ('sender_identity', 'sender_session', 'session_id'),
+    'patch': ('sender_identity', 'sender_session', 'session_id'),
+    'relation': ('sender_identity', 'sender_session'),
+    'access': ('reader_identity', 'reader_session'),
+    'audit': ('sender_identity', 'sender_session', 'reader_identity'),
+    'task': ('sender_identity', 'sender_session'),
+    'task_event': ('sender_identity', 'sender_session'),
+    'claim': ('sender_identity', 'sender_session'),
+    'commit': ('sender_identity', 'sender_session'),
+    'attestation': (),
+    'forget': ('sender_identity', 'sender_session'),
 }
 KEYED: dict[str, tuple[str, ...]] = {
     'signal': ('sender_identity', 'via', 'recipients', 'workspace_id', 'thread_id', 'reply_to', 'intent', 'requires_ack', 'message', 'origin', 'wu_id', 'initiative_id', 'lane', 'target_role', 'delegation_id', 'task_id', 'artifact_path'),

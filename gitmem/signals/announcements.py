@@ -13,6 +13,7 @@ from ..errors import GitmemError, UsageError
 from ..order.content import ANNOUNCER, INTENTS, keyed_content, notice_text
 from ..outcome import Outcome
 from ..records.ids import keyed_id, unit_key
+from ..trust import own_sessions
 from . import send
 
 TYPE_CHECKING = False
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from ..agents.addressing import Resolved
     from ..agents.caller import Caller
     from ..agents.lifecycle import SessionChanged, SessionEnded
-    from ..records.record_types import SignalFields
+    from ..records.record_types import SignalFields, SignalRecord
     from ..store import Store
     from .signal_options import SignalOptions
 
@@ -44,20 +45,22 @@ def notice_fields(store: Store, caller: Caller, kind: str, key: str) -> SignalFi
 
 
 def is_notice_recorded(store: Store, caller: Caller, fields: SignalFields) -> bool:
-    """Return whether this clone has written the notice; without a session, whether the caller has.
+    """Return whether this clone has written the notice.
 
     Anybody can write the line of a notice beforehand: with an old time or another sender it would reach nobody, and with
     other words it would conflict. So only a line that was written here makes a second one unnecessary.
     """
-    for record, line in mailbox.signals(
-        store.db(), "s.signal_id = ?", (fields["signal_id"],), limit=LINES_MAX
-    ):
-        is_own = store.is_own_line(line)
-        if not (is_own or (caller.session_id is None and record["sender_identity"] in caller.ids)):
-            continue
-        if keyed_content(record) == keyed_content(fields):
-            return True
-    return False
+    named = mailbox.signals(store.db(), "s.signal_id = ?", (fields["signal_id"],), limit=LINES_MAX)
+    return any(
+        is_from_here(store, caller, record) and keyed_content(record) == keyed_content(fields)
+        for record, _ in named
+    )
+
+
+def is_from_here(store: Store, caller: Caller, record: SignalRecord) -> bool:
+    """Return whether a caller, or a session of this clone, has written a signal."""
+    session = record.get("sender_session") or ""
+    return record["sender_identity"] in caller.ids or own_sessions.is_own(store.db(), session)
 
 
 def record_notice(

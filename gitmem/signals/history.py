@@ -42,7 +42,6 @@ _WRITERS = (
     "session_id",
 )  # fields that name who wrote a record
 
-MERGES_MAX = 20  # merges to follow in the search for the commit that added a line
 
 _UNIT = "json_extract(l.body, '$.wu_id')"
 _SPECIALTY = "json_extract(l.body, '$.specialty_profile')"
@@ -257,20 +256,6 @@ def commit_of(store: Store, line: bytes) -> str | None:
     if path is None or tip is None:
         return None
     return _first_with(store, tip, path, line)
-
-
-def origin_of(store: Store, line: bytes) -> str | None:
-    """Return the commit that first added a line, across merges; None while the line waits for a commit."""
-    path = entities.file_of(store.db(), line)
-    found = commit_of(store, line)
-    for _ in range(MERGES_MAX):
-        if path is None or found is None:
-            break
-        brought = [each for each in store.git.commit(found).parents[1:] if _has(store, each, path, line)]
-        if not brought:
-            break
-        found = _first_with(store, brought[0], path, line) or found
-    return found
 
 
 def _first_with(store: Store, tip: str, path: str, line: bytes) -> str | None:

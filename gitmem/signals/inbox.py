@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from .. import moved_back, records
 from ..agents import delivery, heartbeats, mailbox, presence
-from ..agents.descriptions import sender_name_from
 from ..errors import StoreError, UsageError, check_limit
 from ..log.lines import digest, format_at
 from ..order.content import asks, check_intent, has_conflict, may_contradict
@@ -12,7 +11,6 @@ from ..outcome import Outcome, PartOfAnswer, Struct, command
 from ..records.ids import unit_key
 from ..sync import whereabouts
 from ..text.sanitize import sanitize
-from ..trust import sender_tables
 from . import conflicts, message_frame, next_steps
 
 TYPE_CHECKING = False
@@ -227,7 +225,7 @@ class PageContext:
         record = records.read_kind("signal", line)
         if record is None:
             return None
-        fields = records.shown(record)
+        fields = message_frame.fields_of(self._names, record)
         if asks(record) and (why := mailbox.settled(self._db, record.get("task_id"))):
             fields["settled"] = why
         if mailbox.is_overdue(self._db, record.get("task_id"), self._now):
@@ -236,7 +234,6 @@ class PageContext:
         fields["delivery_state"] = recorded
         if content is None:
             self._put_answers(fields, record, addresses)
-        fields["sender_name"] = sender_name_from(self._names, record)
         if may_contradict(record):
             self._put_contradictions(fields, record)
         answers = None if self._whose.peek else self._reader  # a peek must not answer for the owner
@@ -428,7 +425,6 @@ def read(
     budget = PageBudget(max_bytes, max_text, measure)
     chosen = _fitting([(at, id) for _, at, id in sorted(wanted)[:limit]], unread, page, budget)
     outcome.more = len(wanted) - len(chosen)
-    _report_forged(store, db, outcome, [(each.line, each.fields) for _, _, lines in chosen for each in lines])
     for _, signal_id, lines in sorted(chosen, key=lambda each: each[:2]):
         outcome.signals += [each.fields for each in lines]
         if whose.peek is None:
@@ -462,34 +458,6 @@ def _report_missing(store: Store, outcome: InboxResult) -> None:
     """Report lines that the log lacks."""
     whereabouts.add_unread(store, outcome)
     moved_back.add_warning(store, outcome)
-
-
-def _report_forged(
-    store: Store,
-    db: sqlite3.Connection,
-    outcome: InboxResult,
-    shown: Sequence[tuple[bytes, ShownSignal]],
-) -> None:
-    """Report forged lines: in the fields of each signal, and for all lines in this reader's name."""
-    caller = outcome.target.caller
-    names = (
-        [
-            caller.session_id or "",
-            caller.reader,
-            caller.record.get("harness_session", "") if caller.record else "",
-        ]
-        if caller
-        else []
-    )
-    if not shown and not sender_tables.is_forged(db, names):
-        return
-    from ..agents import forgeries
-
-    warning = forgeries.of_reader(db, names)
-    outcome.warnings = [warning] if warning else []
-    marks = forgeries.SenderWarnings(store)
-    for line, fields in shown:
-        marks.put(fields, line)
 
 
 def _filtered(

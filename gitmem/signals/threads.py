@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from .. import moved_back, records
-from ..agents import addressing, forgeries, mailbox, presence
+from ..agents import addressing, mailbox, presence
 from ..agents.caller import other_workspaces
-from ..agents.descriptions import sender_name_from
 from ..errors import UsageError, check_limit
 from ..index.resolve_id import resolve, thread_of
 from ..log.lines import writer_of
@@ -13,7 +12,7 @@ from ..order.thread import ANSWERS, FoldedThread
 from ..outcome import Outcome, command
 from ..sync import whereabouts
 from ..text.sanitize import sanitize, title
-from . import conflicts, next_steps
+from . import conflicts, message_frame, next_steps
 from .task_records import TaskRecords
 from .thread_lines import ThreadLines
 
@@ -170,7 +169,7 @@ def _warnings(db: sqlite3.Connection, found: FoldedThread) -> list[str]:
         if found.left_out
         else []
     )
-    return [*left_out, *forgeries.in_thread(db, found.signals), *unmatched(db, found.signals)]
+    return [*left_out, *unmatched(db, found.signals)]
 
 
 def unmatched(db: sqlite3.Connection, thread: Mapping[str, ThreadSignal]) -> list[str]:
@@ -233,18 +232,16 @@ def thread(store: Store, id: str, caller: Caller | None = None, *, limit: int | 
     outcome.warnings += [theirs] if theirs else []
     outcome.warnings += _away(store, outcome)
     owed = _owed(found, caller)
-    marks, names = forgeries.SenderWarnings(store), presence.names_by_session(db)
+    names = presence.names_by_session(db)
     tasks = TaskRecords(db)
     every = found.order.shown()
     outcome.more = 0 if limit is None else max(0, len(every) - limit)
     for signal in (every[0], *every[outcome.more + 1 :]):
-        fields = records.shown(signal.record)
-        fields["sender_name"] = sender_name_from(names, signal.record)
+        fields = message_frame.fields_of(names, signal.record)
         put_settled(fields, found)
         tasks.put(fields, signal.record)
         if mailbox.is_overdue(db, signal.record.get("task_id"), store.now()):
             fields["overdue"] = True
-        marks.put(fields, signal.line)
         recorded = mailbox.delivery_states(db, signal.id)
         states = {
             reader: delivery_state(reader, signal, found, recorded.get(reader))
@@ -282,8 +279,7 @@ def _versions(db: sqlite3.Connection, names: ShownNames, fields: ShownSignal) ->
     for each in conflicts.chosen(every, ()):
         record = records.read_kind("signal", each.line)
         if record is not None:
-            one = records.shown(record)
-            one["sender_name"] = sender_name_from(names, record)
+            one = message_frame.fields_of(names, record)
             one["delivery"] = mailbox.delivery_states(db, id, each.content)
             if "counts" in fields:
                 one["counts"] = False
@@ -351,7 +347,7 @@ def converged(store: Store, id: str, *, caller: Caller | None = None) -> Converg
 
 def _has_ended(store: Store, party: str) -> bool:
     """Return whether a party is a session, not an agent, and has ended."""
-    found = presence.trusted(store, party) if party.startswith("sess-") else None
+    found = presence.get(store, party) if party.startswith("sess-") else None
     return found is not None and found.ended is not None
 
 

@@ -263,6 +263,7 @@ def sync(
             sent.
         StoreError: Our own log can't be read or written; it is unchanged.
     """
+    store.writers.choose()  # the clone may have got its first commit since its key was made
     from . import consent, exchange, fences, noop_check
 
     if configured_only:
@@ -274,8 +275,7 @@ def sync(
         autosync.record_start(store.repo, store.now() / 1e6)
     if looked is not None and looked.network is not None:
         store.log.network = looked.network
-    store.log.allow_large = allow_large
-    store.log.progress = store.progress
+    store.log.allow_large, store.log.progress = allow_large, store.progress
     store.log.committed = store.refresh_or_leave
     over = (
         store.domain.finished_fences(store) if leads else []

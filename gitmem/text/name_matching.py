@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .addresses import PERSON, words_of
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,7 +61,7 @@ def is_reserved_identity(text: str) -> bool:
 
     No session may take such an identity: other code treats a text that starts like an id as a session or a client.
     """
-    return fold(text).startswith(_ID_PREFIXES) or all(map(is_word, text.split(":")))
+    return fold(text).startswith(_ID_PREFIXES) or all(map(is_word, words_of(text).split(":")))
 
 
 def is_client_id(text: str) -> bool:
@@ -77,8 +79,9 @@ def is_identity(text: str) -> bool:
     """Return whether a text has the form of an agent identity or of a person."""
     if not text.isprintable() or " " in text:
         return False
-    if text.startswith("human:"):
-        name, at, domain = text[len("human:") :].partition("@")
+    text = words_of(text)
+    if text.startswith(PERSON):
+        name, at, domain = text[len(PERSON) :].partition("@")
         return bool(name and at and domain)
     parts = text.split(":")
     return len(parts) == 3 and all(parts)

@@ -13,8 +13,8 @@ import time
 
 from .. import local_files
 from ..errors import StoreError
-from ..log.lines import WRITER_CHARACTERS
 from ..outcome import Struct
+from ..text.addresses import WRITER_CHARACTERS
 from ..text.digests import ALPHABET
 from .clone_key import SHARED_MODES, create_once
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 SEED_BYTES = 32
 NAME = "key"  # of a key beside records that wait outside of the clone
 _START = b"gitmem-key ed25519 "
+_CLONE = "clone-"  # begins the name of the key of a clone without a commit
 _KEY_FILE_BYTES = len(_START) + 2 * SEED_BYTES + 1
 _FORM = f"one line with `{_START.decode()}` and {2 * SEED_BYTES} lower-case hexadecimal digits"
 ROWS_MAX = 32  # of a note; the newest stay
@@ -133,6 +134,25 @@ class Keys(Struct):
             self._writer = self._noted()[0] or self._note(self._in_force())
         return self._writer
 
+    def _name_after_project(self, path: str) -> None:
+        """Let the key of a clone that had no commit be that of its project, for the user's other clones, once it has one."""
+        project = self.project()
+        if not project:
+            return
+        try:
+            os.link(path, os.path.join(self.folder, project))
+        except OSError:
+            return  # another clone has made a key for the project
+        self._note(read(os.path.join(self.folder, project)))
+
+    def known(self) -> str:
+        """Return the writer id if there is a key that can be used, else ""; it makes none."""
+        if not self._writer:
+            found = None if (noted := self._noted()[0]) else self._existing(self.given or self.chosen())
+            usable = found is not None and not (found.is_missing or found.damage)
+            self._writer = noted or (self._note(found) if found is not None and usable else "")
+        return self._writer
+
     def renew(self) -> str:
         """Make a key in place of one that is missing, note it, and return its writer id. What the old one made stays noted.
 
@@ -147,6 +167,9 @@ class Keys(Struct):
         writer, path = self._noted()
         if self.given or not writer:
             return
+        if os.path.basename(path).startswith(_CLONE) and os.path.dirname(path) == self.folder:
+            self._name_after_project(path)
+            path = self._noted()[1]
         chosen, usual = self.chosen(), (self.folder, self.state, *self.elsewhere, *self.read)
         if path == chosen or (not chosen and os.path.dirname(path) in usual):
             return
@@ -255,7 +278,7 @@ class Keys(Struct):
         own = [os.path.join(self.state, f"writer-{os.geteuid()}.key"), *_in(self.elsewhere)]
         if not self.folder or not _may_have_keys(self.folder):
             return own
-        return [os.path.join(self.folder, self.project() or f"clone-{self.clone()}"), *own]
+        return [os.path.join(self.folder, self.project() or _CLONE + self.clone()), *own]
 
     def _made(self, path: str) -> KeyFile | None:
         """Make a key file, unless another process does; return what is there then, None if this process may not write there."""

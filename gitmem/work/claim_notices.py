@@ -1,4 +1,4 @@
-"""What owners of claims are told once: that somebody passed a claim of theirs with a reason, released it, or ended it by forged records."""
+"""What owners of claims are told once: that somebody passed a claim of theirs with a reason, or released it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,11 @@ from ..outcome import command
 from ..repo import is_gone
 from ..text.digests import sha256
 from ..text.sanitize import first_of, sanitize_for_model
-from ..trust import sender_tables
 from . import branches, claims, path_patterns, tables
 from .claims import contest_text, paths_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from ..agents.caller import Caller
@@ -42,7 +40,7 @@ def owner_news(store: Store) -> Iterator[tuple[str, str, str]]:
     db, now = store.index.db, store.now()
     here = heartbeats.known_sessions(store).keys()
     for claim_id in claims.released_here(db, now, LOOKED_MAX):
-        claim = tables.folded_claim(db, claim_id, forged=False)
+        claim = tables.folded_claim(db, claim_id)
         record = claim.released if claim is not None else None
         if claim is None or record is None or record["sender_identity"] == claim.owner[0]:
             continue
@@ -50,14 +48,11 @@ def owner_news(store: Store) -> Iterator[tuple[str, str, str]]:
             who = record.get("sender_name") or record["sender_identity"]
             text = _sentence("released", who, claim, record.get("reason") or "")
             yield session, f"released/{claim_id}", text
-    for each, sentence in ended_by_forgeries(store, db):
-        if (session := each.claim.owner[1] or "") in here:
-            yield session, f"forged/{each.id}", sentence
     since = format_at(max(0, now - claim_fold.LEASE_MAX_MICROS))
     until = format_at(now + claim_fold.AHEAD_MICROS)
     for audit in audits.of_action(db, audits.CLAIM, since, until, LOOKED_MAX):
         for claim_id in audits.claim_ids(audit)[:OF_AUDIT_MAX]:
-            claim = tables.folded_claim(db, claim_id, forged=False)
+            claim = tables.folded_claim(db, claim_id)
             if claim is None or audit["sender_identity"] == claim.owner[0]:
                 continue
             if (session := claim.owner[1] or "") in here:
@@ -65,25 +60,6 @@ def owner_news(store: Store) -> Iterator[tuple[str, str, str]]:
                 about = sha256(audit["sender_identity"].encode()).hexdigest()[:12]
                 reason = audit["reason"].rpartition(" (")[0]
                 yield session, f"passed/{claim_id}/{about}", _sentence("passed", who, claim, reason)
-
-
-def ended_by_forgeries(store: Store, db: sqlite3.Connection) -> list[tuple[StandingClaim, str]]:
-    """Return the claims of this clone that stand here and not elsewhere, with a sentence.
-
-    Records that claim to be from this clone, and are not, have released them, or ended their session or task.
-    """
-    if not sender_tables.has_forged(db):
-        return []
-    elsewhere = {each.id for each in claims.standing(store, db=db)}
-    return [
-        (
-            each,
-            f"FORGED: records not written in this clone end the claim {each.id} on {paths_text(each.claim.record['paths'])}. "
-            "It stands here; other clones no longer show it. `gitmem doctor` lists forged records.",
-        )
-        for each in claims.standing(store, forged=False, db=db)
-        if each.is_here and not each.is_over and each.id not in elsewhere
-    ]
 
 
 def _sentence(what: str, who: str, claim: FoldedClaim, reason: str) -> str:
@@ -190,7 +166,7 @@ def update(store: Store) -> None:
 def _update(store: Store) -> None:
     db, now, state = store.index.db, store.now(), store.repo.state
     _, newest = index_file.mark(db, *heartbeats.CLAIMS_MARK)
-    found = claims.standing(store, forged=False, db=db)
+    found = claims.standing(store, db=db)
     folder = state_path(state)
     if found or os.path.isdir(folder):
         local_files.make_dirs(folder)

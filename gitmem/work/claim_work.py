@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from ..store import Store
 
 
-FORGED_MAX = 20  # claims that forged records have ended
 VISITED_MAX = 20_000  # files; a larger work tree is not searched further
 
 
@@ -59,12 +58,11 @@ def list_claims(
     own = [each for each in every if caller is not None and each.is_of(caller.ids)]
     page = ClaimPage(own if mine else every, limit, own)
     page.edits = unclaimed_edits(store, every, caller if mine else None) if edited else []
-    page.warnings = forged_warnings(store)
     return page
 
 
 def check_paths(store: Store, caller: Caller | None, paths: Sequence[str]) -> ClaimCheck:
-    """Return who else claims some of these paths, which may be patterns. Forged claims don't count here.
+    """Return who else claims some of these paths, which may be patterns.
 
     Raises:
         UsageError: A path is invalid.
@@ -75,14 +73,13 @@ def check_paths(store: Store, caller: Caller | None, paths: Sequence[str]) -> Cl
     patterns = [path_patterns.PathPattern(each) for each in wanted]
     found = [
         each
-        for each in claims.standing(store, forged=False)
+        for each in claims.standing(store)
         if not (caller is not None and each.is_of(caller.ids))
         and path_patterns.may_overlap(patterns, each.patterns)
     ]
     answer = ClaimCheck(wanted, found)
     edits = unclaimed_edits(store, [], covered_by=patterns)
     answer.edits = [each for each in edits if caller is None or each.session_id != caller.session_id]
-    answer.warnings = forged_warnings(store)
     return answer
 
 
@@ -113,17 +110,6 @@ def unclaimed_edits(
         if one is not None:
             found.append(EditRow(session_id, one.name, one.worktree, paths))
     return found
-
-
-def forged_warnings(store: Store) -> list[str]:
-    """Return warnings about records of claims that claim to be from this clone and are not."""
-    rows = claims.forged_records(store.db(), store.now())
-    ended = [sentence for _, sentence in claim_notices.ended_by_forgeries(store, store.db())[:FORGED_MAX]]
-    return ended + [
-        f"FORGED: a record of {sanitize(claim_id)} claims to be from {sanitize(name)} of this clone but was not written here. "
-        "It has no effect on commands here; other clones count it."
-        for claim_id, name in rows
-    ]
 
 
 def is_missing(top: str, pattern: str, visited_max: int = VISITED_MAX) -> bool:
@@ -212,7 +198,7 @@ def claim_paths(
     patterns = _checked(paths)
     _check_lease(lease)
     with delivery_lock(store, LOCK, wait_seconds=LOCK_WAIT_SECONDS):
-        known = claims.standing(store, forged=False)
+        known = claims.standing(store)
         same = next((each for each in known if _is_same(each, caller, patterns, shared)), None)
         until = format_at(store.now() + lease)
         if same is not None:
@@ -260,7 +246,7 @@ def release(
             written.
         StoreError: A release can't be recorded.
     """
-    known = claims.standing(store, forged=False)
+    known = claims.standing(store)
     by_path: list[StandingClaim] = []
     own = [each for each in known if each.claim.owner[0] == caller.reader]
     wanted = [each for each in own if each.claim.owner == (caller.reader, caller.session_id)]
@@ -299,7 +285,7 @@ def release_of(
     """
     if is_blank(reason):
         raise UsageError("--reason is empty. Nothing was written.", code="no-reason")
-    found = _named(claims.standing(store, forged=False), claim_id)
+    found = _named(claims.standing(store), claim_id)
     past = f"{found.who}'s claim on {paths_text(found.claim.record['paths'])}"
     audit = audits.prepare(
         store, caller, audits.CLAIM_RELEASE, past, f"{reason} ({found.id})", wu=found.claim.record.get("wu_id"), allow_secret=allow_secret
@@ -567,9 +553,9 @@ def move_claims(
         RecordError: A value is invalid. Nothing was written.
     """
     found = MovedClaims()
-    known = claims.standing(store, forged=False)
+    known = claims.standing(store)
     for claim_id in claim_ids:
-        claim = tables.folded_claim(store.db(), claim_id, forged=False)
+        claim = tables.folded_claim(store.db(), claim_id)
         if claim is None:
             found.kept.append((claim_id, "is not in this log"))
         elif why := why_not_moved(
@@ -660,7 +646,7 @@ def renew_due(store: Store, caller: Caller) -> int:
     now = store.now()
     own = (caller.reader, caller.session_id)
     lines = []
-    for each in claims.standing(store, forged=False):
+    for each in claims.standing(store):
         folded = each.claim
         if folded.owner != own or each.is_over or (folded.renewed + folded.until) // 2 > now:
             continue

@@ -1,7 +1,6 @@
 """The claims that stand now, and which of them are in each other's way.
 
-The index has the end of each claim; whether that is over is decided here, with the clock of whoever asks. Lines that claim to be
-from this clone and are not count for what is shown, as on every other clone; nobody here acts on them.
+The index has the end of each claim; whether that is over is decided here, with the clock of whoever asks.
 
 Peers may have written any number of claims, in any names. So only some are read: those of this clone first, then a few of each
 writing clone in turn, of each of its owners in turn, beginning with the clone that this index has known longest.
@@ -19,10 +18,9 @@ from ..log.lines import format_at
 from ..order import claim as claim_fold
 from ..outcome import Outcome, command
 from ..sync import noop_check
+from ..text.addresses import writer_of
 from ..text.sanitize import first_of
-from ..trust import sender_tables
 from . import path_patterns, stored_tasks, tables
-from . import task_state as load_task
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from ..order.claim import FoldedClaim
-    from ..order.task import FoldedTask
     from ..store import Store
     from .path_patterns import Budget
 
@@ -48,21 +45,18 @@ SEEN = os.path.join("claims", "seen")  # below the state folder, see `claim_noti
 
 # A claim ends with its session and with its task, or once its owner has given that up. The file of a line names the clone that wrote it.
 _STANDING = (
-    "WITH known AS (SELECT c.claim_id, c.line, c.owner, f.name AS writer, c.until, c.released, s.ended >= c.since AS ended,"
-    " CASE WHEN t.decided_by IS NOT NULL OR (t.gave_up IS NOT NULL AND c.owner IN (SELECT value FROM json_each(t.gave_up)))"
-    " THEN c.task_id END AS done,"
-    " EXISTS (SELECT 1 FROM entity_line e JOIN forged x ON x.line = e.line WHERE e.kind = 'claim' AND e.id = c.claim_id) AS forged,"
-    " EXISTS (SELECT 1 FROM own WHERE name = c.session) AS ours,"
+    "WITH known AS (SELECT c.claim_id, c.line, c.owner, f.name AS writer, c.until, EXISTS (SELECT 1 FROM own WHERE name = c.session) AS ours,"
     " c.claim_id IN (SELECT value FROM json_each(:seen)) AS seen"
     " FROM path_claim c JOIN line l ON l.id = c.line LEFT JOIN file f ON f.id = l.file"
     " LEFT JOIN session s ON s.session_id = c.session LEFT JOIN task t ON t.task_id = c.task_id"
-    " WHERE c.until > :since AND l.at <= :ahead),"
+    " WHERE c.until > :since AND l.at <= :ahead AND NOT c.released AND (s.ended IS NULL OR s.ended < c.since) AND t.decided_by IS NULL"
+    " AND (t.gave_up IS NULL OR c.owner NOT IN (SELECT value FROM json_each(t.gave_up)))),"
     " placed AS (SELECT *, row_number() OVER (PARTITION BY writer, owner ORDER BY NOT seen, line) AS place FROM known"
-    " WHERE (NOT released OR forged) AND (ours OR ended IS NOT 1 AND done IS NULL) AND (until > :now OR NOT ours)),"
+    " WHERE until > :now OR NOT ours),"
     " turns AS (SELECT *, row_number() OVER (PARTITION BY writer ORDER BY place, NOT seen, line) AS turn FROM placed"
     " WHERE place <= :of_owner),"
     " met AS (SELECT name, min(id) AS id FROM file WHERE name IN (SELECT writer FROM turns) GROUP BY name)"
-    " SELECT claim_id, forged, ours, ended IS 1, done, (SELECT sum(length(l.body)) FROM entity_line e JOIN line l ON l.id = e.line"
+    " SELECT claim_id, ours, (SELECT sum(length(l.body)) FROM entity_line e JOIN line l ON l.id = e.line"
     f" WHERE e.kind = 'claim' AND e.id = turns.claim_id) FROM turns LEFT JOIN met ON met.name = writer"
     f" ORDER BY NOT ours, (turn - 1) / {TURN}, met.id, NOT seen, line LIMIT :most"
 )
@@ -135,7 +129,7 @@ class StandingClaim:
 
 
 def standing(
-    store: Store, *, forged: bool = True, db: sqlite3.Connection | None = None, most: int = READ_MAX
+    store: Store, *, db: sqlite3.Connection | None = None, most: int = READ_MAX
 ) -> list[StandingClaim]:
     """Return the claims that stand now, with those in each other's way, the earliest first.
 
@@ -143,7 +137,6 @@ def standing(
     clone has perhaps renewed it.
 
     Args:
-        forged: Whether lines count that claim to be from this clone and are not.
         db: The index to read; by default the store's, caught up.
         most: How many are read.
     """
@@ -167,38 +160,23 @@ def standing(
     }
     found: list[StandingClaim] = []
     left = BYTES_MAX
-    tasks: dict[str, FoldedTask | None] = {}  # many claims may name one task
-    for claim_id, has_forged, ours, is_ended, done, size in db.execute(_STANDING, values).fetchall():
+    for claim_id, ours, size in db.execute(_STANDING, values).fetchall():
         if not ours and size * PORTION > left:
             continue
         left -= size
-        claim = tables.folded_claim(db, claim_id, ahead, forged=forged or not has_forged)
-        if claim is None or claim.released is not None:
+        claim = tables.folded_claim(db, claim_id, ahead)
+        if claim is None:
             continue
-        is_here = _is_here(store, claim)
-        if is_ended and (
-            forged or not is_here
-        ):  # else a forged record has ended a session that is at work here
-            continue
-        if done is not None and (
-            forged or _is_done(_task(db, done, tasks), claim.owner[0])
-        ):  # else a forged record has ended it
-            continue
+        is_here = (
+            bool(ours) if claim.owner[1] is not None else writer_of(claim.owner[0]) in store.own().writers
+        )
         is_over = claim.until <= now
         if not is_over or (not is_here and claim.until > since):
             found.append(StandingClaim(claim, is_over=is_over, is_here=is_here, rank=len(found)))
-    _add_takers(db, found, tasks, forged=forged)
+            if (task_id := claim.record.get("task_id")) is not None:
+                found[-1].takers = frozenset(json.loads(stored_tasks.takers_of(db, task_id) or "[]"))
     compare(found)
     return sorted(found, key=lambda each: (each.claim.since, each.id))
-
-
-def forged_records(db: sqlite3.Connection, now: int) -> list[tuple[str, str]]:
-    """Return claims that have not ended and of which lines claim to be from this clone and are not, each with the name that they use."""
-    query = (
-        "SELECT DISTINCT e.id, f.name FROM forged f CROSS JOIN entity_line e ON e.kind = 'claim' AND e.line = f.line"
-        " JOIN path_claim c ON c.claim_id = e.id WHERE c.until > ? ORDER BY e.id LIMIT 20"
-    )
-    return db.execute(query, (now,)).fetchall()
 
 
 def released_here(db: sqlite3.Connection, now: int, most: int) -> list[str]:
@@ -215,50 +193,6 @@ def row_of(db: sqlite3.Connection, claim_id: str) -> tuple[str, str, str | None,
     query = "SELECT l.body, c.owner, c.session, c.until, c.released FROM path_claim c JOIN line l ON l.id = c.line WHERE c.claim_id = ?"
     row: tuple[str, str, str | None, int, int] | None = db.execute(query, (claim_id,)).fetchone()
     return row
-
-
-def _is_here(store: Store, claim: FoldedClaim) -> bool:
-    """Return whether a claim's session works in this clone; whether this user wrote a claim without a session."""
-    session = claim.owner[1]
-    if session is not None:
-        return heartbeats.is_here(store, session)
-    return store.is_own_line(claim.line)
-
-
-def _task(db: sqlite3.Connection, task_id: str, known: dict[str, FoldedTask | None]) -> FoldedTask | None:
-    """Return a task by lines that are not forged, folded once within one look."""
-    if task_id not in known:
-        known[task_id] = load_task.load_task(db, task_id, forged=False)
-    return known[task_id]
-
-
-def _is_done(task: FoldedTask | None, owner: str) -> bool:
-    """Return whether a task has ended, or its owner has given it up."""
-    return task is None or task.decided_by is not None or owner in task.gave_up()
-
-
-def _add_takers(
-    db: sqlite3.Connection,
-    found: Iterable[StandingClaim],
-    tasks: dict[str, FoldedTask | None],
-    *,
-    forged: bool,
-) -> None:
-    """Add who has taken the tasks of claims: see `_may_conflict`."""
-    named: dict[str, list[StandingClaim]] = {}
-    for each in found:
-        if (task_id := each.claim.record.get("task_id")) is not None:
-            named.setdefault(task_id, []).append(each)
-    for task_id, claims in named.items():
-        several = stored_tasks.takers_of(db, task_id)
-        if several is None:
-            continue
-        takers = frozenset(json.loads(several))
-        if not forged and any(each.is_here for each in claims) and sender_tables.has_forged(db):
-            task = _task(db, task_id, tasks)
-            takers = task.takers() if task is not None else takers
-        for each in claims:
-            each.takers = takers
 
 
 def compare(found: Sequence[StandingClaim], steps: int = COMPARE_STEPS_MAX) -> None:

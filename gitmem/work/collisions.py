@@ -121,7 +121,7 @@ def news(store: Store, since: int = 0, most: int = LOOKED_MAX) -> Iterator[tuple
         (stored_tasks.with_late_results, _news_of_late_results),
     ):
         for task_id in find(db, here, most, since):
-            task = task_state.load_task(db, task_id, forged=False)
+            task = task_state.load_task(db, task_id)
             if task is not None:
                 yield from of(task, here)
 

@@ -110,7 +110,7 @@ def check_guard(
     passed = _passed(store, callers)
     budget = path_patterns.Budget(STEPS_MAX)
     given = [(each, path_patterns.normal(each)) for each in paths[:PATHS_MAX]]
-    found = claims.standing(store, forged=False)
+    found = claims.standing(store)
     others = [
         each
         for each in found
@@ -314,7 +314,7 @@ def publish_edits(
     paths = edited_paths.by_session(store).get(session_id, [])
     if one is None or not paths or not _has_room(store, session_id):
         return None
-    known = claims.standing(store, forged=False)
+    known = claims.standing(store)
     new = _allowed(store, _free(known, one.reader, paths), seconds)
     if not new:
         return None

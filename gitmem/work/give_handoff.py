@@ -286,9 +286,8 @@ def _waiting(store: Store, caller: Caller) -> dict[str, str]:
     """Return the handoff that waits for an answer of everything that is offered already."""
     found: dict[str, str] = {}
     for row in handoffs.of_caller(store, caller).given:
-        named = task_state.lowest_line(store.db(), row.task_id)
-        if named is not None and row.status == handoffs.WAITING and row.giver_session == caller.session_id:
-            record = named[1]
+        record = task_rules.record_of(store.db(), row.task_id)
+        if record is not None and row.status == handoffs.WAITING and row.giver_session == caller.session_id:
             for ids in map(record.get, ("handoff_tasks", "handoff_claims", "handoff_threads")):
                 found.update(dict.fromkeys(ids or (), row.task_id))  # type: ignore[call-overload]
             found[record.get("checkpoint") or ""] = row.task_id
@@ -313,7 +312,7 @@ def _add_checkpoint(
 def _add_tasks(store: Store, caller: Caller, wu: str | None, found: Bundle, waiting: dict[str, str]) -> None:
     db = store.db()
     for task_id, unit in stored_tasks.held_by(db, caller.reader, LOOKED_AT_MAX):
-        task = task_state.load_task(db, task_id, forged=False)
+        task = task_state.load_task(db, task_id)
         mine = task_rules.own_take(task, (caller.reader, caller.session_id)) if task is not None else None
         if task is None or task.is_finished:
             continue
@@ -328,7 +327,7 @@ def _add_tasks(store: Store, caller: Caller, wu: str | None, found: Bundle, wait
 
 
 def _add_claims(store: Store, caller: Caller, wu: str | None, found: Bundle, waiting: dict[str, str]) -> None:
-    for each in claims.standing(store, forged=False):
+    for each in claims.standing(store):
         if each.claim.owner != (caller.reader, caller.session_id) or each.is_over:
             continue
         record = each.claim.record
@@ -413,7 +412,7 @@ def _left(store: Store, caller: Caller) -> str | None:
     """Return a sentence about the session's tasks, its claims, and what it has read and not answered; None without any."""
     db, own = store.db(), (caller.reader, caller.session_id)
     tasks = stored_tasks.count_held(db, own)
-    claims = sum(each.claim.owner == own for each in standing_claims.standing(store, forged=False))
+    claims = sum(each.claim.owner == own for each in standing_claims.standing(store))
     unread = {id for _, id in db.execute(*mailbox.directed_to(db, *own, caller.workspace, unread=True))}
     read = [each for each in live_pieces.find_open_threads(store, caller) if each.signal_id not in unread]
     asked = sum(not each.record.get("task_id") for each in read)  # else the task says it

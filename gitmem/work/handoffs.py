@@ -400,11 +400,11 @@ def _rows(
 
 def _named(store: Store, row: HandoffRow) -> str:
     """Return what a handoff has: ids, titles, paths and the first words of the checkpoint. What the giver no longer has is left out."""
-    named = task_state.lowest_line(store.db(), row.task_id)
-    assert named is not None  # it has a row
+    record = task_rules.record_of(store.db(), row.task_id)
+    assert record is not None  # it has a row
     had = _what(row) if row.gone else ""
     about = sanitize(row.wu_id) if row.wu_id and not had else ""
-    text = content_of(store, named[1], sender_of(named[1])).text()
+    text = content_of(store, record, sender_of(record)).text()
     return SEPARATOR.join(filter(None, (had, about, sanitize(text)))) or _what(row)
 
 

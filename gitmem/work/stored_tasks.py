@@ -25,7 +25,6 @@ IS_OPEN = "t.decided_by IS NULL AND t.replaced <> 1"
 # Said so that the index of these is used, not all tasks.
 UNSEALED = "(t.decided_by IS NULL OR t.decided_by = 'status')"
 _BY_US = "EXISTS (SELECT 1 FROM own WHERE name = t.caller_session)"
-_NOT_FORGED = "NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = t.line)"
 # The open tasks that must be finished before one, as JSON.
 BLOCKERS = (
     "(SELECT json_group_array(k.to_id) FROM task_link k CROSS JOIN task b ON b.task_id = k.to_id AND b.decided_by IS NULL AND b.replaced <> 1"
@@ -114,7 +113,7 @@ def to_give_up(db: sqlite3.Connection, sender: Sender) -> list[str]:
     query = (
         f"SELECT task_id FROM task t WHERE caller = ? AND {UNSEALED} AND decided_by IS NULL"
         " AND caller_session IS ? AND replaced <> 1 AND (once = 1 OR purpose = 'call')"
-        f" AND {_NOT_FORGED} ORDER BY created, task_id LIMIT 100"
+        " ORDER BY created, task_id LIMIT 100"
     )
     return [task_id for (task_id,) in db.execute(query, sender)]
 
@@ -122,14 +121,11 @@ def to_give_up(db: sqlite3.Connection, sender: Sender) -> list[str]:
 def open_handoffs(
     db: sqlite3.Connection, condition: str, values: Values, since: int, most: int
 ) -> list[tuple[str, int, str, str]]:
-    """Return the handoffs without an answer that were written since a time, the latest first: id, time, title and line.
-
-    What others wrote in the name of this clone is left out.
-    """
+    """Return the handoffs without an answer that were written since a time, the latest first: id, time, title and line."""
     query = (
         "SELECT t.task_id, t.created, t.title, l.body FROM task t JOIN line l ON l.id = t.line WHERE t.purpose = 'handoff'"
         " AND t.decided_by IS NULL AND t.created > :since AND +t.holder IS NULL AND t.cancels = 0 AND t.replaced = 0"
-        f" AND {_NOT_FORGED} AND {condition} ORDER BY t.created DESC, t.task_id LIMIT :most"
+        f" AND {condition} ORDER BY t.created DESC, t.task_id LIMIT :most"
     )
     return db.execute(query, {**values, "since": since, "most": most}).fetchall()
 
@@ -163,7 +159,7 @@ def count_open(db: sqlite3.Connection, column: str, who: str, session: str | Non
     """
     query = (
         f"SELECT count(*) FROM task t WHERE t.{column} = ?1 AND {IS_OPEN} AND purpose <> 'handoff'"
-        f" AND ({_BY_US} OR (?2 IS NULL AND t.caller_session IS NULL)) AND {_NOT_FORGED} AND {_MAY_BEGIN}"
+        f" AND ({_BY_US} OR (?2 IS NULL AND t.caller_session IS NULL)) AND {_MAY_BEGIN}"
     )
     count: int = db.execute(query, (who, session, now)).fetchone()[0]
     return count
@@ -209,7 +205,6 @@ _SAME_WORK = ("work", "twin")  # columns
 _SAME = " UNION ".join(
     f"SELECT {_DELEGATION} FROM task a CROSS JOIN task o ON o.{key} = a.{key}"
     f" WHERE a.task_id = :id AND o.task_id <> a.task_id AND o.{key} IS NOT NULL AND {_GOES_ON.format('o')} AND {_GOES_ON.format('a')}"
-    " AND NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = o.line)"
     " AND NOT EXISTS (SELECT 1 FROM task_link k WHERE k.to_id IN (o.task_id, a.task_id) AND k.from_id IN (o.task_id, a.task_id))"
     for key in _SAME_WORK
 )
@@ -235,7 +230,7 @@ _HERE = "IN (SELECT value FROM json_each(:here))"
 def delegated_twice(db: sqlite3.Connection, here: Collection[str], most: int) -> list[str]:
     """Return open tasks that these sessions wrote or have and that others of the same work repeat."""
     query = " UNION ".join(
-        f"SELECT * FROM (SELECT t.task_id FROM task t WHERE t.decided_by IS NULL AND t.{key} IS NOT NULL AND {name} {_HERE} AND {_NOT_FORGED}"
+        f"SELECT * FROM (SELECT t.task_id FROM task t WHERE t.decided_by IS NULL AND t.{key} IS NOT NULL AND {name} {_HERE}"
         f" AND EXISTS (SELECT 1 FROM task o WHERE o.{key} = t.{key} AND o.decided_by IS NULL AND o.task_id <> t.task_id)"
         " ORDER BY t.created DESC, t.task_id LIMIT :most)"
         for key in _SAME_WORK
@@ -260,10 +255,7 @@ def with_late_results(db: sqlite3.Connection, here: Collection[str], most: int, 
 
 def _written(event: str) -> str:
     line = "EXISTS (SELECT 1 FROM entity_line e WHERE e.kind = 'task' AND e.id = t.task_id"
-    return (
-        f"{line} AND e.event = '{event}' AND e.session {_HERE} AND NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = e.line))"
-        f" AND {line} AND e.line > :since)"
-    )
+    return f"{line} AND e.event = '{event}' AND e.session {_HERE}) AND {line} AND e.line > :since)"
 
 
 def _of_sessions(
@@ -274,11 +266,7 @@ def _of_sessions(
 
 
 # Of a task that a session of this clone has asked for or has.
-_OURS = (
-    f"({_NOT_FORGED} AND {_BY_US})"
-    " OR (EXISTS (SELECT 1 FROM own WHERE name = t.holder_session) AND EXISTS (SELECT 1 FROM entity_line e WHERE e.kind = 'task' AND e.id = t.task_id"
-    " AND e.event = 'take' AND e.session = t.holder_session AND NOT EXISTS (SELECT 1 FROM forged f WHERE f.line = e.line)))"
-)
+_OURS = "EXISTS (SELECT 1 FROM own WHERE name IN (t.caller_session, t.holder_session))"
 _WAITING = (
     "SELECT t.task_id, t.decided_by, t.state, t.holder, t.holder_session, t.caller, t.deadline, t.once,"
     " CASE WHEN t.since > :ahead THEN t.created ELSE t.since END AS waits,"

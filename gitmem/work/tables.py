@@ -82,23 +82,20 @@ CLAIM = entities.EntityKind(
     records.read,
     # `until` is for the claims that have not ended: those that have are never deleted.
     indexes={"owner": "(owner)", "until": "(until)"},
-    table="path_claim",  # the table `claim` is another one: of lines of other writers
+    table="path_claim",
     events=("claim",),
     begins="claim",
     most=claim_fold.READ_MAX,
 )
 
 
-def folded_claim(
-    db: sqlite3.Connection, claim_id: str, ahead: int | None = None, *, forged: bool = True
-) -> FoldedClaim | None:
+def folded_claim(db: sqlite3.Connection, claim_id: str, ahead: int | None = None) -> FoldedClaim | None:
     """Return a claim, folded from its lines; None if none of them begins it.
 
     Args:
         ahead: The time after which lines do not count yet.
-        forged: Whether lines count that claim to be from this clone and are not.
     """
-    return _fold(entities.lines(db, CLAIM, claim_id, forged=forged), ahead)
+    return _fold(entities.lines(db, CLAIM, claim_id), ahead)
 
 
 def _fold(lines: Lines, ahead: int | None = None) -> FoldedClaim | None:

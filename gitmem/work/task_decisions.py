@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..commit_message import sanitize
 from ..errors import GitmemError, UsageError
 from ..log.lines import digest
 from ..order.task import TERMINAL
@@ -123,22 +122,8 @@ def seal_task(store: Store, caller: Caller, task_id: str, *, give_up: str | None
         refuse(task, task_rules.withdraw(task))
         fields = {"state": "failed", "reason": give_up}
     found = write(store, caller, task, "seal", fields, "accepts the result of", deferred=True)
-    found.warnings += filter(None, [doubt(store, task)])
     _delete_fence(store, task)
     return found
-
-
-def doubt(store: Store, task: FoldedTask) -> str | None:
-    """Return why the outcome of a task may be that of another text, or None: on other clones an earlier record may count."""
-    if task.outcome is None or task.outcome.is_own:
-        return None
-    other = task_state.other_record(store.db(), task.record["task_id"])
-    if other is None:
-        return None
-    return (
-        f"FORGED: an earlier record by {sanitize(other[0]['sender_identity'])} has the id of this task. On other clones its text is that "
-        f"of the task: what {sanitize(task.outcome.sender[0])} has done may be that."
-    )
 
 
 def close(store: Store, caller: Caller, task_id: str, reason: str, *, state: str | None = None) -> TaskChange:
@@ -197,11 +182,11 @@ def cancellations(store: Store, caller: Caller, shown: Iterable[ShownSignal]) ->
         task_id = signal.get("task_id")
         if not task_id or task_id in found or "message_cut" in signal:
             continue
-        task = task_state.load_task(store.db(), task_id, forged=False)
+        task = task_state.load_task(store.db(), task_id)
         if task is None or task_rules.seal(task, (caller.reader, caller.session_id)) is not None:
             continue
         fields = _cancellation(task)
-        if fields is not None and doubt(store, task) is None:
+        if fields is not None:
             _, found[task_id] = task_records.event_line(store, caller, task, "seal", fields)
     return list(found.values())
 
@@ -272,14 +257,14 @@ def give_up(store: Store, caller: Caller, task: FoldedTask, why: str, *, asks: b
     if why == UNTAKEN and asks and is_fenced(store, task, asks=True):
         why = FENCED
     seal_task(store, caller, id, give_up=why)
-    return task_state.load_task(store.db(), id, forged=False) or task
+    return task_state.load_task(store.db(), id) or task
 
 
 def give_up_lost(store: Store, caller: Caller) -> None:
     """Give up what the caller's session has to, as a part of another command. Never raise an error of ours."""
     try:
         for id in stored_tasks.to_give_up(store.db(), sender_of(caller)):
-            task = task_state.load_task(store.db(), id, forged=False)
+            task = task_state.load_task(store.db(), id)
             if task is None or task_rules.seal(task, sender_of(caller)) is not None:
                 continue
             if (why := reason_to_give_up(store, task)) is not None:

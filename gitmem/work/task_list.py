@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from .. import records
 from ..agents import descriptors, presence, waiting_work
-from ..commit_message import sanitize
 from ..log.lines import format_at
 from ..order.causal import by_line
 from ..order.content import may_contradict
 from ..outcome import Outcome, command
 from ..records.ids import unit_key
 from ..text import strict_json
-from . import chains, collisions, stored_tasks, task_roles, task_rules, task_state
+from . import chains, collisions, stored_tasks, task_roles, task_rules
 from .stored_tasks import LISTED
 
 TYPE_CHECKING = False
@@ -141,7 +140,6 @@ _COLUMNS = (
 )  # fmt: skip
 
 READ_MAX = 100  # the latest signals of a thread, which are compared
-FORGED_MAX = 50
 
 BYTES_MAX = 96 * 1024  # of all events in one answer
 LONG = 4_000  # bytes of an event whose texts may be cut
@@ -361,8 +359,7 @@ def show(store: Store, task_id: str, caller: Caller | None = None) -> TaskDetail
     agent = found.record.get("agent")
     shown.agent_name = presence.names_by_reader(store.db()).get(agent) if agent else None
     shown.contradicted_by = contradictions(store.db(), found.record)
-    shown.warnings = forged(store.db(), found.record["task_id"])
-    shown.warnings += chains.notes_on_blockers(store, found)
+    shown.warnings = chains.notes_on_blockers(store, found)
     shown.warnings += collisions.of_answer(store, caller, found.record["task_id"])
     shown.warnings += task_signals.away(store, found)
     shown.launches = receipts(store.db(), found)
@@ -414,22 +411,6 @@ def contradictions(db: sqlite3.Connection, task: TaskRecord, *, most: int = READ
         if differs:
             found.append(Contradiction(signal, sender_name_from(names, signal), differs))
     return found
-
-
-def forged(db: sqlite3.Connection, task_id: str) -> list[str]:
-    """Return a sentence for a record that makes somebody else the caller, and for each kind of event that claims to be from this clone."""
-    other, found = task_state.other_record(db, task_id), []
-    if other is not None:
-        who, caller = (sanitize(each["sender_identity"]) for each in other)
-        found.append(
-            f"FORGED: an earlier record by {who} has the id of this task by {caller}. It has no effect on commands here; other clones "
-            f"take {who} for the caller."
-        )
-    return found + [
-        f"FORGED: a {sanitize(event)} of this task claims to be from {sanitize(name)} of this clone but was not written here. "
-        "It has no effect on commands here; other clones count it."
-        for event, name in task_state.forged_events(db, task_id, FORGED_MAX)
-    ]
 
 
 def select_events(

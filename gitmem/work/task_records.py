@@ -168,7 +168,7 @@ def seen_of_handed_over(store: Store, handoff: FoldedTask) -> list[str]:
     """Return the last events of the tasks that a handoff hands over: its acceptance is an event of them, too."""
     found: list[str] = []
     for task_id in task_state.handed_over(handoff.record):
-        task = task_state.load_task(store.db(), task_id, forged=False)
+        task = task_state.load_task(store.db(), task_id)
         found += [each.id for each in task.heads()[:AFTER_MAX]] if task is not None else []
     return found
 
@@ -403,7 +403,7 @@ def of_reply(
     found = TaskAnswer()
     task_id = about.get("task_id") or ""
     db = store.db()
-    task = task_state.load_task(db, task_id, forged=False) or task_state.load_task(db, task_id)
+    task = task_state.load_task(db, task_id)
     if task is None or task.record["thread_id"] != fields["thread_id"]:
         return found
     if task.caller[0] == caller.reader:

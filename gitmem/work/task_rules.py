@@ -247,22 +247,17 @@ def resolve(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
 def require(store: Store, text: str, *, writing: bool = False) -> FoldedTask:
     """Return the task that an id or its beginning names.
 
-    Args:
-        writing: Whether the caller acts on it: then lines that claim to be from this clone and are not do not count.
-
     Raises:
         UsageError: See `resolve`.
     """
-    db = store.db()
-    task_id = resolve(db, text, writing=writing)
-    found = task_state.load_task(db, task_id, forged=not writing) or task_state.load_task(db, task_id)
+    found = task_state.load_task(store.db(), resolve(store.db(), text, writing=writing))
     assert found is not None  # it has a row
     return found
 
 
 def record_of(db: sqlite3.Connection, task_id: str) -> TaskRecord | None:
-    """Return the record of a task that this clone acts on, or None if the task is not here."""
-    found = task_state.lowest_line(db, task_id, forged=False) or task_state.lowest_line(db, task_id)
+    """Return the record of a task, or None if the task is not here."""
+    found = task_state.lowest_line(db, task_id)
     return found[1] if found is not None else None
 
 
@@ -275,5 +270,5 @@ def unit_of(db: sqlite3.Connection, task_id: str | None) -> str | None:
 def is_left(store: Store, caller: Caller, task: FoldedTask) -> bool:
     """Return whether a session of the caller's identity that is over has a task; one that is live or unknown may be at work."""
     left = left_take(task, (caller.reader, caller.session_id))
-    session = presence.trusted(store, left.sender[1] or "") if left is not None else None
+    session = presence.get(store, left.sender[1] or "") if left is not None else None
     return session is not None and not session.is_current

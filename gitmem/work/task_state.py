@@ -7,7 +7,6 @@ from itertools import starmap
 from .. import records
 from ..agents.descriptors import ACTUAL, compare_fields, role_text
 from ..index import entities
-from ..index.entities import NOT_FORGED
 from ..log.lines import format_at
 from ..order.shares import first_ones, in_turn, rounds
 from ..order.task import DELEGATION, HANDOFF, TERMINAL, WAITING, FoldedTask, TaskEvent, micros, sender_of
@@ -19,7 +18,7 @@ from .tables import TASK
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import TypeVar
 
     from ..index.entities import LineRow, Lines, Rows
@@ -32,19 +31,13 @@ if TYPE_CHECKING:
 
 _TASK = (
     "SELECT l.id, l.body FROM entity_line e JOIN line l ON l.id = e.line"
-    " WHERE e.kind = 'task' AND e.id = ? AND e.event = 'task'{but} ORDER BY {first}l.body LIMIT 1"
+    " WHERE e.kind = 'task' AND e.id = ? AND e.event = 'task' ORDER BY l.body LIMIT 1"
 )
-# Of a line that is not forged: whether this clone has surely written it. Older ones in the name of an identity are never forged.
-IS_OWN = (
-    "(EXISTS (SELECT 1 FROM own WHERE name IN (e.sender, e.session))"
-    " OR EXISTS (SELECT 1 FROM own_identity WHERE name = e.sender AND since <= l.at))"
-)
-_OWN = f"SELECT e.line FROM entity_line e JOIN line l ON l.id = e.line WHERE e.kind = 'task' AND e.id = ? AND {IS_OWN}"
 # Of a flooded task: what `choose` needs, without reading the rest of each line.
 _FLOODED = (
     "SELECT l.id, e.event, e.sender, e.session, json_extract(l.body, '$.event_id'), json_extract(l.body, '$.take'), json_extract(l.body, '$.state'),"
-    " CASE WHEN e.sender = :caller THEN json_extract(l.body, '$.after', '$.outcome', '$.take', '$.launch', '$.relaunch_of') END,"
-    f" {IS_OWN} FROM entity_line e JOIN line l ON l.id = e.line WHERE e.kind = 'task' AND e.id = :id AND e.event <> 'task'{{but}} ORDER BY l.body"
+    " CASE WHEN e.sender = :caller THEN json_extract(l.body, '$.after', '$.outcome', '$.take', '$.launch', '$.relaunch_of') END"
+    " FROM entity_line e JOIN line l ON l.id = e.line WHERE e.kind = 'task' AND e.id = :id AND e.event <> 'task' ORDER BY l.body"
 )
 _HANDOFFS = "SELECT from_id, caller, caller_session FROM task_link WHERE to_id = ? AND kind = 'handoff' ORDER BY created, from_id"
 _TAKERS = "SELECT DISTINCT sender, session FROM entity_line WHERE kind = 'task' AND id = ? AND event = 'take'"
@@ -57,105 +50,70 @@ def load_task(
     db: sqlite3.Connection,
     task_id: str,
     *,
-    forged: bool = True,
     handoffs: Handoffs | None = None,
     is_linked: bool = True,
 ) -> FoldedTask | None:
     """Return a task, folded from all its lines; None if its own line is not here.
 
     Args:
-        forged: Whether lines count that claim to be from this clone and are not. They do for what is shown, as on every other clone; a
-            clone does not act on them.
         handoffs: A cache of folded handoffs, for the load of many tasks: one handoff may be of all of them.
         is_linked: As for `folded_task`.
     """
-    lines = entities.lines(db, TASK, task_id, forged=forged, choose=choice)
-    own = set() if forged else {number for (number,) in db.execute(_OWN, (task_id,))}
-    return folded_task(
-        db, lines, own, forged=forged, handoffs={} if handoffs is None else handoffs, is_linked=is_linked
-    )
+    lines = entities.lines(db, TASK, task_id, choose=choice)
+    return folded_task(db, lines, handoffs={} if handoffs is None else handoffs, is_linked=is_linked)
 
 
 def folded_task(
     db: sqlite3.Connection,
     lines: Lines,
-    own: Collection[int] = (),
     *,
     handoffs: Handoffs,
-    forged: bool = True,
     is_linked: bool = True,
 ) -> FoldedTask | None:
     """Return the task of these lines.
 
     Args:
-        own: The numbers of lines that this clone has surely written: of one id they come first.
-        handoffs, forged: As for `load_task`, which loads the handoffs of the task.
+        handoffs: As for `load_task`, which loads the handoffs of the task.
         is_linked: Whether other tasks may hand it over or supersede it, and count.
     """
-    lowest = lowest_of(lines, own)
+    lowest = lowest_of(lines)
     if lowest is None:
         return None
     record: TaskRecord = lowest.record
-    events, replacing = [], []
-    for row in lines.of("task_event"):
-        events.append(TaskEvent(row.record, row.line))
-        events[-1].is_own = row.id in own
+    events = [TaskEvent(row.record, row.line) for row in lines.of("task_event")]
+    replacing = []
     if is_linked:
         task_id, caller = record["task_id"], record["sender_identity"]
         for handoff_id in _handoffs(db, task_id) if record["purpose"] != HANDOFF else ():
             if handoff_id not in handoffs:
-                handoffs[handoff_id] = load_task(db, handoff_id, forged=forged, is_linked=False)
+                handoffs[handoff_id] = load_task(db, handoff_id, is_linked=False)
             events += _acceptances(task_id, handoffs[handoff_id])
         replacing = [str(id) for (id,) in db.execute(_REPLACING, (task_id, caller, HANDOFFS_MAX))]
     return FoldedTask(record, events, replacing, lines.left_out)
 
 
-def lowest_of(lines: Lines, own: Collection[int] = ()) -> LineRow | None:
+def lowest_of(lines: Lines) -> LineRow | None:
     """Return the line of a task that counts among those that are read; None if its own line is not here."""
-    return min(lines.of("task"), key=lambda row: (row.id not in own, row.line), default=None)
+    return next(iter(lines.of("task")), None)
 
 
-def lowest_line(
-    db: sqlite3.Connection, task_id: str, *, forged: bool = True
-) -> tuple[int, TaskRecord] | None:
-    """Return the line of a task that counts, with its number; None if there is none.
-
-    It is the lowest one; without `forged` the lowest of those that this clone has surely written, else the lowest that is not forged.
-    """
-    but, first = ("", "") if forged else (NOT_FORGED, f"NOT {IS_OWN}, ")
-    row = db.execute(_TASK.format(but=but, first=first), (task_id,)).fetchone()
+def lowest_line(db: sqlite3.Connection, task_id: str) -> tuple[int, TaskRecord] | None:
+    """Return the line of a task that counts, the lowest one, with its number; None if there is none."""
+    row = db.execute(_TASK, (task_id,)).fetchone()
     if row is None:
         return None
     record = records.read_kind("task", row[1].encode())
     return None if record is None else (row[0], record)
 
 
-def other_record(db: sqlite3.Connection, task_id: str) -> tuple[TaskRecord, TaskRecord] | None:
-    """Return the record of a task that counts on other clones and the one that this clone acts on, if these are not the same."""
-    shown, own = (lowest_line(db, task_id, forged=each) for each in (True, False))
-    return (shown[1], own[1]) if shown is not None and own is not None and shown[0] != own[0] else None
-
-
 def count_own(db: sqlite3.Connection, task_id: str, identity: str, most: int) -> int:
-    """Return how many events of a task, without renewals, an identity has surely written in this clone; at most this many are counted.
-
-    With the events of others, whatever their names, a peer could keep anybody from work.
-    """
+    """Return how many events of a task, without renewals, an identity has written; at most this many are counted."""
     query = (
-        "SELECT count(*) FROM (SELECT 1 FROM entity_line e JOIN line l ON l.id = e.line WHERE e.kind = 'task' AND e.id = ? AND e.sender = ?"
-        f" AND e.event NOT IN ('task', 'renew') AND {IS_OWN}{NOT_FORGED} LIMIT ?)"
+        "SELECT count(*) FROM (SELECT 1 FROM entity_line WHERE kind = 'task' AND id = ? AND sender = ?"
+        " AND event NOT IN ('task', 'renew') LIMIT ?)"
     )
     count: int = db.execute(query, (task_id, identity, most)).fetchone()[0]
     return count
-
-
-def forged_events(db: sqlite3.Connection, task_id: str, most: int) -> list[tuple[str, str]]:
-    """Return the kinds of event of a task that claim to be from this clone and are not, each with the name that it uses."""
-    query = (
-        "SELECT DISTINCT e.event, f.name FROM entity_line e JOIN forged f ON f.line = e.line"
-        " WHERE e.kind = 'task' AND e.id = ? AND e.event <> 'task' ORDER BY e.event, f.name LIMIT ?"
-    )
-    return db.execute(query, (task_id, most)).fetchall()
 
 
 def handed_over(record: TaskRecord) -> dict[str, str]:
@@ -188,21 +146,15 @@ def _acceptances(task_id: str, handoff: FoldedTask | None) -> list[TaskEvent]:
     return [take.accepting(given, handoff.caller) for take in handoff.takes[:ACCEPTANCES_MAX]]
 
 
-def choice(db: sqlite3.Connection, task_id: str, but: str) -> list[int]:
-    """Return the numbers of the lines that are read of a task with too many; this clone's own first, unless forged lines count."""
-    lowest = lowest_line(db, task_id, forged=not but)
+def choice(db: sqlite3.Connection, task_id: str, _: str) -> list[int]:
+    """Return the numbers of the lines that are read of a task with too many."""
+    lowest = lowest_line(db, task_id)
     if lowest is None:
         return []
     number, record = lowest
-    rows = db.execute(_FLOODED.format(but=but), {"id": task_id, "caller": record["sender_identity"]})
-    chosen = choose(
-        [*starmap(EventRow, rows)], sender_of(record), record.get("agent"), _is_own if but else None
-    )
+    rows = db.execute(_FLOODED, {"id": task_id, "caller": record["sender_identity"]})
+    chosen = choose([*starmap(EventRow, rows)], sender_of(record), record.get("agent"))
     return [number, *(each.number for each in chosen)]
-
-
-def _is_own(row: EventRow) -> bool:
-    return row.is_own
 
 
 class EventRow:
@@ -210,14 +162,13 @@ class EventRow:
 
     Args:
         named: The ids that its line names, as JSON; None unless the caller wrote it.
-        is_own: Whether this clone has surely written it.
     """
 
-    __slots__ = ("event", "id", "is_own", "is_terminal", "named", "number", "sender", "take")
+    __slots__ = ("event", "id", "is_terminal", "named", "number", "sender", "take")
 
     def __init__(
         self, number: int, event: str, sender: str, session: str | None, id: str, take: str | None, state: str | None,
-        named: str | None, is_own: int,
+        named: str | None,
     ) -> None:  # fmt: skip
         self.number = number
         self.event = event
@@ -227,23 +178,15 @@ class EventRow:
         self.is_terminal = event == "status" and state in TERMINAL
         # They need no decoder: the models allow only letters, digits and dashes in ids.
         self.named = set(named.translate(_NO_MARKS).split(",")) if named else set()
-        self.is_own = bool(is_own)
 
 
-def choose(
-    events: Sequence[Event],
-    caller: Sender,
-    agent: str | None,
-    is_own: Callable[[Event], bool] | None = None,
-    most: int = READ_MAX,
-) -> list[Event]:
+def choose(events: Sequence[Event], caller: Sender, agent: str | None, most: int = READ_MAX) -> list[Event]:
     """Return the events that are read.
 
     Args:
         events: All events, by `(at, bytes)`.
         caller: The writer of the task.
         agent: Its addressee.
-        is_own: Whether this clone has surely written an event; its takes come first for what this clone does.
         most: The greatest number of events of each part.
     """
     if len(events) <= most:
@@ -264,8 +207,7 @@ def choose(
     def is_known(each: Event) -> bool:
         return each.id in takes_of_named or _is_by(each, agent)
 
-    takes: list[Event] = first_ones(in_turn(kinds.get("take", ()), _sender), is_known)
-    takes = (first_ones(takes, is_own) if is_own is not None else takes)[:most]
+    takes: list[Event] = first_ones(in_turn(kinds.get("take", ()), _sender), is_known)[:most]
     parts.append(takes)
     places: dict[object, int] = {}
     for place, take in enumerate(takes):
@@ -316,11 +258,11 @@ def _rank(event: TaskEvent | EventRow) -> int:
 
 
 TAKEN_MAX = 32  # tasks that a session may have had at one moment and that are read
-# With the tasks that it has by a handoff. What ended before is left out by the state of all lines: forged ones can only hide a task.
+# With the tasks that it has by a handoff.
 _TAKEN = (
-    "SELECT coalesce(k.to_id, e.id) FROM entity_line e JOIN line l ON l.id = e.line"
-    " LEFT JOIN task_link k ON k.from_id = e.id AND k.kind = 'handoff' JOIN task t ON t.task_id = coalesce(k.to_id, e.id)"
-    " WHERE e.session = ? AND e.event = 'take' AND l.at <= ? AND e.line NOT IN (SELECT line FROM forged)"
+    "SELECT coalesce(k.to_id, e.id) FROM entity_line e CROSS JOIN line l ON l.id = e.line"
+    " LEFT JOIN task_link k ON k.from_id = e.id AND k.kind = 'handoff' CROSS JOIN task t ON t.task_id = coalesce(k.to_id, e.id)"
+    " WHERE e.session = ? AND e.event = 'take' AND l.at <= ?"
     " AND t.purpose <> 'handoff' AND (t.ended IS NULL OR t.ended >= ?) GROUP BY 1 ORDER BY max(l.at) DESC LIMIT ?"
 )
 
@@ -334,7 +276,7 @@ def only_held_at(
     *,
     known: dict[str, FoldedTask | None] | None = None,
 ) -> str | None:
-    """Return the task that a session had during all of a time, if it had no other one in it. Forged lines of this clone do not count.
+    """Return the task that a session had during all of a time, if it had no other one in it.
 
     Args:
         sender: Identity and session.
@@ -351,7 +293,7 @@ def only_held_at(
     known = {} if known is None else known
     for (task_id,) in rows:
         if task_id not in known:
-            known[task_id] = load_task(db, str(task_id), forged=False)
+            known[task_id] = load_task(db, str(task_id))
         task = known[task_id]
         for take in task.takes if task is not None else ():
             if task is not None and take.sender == sender and take.at <= last:

@@ -323,7 +323,7 @@ def takeable(store: Store, caller: Caller, *, wu: str | None = None) -> list[Tas
     db, sender = store.db(), (caller.reader, caller.session_id)
     found = []
     for row in select(db, condition, values, FOLDED_MAX)[0]:
-        task = task_state.load_task(db, str(row.task_id), forged=False)
+        task = task_state.load_task(db, str(row.task_id))
         if task is None or task_rules.take(task, sender, caller.ids, now) is not None:
             continue
         if task.rejection_by(sender) is None:

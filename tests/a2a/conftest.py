@@ -25,10 +25,11 @@ from gitmem.calls.push import Poster, Push
 from gitmem.calls.served_log import ServedLog
 from tests.a2a import tck_agent
 from tests.a2a.external_agent import External
-from tests.sandbox import worktree
+from tests.sandbox import annas, worktree
+from tests.signing import own_key
 
 READY_SECONDS = 30.0
-IDENTITY = "gitmem:worker:prices"
+IDENTITY = annas("gitmem:worker:prices")
 PLANNER = "planner"
 
 
@@ -128,6 +129,7 @@ class Local:
 
     def __init__(self, repo: Path, **options: object) -> None:
         self.repo = repo
+        own_key(repo)
         self.log: Log = gitmem.open(str(repo), commit_after=0)
         self.tokens = Tokens(self.log.store.repo.state)
         self.token = self.tokens.add(PLANNER, self.log.store.now()).token or ""
@@ -137,7 +139,7 @@ class Local:
         poster = Poster(allow_private=bool(options.pop("allow_private", True)), seconds=2.0)
         self.push = Push(self.log.store.repo.state, poster, pauses=(0.05, 0.05))
         self.served = ServedLog(self.log.store, push=self.push)
-        agents = [ServedAgent("prices", IDENTITY), ServedAgent("taxes", "gitmem:worker:taxes")]
+        agents = [ServedAgent("prices", IDENTITY), ServedAgent("taxes", annas("gitmem:worker:taxes"))]
         logs = {"": self.served}
         callers = {"": self.tokens.caller_of}
         found = Served(agents, logs, callers, url=self.url, hosts=[self.host], version="1", **options)  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ from a2a.types import GetTaskRequest, SendMessageConfiguration, SubscribeToTaskR
 
 import gitmem
 from gitmem.calls.a2a_server import DESCRIPTION_MAX, TAG_MAX, describe
+from gitmem.calls.call import own_address_of
 
 from .talking import BINDINGS, client_of, kinds, request, send, talk
 
@@ -76,7 +77,7 @@ def agent_file(repo: Path, name: str, description: str) -> None:
 def found(repo: Path, name: str) -> tuple[str | None, list[str]]:
     """Return what the card of an agent says."""
     with gitmem.open(str(repo)) as log:
-        return describe(log.store, name, f"gitmem:worker:{name}")
+        return describe(log.store, name, own_address_of(log.store, name))
 
 
 def test_i31_a_card_has_the_description_of_the_clients_file_and_the_role(repo: Path) -> None:

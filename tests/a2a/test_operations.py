@@ -34,6 +34,7 @@ from gitmem.store import wall_clock
 from gitmem.work import task_decisions
 from tests.a2a.conftest import Local
 from tests.a2a.talking import BINDINGS, client_of, kinds, request, send, talk
+from tests.sandbox import annas
 
 if TYPE_CHECKING:
     from gitmem.api.log import Log
@@ -59,8 +60,8 @@ def test_i30_a_message_is_answered_by_the_finished_task(
         return found.task.id
 
     shown = local.log.tasks.show(talk(job))
-    assert shown.task["sender_identity"] == "a2a:caller:planner"
-    assert shown.task["agent"] == "gitmem:worker:prices"
+    assert shown.task["sender_identity"] == annas("a2a:caller:planner")
+    assert shown.task["agent"] == annas("gitmem:worker:prices")
     assert shown.task["message"] == "is the rounding right?"
     assert shown.seal is not None
 

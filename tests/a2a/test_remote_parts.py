@@ -20,7 +20,7 @@ from gitmem.calls.a2a_files import Link, RemoteLinks
 from gitmem.work import new_task, task_decisions
 
 from .. import in_process
-from ..sandbox import Agent, Clock, open_store, worktree
+from ..sandbox import Agent, Clock, annas, open_store, worktree
 from .conftest import Gateway, Local, _wait_for
 from .sniffing_server import Sniffer
 from .talking import client_of, request, send, talk
@@ -140,7 +140,7 @@ def test_a_server_has_one_name_in_all_calls(sniffers: Callable[..., Sniffer], de
 
 # What a clone says of a server that does not have what was recorded of its task; sending is tested with real servers.
 
-SERVER = "a2a:server:agents.example.org"
+SERVER = annas("a2a:server:agents.example.org")
 
 
 def test_i10_who_answers_or_cancels_learns_what_the_server_does_not_have(repo: Path) -> None:

@@ -18,10 +18,10 @@ from gitmem.signals import send
 from gitmem.store import Store
 
 from ..each import each as one_test_for
-from ..sandbox import DAY, HOUR, MINUTE, Clock, acting, bodies, carry, new_repo, open_store, say
+from ..sandbox import DAY, HOUR, MINUTE, Clock, acting, annas, bodies, carry, new_repo, open_store, say
 from ..signing import MALLORY
 
-IDENTITY = "codex:implementer:host42"
+IDENTITY = annas("codex:implementer:host42")
 
 
 def only(store: Store, *to: str, **options: bool) -> Resolved:
@@ -48,12 +48,12 @@ def test_each_step_finds_whom_it_should(repo: Path) -> None:
     say(store, person(store))
     found = [
         only(store, text)
-        for text in (one.session_id, two.session_id, IDENTITY, "human:person@example.org", "Big Dev", "big_dev",
+        for text in (one.session_id, two.session_id, IDENTITY, annas("human:person@example.org"), "Big Dev", "big_dev",
                      "CURIE", two.session_id[:11])
     ]  # fmt: skip
 
     assert [(each.address, each.resolved_by) for each in found] == [
-        (IDENTITY, "exact"), (two.session_id, "exact"), (IDENTITY, "exact"), ("human:person@example.org", "exact"),
+        (IDENTITY, "exact"), (two.session_id, "exact"), (IDENTITY, "exact"), (annas("human:person@example.org"), "exact"),
         (IDENTITY, "exact"), (IDENTITY, "folded"), (two.session_id, "folded"), (two.session_id, "prefix"),
     ]  # fmt: skip
     assert found[5].query == "big_dev"
@@ -259,11 +259,11 @@ def test_who_is_elsewhere_gets_it_after_a_sync(tmp_path: Path, repo: Path) -> No
 def test_a_host_number_is_never_guessed(repo: Path) -> None:
     """`host8` is another machine than `host7`, however alike they look; also with --fuzzy."""
     store = open_store(repo, Clock())
-    lifecycle.start(store, CallerClaims(), agent_identity="codex:implementer:host7", name="dev-7")
-    for text in ("codex:implementer:host8", "dev-8", "dev7", "Dev 8"):
+    lifecycle.start(store, CallerClaims(), agent_identity=annas("codex:implementer:host7"), name="dev-7")
+    for text in (annas("codex:implementer:host8"), "dev-8", "dev7", "Dev 8"):
         error = refused(store, text, fuzzy=True)
         assert error.code == "unknown-recipient"
-    assert "codex:implementer:host7" in refused(store, "codex:implementer:host8").suggestions[0]
+    assert annas("codex:implementer:host7") in refused(store, annas("codex:implementer:host8")).suggestions[0]
 
 
 def test_a_typo_is_a_guess_only_when_asked_and_clear(repo: Path) -> None:
@@ -286,11 +286,11 @@ def test_a_typo_is_a_guess_only_when_asked_and_clear(repo: Path) -> None:
 def test_an_identity_that_was_never_seen_needs_a_word(repo: Path) -> None:
     """And the form of one."""
     store = open_store(repo, Clock())
-    assert "--allow-unseen" in refused(store, "new:agent:desk").hint
-    found = only(store, "new:agent:desk", allow_unseen=True)
+    assert "--allow-unseen" in refused(store, annas("new:agent:desk")).hint
+    found = only(store, annas("new:agent:desk"), allow_unseen=True)
 
-    assert (found.address, found.resolved_by, found.asleep) == ("new:agent:desk", "exact", True)
-    assert only(store, "human:new@example.org", allow_unseen=True).remark
+    assert (found.address, found.resolved_by, found.asleep) == (annas("new:agent:desk"), "exact", True)
+    assert only(store, annas("human:new@example.org"), allow_unseen=True).remark
     for text in ("Planck", "a:b", "a::c", "human:", "human:x", "a:b:c d", "sess-000000000000"):
         assert refused(store, text, allow_unseen=True).code == "unknown-recipient"
 
@@ -333,8 +333,8 @@ def test_a_look_does_not_guess_either(repo: Path) -> None:
 
     assert [each.address for each in found] == [IDENTITY] * 4
     assert all(each.exact for each in found)
-    assert addressing.reader_of(store, "human:person@example.org").exact
-    for text in ("", "zzz", "plank", "implementer", "human:stranger@example.org"):
+    assert addressing.reader_of(store, annas("human:person@example.org")).exact
+    for text in ("", "zzz", "plank", "implementer", annas("human:stranger@example.org")):
         with pytest.raises(UsageError) as refused:
             addressing.reader_of(store, text)
         assert refused.value.code == "unknown-recipient"
@@ -347,12 +347,12 @@ def test_a_thread_is_answered_at_the_addresses_that_it_has(repo: Path) -> None:
     one = lifecycle.start(store, CallerClaims(), agent_identity=IDENTITY, name="Planck")
     two = lifecycle.start(store, CallerClaims(), name="Curie")
     found = addressing.from_addresses(
-        store, [IDENTITY, two.session_id, "human:person@example.org", "thread-99"]
+        store, [IDENTITY, two.session_id, annas("human:person@example.org"), "thread-99"]
     )
 
     assert [(each.address, each.display_name, each.resolved_by) for each in found] == [
         (IDENTITY, one.display_name, "thread"), (two.session_id, "Curie", "thread"),
-        ("human:person@example.org", "person@example.org", "thread"), ("thread-99", None, "thread"),
+        (annas("human:person@example.org"), "person@example.org", "thread"), ("thread-99", None, "thread"),
     ]  # fmt: skip
 
 
@@ -379,7 +379,8 @@ def test_the_name_of_a_person_suggests_the_address(repo: Path) -> None:
     me = person(store)
     send.send(store, me, "hello", broadcast=True)
     assert any(
-        each.startswith("human:person@example.org (") for each in refused(store, str(me.name)).suggestions
+        each.startswith(f"{annas('human:person@example.org')} (")
+        for each in refused(store, str(me.name)).suggestions
     )
     assert not any("human:" in each for each in refused(store, "Lovelace").suggestions)
 
@@ -401,7 +402,7 @@ def test_no_number_of_sessions_is_compared_with_a_name_without_a_limit(repo: Pat
     asked: list[str] = []
     store.db().set_trace_callback(asked.append)
     assert refused(store, "plank", fuzzy=True).suggestions[0].startswith("Planck")
-    assert unknown_names.suggested(store, "x:y:z") == []
+    assert unknown_names.suggested(store, annas("x:y:z")) == []
     assert len(presence.shown(store, most=presence.READ_MAX)) == presence.READ_MAX
     rows = [
         each
@@ -440,13 +441,13 @@ def test_a_role_is_all_who_hold_it_by_their_identities(store: Store) -> None:
     start(store, "Mach", "implementer")
     start(store, "Hertz", None)
 
-    docs = [("test:worker:planck", "role"), ("test:worker:curie", "role")]
+    docs = [(annas("test:worker:planck"), "role"), (annas("test:worker:curie"), "role")]
     assert sorted(reached(store, "role:reviewer/docs")) == sorted(docs)
     assert sorted(reached(store, "Role:Reviewer")) == sorted([*docs, (bohr, "role")])
     found = addressing.resolve(store, ["role:reviewer/test, Planck,role:reviewer/docs"])
     assert [(each.query, each.address, each.resolved_by) for each in found] == [
-        ("role:reviewer/test", bohr, "role"), ("Planck", "test:worker:planck", "exact"),
-        ("role:reviewer/docs", "test:worker:curie", "role"),
+        ("role:reviewer/test", bohr, "role"), ("Planck", annas("test:worker:planck"), "exact"),
+        ("role:reviewer/docs", annas("test:worker:curie"), "role"),
     ]  # fmt: skip
 
 
@@ -456,16 +457,18 @@ def test_an_alias_names_its_role(store: Store) -> None:
     start(store, "Curie", "reviewer/docs")
 
     for typed in ("role:code-reviewer", "code-reviewer", "Code_Reviewer"):
-        assert reached(store, typed) == [("test:worker:planck", "alias")]
-    assert reached(store, "lumenflow-doc-sync") == [("test:worker:curie", "alias")]
+        assert reached(store, typed) == [(annas("test:worker:planck"), "alias")]
+    assert reached(store, "lumenflow-doc-sync") == [(annas("test:worker:curie"), "alias")]
 
 
 def test_two_sessions_of_one_agent_are_one_recipient(store: Store) -> None:
     """Its mail is shared."""
     for name in ("Planck", "Curie"):
-        lifecycle.start(store, CallerClaims(), name=name, agent_identity="test:worker:one", role="reviewer")
+        lifecycle.start(
+            store, CallerClaims(), name=name, agent_identity=annas("test:worker:one"), role="reviewer"
+        )
 
-    assert reached(store, "role:reviewer") == [("test:worker:one", "role")]
+    assert reached(store, "role:reviewer") == [(annas("test:worker:one"), "role")]
 
 
 def test_a_role_that_nobody_holds_is_refused(store: Store) -> None:
@@ -484,7 +487,7 @@ def test_the_sender_is_no_recipient(store: Store) -> None:
     me = acting(store, start(store, "Planck", "reviewer"))
     start(store, "Curie", "reviewer")
 
-    assert reached(store, "role:reviewer", me) == [("test:worker:curie", "role")]
+    assert reached(store, "role:reviewer", me) == [(annas("test:worker:curie"), "role")]
 
 
 def test_a_holder_has_a_line_of_the_last_day_and_is_told_with_its_age(store: Store, clock: Clock) -> None:
@@ -509,7 +512,7 @@ def test_a_name_of_a_session_comes_before_an_alias(store: Store, repo: Path, clo
     start(store, "Curie", "reviewer")
     (repo / ".gitmem").mkdir()
     (repo / ".gitmem" / "roles.toml").write_text('[alias]\nplanck = "reviewer"\n"curie" = "reviewer"\n')
-    assert reached(store, "planck") == [("test:worker:planck", "folded")]
+    assert reached(store, "planck") == [(annas("test:worker:planck"), "folded")]
 
     lifecycle.end(store, acting(store, "sess-" + store.db().execute(
         "SELECT substr(session_id, 6) FROM session WHERE display_name = 'Planck'").fetchone()[0]))  # fmt: skip
@@ -518,18 +521,18 @@ def test_a_name_of_a_session_comes_before_an_alias(store: Store, repo: Path, clo
 
 def test_an_identity_that_begins_with_role_is_an_identity(store: Store) -> None:
     """It has another colon."""
-    lifecycle.start(store, CallerClaims(), agent_identity="role:reviewer:shop", name="Planck")
+    lifecycle.start(store, CallerClaims(), agent_identity=annas("role:reviewer:shop"), name="Planck")
 
-    assert reached(store, "role:reviewer:shop") == [("role:reviewer:shop", "exact")]
+    assert reached(store, annas("role:reviewer:shop")) == [(annas("role:reviewer:shop"), "exact")]
 
 
 def test_a_role_that_only_others_know_reaches_those_who_state_it(store: Store, tmp_path: Path) -> None:
     """R10: an older pack does not cut anybody off."""
     other = open_store(new_repo(tmp_path / "other"), Clock())
-    lifecycle.start(other, CallerClaims(), name="Bohr", agent_identity="a:b:c", role="auditor/tax")
+    lifecycle.start(other, CallerClaims(), name="Bohr", agent_identity=annas("a:b:c"), role="auditor/tax")
     carry(store, other)
 
-    assert reached(store, "role:Auditor/tax") == [("a:b:c", "role")]
+    assert reached(store, "role:Auditor/tax") == [(annas("a:b:c"), "role")]
 
 
 def forge(store: Store, session_id: str, name: str, **fields: object) -> None:
@@ -550,8 +553,8 @@ def test_a_forged_role_of_a_session_of_this_clone_reaches_nobody(store: Store) -
 
     role_refused(store, "role:reviewer")
     role_refused(store, "role:recovery/test")
-    assert reached(store, "role:finisher") == [("test:worker:curie", "role")]
-    assert reached(store, "role:recovery/docs") == [("test:worker:bohr", "role")]
+    assert reached(store, "role:finisher") == [(annas("test:worker:curie"), "role")]
+    assert reached(store, "role:recovery/docs") == [(annas("test:worker:bohr"), "role")]
 
 
 def test_more_holders_than_a_signal_should_have_are_refused(
@@ -576,7 +579,7 @@ def test_a_signal_to_a_role_names_it(store: Store) -> None:
     me = acting(store, start(store, "Planck", "implementer"))
     signal = send.send(store, me, "Please review.", to=["role:reviewer/docs"]).signal
 
-    assert sorted(signal["recipients"]) == ["test:worker:bohr", "test:worker:curie"]
+    assert sorted(signal["recipients"]) == [annas("test:worker:bohr"), annas("test:worker:curie")]
     assert signal["requested_to"] == ["role:reviewer/docs"] * 2
     assert (signal["resolved_by"], signal["target_role"]) == (["role", "role"], "reviewer/docs")
     given = send.send(store, me, "Again.", to=["role:reviewer"], target_role="auditor").signal
@@ -598,7 +601,7 @@ def test_a_retry_with_its_key_is_the_same_signal_although_others_hold_the_role(
     again = send.send(store, me, "Review?", to=["role:reviewer"], idempotency_key="k")
 
     assert again.signal["signal_id"] == first["signal_id"]
-    assert again.signal["recipients"] == ["test:worker:curie"]
+    assert again.signal["recipients"] == [annas("test:worker:curie")]
     with pytest.raises(UsageError):
         send.send(store, me, "Other?", to=["role:reviewer"], idempotency_key="k")
 
@@ -611,9 +614,17 @@ def test_who_spoke_a_moment_ago_is_a_holder_although_the_index_lacks_it(repo: Pa
     me = acting(made, start(made, "Planck", None))
     start(made, "Bohr", "reviewer")
     made.db()
-    elsewhere = Store(made.repo, made.git, made.domain, machine="other", now=clock, commit_after=60.0)
+    elsewhere = Store(
+        made.repo,
+        made.git,
+        made.domain,
+        machine="other",
+        now=clock,
+        commit_after=60.0,
+        keys_folder=made.key_places[0],
+    )
     say(elsewhere, curie)
     clock.forward(2 * HOUR)
     sent = send.send_with_one_snapshot(made, lambda: me, "Review?", to=["role:reviewer"])
 
-    assert sorted(sent.signal["recipients"]) == ["test:worker:bohr", "test:worker:curie"]
+    assert sorted(sent.signal["recipients"]) == [annas("test:worker:bohr"), annas("test:worker:curie")]

@@ -16,7 +16,7 @@ from gitmem.text import name_matching
 from tests.hazards.test_trust_names import PLAIN, RESERVED
 
 from ..each import each as one_test_for
-from ..sandbox import HOUR, Clock, acting, carry, new_repo, open_store, pool_from_its_beginning
+from ..sandbox import HOUR, Clock, acting, annas, carry, new_repo, open_store, pool_from_its_beginning
 
 
 def small_pool(monkeypatch: pytest.MonkeyPatch, *pool: str) -> None:
@@ -156,7 +156,8 @@ def test_what_nobody_may_be_called_does_not_enter(repo: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["all", "human:bob@example.org", "Hop\ufe0fper", "h-" + "a" * 26, "sess-123456", "--as", "*"]
+    "name",
+    ["all", annas("human:bob@example.org"), "Hop\ufe0fper", "h-" + "a" * 26, "sess-123456", "--as", "*"],
 )
 def test_a_bad_name_that_a_peer_put_into_the_pool_is_given_to_nobody(
     repo: Path, monkeypatch: pytest.MonkeyPatch, name: str

@@ -18,9 +18,9 @@ from gitmem.signals import inbox
 from gitmem.signals import send as signals
 from gitmem.store import Store
 
-from ..sandbox import DAY, HOUR, START, Clock, acting, carry, new_repo, open_store, say
+from ..sandbox import DAY, HOUR, START, Clock, acting, annas, carry, new_repo, open_store, say
 
-IDENTITY = "codex:implementer:host42"
+IDENTITY = annas("codex:implementer:host42")
 
 
 class Desk:

@@ -20,11 +20,13 @@ from gitmem.log.lines import CommitMessage
 from gitmem.memory import live_pieces, upkeep
 from gitmem.memory.candidates import Section
 from gitmem.store import Store
+from gitmem.text.addresses import words_of
 from gitmem.text.name_matching import fold, mixes_scripts, strip_numbers
 from gitmem.work import branches
 
 from ..empty_index import empty_index
-from ..sandbox import HOUR, MINUTE, Clock, acting, new_repo, open_store, say, worktree
+from ..sandbox import HOUR, MINUTE, Clock, acting, annas, new_repo, open_store, say, worktree
+from ..signing import ANNA
 
 START = 1_793_000_000_000_000
 IDS = tuple(f"sess-00000{letter}" for letter in "abcdef")
@@ -186,7 +188,7 @@ def test_how_long_ago_reads_as_words() -> None:
 
 # Who calls: each source in its turn, and a refusal wherever two could be meant.
 
-IDENTITY = "codex:implementer:host42"
+IDENTITY = annas("codex:implementer:host42")
 HARNESS = ("CLAUDE_CODE_SESSION_ID", "0190-abcd")
 
 
@@ -217,7 +219,7 @@ def test_the_sources_in_their_order(repo: Path) -> None:
         seen.append(found(store, **everything).reader)
         del everything[name]
 
-    assert seen == [one.session_id, two.session_id, three.session_id, "human:person@example.org"]
+    assert seen == [one.session_id, two.session_id, three.session_id, annas("human:person@example.org")]
 
 
 def test_as_takes_an_exact_id_identity_or_live_name(repo: Path) -> None:
@@ -231,7 +233,7 @@ def test_as_takes_an_exact_id_identity_or_live_name(repo: Path) -> None:
         assert (me.reader, me.session_id, me.author) == (
             IDENTITY,
             one.session_id,
-            f"Planck <{IDENTITY}@gitmem>",
+            f"Planck <{words_of(IDENTITY)}@gitmem>",
         )
         assert (me.role, me.workspace, me.raw, me.is_person) == (None, None, False, False)
 
@@ -240,7 +242,7 @@ def test_as_is_never_a_guess(repo: Path) -> None:
     """Not folded, not a prefix, not fuzzy; also where the command needs nobody."""
     store = open_store(repo, Clock())
     lifecycle.start(store, CallerClaims(), agent_identity=IDENTITY, name="Planck")
-    for text in ["planck", "Planc", "sess-000000", "codex:implementer:host43", "", "nobody"]:
+    for text in ["planck", "Planc", "sess-000000", annas("codex:implementer:host43"), "", "nobody"]:
         with pytest.raises(UsageError) as caught:
             caller.find(store, CallerClaims(as_=text), must=False)
 
@@ -285,8 +287,8 @@ def test_a_raw_harness_id_is_the_reader(repo: Path) -> None:
     store = open_store(repo, Clock())
     me = found(store, client_session=HARNESS)
     assert (me.reader, me.session_id, me.raw, me.next) == (
-        store.keys.hashed(HARNESS[1]),
-        store.keys.hashed(HARNESS[1]),
+        annas(store.keys.hashed(HARNESS[1])),
+        annas(store.keys.hashed(HARNESS[1])),
         True,
         ["gitmem session start"],
     )
@@ -325,7 +327,7 @@ def test_a_terminal_is_a_person_whoever_is_live(repo: Path) -> None:
     me = found(store, terminal=True)
 
     assert (me.reader, me.author, me.session_id) == (
-        "human:person@example.org", "Test Person <person@example.org>", None,
+        annas("human:person@example.org"), "Test Person <person@example.org>", None,
     )  # fmt: skip
 
 
@@ -370,7 +372,7 @@ def test_a_session_that_has_been_silent_for_long_can_still_act(repo: Path) -> No
 # Peers can write any number of sessions: each question reads a limited number, this clone's first, and loses none of these.
 
 MOST, FORGED = presence.READ_MAX, presence.READ_MAX + 1
-DEVELOPER, CLIENT = "codex:dev:shop", "client-session-of-a-peer"
+DEVELOPER, CLIENT = annas("codex:dev:shop"), "client-session-of-a-peer"
 
 
 @pytest.fixture(scope="module")
@@ -389,7 +391,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, str]]
             "session_id": f"sess-flood{number:05}", "event": "start", "display_name": "Planck", "clone_id": "clone-far",
             "agent_identity": DEVELOPER, "lifecycle_role": "reviewer", "specialty_profile": "docs", "branch": mine.record["branch"],
             "harness_session": CLIENT,
-        })
+        }, writer=ANNA.writer)
         for number in range(FORGED)
     ]  # fmt: skip
     store.record([("sessions", each) for each in lines], CommitMessage("x <x@example.org>", "flood"))
@@ -476,7 +478,10 @@ def test_cleanup_keeps_the_notes_of_each_session_at_work_however_many_there_are(
         "session_id": peer,
     }
     line = records.line(
-        "node", store.log.clock.tick(), {**note, "sender_identity": DEVELOPER, "sender_session": peer}
+        "node",
+        store.log.clock.tick(),
+        {**note, "sender_identity": DEVELOPER, "sender_session": peer},
+        writer=ANNA.writer,
     )
     store.record([(records.STREAMS["node"], line)], CommitMessage("x <x@example.org>", "note"))
     me = presence.get(store, session_id)

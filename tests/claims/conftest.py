@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from gitmem.store import Store
-from tests.sandbox import Clock, new_repo, open_store
+from tests.sandbox import Clock, annas, new_repo, open_store
 
-BOHR, CURIE, PLANCK = "claude:worker:bohr", "claude:worker:curie", "codex:worker:planck"
+BOHR, CURIE, PLANCK = map(annas, ("claude:worker:bohr", "claude:worker:curie", "codex:worker:planck"))
 
 
 @pytest.fixture

@@ -13,8 +13,10 @@ from gitmem.agents import audits, delivery
 from gitmem.errors import UsageError
 from gitmem.log.lines import CommitMessage
 from gitmem.store import Store
+from gitmem.text.addresses import words_of
 from gitmem.work import claim_notices, claim_work, claims, edit_guard
-from tests.sandbox import HOUR, MINUTE, Agent, Clock, carry, open_store, worktree
+from tests.sandbox import HOUR, MINUTE, Agent, Clock, annas, carry, open_store, worktree
+from tests.signing import MALLORY
 
 from .conftest import BOHR, CURIE
 
@@ -48,7 +50,7 @@ def test_a_change_after_a_claim_was_seen_is_blocked_and_a_reason_passes_it(
     assert again.warnings == [
         f"guard open: you have passed the claims on these paths: {closed.blocks[0].name}'s {closed.blocks[0].claim_id}"
     ]
-    assert edit_guard.check_guard(store, [Agent(store, "a:b:c").caller], ["src/a.py"]).open is False
+    assert edit_guard.check_guard(store, [Agent(store, annas("a:b:c")).caller], ["src/a.py"]).open is False
 
 
 @pytest.mark.parametrize("reason", ["", " \n", "\u200b"])
@@ -67,12 +69,13 @@ def test_no_claim_is_passed_without_a_reason(store: Store, repo: Path, clock: Cl
 def test_no_number_of_a_peer_s_audits_hides_a_reason_that_passed_the_guard(
     store: Store, repo: Path, clock: Clock
 ) -> None:
-    """They are in the name of whoever passed it, and arrived before."""
+    """They are in the words of whoever passed it, and arrived before."""
     bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
-    fields = {"action": audits.CLAIM, "reason": "x (claim-00000000000)", "reader_identity": curie.reader,
-              "sender_identity": curie.reader, "signal_ids": []}  # fmt: skip
+    other = annas(words_of(curie.reader), MALLORY)
+    fields = {"action": audits.CLAIM, "reason": "x (claim-00000000000)", "reader_identity": other,
+              "sender_identity": other, "signal_ids": []}  # fmt: skip
     forged = [
-        records.line("audit", clock(), {"audit_id": f"audit-{number:012}", **fields})
+        records.line("audit", clock(), {"audit_id": f"audit-{number:012}", **fields}, writer=MALLORY.writer)
         for number in range(1_050)
     ]
     store.record([("audits", line) for line in forged], CommitMessage("m <m@example.org>", "sync"))
@@ -181,7 +184,7 @@ def test_the_flag_is_there_only_where_another_session_claims(
     store.db()
     assert os.path.exists(claim_notices.state_path(state, "claimed"))
     assert os.listdir(os.path.join(state, claim_notices.ONLY_OWN)) == ["in-.git"]
-    Agent(store, "a:b:third")
+    Agent(store, annas("a:b:third"))
     assert os.listdir(os.path.join(state, claim_notices.ONLY_OWN)) == []
     os.unlink(claim_notices.state_path(state, "claimed"))
     clock.forward(2 * MINUTE)
@@ -204,7 +207,7 @@ def test_what_was_uncommitted_when_the_claim_arrived_only_warns_in_its_worktree(
     """M6: the first change of the file counts. Another worktree that begins afterwards is blocked."""
     linked = worktree(repo, tmp_path / "linked")
     other = open_store(linked, clock)
-    curie, planck = Agent(store, CURIE).caller, Agent(other, "codex:worker:planck").caller
+    curie, planck = Agent(store, CURIE).caller, Agent(other, annas("codex:worker:planck")).caller
     changed(repo, "src/odd \n name.py", clock.value)
     changed(repo, "docs/a.md", clock.value)
     clock.forward(MINUTE)
@@ -234,7 +237,7 @@ def test_owners_are_told_once_who_passed_or_released_their_claim_and_why(
     store: Store, far: Store, repo: Path, clock: Clock
 ) -> None:
     """In the same clone, and in another one after a sync; what the owner does is no news to it."""
-    bohr, gauss, curie = Agent(store, BOHR), Agent(far, "a:b:gauss"), Agent(store, CURIE)
+    bohr, gauss, curie = Agent(store, BOHR), Agent(far, annas("a:b:gauss")), Agent(store, CURIE)
     near = claim_work.claim_paths(store, bohr.caller, ["src"]).claim_id
     there = claim_work.claim_paths(far, gauss.caller, ["docs/**"]).claim_id
     carry(store, far)

@@ -74,7 +74,7 @@ def test_who_came_first_is_what_writers_had_seen() -> None:
 
 
 def rows(*portions: list[bytes]) -> list[tuple[object, ...]]:
-    index = empty_index(views.CLAIMS, views.SENDERS)
+    index = empty_index(views.CLAIMS)
     for portion in portions:
         catch_up.insert_lines(index, 1, portion)
     assert index.skipped() == 0

@@ -17,14 +17,27 @@ from gitmem.log.lines import CommitMessage, format_at
 from gitmem.store import Store
 from gitmem.sync import noop_check
 from gitmem.work import claim_work, claims, edit_guard, new_task, task_decisions, task_work
-from tests.sandbox import HOUR, MINUTE, Agent, Clock, acting, bodies, carry, new_repo, open_store, worktree
+from tests.sandbox import (
+    HOUR,
+    MINUTE,
+    Agent,
+    Clock,
+    acting,
+    annas,
+    bodies,
+    carry,
+    new_repo,
+    open_store,
+    worktree,
+)
 
+from ..signing import own_key
 from .conftest import BOHR, CURIE, PLANCK
 
 
-def states(store: Store, *, forged: bool = True) -> dict[str, str]:
+def states(store: Store) -> dict[str, str]:
     """The status of what stands, by owner."""
-    return {each.claim.owner[0]: each.status for each in claims.standing(store, forged=forged)}
+    return {each.claim.owner[0]: each.status for each in claims.standing(store)}
 
 
 def test_a_claim_that_its_writer_has_seen_is_refused_to_others(store: Store) -> None:
@@ -96,7 +109,7 @@ def test_claims_of_one_agent_and_of_one_task_do_not_conflict(store: Store, far: 
 
 def test_a_claim_ends_by_release_time_session_and_task(store: Store, clock: Clock) -> None:
     """All four ends; time decides nothing that is stored."""
-    agents = [Agent(store, f"a:b:{number}") for number in range(4)]
+    agents = [Agent(store, annas(f"a:b:{number}")) for number in range(4)]
     task = str(
         new_task.create(store, agents[0].caller, "Write", target_role="implementer/test").task["task_id"]
     )
@@ -109,10 +122,10 @@ def test_a_claim_ends_by_release_time_session_and_task(store: Store, clock: Cloc
             task_id=task if number == 3 else None,
         )
     clock.forward(HOUR)
-    assert list(states(store)) == ["a:b:1", "a:b:2", "a:b:3"]
+    assert list(states(store)) == [annas("a:b:1"), annas("a:b:2"), annas("a:b:3")]
     claim_work.release(store, agents[1].caller)
     lifecycle.end(store, agents[2].caller)
-    assert list(states(store)) == ["a:b:3"]
+    assert list(states(store)) == [annas("a:b:3")]
     task_decisions.cancel(store, agents[0].caller, task)
     assert states(store) == {}
 
@@ -446,6 +459,7 @@ def test_a_claim_is_keyed_by_path_and_session_not_by_worktree(
 
 def test_the_library_does_all_of_it(repo: Path, clock: Clock) -> None:
     """`log.claims`: claim, list, check, release; the answers are JSON."""
+    own_key(repo)
     with gitmem.open(str(repo), now=clock, identity=BOHR, commit_after=0) as log:
         log.sessions.start()
         made = log.claims.claim(["src/**"], lease=2 * HOUR, reason="rounding")

@@ -14,6 +14,7 @@ from gitmem.agents import audits, lifecycle
 from gitmem.errors import GateError, UsageError
 from gitmem.log.lines import CommitMessage, format_at
 from gitmem.store import Store
+from gitmem.text.addresses import writer_of
 from gitmem.work import (
     claim_notices,
     claim_work,
@@ -26,21 +27,28 @@ from gitmem.work import (
 )
 from tests import sandbox
 from tests.git_on_path import GitOnPath
-from tests.sandbox import DAY, HOUR, MINUTE, Agent, Clock, carry
+from tests.sandbox import DAY, HOUR, MINUTE, Agent, Clock, annas, carry
+from tests.signing import MALLORY
 
 from .conftest import BOHR, CURIE, PLANCK
 
 pytestmark = pytest.mark.usefixtures("commits")
 
 
+def evil(number: int) -> str:
+    """The address of an agent of a peer's invention."""
+    return annas(f"evil:worker:m{number}", MALLORY)
+
+
 def line(
     clock: Clock, number: int, *, event: str = "claim", at: int = 0, until: int = 9 * HOUR, **fields: object
 ) -> bytes:
     """A claim of a peer's invention."""
-    return records.line("claim", clock() + at, {
+    made = {
         "claim_id": f"claim-invented{number:05}", "event": event, "paths": ["docs"], "until": format_at(clock() + until),
-        "sender_identity": f"evil:worker:m{number}", "sender_session": f"sess-{number:012}", **fields,
-    }, writer=None)  # fmt: skip
+        "sender_identity": evil(number), "sender_session": f"sess-{number:012}", **fields,
+    }  # fmt: skip
+    return records.line("claim", clock() + at, made, writer=writer_of(str(made["sender_identity"])))
 
 
 def arrive(store: Store, lines: list[bytes], writer: str = "evil") -> None:
@@ -123,6 +131,7 @@ def test_no_owner_has_more_claims_than_its_share(store: Store, far: Store, clock
 
 def test_long_claims_of_others_leave_room_for_short_ones(store: Store, far: Store, clock: Clock) -> None:
     """A claim of some hundred kilobytes is left out."""
+    bohr = Agent(store, BOHR).caller
     long = [f"{number}/" + "x" * 4_000 for number in range(60)]
     arrive(store, [line(clock, each, paths=long) for each in range(3)])
     arrive(store, [line(clock, each, paths=[f"src/{'y' * 4_000}"] * 20) for each in range(3, 20)], "more")
@@ -130,10 +139,10 @@ def test_long_claims_of_others_leave_room_for_short_ones(store: Store, far: Stor
     arrive(store, claims_of(far), "far")
     found = standing(store)
     assert CURIE in found
-    assert not {"evil:worker:m0", "evil:worker:m1"} & found
+    assert not {evil(0), evil(1)} & found
     assert len(found) < 12
     with pytest.raises(GateError, match=r"Already claimed: \S+ claims src until"):
-        claim_work.claim_paths(store, Agent(store, BOHR).caller, ["src/a.py"])
+        claim_work.claim_paths(store, bohr, ["src/a.py"])
 
 
 @pytest.mark.parametrize(
@@ -182,7 +191,7 @@ def test_a_claim_with_a_garbled_end_blocks_nobody(store: Store, clock: Clock, un
     garbled["until"] = until
     arrive(store, [json.dumps(garbled, separators=(",", ":")).encode(), line(clock, 2)])
     clock.forward(16 * MINUTE)
-    assert standing(store) == {"evil:worker:m2"}
+    assert standing(store) == {evil(2)}
 
 
 def test_a_forged_end_of_a_session_does_not_end_its_claims(store: Store, far: Store, clock: Clock) -> None:
@@ -222,20 +231,6 @@ def test_a_forged_end_of_a_task_does_not_end_its_claims(store: Store, far: Store
     assert claim_work.claim_paths(store, curie, ["src"]).event == "claim"
 
 
-def test_a_task_of_many_claims_is_folded_once(store: Store, clock: Clock) -> None:
-    """Of a flooded task each fold costs much."""
-    bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
-    task_id = str(new_task.create(store, bohr, "Write", target_role="implementer/test").task["task_id"])
-    for path in "src", "docs", "tests":
-        claim_work.claim_paths(store, curie, [path], task_id=task_id)
-    clock.forward(MINUTE)
-    task_decisions.cancel(store, bohr, task_id)
-    asked: list[str] = []
-    store.db().set_trace_callback(asked.append)
-    assert claims.standing(store, forged=False) == []
-    assert sum("FROM entity_line e WHERE e.kind = 'task' AND e.id IN" in each for each in asked) == 1
-
-
 def test_a_forged_take_makes_no_claims_of_one_task_collide(store: Store, far: Store, clock: Clock) -> None:
     """It is no record: who helps with a task claims the same paths as who took it."""
     bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
@@ -267,7 +262,7 @@ def test_many_patterns_stop_the_guard_in_time_and_it_says_so(store: Store, repo:
     began = time.process_time()
     found = edit_guard.check_guard(store, [curie], paths)
     assert time.process_time() - began < 10
-    assert [each.owner for each in found.blocks][:1] == ["evil:worker:m99"]
+    assert [each.owner for each in found.blocks][:1] == [evil(99)]
     assert found.warnings[-1] == "Not all paths were compared with all claims: there are too many."
 
 
@@ -298,7 +293,7 @@ def test_audits_of_unknown_claims_and_of_the_owner_hide_no_news(store: Store, cl
         audit = records.line("audit", clock(), {
             "audit_id": f"audit-{clock() % 10**10}", "action": audits.CLAIM, "reason": f"why ({named})",
             "reader_identity": who, "sender_identity": who, "signal_ids": [],
-        })  # fmt: skip
+        }, writer=writer_of(who))  # fmt: skip
         store.record([("audits", audit)], CommitMessage("x <x@example.org>", "audit"))
     clock.forward(2 * MINUTE)
     store.db()
@@ -312,7 +307,7 @@ def test_the_claims_of_an_ended_session_keep_nobody_from_its_paths(store: Store)
     bohr = Agent(store, BOHR).caller
     claim_work.claim_paths(store, bohr, ["src"])
     lifecycle.end(store, bohr)
-    assert claims.standing(store, forged=False) == []
+    assert claims.standing(store) == []
 
 
 class Counted(list[path_patterns.PathPattern]):

@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 import gitmem
+from gitmem import records
 from gitmem.log.lines import CommitMessage
 from gitmem.page import page_data
 
 from ..commits.people import git, install_hook
+from ..signing import own_key
 from .conftest import Run, Said
 from .test_next_commands import steps
 
@@ -53,7 +55,8 @@ class Talk:
 
 
 @pytest.fixture
-def talk(run: Run, start: Start) -> Talk:
+def talk(run: Run, start: Start, repo: Path) -> Talk:
+    own_key(repo)
     return Talk(run, start, "Ada", "Bohr", "Curie")
 
 
@@ -335,13 +338,13 @@ def test_a_thread_of_5_000_counters_is_answered(talk: Talk, repo: Path) -> None:
     """In seconds, each replacing the one before."""
     vim = talk.proposes("Ada", "Use vim", "Bohr,Curie")
     thread = talk.run("thread", vim, "--json").json["thread_id"]
-    names, before = ("ada", "bohr", "curie"), vim
+    agents, before = [f"test:worker:{each}" for each in ("ada", "bohr", "curie")], vim
     lines = []
     for number in range(5_000):
         id = f"sig-{number:012}"
         lines.append(
             {"signal_id": id, "thread_id": thread, "reply_to": before, "after": [before], "intent": "COUNTER", "message": f"Use {number}",
-             "sender_identity": f"test:worker:{names[number % 3]}", "recipients": [f"test:worker:{each}" for each in names if each != names[number % 3]]}
+             "sender_identity": agents[number % 3], "recipients": [each for each in agents if each != agents[number % 3]]}
         )  # fmt: skip
         before = id
     write(repo, lines)
@@ -356,12 +359,17 @@ def at(repo: Path, **fields: Any) -> None:
     write(repo, [fields])
 
 
-def write(repo: Path, records: list[dict[str, Any]]) -> None:
-    """Write lines of another program."""
-    head = {"at": "2026-11-21T20:00:00.000000Z", "kind": "signal", "schema_version": "A2A.V1"}
-    rest = {"interrupt_class": "priority", "origin": "elsewhere"}
-    lines = [json.dumps({**head, **each, **rest}, separators=(",", ":")).encode() for each in records]
+def write(repo: Path, signals: list[dict[str, Any]]) -> None:
+    """Write lines of another program of this user."""
+    head = {"at": "2026-11-21T20:00:00.000000Z", "kind": "signal"}
+    rest = {"schema_version": "A2A.V1", "interrupt_class": "priority", "origin": "elsewhere"}
     with gitmem.open(str(repo)) as log:
+        writer = log.store.writers.writer()
+        whole = [
+            {**head, "writer": writer, **rest, **records.addressed("signal", each, writer)}
+            for each in signals
+        ]
+        lines = [json.dumps(each, separators=(",", ":")).encode() for each in whole]
         log.store.record([("signals", line) for line in lines], CommitMessage("A <a@b>", "elsewhere"))
 
 

@@ -46,6 +46,10 @@ def day(run: Run, start: Start, repo: Path) -> None:
     assert run("mem", "relate", one, "blocks", two, session=planck).status == 0
     run("mem", "context", "--wu", "WU-7", "--track-access", session=curie)
     run("name", "add", "Zeno", session=planck)
+    assert (
+        run("forget", id_of("signal", "A slip", "--to", "Curie"), "--reason", "a slip", session=planck).status
+        == 0
+    )
     (repo / "a").write_text("a")
     git(repo, "add", "a")
     git(repo, "commit", "--quiet", "-m", "A", GITMEM_SESSION=planck)

@@ -166,13 +166,13 @@ def test_the_next_session_of_an_agent_reads_what_went_to_the_id_of_its_last_one(
         run("init", cwd=clone)
     agent = ("--agent-identity", "codex:reviewer:there")
     first = run("session", "start", "--name", "Curie", "--json", cwd=there).json["session_id"]
-    run("session", "set", *agent, cwd=there, session=first)
     for clone in (there, repo):
         assert run("sync", "--publish", cwd=clone).status == 0
     assert run("signal", "Hello", "--to", "Curie", "--json", *me).json["signal"]["recipients"] == [first]
     task = run("delegate", "Review it", "--to", "Curie", "--json", *me).json["task"]["task_id"]
     asked = run("signal", "Quartz?", "--to", "Curie", "--intent", "propose", "-q", *me).out.strip()
     assert "--wait" in run("converged", asked, *me).out
+    run("session", "set", *agent, cwd=there, session=first)
     for clone in (repo, there):
         assert run("sync", cwd=clone).status == 0
     beside = run("session", "start", "--name", "Bohr", *agent, "--json", cwd=there).json["session_id"]

@@ -427,7 +427,7 @@ def test_hostile_notes_and_reflogs_are_read_within_limits(bohr: Somebody) -> Non
     assert recorded(bohr) == []
 
 
-# The table of lines about commits: found by commit and patch id in any order of arrival, and never by a forged line.
+# The table of lines about commits: found by commit and patch id in any order of arrival.
 
 COMMIT, OTHER, PATCH = "a" * 40, "b" * 40, "c" * 40
 MALLORY = CommitMessage("Mallory <m@example.org>", "commits")
@@ -480,22 +480,6 @@ def test_commits_are_found_by_commit_and_patch_in_any_order(tmp_path: Path) -> N
     (first,), both = answers[0]
     assert first.record["wu_id"] == "WU-1" and not first.is_own
     assert sorted(map(str, sessions(both))) == ["sess-0001", "sess-0002"]
-
-
-def test_a_line_that_claims_a_session_of_this_clone_without_its_code_has_no_effect(tmp_path: Path) -> None:
-    """A peer can name any commit, but only its own sessions are shown as its writers."""
-    store = open_store(new_repo(tmp_path / "here"), Clock())
-    own = Agent(store, "claude:worker:bohr").session.session_id
-    put(store, line(own), line("sess-far1"))
-    assert sessions(rows.of_commit(store.db(), COMMIT)) == ["sess-far1"]
-    assert rows.known(store.db(), [COMMIT]) == {(COMMIT, "sess-far1")}
-    put_own(store, own)
-    found = rows.of_commit(store.db(), COMMIT)
-    assert [(each.record.get("sender_session"), each.is_own) for each in found] == [
-        (own, True),
-        ("sess-far1", False),
-    ]
-    store.close()
 
 
 def test_many_lines_of_peers_do_not_hide_our_own(tmp_path: Path) -> None:
@@ -644,16 +628,6 @@ def test_circles_of_sources_and_repetitions_end(town: Town) -> None:
     began = time.process_time()
     found = commits.find_makers(town.store.db(), theirs, patch_id=patch, authored=facts.authored)
     assert (found.made, found.is_whole) == ({}, False) and time.process_time() - began < 2
-
-
-def test_a_forged_line_of_an_own_agent_is_nobodys(town: Town) -> None:
-    """Neither for a session of this clone that has ended, nor for one that is open."""
-    other = Agent(town.store, "claude:worker:b").session.session_id
-    theirs = town.far.commit()
-    town.agent.git("fetch", "--quiet", str(town.far.folder))
-    for session in (other, town.agent.session):
-        town.claim(theirs, session)
-    assert town.agent.makers(theirs) == set()
 
 
 # A commit belongs to the task and work unit that its session had when it was made, not to those it has when the commit is found.

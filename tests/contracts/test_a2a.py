@@ -13,17 +13,19 @@ import gitmem
 from gitmem import UsageError
 from gitmem.agents import lifecycle
 from gitmem.log.lines import CommitMessage
-from tests.sandbox import bodies
+from tests.sandbox import annas, bodies
+from tests.signing import own_key
 
 from ..empty_index import empty_index
 
-A, B, C = "claude:planner:one", "codex:builder:two", "gemini:tester:three"
+A, B, C = map(annas, ("claude:planner:one", "codex:builder:two", "gemini:tester:three"))
 
 
 class World:
     """One clone, a clock that moves a second with every look, and whoever is asked for."""
 
     def __init__(self, repo: Path) -> None:
+        own_key(repo)
         self.repo = repo
         self.micros = 1_793_000_000_000_000
         self.open: list[gitmem.Log] = []

@@ -17,8 +17,10 @@ from gitmem.memory import triage
 from gitmem.signals import history, receipt_list, threads
 from tests.conftest import Git
 from tests.in_process import gitmem as program
+from tests.sandbox import annas
+from tests.signing import ANNA, addressed, own_key
 
-A, B, C = "claude:planner:one", "codex:builder:two", "gemini:tester:three"
+A, B, C = map(annas, ("claude:planner:one", "codex:builder:two", "gemini:tester:three"))
 START = 1_793_000_000_000_000
 
 
@@ -26,6 +28,7 @@ class Agents:
     """Agents in one clone, with a clock that moves a second at each call."""
 
     def __init__(self, repo: Path) -> None:
+        own_key(repo)
         self.repo = repo
         self.micros = START
         self.logs: list[gitmem.Log] = []
@@ -45,8 +48,7 @@ class Agents:
         lines = [
             (
                 stream,
-                json.dumps({"at": "2026-01-01T00:00:00.000000Z", "kind": "receipt", "schema_version": "A2A.V1", **each},
-                           separators=(",", ":")).encode(),
+                addressed(json.dumps({"at": "2026-01-01T00:00:00.000000Z", "kind": "receipt", "schema_version": "A2A.V1", **each}).encode(), ANNA),
             )
             for each in receipts
         ]  # fmt: skip

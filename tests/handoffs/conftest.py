@@ -11,11 +11,12 @@ import pytest
 from gitmem.memory import checkpoints
 from gitmem.signals import send
 from gitmem.store import Store
+from gitmem.text.addresses import words_of
 from gitmem.work import claim_work, new_task, task_work
 from tests import templates
-from tests.sandbox import HOUR, SECOND, Agent, Clock, acting, carry, new_repo, open_store
+from tests.sandbox import HOUR, SECOND, Agent, Clock, acting, annas, carry, new_repo, open_store
 
-PLANCK, BOHR, CURIE, DIRAC = "a:b:planck", "a:b:bohr", "a:b:curie", "a:b:dirac"
+PLANCK, BOHR, CURIE, DIRAC = map(annas, ("a:b:planck", "a:b:bohr", "a:b:curie", "a:b:dirac"))
 
 
 class Begun(NamedTuple):
@@ -35,9 +36,10 @@ def begin(root: Path) -> Begun:
     clock = Clock()
     templates.copy("repo", root / "repo", templates.first_commit)
     here, there = open_store(root / "repo", clock), open_store(new_repo(root / "there"), clock)
-    planck, bohr = (Agent(here, each, name=each[4:].title()).caller for each in (PLANCK, BOHR))
+    planck, bohr = (Agent(here, each, name=words_of(each)[4:].title()).caller for each in (PLANCK, BOHR))
     curie, dirac = (
-        Agent(there, each, name=each[4:].title(), role="reviewer/test").caller for each in (CURIE, DIRAC)
+        Agent(there, each, name=words_of(each)[4:].title(), role="reviewer/test").caller
+        for each in (CURIE, DIRAC)
     )
     sync(here, there, clock)
     task_id = new_task.create(here, planck, "Write the tests", to=BOHR, wu="WU-7").task["task_id"]

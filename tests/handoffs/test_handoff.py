@@ -27,7 +27,7 @@ from gitmem.work import (
 )
 from tests.sandbox import DAY, HOUR, Agent, bodies
 
-from .conftest import BOHR, CURIE, DIRAC, Work
+from .conftest import BOHR, CURIE, DIRAC, PLANCK, Work
 
 
 def given(work: Work, to: str = "Curie") -> str:
@@ -387,7 +387,7 @@ def test_two_who_accept_one_handoff_apart_both_have_it_and_contest_its_claims(wo
     work.sync()
     assert {each[1] for each in holders(work)} == {True}
     assert {status for _, _, status in owners(work.here)} == {"contested"}
-    assert {who for who, _, _ in owners(work.there)} == {CURIE, "a:b:planck"}
+    assert {who for who, _, _ in owners(work.there)} == {CURIE, PLANCK}
     with pytest.raises(GateError, match="was accepted by"):
         accept_handoff.take_handoff(work.there, work.dirac, handoff)
 

@@ -35,6 +35,8 @@ from gitmem.records.record_types import SignalFields
 from gitmem.repo import find
 from gitmem.store import Store, wall_clock
 
+from ..signing import own_key
+
 PLANCK, CURIE = "test:worker:planck", "test:worker:curie"
 STEPS_MAX = 400
 EACH_STEP = pytest.mark.parametrize(
@@ -201,6 +203,7 @@ def open_store(
 ) -> Store:
     """A store as one process in that folder has it."""
     found = find(str(where))
+    own_key(where)
     store = Store(
         found, port(found.common), DOMAIN, machine=machine(), now=now or wall_clock, commit_after=commit_after
     )

@@ -14,6 +14,8 @@ from typing import Any
 
 from tests import templates
 from tests.in_process import gitmem
+from tests.sandbox import annas
+from tests.signing import own_key
 
 PROGRAM = str(Path(sys.executable).with_name("gitmem"))
 LOG = "refs/heads/gitmem"
@@ -50,6 +52,8 @@ class Clone:
     def __init__(self, path: Path, name: str) -> None:
         self.path = path
         self.identity = f"test:worker:{name.lower()}"
+        self.address = annas(self.identity)
+        own_key(path)
         self.session = ""
         with (path / ".git" / "config").open("a") as config:
             config.write(f"[user]\n\tname = {name}\n\temail = {name.lower()}@example.org\n")

@@ -13,10 +13,11 @@ from gitmem.signals import inbox
 from gitmem.signals import send as signals
 from gitmem.store import Store
 
+from ..sandbox import annas
 from .faults import open_store
 
 HARNESS = "7d0c2f5e-5f0a-4f4e-9d3c-0a1b2c3d4e5f"
-CURIE = "test:worker:curie"
+CURIE = annas("test:worker:curie")
 
 
 class Reader:

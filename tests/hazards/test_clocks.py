@@ -13,12 +13,13 @@ from gitmem.log import lines
 from gitmem.signals import inbox, threads
 from gitmem.signals import send as signals
 from gitmem.store import Store
+from gitmem.text.addresses import words_of
 
-from ..sandbox import DAY, HOUR, MINUTE, SECOND, Clock, acting, bodies, carry, new_repo
+from ..sandbox import DAY, HOUR, MINUTE, SECOND, Clock, acting, annas, bodies, carry, new_repo
 from .faults import check_index, open_store
 
 YEAR = 365 * DAY
-PLANCK, CURIE = "test:worker:planck", "test:worker:curie"
+PLANCK, CURIE = annas("test:worker:planck"), annas("test:worker:curie")
 
 
 class Side:
@@ -30,7 +31,7 @@ class Side:
         self.path = new_repo(where)
         self.store = open_store(self.path, now=self.clock)
         started = lifecycle.start(
-            self.store, CallerClaims(identity=identity), name=identity.rpartition(":")[2].title()
+            self.store, CallerClaims(identity=identity), name=words_of(identity).rpartition(":")[2].title()
         )
         self.caller: Caller = acting(self.store, started.session_id)
 

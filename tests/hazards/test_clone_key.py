@@ -17,6 +17,7 @@ import pytest
 from gitmem import views
 from gitmem.index import catch_up
 from gitmem.log.lines import is_attestation
+from gitmem.text.addresses import words_of
 from gitmem.text.digests import Mac
 from gitmem.trust import clone_key
 
@@ -62,7 +63,7 @@ def test_reading_makes_no_key_and_the_first_client_makes_one_for_its_owner(desk:
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
     assert [name for name in os.listdir(key.parent) if name.startswith("key")] == ["key"]
     (begun,) = log_lines(desk.repo)
-    assert json.loads(begun)["harness_session"] == "h-" + Mac(key.read_bytes()).of(CLIENT.encode())
+    assert words_of(json.loads(begun)["harness_session"]) == "h-" + Mac(key.read_bytes()).of(CLIENT.encode())
 
 
 def test_processes_that_begin_together_have_one_key(desk: Desk, key: Path) -> None:
@@ -78,7 +79,7 @@ def test_processes_that_begin_together_have_one_key(desk: Desk, key: Path) -> No
     ]
 
     assert [each.wait(60) for each in every] == [0] * 5
-    found = {json.loads(line)["harness_session"] for line in log_lines(desk.repo)}
+    found = {words_of(json.loads(line)["harness_session"]) for line in log_lines(desk.repo)}
 
     assert found == {"h-" + Mac(key.read_bytes()).of(client.encode()) for client in clients}
 

@@ -26,6 +26,7 @@ from gitmem.log.local_log import LocalLog
 from gitmem.signals import inbox, send, threads
 from gitmem.store import Store
 from gitmem.sync import exchange
+from gitmem.text.addresses import words_of
 
 from ..clones import BEGINNING, agreed, git
 from ..profiles import PROFILE_EXAMPLES
@@ -199,7 +200,7 @@ def test_readers_that_mark_while_others_write(desk: Desk, tmp_path: Path) -> Non
     )
     found: dict[str, set[str]] = {}
     for name, body in rows:
-        found.setdefault(name, set()).add(json.loads(body)["message"])
+        found.setdefault(words_of(name), set()).add(json.loads(body)["message"])
     assert found == {name: set(said) for name, said in meant.items()}
     assert not store.db().execute("SELECT * FROM mail").fetchall()
     store.close()

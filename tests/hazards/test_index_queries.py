@@ -12,6 +12,7 @@ import pytest
 from gitmem import records, views
 from gitmem.history import why
 from gitmem.index import catch_up, index_file
+from gitmem.work import task_state
 from tests.sandbox import Clock, open_store
 from tests.signing import ANNA, attest
 
@@ -139,6 +140,7 @@ def test_each_index_is_used_by_a_query_of_the_program(desk: Desk, monkeypatch: p
     where = open_store(desk.repo, Clock())  # a commit on a work unit
     assert why.threads_of(where.db(), None, "WU-1", Clock()()) == []
     catch_up.insert_lines(where.index, 7, [attest([b"a line that has not arrived"], ANNA)])
+    assert task_state.only_held_at(where.db(), ("a:b:c", planck), 0, 1, known={}) is None  # of a commit
     where.close()
 
     index = index_file.in_memory(views.VIEWS, records.read)

@@ -13,6 +13,8 @@ from gitmem.log.union import canonical
 from gitmem.store import Store
 from tests.clones import Hub, git
 from tests.loose_objects import remove
+from tests.sandbox import annas
+from tests.signing import own_key
 
 from .conftest import Desk
 from .faults import check_index, open_store, speak
@@ -28,7 +30,7 @@ def record(**fields: object) -> bytes:
 
 
 SIGNAL = {"schema_version": "A2A.V1", "signal_id": "sig-000000000001", "sender_identity": "test:worker:other",
-          "recipients": ["test:worker:curie"], "intent": "INFO", "message": "from elsewhere"}  # fmt: skip
+          "recipients": [annas("test:worker:curie")], "intent": "INFO", "message": "from elsewhere"}  # fmt: skip
 # What is wrong, the bytes of it, and what doctor calls it.
 BAD = {
     "a torn last line": (TORN, "unreadable-line"),
@@ -201,6 +203,7 @@ def test_a_segment_that_was_deleted_here_comes_back_from_the_remote(tmp_path: Pa
 
 def test_readers_take_any_layout(desk: Desk) -> None:
     """Segments elsewhere, with other names, one line twice in two of them: each line counts once."""
+    own_key(desk.repo)
     planck, _ = desk.start("Planck"), desk.start("Curie")
     desk.send(planck, "first", "--to", "Curie")
     store = open_store(desk.repo)

@@ -314,7 +314,6 @@ SCHEMAS = {
     "a trigger": (f"CREATE TRIGGER t AFTER INSERT ON line BEGIN SELECT ({ENDLESS}); END",),
     "a trigger on a deletion": (f"CREATE TRIGGER t AFTER DELETE ON file BEGIN SELECT ({ENDLESS}); END",),
     "a view in place of a table": ("DROP TABLE session", f"CREATE VIEW session AS SELECT i AS session_id FROM ({ENDLESS.replace('max(i)', 'i')})"),
-    "a view in place of ours": ("DROP VIEW claim", f"CREATE VIEW claim AS {ENDLESS}"),
     "an index on an expression": ("CREATE INDEX slow ON line (length(hex(zeroblob(400000000))))",),
     "a column that is computed": ("DROP TABLE skipped", "CREATE TABLE skipped (line INTEGER PRIMARY KEY, x AS (hex(zeroblob(400000000))) STORED)"),
     "a table more": ("CREATE TABLE more (x)",),

@@ -6,7 +6,6 @@ import json
 import os
 import resource
 import shutil
-import sqlite3
 import subprocess
 import sys
 import time
@@ -16,12 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.index import index_file
-from gitmem.trust import line_checks, sender_tables
-
 from .. import hostile_logs
 from ..conftest import Git
 from ..hostile_logs import FAMILIES, Victim
+from ..sandbox import annas
+from ..signing import own_key
 from .peers import BRANCH, Answer, Peer, Town, git
 
 PROGRAM = shutil.which("gitmem", path=str(Path(sys.executable).parent)) or "gitmem"
@@ -30,7 +28,7 @@ SIZE = 5_000_000
 SECONDS = 5.0  # on the machine of the benchmarks; a slower one gets as much more as it takes for `WORK`
 WORK = "import json, hashlib; l = json.dumps({'a': 'x' * 200, 'b': [1] * 50}); [hashlib.sha256(json.dumps(json.loads(l)).encode()) for _ in range(60_000)]"
 WORK_SECONDS = 0.34
-ME = "me:coder:x"
+ME = annas("me:coder:x")
 HOOK = json.dumps(
     {"session_id": "harness-9", "hook_event_name": "PostToolUse", "tool_name": "Bash", "cwd": "."}
 )
@@ -97,6 +95,7 @@ class Target:
     def __init__(self, repo: Path, git: Git) -> None:
         self.repo = repo
         self.git = git
+        own_key(repo)
         done = self.run(
             "--json", "session", "start", "--agent-identity", ME, "--name", "Planck", "--wu", "WU-1"
         )
@@ -347,43 +346,3 @@ def test_a_place_at_no_commit_is_called_what_it_is(kind: str, town: Town, two: t
     git("push", "--quiet", "origin", f":{ref}", cwd=a.path)
     assert a.sync().remote["left_out"] == []
     assert "from a" in town.messages()
-
-
-# What lines in the name of an agent of this clone cost where each of them is looked at once more: steps of SQLite's machine.
-
-NAME, SINCE = "a:b:c", "2026-11-23T00:00:00.000000Z"
-STEPS = 100
-
-
-@pytest.mark.parametrize("among", [False, True])
-def test_older_lines_in_an_own_name_are_looked_up_once_each(among: bool) -> None:
-    """Not one list of claims for each line of the log: 10,000 lines took 6 s."""
-    db = sqlite3.connect(":memory:")
-    for statement in (
-        *index_file.CORE,
-        *sender_tables.DDL,
-        "CREATE TABLE signal (line INTEGER, signal_id TEXT)",
-    ):
-        db.execute(statement)
-
-    def steps(count: int) -> int:
-        db.execute("DELETE FROM line")
-        db.execute("DELETE FROM packed_claim")
-        rows = [
-            (number, b"%d" % number, "2026-11-22", "receipt", '{"signal_id":"sig"}')
-            for number in range(1, count + 1)
-        ]
-        db.executemany("INSERT INTO line VALUES (?, 1, ?, ?, ?, ?)", rows)
-        db.execute("INSERT INTO packed_claim VALUES (?, 1, ?)", (NAME, json.dumps(list(range(1, count + 1)))))
-        seen = [0]
-
-        def tick() -> int:
-            seen[0] += STEPS
-            return 0
-
-        db.set_progress_handler(tick, STEPS)
-        line_checks._forged_in_name(db, NAME, SINCE, list(range(1, count + 1)) if among else None)
-        db.set_progress_handler(None, STEPS)
-        return seen[0]
-
-    assert steps(800) < 6 * steps(200)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .forging import Clone, Hub, changed, digest, line
+from .forging import Clone, Hub, changed, line
 
 NOBODYS = "0" * 64
 
@@ -66,23 +66,3 @@ def test_an_agreement_to_no_line_is_none(shared: tuple[Hub, Clone, Clone], answe
     assert shown["counts"] is False
     assert "has no effect" in planck("thread", asked["thread_id"]).out
     assert [each["message"] for each in curie.inbox()] == ["Approve?"]
-
-
-def test_a_receipt_that_comes_before_its_line_counts_when_the_line_comes(
-    shared: tuple[Hub, Clone, Clone],
-) -> None:
-    """In whatever order they arrive. Curie's agent works in another clone too, so its lines need no code here."""
-    hub, planck, curie = shared
-    elsewhere = line("session", session_id="sess-elsewhere00", event="start", agent_identity=curie.identity,
-                     display_name="Curie-2", clone_id="elsewhere0")  # fmt: skip
-    hub.forge(elsewhere)
-    sent = planck.send("Read this", "--to", "Curie")
-    planck.sync()
-    first = hub.line_of(sent["signal_id"])
-    other = changed(first, message="Read that")
-    hub.forge(receipt(sent["signal_id"], curie.identity, digest(other)))
-    curie.sync()
-    assert [each["message"] for each in curie.inbox("--no-mark")] == ["Read this"]
-    hub.forge(receipt(sent["signal_id"], curie.identity, digest(first)))
-    curie.sync()
-    assert curie.inbox() == []

@@ -57,7 +57,7 @@ def curie(tmp_path: Path) -> Clone:
     hub.forge(
         line("session", session_id=session, event="start", agent_identity=identity, display_name=NAME[:60], name_chosen=True,
              clone_id="x" * 10, worktree=TEXT, client=AXIS, activity=AXIS, **about),
-        line("signal", signal_id="sig-evil0001", **sender, sender_headline=ONE_LINE, recipients=[found.identity],
+        line("signal", signal_id="sig-evil0001", **sender, sender_headline=ONE_LINE, recipients=[found.address],
              thread_id="thread-evil0001", requested_to=[ONE_LINE], intent="PROPOSE", interrupt_class="priority",
              requires_ack=True, message=TEXT, origin="local", sender_role=AXIS, target_role=AXIS,
              artifact_path=TEXT, **about),
@@ -65,7 +65,7 @@ def curie(tmp_path: Path) -> Clone:
              message=TEXT + "\n" + TEXT, origin="local"),
         line("node", id="mem-evil0001", type="discovery", lifecycle="project", content=TEXT, tags=[NAME], paths=[TEXT],
              branch=ONE_LINE, reason=ONE_LINE, metadata={TEXT: TEXT}, wu_id="WU-7", **sender),
-        line("audit", audit_id="audit-evil0001", action=ONE_LINE, reason=TEXT, reader_identity=found.identity, wu_id="WU-7",
+        line("audit", audit_id="audit-evil0001", action=ONE_LINE, reason=TEXT, reader_identity=found.address, wu_id="WU-7",
              **sender),
         line("name", name=NAME, event="add", **sender),
     )  # fmt: skip
@@ -233,7 +233,7 @@ def test_no_line_of_a_message_can_pass_for_one_of_ours(tmp_path: Path) -> None:
     signs = "\u2014\u2015\u2053\u2796\u2e3a\u30fc\u3161\u4e00~_-=\u2192"
     message = "a\tb" + "".join(f"{end}{sign} {order}" for sign in signs for end in ends)
     about = {
-        "recipients": [curie.identity],
+        "recipients": [curie.address],
         "intent": "INFO",
         "interrupt_class": "advisory",
         "origin": "local",

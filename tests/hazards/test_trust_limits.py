@@ -18,7 +18,7 @@ import pytest
 
 from gitmem import open_store, records, views
 from gitmem import repo as place
-from gitmem.agents import forgeries, mailbox, presence, signal_rows
+from gitmem.agents import mailbox, presence, signal_rows
 from gitmem.agents.caller import Caller
 from gitmem.history import rows
 from gitmem.index import catch_up, index_file
@@ -31,7 +31,7 @@ from gitmem.order.thread import FoldedThread
 from gitmem.signals import threads
 from gitmem.signals.threads import Converged
 from gitmem.store import Store
-from gitmem.trust import sender_tables
+from gitmem.trust import own_sessions
 
 from .. import hostile_logs
 from ..hostile_logs import FAMILIES, Victim, Writer
@@ -357,13 +357,15 @@ def filled(found: list[bytes]) -> Callable[[Index], None]:
 
 def empty() -> Index:
     """Return the index of a clone in which the victim's session was started, and nothing else was said."""
-    own = sender_tables.Own(frozenset((ANNA.writer,)), ME.clone)
-    index = index_file.in_memory((*views.VIEWS[:-1], views.sender_view(lambda: own)), records.read)
+    own = own_sessions.Own(frozenset((ANNA.writer,)), ME.clone)
+    index = index_file.in_memory((*views.VIEWS[:-1], views.own_view(lambda: own)), records.read)
     index.reshape()
     begun = Writer(ME, 1_000, start=NOW - 1_000_000)
-    begun.session(ME.session, agent_identity=ME.identity, clone_id=ME.clone, display_name="Curie")
+    begun.session(
+        ME.session, agent_identity=f"{ME.identity}@{ANNA.writer}", clone_id=ME.clone, display_name="Curie"
+    )
     catch_up.insert_lines(index, catch_up.OWN_FILE, [named(begun.lines[0][1], ANNA)])
-    assert sender_tables.is_ours(index.db, ME.identity)
+    assert own_sessions.is_own(index.db, ME.session)
     return index
 
 
@@ -414,17 +416,8 @@ def fold_interrupts(at: Store) -> None:
     mailbox.unread_ids(at.db(), ME.identity, ME.session, None, NOW, directed=True)
 
 
-def fold_marks(at: Store) -> None:
-    """What `thread` and the inbox say of who wrote each signal."""
-    said = threads.load(at.db(), "thread-x")
-    forgeries.in_thread(at.db(), said)
-    marks = forgeries.SenderWarnings(at)
-    for each in said.values():
-        marks.put(dict(each.record), each.line)
-
-
 FOLDS: tuple[Callable[[Store], None], ...] = (
-    fold_thread, fold_names, fold_nodes, fold_relations, find_contradictions, fold_unread, fold_interrupts, fold_marks,
+    fold_thread, fold_names, fold_nodes, fold_relations, find_contradictions, fold_unread, fold_interrupts,
 )  # fmt: skip
 
 

@@ -171,7 +171,7 @@ def log_lines(clone: Clone) -> list[bytes]:
     return found
 
 
-# What a local process calls its session is nobody else's address, and forged ends and names hide no session here.
+# What a local process calls its session is nobody else's address.
 
 CLIENT = "CLAUDE_CODE_SESSION_ID"
 UUID = "0f8fad5b-d9cb-469f-a165-70867728950e"
@@ -268,76 +268,6 @@ def test_an_identity_that_reads_like_an_id_or_a_group_is_refused(planck: Clone) 
 
 def pins(clone: Clone) -> list[Path]:
     return list((clone.path / ".git" / "gitmem" / "pins").iterdir())
-
-
-def forge_end(hub: Hub, clone: Clone, *names: str, session: str | None = None) -> None:
-    """Push lines that rename a session of a clone, by default that of its agent, and then end it; the clone syncs."""
-    clone.sync()
-    start = {"session_id": session or clone.session, "clone_id": "x" * 10, "agent_identity": clone.identity}
-    renamed = [
-        line("session", now(1 + number), event="change", display_name=name, name_chosen=True, **start)
-        for number, name in enumerate(names)
-    ]
-    hub.forge(*renamed, line("session", now(9), event="end", display_name=(*names, "Planck")[-1], **start))
-    clone.sync()
-
-
-@pytest.mark.parametrize("pinned", [True, False])
-@pytest.mark.parametrize("names", [(), ("Mallory",)])
-def test_a_session_that_a_peer_ended_is_still_called_as_it_calls_itself(
-    hub: Hub, planck: Clone, names: tuple[str, ...], pinned: bool
-) -> None:
-    """As caller, recipient and identity; each answer says what was forged."""
-    assert planck("session", "start", "--name", "Noether").status == 0
-    forge_end(hub, planck, *names)
-    for pin in pins(planck):
-        if not pinned:
-            pin.unlink()
-
-    for who in ("Planck", planck.identity):
-        own = planck("signal", "mine", "--broadcast", "--json", "--as", who)
-        assert own.status == 0 and own.json["signal"]["sender_session"] == planck.session, own
-        assert "FORGED" in planck("whoami", "--as", who).err
-        if not pinned:
-            for pin in pins(planck):
-                pin.unlink()
-    sent = planck("signal", "for Planck", "--to", "Planck", "--json", "--as", "Noether")
-    assert sent.status == 0 and sent.json["signal"]["recipients"] == [planck.identity], sent
-    (warning,) = sent.json["warnings"]
-    assert "FORGED" in warning and "has ended" in warning and planck.session in warning
-    assert [each["message"] for each in planck.inbox() if "for" in each["message"]] == ["for Planck"]
-
-
-def test_a_party_whose_session_a_peer_ended_is_still_waited_for(hub: Hub, planck: Clone) -> None:
-    """It has no identity, so that its session is the party."""
-    noether = planck("session", "start", "--name", "Noether", "--json").json["session_id"]
-    asked = planck("signal", "Tabs?", "--to", "Noether", "--intent", "propose", "--json", "--as", "Planck")
-    forge_end(hub, planck, session=noether)
-
-    told = planck("converged", asked.json["signal"]["signal_id"], "--as", "Planck")
-    assert "has ended" not in told.out + told.err and "--wait" in told.out, told
-    assert planck("session", "end", "--as", noether).status == 0
-    assert f"({noether}) has ended" in str(planck("converged", asked.json["signal"]["signal_id"]))
-
-
-def test_a_name_that_only_forged_lines_gave_is_refused_with_the_reason(hub: Hub, planck: Clone) -> None:
-    forge_end(hub, planck, "Mallory")
-
-    said = refused(planck, "unknown-recipient", "signal", "x", "--to", "Mallory")
-    assert "FORGED" in str(said.json) and "gitmem doctor" in str(said.json)
-    refused(planck, "unknown-session", "signal", "x", "--broadcast", "--as", "Mallory")
-
-
-def test_the_roster_says_which_session_a_peer_ended(hub: Hub, planck: Clone) -> None:
-    """It shows what all clones show, and a warning beside it, here alone."""
-    assert "FORGED" not in planck("roster").out
-    forge_end(hub, planck)
-
-    shown = planck("roster", "--json").json
-    assert planck.session not in [each["session_id"] for each in shown["sessions"]]
-    assert "FORGED" in shown["remark"] and planck.session in shown["remark"]
-    assert planck("session", "end").status == 0
-    assert "FORGED" not in str(planck("roster", "--json").json["remark"])
 
 
 # Broadcasts from clocks that are days behind, to readers who were away, and with `seen` lists that were made up.
@@ -508,42 +438,6 @@ class Scene:
         who.sync()
         shown = who("inbox", "--json", env={"GITMEM_SESSION": self.session})
         return message in [each["message"] for each in shown.json["signals"]]
-
-
-@pytest.mark.parametrize(("event", "at"), [("change", 1.0), ("start", 1.0)])
-def test_a_name_that_was_used_is_refused_once_its_session_has_another_identity(
-    tmp_path: Path, event: str, at: float
-) -> None:
-    """Both identities are named, and the id of the session still reaches it."""
-    scene = Scene(tmp_path, pinned=True)
-    scene.forge(event, at, agent_identity=EVIL)
-
-    for name in ("Curie", "curie"):
-        said = scene.planck("signal", "secret", "--to", name, "--json")
-        assert (said.status, said.json["error"]["code"]) == (2, "ambiguous-recipient"), said
-        assert EVIL in said.json["error"]["message"] and scene.identity in said.json["error"]["message"]
-    sent = scene.planck("signal", "for the session", "--to", scene.session, "--json").json
-    assert sent["signal"]["recipients"] == [scene.session]
-    assert any(EVIL in each for each in sent["warnings"])
-    assert scene.unread(scene.curie, "for the session")
-
-
-@pytest.mark.parametrize(
-    ("pinned", "identity", "event", "at"),
-    [(True, False, "change", 1.0), (True, False, "start", -100.0), (False, True, "change", 1.0)],
-)
-def test_a_session_whose_identity_was_changed_gets_its_mail_by_its_id(
-    tmp_path: Path, pinned: bool, identity: bool, event: str, at: float
-) -> None:
-    """By name, id or a beginning of it: where it had no identity, or where nobody wrote to it before."""
-    scene = Scene(tmp_path, pinned=pinned, identity=identity)
-    scene.forge(event, at, agent_identity=EVIL)
-
-    for to in (scene.session, scene.session[:12], scene.name, scene.name):
-        sent = scene.planck("signal", f"to {to}", "--to", to, "--json").json
-        assert sent["signal"]["recipients"] == [scene.session], sent
-        assert any(EVIL in each for each in sent["warnings"])
-    assert scene.unread(scene.curie, f"to {scene.name}")
 
 
 def test_an_identity_that_came_back_in_another_session_keeps_its_name(tmp_path: Path) -> None:

@@ -13,13 +13,15 @@ from gitmem.agents import lifecycle
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import UsageError
 from gitmem.log.lines import CommitMessage
+from gitmem.records import ids
 from gitmem.signals import send
 from gitmem.store import Store
 
-from ..sandbox import DAY, MINUTE, Clock, acting, carry, new_repo, open_store
-from .forging import Clone, Hub, changed
+from ..sandbox import DAY, MINUTE, Clock, acting, annas, carry, new_repo, open_store
+from ..signing import ANNA
+from .forging import Clone, Hub, changed, line
 
-A, B = "claude:planner:one", "codex:builder:two"
+A, B = map(annas, ("claude:planner:one", "codex:builder:two"))
 MANY = 150
 
 
@@ -44,10 +46,11 @@ class Desk:
         carry(self.store, self.other)
 
     def forge(self, *sessions: str, event: str = "start", at: int = 0, **fields: Any) -> None:
-        """Write lines as a peer would, without a code."""
+        """Write lines as another clone of this user, or as who has read its key."""
         values = {"event": event, "display_name": "x", "clone_id": "mallory", "agent_identity": B, **fields}
         lines = [
-            records.line("session", self.clock() + at, {"session_id": name, **values}) for name in sessions
+            records.line("session", self.clock() + at, {"session_id": name, **values}, writer=ANNA.writer)
+            for name in sessions
         ]
         self.store.record([("sessions", line) for line in lines], CommitMessage("m <m@example.org>", "sync"))
 
@@ -92,29 +95,6 @@ def test_forged_sessions_of_an_absent_agent_stop_no_mail(desk: Desk, here: bool)
     assert desk.arrives()
 
 
-@pytest.mark.parametrize(
-    ("event", "fields"),
-    [("end", {}), ("change", {"workspace_id": "evil"}), ("change", {"agent_identity": "m:m:m"})],
-)
-def test_forged_lines_about_a_session_of_this_clone_stop_no_mail(
-    desk: Desk, event: str, fields: dict[str, str]
-) -> None:
-    """Only its genuine records count: whether it is open, where, and of which agent."""
-    curie = desk.start(desk.store, B, "red")
-    desk.forge(str(curie.session_id), event=event, at=MINUTE, **fields)
-    desk.forge("sess-evil0000001", workspace_id="evil", at=MINUTE)
-
-    assert desk.arrives()
-
-
-def test_a_forged_session_of_this_clone_makes_no_agent_reachable(desk: Desk) -> None:
-    """A peer who gives the sender's own session another identity does not move that agent to the sender's workspace."""
-    desk.start(desk.store, B, "blue")
-    desk.forge(str(desk.planck.session_id), event="change", at=MINUTE)
-
-    assert not desk.arrives()
-
-
 def test_a_move_is_seen_although_the_old_session_has_ended(desk: Desk) -> None:
     """An open session elsewhere counts, not where the agent was before; in this clone a change of workspace too."""
     desk.end(desk.other, desk.start(desk.other, B, "red"))
@@ -123,20 +103,17 @@ def test_a_move_is_seen_although_the_old_session_has_ended(desk: Desk) -> None:
     desk.clock.forward(MINUTE)
     lifecycle.change(desk.store, curie, workspace="blue")
 
-    assert not desk.arrives()
-    desk.forge(str(curie.session_id), event="change", at=MINUTE, workspace_id="evil")
     with pytest.raises(UsageError, match="is in workspace blue and never"):
         send.send(desk.store, desk.planck, "x", to=[B])
 
 
 def test_one_without_a_workspace_gets_mail_of_all(desk: Desk) -> None:
-    """Also beside a session elsewhere, and whatever a peer says of it."""
+    """Also beside a session elsewhere."""
     desk.start(desk.other, B, "blue")
     carry(desk.store, desk.other)
     assert not desk.arrives()
-    free = desk.start(desk.other, B, None)
+    desk.start(desk.other, B, None)
     carry(desk.store, desk.other)
-    desk.forge(str(free.session_id), event="change", at=MINUTE, workspace_id="evil")
 
     assert desk.arrives()
 
@@ -152,19 +129,24 @@ def test_at_most_three_workspaces_are_named(desk: Desk) -> None:
 
 # Several lines of one id: all of them are shown, marked, and no command answers one of them.
 
-EARLIER = "2020-01-01T00:00:00.000000Z"
+EARLIER, TOOL = "2020-01-01T00:00:00.000000Z", "other:tool:one"
 
 
 @pytest.fixture
 def asked(tmp_path: Path) -> tuple[Hub, Clone, Clone, dict[str, str]]:
-    """Planck asks Curie for a decision, and Mallory puts another text under that id, with an earlier time."""
+    """A tool whose ids are bound to nobody asks Curie for a decision; others may put another text under that id."""
     hub = Hub(tmp_path)
     planck, curie = hub.acquainted()
-    signal = planck.send(
-        "Delete the branch feature", "--to", "Curie", "--intent", "PROPOSE", "--requires-ack"
-    )
+    signal = {"signal_id": "sig-000000000001", "thread_id": "thread-000000000001", "sender_identity": TOOL}
+    hub.forge(of_tool(curie, "Delete the branch feature", **signal))
     planck.sync()
     return hub, planck, curie, signal
+
+
+def of_tool(curie: Clone, message: str, **fields: object) -> bytes:
+    """A question to Curie in a line without a writer."""
+    about = {"recipients": [curie.address], "intent": "PROPOSE", "requires_ack": True, "origin": "local"}
+    return line("signal", **{**about, "interrupt_class": "priority", "message": message, **fields})
 
 
 def forge(hub: Hub, signal: dict[str, str], message: str, sender: str = "test:worker:mallory") -> None:
@@ -191,7 +173,6 @@ def test_both_lines_are_shown_and_neither_can_be_agreed_to(
         assert each["conflict"]["versions"] == 2
         assert {"sender", "message", "time"} <= set(each["conflict"]["differs"])
         assert "reply_line" not in each
-    assert found["signals"][1]["conflict"]["clone"] != ""
     assert found["next"] == [f"gitmem thread {id}", "gitmem doctor"]
 
     text = curie("inbox").out
@@ -208,7 +189,7 @@ def test_both_lines_are_shown_and_neither_can_be_agreed_to(
 
     refused = curie("reply", id, "yes", "--agree", "--json")
     assert (refused.status, refused.json["error"]["code"]) == (2, "conflicting-lines")
-    assert "different contents, by test:worker:mallory, test:worker:planck" in curie("doctor").out
+    assert f"different contents, by {TOOL}, test:worker:mallory" in curie("doctor").out
     assert planck("converged", signal["thread_id"]).status == 1
 
 
@@ -228,7 +209,7 @@ def test_a_second_line_after_the_first_was_read_is_news(
 @pytest.mark.parametrize(
     "fields",
     [{"sender_identity": "test:worker:mallory"}, {"thread_id": "thread-other"}, {"idempotency_key": "k2"},
-     {"requires_ack": True},
+     {"requires_ack": False},
      *(pytest.param(each, marks=pytest.mark.deep)
        for each in ({"workspace_id": "elsewhere"}, {"via": "sess-mall0ry0"}, {"origin": "lumenflow"}))],
 )  # fmt: skip
@@ -236,10 +217,10 @@ def test_lines_of_one_idempotency_key_by_others_or_elsewhere_conflict(
     asked: tuple[Hub, Clone, Clone, dict[str, str]], fields: dict[str, object]
 ) -> None:
     """An answer would go to the sender of the earlier line, or into its thread. A retry of the sender is one signal."""
-    hub, planck, curie, _ = asked
-    signal = planck.send("Keyed", "--to", "Curie", "--intent", "PROPOSE", "--idempotency-key", "k1")
-    planck.sync()
-    original = hub.line_of(signal["signal_id"])
+    hub, _, curie, _ = asked
+    signal = {"signal_id": ids.keyed_id("sig", TOOL, "k1"), "thread_id": "thread-000000000002"}
+    original = of_tool(curie, "Keyed", **signal, sender_identity=TOOL, idempotency_key="k1")
+    hub.forge(original)
     again = {"sender_name": "again", "sender_session": "sess-aga1n000", "interrupt_class": "advisory"}
     hub.forge(changed(original, at=EARLIER, mac=None, **again, seen=[]))
     curie.sync()

@@ -452,7 +452,7 @@ def test_every_json_answer_has_type_and_remote_id_as_they_came(
     bring(store, project.has("signals", came))
     reader, id = existing(store), SIGNAL["id"]
     answers: list[Any] = [
-        *inbox.read(store, reader).signals, history.show(store, id).record, *threads.thread(store, id).signals,
+        *inbox.read(store, reader, for_="lumenflow:codex:i:h").signals, history.show(store, id).record, *threads.thread(store, id).signals,
         *history.log(store).entries,
     ]  # fmt: skip
 
@@ -508,14 +508,9 @@ def test_nobody_takes_an_imported_address_by_a_name(store: Store, project: Proje
     assert "gitmem inbox --for lumenflow:agent-1" in started.next
     assert inbox.read(store, agent).signals == []
     assert inbox.read(store, existing(store), for_="agent-1").reader == agent.reader
-    assert (
-        len(
-            inbox.read(
-                store, acting(store, lifecycle.start(store, CallerClaims(), agent_identity="claude:i:h"))
-            ).signals
-        )
-        == 1
-    )
+    other = acting(store, lifecycle.start(store, CallerClaims(), agent_identity="claude:i:h"))
+    assert inbox.read(store, other).signals == []
+    assert len(inbox.read(store, other, for_="lumenflow:claude:i:h").signals) == 1
 
 
 @pytest.mark.parametrize(
@@ -573,7 +568,7 @@ def test_nobodys_inbox_is_flooded(store: Store, project: Project, clock: Clock) 
         assert inbox.count(store, each).unread == 0
     shown = inbox.read(store, reader, all=True)
     assert shown.unread == 0
-    assert len(shown.signals) == 6  # asked for everything, it is there, but for what the reader said itself
+    assert len(shown.signals) == 9  # asked for everything, it is there
 
 
 def test_an_import_makes_no_reader_older(store: Store, project: Project, clock: Clock) -> None:
@@ -611,7 +606,8 @@ def test_what_was_sent_to_one_is_unread_until_its_receipt(
 
     if index == "built anew":
         store.index.reshape()
-    assert [each["signal_id"] for each in inbox.read(store, reader).signals] == ["sig-bbbb2222"]
+    unread = inbox.read(store, reader, for_="lumenflow:codex:i:h").signals
+    assert [each["signal_id"] for each in unread] == ["sig-bbbb2222"]
     assert found.counts["receipts"] == {
         "read": 5, "imported": 1, "present": 0, "differs": 0, "repeated": 2, "bad": 2
     }  # fmt: skip

@@ -15,21 +15,22 @@ from gitmem.doctor import clone_files
 from gitmem.index import catch_up, entities, index_file
 from gitmem.index.index_file import Index
 from gitmem.log.lines import reduced
-from gitmem.trust import sender_tables
+from gitmem.text.addresses import of_writer
+from gitmem.trust import own_sessions
 from tests import hostile_logs
 from tests.hostile_logs import FAMILIES, Victim
 from tests.mailbox.test_mailbox_view import receipt, signal
 from tests.profiles import up_to
-from tests.signing import ANNA, AT, BOB, MALLORY, attest, forget, named, salted
+from tests.signing import ANNA, AT, BOB, MALLORY, addressed, attest, forget, salted
 
 NOW = 1_793_000_000_000_000
 ME = Victim("sess-000000000001", "me:coder:x", NOW, "victim0000")
 BYTES = 12_000  # of each family: some dozens of lines
-OWN = sender_tables.Own(frozenset((ANNA.writer,)), "victim0000")
+OWN = own_sessions.Own(frozenset((ANNA.writer,)), "victim0000")
 
 
 def empty() -> Index:
-    index = index_file.in_memory((*views.VIEWS[:-1], views.sender_view(lambda: OWN)), records.read)
+    index = index_file.in_memory((*views.VIEWS[:-1], views.own_view(lambda: OWN)), records.read)
     index.reshape()
     return index
 
@@ -63,11 +64,11 @@ def of_writers(lines: list[bytes], draw: random.Random) -> list[bytes]:
     found = []
     for number, line in enumerate(lines):
         writer = draw.choice((None, None, ANNA, BOB))
-        found.append(named(salted(line), writer) if writer else line)
+        found.append(addressed(salted(line), writer) if writer else line)
         if writer and draw.random() < 0.2:
             record = forget([found[-1]], draw.choice((writer, writer, MALLORY)), AT + number)
             found += draw.sample([record, attest([record], writer), reduced(found[-1])], draw.choice((2, 3)))
-            found.append(named(salted(line), writer))
+            found.append(addressed(salted(line), writer))
         for signer in draw.sample((writer or ANNA, MALLORY, BOB), draw.choice((0, 1, 1, 2))):
             found.append(
                 attest(draw.sample(found, min(len(found), draw.choice((1, 3)))) + found[-1:], signer)
@@ -99,7 +100,10 @@ def test_any_order_gives_the_same_rows(families: list[str], cuts: list[int], see
     assert clone_files.differing(anew, other, but=clone_files.ARRIVAL) == []
     assert anew.skipped() == 0
     assert held(anew) == held(other)
-    for reader, session in ((ME.identity, ME.session), ("a:b:two", None)):
+    for reader, session in (
+        (of_writer(ME.identity, ANNA.writer), ME.session),
+        (of_writer("a:b:two", BOB.writer), None),
+    ):
         answers = [
             (sorted(mailbox.unread_ids(index.db, reader, session, None, NOW)), sorted(mailbox.all_ids(index.db, reader, session, None)))
             for index in (anew, other)

@@ -10,7 +10,7 @@ from gitmem.index.index_file import Index
 from tests import hostile_logs
 from tests.hostile_logs import FAMILIES
 from tests.index.test_any_order import BYTES, ME, empty
-from tests.signing import ANNA, AT, SALT, attest, forget, named, salted
+from tests.signing import ANNA, AT, SALT, addressed, attest, forget, salted
 from tests.tasks.simulated import World
 
 # What is made of bytes, not of meaning; and packed tables, whose rows are of lines that arrived together.
@@ -31,7 +31,7 @@ def rows(index: Index) -> dict[str, list[str]]:
 
 def check(lines: list[bytes]) -> None:
     index = empty()
-    ours = [line if b'"writer"' in line else named(salted(line), ANNA) for line in lines]
+    ours = [line if b'"writer"' in line else addressed(salted(line), ANNA) for line in lines]
     ours = [line for line in ours if records.read(line) is not None]
     catch_up.insert_lines(index, 1, [*ours, attest(ours, ANNA)])
     before = rows(index)

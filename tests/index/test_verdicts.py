@@ -16,9 +16,9 @@ from gitmem.log.lines import reduced
 from gitmem.records.ids import new_id
 from gitmem.trust.keys import SigningKey
 from tests.mailbox.test_mailbox_view import signal
-from tests.signing import ANNA, AT, BOB, MALLORY, attest, forget, named, salted
+from tests.signing import ANNA, AT, BOB, MALLORY, addressed, attest, forget, named, salted
 
-LINE = named(signal(1, 1, "a:b:anna", ["a:b:bob"]), ANNA)
+LINE = addressed(signal(1, 1, "a:b:anna", ["a:b:bob"]), ANNA)
 PROOF = attest([LINE], ANNA)
 FILE = 7
 
@@ -203,7 +203,7 @@ def test_digests_of_lines_that_never_arrive_take_room_like_the_log(index: Index)
 def test_a_writer_is_named_in_one_place_of_a_line(index: Index) -> None:
     """A name elsewhere in the line, or with an escape, is that of no writer for the one who signs: it must be for the index, too."""
     late = signal(2, 2, "a:b:anna", ["a:b:bob"])[:-1] + b',"writer":"%b"}' % ANNA.writer.encode()
-    escaped = named(signal(3, 3, "a:b:anna", ["a:b:bob"]), ANNA).replace(b'"writer"', b'"w\\u0072iter"')
+    escaped = addressed(signal(3, 3, "a:b:anna", ["a:b:bob"]), ANNA).replace(b'"writer"', b'"w\\u0072iter"')
     arrive(index, late, escaped)
     arrive(index, attest([late, escaped], MALLORY))
 
@@ -214,7 +214,7 @@ def test_what_counts_is_no_longer_held(index: Index) -> None:
     """Also when its file is read again together with the attestation, or it was recorded here as well."""
     arrive(index, LINE)
     arrive(index, LINE, PROOF)
-    other = named(signal(4, 4, "a:b:anna", ["a:b:bob"]), ANNA)
+    other = addressed(signal(4, 4, "a:b:anna", ["a:b:bob"]), ANNA)
     arrive(index, other)
     catch_up.insert_lines(index, catch_up.OWN_FILE, [other])
 

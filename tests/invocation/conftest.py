@@ -13,11 +13,13 @@ import gitmem
 from gitmem.api.log import Log
 from gitmem.calls import WORKER
 from gitmem.calls.served_task import ServedTask
+from tests.sandbox import annas
+from tests.signing import own_key
 
 if TYPE_CHECKING:
     from gitmem.calls.served_task import Function
 
-PLANNER, PRICES = "codex:planner:one", "claude:prices:shop"
+PLANNER, PRICES = map(annas, ("codex:planner:one", "claude:prices:shop"))
 
 Serve = Callable[..., Log]
 
@@ -30,6 +32,7 @@ def upper(task: ServedTask) -> str:
 @pytest.fixture
 def log(repo: Path) -> Iterator[Log]:
     """The caller's log."""
+    own_key(repo)
     with gitmem.open(str(repo), identity=PLANNER) as found:
         found.sessions.start(name="Planck")
         yield found

@@ -31,7 +31,8 @@ from gitmem.work.task_work import LOST_MICROS
 
 from ..clones import git
 from ..file_faults import at
-from ..sandbox import bodies
+from ..sandbox import annas, bodies
+from ..signing import own_key
 from .conftest import PLANNER, PRICES, Serve
 
 if TYPE_CHECKING:
@@ -247,7 +248,7 @@ def test_i11_the_ids_of_a_call_with_a_key_are_those_of_the_format(log: Log, serv
     assert (one.thread_id, both.thread_id) == tuple(
         ids.keyed_id("thread", PLANNER, f"call {key}") for key in "km"
     )
-    keys = ["k", f"m {PRICES}", "m claude:rates:shop"]
+    keys = ["k", f"m {PRICES}", f"m {annas('claude:rates:shop')}"]
     found = [each.task_id for each in (*one.results, *both.results)]
     assert found == [ids.own_id("task", log.store.writers.writer(), PLANNER, key) for key in keys]
     record = task_rules.require(log.store, found[0]).record
@@ -592,6 +593,7 @@ def test_with_a_fence_of_somebody_else_a_worker_begins_nothing(log: Log, serve: 
 
 def test_the_caller_learns_that_the_worker_of_a_call_is_lost(repo: Path) -> None:
     """I11: nobody takes it again; the caller pins the failure, once the lease and a minute are over."""
+    own_key(repo)
     late = [0]
     with gitmem.open(str(repo), identity=PLANNER, now=lambda: wall_clock() + late[0]) as log:
         log.sessions.start(name="Planck")
@@ -609,6 +611,7 @@ def test_the_caller_learns_that_the_worker_of_a_call_is_lost(repo: Path) -> None
 
 def test_a_worker_that_is_ended_does_not_give_a_call_back_that_may_begin_once(repo: Path) -> None:
     """I11: another worker would begin it again; the caller gets the failure."""
+    own_key(repo)
     stop, begun = threading.Event(), threading.Event()
 
     def slow(task: ServedTask) -> str:

@@ -19,6 +19,7 @@ from gitmem.sync import noop_check
 from gitmem.work import handoffs, task_decisions, task_rules, task_work
 from tests.clones import git
 
+from ..signing import own_key
 from .conftest import PLANNER, PRICES
 
 DEADLINE = int(DEADLINE_SECONDS * 1_000_000)
@@ -43,6 +44,7 @@ def late() -> Late:
 @pytest.fixture
 def log(repo: Path, late: Late) -> Iterator[Log]:
     """The caller's log; the agent that it calls is known, and nobody serves it."""
+    own_key(repo)
     with gitmem.open(str(repo), identity=PLANNER, now=late) as found:
         found.sessions.start(name="Planck")
         with gitmem.open(str(repo), identity=PRICES, now=late) as away:

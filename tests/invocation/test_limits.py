@@ -27,6 +27,7 @@ from gitmem.store import wall_clock
 from gitmem.work import chains, new_task, task_rules, task_work
 
 from ..sandbox import Agent, bodies, new_repo
+from ..signing import own_key
 from .conftest import PLANNER, PRICES, Serve
 
 HOSTILE = "codex:other:one"
@@ -161,6 +162,7 @@ def test_tasks_that_nobody_can_take_keep_no_worker_from_the_others(log: Log, ser
 
 def test_tasks_that_nobody_took_in_time_do_not_count_as_open(repo: Path) -> None:
     """Else a caller whose worker was down could call nobody any more. What somebody works on counts."""
+    own_key(repo)
     late = [0]
     with gitmem.open(str(repo), identity=PLANNER, now=lambda: wall_clock() + late[0]) as log:
         log.sessions.start(name="Planck")
@@ -449,6 +451,7 @@ def test_i26_i27_agents_tasks_and_nodes_of_another_repository_are_not_found(
 ) -> None:
     """Neither by name nor by id; nothing is written in either."""
     serve()
+    own_key(other_repository)
     with gitmem.open(str(other_repository), identity=PLANNER) as far:
         far.sessions.start(name="Planck", agent_identity=PLANNER)
         with gitmem.open(str(other_repository), identity="claude:rates:far") as rates:

@@ -21,10 +21,10 @@ from gitmem.signals.inbox import InboxResult
 from gitmem.store import Store
 
 from ..file_faults import at
-from ..sandbox import DAY, Clock, acting, carry, new_repo, open_store
+from ..sandbox import DAY, Clock, acting, annas, carry, new_repo, open_store
 
 HARNESS = "7d0c2f5e-5f0a-4f4e-9d3c-0a1b2c3d4e5f"
-IDENTITY = "test:worker:curie"
+IDENTITY = annas("test:worker:curie")
 
 
 class Desk:
@@ -96,13 +96,13 @@ class TestTurn:
 
     def test_two_do_not_have_it_at_once(self, desk: Desk) -> None:
         """The second one is told at once; another reader is not concerned; afterwards it is free."""
-        with delivery.delivery_lock(desk.store, "a:b:c") as mine:
+        with delivery.delivery_lock(desk.store, annas("a:b:c")) as mine:
             assert mine
-            with delivery.delivery_lock(desk.again(), "a:b:c") as second:
+            with delivery.delivery_lock(desk.again(), annas("a:b:c")) as second:
                 assert not second
-            with delivery.delivery_lock(desk.again(), "a:b:d") as other:
+            with delivery.delivery_lock(desk.again(), annas("a:b:d")) as other:
                 assert other
-        with delivery.delivery_lock(desk.again(), "a:b:c") as free:
+        with delivery.delivery_lock(desk.again(), annas("a:b:c")) as free:
             assert free
 
     def test_who_was_asked_waits_a_while(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,7 +110,7 @@ class TestTurn:
         slept: list[float] = []
         real = time.sleep
         with ExitStack() as turn:
-            assert turn.enter_context(delivery.delivery_lock(desk.store, "a:b:c"))
+            assert turn.enter_context(delivery.delivery_lock(desk.store, annas("a:b:c")))
 
             def sleep(seconds: float) -> None:
                 if seconds != delivery.PAUSE_SECONDS:  # of whoever waits for a process
@@ -121,16 +121,16 @@ class TestTurn:
                     turn.close()
 
             monkeypatch.setattr(time, "sleep", sleep)
-            with delivery.delivery_lock(desk.again(), "a:b:c", wait_seconds=60) as mine:
+            with delivery.delivery_lock(desk.again(), annas("a:b:c"), wait_seconds=60) as mine:
                 assert mine and len(slept) == 2
-                with delivery.delivery_lock(desk.again(), "a:b:c", wait_seconds=0.001) as late:
+                with delivery.delivery_lock(desk.again(), annas("a:b:c"), wait_seconds=0.001) as late:
                     assert not late
 
     def test_who_marks_nothing_takes_none(self, desk: Desk) -> None:
         """A peek disturbs nobody, and nobody disturbs it."""
         with (
-            delivery.delivery_lock(desk.store, "a:b:c"),
-            delivery.delivery_lock(desk.again(), "a:b:c", wait_seconds=None) as mine,
+            delivery.delivery_lock(desk.store, annas("a:b:c")),
+            delivery.delivery_lock(desk.again(), annas("a:b:c"), wait_seconds=None) as mine,
         ):
             assert mine
 
@@ -139,25 +139,25 @@ class TestTurn:
         shutil.rmtree(desk.state / "deliver", ignore_errors=True)
         (desk.state / "deliver").write_text("A file where the folder should be.\n")
         with (
-            delivery.delivery_lock(desk.store, "a:b:c") as mine,
-            delivery.delivery_lock(desk.again(), "a:b:c") as second,
+            delivery.delivery_lock(desk.store, annas("a:b:c")) as mine,
+            delivery.delivery_lock(desk.again(), annas("a:b:c")) as second,
         ):
             assert mine and second
 
     def test_an_error_inside_ends_it(self, desk: Desk) -> None:
         """The next one is not kept waiting by what went wrong."""
-        with pytest.raises(ValueError, match="oh"), delivery.delivery_lock(desk.store, "a:b:c"):
+        with pytest.raises(ValueError, match="oh"), delivery.delivery_lock(desk.store, annas("a:b:c")):
             raise ValueError("oh")
-        with delivery.delivery_lock(desk.again(), "a:b:c") as mine:
+        with delivery.delivery_lock(desk.again(), annas("a:b:c")) as mine:
             assert mine
 
     def test_an_error_on_the_way_in_ends_it_too(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
         """A watch goes on after it: with its own lock left behind it would shut out itself and every hook for good."""
         with monkeypatch.context() as patch:
             patch.setattr(desk.store, "db", lambda: 1 / 0)
-            with pytest.raises(ZeroDivisionError), delivery.delivery_lock(desk.store, "a:b:c"):
+            with pytest.raises(ZeroDivisionError), delivery.delivery_lock(desk.store, annas("a:b:c")):
                 pass
-        with delivery.delivery_lock(desk.again(), "a:b:c") as mine:
+        with delivery.delivery_lock(desk.again(), annas("a:b:c")) as mine:
             assert mine
 
 

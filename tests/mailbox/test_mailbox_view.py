@@ -306,7 +306,10 @@ def test_readers_of_other_clones_keep_no_cursor_of_this_clone_from_moving() -> N
     most = mailbox.ADVANCED_ROWS // (2 * mailbox.ADVANCE_ROWS)
     lines = [signal(number, number, "a:b:else", []) for number in range(mailbox.ADVANCE_ROWS)]
     index = index_of()
-    index.db.execute("INSERT INTO own VALUES (?)", (READERS[0],))
+    index.db.execute("INSERT INTO own VALUES ('sess-0001')")
+    index.db.execute(
+        "INSERT INTO session (session_id, agent_identity) VALUES ('sess-0001', ?)", (READERS[0],)
+    )
     peers = [f"z:b:{number}" for number in range(most + 9)]
     receipts = [receipt(lines[0], 1_000 + at, reader) for at, reader in enumerate([READERS[0], *peers])]
     catch_up.insert_lines(index, 1, receipts)

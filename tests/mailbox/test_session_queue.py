@@ -23,10 +23,10 @@ from gitmem.store import Store
 from ..file_faults import at, full
 from ..hazards import faults
 from ..hook_agents import user_state
-from ..sandbox import DAY, HOUR, MINUTE, Clock, acting, carry, new_repo, open_store, worktree
+from ..sandbox import DAY, HOUR, MINUTE, Clock, acting, annas, carry, new_repo, open_store, worktree
 
 HARNESS = "7d0c2f5e-5f0a-4f4e-9d3c-0a1b2c3d4e5f"
-IDENTITY = "test:worker:curie"
+IDENTITY = annas("test:worker:curie")
 
 
 class Desk:
@@ -206,25 +206,23 @@ def test_a_second_start_under_the_same_harness_makes_the_queue_again(desk: Desk)
 
 def test_a_session_that_gets_an_identity_gets_its_mail(desk: Desk) -> None:
     """What was sent to the identity before is news for the session."""
-    signal = desk.send(to=["test:worker:bohr"], allow_unseen=True)
+    signal = desk.send(to=[annas("test:worker:bohr")], allow_unseen=True)
     bohr = desk.start("Bohr")
     assert desk.events(bohr) == set()
-    lifecycle.change(desk.store, bohr, agent_identity="test:worker:bohr")
+    lifecycle.change(desk.store, bohr, agent_identity=annas("test:worker:bohr"))
     assert desk.events(bohr) == {signal}
 
 
 def test_a_start_that_is_killed_at_any_step_leaves_no_session_without_its_flags(desk: Desk) -> None:
     """The queue is there before the file that says that the session is here, so no hook and no doctor misses a flag."""
-    desk.send(to=["test:worker:bohr"], allow_unseen=True)
+    desk.send(to=[annas("test:worker:bohr")], allow_unseen=True)
     desk.send(to=["Curie"])  # the queues have all signals now: no look at the log fills them
     killed = 0
     for step in range(1, faults.STEPS_MAX):
 
         def start(client: str = f"of-bohr-{step}") -> object:
-            repo = Path(str(desk.store.repo.worktree))
-            own = faults.open_store(repo, now=desk.clock, commit_after=60.0)
             who = CallerClaims(client_session=("CODEX_THREAD_ID", client))
-            return lifecycle.start(own, who, agent_identity="test:worker:bohr").session_id
+            return lifecycle.start(desk.again(), who, agent_identity=annas("test:worker:bohr")).session_id
 
         end = faults.child(start, faults.SystemCall(step, ("replace", "link", "unlink", "utime"), kills=True))
         store = desk.again()
@@ -243,8 +241,8 @@ def test_a_start_keeps_its_queue_while_another_one_removes_old_queues(
 ) -> None:
     """Of a session whose file comes between the other's look and its removal."""
     client = ("CODEX_THREAD_ID", "of-bohr")
-    signal = desk.send(to=["test:worker:bohr"], allow_unseen=True)
-    bohr = desk.start("Bohr", CallerClaims(client_session=client), agent_identity="test:worker:bohr")
+    signal = desk.send(to=[annas("test:worker:bohr")], allow_unseen=True)
+    bohr = desk.start("Bohr", CallerClaims(client_session=client), agent_identity=annas("test:worker:bohr"))
     heartbeats.end(desk.store, str(bohr.session_id))  # as before its file was written
     with monkeypatch.context() as patch:
         removed = at(
@@ -265,28 +263,21 @@ def test_what_arrives_while_a_session_starts_waits_for_it(
     """Between its first queue and its file, when senders do not see it here."""
     sent: list[str] = []
     with monkeypatch.context() as patch:
-        to = ["test:worker:bohr", "Curie"]
+        to = [annas("test:worker:bohr"), "Curie"]
         at(patch, "replace", "*/sessions/sess-*", lambda: sent.append(desk.send(to=to)))
-        bohr = desk.start("Bohr", agent_identity="test:worker:bohr")
+        bohr = desk.start("Bohr", agent_identity=annas("test:worker:bohr"))
     assert desk.events(bohr) == set(sent) != set()
     assert names_of(bohr) <= desk.flags().keys()
 
 
-def test_what_sessions_left_goes_with_the_next_start(desk: Desk, repo: Path, tmp_path: Path) -> None:
-    """Of one that has ended, and of one that nobody has seen for a month; others keep theirs.
-
-    Only this clone ends its sessions: an end that came from another one counts for nothing here.
-    """
+def test_what_sessions_left_goes_with_the_next_start(desk: Desk, repo: Path) -> None:
+    """Of one that has ended, and of one that nobody has seen for a month; others keep theirs."""
     bohr, gone = (
         desk.start("Bohr", CallerClaims(client_session=("CODEX_THREAD_ID", "of-bohr"))),
         desk.start("Marie"),
     )
     desk.send(to=["Curie", "Bohr", "Marie"])
     beat(desk, HARNESS)
-    there = open_store(new_repo(tmp_path / "there"), desk.clock)
-    carry(desk.store, there)
-    lifecycle.end(there, acting(there, str(bohr.session_id)))
-    carry(desk.store, there)
     assert {bohr.session_id, "of-bohr"} <= desk.flags().keys()
 
     desk.start("Noether")
@@ -360,10 +351,10 @@ def test_what_is_nobodys_here_costs_a_look_and_seldom_a_write(desk: Desk) -> Non
     mark = "SELECT value FROM meta WHERE key = 'fed'"
     desk.send(to=["Curie"])
     (before,) = desk.store.db().execute(mark).fetchone()
-    desk.send(to=["human:person@example.org"], allow_unseen=True)
+    desk.send(to=[annas("human:person@example.org")], allow_unseen=True)
     assert desk.store.db().execute(mark).fetchone() == (before,)
     for _ in range(delivery.LAG_MAX + 1):
-        desk.send(to=["human:person@example.org"], allow_unseen=True)
+        desk.send(to=[annas("human:person@example.org")], allow_unseen=True)
     (after,) = desk.store.db().execute(mark).fetchone()
     assert int(after) > int(before)
 
@@ -371,7 +362,7 @@ def test_what_is_nobodys_here_costs_a_look_and_seldom_a_write(desk: Desk) -> Non
 def test_what_was_looked_at_is_not_looked_at_again(desk: Desk) -> None:
     """Where the mark stays behind a signal that is nobody's here, a process asks once whose it is."""
     desk.send(to=["Curie"])
-    desk.send(to=["human:person@example.org"], allow_unseen=True)
+    desk.send(to=[annas("human:person@example.org")], allow_unseen=True)
     desk.store.caught_up()
     asked: list[str] = []
     desk.store.index.db.set_trace_callback(asked.append)
@@ -518,7 +509,7 @@ def test_the_files_of_a_session_are_bounded_and_what_had_no_room_is_not_forgotte
     flood = []
     for number in range(2 * most + 10):
         fields: SignalFields = {
-            "signal_id": f"sig-{number:012}", "sender_identity": "test:worker:planck", "recipients": [IDENTITY],
+            "signal_id": f"sig-{number:012}", "sender_identity": annas("test:worker:planck"), "recipients": [IDENTITY],
             "thread_id": f"thread-{number:012}", "message": "word",
         }  # fmt: skip
         flood.append(desk.store.line("signal", fields))

@@ -69,7 +69,7 @@ class Lines:
     repo = Repo(os.devnull, os.devnull, None)  # without a folder for local files
 
     def __init__(self, lines: Iterable[bytes] = (), *, now: int = START, seed: int = 1) -> None:
-        self.index = empty_index(views.NODES, views.RELATIONS, views.SENDERS)
+        self.index = empty_index(views.NODES, views.RELATIONS, views.OWN)
         self.value = now
         self.random = random.Random(seed).randbytes
         self.lines: list[bytes] = []

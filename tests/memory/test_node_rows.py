@@ -31,7 +31,7 @@ BY = {"sender_identity": "test:worker:one"}
 
 def index_of(lines: Sequence[bytes], portions: Sequence[int] = ()) -> Index:
     """An index in memory that got these lines, in portions of these sizes."""
-    index = empty_index(views.NODES, views.RELATIONS, views.SENDERS)
+    index = empty_index(views.NODES, views.RELATIONS, views.OWN)
     rest = list(lines)
     for size in portions:
         catch_up.insert_lines(index, 1, rest[:size])

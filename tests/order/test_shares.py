@@ -14,7 +14,7 @@ from gitmem.memory import node_tables, stored_nodes
 from gitmem.order.shares import fair_share
 from gitmem.order.thread import FoldedThread
 from gitmem.signals import thread_lines
-from gitmem.trust.sender_tables import Own
+from gitmem.trust.own_sessions import Own
 from gitmem.work import tables
 from tests.hostile_logs import Victim, Writer, iso
 
@@ -153,7 +153,7 @@ def test_a_flood_silences_nobody(
         for seed in range(2):
             random.Random(seed).shuffle(lines)
             index = index_file.in_memory(
-                (*views.VIEWS[:-1], views.sender_view(lambda: Own(frozenset(), ""))), records.read
+                (*views.VIEWS[:-1], views.own_view(lambda: Own(frozenset(), ""))), records.read
             )
             index.reshape()
             for part in lines[:40], lines[40:]:

@@ -15,6 +15,7 @@ from gitmem.store import Store
 
 from ..conftest import Git
 from ..sandbox import DAY, HOUR, Clock, acting, carry, open_store
+from ..signing import BOB
 from .test_overlap import branch
 
 
@@ -104,7 +105,7 @@ def test_another_s_notice_counts_only_for_its_readers(
 ) -> None:
     """Somebody who tells himself, or has another time or text, must not keep ours back."""
     git("clone", "--quiet", str(repo), str(tmp_path / "clone"))
-    clone = open_store(tmp_path / "clone", clock)
+    clone = open_store(tmp_path / "clone", clock, writer=BOB)
     one, other = agent(store, git, repo, "One", "one"), agent(store, git, repo, "Other", "other")
     them = acting(clone, lifecycle.start(clone, CallerClaims(), name="Them"))
     pair = overlap.Conflict(["one", "other"], ["other"], [])

@@ -20,6 +20,7 @@ from gitmem.signals.thread_list import ManyThreads, Selection
 
 from .. import templates
 from ..conftest import Git
+from ..signing import MALLORY, attest, own_key
 
 NOW = 1_795_000_000_000_000  # microseconds
 MINUTE = 60 * 1_000_000
@@ -43,6 +44,7 @@ def named(data: PageData, name: str) -> str:
 def made(path: Path) -> None:
     """Make a repository with a session of each agent, on WU-1, WU-2 and WU-3."""
     subprocess.run(["git", "init", "--quiet", "--initial-branch=main", str(path)], check=True)
+    own_key(path)
     for number, name in enumerate(NAMES, 1):
         with opened(path) as log:
             identity = f"claude:implementer:{name.lower()}"
@@ -58,6 +60,12 @@ def made(path: Path) -> None:
 def start(tmp_path: Path) -> Path:
     templates.copy("page-board", tmp_path / "board", made)
     return tmp_path / "board"
+
+
+def from_far(path: Path, *lines: tuple[str, bytes]) -> None:
+    """Publish lines that Mallory wrote and attested."""
+    attested = attest([line for _, line in lines], MALLORY)
+    workbench.publish(str(path), iter([*lines, ("attestations", attested)]))
 
 
 def asked(path: Path, who: str, to: str, text: str, wu: str, minutes: float = 1) -> str:
@@ -407,26 +415,27 @@ def test_commits_of_a_person_are_of_that_persons_lane(tmp_path: Path, git: Git) 
     assert found == {"ada@example.org": "human:ada@example.org", "eve@example.org": None}
 
 
-def test_an_audit_opens_the_gate_of_another_clone_and_not_of_this_one(tmp_path: Path) -> None:
-    """Whoever works elsewhere knows its audits; here a peer could write one in the name of somebody here."""
+def test_an_audit_opens_the_gate_of_its_reader_alone(tmp_path: Path) -> None:
+    """Also where the reader works in another clone."""
     path = start(tmp_path)
-    far = {"session_id": "sess-000000000009", "event": "start", "display_name": "Meitner", "clone_id": "elsewhere0", "agent_identity": "x:y:meitner", "wu_id": "WU-1"}  # fmt: skip
-    workbench.publish(str(path), iter([("sessions", records.line("session", NOW, far))]))
+    meitner = f"x:y:meitner@{MALLORY.writer}"
+
+    def publish(kind: str, at: int, **fields: object) -> None:
+        made = records.line(kind, at, fields, writer=MALLORY.writer)
+        lines = [(records.STREAMS[kind], made), ("attestations", attest([made], MALLORY, at))]
+        workbench.publish(str(path), iter(lines))
+
+    publish("session", NOW, session_id="sess-000000000009", event="start", display_name="Meitner", clone_id="elsewhere0",
+            agent_identity=meitner, wu_id="WU-1")  # fmt: skip
     ids = [asked(path, "Noether", to, "Rename it?", "WU-1") for to in ("Curie", "Meitner")]
     closed = data_of(path)["board"]["gates"]
     assert {each["blockers"][0]["signal"] for each in closed} == set(ids)
 
-    def audit(number: int, reader: str) -> tuple[str, bytes]:
-        fields = {
-            "audit_id": f"audit-{number:012d}", "action": "gate", "reason": f"never mind {HOSTILE}", "reader_identity": reader,
-            "signal_ids": ids, "wu_id": "WU-1", "sender_identity": reader,
-        }  # fmt: skip
-        return "audits", records.line("audit", NOW + MINUTE, fields)
-
-    workbench.publish(str(path), iter([audit(1, "claude:implementer:curie"), audit(2, "x:y:meitner")]))
+    publish("audit", NOW + MINUTE, audit_id="audit-000000000001", action="gate", reason=f"never mind {HOSTILE}",
+            reader_identity=meitner, signal_ids=ids, wu_id="WU-1", sender_identity=meitner)  # fmt: skip
     data = data_of(path)
     assert [each["agent"] for each in data["board"]["gates"]] == [named(data, "Curie")]
-    assert len(data["board"]["passed"]) == 2
+    assert len(data["board"]["passed"]) == 1
 
 
 def test_the_history_of_a_node_says_who_verified_it_at_which_commit(tmp_path: Path, git: Git) -> None:
@@ -453,7 +462,7 @@ def test_gates_that_were_not_looked_at_are_counted(tmp_path: Path) -> None:
     with opened(start(tmp_path)) as log:
         db, only = log.store.db(), Selection(log.store)
         current = SessionBars(log.store, only).current
-        lanes = Lanes(db, current)
+        lanes = Lanes(log.store, current)
         found = GateMarks(log.store, only, current, [], ManyThreads(db, only, 1), lanes, most=1)
 
     assert found.unseen == len(NAMES) - 1

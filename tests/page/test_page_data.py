@@ -22,8 +22,11 @@ from gitmem.page.board import Lanes, SignalMarks, TextBudget
 from gitmem.page.contract import PageData
 from gitmem.signals import threads
 from gitmem.signals.thread_list import ManyThreads, Selection
+from gitmem.text.addresses import words_of, writer_of
 
 from ..conftest import Git
+from ..sandbox import annas
+from ..signing import ANNA, attest, own_key
 from .conftest import AGENTS, NODES, NOW, SIGNALS
 
 HOUR = 3600 * 1_000_000
@@ -40,7 +43,10 @@ def data_of(path: Path, now: int = NOW, **filters: object) -> PageData:
 
 
 def publish(path: Path, *lines: tuple[str, bytes]) -> None:
-    workbench.publish(str(path), iter(lines))
+    of_anna = [line for _, line in lines if writer_of(json.loads(line)["sender_identity"])]
+    workbench.publish(
+        str(path), iter([*lines, *([("seals", attest(of_anna, ANNA, NOW))] if of_anna else [])])
+    )
 
 
 def signal(id: str, at: int, text: str, **more: object) -> tuple[str, bytes]:
@@ -48,7 +54,8 @@ def signal(id: str, at: int, text: str, **more: object) -> tuple[str, bytes]:
         "signal_id": f"sig-{id:0>8}", "sender_identity": "x:y:mallory", "recipients": [], "thread_id": "thread-longlong1", "intent": "INFO",
         "interrupt_class": "advisory", "message": text, "origin": "local",
     }  # fmt: skip
-    return "signals", records.line("signal", at, {**fields, **more})
+    whole = {**fields, **more}
+    return "signals", records.line("signal", at, whole, writer=writer_of(str(whole["sender_identity"])))
 
 
 def test_the_page_says_what_the_commands_say(page_log: Path) -> None:
@@ -81,7 +88,7 @@ def test_the_page_says_what_the_commands_say(page_log: Path) -> None:
                 assert {**receipts, **each["delivery"]} == receipts
         assert {"open", "converged", "notice", "rejected"} <= states
         unread = {
-            each["reader_identity"]: each["unread"]
+            words_of(each["reader_identity"]): each["unread"]
             for each in roster.roster(log.store).sessions
             if each["unread"]
         }
@@ -186,7 +193,7 @@ def test_what_the_limits_leave_out_is_counted(page_log: Path) -> None:
     with opened(page_log) as log:
         db = log.store.db()
         only = Selection(log.store)
-        few = SignalMarks(db, ManyThreads(db, only, 5), Lanes(db, []), TextBudget(100))
+        few = SignalMarks(db, ManyThreads(db, only, 5), Lanes(log.store, []), TextBudget(100))
         newest = data_of(page_log)["signals"][-5:]
         assert [each["id"] for each in few.marks] == [each["id"] for each in newest]
         assert few.omitted == SIGNALS - 5
@@ -197,10 +204,10 @@ def test_what_the_limits_leave_out_is_counted(page_log: Path) -> None:
             for each in few.states
         )
         large = SignalMarks(
-            db, ManyThreads(db, only, SIGNALS, fold_most=20_000), Lanes(db, []), TextBudget(10**6)
+            db, ManyThreads(db, only, SIGNALS, fold_most=20_000), Lanes(log.store, []), TextBudget(10**6)
         )
         assert 0 < len(large.marks) < SIGNALS and large.omitted == SIGNALS - len(large.marks)
-        lanes = Lanes(db, [], 3)
+        lanes = Lanes(log.store, [], 3)
         SignalMarks(db, ManyThreads(db, only, SIGNALS), lanes, TextBudget(0))
         assert (len(lanes.lanes()), lanes.omitted) == (4, AGENTS - 3)
 
@@ -366,12 +373,12 @@ def test_the_figures_are_those_of_the_page_and_of_the_log(page_log: Path) -> Non
 
 def test_times_are_measured_from_the_question(repo: Path) -> None:
     """The first answer of somebody else counts, and the last agreement."""
+    own_key(repo)
+    one = annas("x:y:one")
     with opened(repo, NOW) as log:
-        log.sessions.start(name="Curie", agent_identity="x:y:one")
+        log.sessions.start(name="Curie", agent_identity=one)
     thread: dict[str, object] = {"thread_id": "thread-measured", "wu_id": "WU-1"}
-    asked = signal(
-        "a", NOW - 9 * HOUR, "May I?", recipients=["x:y:one", "x:y:two"], intent="PROPOSE", **thread
-    )
+    asked = signal("a", NOW - 9 * HOUR, "May I?", recipients=[one, "x:y:two"], intent="PROPOSE", **thread)
     more: dict[str, object] = {
         "reply_to": "sig-0000000a",
         "answers_digest": records_digest(asked[1]),
@@ -380,9 +387,9 @@ def test_times_are_measured_from_the_question(repo: Path) -> None:
     }
     lines = [
         signal("b", NOW - 9 * HOUR + 1_000_000, "I forgot: today?", **more),  # its own sender's
-        signal("c", NOW - 8 * HOUR, "Yes", sender_identity="x:y:one", intent="AGREE", recipients=["x:y:mallory"], **more),
+        signal("c", NOW - 8 * HOUR, "Yes", sender_identity=one, intent="AGREE", recipients=["x:y:mallory"], **more),
         signal("d", NOW - 5 * HOUR, "Yes", sender_identity="x:y:two", intent="AGREE", recipients=["x:y:mallory"], **more),
-        signal("e", NOW - 2 * HOUR, "Read this", recipients=["x:y:one"], thread_id="thread-another1"),
+        signal("e", NOW - 2 * HOUR, "Read this", recipients=[one], thread_id="thread-another1"),
     ]  # fmt: skip
     publish(repo, asked, *lines)
 

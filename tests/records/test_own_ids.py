@@ -9,13 +9,13 @@ import pytest
 
 from gitmem import records
 from gitmem.records import RecordError, ids
-from gitmem.records.table import FIELDS, OWN, REQUIRED
+from gitmem.records.table import ADDRESSES, FIELDS, OWN, REQUIRED
 from tests.signing import ANNA, AT, BOB, MALLORY, named
 
 VALUES: dict[str, Any] = {
     "event": "claim", "type": "blocks", "lifecycle": "project", "answers_digest": "0" * 64, "commit": "0" * 40, "action": "commit",
     "evidence": "none", "node_ids": ["mem-0001"], "paths": ["docs"], "signal_id": "sig-0001", "task_id": "task-0001",
-    "from_id": "mem-0001", "to_id": "mem-0002", "sender_identity": "a:b:c", "reader_identity": "a:b:c",
+    "from_id": "mem-0001", "to_id": "mem-0002", "sender_identity": "gitmem", "reader_identity": "gitmem",
 }  # fmt: skip
 BY_KIND = {
     "session": {"event": "start"},
@@ -116,3 +116,40 @@ def test_a_name_before_the_line_has_a_writer_is_no_way_around() -> None:
     bound = line_of("signal", None, signal_id=ids.new_id("sig", ANNA.writer))
     assert records.read(named(free, BOB)) is not None
     assert records.read(named(bound, ANNA)) is not None and records.read(named(bound, BOB)) is None
+
+
+ADDRESSED = [(kind, name) for kind, names in ADDRESSES.items() for name in names if name != "session_id"]
+WORDS = {"agent_identity": "codex:implementer:prices", "harness_session": f"h-{'0' * 26}"}
+
+
+@pytest.mark.parametrize(("kind", "name"), ADDRESSED)
+def test_a_line_has_the_addresses_of_its_writer_and_of_nobody_else(kind: str, name: str) -> None:
+    """Those of another writer and, if it has a writer, words without one make it no record; it can't be written, and doctor says why."""
+    words = WORDS.get(name, "human:anna@example.org")
+    of_anna = f"{words}@{ANNA.writer}"
+    for writer, good, wrong in (
+        (ANNA.writer, of_anna, (words, f"{words}@{BOB.writer}")),
+        ("", words, (of_anna,)),
+    ):
+        for address in (good, good, *wrong, good):
+            line, is_good = line_of(kind, writer or None, **{name: address}), address == good
+            assert (records.read(line) is not None) is is_good, (writer, address)
+            if is_good:
+                assert records.line(kind, AT, fields_of(kind, **{name: address}), writer=writer)
+                continue
+            assert f"The {kind}'s {name} must be" in str(records.explain_unreadable(line))
+            with pytest.raises(RecordError, match=f"The {kind}'s {name} must be"):
+                records.line(kind, AT, fields_of(kind, **{name: address}), writer=writer)
+
+
+def test_words_that_name_no_writer_get_the_one_that_writes() -> None:
+    """In each address of a record, also of those to whom it goes; an address that names another one stays."""
+    given = {
+        "sender_identity": "a:b:c",
+        "sender_session": "sess-0001",
+        "recipients": ["human:x@y.z", f"a:b:d@{BOB.writer}", "sess-0002"],
+    }
+    assert records.addressed("signal", {**given, "message": "a:b:c"}, ANNA.writer) == {
+        "sender_identity": f"a:b:c@{ANNA.writer}", "sender_session": "sess-0001", "message": "a:b:c",
+        "recipients": [f"human:x@y.z@{ANNA.writer}", f"a:b:d@{BOB.writer}", "sess-0002"],
+    }  # fmt: skip

@@ -17,6 +17,7 @@ from ..sandbox import (
     MINUTE,
     Clock,
     acting,
+    annas,
     bodies,
     carry,
     new_repo,
@@ -27,7 +28,8 @@ from ..sandbox import (
     worktree,
 )
 
-IDENTITY = "codex:implementer:host42"
+WORDS = "codex:implementer:host42"
+IDENTITY, MAIN = annas(WORDS), annas("claude:main:x")
 
 
 @pytest.fixture(autouse=True)
@@ -104,12 +106,12 @@ def test_the_log_tells_the_story_of_a_session(repo: Path, git: object) -> None:
     trailers = git("log", "-1", "--format=%(trailers)", "refs/gitmem/log~2", cwd=repo)  # type: ignore[operator]
 
     assert told.splitlines() == [
-        f"Curie <{IDENTITY}@gitmem> Curie ends",
-        f"Planck <{IDENTITY}@gitmem> Planck is now called Curie",
-        f"Planck <{IDENTITY}@gitmem> Planck is now on WU-124",
-        f"Planck <{IDENTITY}@gitmem> Planck starts ({IDENTITY}) in repo on WU-123",
+        f"Curie <{WORDS}@gitmem> Curie ends",
+        f"Planck <{WORDS}@gitmem> Planck is now called Curie",
+        f"Planck <{WORDS}@gitmem> Planck is now on WU-124",
+        f"Planck <{WORDS}@gitmem> Planck starts ({WORDS}) in repo on WU-123",
     ]
-    assert trailers.split("\n")[:3] == ["WU: WU-124", f"Agent: {IDENTITY}", f"Session: {started.session_id}"]
+    assert trailers.split("\n")[:3] == ["WU: WU-124", f"Agent: {WORDS}", f"Session: {started.session_id}"]
 
 
 @pytest.mark.usefixtures("commits")
@@ -159,9 +161,9 @@ def test_hooks_of_two_scopes_that_start_at_once_make_one_session(repo: Path) -> 
 def test_the_identity_of_the_surroundings_stands_for_the_option(repo: Path) -> None:
     """And the option wins."""
     store = open_store(repo, Clock())
-    who = CallerClaims(identity="a:b:env")
+    who = CallerClaims(identity=annas("a:b:env"))
 
-    assert lifecycle.start(store, who).reader_identity == "a:b:env"
+    assert lifecycle.start(store, who).reader_identity == annas("a:b:env")
     assert lifecycle.start(store, who, agent_identity=IDENTITY).reader_identity == IDENTITY
 
 
@@ -213,7 +215,7 @@ def test_a_name_that_could_deceive_is_refused(repo: Path, name: str) -> None:
 def test_a_bad_field_writes_nothing(repo: Path) -> None:
     """The contract is checked before anything is recorded."""
     store = open_store(repo, Clock())
-    for fields in ({"wu": "non sense"}, {"agent_identity": "human:me:x"}, {"lane": "a\nb"}):
+    for fields in ({"wu": "non sense"}, {"agent_identity": annas("human:me:x")}, {"lane": "a\nb"}):
         with pytest.raises(UsageError):
             lifecycle.start(store, CallerClaims(), **fields)
     assert store.git.tip("refs/gitmem/log") is None
@@ -397,29 +399,31 @@ def test_a_session_that_becomes_another_agent_leaves_no_mail_behind(repo: Path) 
     """A second start in one conversation is refused while mail waits; otherwise it says who the session was."""
     store = open_store(repo, Clock())
     conversation = CallerClaims(client_session=("CLAUDE_CODE_SESSION_ID", "cc-1"))
-    main = lifecycle.start(store, conversation, name="Main", agent_identity="claude:main:x")
+    main = lifecycle.start(store, conversation, name="Main", agent_identity=annas("claude:main:x"))
     other = acting(store, lifecycle.start(store, CallerClaims(), name="Curie"))
-    send.send(store, other, "For Main", to=["claude:main:x"])
+    send.send(store, other, "For Main", to=[annas("claude:main:x")])
     before = bodies(store)
     for act in (
-        lambda: lifecycle.start(store, conversation, name="Sub", agent_identity="claude:sub:x"),
-        lambda: lifecycle.change(store, acting(store, main), agent_identity="claude:sub:x"),
+        lambda: lifecycle.start(store, conversation, name="Sub", agent_identity=annas("claude:sub:x")),
+        lambda: lifecycle.change(store, acting(store, main), agent_identity=annas("claude:sub:x")),
     ):
         with pytest.raises(UsageError) as caught:
             act()
         assert (caught.value.status, caught.value.code) == (2, "unread-mail")
         assert "1 unread" in caught.value.message and "gitmem inbox" in caught.value.next
     assert bodies(store) == before
-    assert lifecycle.start(store, conversation, agent_identity="claude:main:x").remark is None
+    assert lifecycle.start(store, conversation, agent_identity=annas("claude:main:x")).remark is None
 
     inbox.mark(store, inbox.read(store, acting(store, main)))
-    sub = lifecycle.start(store, conversation, name="Sub", agent_identity="claude:sub:x")
+    sub = lifecycle.start(store, conversation, name="Sub", agent_identity=annas("claude:sub:x"))
     assert sub.session_id == main.session_id
-    assert "was Main (claude:main:x)" in str(sub.remark)
-    assert "gitmem session set --agent-identity claude:main:x --name Main" in str(sub.remark)
-    sent = send.send(store, other, "Still there?", to=["claude:main:x"])
-    assert "No session has the identity claude:main:x now" in " ".join(sent.warnings)
+    assert f"was Main ({MAIN})" in str(sub.remark)
+    assert f"gitmem session set --agent-identity {MAIN} --name Main" in str(sub.remark)
+    sent = send.send(store, other, "Still there?", to=[annas("claude:main:x")])
+    assert f"No session has the identity {MAIN} now" in " ".join(sent.warnings)
 
     send.send(store, other, "For Sub", to=["Sub"])
-    lifecycle.start(store, CallerClaims(), name="Twin", agent_identity="claude:sub:x")  # it reads that
-    assert "was Sub" in str(lifecycle.change(store, acting(store, sub), agent_identity="claude:x:x").remark)
+    lifecycle.start(store, CallerClaims(), name="Twin", agent_identity=annas("claude:sub:x"))  # it reads that
+    assert "was Sub" in str(
+        lifecycle.change(store, acting(store, sub), agent_identity=annas("claude:x:x")).remark
+    )

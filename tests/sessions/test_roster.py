@@ -13,9 +13,9 @@ from gitmem.log.lines import format_at
 from gitmem.memory import live_pieces
 from gitmem.store import Store
 
-from ..sandbox import HOUR, START, Clock, acting, carry, new_repo, no_role, open_store, say
+from ..sandbox import HOUR, START, Clock, acting, annas, carry, new_repo, no_role, open_store, say
 
-IDENTITY = "codex:implementer:host42"
+IDENTITY = annas("codex:implementer:host42")
 
 
 def test_the_roster_has_every_field_of_its_shape(repo: Path) -> None:
@@ -91,7 +91,9 @@ def test_a_query_is_a_fuzzy_look(repo: Path) -> None:
     store = open_store(repo, clock)
     lifecycle.start(store, CallerClaims(), agent_identity=IDENTITY, name="Planck", wu="WU-123")
     clock.forward(HOUR)
-    lifecycle.start(store, CallerClaims(), agent_identity="claude:reviewer:desk", name="Noether", lane="docs")
+    lifecycle.start(
+        store, CallerClaims(), agent_identity=annas("claude:reviewer:desk"), name="Noether", lane="docs"
+    )
 
     def names(query: str) -> list[object]:
         return [each["display_name"] for each in roster.roster(store, query).sessions]
@@ -162,8 +164,11 @@ def test_whoami_of_those_without_a_session(repo: Path) -> None:
     assert person and raw
     found = [roster.whoami(store, each) for each in (person, raw)]
 
-    assert [each.reader_identity for each in found] == ["human:person@example.org", store.keys.hashed("t-1")]
-    assert [each.headline for each in found] == ["Test Person", store.keys.hashed("t-1")]
+    assert [each.reader_identity for each in found] == [
+        annas("human:person@example.org"),
+        annas(store.keys.hashed("t-1")),
+    ]
+    assert [each.headline for each in found] == ["Test Person", annas(store.keys.hashed("t-1"))]
     assert found[1].next[0] == "gitmem session start"
 
 
@@ -174,7 +179,7 @@ def test_a_limit_leaves_out_sessions_of_others(repo: Path, tmp_path: Path) -> No
     own = lifecycle.start(store, CallerClaims(), agent_identity=IDENTITY, name="Planck")
     clock.forward(HOUR)
     for number in range(8):
-        lifecycle.start(theirs, CallerClaims(), agent_identity=f"x:y:p{number}", role="implementer/a")
+        lifecycle.start(theirs, CallerClaims(), agent_identity=annas(f"x:y:p{number}"), role="implementer/a")
     carry(store, theirs)
     theirs.close()
     found = roster.roster(store, caller=acting(store, own), limit=3)

@@ -19,9 +19,9 @@ from gitmem.signals import inbox, send
 from gitmem.store import Store
 
 from ..conftest import Git
-from ..sandbox import HOUR, SECOND, Clock, acting, bodies, carry, new_repo, open_store, say, worktree
+from ..sandbox import HOUR, SECOND, Clock, acting, annas, bodies, carry, new_repo, open_store, say, worktree
 
-IDENTITY = "claude:architect:shop"
+IDENTITY = annas("claude:architect:shop")
 
 
 def test_what_one_does_is_seen_by_others_until_it_is_taken_back(repo: Path) -> None:
@@ -168,7 +168,9 @@ def test_an_answer_is_about_what_it_answers(repo: Path) -> None:
     """Work unit, initiative and lane are taken over, each unless it is given."""
     store = open_store(repo, Clock())
     one = acting(store, lifecycle.start(store, CallerClaims(), agent_identity=IDENTITY))
-    other = acting(store, lifecycle.start(store, CallerClaims(), agent_identity="codex:implementer:shop"))
+    other = acting(
+        store, lifecycle.start(store, CallerClaims(), agent_identity=annas("codex:implementer:shop"))
+    )
     asked = send.send(
         store, one, "well?", to=[other.reader], wu="WU-1", initiative="INIT-1", lane="docs"
     ).signal
@@ -244,7 +246,7 @@ def test_a_name_that_records_cannot_have_prevents_nothing(
 
 # An agent that comes back to its worktree finds its identity and so its messages; nobody becomes it by a guess.
 
-KILBY = "claude:implementer:sessions"
+KILBY = annas("claude:implementer:sessions")
 DAY = 24 * 3600 * 1_000_000
 TAKE = f"gitmem session set --agent-identity {KILBY} --name Kilby"
 
@@ -256,7 +258,7 @@ def test_the_last_agent_of_the_worktree_is_offered(tmp_path: Path, repo: Path) -
     lifecycle.start(store, CallerClaims(), name="Kilby", agent_identity=KILBY)
     elsewhere = open_store(worktree(repo, tmp_path / "other"), clock)
     clock.forward(4 * DAY)
-    planck = acting(elsewhere, lifecycle.start(elsewhere, CallerClaims(), agent_identity="a:b:planck"))
+    planck = acting(elsewhere, lifecycle.start(elsewhere, CallerClaims(), agent_identity=annas("a:b:planck")))
     send.send(elsewhere, planck, "look", to=[KILBY])
 
     back = lifecycle.start(store, CallerClaims())
@@ -295,7 +297,7 @@ def test_nothing_is_offered_that_would_be_a_guess(tmp_path: Path, repo: Path) ->
     assert lifecycle.start(elsewhere, CallerClaims()).remark is None
     lifecycle.start(elsewhere, CallerClaims(), agent_identity=KILBY)
     assert lifecycle.start(store, CallerClaims()).remark is None
-    assert lifecycle.start(store, CallerClaims(), agent_identity="a:b:c").remark is None
+    assert lifecycle.start(store, CallerClaims(), agent_identity=annas("a:b:c")).remark is None
 
 
 @pytest.mark.parametrize("minutes", [20, 120])
@@ -345,7 +347,7 @@ def test_a_name_of_somebody_absent_says_where_to_send(repo: Path) -> None:
     store = open_store(repo, clock)
     lifecycle.start(store, CallerClaims(), name="Kilby", agent_identity=KILBY)
     clock.forward(4 * DAY)
-    planck = acting(store, lifecycle.start(store, CallerClaims(), agent_identity="a:b:planck"))
+    planck = acting(store, lifecycle.start(store, CallerClaims(), agent_identity=annas("a:b:planck")))
 
     with pytest.raises(UsageError) as refused:
         send.send(store, planck, "look", to=["Kilby"])
@@ -389,7 +391,7 @@ def test_a_forged_line_offers_no_agent_of_another_worktree(tmp_path: Path, repo:
 
 # A session states its actual role, scope, model and capabilities; all are fields of its records, and can be cleared.
 
-REVIEWER = "codex:reviewer:shop"
+REVIEWER = annas("codex:reviewer:shop")
 FORMAT = "--format=%s%n%(trailers:key=Role,valueonly)"
 
 
@@ -530,7 +532,7 @@ def test_transport_and_role_do_not_change_each_other(store: Store) -> None:
     lifecycle.change(store, me, role="implementer")
     found = roster.roster(store).sessions[0]
     assert (found["client"], found["model"], found["workspace_id"]) == ("gemini", "b", "w")
-    renamed = lifecycle.change(store, me, agent_identity="codex:finisher:shop")
+    renamed = lifecycle.change(store, me, agent_identity=annas("codex:finisher:shop"))
     assert renamed.role == "implementer/general"
 
 

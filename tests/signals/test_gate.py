@@ -21,10 +21,14 @@ from gitmem.log.lines import CommitMessage, digest
 from gitmem.signals import gate, history, inbox, send
 from gitmem.signals.gate import Gate
 from gitmem.store import Store
-from tests.sandbox import Clock, acting, carry, new_repo, open_store
-from tests.signing import MALLORY
+from tests.sandbox import Clock, acting, annas, carry, new_repo, open_store
+from tests.signing import ANNA, MALLORY
 
-PROPOSER, READER, OTHER = "claude:architect:shop", "codex:builder:host", "codex:tester:host"
+PROPOSER, READER, OTHER = (
+    annas("claude:architect:shop"),
+    annas("codex:builder:host"),
+    annas("codex:tester:host"),
+)
 
 
 class Desk:
@@ -106,10 +110,10 @@ def test_a_question_without_a_work_unit_is_on_that_of_its_thread(desk: Desk) -> 
     first = send.send(desk.store, desk.planck, "look", to=["Curie"], wu="WU-7").signal
     question = "sig-ofanother"
     fields = {
-        "signal_id": question, "sender_identity": "codex:tester:far", "recipients": [READER], "thread_id": first["thread_id"],
+        "signal_id": question, "sender_identity": annas("codex:tester:far"), "recipients": [READER], "thread_id": first["thread_id"],
         "intent": "INFO", "interrupt_class": "priority", "requires_ack": True, "message": "agreed?", "origin": "local",
     }  # fmt: skip
-    line = records.line("signal", desk.clock() + 1_000_000, fields)
+    line = records.line("signal", desk.clock() + 1_000_000, fields, writer=ANNA.writer)
     desk.store.record([("signals", line)], CommitMessage("A <a@b>", "sync"))
     desk.read()
 
@@ -297,7 +301,7 @@ def test_the_initiative_of_a_work_unit_is_known_from_a_session(desk: Desk) -> No
     desk.say("look", to=["Curie"], initiative="checkout")
     assert desk.look(wu="WU-7").open
 
-    desk.start("Noether", "a:b:noether", wu="WU-7", initiative="checkout")
+    desk.start("Noether", annas("a:b:noether"), wu="WU-7", initiative="checkout")
 
     found = desk.look(wu="WU-7")
     assert (found.open, found.initiatives, found.about) == (False, ["checkout"], "WU-7, checkout")
@@ -389,14 +393,13 @@ def test_a_reason_goes_past_and_stays_on_record(desk: Desk) -> None:
     assert len(desk.audits()) == 1
 
 
-@pytest.mark.parametrize("named", [READER, OTHER])
-def test_audits_of_a_peer_cost_a_gate_next_to_nothing(desk: Desk, named: str) -> None:
-    """None of them is read as a record, whoever it names; those that name somebody else are not even looked at."""
+def test_audits_of_a_peer_cost_a_gate_next_to_nothing(desk: Desk) -> None:
+    """They name somebody else, and are not even looked at."""
     desk.say("look", to=["Curie"], wu="WU-7")
     gate.check(desk.store, desk.curie, wu="WU-7", reason="handled")
     before = calls(lambda: desk.look(wu="WU-7"))
     (genuine,) = desk.audits()
-    whose = {"writer": MALLORY.writer, "reader_identity": named, "sender_identity": named}
+    whose = {"writer": MALLORY.writer, "reader_identity": OTHER, "sender_identity": OTHER}
     fields = {**json.loads(genuine), **whose}
     forged = [
         json.dumps({**fields, "audit_id": f"audit-{n:06d}"}, separators=(",", ":")) for n in range(5_000)
@@ -410,7 +413,7 @@ def test_audits_of_a_peer_cost_a_gate_next_to_nothing(desk: Desk, named: str) ->
 
     assert desk.look(wu="WU-7").open
     assert after["_read_kind"] == before["_read_kind"] > 0
-    assert after.total() - before.total() < (5 * len(forged) if named == READER else 100)
+    assert after.total() - before.total() < 100
 
 
 def calls(what: Callable[[], object]) -> Counter[str]:
@@ -484,8 +487,8 @@ def test_a_reason_can_not_forge_a_commit(desk: Desk) -> None:
     assert told.strip().endswith(str(desk.curie.session_id))
 
 
-def test_the_record_survives_a_sync_and_opens_nothing_elsewhere(desk: Desk, tmp_path: Path) -> None:
-    """On another clone it is told of, and the signals are unread there, too."""
+def test_the_record_survives_a_sync_and_counts_elsewhere(desk: Desk, tmp_path: Path) -> None:
+    """On another clone it is told of, and the gate is passed there, too; the signals are unread."""
     desk.say("look", to=["Curie"], wu="WU-7")
     desk.look(wu="WU-7", reason="paired")
     other = open_store(new_repo(tmp_path / "other"), desk.clock)
@@ -496,7 +499,8 @@ def test_the_record_survives_a_sync_and_opens_nothing_elsewhere(desk: Desk, tmp_
     assert [commit_message.describe(e) for e in entries if e["kind"] == "audit"] == [
         "Curie passes the gate of WU-7 with 1 signal: paired"
     ]
-    assert not gate.check(other, desk.curie, wu="WU-7").open
+    found = gate.check(other, desk.curie, wu="WU-7")
+    assert (found.open, found.passed, found.unread) == (True, True, 1)
     other.close()
 
 

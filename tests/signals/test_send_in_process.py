@@ -19,8 +19,10 @@ from gitmem.log import write_ahead
 from gitmem.log import write_ahead as wal_record
 from gitmem.log.lines import CommitMessage, LogEntry
 from gitmem.store import Store
+from tests.sandbox import annas
+from tests.signing import own_key
 
-OTHER = "test:worker:other"
+OTHER = annas("test:worker:other")
 
 
 def opened(repo: Path, session: str | None = None, *, commit_after: float = 60) -> Log:
@@ -29,6 +31,7 @@ def opened(repo: Path, session: str | None = None, *, commit_after: float = 60) 
 
 def begin(repo: Path, name: str, identity: str | None = None) -> str:
     """Start a session and commit that."""
+    own_key(repo)
     with opened(repo, commit_after=0) as log:
         found = log.sessions.start(name=name, agent_identity=identity or f"test:worker:{name.lower()}")
         return str(found.session_id)
@@ -78,7 +81,7 @@ def test_a_send_in_process_writes_nothing_to_the_index(planck: Log, monkeypatch:
     with monkeypatch.context() as patch:
         patch.setattr(_sqlite3, "connect", lambda *_, **options: pytest.fail("the index is opened again"))
         for _ in range(3):
-            assert recipients(planck, "Curie") == ["test:worker:curie"]
+            assert recipients(planck, "Curie") == [annas("test:worker:curie")]
 
     assert planck.store.index.db.total_changes == before, "it is not caught up"
     planck.store.caught_up()
@@ -133,20 +136,20 @@ def test_a_refused_send_leaves_what_was_sent_before_to_be_committed(repo: Path, 
 
 def test_a_name_that_changes_hands_between_two_sends_means_its_new_holder(planck: Log) -> None:
     """Though all that waited before was found to name nobody."""
-    assert recipients(planck, "Curie") == ["test:worker:curie"]
+    assert recipients(planck, "Curie") == [annas("test:worker:curie")]
     say(planck, OTHER)
-    assert recipients(planck, "Curie") == ["test:worker:curie"]
+    assert recipients(planck, "Curie") == [annas("test:worker:curie")]
     rename(planck, "Curie", "Bohr")
 
-    assert recipients(planck, "Bohr") == ["test:worker:curie"]
+    assert recipients(planck, "Bohr") == [annas("test:worker:curie")]
 
 
 def test_a_session_that_starts_between_two_sends_is_found(repo: Path, planck: Log) -> None:
     """By another process, which may have committed it as well."""
     begin(repo, "Mach")
-    assert recipients(planck, "Mach") == ["test:worker:mach"]
+    assert recipients(planck, "Mach") == [annas("test:worker:mach")]
     begin(repo, "Bohr")
-    assert recipients(planck, "Bohr", "Curie") == ["test:worker:bohr", "test:worker:curie"]
+    assert recipients(planck, "Bohr", "Curie") == [annas("test:worker:bohr"), annas("test:worker:curie")]
 
 
 def test_a_send_that_the_index_does_not_suffice_for_reads_once_what_waits(
@@ -158,7 +161,7 @@ def test_a_send_that_the_index_does_not_suffice_for_reads_once_what_waits(
     monkeypatch.setattr(catch_up, "preview", lambda *given: reads.append(1) or real(*given))
     monkeypatch.setattr(Store, "caught_up", updates.append)
     append(planck, "name", name="Mach", event="add")
-    assert recipients(planck, "Curie") == ["test:worker:curie"]
+    assert recipients(planck, "Curie") == [annas("test:worker:curie")]
     assert reads == [1]
 
     planck.signals.send("hello", broadcast=True)
@@ -184,7 +187,7 @@ def test_a_commit_within_a_send_leaves_the_index_to_the_next_query(planck: Log) 
 def test_an_entry_that_is_void_between_two_sends_counts_no_more(planck: Log) -> None:
     """An earlier snapshot has read the entry; the void is behind it."""
     say(planck, OTHER)
-    assert recipients(planck, OTHER, "Curie") == [OTHER, "test:worker:curie"]
+    assert recipients(planck, OTHER, "Curie") == [OTHER, annas("test:worker:curie")]
     (file,) = planck.store.log.waiting()
     content = Path(file.path).read_bytes()
     payload, digest = next(
@@ -202,10 +205,10 @@ def test_an_index_that_is_removed_between_two_sends_costs_nothing(repo: Path, pl
     """Another process builds it again; the open log reads that one."""
     for path in Path(planck.store.repo.state).glob("index-*"):
         path.unlink()
-    assert recipients(planck, "Curie") == ["test:worker:curie"]
+    assert recipients(planck, "Curie") == [annas("test:worker:curie")]
     begin(repo, "Mach")
 
-    assert recipients(planck, "Mach") == ["test:worker:mach"]
+    assert recipients(planck, "Mach") == [annas("test:worker:mach")]
 
 
 def test_an_index_that_was_wrong_is_read_no_more_once_another_one_is_there(repo: Path, planck: Log) -> None:
@@ -219,7 +222,7 @@ def test_an_index_that_was_wrong_is_read_no_more_once_another_one_is_there(repo:
     with opened(repo) as log:
         log.store.caught_up()
 
-    assert recipients(planck, "Curie") == ["test:worker:curie"]
+    assert recipients(planck, "Curie") == [annas("test:worker:curie")]
 
 
 @pytest.mark.parametrize("what", ["folder", "file"])
@@ -272,7 +275,7 @@ def test_one_thread_after_another_may_send(planck: Log) -> None:
     thread.start()
     thread.join()
 
-    assert found == [["test:worker:curie"]]
+    assert found == [[annas("test:worker:curie")]]
 
 
 def test_a_send_between_commits_blocks_none_of_them(planck: Log) -> None:
@@ -283,7 +286,7 @@ def test_a_send_between_commits_blocks_none_of_them(planck: Log) -> None:
     (busy, *_) = planck.store.index.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
     assert busy == 0
-    assert recipients(planck, "Curie") == ["test:worker:curie"]
+    assert recipients(planck, "Curie") == [annas("test:worker:curie")]
 
 
 def commit(repo: Path, meanwhile: Callable[[], object]) -> None:
@@ -304,7 +307,7 @@ def test_a_send_does_not_wait_for_the_index_to_read_a_commit(repo: Path, planck:
 
     commit(repo, send)
 
-    assert found == [["test:worker:curie"], 0]
+    assert found == [[annas("test:worker:curie")], 0]
 
 
 def test_a_name_in_a_commit_that_the_index_has_not_read_counts(
@@ -314,11 +317,11 @@ def test_a_name_in_a_commit_that_the_index_has_not_read_counts(
     rename(planck, "Curie", "Bohr")
     found: list[object] = []
     commit(repo, lambda: found.append(recipients(planck, "Bohr")))
-    assert found == [["test:worker:curie"]]
+    assert found == [[annas("test:worker:curie")]]
 
     rename(planck, "Bohr", "Mach")
     commit(repo, lambda: None)
-    assert recipients(planck, "Mach") == ["test:worker:bohr"]
+    assert recipients(planck, "Mach") == [annas("test:worker:bohr")]
 
 
 @pytest.mark.usefixtures("commits")

@@ -24,6 +24,7 @@ from gitmem.signals.reply import TURNS_MAX
 from gitmem.signals.send import Sent
 from gitmem.signals.thread_lines import void_own_decisions
 from gitmem.store import Store
+from tests.sandbox import annas
 
 from ..each import each as one_test_for
 from ..sandbox import MINUTE, SECOND, Clock, acting, bodies, carry, new_repo, open_store
@@ -36,7 +37,10 @@ class Talk:
         self.store, self.clock = store, clock
         self.planck, self.curie = (
             acting(store, lifecycle.start(store, CallerClaims(), name=name, agent_identity=identity))
-            for name, identity in (("Planck", "claude:architect:shop"), ("Curie", "codex:builder:host"))
+            for name, identity in (
+                ("Planck", annas("claude:architect:shop")),
+                ("Curie", annas("codex:builder:host")),
+            )
         )
 
     def say(self, text: str, by: Caller | None = None, **options: object) -> str:
@@ -114,7 +118,11 @@ def test_only_what_was_named_is_read_and_marked(talk: Talk) -> None:
 
 # Two agents that answer each other without end are told so, and wake nobody any more; nothing of it is lost.
 
-PLANCK, CURIE, BOHR = "claude:architect:shop", "codex:implementer:shop", "gemini:reviewer:shop"
+PLANCK, CURIE, BOHR = (
+    annas("claude:architect:shop"),
+    annas("codex:implementer:shop"),
+    annas("gemini:reviewer:shop"),
+)
 
 
 class EndlessTalk:
@@ -315,7 +323,9 @@ def test_the_brake_counts_what_came_from_another_clone(repo: Path, tmp_path: Pat
     endless_talk = EndlessTalk(repo)
     there = open_store(new_repo(tmp_path / "there"), endless_talk.clock)
     endless_talk.turns(1)
-    curie = acting(there, lifecycle.start(there, CallerClaims(), agent_identity="cursor:implementer:there"))
+    curie = acting(
+        there, lifecycle.start(there, CallerClaims(), agent_identity=annas("cursor:implementer:there"))
+    )
     sent = None
     for _ in range(6):
         for store, sender in ((there, curie), (endless_talk.store, endless_talk.agents[PLANCK])):
@@ -332,28 +342,28 @@ def test_the_brake_counts_what_came_from_another_clone(repo: Path, tmp_path: Pat
 
 ROOT = {
     "signal_id": "sig-root",
-    "sender_identity": "a:b:planck",
-    "recipients": ["a:b:curie"],
+    "sender_identity": annas("a:b:planck"),
+    "recipients": [annas("a:b:curie")],
     "intent": "PROPOSE",
     "message": "",
 }
 COUNTER = {
     "signal_id": "sig-next",
-    "sender_identity": "a:b:curie",
+    "sender_identity": annas("a:b:curie"),
     "reply_to": "sig-root",
     "recipients": [],
     "intent": "COUNTER",
 }
 NOETHER = {
     "signal_id": "sig-other",
-    "sender_identity": "a:b:noether",
+    "sender_identity": annas("a:b:noether"),
     "reply_to": "sig-root",
     "recipients": [],
     "intent": "COUNTER",
 }
 WITHDRAWN = {
     "signal_id": "sig-without",
-    "sender_identity": "a:b:curie",
+    "sender_identity": annas("a:b:curie"),
     "reply_to": "sig-next",
     "recipients": [],
     "intent": "REJECT",
@@ -391,20 +401,20 @@ def test_what_asks_nobody_or_answers_nothing_is_remarked(fields: dict[str, objec
 
 
 @one_test_for([
-        ("AGREE", "sig-root", [ROOT], "a:b:curie", ""),
-        ("COUNTER", "sig-root", [ROOT], "a:b:curie", ""),
-        ("INFO", "sig-root", [ROOT], "a:b:noether", ""),
-        ("AGREE", "sig-root", [{**ROOT, "recipients": []}], "a:b:curie", "asks nobody, so this AGREE does not count"),
-        ("AGREE", "sig-root", [ROOT], "a:b:noether", "so this AGREE does not count; its parties are a:b:planck, a:b:curie."),
-        ("COUNTER", "sig-root", [ROOT], "a:b:noether", "so this COUNTER does not count"),
-        ("AGREE", "sig-root", [ROOT, COUNTER], "a:b:planck", "sig-root was replaced by sig-next; this AGREE counts for sig-root alone."),
-        ("AGREE", "sig-next", [ROOT, COUNTER], "a:b:planck", ""),
-        ("AGREE", "sig-next", [ROOT, COUNTER, WITHDRAWN], "a:b:planck",
-         "sig-next was withdrawn by a:b:curie; now in force: sig-root; this AGREE counts for sig-next alone."),
-        ("AGREE", "sig-next", [ROOT, COUNTER, WITHDRAWN], "a:b:curie", "You had withdrawn sig-next; this AGREE takes that back."),
-        ("COUNTER", "sig-root", [ROOT, COUNTER], "a:b:planck", ""),
-        ("AGREE", "sig-root", [ROOT], "a:b:planck", "You agree to sig-root already, so this AGREE changes nothing."),
-        ("AGREE", "sig-other", [ROOT, NOETHER], "a:b:curie", "sig-other is of no party of this thread: this AGREE is on sig-root."),
+        ("AGREE", "sig-root", [ROOT], annas("a:b:curie"), ""),
+        ("COUNTER", "sig-root", [ROOT], annas("a:b:curie"), ""),
+        ("INFO", "sig-root", [ROOT], annas("a:b:noether"), ""),
+        ("AGREE", "sig-root", [{**ROOT, "recipients": []}], annas("a:b:curie"), "asks nobody, so this AGREE does not count"),
+        ("AGREE", "sig-root", [ROOT], annas("a:b:noether"), f"so this AGREE does not count; its parties are {annas('a:b:planck')}, {annas('a:b:curie')}."),
+        ("COUNTER", "sig-root", [ROOT], annas("a:b:noether"), "so this COUNTER does not count"),
+        ("AGREE", "sig-root", [ROOT, COUNTER], annas("a:b:planck"), "sig-root was replaced by sig-next; this AGREE counts for sig-root alone."),
+        ("AGREE", "sig-next", [ROOT, COUNTER], annas("a:b:planck"), ""),
+        ("AGREE", "sig-next", [ROOT, COUNTER, WITHDRAWN], annas("a:b:planck"),
+         f"sig-next was withdrawn by {annas('a:b:curie')}; now in force: sig-root; this AGREE counts for sig-next alone."),
+        ("AGREE", "sig-next", [ROOT, COUNTER, WITHDRAWN], annas("a:b:curie"), "You had withdrawn sig-next; this AGREE takes that back."),
+        ("COUNTER", "sig-root", [ROOT, COUNTER], annas("a:b:planck"), ""),
+        ("AGREE", "sig-root", [ROOT], annas("a:b:planck"), "You agree to sig-root already, so this AGREE changes nothing."),
+        ("AGREE", "sig-other", [ROOT, NOETHER], annas("a:b:curie"), "sig-other is of no party of this thread: this AGREE is on sig-root."),
     ])  # fmt: skip
 def test_a_decision_that_does_not_do_what_it_seems_to_do_is_remarked(
     intent: str, answers: str, said: list[dict[str, Any]], reader: str, expected: str
@@ -490,7 +500,7 @@ def test_a_program_that_does_not_say_who_acts_is_not_the_person_where_agents_are
 
 
 SESSIONS = ("sess-a", "sess-b", "sess-c", "sess-d", None)
-IDENTITIES = ("agent-a", "agent-b", "sess-c", "human:d@example.org")
+IDENTITIES = ("agent-a", "agent-b", "sess-c", annas("human:d@example.org"))
 CALLED = {  # one agent in two sessions, one client in two sessions
     "sess-a": ["agent-a", "h-a"],
     "sess-b": ["agent-b"],

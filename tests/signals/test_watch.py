@@ -21,7 +21,7 @@ from gitmem.signals import watch as watching
 from gitmem.signals.watch import ChangeWatcher, Watch
 from gitmem.store import Store
 from tests.file_faults import at, full
-from tests.sandbox import Clock, acting, new_repo, open_store, worktree
+from tests.sandbox import Clock, acting, annas, new_repo, open_store, worktree
 
 LONG = 60.0  # seconds: for what comes at once
 
@@ -44,8 +44,8 @@ class Desk:
         self.clock = Clock()
         self.writer = open_store(repo, self.clock)
         self.watcher = open_store(other, self.clock)
-        self.planck = self.start("Planck", agent_identity="claude:architect:shop")
-        self.curie = self.start("Curie", agent_identity="codex:builder:host")
+        self.planck = self.start("Planck", agent_identity=annas("claude:architect:shop"))
+        self.curie = self.start("Curie", agent_identity=annas("codex:builder:host"))
         self.told: list[str] = []
         self.stop = Stop()
         self.opened: list[Watch] = []
@@ -201,7 +201,7 @@ def test_an_agent_that_names_another_only_looks_on(desk: Desk) -> None:
 
 def test_an_agent_that_watches_as_another_only_looks_on(desk: Desk) -> None:
     """With `--as` it acts as the other, and still marks nothing; without a session of its own it does."""
-    for as_ in ["Curie", "codex:builder:host"]:
+    for as_ in ["Curie", annas("codex:builder:host")]:
         signal_id = desk.say("for Curie", "Curie")
         of = watching.watch_owner(desk.watcher, CallerClaims(as_=as_, session=desk.planck.session_id))
         seen = Watch(desk.watcher, of, desk.stop, events=False)
@@ -281,12 +281,12 @@ def test_a_session_that_gets_an_identity_is_watched_as_that(desk: Desk) -> None:
     gauss = desk.start("Gauss")
     seen = desk.watch("Gauss")
     assert shown(seen) == []
-    lifecycle.change(desk.writer, gauss, agent_identity="a:b:gauss", name="Weber")
+    lifecycle.change(desk.writer, gauss, agent_identity=annas("a:b:gauss"), name="Weber")
     gauss = acting(desk.writer, str(gauss.session_id))
-    ids = [desk.say("one", str(gauss.session_id)), desk.say("two", "a:b:gauss")]
+    ids = [desk.say("one", str(gauss.session_id)), desk.say("two", annas("a:b:gauss"))]
 
     assert shown(seen) == ids
-    assert (seen.of.reader, seen.of.name) == ("a:b:gauss", "Weber")
+    assert (seen.of.reader, seen.of.name) == (annas("a:b:gauss"), "Weber")
     assert inbox.count(desk.writer, gauss).unread == 0
 
 

@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any
 
+from gitmem import records
 from gitmem.git.objects import FILE_MODE, TREE_MODE, Draft, Signature, TreeEntry, format_commit
 from gitmem.log import attestations, ref
 from gitmem.log.lines import digest, is_attestation, writer_of
 from gitmem.records import ids
 from gitmem.text import ed25519
+from gitmem.text.addresses import words_of
 from gitmem.trust.keys import SigningKey
 
 from .faults import segments
@@ -141,6 +143,14 @@ class Adversary:
                  "origin": "local", "recipients": of.get("recipients") or [], "thread_id": of.get("thread_id"),
                  "sender_identity": "evil:agent:one", "sender_session": self._id("sess"), "signal_id": self._id("sig")}  # fmt: skip
         theirs, whose = of.get("signal_id"), of.get("sender_session") or of.get("session_id")
+        name = words_of(
+            str(
+                of.get("agent_identity")
+                or of.get("sender_identity")
+                or of.get("reader_identity")
+                or "evil:agent:one"
+            )
+        )
         work = {
             "schema_version": "A2A.V1",
             "sender_identity": "evil:agent:one",
@@ -151,6 +161,10 @@ class Adversary:
                 {**about, "intent": "PROPOSE"},  # perhaps before the thread began
                 {**about, "intent": "COUNTER", "reply_to": theirs},
                 {**about, "intent": self.random.choice(["AGREE", "REJECT"]), "reply_to": theirs},
+                {**about, "intent": self.random.choice(["AGREE", "REJECT"]), "reply_to": theirs, "sender_identity": name},
+                {**_receipt(of, name), "reader_session": about["sender_session"]},
+                {"kind": "session", "session_id": self._id("sess"), "event": "start", "display_name": "Mallory",
+                 "clone_id": of.get("clone_id") or "mallory", "agent_identity": name},
                 {**about, "intent": "PROPOSE", "via": whose, "reply_to": theirs},
                 {**about, "signal_id": theirs or about["signal_id"], "intent": "PROPOSE"},
                 {**about, "sender_session": whose, "intent": "REJECT", "reply_to": theirs},
@@ -171,7 +185,9 @@ class Adversary:
         return ids.new_id(prefix, self.key.writer, self.random.randbytes)
 
     def _line_of_its_own(self, record: dict[str, Any], at: str) -> bytes:
-        return _line({"kind": record["kind"], "writer": self.key.writer, **record}, at)
+        """A line of a record, with its own address where that has words alone."""
+        whole = records.addressed(record["kind"], record, self.key.writer)
+        return _line({"kind": record["kind"], "writer": self.key.writer, **whole}, at)
 
     def malformed_lines(self) -> str:
         """Bytes that are no record, or one that no reader may accept."""

@@ -11,7 +11,9 @@ from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import GitmemError
 from gitmem.signals import inbox, send
 from gitmem.sync import exchange
+from gitmem.text.addresses import of_writer
 from tests.clones import agreed
+from tests.sandbox import annas
 
 from .scheduler import Process
 from .world import Clone, WatchedStore, World
@@ -23,7 +25,7 @@ WORDS = ("boundary", "module", "tests", "green", "red", "yours", "again")
 
 
 def agents(clone: Clone) -> list[str]:
-    return [f"test:worker:{clone.name}{number}" for number in range(AGENTS)]
+    return [annas(f"test:worker:{clone.name}{number}", clone.key) for number in range(AGENTS)]
 
 
 class AgentActions:
@@ -73,8 +75,10 @@ class AgentActions:
             found = caller.find(store, CallerClaims(session=session))
             assert found is not None
             return found
-        alone = Caller(self.agent, f"{self.agent} <{self.agent}@gitmem>", "as")
-        alone.identity = self.agent
+        alone = Caller(
+            of_writer(self.agent, store.writers.writer()), f"{self.agent} <{self.agent}@gitmem>", "as"
+        )
+        alone.identity = alone.reader
         return alone
 
     def begin(self, store: WatchedStore) -> str:

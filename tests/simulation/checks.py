@@ -21,7 +21,6 @@ from gitmem.signals import inbox, threads
 from gitmem.store import Store
 
 from . import own_checks
-from .agent_actions import agents
 from .faults import PERSON, segments
 from .memory import MemoryConfig, MemoryGit, Repository
 from .world import Clone, World
@@ -121,7 +120,7 @@ def _folds(world: World) -> list[str]:
     for clone in world.clones:
         store = _store(clone)
         store.db()
-        answers = _answers(world, store, own_checks.strangers(world, clone))
+        answers = _answers(store)
         if not tables:
             fresh = index_file.in_memory(views.VIEWS, records.read)
             catch_up.catch_up(fresh, store.log)
@@ -156,9 +155,8 @@ def _counting(lines: Sequence[bytes]) -> list[bytes]:
 
 def _without_the_rest(world: World) -> list[str]:
     """Return which answers differ from those of a log without unreadable lines and lines that their writers did not attest."""
-    everybody = [agent for each in world.clones for agent in agents(each)]
     with_all, without = _store(world.clones[0]), _store_of(world, "counting", _counting)
-    mine, others = (_answers(world, store, everybody) for store in (with_all, without))
+    mine, others = _answers(with_all), _answers(without)
     wrong = [
         f"lines that do not count change an answer: {question}: {mine.get(question)} instead of {others.get(question)}"
         for question in sorted(mine.keys() | others.keys())
@@ -170,22 +168,14 @@ def _without_the_rest(world: World) -> list[str]:
 
 
 def _without_the_adversary(world: World) -> list[str]:
-    """Return which answers about others differ where the log has no line that the adversary has attested as its own.
-
-    But for lines in the words of another's address, which is not bound to its writer yet.
-    """
-    everybody = [agent for each in world.clones for agent in agents(each)]
-    with_all = _store_of(
-        world,
-        "all",
-        lambda lines: [each for each in _counting(lines) if not _speaks_as(each, world, everybody)],
-    )
+    """Return which answers about others differ where the log has no line that the adversary has attested as its own."""
+    with_all = _store_of(world, "all", _counting)
     without = _store_of(
         world,
         "without",
         lambda lines: [each for each in _counting(lines) if writer_of(each) != world.stranger],
     )
-    mine, others = (_answers(world, store, everybody) for store in (with_all, without))
+    mine, others = _answers(with_all), _answers(without)
     known = {str(id) for (id,) in without.db().execute("SELECT signal_id FROM signal")}
     people = {one[0] for one in others["people"]}  # type: ignore[attr-defined]
     wrong = []
@@ -201,13 +191,6 @@ def _without_the_adversary(world: World) -> list[str]:
     with_all.close()
     without.close()
     return wrong
-
-
-def _speaks_as(line: bytes, world: World, agents: Sequence[str]) -> bool:
-    """Return whether a line of the adversary's own names one of these agents as who acts."""
-    record: Any = records.read(line) if writer_of(line) == world.stranger else None
-    acting = ("sender_identity", "reader_identity", "agent_identity")
-    return record is not None and any(record.get(name) in agents for name in acting)
 
 
 def _store_of(world: World, name: str, select: Callable[[Sequence[bytes]], list[bytes]]) -> Store:
@@ -245,17 +228,12 @@ def dump(index: index_file.Index) -> dict[str, list[tuple[object, ...]]]:
     return {name: sorted(rows.fetchall(), key=repr) for name, rows in found.items()}
 
 
-def _answers(world: World, store: Store, asked: Sequence[str]) -> dict[str, object]:
-    """What a clone says: who has not read what, what was agreed, and who is called what.
-
-    Args:
-        asked: The readers whose inbox is opened. That of its own agents depends on what a clone knows by itself.
-    """
+def _answers(store: Store) -> dict[str, object]:
+    """What a clone says: who has not read what, what was agreed, and who is called what."""
     found: dict[str, object] = {}
-    for agent in [agent for clone in world.clones for agent in agents(clone)]:
-        unread = mailbox.unread_ids(store.db(), agent, None, None, store.now(), shared=True)
+    for (agent,) in store.db().execute("SELECT reader FROM reader").fetchall():
+        unread = mailbox.unread_ids(store.db(), agent, None, None, store.now())
         found[f"unread by {agent}"] = sorted(unread)
-    for agent in asked:
         reader = Caller(agent, agent, "as")
         reader.identity = agent
         shown = inbox.read(store, reader, limit=10_000, max_bytes=100_000_000).signals

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gitmem import records
@@ -14,20 +14,9 @@ from gitmem.index import catch_up, index_file
 from gitmem.log.lines import is_attestation
 from gitmem.signals import inbox
 from gitmem.store import Store
-from gitmem.trust import keys, sender_tables
 
 from .agent_actions import agents
 from .world import Clone, World
-
-
-def strangers(world: World, clone: Clone) -> list[str]:
-    """Return the agents of clones with another key: this clone knows nothing of them but what the log says."""
-    own = _key(clone)
-    return [agent for each in world.clones if own is None or _key(each) != own for agent in agents(each)]
-
-
-def _key(clone: Clone) -> list[str] | None:
-    return [writer for writer, _ in keys.all_noted(clone.repo.state)] or None
 
 
 def differs_anew(world: World, clone: Clone, store: Store) -> list[str]:
@@ -41,7 +30,7 @@ def differs_anew(world: World, clone: Clone, store: Store) -> list[str]:
         f"the table {table} of {clone.name} differs from one that is built anew"
         for table in clone_files.differing(store.index, fresh, but=clone_files.ARRIVAL)
     ]
-    for agent in [agent for each in world.clones for agent in agents(each)]:
+    for (agent,) in store.db().execute("SELECT reader FROM reader").fetchall():
         ours, anew = (
             sorted(mailbox.unread_ids(db, agent, None, None, store.now()))
             for db in (store.index.db, fresh.db)
@@ -75,14 +64,9 @@ def own_sessions(world: World, clone: Clone, store: Store) -> list[str]:
             wrong.append(f"{session} of {clone.name} was {agent} and is {found and found.ids}")
             continue
         shown = inbox.read(store, found, limit=10_000, max_bytes=100_000_000).signals
-        own = {agent, str(session)}
-        wanted = _sent_to(own, sent)
-        excused = _read_before_its_time(agent, sent, log)
-        if _is_alone(agent, log, begun):
-            wanted |= _sent_to_all(agent, own, begun, log)
-        else:  # somebody else may well be this agent too, and have read what was sent to it (format.md, 9)
-            excused |= _receipts_of(agent, log)
-        missing = wanted - excused - _done_by(own, begun) - {str(each["signal_id"]) for each in shown}
+        own = {found.reader, str(session)}
+        wanted = _sent_to(own, sent) | _sent_to_all(found.reader, own, begun, log)
+        missing = wanted - _done_by(own, begun) - {str(each["signal_id"]) for each in shown}
         wrong += [f"{agent} does not get {signal_id} in {clone.name}" for signal_id in sorted(missing)]
     return wrong
 
@@ -100,18 +84,6 @@ def _sent_to(own: set[str], sent: Iterable[Mapping[str, Any]]) -> set[str]:
     return {str(each["signal_id"]) for each in signals if own.intersection(each.get("recipients") or ())}
 
 
-def _is_alone(agent: str, log: Iterable[Mapping[str, Any]], begun: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether no session has this identity but those that were really begun."""
-    began = {
-        record["session_id"] for record in begun if record["kind"] == "session" and record["event"] == "start"
-    }
-    return all(
-        record["session_id"] in began
-        for record in log
-        if record["kind"] == "session" and record.get("agent_identity") == agent
-    )
-
-
 def _sent_to_all(
     agent: str, own: set[str], begun: Iterable[Mapping[str, Any]], log: Iterable[Mapping[str, Any]]
 ) -> set[str]:
@@ -122,8 +94,8 @@ def _sent_to_all(
             record
             for record in begun
             if (record["at"], record.get("writer")) in there
-            and record["kind"] in sender_tables.READER_KINDS
-            and agent in sender_tables.reader_of(record)
+            and record["kind"] in broadcasts.READER_KINDS
+            and agent in broadcasts.reader_of(record)
         ),
         key=lambda record: str(record["at"]),
     )
@@ -147,36 +119,6 @@ def _sent_to_all(
             each["at"] >= oldest
             or (is_tracked and each.get("seen") is not None and each["signal_id"] not in reached)
         )
-    }
-
-
-def _read_before_its_time(
-    agent: str, sent: Iterable[Mapping[str, Any]], log: Sequence[Mapping[str, Any]]
-) -> set[str]:
-    """The signals that a line of another writer may mark as read: it and all lines of the signal are older than the identity."""
-    began = min(
-        str(each["at"])
-        for each in sent
-        if each["kind"] == "session" and each.get("writer") and each.get("agent_identity") == agent
-    )
-    newer = {each["signal_id"] for each in log if each["kind"] == "signal" and each["at"] >= began}
-    found = set()
-    for each in log:
-        if each["at"] >= began:
-            continue
-        if each["kind"] == "receipt" and each["reader_identity"] == agent:
-            found.add(str(each["signal_id"]))
-        elif each["kind"] == "signal" and each["sender_identity"] == agent:
-            found.add(str(each.get("reply_to")))
-    return found - newer
-
-
-def _receipts_of(agent: str, log: Iterable[Mapping[str, Any]]) -> set[str]:
-    """The signals for which there is a receipt in an agent's name, whoever wrote it."""
-    return {
-        str(each["signal_id"])
-        for each in log
-        if each["kind"] == "receipt" and each["reader_identity"] == agent
     }
 
 

@@ -13,7 +13,6 @@ from gitmem.git import packs
 from gitmem.log import ref_checks, tree_union
 from gitmem.records import lines
 from gitmem.sync import exchange
-from gitmem.trust import sender_tables
 
 from . import adversary
 from .memory import MemoryGit
@@ -130,13 +129,13 @@ UNGUARDED = {
         "hostile_tree",
         12,
     ),
-    "sessions that believe every line": (
-        [(sender_tables, "is_forged", lambda *args: False)],
+    "sessions that anybody may change": (
+        [(lines, "field_of_another", lambda *args: "")],
         "forge_sessions",
         23,
     ),
     "receipts that anybody may write": (
-        [(sender_tables, "has_doubts", lambda *args: False)],
+        [(lines, "field_of_another", lambda *args: "")],
         "forge_receipts",
         32,
     ),

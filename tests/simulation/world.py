@@ -18,6 +18,7 @@ from gitmem.log.lines import CommitMessage, LogEntry
 from gitmem.log.local_log import Appended
 from gitmem.open_store import DOMAIN
 from gitmem.store import Store
+from tests.signing import key_of, own_key
 
 from .disk import Disk
 from .memory import MemoryConfig
@@ -43,6 +44,8 @@ class Clone:
         self.name = name
         self.root = root
         self.repo = repo.find(str(root))
+        self.key = key_of(Random(f"{world.seed} key {name}").randbytes(32))
+        own_key(root, self.key)
         (root / "tmp").mkdir(exist_ok=True)  # where a sandbox may write; it is older than the run
         self.disk = Disk(str(root), Random(f"{world.seed} disk {name}"))
         self.skew = 0

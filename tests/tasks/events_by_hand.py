@@ -9,6 +9,7 @@ from gitmem.log.lines import digest, format_at
 from gitmem.order.causal import by_line
 from gitmem.order.task import FoldedTask, TaskEvent, sender_of
 from gitmem.records.record_types import TaskRecord
+from gitmem.text.addresses import writer_of
 from gitmem.work import READ_MAX, task_state
 
 BEGINNING = 1_795_000_000_000_000  # microseconds
@@ -90,7 +91,7 @@ def write(event: str, who: str, second: float, **fields: object) -> TaskEvent:
     line = records.line("task_event", BEGINNING + round(second * SECOND), {
         "event": event, "sender_identity": who,
         "sender_session": None if who.startswith("human:") else session_of(who), **fields,
-    })  # fmt: skip
+    }, writer=writer_of(who))  # fmt: skip
     record = records.read_kind("task_event", line)
     assert record is not None
     return TaskEvent(record, line)

@@ -7,7 +7,7 @@ and the real lines are used; only the log between them is a set.
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gitmem import records
@@ -30,7 +30,6 @@ class Clone:
         self.skew = skew
         self.last = 0
         self.lines: dict[bytes, Known] = {}
-        self.written: set[bytes] = set()
         self.offline_until = 0
 
 
@@ -62,11 +61,6 @@ class World:
         self.signed = signed or {}
         self.random = random.Random(seed)
         self.refusing = random.Random(f"{seed} rejects")  # apart: the other draws of a seed stay as they were
-        self.forging = random.Random(f"{seed} forges")
-        self.forged: dict[
-            str, bytes
-        ] = {}  # tasks whose id an earlier line of somebody else has, and that line
-        self.kept: set[str] = set()  # those of them that the caller decided knowing that line
         self.now = 0
         self.count = 0
         self.wrong: list[str] = []
@@ -101,9 +95,9 @@ class World:
 
     def write(self, who: Actor, kind: str, **fields: object) -> Known:
         """Record a line in the writer's clone, as it is read."""
-        line = records.line(kind, self.at(who.clone), {
-            **fields, "sender_identity": who.sender[0], "sender_session": who.sender[1],
-        }, **self.signed)  # fmt: skip
+        whole = {**fields, "sender_identity": who.sender[0], "sender_session": who.sender[1]}
+        whole = dict(records.addressed(kind, whole, self.signed.get("writer", "")))
+        line = records.line(kind, self.at(who.clone), whole, **self.signed)
         found: Known
         if kind == "task":
             task = records.read_kind("task", line)
@@ -114,7 +108,6 @@ class World:
             assert event is not None
             found = TaskEvent(event, line)
         who.clone.lines[line] = found
-        who.clone.written.add(line)
         return found
 
     def new_task(self, who: Actor, **fields: object) -> str:
@@ -122,19 +115,7 @@ class World:
         task_id = f"task-{self.count:04}"
         self.write(who, "task", task_id=task_id, thread_id="thread-0001", message="work", **fields)
         self.tasks.append(task_id)
-        if who is self.caller and self.forging.random() < 0.1:
-            self.forge(task_id, fields)
         return task_id
-
-    def forge(self, task_id: str, fields: dict[str, object]) -> None:
-        """Let a peer write an earlier line with the id of a task."""
-        line = records.line("task", BEGINNING - SKEW * SECOND, {
-            **fields, "task_id": task_id, "thread_id": "thread-0001", "message": "mine", "sender_identity": "z:z:impostor",
-        })  # fmt: skip
-        record = records.read_kind("task", line)
-        assert record is not None
-        self.forging.choice(self.clones).lines[line] = record, line
-        self.forged[task_id] = line
 
     def event(self, who: Actor, task: FoldedTask, event: str, **fields: object) -> TaskEvent:
         self.count += 1
@@ -146,14 +127,12 @@ class World:
 
     # Reading
 
-    def fold(self, lines: Iterable[Known], task_id: str, first: Collection[bytes] = ()) -> FoldedTask | None:
-        """Fold a task from lines as a clone does that has exactly these; for what it does itself the lines that it wrote come first."""
+    def fold(self, lines: Iterable[Known], task_id: str) -> FoldedTask | None:
+        """Fold a task from lines as a clone does that has exactly these."""
         every = list(lines)
-        written = sorted(
-            (each for each in every if isinstance(each, tuple)),
-            key=lambda each: (each[1] not in first, each[1]),
-        )
-        tasks: dict[str, TaskRecord] = {each[0]["task_id"]: each[0] for each in reversed(written)}
+        tasks: dict[str, TaskRecord] = {
+            each[0]["task_id"]: each[0] for each in every if isinstance(each, tuple)
+        }
         if task_id not in tasks:
             return None
         events = [each for each in every if isinstance(each, TaskEvent)]
@@ -193,7 +172,7 @@ class World:
             ids |= {each["task_id"] for each in more}
 
     def known(self, who: Actor, task_id: str) -> FoldedTask | None:
-        return self.fold(who.clone.lines.values(), task_id, who.clone.written)
+        return self.fold(who.clone.lines.values(), task_id)
 
     # What happens
 
@@ -374,8 +353,6 @@ class World:
             who, task, "seal", outcome=outcome.id, answers_digest=digest(outcome.line), state=state, **fields
         )
         self.sealed[task.record["task_id"]] = (state, outcome.line)
-        if self.forged.get(task.record["task_id"]) in who.clone.lines:
-            self.kept.add(task.record["task_id"])
 
     def interfere(self, who: Actor, task: FoldedTask) -> None:
         """A person, or another session of the caller's identity, closes; the latter also tries to seal."""
@@ -390,9 +367,8 @@ class World:
     def look(self, *, final: bool = False) -> None:
         """No outcome changes that its caller had sealed, on no clone that has the seal; but an acceptance beats a withdrawal."""
         for task_id, (state, line) in self.sealed.items():
-            is_forged = task_id in self.forged  # then only its caller's clone knows whose it is
-            for clone in [self.caller.clone] if is_forged else self.clones:
-                task = self.fold(clone.lines.values(), task_id, clone.written if is_forged else ())
+            for clone in self.clones:
+                task = self.fold(clone.lines.values(), task_id)
                 if task is not None and task.record["purpose"] == "handoff" and task.takes:
                     if task.state == "canceled":
                         self.wrong.append(f"{task_id} is accepted and canceled in clone {clone.number}")

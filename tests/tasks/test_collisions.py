@@ -12,15 +12,14 @@ from gitmem.agents import caller, delivery
 from gitmem.errors import GateError
 from gitmem.log.lines import CommitMessage
 from gitmem.store import Store
+from gitmem.text.addresses import writer_of
 from gitmem.work import collisions, new_task, stored_tasks, task_decisions, task_list, task_rules, task_work
 from tests.clones import Clone, Hub, git
-from tests.sandbox import SECOND, Agent, Clock, carry
+from tests.sandbox import SECOND, Agent, Clock, annas, carry
 
-PLANCK, CURIE, BOHR, GAUSS = (
-    "codex:planner:planck",
-    "codex:planner:curie",
-    "claude:worker:bohr",
-    "claude:worker:gauss",
+PLANCK, CURIE, BOHR, GAUSS = map(
+    annas,
+    ("codex:planner:planck", "codex:planner:curie", "claude:worker:bohr", "claude:worker:gauss"),
 )
 
 
@@ -282,11 +281,13 @@ MESSAGE = CommitMessage("Mallory <m@example.org>", "tasks")
 
 def task_line(clock: Clock, number: int, **fields: object) -> bytes:
     """A delegation of a peer's invention."""
-    return records.line("task", clock(), {
+    made = {
         "task_id": f"task-000000{number:06}", "thread_id": "thread-x", "message": "x", "purpose": "delegation",
         "requested_role": {"lifecycle_role": "implementer", "specialty_profile": "test"}, "target_role": "implementer/test",
         "sender_identity": f"evil:worker:m{number}", **fields,
-    }, writer=None)  # fmt: skip
+    }  # fmt: skip
+    writer = "" if "sender_session" in fields else writer_of(str(made["sender_identity"]))
+    return records.line("task", clock(), made, writer=writer or None)
 
 
 def test_a_seal_says_whose_result_it_accepts_and_that_another_exists(hub: Hub) -> None:

@@ -13,6 +13,8 @@ import gitmem
 from cli.render import signals as rendered
 from cli.render import tasks as rendered_tasks
 from gitmem.work import task_list, task_state
+from tests.sandbox import annas
+from tests.signing import own_key
 
 Differences = list[tuple[str, str, "str | None"]]
 
@@ -51,6 +53,7 @@ class Desk:
 @pytest.fixture
 def desk(repo: Path) -> Iterator[Desk]:
     names = ("codex:planner:one", "claude:worker:bohr", "claude:worker:curie")
+    own_key(repo)
     with ExitStack() as stack:
         yield Desk(*(stack.enter_context(gitmem.open(str(repo), identity=each)) for each in names))
 
@@ -77,7 +80,7 @@ def test_r32_no_signal_or_node_changes_a_task(desk: Desk) -> None:
         (row,) = each.tasks.list().tasks
         assert (row.state, row.holder, row.wu_id, row.target_role) == (
             "working",
-            "claude:worker:bohr",
+            annas("claude:worker:bohr"),
             "WU-7",
             None,
         )
@@ -105,7 +108,7 @@ def test_r32_a_signal_that_contradicts_a_task_shows_what_the_record_says(desk: D
     (one,) = desk.curie.tasks.show(desk.id).contradicted_by
     assert (one.sender_name, differences(one.contradicts)) == ("Planck", [("wu_id", "WU-8", "WU-7, WU-9")])
     lines = rendered_tasks.detail(desk.curie.tasks.show(desk.id))
-    assert f"{one.signal_id} from Planck (codex:planner:one)" in lines
+    assert f"{one.signal_id} from Planck ({annas('codex:planner:one')})" in lines
 
 
 @pytest.mark.parametrize(

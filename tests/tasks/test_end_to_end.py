@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gitmem.work import new_task, task_decisions, task_rules, task_work
 from tests.clones import Clone, Hub
-from tests.sandbox import Agent
+from tests.sandbox import Agent, annas
 
-PLANNER, BOHR, CURIE = "codex:planner:one", "claude:worker:bohr", "claude:worker:curie"
+PLANNER, BOHR, CURIE = map(annas, ("codex:planner:one", "claude:worker:bohr", "claude:worker:curie"))
 
 
 def test_a_task_reaches_another_clone(two: tuple[Clone, Clone]) -> None:

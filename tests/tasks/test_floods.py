@@ -24,7 +24,8 @@ from gitmem.work import (
     task_state,
     task_work,
 )
-from tests.sandbox import Agent, Clock, carry, new_repo, open_store
+from tests.sandbox import Agent, Clock, annas, carry, new_repo, open_store
+from tests.signing import BOB
 
 from ..empty_index import empty_index
 from .events_by_hand import CALLER, Task, at, described, session_of, write
@@ -182,7 +183,7 @@ def test_every_clone_reads_the_same_of_a_flood(seed: int) -> None:
     lines = [task.line, *(each.line for each in [*task.events.values(), *hostile])]
     for _ in range(2):
         draw.shuffle(lines)
-        index = empty_index(views.TASKS, views.SENDERS)
+        index = empty_index(views.TASKS)
         cut = draw.randrange(len(lines))
         catch_up.insert_lines(index, 1, lines[:cut])
         catch_up.insert_lines(index, 1, lines[cut:])
@@ -284,13 +285,12 @@ def test_an_answer_about_a_task_stays_small_whatever_its_events_have() -> None:
 
 
 def test_events_of_others_use_up_nobodys_limit(store: Store, tmp_path: Path, clock: Clock) -> None:
-    """Also those in the name of an agent that a peer says to be at work in its clone, too, and older ones."""
-    theirs = open_store(new_repo(tmp_path / "theirs"), clock)
+    """Also those of an agent of another writer with the same words."""
+    theirs = open_store(new_repo(tmp_path / "theirs"), clock, writer=BOB)
     planner, bohr = (Agent(store, each).caller for each in (CALLER, BOHR))
-    Agent(theirs, BOHR)
     task_id = str(new_task.create(store, planner, "Write the tests", to=BOHR).task["task_id"])
     hostile = []
-    for number, who in enumerate((MALLORY, BOHR, CALLER, "human:p@example.org")):
+    for number, who in enumerate((MALLORY, annas("codex:worker:bohr", BOB), "human:p@example.org")):
         named = {"task": task_id, "session": "sess-foreign", "event_id": f"tev-f{number}mes000000"}
         hostile += flood("message", EVENTS_MAX, who=who, **named)  # type: ignore[arg-type]
     lines = [("tasks", each.line) for each in hostile]

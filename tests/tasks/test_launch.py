@@ -17,12 +17,13 @@ from gitmem.log.lines import CommitMessage
 from gitmem.store import Store
 from gitmem.work import new_task, stored_tasks, task_decisions, task_list, task_rules, task_work
 from tests.clones import Hub
-from tests.sandbox import HOUR, Agent, Clock
+from tests.sandbox import HOUR, Agent, Clock, annas
+from tests.signing import own_key
 
 from ..empty_index import empty_index
 from .events_by_hand import Task
 
-PLANNER, BOHR, CURIE = "codex:planner:one", "claude:worker:bohr", "claude:worker:curie"
+PLANNER, BOHR, CURIE = map(annas, ("codex:planner:one", "claude:worker:bohr", "claude:worker:curie"))
 ASKED = {"lifecycle_role": "implementer", "specialty_profile": "test", "capabilities": []}
 SCOPE = {"responsibility_kinds": ["implement"], "wu_ids": ["WU-7"]}
 MINUTE = 60 * 1_000_000
@@ -139,7 +140,7 @@ def test_r22_the_numbers_do_not_depend_on_the_order_of_arrival() -> None:
     lines += [each.line for each in again.events.values()]
     found = set()
     for order in itertools.islice(itertools.permutations(lines), 0, None, 91):
-        index = empty_index(views.TASKS, views.SENDERS)
+        index = empty_index(views.TASKS)
         for line in order:
             catch_up.insert_lines(index, 1, [line])
         one = tasks[0].fold()
@@ -240,6 +241,7 @@ def test_r23_what_cant_be_launched_is_refused_and_writes_nothing(store: Store, c
 
 def test_of_thirty_launches_at_once_one_is_recorded(repo: Path, store: Store) -> None:
     """Each in a store of its own, as processes have one."""
+    own_key(repo)
     planner = Agent(store, PLANNER)
     task_id = delegated(planner)
 

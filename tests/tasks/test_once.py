@@ -22,10 +22,10 @@ from gitmem.work import ONCE, new_task, task_decisions, task_rules, task_work
 from tests import file_faults, templates
 from tests.clones import Clone, Hub, git
 from tests.recorded_network import RecordedNetwork
-from tests.sandbox import Agent, acting
+from tests.sandbox import Agent, acting, annas
 from tests.sandbox import Clock as HandClock
 
-PLANNER, WORKER = "codex:planner:one", "claude:worker:shop"
+PLANNER, WORKER = map(annas, ("codex:planner:one", "claude:worker:shop"))
 
 
 NAMES = ("planner", "here", "there")  # of the clones

@@ -8,9 +8,10 @@ from gitmem.log.lines import CommitMessage
 from gitmem.signals import send
 from gitmem.store import Store
 from gitmem.work import new_task, task_rules
-from tests.sandbox import Agent
+from tests.sandbox import Agent, annas
 
-PLANNER, BOHR, MALLORY = "codex:planner:one", "claude:worker:bohr", "claude:worker:mallory"
+PLANNER, BOHR = annas("codex:planner:one"), annas("claude:worker:bohr")
+MALLORY = "claude:worker:mallory"
 
 
 def _delegated(store: Store) -> tuple[str, str]:

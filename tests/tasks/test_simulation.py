@@ -21,13 +21,6 @@ def test_no_outcome_changes_after_its_caller_sealed_it(first: int) -> None:
     assert not [each for seed in range(first, first + 100) for each in checked(seed)]
 
 
-def test_a_caller_decides_a_task_whose_id_an_earlier_line_of_somebody_else_has() -> None:
-    """In its own clone, and what it decided stays."""
-    worlds = [World(seed) for seed in range(1, 41)]
-    assert not [each for world in worlds for each in world.run()]
-    assert any(world.kept for world in worlds)
-
-
 def test_a_cancellation_waits_if_a_take_is_missing_that_an_event_names() -> None:
     """The end of an acceptance arrived before the acceptance: a seal written then would count as one that had seen it."""
     assert not checked(2_502)

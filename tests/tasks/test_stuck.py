@@ -11,9 +11,9 @@ from gitmem.signals import inbox
 from gitmem.store import Store
 from gitmem.work import new_task, stuck, task_decisions, task_rules, task_work
 from tests.clones import Hub
-from tests.sandbox import HOUR, Agent, Clock
+from tests.sandbox import HOUR, Agent, Clock, annas
 
-PLANNER, BOHR, CURIE = "codex:planner:one", "claude:worker:bohr", "claude:worker:curie"
+PLANNER, BOHR, CURIE = map(annas, ("codex:planner:one", "claude:worker:bohr", "claude:worker:curie"))
 MINUTE = 60 * 1_000_000
 
 
@@ -163,20 +163,19 @@ def test_a_peer_that_writes_the_event_or_the_notice_first_hides_neither(store: S
     assert task_id in inbox.read(store, planner.caller).signals[0]["message"]
 
 
-@pytest.mark.parametrize("is_as_planner", [False, True])
 def test_no_number_of_older_tasks_keeps_a_task_of_this_clone_from_being_escalated(
-    store: Store, clock: Clock, is_as_planner: bool
+    store: Store, clock: Clock
 ) -> None:
-    """Nor do tasks in the name of an agent of this clone that were not written here."""
+    """Those of sessions of this clone come first."""
     planner, bohr = Agent(store, PLANNER), Agent(store, BOHR)
-    forged = [
+    older = [
         records.line("task", clock() - 9 * HOUR, {
             "task_id": f"task-invented{number:04}", "thread_id": "thread-x", "message": "x", "purpose": "delegation",
-            "target_role": "implementer/test", "sender_identity": PLANNER if is_as_planner else "evil:worker:m",
+            "target_role": "implementer/test", "sender_identity": "evil:worker:m",
         })
         for number in range(30)
     ]  # fmt: skip
-    store.record([("tasks", each) for each in forged], CommitMessage("Mallory <m@example.org>", "tasks"))
+    store.record([("tasks", each) for each in older], CommitMessage("Mallory <m@example.org>", "tasks"))
     task_id = made(planner)
     clock.forward(40 * MINUTE)
     assert len(stuck.find(store).stuck) == 31

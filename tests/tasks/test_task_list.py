@@ -17,9 +17,10 @@ from gitmem.agents.caller import Caller
 from gitmem.history import open_work
 from gitmem.store import Store
 from gitmem.work import new_task, stuck, task_decisions, task_list, task_work
-from tests.sandbox import HOUR, Agent, Clock, open_store
+from tests.sandbox import HOUR, Agent, Clock, annas, open_store
+from tests.signing import own_key
 
-PLANNER, BOHR, CURIE = "codex:planner:one", "claude:worker:bohr", "claude:worker:curie"
+PLANNER, BOHR, CURIE = map(annas, ("codex:planner:one", "claude:worker:bohr", "claude:worker:curie"))
 
 
 def ids(page: task_list.TaskPage) -> list[object]:
@@ -103,6 +104,7 @@ def test_who_has_rejected_a_task_for_a_role_is_not_offered_it_again(store: Store
 
 def test_the_library_does_all_of_it(repo: Path, clock: Clock) -> None:
     """`log.tasks`: delegate, take, ask, answer, report, seal; the answers are JSON."""
+    own_key(repo)
     with gitmem.open(str(repo), now=clock, identity=PLANNER, commit_after=0) as log:
         planner = log.sessions.start()
         asked: Any = {"to": PLANNER, "role": "implementer/test", "wu": "WU-7"}

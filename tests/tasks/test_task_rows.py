@@ -21,7 +21,7 @@ TABLES = ("task", "entity_line", "task_link")
 
 
 def new_index() -> Index:
-    return empty_index(views.TASKS, views.SENDERS)
+    return empty_index(views.TASKS)
 
 
 def filled(*portions: list[bytes]) -> Index:

@@ -16,63 +16,10 @@ from gitmem.log.lines import is_attestation, writer_of
 from gitmem.records.ids import new_id
 from tests.signing import MALLORY, attest, named
 
-from ..hazards.conftest import Said, process
+from ..hazards.conftest import process
+from .conftest import Machine, git
 
 BRANCH = "refs/heads/gitmem"
-
-
-def git(cwd: Path, *args: str, given: bytes | None = None) -> str:
-    done = subprocess.run(["git", *args], cwd=cwd, input=given, capture_output=True, check=True)
-    return done.stdout.decode().strip()
-
-
-class Machine:
-    """A user's home on one machine."""
-
-    def __init__(self, top: Path, **env: str) -> None:
-        self.top = top
-        top.mkdir(exist_ok=True)
-        self.config = top / ".gitconfig"
-        self.config.write_text(f"[user]\n\tname = {top.name}\n\temail = {top.name}@b.c\n")
-        self.env = {
-            "HOME": str(top),
-            "XDG_STATE_HOME": str(top / "state"),
-            "GIT_CONFIG_GLOBAL": str(self.config),
-            **env,
-        }
-
-    def clone(self, hub: Path, name: str = "clone") -> Path:
-        git(self.top, "clone", "--quiet", str(hub), name)
-        return self.top / name
-
-    def __call__(self, repo: Path, *args: str) -> Said:
-        return process(*args, cwd=repo, env=self.env)
-
-    def say(self, repo: Path, text: str) -> Any:
-        said = self(repo, "signal", text, "--broadcast", "--commit", "--json")
-        assert said.status == 0, said
-        return said.json
-
-    def sync(self, repo: Path) -> Said:
-        return self(repo, "sync", "--publish")
-
-    def hears(self, repo: Path) -> str:
-        """What the log of a clone shows, its own records too."""
-        return self(repo, "log", "--json").out
-
-
-@pytest.fixture
-def hub(tmp_path: Path) -> Path:
-    seed, bare = tmp_path / "seed", tmp_path / "hub.git"
-    git(tmp_path, "init", "--quiet", str(seed))
-    git(seed, "commit", "--quiet", "--allow-empty", "-m", "begin")
-    git(tmp_path, "clone", "--quiet", "--bare", str(seed), str(bare))
-    return bare
-
-
-@pytest.fixture
-def machine(tmp_path: Path) -> Callable[..., Machine]:
-    return lambda name, **env: Machine(tmp_path / name, **env)
 
 
 def log_lines(repo: Path, ref: str = "refs/gitmem/log") -> list[bytes]:
@@ -431,3 +378,34 @@ def test_nobody_writes_as_a_session_of_somebody_else(hub: Path, machine: Callabl
     anna.sync(here)
     env = {**anna.env, "GITMEM_SESSION": planck}
     assert "Are you there?" in process("inbox", cwd=here, env=env).out
+
+
+def test_a_key_of_before_the_first_commit_is_that_of_the_project_afterwards(
+    tmp_path: Path, machine: Callable[..., Machine]
+) -> None:
+    """So the user's second clone is the same writer."""
+    anna = machine("anna")
+    first, bare = anna.top / "new", tmp_path / "new.git"
+    git(anna.top, "init", "--quiet", str(first))
+    anna.say(first, "before")
+    git(
+        first,
+        "-c",
+        "user.name=a",
+        "-c",
+        "user.email=a@b.c",
+        "commit",
+        "--quiet",
+        "--allow-empty",
+        "-m",
+        "begin",
+    )
+    git(anna.top, "clone", "--quiet", "--bare", str(first), str(bare))
+    git(first, "remote", "add", "origin", str(bare))
+    assert anna.sync(first).status == 0
+    second = anna.clone(bare, "second")
+    anna.sync(second)
+    anna.say(second, "after")
+
+    assert len(writers(first) | writers(second)) == 1
+    assert "after" in anna.hears(second) and anna(second, "verify").status == 0

@@ -7,20 +7,15 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gitmem import records
-from gitmem.agents import presence
 from gitmem.clients import client_scope
-from gitmem.log.lines import CommitMessage
 from tests.conftest import Git
 from tests.hook_agents import SHELL, said
-from tests.sandbox import Clock, open_store
 
 from ..conftest import Run
 from .conftest import Hook
@@ -37,26 +32,6 @@ def names(run: Run, *more: str) -> dict[str, dict[str, Any]]:
 def add(git: Git, repo: Path, path: Path) -> Path:
     git("worktree", "add", "--quiet", "--detach", str(path), cwd=repo)
     return path
-
-
-def forge(repo: Path, session: str) -> None:
-    """Put a line about a session into the log that this clone has not signed."""
-    clock = Clock()
-    clock.value = time.time_ns() // 1000
-    store = open_store(repo, clock)
-    found = presence.get(store, session)
-    assert found is not None
-    fields = {
-        "session_id": session,
-        "event": "change",
-        "display_name": found.name,
-        "clone_id": found.clone_id,
-        "lane": "x",
-    }
-    store.record(
-        [("sessions", records.line("session", clock(), fields))], CommitMessage("x <x@example.org>", "x")
-    )
-    store.close()
 
 
 # /clear
@@ -120,17 +95,12 @@ def test_the_work_of_an_agent_comes_back_with_its_context(
     assert f"you have: {held} Write it" in text
 
 
-@pytest.mark.parametrize("forged", [False, True])
-def test_who_resumes_the_conversation_before_a_clear_is_another_agent(
-    hook: Hook, run: Run, forged: bool
-) -> None:
-    """In another window, while the agent goes on: neither reads the other's mail, also where forged lines are about."""
+def test_who_resumes_the_conversation_before_a_clear_is_another_agent(hook: Hook, run: Run) -> None:
+    """In another window, while the agent goes on: neither reads the other's mail."""
     ours = hook.start(CLAUDE, "before")
     clear(hook, "before", "after")
     resumed = hook.start(CLAUDE, "before", source="resume")
     assert resumed != ours
-    if forged:
-        forge(hook.repo, ours)
     for session, other in (("before", ours), ("after", resumed)):
         for who in (ours, resumed):
             run("signal", f"Only for {who}.", "--to", who, "--as", "human:person@example.org")

@@ -14,7 +14,7 @@ from gitmem.errors import UsageError
 from gitmem.signals import inbox, send
 from gitmem.store import Store
 from gitmem.work import claim_work, new_task, task_work
-from tests.sandbox import SECOND, Clock, acting, open_store
+from tests.sandbox import SECOND, Clock, acting, annas, open_store
 
 LIMITS = dict.fromkeys(board.PANES, 50)
 
@@ -156,7 +156,7 @@ def test_answers_are_recorded_as_the_caller(desk: Desk) -> None:
 
     sent = inbox.read(desk.store, desk.planck).signals
     assert [(each["intent"], each["message"], each["sender_identity"]) for each in sent] == [
-        ("REJECT", "no", "codex:builder:host"), ("INFO", "hello", "codex:builder:host"),
+        ("REJECT", "no", annas("codex:builder:host")), ("INFO", "hello", annas("codex:builder:host")),
     ]  # fmt: skip
 
 
