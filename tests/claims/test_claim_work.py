@@ -361,7 +361,7 @@ def test_a_pattern_that_matches_nothing_is_claimed_with_a_warning(store: Store, 
 def test_a_record_in_the_name_of_a_session_changes_no_claim_of_it(
     store: Store, far: Store, clock: Clock, event: str
 ) -> None:
-    """It is no record, on any clone."""
+    """Every clone ignores the line."""
     bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
     made = claim_work.claim_paths(store, bohr, ["src"])
     carry(store, far)

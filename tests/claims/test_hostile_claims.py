@@ -195,7 +195,7 @@ def test_a_claim_with_a_garbled_end_blocks_nobody(store: Store, clock: Clock, un
 
 
 def test_a_forged_end_of_a_session_does_not_end_its_claims(store: Store, far: Store, clock: Clock) -> None:
-    """It is no record: the claim still keeps others away."""
+    """The line is ignored: the claim still keeps others away."""
     bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
     claim_work.claim_paths(store, bohr, ["src"])
     clock.forward(MINUTE)
@@ -232,7 +232,7 @@ def test_a_forged_end_of_a_task_does_not_end_its_claims(store: Store, far: Store
 
 
 def test_a_forged_take_makes_no_claims_of_one_task_collide(store: Store, far: Store, clock: Clock) -> None:
-    """It is no record: who helps with a task claims the same paths as who took it."""
+    """The line is ignored: who helps with a task still claims the same paths as who took it."""
     bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
     task_id = str(new_task.create(store, bohr, "Write", target_role="implementer/test").task["task_id"])
     task_work.take(store, curie, task_id)

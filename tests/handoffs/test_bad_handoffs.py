@@ -135,7 +135,7 @@ def test_a_handoff_of_what_others_have_moves_nothing(work: Work) -> None:
 
 
 def test_a_handoff_in_the_name_of_this_clone_is_not_accepted_here(work: Work) -> None:
-    """It is no record: it would take the work from a session that gave nothing away."""
+    """The line is ignored: it would take the work from a session that gave nothing away."""
     take = task_rules.require(work.there, work.task_id).holder
     assert take is not None
     handoff = hostile(

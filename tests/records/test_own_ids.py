@@ -1,4 +1,4 @@
-"""An id names its writer: a line that defines, or speaks as, somebody else's is no record."""
+"""An id names its writer: a line that defines an id of another writer, or speaks as one, is ignored."""
 
 from __future__ import annotations
 
