@@ -268,6 +268,21 @@ def load(path: str, most: int = BYTES_MAX) -> bytes:
         os.close(handle)
 
 
+def load_whole(path: str, most: int = BYTES_MAX) -> bytes:
+    """Return the whole content of a file, for who writes it back or removes the file; empty if it is missing.
+
+    Raises:
+        OSError: It can't be read, is no regular file, or has more bytes than that.
+    """
+    try:
+        content = load(path, most + 1)
+    except FileNotFoundError:
+        return b""
+    if len(content) > most:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), path)
+    return content
+
+
 def read(path: str, most: int = BYTES_MAX) -> bytes:
     """Return the content of a file as `load` does; empty if that raises an error."""
     try:

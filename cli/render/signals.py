@@ -239,7 +239,7 @@ def forgotten(found: Forgotten) -> list[str]:
         ),
         found.asked and f"asked: {', '.join(found.asked)}",
         found.quoted and f"still quoted by: {', '.join(map(plain, found.quoted))}",
-        [f"still in: {plain(path)}" for path in found.copies],
+        [f"still in, or cannot be read: {plain(path)}" for path in found.copies],
         notes(found.warnings),
     )
 

@@ -12,7 +12,7 @@ from ..log.lines import CommitMessage, LogEntry, validation_error, writer_of
 from ..log.union import union
 from ..store import Store
 from ..trust.keys import is_writer
-from .clone_files import ASIDE, RESTORED
+from .clone_files import ASIDE, RESTORED, move_aside
 from .findings import Check, Finding, Fixed, note, problem
 
 _START, _END = "unattested-", ".jsonl"  # of the name of a file, around the writer
@@ -63,8 +63,12 @@ class LostKeys(Check):
                 rows = [(records.STREAMS.get(_kind(line), RESTORED), line) for line in lines]
                 subject = f"Take up {len(rows)} recorded lines, whose key is back"
                 store.log.append(LogEntry(rows, CommitMessage("", subject)))
-                os.unlink(path_of(store, writer))
-                yield "set-aside", path_of(store, writer), "Recorded again."
+                path, did = path_of(store, writer), "Recorded again."
+                if len(lines) == len(_content(path).split(b"\n")) - 1:
+                    os.unlink(path)
+                else:
+                    did = f"Recorded again, except what is not a valid line; all is kept in {move_aside(store, path)}."
+                yield "set-aside", path, did
         if self._waiting() and not store.writers.problem():
             done = committer.commit_waiting(
                 store.log, deferred=True, keep=lambda entries: _keep(store, entries)
@@ -82,14 +86,22 @@ def path_of(store: Store, writer: str) -> str:
 
 
 def set_aside(store: Store) -> dict[str, list[bytes]]:
-    """Return the lines that are set aside, by writer."""
+    """Return the lines that are set aside, by writer.
+
+    Raises:
+        OSError: A file of them can't be read, or is too large.
+    """
     found = {}
     for name in sorted(local_files.names_in(os.path.join(store.repo.state, ASIDE))):
         writer = name[len(_START) : -len(_END)]
         if name == os.path.basename(path_of(store, writer)) and is_writer(writer):
-            content = local_files.read(path_of(store, writer), write_ahead.READ_BYTES_MAX)
-            found[writer] = [line for line in content.split(b"\n") if validation_error(line) is None]
+            lines = _content(path_of(store, writer)).split(b"\n")
+            found[writer] = [line for line in lines if validation_error(line) is None]
     return {writer: lines for writer, lines in found.items() if lines}
+
+
+def _content(path: str) -> bytes:
+    return local_files.load_whole(path, write_ahead.READ_BYTES_MAX)
 
 
 def _kind(line: bytes) -> str:
@@ -109,7 +121,6 @@ def _keep(store: Store, entries: Sequence[LogEntry]) -> None:
     local_files.adjust(folder)
     for writer, lines in by_writer.items():
         path = path_of(store, writer)
-        old = local_files.read(path, write_ahead.READ_BYTES_MAX)
-        local_files.replace(path, union(old, *lines), durable=True, private=True)
+        local_files.replace(path, union(_content(path), *lines), durable=True, private=True)
     for each in (folder, store.repo.state):
         local_files.fsync_dir(each)

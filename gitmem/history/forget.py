@@ -8,6 +8,7 @@ from .. import commit_message, local_files, records
 from ..errors import UsageError
 from ..log import attestations
 from ..log.lines import SALT, is_reduced, reduced, writer_of
+from ..log.write_ahead import READ_BYTES_MAX
 from ..order.content import is_notice
 from ..outcome import Outcome, Struct, command
 from ..signals import send
@@ -40,7 +41,7 @@ class Forgotten(Outcome, kw_only=True):
         records: The ids of the records that say so.
         asked: The ids of the signals that ask others to forget their lines.
         quoted: The ids of other records that contain a forgotten text.
-        copies: Files of this clone that contain one.
+        copies: Files of this clone that contain one, or could not be read.
     """
 
     id: str
@@ -184,16 +185,21 @@ def _quoting(db: sqlite3.Connection, texts: Sequence[str]) -> list[str]:
 
 
 def _remove_copies(store: Store, lines: Iterable[bytes], texts: Sequence[str]) -> list[str]:
-    """Put reduced lines in the place of these in the files that gitmem has put aside; return files that have their texts."""
+    """Put reduced lines in the place of these in the files that gitmem has put aside; return files that have, or may have, their texts."""
     cut = {line: reduced(line) for line in lines}
     wanted = [text.encode() for text in texts]
     found = []
     for path in _files(store):
-        content = local_files.read(path)
+        try:
+            content = local_files.load_whole(path, READ_BYTES_MAX)
+            is_private = not os.stat(path).st_mode & 0o077
+        except OSError:
+            found.append(path)
+            continue
         left = content
         for line, short in cut.items():
             left = left.replace(line, short)
-        if left != content and not local_files.try_replace(path, left):
+        if left != content and not local_files.try_replace(path, left, private=is_private):
             left = content
         if any(text in left for text in wanted):
             found.append(path)

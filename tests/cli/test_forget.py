@@ -174,6 +174,10 @@ def test_copies_that_gitmem_keeps_let_go_of_it(ring: Ring) -> None:
     (state / "aside" / "lines.jsonl").write_bytes(b"x\n" + line + b"\ny\n")
     (state / "wal" / "0.damaged").write_bytes(b"\0" * 9 + line)
     (state / "aside" / "note").write_text(f"Use {SECRET}")
+    large = state / "aside" / "large.jsonl"
+    rest = b"\n" + b"z" * 17_000_000  # more than is read of other files
+    large.write_bytes(line + rest)
+    large.chmod(0o600)
     queued = curie.path / ".git" / "gitmem" / "queue" / curie.session / sent["signal_id"]
     curie("roster")
     assert SECRET in queued.read_text()
@@ -183,6 +187,7 @@ def test_copies_that_gitmem_keeps_let_go_of_it(ring: Ring) -> None:
     curie("roster")
 
     assert found["copies"] == [str(state / "aside" / "note")]
+    assert large.read_bytes().endswith(rest) and large.stat().st_mode & 0o777 == 0o600
     assert SECRET not in queued.read_text()
     (state / "aside" / "note").unlink()
     for each in (planck, curie):

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from gitmem.log.lines import is_attestation, writer_of
+from gitmem.log.write_ahead import READ_BYTES_MAX
 from gitmem.records.ids import new_id
 from tests.signing import MALLORY, attest, named
 
@@ -150,6 +151,14 @@ def test_what_waits_for_a_lost_key_is_set_aside_when_the_user_says_so(
     waiting = [line for line in waits(repo) if b"meanwhile" in line or b"and then" in line]
     (found,) = findings(anna, repo, "lost-key")
     assert len(waiting) == 2 and "2 recorded lines wait" in found["what"]
+    before_it = repo / ".git" / "gitmem" / "aside" / f"unattested-{writer_of(waiting[0])}.jsonl"
+    before_it.parent.mkdir(exist_ok=True)
+    before_it.touch()
+    os.truncate(before_it, READ_BYTES_MAX + 1)
+    anna(repo, "doctor", "--fix")
+    assert before_it.stat().st_size == READ_BYTES_MAX + 1, "a file that can't be read whole is not replaced"
+    assert set(waiting) <= set(waits(repo))
+    before_it.unlink()
 
     fixed = anna(repo, "doctor", "--fix", "--json")
 
@@ -163,8 +172,12 @@ def test_what_waits_for_a_lost_key_is_set_aside_when_the_user_says_so(
 
     kept.rename(anna.top / "state" / "gitmem" / "keys" / "restored")
     assert "--fix records them again" in findings(anna, repo, "set-aside")[0]["fix"]
+    edited = file.read_bytes() + b"a note of the user\n"
+    file.write_bytes(edited)
     anna(repo, "doctor", "--fix")
     assert not file.exists() and not waits(repo)
+    (kept_file,) = file.parent.glob("*-unattested-*")
+    assert kept_file.read_bytes() == edited
     assert set(waiting) <= set(log_lines(repo))
     assert anna(repo, "verify").status == 0 and anna(repo, "doctor").status == 0
 
