@@ -356,7 +356,7 @@ class Attacked:
         self.clone.sync()
         own, me, later = (
             {"sender_identity": MALLORY, "sender_session": SESSION},
-            self.clone.identity,
+            self.clone.address,
             hours_later(10),
         )
         work = {
