@@ -278,7 +278,7 @@ def test_the_reply_lines_are_those_of_the_code() -> None:
 
 def test_an_attestation_holds_as_many_lines_as_it_says() -> None:
     """A clone that allowed more would sign what others refuse."""
-    assert f"at most {attestations.DIGESTS_MAX} lines of its writer" in FORMAT
+    assert f"at most {attestations.DIGESTS_MAX} lines." in FORMAT
 
 
 def test_the_loop_is_as_long_as_it_says() -> None:

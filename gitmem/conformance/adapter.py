@@ -184,6 +184,7 @@ OPTIONAL = {
     "delegate": "delegates tasks, whose answers have what becomes of them",
     "handoff": "hands tasks over to somebody else",
     "claim": "claims paths",
+    "judge": "says which signed lines count",
 }
 
 
@@ -338,6 +339,16 @@ class FullBus(Bus, WorkBus, Protocol):
 
     def take(self, record: Mapping[str, Any]) -> None:
         """Write another program's record unchanged: fields of the contract, `kind` is `signal` or `receipt`."""
+
+    def judge(self, lines: Sequence[str]) -> list[str]:
+        """Return which lines count, in a log that has only these lines, which arrive in this order.
+
+        Args:
+            lines: Lines of docs/format.md, without LF.
+
+        Returns:
+            The lines in the order of their bytes, each once; of a forgotten line its reduced form; no attestations.
+        """
 
     def second(self) -> FullBus:
         """Return another place of the same bus, which shares records with this one only by `exchange`."""

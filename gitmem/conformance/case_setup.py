@@ -21,6 +21,7 @@ GROUPS = {
     "claims": ("who changes what", "gitmem.conformance.test_claims"),
     "receipt": ("who has read a signal, and who has accepted it", "gitmem.conformance.test_receipt"),
     "convergence": ("whether all recipients agree", "gitmem.conformance.test_convergence"),
+    "signing": ("whose line is whose, and what is forgotten", "gitmem.conformance.test_signing"),
 }
 # A2A.V1: published; gitmem: gitmem's decisions where A2A.V1 has no rule.
 SOURCES = ("A2A.V1", "gitmem")

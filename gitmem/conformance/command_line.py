@@ -166,6 +166,10 @@ class CommandLine:
         writer.take(record)
         writer.close()
 
+    def judge(self, lines: Sequence[str]) -> list[str]:
+        """Judge lines with the library: no command reads given lines."""
+        return Library(self.folder).judge(lines)
+
     def delegate(
         self, session: str, message: str, *, to: str, role: str | None = None, paths: Sequence[str] = ()
     ) -> Task:

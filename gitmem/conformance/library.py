@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
-from .. import records
+from .. import records, views
 from ..agents import mailbox
 from ..api import log as api
 from ..errors import GateError, UsageError
+from ..index import catch_up, index_file
 from ..log.lines import CommitMessage, digest
 from ..records.table import OPTIONS
 from ..text.addresses import shortened, words_of
@@ -251,6 +252,15 @@ class Library:
     def claims(self) -> list[Claim]:
         """Return the claims that stand."""
         return [as_claim(without_writer(each.as_json())) for each in self.log().claims.list().claims]
+
+    def judge(self, lines: Sequence[str]) -> list[str]:
+        """Return which of these lines are in an index that reads each by itself."""
+        index = index_file.in_memory(views.VIEWS, records.read)
+        index.reshape()
+        for line in lines:
+            catch_up.insert_lines(index, 0, [line.encode()])
+        query = "SELECT body FROM line WHERE kind NOT IN ('', 'attestation') ORDER BY CAST(body AS BLOB)"
+        return [str(body) for (body,) in index.db.execute(query)]
 
     def second(self) -> Library:
         """Return the adapter of a new clone of the same remote."""

@@ -220,6 +220,11 @@ class RemoteBus:
         found: list[Claim] = self.ask("claims", list)
         return found
 
+    def judge(self, lines: Sequence[str]) -> list[str]:
+        """Return which of these lines count."""
+        found: list[str] = self.ask("judge", list, lines=list(lines))
+        return found
+
     def second(self) -> RemoteBus:
         """Return another place of the same bus."""
         self.places.append(len(self.places) + 1)

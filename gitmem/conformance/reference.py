@@ -18,6 +18,7 @@ from .. import records
 from ..agents import vocabulary
 from ..outcome import Struct
 from .adapter import Claim, Convergence, Descriptor, Options, Receipt, Refused, Session, Signal, Task
+from .reference_lines import SignedLines
 
 Called = Mapping[str, Collection[str]]  # a session's id → its other names
 
@@ -624,8 +625,8 @@ def _reach(id: str, edges: Mapping[str, Collection[str]], *, start: bool = True)
 Event = Mapping[str, Any]
 
 
-class Reference(SignalReference):
-    """One place of the bus: signals, roles, tasks and claims."""
+class Reference(SignalReference, SignedLines):
+    """One place of the bus: signals, roles, tasks, claims and verdicts on lines."""
 
     def role(self, session: str, role: str) -> Descriptor | None:
         """State a session's role."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.conformance import case_setup
+from gitmem.conformance import case_setup, test_signing
 from gitmem.conformance.adapter import OPTIONAL
 
 from .suite import run
@@ -76,6 +76,17 @@ CAUGHT = {
     "ClaimsFilesAlone": {"a_claimed_path_is_refused[src]", "a_claimed_path_is_refused[src/*.py]", "a_claimed_path_is_refused[docs/guide.md]"},
     "ClaimsAgainstItself": {"claims_of_one_agent_do_not_contest"},
     "KeepsReleasedClaims": {"a_claim_stands_until_it_is_released"},
+    "CountsWhatNobodySigned": {"a_line_counts_when_its_writer_has_signed_it", "a_reduced_form_alone_does_not_count"},
+    "BelievesAnySigner": {"nobody_signs_for_another_writer"},
+    "VerifiesTheSignatureAlone": {
+        f"an_attestation_in_another_form_is_none[{how}]"
+        for how in ("the key of another writer", "hashes that descend", "the number 2 without before", "another order", "spaces")
+    },
+    "JudgesOnArrivalAlone": {"the_order_of_arrival_decides_nothing[(0, 2, 1, 3)]", "what_is_forgotten_is_so_in_any_order"},
+    "TakesAnyId": {"an_id_belongs_to_its_writer[signal_id-sig]", "an_id_belongs_to_its_writer[via-sess]"},
+    "TakesAnyAddress": {"an_address_belongs_to_its_writer[human:anna@example.org]"},
+    "LetsAnybodyForget": {"a_line_is_forgotten_by_its_writer_alone"},
+    "NeverForgets": {"a_forgotten_line_has_its_reduced_form"},
     "LetsTheFirstClaimWin": {"claims_in_two_places_contest_each_other"},
 }  # fmt: skip
 
@@ -233,6 +244,20 @@ def test_the_page_has_every_sentence_of_the_contract(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.strip() == "\n".join(case_setup.lines()).strip()
     assert "\n".join(case_setup.lines()).strip() in PAGE
+
+
+def test_the_page_has_the_worked_example() -> None:
+    """The literal values that the cases check."""
+    values = (
+        test_signing.KEY,
+        test_signing.WRITER,
+        test_signing.LINE,
+        test_signing.HASH,
+        test_signing.ATTESTATION,
+    )
+
+    assert [value for value in values if value not in PAGE] == []
+    assert "(conformance.md#signed-lines)" in (ROOT / "docs/format.md").read_text(encoding="utf-8")
 
 
 def test_the_page_names_what_an_adapter_has_and_may_lack() -> None:

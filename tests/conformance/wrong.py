@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Unpack
 
 from gitmem.conformance.adapter import Claim, Convergence, Descriptor, Options, Receipt, Refused, Signal, Task
 from gitmem.conformance.reference import Agreement, Reference, age
+from gitmem.conformance.reference_lines import unurl64
+from gitmem.conformance.signed_lines import DOMAIN
+from gitmem.text import ed25519
 
 
 class ShowsBroadcastsToTheirSender(Reference):
@@ -385,3 +389,56 @@ class ClaimsAgainstItself(Reference):
 class KeepsReleasedClaims(Reference):
     def unclaim(self, session: str, claim_id: str) -> None:
         return
+
+
+class CountsWhatNobodySigned(Reference):
+    def is_signed(self, line: str, record: Any, attested: Any) -> bool:
+        return True
+
+
+class BelievesAnySigner(Reference):
+    def is_signed(self, line: str, record: Any, attested: Any) -> bool:
+        return super().is_signed(line, {**record, "writer": None}, {(each, None) for each, _ in attested})
+
+
+class VerifiesTheSignatureAlone(Reference):
+    def attested(self, line: str) -> set[tuple[bytes, str | None]]:
+        fields = json.loads(line)
+        if fields["kind"] != "attestation":
+            return set()
+        key, hashes, signature = (unurl64(fields[name]) for name in ("key", "lines", "signature"))
+        message = (DOMAIN + line.rpartition(',"signature":"')[0]).encode()
+        is_valid = ed25519.verify(key, signature, message)
+        return {(hashes[at : at + 16], fields["writer"]) for at in range(0, len(hashes), 16) if is_valid}
+
+
+class JudgesOnArrivalAlone(Reference):
+    def judge(self, lines: Iterable[str]) -> list[str]:
+        arrived = [*lines]
+        return sorted(
+            {
+                each
+                for at, each in enumerate(arrived)
+                if each in super(Reference, self).judge(arrived[: at + 1])
+            }
+        )
+
+
+class TakesAnyId(Reference):
+    def is_own_id(self, id: str, writer: str) -> bool:
+        return True
+
+
+class TakesAnyAddress(Reference):
+    def is_own_address(self, address: str, writer: str) -> bool:
+        return True
+
+
+class LetsAnybodyForget(Reference):
+    def is_forgotten(self, line: str, record: Any, forgotten: Any) -> bool:
+        return super().is_forgotten(line, {"writer": None}, {(each, None) for each, _ in forgotten})
+
+
+class NeverForgets(Reference):
+    def is_forgotten(self, line: str, record: Any, forgotten: Any) -> bool:
+        return False

@@ -1,0 +1,123 @@
+"""Which lines count, as a simple program: the rules of docs/format.md on ids, addresses, attestations and forgetting."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..text import ed25519
+from .signed_lines import DOMAIN, SALT_MARK, bound, compact, line_hash, reduced, url64, writer_id
+
+OWN_IDS = {"signal": "signal_id", "forget": "forget_id"}  # of the kinds that cases use
+SPEAKERS = ("sender_identity", "sender_session", "reader_identity", "reader_session", "via", "session_id",
+            "agent_identity", "harness_session")  # fmt: skip
+NAMES = ["at", "kind", "writer", "schema_version", "key", "clone", "number", "before", "lines", "signature"]
+FORMS = {
+    "kind": "attestation",
+    "schema_version": r"A2A\.V1",
+    "clone": "[a-z0-9]{1,64}",
+    "number": "[1-9][0-9]{0,8}",
+    "before": "[0-9a-f]{32}",
+}
+HASHES_MAX = 9_000
+
+
+class SignedLines:
+    """The verdicts on all lines of a log, a function of the set of lines."""
+
+    def judge(self, lines: Iterable[str]) -> list[str]:
+        """Return the lines that count, in the order of their bytes; of those that are forgotten the reduced form."""
+        found = {*lines}
+        records = {line: record for line in found if (record := self.record(line)) is not None}
+        attested = {pair for line in found for pair in self.attested(line)}
+        counts = {line for line, record in records.items() if self.is_signed(line, record, attested)}
+        forgotten = {
+            (bytes.fromhex(each), records[line].get("writer"))
+            for line in counts
+            if records[line]["kind"] == "forget"
+            for each in records[line]["lines"]
+        }
+        return sorted(
+            {
+                reduced(line) if is_forgotten else line
+                for line in counts
+                for is_forgotten in [self.is_forgotten(line, records[line], forgotten)]
+                if is_forgotten or "texts" not in records[line]
+            }
+        )
+
+    def is_signed(
+        self, line: str, record: Mapping[str, Any], attested: Iterable[tuple[bytes, str | None]]
+    ) -> bool:
+        """Return whether the writer of a line has attested it; true for a line without one."""
+        return "writer" not in record or (line_hash(line), record["writer"]) in attested
+
+    def is_forgotten(
+        self, line: str, record: Mapping[str, Any], forgotten: Iterable[tuple[bytes, str | None]]
+    ) -> bool:
+        """Return whether the writer of a line has forgotten it."""
+        return (line_hash(line), record.get("writer")) in forgotten
+
+    def record(self, line: str) -> dict[str, Any] | None:
+        """Return the record of a line that speaks for its own writer alone; None for others and for attestations."""
+        record: dict[str, Any] = json.loads(line)
+        writer = record.get("writer", "")
+        behind = [*record][[*record].index("salt") :] if SALT_MARK in line else []
+        if record["kind"] not in OWN_IDS or line.count(SALT_MARK) > 1 or (behind and "texts" in record):
+            return None
+        if not {*behind} <= {"salt", "message"}:
+            return None
+        ids = [str(record.get(name, "")) for name in (OWN_IDS[record["kind"]], *SPEAKERS)]
+        if all(self.is_own_id(each, writer) and self.is_own_address(each, writer) for each in ids):
+            return record
+        return None
+
+    def is_own_id(self, id: str, writer: str) -> bool:
+        """Return whether an id is free, or bound to a writer."""
+        return not re.fullmatch("(sig|sess|forget)-[a-z0-9]{22}", id) or bound(id[:-12], writer) == id
+
+    def is_own_address(self, address: str, writer: str) -> bool:
+        """Return whether an address names exactly this writer, if it is words."""
+        words, mark, named = address.rpartition("@")
+        is_named = bool(mark and re.fullmatch("[0-9a-hjkmnp-tv-z]{16}", named)) and is_words(words)
+        return (named if is_named else "") == (writer if is_named or is_words(address) else "")
+
+    def attested(self, line: str) -> set[tuple[bytes, str | None]]:
+        """Return each hash that a valid attestation has, with its writer; nothing for any other line."""
+        fields: dict[str, Any] = json.loads(line)
+        expected = [name for name in NAMES if name != "before" or fields.get("number") != "1"]
+        if (
+            compact(fields) != line
+            or [*fields] != expected
+            or not all(isinstance(each, str) for each in fields.values())
+        ):
+            return set()
+        key, hashes, signature = (unurl64(fields[name]) for name in ("key", "lines", "signature"))
+        some = [hashes[start : start + 16] for start in range(0, len(hashes), 16)]
+        is_valid = (
+            all(re.fullmatch(form, fields[name]) for name, form in FORMS.items() if name in fields)
+            and fields["writer"] == writer_id(key)
+            and 0 < len(some) <= HASHES_MAX
+            and not len(hashes) % 16
+            and some == sorted({*some})
+            and ed25519.verify(key, signature, (DOMAIN + line.rpartition(',"signature":"')[0]).encode())
+        )
+        return {(each, fields["writer"]) for each in some} if is_valid else set()
+
+
+def is_words(text: str) -> bool:
+    """Return whether a text is an agent identity or a person, and so belongs to a writer."""
+    return text.count(":") == 2 or text.startswith("human:")
+
+
+def unurl64(text: str) -> bytes:
+    """Return the bytes of a text of `url64`; nothing for another form of them."""
+    try:
+        found = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except binascii.Error:
+        return b""
+    return found if url64(found) == text else b""
