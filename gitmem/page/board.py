@@ -12,7 +12,7 @@ from ..outcome import Struct
 from ..records.ids import role_of
 from ..signals import threads as thread_answers
 from ..signals.thread_list import owed
-from ..text.addresses import PERSON, words_of
+from ..text.addresses import PERSON, words_of, writer_of
 from ..text.sanitize import sanitize
 from ..work import HANDOFF_MICROS, HANDOFFS_MAX, claims, path_patterns, tables, task_list, task_state
 
@@ -202,6 +202,7 @@ class Lanes:
             shown = one.name if one is not None else presence.names_by_reader(self._db).get(reader)
             address = presence.short_address(self._store, reader)
             lane = self._lanes[id] = _lane(id, shown or name or address, address)
+            put(lane, "writer", writer_of(reader))
             if one is not None:
                 lane["live"] = one.status == "live"
                 put(lane, "client", one.record.get("client"))
@@ -314,6 +315,8 @@ class SignalMarks:
         }
         if cut:
             mark["cut"] = cut
+        if not record.get("writer"):
+            mark["unsigned"] = True
         if reply := record.get("reply_to"):
             mark["reply"] = reply
         put(mark, "wu", record.get("wu_id"))
@@ -362,6 +365,10 @@ class SignalMarks:
         elif found.asks or any(map(found.position, parties)):
             stands = {self._lanes.of(each): found.stands(each)[0] for each in parties}
             state["stands"] = list(stands.items())[:OF_SIGNAL_MAX]
+            state["verified"], writers = thread_answers.signers(found)
+            state["writers"] = [(self._lanes.of(each), sorted(of)) for each, of in writers.items()][
+                :OF_SIGNAL_MAX
+            ]
             words = set(stands.values())
             state["state"] = (
                 "converged"

@@ -33,11 +33,15 @@ class Filters(TypedDict):
 
 
 class AgentLane(TypedDict):
-    """An agent or a person: a lane. Its sessions share it; `person` is true for `human:<mail>`."""
+    """An agent or a person: a lane. Its sessions share it; `person` is true for `human:<mail>`.
+
+    `writer`: The writer whose agent or person it is.
+    """
 
     id: str
     name: str
     identity: str
+    writer: NotRequired[str]
     person: bool
     client: NotRequired[str]
     role: NotRequired[str]
@@ -81,6 +85,7 @@ SignalMark = TypedDict(
         "wu": NotRequired[str],
         "task": NotRequired[str],
         "ack": bool,
+        "unsigned": NotRequired[bool],  # its line names no writer, so nobody has signed it
         "receipts": list[Receipt],
     },
 )
@@ -97,6 +102,7 @@ class ProposalMark(TypedDict):
 class ThreadState(TypedDict):
     """A thread of which the page has a signal; `more` of its signals are left out.
 
+    `verified`, `writers`: Whether all proposals and answers of the parties are signed, and by which writers, by lane.
     `in_force`: The proposal that all agreed to, else the latest one, or those that conflict; left out for the first signal.
     `state`: `converged` (all agreed), `rejected`, `countered`, `open` (an answer is missing),
     `settled` (somebody has taken its task, or that has ended), `ambiguous` (an id has several texts), `notice` (nobody was asked: information, or a broadcast), or `large` (too large to evaluate).
@@ -106,6 +112,8 @@ class ThreadState(TypedDict):
     root: NotRequired[str]
     state: Literal["converged", "rejected", "countered", "open", "settled", "ambiguous", "notice", "large"]
     stands: list[Stand]
+    verified: NotRequired[bool]
+    writers: NotRequired[list[tuple[str, list[str]]]]
     title: str
     in_force: NotRequired[list[ProposalMark]]
     wu: NotRequired[str]

@@ -125,18 +125,7 @@ class Converged(Standing):
         self.rejected = self._those("reject")
         self.countered = self._those("counter")
         self.pending = self._those("pending")
-        deciding = [
-            each
-            for each in found.signals.values()
-            if each.id in found.proposals or (each.intent in ANSWERS and found.is_by_party(each))
-        ]
-        self.verified = True
-        self.writers: dict[str, set[str]] = {}
-        for each in deciding:
-            named = {*map(writer_of, each.lines)}
-            self.verified = self.verified and "" not in named
-            for party in filter(each.is_by, found.parties):
-                self.writers.setdefault(party, set()).update(named - {""})
+        self.verified, self.writers = signers(found)
         self.commit: str | None = None
         self.warnings: list[str] = []
         self.next: list[str] = []
@@ -148,6 +137,19 @@ class Converged(Standing):
 
     def _those(self, *decisions: str) -> Sequence[str]:
         return [each.identity for each in self.recipients if each.decision in decisions]
+
+
+def signers(found: FoldedThread) -> tuple[bool, dict[str, set[str]]]:
+    """Return whether each line of a proposal or an answer of a party names its writer, and these writers by party."""
+    is_verified = True
+    writers: dict[str, set[str]] = {}
+    for each in found.signals.values():
+        if each.id in found.proposals or (each.intent in ANSWERS and found.is_by_party(each)):
+            named = {*map(writer_of, each.lines)}
+            is_verified = is_verified and "" not in named
+            for party in filter(each.is_by, found.parties):
+                writers.setdefault(party, set()).update(named - {""})
+    return is_verified, writers
 
 
 LIMIT = 50  # signals of a page for a person

@@ -20,7 +20,7 @@ from gitmem.signals.thread_list import ManyThreads, Selection
 
 from .. import templates
 from ..conftest import Git
-from ..signing import MALLORY, attest, own_key
+from ..signing import ANNA, MALLORY, attest, own_key
 
 NOW = 1_795_000_000_000_000  # microseconds
 MINUTE = 60 * 1_000_000
@@ -212,6 +212,45 @@ def test_a_thread_says_what_was_agreed_in_the_end(tmp_path: Path) -> None:
     (thread,) = data_of(path)["threads"]
     assert (thread["state"], thread["title"]) == ("converged", "In cents?")
     assert thread["in_force"] == [proposal]
+    agents = [named(data_of(path), name) for name in NAMES]
+    assert (thread["verified"], sorted(thread["writers"])) == (
+        True,
+        sorted((each, [ANNA.writer]) for each in agents),
+    )
+
+
+def test_what_nobody_signed_is_unsigned_and_words_of_two_writers_are_two_agents(tmp_path: Path) -> None:
+    """An answer without a writer makes an agreement unverified, and an agent has its writer."""
+    path = start(tmp_path)
+    words, at, imported = "claude:implementer:curie", NOW + 2 * MINUTE, "sess-elsewhere1"
+
+    def unsigned(id: str, at: int, **more: Any) -> None:
+        fields = {"signal_id": id, "sender_identity": imported, "recipients": [], "origin": "import", **more}
+        workbench.publish(str(path), iter([("signals", records.line("signal", at, fields))]))
+
+    unsigned("sig-0001", NOW - 1440 * MINUTE, message="Hello")
+    with opened(path, "Curie", 1) as log:
+        root = log.signals.send("In cents?", to=[imported], intent="PROPOSE").signal
+    thread_id = root["thread_id"]
+    unsigned("sig-0002", at, thread_id=thread_id, reply_to=root["signal_id"], intent="AGREE", message="Yes")
+    same = {
+        "signal_id": "sig-0003",
+        "sender_identity": f"{words}@{MALLORY.writer}",
+        "recipients": [],
+        "message": "Hello",
+    }
+    from_far(path, ("signals", records.line("signal", at, same, writer=MALLORY.writer)))
+
+    data = data_of(path)
+
+    assert [each["id"] for each in data["signals"] if each.get("unsigned")] == ["sig-0001", "sig-0002"]
+    thread = next(each for each in data["threads"] if each["id"] == thread_id)
+    assert (thread["state"], thread["verified"]) == ("converged", False)
+    assert (named(data, "Curie"), [ANNA.writer]) in thread["writers"]
+    curies = {
+        each["identity"]: each.get("writer") for each in data["agents"] if each["identity"].startswith(words)
+    }
+    assert curies == {words: ANNA.writer, f"{words}@{MALLORY.writer}": MALLORY.writer}
 
 
 def test_a_thread_that_returned_to_its_first_proposal_names_no_other(tmp_path: Path) -> None:

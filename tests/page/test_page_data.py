@@ -79,6 +79,8 @@ def test_the_page_says_what_the_commands_say(page_log: Path) -> None:
                 found = [(agents[lane]["identity"], word) for lane, word in thread["stands"]]
                 assert found == [(each.identity, each.decision) for each in said.recipients]
                 assert (thread["state"] == "converged") == said.converged
+                writers = {agents[lane]["identity"]: {*of} for lane, of in thread["writers"]}
+                assert (thread["verified"], writers) == (said.verified, said.writers)
             shown = threads.thread(log.store, thread["id"])
             for each in shown.signals[:1]:
                 receipts = {

@@ -95,6 +95,40 @@ def test_a_click_opens_the_whole_thread(show: Show) -> None:
     assert not browser.run(IS_OPEN)
 
 
+def test_what_is_unsigned_and_whose_words_are_shared_is_said(show: Show) -> None:
+    """A hole in the mark and a word in the thread; who agreed has the writer; agents of one name have theirs."""
+    data = sample()
+    for agent in data["agents"]:
+        agent["writer"] = "0123456789abcdef"
+    data["agents"][1].update(name=data["agents"][0]["name"], writer="fedcba9876543210")
+    first = data["signals"][0]
+    thread = next(each for each in data["threads"] if each["id"] == first["thread"])
+    thread.update(verified=True, writers=[["a0", ["0123456789abcdef"]], ["a2", []]])
+    browser = show(data)
+    browser.frame()
+    paper = browser.pixels("paper")
+    browser.run("gitmemPage.open('thread', arguments[0])", thread["id"])
+    assert (
+        browser.text("#detail .signatures") == "verified signed by Curie @0123456789abcdef (0123456789abcdef)"
+    )
+    assert browser.run("return gitmemPage.model.name('a1')") == "Curie @fedcba9876543210"
+    assert browser.run("return gitmemPage.model.name('a2')") == "Hopper"
+    assert "unsigned" not in browser.text("#detail")
+
+    for each in data["signals"]:
+        each["unsigned"] = True
+    thread["verified"] = False
+    browser = show(data)
+    browser.frame()
+    assert browser.pixels("paper") > paper + 200
+    browser.run("gitmemPage.open('thread', arguments[0])", thread["id"])
+    assert browser.text("#detail .signatures").startswith(
+        "unverified not all proposals and answers are signed, "
+    )
+    assert browser.text("#detail .signal").split("\n")[0].endswith("unsigned")
+    assert "unsigned" in browser.text("#timeline .legend")
+
+
 def test_the_keyboard_reaches_everything(show: Show) -> None:
     """Tabs, the marks in the order of time, the thread and back to the same mark."""
     data = sample()

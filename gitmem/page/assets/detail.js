@@ -15,7 +15,7 @@
     const receipts = Map.groupBy ? Map.groupBy(each.receipts ?? [], ([, how]) => how) : new Map([["received", each.receipts ?? []]]);
     const owed = page.model.owed.get(each.id) ?? [];
     return el("li", { class: `signal ${page.intentOf(each)}${here ? " here" : ""}`, tabindex: "-1", "data-at": page.model.order.get(each.id) },
-      el("p", {}, badge(each.intent, page.intentOf(each)), " ", el("b", {}, name(each.from)), " to ", ...whom(each), " ", el("span", { class: "quiet" }, time(each.at))),
+      el("p", {}, badge(each.intent, page.intentOf(each)), " ", el("b", {}, name(each.from)), " to ", ...whom(each), " ", el("span", { class: "quiet" }, time(each.at)), each.unsigned ? [" ", badge("unsigned", "warn")] : ""),
       text(each),
       el("p", { class: "quiet" },
         each.reply ? ["answers ", page.model.signal.has(each.reply)
@@ -101,6 +101,14 @@
     return rows.length ? [el("br"), "AGREE by ", ...rows.flatMap((each, at) => [at ? ", " : "", name(each.from), " ", el("span", { class: "quiet" }, time(each.at))])] : [];
   };
 
+  /** Whether what the parties wrote is signed, and by which writers. */
+  const signatures = (thread) => {
+    if (thread.verified === undefined) return "";
+    const writers = (thread.writers ?? []).filter(([, ids]) => ids.length);
+    return el("p", { class: "signatures" }, thread.verified ? badge("verified", "good") : [badge("unverified", "warn"), " not all proposals and answers are signed"],
+      ...writers.flatMap(([agent, ids], at) => [at ? ", " : thread.verified ? " signed by " : ", but those of ", name(agent), " (", id(ids.join(", ")), ")"]));
+  };
+
   const views = {
     thread(key, focus) {
       const thread = page.model.thread.get(key);
@@ -112,6 +120,7 @@
         thread.in_force ? el("p", { class: "quiet" }, `First proposed: ${thread.title}`) : "",
         el("p", {}, threadState(thread), ` ${count(thread.signals ?? signals.length, "signal")}`, thread.wu ? ` · ${thread.wu}` : "", thread.more ? ` · ${count(thread.more, "signal")} not on this page` : ""),
         stands(thread).length ? [el("h3", {}, "Where each stands"), el("ul", { class: "stands" }, stands(thread))] : "",
+        signatures(thread),
         tasks.length ? [el("h3", {}, "Tasks"), el("ul", {}, tasks.slice(0, 30).map((each) => el("li", {}, opens("task", each.id, cut(each.text, 90) || each.id), " ", taskState(each), mismatch(each))))] : "",
         el("h3", {}, "Signals"), ...conversation(signals, focus), ...ofUnit(thread.wu, key),
         el("p", { class: "quiet" }, "As text: ", el("code", {}, "gitmem thread "), id(key)),

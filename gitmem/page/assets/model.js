@@ -52,7 +52,12 @@
     page.seconds = [data.signals, data.tasks, data.commits, data.claims].some((rows) => sharesMinutes(rows.map((each) => each.at ?? each.start)));
     model.agents = by(data.agents);
     model.lanesByName = new Map(data.agents.map((each) => [each.name, each.id]));
-    model.name = (id) => model.agents.get(id)?.name ?? String(id ?? "unknown");
+    const named = grouped(data.agents, (each) => each.name);
+    model.name = (id) => {
+      const agent = model.agents.get(id);
+      const isShared = agent?.writer && named.get(agent.name).length > 1;
+      return agent ? `${agent.name}${isShared ? ` @${agent.writer}` : ""}` : String(id ?? "unknown");
+    };
     model.signals = data.signals.slice().sort((a, b) => a.at - b.at);
     model.signal = by(model.signals);
     model.order = new Map(model.signals.map((each, place) => [each.id, place]));

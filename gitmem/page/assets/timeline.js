@@ -136,7 +136,7 @@
   const drawMarks = (to, lanes, scroll) => {
     const c = state.colours;
     const byIntent = new Map(page.INTENTS.map((intent) => [intent, []]));
-    const owed = [];
+    const [owed, unsigned] = [[], []];
     const seen = new Set(); // marks that would cover one another to the pixel are drawn once
     for (const lane of lanes) {
       const y = Math.round(markY(lane) - scroll);
@@ -144,6 +144,7 @@
         const px = Math.round(x(signal.at) * 2) / 2;
         const intent = page.intentOf(signal);
         if (page.model.owed.has(signal.id)) owed.push([px, y]);
+        if (signal.unsigned) unsigned.push([px, y]);
         const key = (y * 20000 + px * 2) * 8 + page.INTENTS.indexOf(intent);
         if (seen.has(key)) continue;
         seen.add(key);
@@ -159,6 +160,10 @@
       if (to.lineWidth && seen.size <= 5000) to.stroke();
       to.fill();
     }
+    to.fillStyle = c.paper;
+    to.beginPath();
+    for (const [px, y] of unsigned) { to.moveTo(px + RADIUS / 2, y); to.arc(px, y, RADIUS / 2, 0, 7); }
+    to.fill();
     to.strokeStyle = c.bad;
     to.lineWidth = 1.6;
     to.beginPath();
