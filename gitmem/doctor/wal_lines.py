@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 
 from .. import commit_process, local_files, records
 from ..errors import StoreError
@@ -66,17 +67,18 @@ class FullDisk(Check):
 
 
 class WaitingEntries(Check):
-    """Entries that wait for a commit too long, or that can't be committed now."""
+    """Entries that wait for a commit too long, or that can't be committed now; not for a key, which is `LostKeys`' or `WriterKey`'s."""
 
     codes = fixes = ("wal-waits",)
 
     def check(self) -> Iterator[Finding]:
         stuck = not is_writable(self.store) or bool(self.run.disk_error)
+        lacks_key = cache(lambda writer: self.store.writers.find(writer) is None)
         for wal in self.store.log.wals:
             if not os.path.isdir(wal.folder) or is_foreign(wal) or wal.is_of_other_repo():
                 continue
             for file in wal.files():
-                count = 0 if file.is_deferred or not file.size else _entries(wal, file)
+                count = 0 if file.is_deferred or not file.size else _entries(wal, file, lacks_key)
                 age = time.time() - write_ahead.modified_at(file)
                 if count and (stuck or age > WAITS_SECONDS):
                     reason = self.run.disk_error or commit_process.last_failure(self.store.repo)
@@ -93,8 +95,10 @@ class WaitingEntries(Check):
         """Commit them."""
         waiting = [file.path for file in self.store.log.waiting()]
         if waiting and self.store.commit_waiting(COMMIT_SECONDS) is not None:
+            left = {file.path for file in self.store.log.waiting()}
             for path in waiting:
-                yield "wal-waits", path, "It was committed."
+                if path not in left:
+                    yield "wal-waits", path, "It was committed."
 
 
 class WalFiles(Check):
@@ -197,12 +201,15 @@ def _check_orphaned(store: Store) -> Iterator[Finding]:
                 )
 
 
-def _entries(wal: WriteAheadLog, file: WalFile) -> int:
+def _entries(wal: WriteAheadLog, file: WalFile, lacks_key: Callable[[str], bool]) -> int:
+    """Return how many entries of a file can be attested."""
     try:
         tail = wal.read(file)
+        entries = [form.split_entry(payload)[1] for payload, _ in tail.entries] if tail else []
+        writers = [{form.writer_of(form.parse_row(row)[1]) for row in rows} for rows in entries]
     except (OSError, ValueError):
         return 0
-    return len(tail.entries) if tail else 0
+    return sum(not any(map(lacks_key, each - {""})) for each in writers)
 
 
 def _is_young(folder: str, name: str) -> bool:

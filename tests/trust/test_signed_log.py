@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -105,11 +106,19 @@ def test_what_waits_for_a_lost_key_is_kept_named_and_sent_when_it_is_back(
     found = anna(repo, "doctor", "--json")
     assert "key is missing" in said.out + said.err
     assert "writer-key" in {each["code"] for each in found.json["findings"]}
+    age(repo)
+    assert findings(anna, repo, "writer-key") and not findings(anna, repo, "wal-waits"), (
+        "one cause, one finding"
+    )
     assert "A new key was made" in anna(repo, "doctor", "--fix").out
     anna.say(repo, "afterwards")
     anna.sync(repo)
     (found,) = findings(anna, repo, "lost-key")
     assert found["what"].startswith("1 recorded line waits for the key") and found["fixable"]
+    age(repo)
+    assert findings(anna, repo, "lost-key") and not findings(anna, repo, "wal-waits"), (
+        "one cause, one finding"
+    )
     assert "meanwhile" in anna.hears(repo)
     bob = machine("bob")
     there = bob.clone(hub)
@@ -122,6 +131,12 @@ def test_what_waits_for_a_lost_key_is_kept_named_and_sent_when_it_is_back(
     assert not findings(anna, repo, "lost-key")
     bob.sync(there)
     assert "meanwhile" in bob.hears(there)
+
+
+def age(repo: Path) -> None:
+    """Let what waits have waited for ten minutes."""
+    for each in (repo / ".git/gitmem/wal").iterdir():
+        os.utime(each, (time.time() - 600, time.time() - 600))
 
 
 def findings(user: Machine, repo: Path, code: str) -> list[Any]:
