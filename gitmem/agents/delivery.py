@@ -538,18 +538,22 @@ def renews(state: str, session: str, now: int) -> bool:
 
 def told(state: str, session: str) -> dict[str, None]:
     """Return the words for what a session was told once, the latest last."""
-    return dict.fromkeys(os.fsdecode(local_files.read(os.path.join(state, TOLD, session))).split())
+    return _words(local_files.read(os.path.join(state, TOLD, session)))
+
+
+def _words(content: bytes) -> dict[str, None]:
+    return dict.fromkeys(os.fsdecode(content).split())
 
 
 def note_told(state: str, session: str, words: Iterable[str]) -> None:
     """Note what a session was told, beside what it was told before; of more than `TOLD_MAX` words the latest are kept.
 
     Raises:
-        OSError: It can't be written.
+        OSError: It can't be read as a whole, or not be written.
     """
     where = os.path.join(state, TOLD, session)
     local_files.make_dirs(os.path.dirname(where))
-    latest = [*told(state, session) | dict.fromkeys(words)][-TOLD_MAX:]
+    latest = [*_words(local_files.load_whole(where)) | dict.fromkeys(words)][-TOLD_MAX:]
     local_files.replace(where, os.fsencode(" ".join(latest)))
 
 
@@ -577,12 +581,12 @@ def tell(store: Store, session: str, text: str) -> None:
     """Have a session of this clone told something at its next command or hook.
 
     Raises:
-        OSError: It can't be written.
+        OSError: It can't be read as a whole, or not be written.
     """
     if not heartbeats.is_safe(session):
         return
     where = os.path.join(store.repo.state, NOTICES, session)
-    before = local_files.read(where)
+    before = local_files.load_whole(where)
     if len(before) + len(text.encode("utf-8", "replace")) > NOTICES_MAX:
         text = _MORE
         if text.encode() in before:
@@ -602,22 +606,27 @@ def forget_others(store: Store) -> None:
 
 
 def take_notices(state: str, session: str) -> list[str]:
-    """Return what a session has to be told, once."""
-    if not heartbeats.is_safe(session):
-        return []
-    where = os.path.join(state, NOTICES, session)
-    lines = local_files.read(where).decode("utf-8", "replace").splitlines()
+    """Return what a session has to be told, once; nothing if that can't be read as a whole."""
+    where, lines = _notices(state, session)
     if lines:
         local_files.remove_quietly(where)
-    return lines
+    return b"".join(lines).decode("utf-8", "replace").splitlines()
+
+
+def _notices(state: str, session: str) -> tuple[str, list[bytes]]:
+    """Return the path and the lines of the file for what a session has to be told; none if they can't be read as a whole."""
+    if not heartbeats.is_safe(session):
+        return "", []
+    where = os.path.join(state, NOTICES, session)
+    try:
+        return where, local_files.load_whole(where).splitlines(keepends=True)
+    except OSError:
+        return where, []
 
 
 def drop_notices(state: str, session: str, beginning: str) -> list[str]:
     """Drop and return the sentences with this beginning, which an answer to the session has. Never raises: it is told twice then."""
-    if not heartbeats.is_safe(session):
-        return []
-    where = os.path.join(state, NOTICES, session)
-    lines = local_files.read(where).splitlines(keepends=True)
+    where, lines = _notices(state, session)
     left = [each for each in lines if not each.startswith(beginning.encode())]
     try:
         if left and len(left) < len(lines):

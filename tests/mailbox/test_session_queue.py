@@ -20,7 +20,7 @@ from gitmem.signals import inbox
 from gitmem.signals import send as signals
 from gitmem.store import Store
 
-from ..file_faults import at, full
+from ..file_faults import at, denied, full
 from ..hazards import faults
 from ..hook_agents import user_state
 from ..sandbox import DAY, HOUR, MINUTE, Clock, acting, annas, carry, new_repo, open_store, worktree
@@ -521,3 +521,24 @@ def test_the_files_of_a_session_are_bounded_and_what_had_no_room_is_not_forgotte
 
     assert waiting == [most, most, 10]
     assert inbox.count(desk.store, desk.curie).unread == 0
+
+
+def test_what_a_session_has_to_be_told_outlives_a_moment_in_which_it_can_not_be_read(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is written over it, nor is it removed."""
+    session, state = desk.curie.session_id or "", str(desk.state)
+    delivery.tell(desk.store, session, "contested: a claim")
+    delivery.note_told(state, session, ["a"])
+    with monkeypatch.context() as patch:
+        for folder in (delivery.NOTICES, delivery.TOLD):
+            at(patch, "open", os.path.join(state, folder, session), denied)
+        with pytest.raises(PermissionError):
+            delivery.tell(desk.store, session, "contested: another claim")
+        with pytest.raises(PermissionError):
+            delivery.note_told(state, session, ["b"])
+        assert delivery.drop_notices(state, session, "contested: a") == []
+        assert delivery.take_notices(state, session) == []
+
+    assert [*delivery.told(state, session)] == ["a"]
+    assert delivery.take_notices(state, session) == ["contested: a claim"]
