@@ -160,6 +160,7 @@ class Store:
         self._writers: Keys | None = None
         self._own: Own | None = None
         self.log.sealer = self._sealer
+        self.log.read = records.read
         self.keys = clone_key.CloneKeyReader(repo.state, random, self.log.make_state)
         self.views = LazyViews(self.domain, self.noted_own)
         self.collecting: Callable[[LogEntry], None] | None = None  # receives the entries of an open batch

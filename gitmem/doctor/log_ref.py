@@ -11,7 +11,7 @@ from ..agents import role_list, vocabulary
 from ..errors import StoreError, UsageError
 from ..git import packs, plumbing
 from ..git.objects import TreeEntry
-from ..log import ledger, log_refs, recovery, ref, tree_union
+from ..log import epochs, ledger, log_refs, recovery, ref, tree_union
 from ..log.lines import CommitMessage, LogEntry
 from ..log.recovery import History, walk_contents
 from ..log.ref import STALE_LOCK_SECONDS
@@ -253,10 +253,10 @@ class LogTip(Check):
             own.format.refuse_newer()
         except StoreError as error:
             yield problem("newer-format", error.message, f"{ref.LOG_REF}:format", error.hint, error.next[0])
-        if own.format.epoch != 0:
+        if wrong := epochs.problem(self.store.log, own, ()):
             yield problem(
                 "bad-epoch",
-                f"The log's epoch is {own.format.epoch}; only 0 is valid. A peer replaced the log with it.",
+                f"The log's {wrong}. A peer replaced the log with it.",
                 f"{ref.LOG_REF}:format",
                 "--fix restores the log, with every line that the reflog, the index and the ledger know.",
             )

@@ -310,6 +310,13 @@ def expire_broken(common: str, ref: str) -> bool:
     return done.code == 0
 
 
+def expire_unreachable(common: str, refs: Sequence[str]) -> None:
+    """Remove the reflog entries of refs with commits that these do not reach any more."""
+    args = ["reflog", "expire", "--expire=never", "--expire-unreachable=all", *refs]
+    processes.run(common, args, check=False)
+    local_files.give_back(common)
+
+
 def damaged_refs(common: str, prefix: str) -> Iterator[str]:
     """Yield the names of refs below `prefix` (without a trailing slash) whose loose files are invalid."""
     for path in _files(os.path.join(common, prefix)):

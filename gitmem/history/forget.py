@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-
-from .. import commit_message, local_files, records
+from .. import commit_message, records
 from ..errors import UsageError
-from ..log import attestations
-from ..log.lines import SALT, is_reduced, reduced, writer_of
-from ..log.write_ahead import READ_BYTES_MAX
+from ..log import attestations, let_go
+from ..log.lines import SALT, is_reduced, writer_of
 from ..order.content import is_notice
 from ..outcome import Outcome, Struct, command
 from ..signals import send
@@ -160,7 +157,7 @@ def _forget(store: Store, caller: Caller, found: Forgotten, lines: Sequence[byte
     texts = [*_texts(lines)]
     found.quoted = _quoting(store.db(), texts)
     store.tidy_index()
-    found.copies = _remove_copies(store, lines, texts)
+    found.copies = let_go.of_lines(store.log, lines, texts)[:SHOWN]
     found.warnings.append(COPIED)
 
 
@@ -182,39 +179,6 @@ def _quoting(db: sqlite3.Connection, texts: Sequence[str]) -> list[str]:
             record: Any = records.read(line)
             found[str(record[records.ID_FIELDS[record["kind"]]])] = None
     return list(found)[:SHOWN]
-
-
-def _remove_copies(store: Store, lines: Iterable[bytes], texts: Sequence[str]) -> list[str]:
-    """Put reduced lines in the place of these in the files that gitmem has put aside; return files that have, or may have, their texts."""
-    cut = {line: reduced(line) for line in lines}
-    wanted = [text.encode() for text in texts]
-    found = []
-    for path in _files(store):
-        try:
-            content = local_files.load_whole(path, READ_BYTES_MAX)
-            is_private = not os.stat(path).st_mode & 0o077
-        except OSError:
-            found.append(path)
-            continue
-        left = content
-        for line, short in cut.items():
-            left = left.replace(line, short)
-        if left != content and not local_files.try_replace(path, left, private=is_private):
-            left = content
-        if any(text in left for text in wanted):
-            found.append(path)
-    return found[:SHOWN]
-
-
-def _files(store: Store) -> Iterator[str]:
-    """Yield the files of this clone's state that may have lines, except the index and the entries that wait."""
-    waiting = {file.path for wal in store.log.wals for file in wal.files()}
-    for top in dict.fromkeys([store.repo.state, *(wal.folder for wal in store.log.wals)]):
-        for folder, _, names in os.walk(top):
-            for name in sorted(names):
-                path = os.path.join(folder, name)
-                if path not in waiting and not name.startswith("index-") and local_files.is_file(path):
-                    yield path
 
 
 def _ask(store: Store, caller: Caller, found: Forgotten, lines: Sequence[bytes], reason: str) -> None:

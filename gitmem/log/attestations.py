@@ -15,7 +15,7 @@ from .lines import format_at, parse_at, reduced
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
     from typing import Protocol
 
     class SigningKey(Protocol):
@@ -128,13 +128,16 @@ def seal(
     return made
 
 
-def read(line: bytes, verdicts: Verdicts = _VERDICTS) -> Attestation | None:
+def read(
+    line: bytes, verdicts: Verdicts = _VERDICTS, *, wanted: Collection[bytes] | None = None
+) -> Attestation | None:
     """Return what a line attests; None unless its bytes have the exact form of an attestation and its signature is valid.
 
     No line raises an error.
 
     Args:
         verdicts: Those of this process.
+        wanted: Digests of which a line that has none need not be verified: None is returned.
     """
     found = re.fullmatch(_FORM, line)
     if found is None:
@@ -153,6 +156,8 @@ def read(line: bytes, verdicts: Verdicts = _VERDICTS) -> Attestation | None:
         or len(content) % ledger.KEY_BYTES
         or digests != sorted(set(digests))
     ):
+        return None
+    if wanted is not None and not any(digest in wanted for digest in digests):
         return None
     name = writer_id(public)
     if writer.decode("ascii", "replace") != name or (number == b"1") != (before == b""):

@@ -112,6 +112,7 @@ class LocalLog:
         self.passed_trees: set[str] = set()  # trees of peers that passed the checks
         self.outboxes: dict[str, Any] = {}  # `sync.outbox.Outbox` by commit id, kept between exchanges
         self.sealer: Callable[[], Sealer] | None = None  # of a committer; without it nothing is attested
+        self.read: Callable[[bytes], Any] = lambda line: None  # the record in a line: the log knows no kinds
         # Called after the ref has moved and the lock was released; updates the index.
         self.committed: Callable[[], object] = lambda: None
         # Called with the entries that were just recorded in a write-ahead log.

@@ -58,7 +58,7 @@ def genesis_draft() -> Draft:
 class Format:
     """The `format` file: the format version that readers need, and the ref on which the log is published.
 
-    Of several, the one with the greatest `(format, turn, bytes)` wins as a whole. `epoch` is reserved: only 0 is valid.
+    Of several, the one with the greatest `(format, epoch, turn, bytes)` wins as a whole.
     """
 
     def __init__(self, content: bytes) -> None:
@@ -82,14 +82,14 @@ class Format:
         self.publish = publish if publish in PUBLISH_REFS else BRANCH
 
     @classmethod
-    def make(cls, *, turn: int = 0, publish: str = BRANCH) -> Format:
-        """Return the format of a new log: the current version and epoch 0."""
-        return cls(f'{{"format":{FORMAT},"epoch":0,"turn":{turn},"publish":"{publish}"}}\n'.encode())
+    def make(cls, *, epoch: int = 0, turn: int = 0, publish: str = BRANCH) -> Format:
+        """Return the format of a log of the current version, by default of a new one."""
+        return cls(f'{{"format":{FORMAT},"epoch":{epoch},"turn":{turn},"publish":"{publish}"}}\n'.encode())
 
     @property
-    def rank(self) -> tuple[int, int, bytes]:
+    def rank(self) -> tuple[int, int, int, bytes]:
         """The sort key; of several formats the one with the greatest wins."""
-        return (self.format, self.turn, self.content)
+        return (self.format, self.epoch, self.turn, self.content)
 
     def refuse_newer(self) -> None:
         """Reject a log that a newer gitmem has written.

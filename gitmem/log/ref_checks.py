@@ -14,7 +14,7 @@ from ..git import fetch
 from ..git.fetch import MISSING, is_too_much
 from ..git.port import STEPS_MAX, STEPS_MIN, HistoryWalk
 from ..outcome import Struct
-from . import log_refs, ref
+from . import epochs, log_refs, ref
 from .tree_checks import ANCESTORS_MAX, LIMITS, LimitExceeded, Rejected, TreeCheck
 
 TYPE_CHECKING = False
@@ -374,8 +374,10 @@ class RefCheck:
             return NEWER, f"it has format {form.format}; upgrade gitmem (this one reads format {ref.FORMAT})"
         if form.format != ref.FORMAT:
             return INVALID, f"its format is {str(form.format)[:24]}; only {ref.FORMAT} is valid"
-        if form.epoch != 0:
-            return INVALID, f"its epoch is {str(form.epoch)[:24]}; only 0 is valid"
+        known = [self.accepted.oid] if self.accepted is not None else []
+        is_large = tip.name in self.left_out
+        if why := epochs.problem(self.log, tip, [*known, *self.known], count=not is_large):
+            return INVALID, f"its {why}"
         if not tip.projects and self._had_projects(tip):
             return INVALID, NO_PROJECTS
         if self.ids.are_lost(tip, self.accepted):

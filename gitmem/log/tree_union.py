@@ -22,19 +22,31 @@ from .union import canonical, lines, union
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from typing import Protocol
 
     from ..git.port import Git
 
     Changes = dict[str, bytes | TreeEntry | None]
     Folder = dict[str, TreeEntry]
 
+    class Filter(Protocol):
+        """What leaves texts out of changes, see `log.forgotten.Forgotten`."""
+
+        def filtered(self, tree: str, changes: Changes) -> Changes:
+            """Return the changes of a tree without these texts."""
+            ...
+
+
 FIXED = ("format", "README.md", ".gitattributes")
 # Where one tree has a file and another a folder of the same name, the file moves into the folder, under this name.
 _DISPLACED = "gm-file"
 
 
-def union_changes(git: Git, base: str, others: Iterable[str]) -> Changes:
+def union_changes(git: Git, base: str, others: Iterable[str], forgotten: Filter | None = None) -> Changes:
     """Return the changes that turn the tree `base` into the union with other trees; empty if it is that already.
+
+    Args:
+        forgotten: Lines of which only the reduced forms are added.
 
     Raises:
         KeyError: An object is missing.
@@ -51,12 +63,17 @@ def union_changes(git: Git, base: str, others: Iterable[str]) -> Changes:
         for name in FIXED:
             root.pop(name, None)
     _unite(git, "", roots, changes)
-    return changes
+    return forgotten.filtered(base, changes) if forgotten is not None else changes
 
 
 def fixed(git: Git, roots: Sequence[Folder]) -> dict[str, TreeEntry | None]:
-    """Return the fixed files of a union: the `format` of the greatest rank, and the other files of the same tree."""
-    ranks = [_rank(git, root) for root in roots]
+    """Return the fixed files of a union: the `format` of the greatest rank, and the other files of the same tree.
+
+    Of those that can be read the first decides which epoch counts: a union never begins another one.
+    """
+    forms = [_format(git, root) for root in roots]
+    epoch = next((form.epoch for form in forms if form is not None), 0)
+    ranks = [form.rank if form is not None and form.epoch == epoch else None for form in forms]
     best = max((rank for rank in ranks if rank is not None), default=None)
     winners = [root for root, rank in zip(roots, ranks, strict=True) if rank == best]
     found: dict[str, TreeEntry | None] = {}
@@ -69,12 +86,11 @@ def fixed(git: Git, roots: Sequence[Folder]) -> dict[str, TreeEntry | None]:
     return found
 
 
-def _rank(git: Git, root: Folder) -> tuple[int, int, bytes] | None:
+def _format(git: Git, root: Folder) -> ref.Format | None:
     try:
-        form = ref.read_format(git, root)
+        return ref.read_format(git, root)
     except StoreError:
         return None  # any readable one is better
-    return form.rank if form is not None and form.epoch == 0 else None
 
 
 def greatest(git: Git, entries: Sequence[TreeEntry]) -> TreeEntry:
