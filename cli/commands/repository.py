@@ -109,7 +109,16 @@ def sync(
     repair: Annotated[
         bool, typer.Option("--repair", help="Repair a remote log that all clones reject.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Allow a forced push if the repair needs one.")] = False,
+    forget: Annotated[
+        bool,
+        typer.Option(
+            "--forget",
+            help="Write the log anew, here and on the usual remote, so that git forgets texts, too.",
+        ),
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Allow the forced push that --forget, and perhaps --repair, needs.")
+    ] = False,
     timeout: Timeout = syncing.TIMEOUT,
     progress: ShowProgress = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print nothing if it succeeds.")] = False,
@@ -122,12 +131,12 @@ def sync(
     seconds = duration(timeout, "--timeout")
     if progress:
         at.store(long_lived=True).progress = output.progress(True)
-    if remotes or all or publish or allow_foreign or allow_large or repair:
+    if remotes or all or publish or allow_foreign or allow_large or repair or forget:
         from gitmem.sync import sync_remotes as operation
 
         synced = operation.sync(
             at.store(long_lived=True), remotes or (), all=all, publish=publish, allow_foreign=allow_foreign,
-            allow_large=allow_large, repair=repair, force=yes, timeout=seconds,
+            allow_large=allow_large, repair=repair, force=yes, forget=forget, timeout=seconds,
         )  # fmt: skip
         if publish:
             from gitmem.sync import sync_remotes

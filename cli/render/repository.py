@@ -29,7 +29,7 @@ RECORDS_SHOWN = 10
 def sync(found: SyncResult) -> list[str]:
     """Return the result for each remote, and the error of the last automatic sync unless it is the same."""
     lines = [line for each in found.remotes for line in _with_records(each)] or [
-        "No remote to sync with; the log is local only"
+        found.message or "No remote to sync with; the log is local only"
     ]
     before = found.autosync
     if before is not None and any(

@@ -207,7 +207,8 @@ class GitNetwork:
                 continue
             if flag in (" ", "*", "+", "=") and done.code == 0 and not (flag == "=" and exclusive):
                 return "pushed"
-            if flag == "=" or _is_race(summary):
+            is_denied = force and "[remote rejected]" in summary and "non-fast-forward" in summary
+            if flag == "=" or (_is_race(summary) and not is_denied):
                 return "rejected"
             raise _refused(url, done.err, summary)
         raise _failed(url, done.err)

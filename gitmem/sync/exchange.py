@@ -11,8 +11,9 @@ from ..git.config import without_credentials
 from ..git.fetch import MISSING
 from ..git.objects import Draft
 from ..git.packs import localize
-from ..log import log_refs, ref, tree_union, write_ahead
+from ..log import let_go, log_refs, ref, tree_union, write_ahead
 from ..log.committer import notify_moved
+from ..log.forgotten import Forgotten
 from ..log.lines import count_records
 from ..log.ref_checks import FOREIGN as FOREIGN_LOG
 from ..log.ref_checks import FOREIGN_WHY, INVALID, RefCheck
@@ -20,7 +21,7 @@ from ..log.squash import squash
 from ..log.tree_checks import TreeCheck
 from ..moved_back import FIX
 from ..text.sanitize import first_of
-from . import outbox, read_remote, rebase
+from . import outbox, read_remote, rebase, rewrite
 from .remote import Remote, display_name, is_related, log_tips, projects
 
 TYPE_CHECKING = False
@@ -37,12 +38,13 @@ FOREIGN = "If they belong together, --allow-foreign merges them permanently."
 FETCHING, UNITING = "fetching from", "uniting with"  # the steps for each remote
 PAUSE_SECONDS = 0.2  # upper bound of the first pause; it doubles with each attempt
 
+REWRITE = "gitmem sync --forget --yes"
 DELETES_MAX = 200  # in one push: the length of a command line is limited
 
 _NO_TIP = "This clone has no valid tip of it: repair it from a clone that synced with it before."
 
 
-def exchange(  # noqa: C901  (the steps of an exchange, in order)
+def exchange(
     log: LocalLog,
     names: Sequence[str],
     *,
@@ -56,6 +58,7 @@ def exchange(  # noqa: C901  (the steps of an exchange, in order)
     retry: bool = False,
     repair: bool = False,
     force: bool = False,
+    forget: bool = False,
     pause: Callable[[float], None] = time.sleep,
 ) -> list[Remote]:
     """Exchange lines with remotes, in this order; errors of a remote are in its state.
@@ -71,22 +74,19 @@ def exchange(  # noqa: C901  (the steps of an exchange, in order)
         forgiving: Whether a remote that history does not follow may reject our push: from then on it is only read.
         retry: Whether to retry pushes that the remotes rejected before.
         repair: Whether to repair a shared ref that was left out; by a forced push only with `force`.
+        forget: Whether to replace the log of the remote that history follows by one without forgotten texts, only with
+            `force`.
 
     Raises:
         UsageError: `unknown-remote`; `foreign-log`, if nothing is pushed and the only remote has the log of
             another project.
         StoreError: Our own log can't be read or moved; it is unchanged.
     """
-    found = [Remote(log, name) for name in names]
-    for remote in found:
-        remote.may_send = may_send(remote)
-        if retry:
-            remote.host.retry()
+    found = [_opened(log, name, may_send, retry=retry) for name in names]
     waits = rebase.commit_before_sync(log)
     tip = log.git.tip(ref.LOG_REF)
     before = rebase.own_tip(log, tip).tree if tip is not None else None
-    early = bool(found) and found[0].may_send and push and leads
-    if early and tip is not None and found[0].host.concurrent:
+    if push and leads and tip is not None and found and found[0].may_send and found[0].host.concurrent:
         push_outbox_first(log, found[0], tip, timeout, allow_foreign=allow_foreign)
     for remote in found:
         _show_step(log, remote, found, FETCHING)
@@ -98,20 +98,57 @@ def exchange(  # noqa: C901  (the steps of an exchange, in order)
     for remote in found:
         _show_step(log, remote, found, UNITING)
         follow = leads and remote is found[0]
-        began = time.monotonic()
         remote.forgiven = forgiving and not follow
         send = push and remote.may_send and not (remote.forgiven and remote.host.read_only)
-        while not _run_round(log, remote, found, push=send, follow=follow, timeout=timeout):
-            if remote.attempts >= ATTEMPTS_MAX or time.monotonic() - began > timeout:
-                break
-            pause(PAUSE_SECONDS * 2 ** (remote.attempts - 1) * log.random(1)[0] / 255)
-            read_remote.read(remote, timeout, allow_foreign=allow_foreign)
-        if push and remote.may_send and not send and not remote.state:
-            remote.end("read-only")
-        _set_result(log, remote, before, push=send)
+
+        def run(remote: Remote = remote, follow: bool = follow, send: bool = send) -> bool:
+            done = _run_round(log, remote, found, push=send, follow=follow, timeout=timeout)
+            return done and (not (forget and follow) or _rewrite(log, remote, timeout, force=force))
+
+        _repeat(log, remote, run, timeout, pause, allow_foreign=allow_foreign)
+        _set_result(log, remote, before, push=send, may_push=push)
         _count_withheld(log, remote, push, kind_of)
         _report(log, remote, follow, waits)
+    let_go.of_earlier_epochs(log)
     return found
+
+
+def _repeat(
+    log: LocalLog,
+    remote: Remote,
+    run: Callable[[], bool],
+    timeout: float,
+    pause: Callable[[float], None],
+    *,
+    allow_foreign: bool,
+) -> None:
+    """Run rounds with a remote until one returns that another one does no better, each on what was fetched anew."""
+    began = time.monotonic()
+    while not run():
+        if remote.attempts >= ATTEMPTS_MAX or time.monotonic() - began > timeout:
+            break
+        pause(PAUSE_SECONDS * 2 ** (remote.attempts - 1) * log.random(1)[0] / 255)
+        read_remote.read(remote, timeout, allow_foreign=allow_foreign)
+
+
+def _rewrite(log: LocalLog, remote: Remote, timeout: float, *, force: bool) -> bool:
+    """Replace the log on a remote that has all lines of this clone; return whether to end, as `_run_round` does."""
+    if not remote.may_send or remote.state not in ("", "synced") or not remote.has_our_lines:
+        return True
+    done = rewrite.rewrite_shared(log, remote, timeout, agreed=force)
+    if done and remote.pushed is not None and remote.tip == remote.pushed:
+        _delete_merged(log, remote, remote.pushed, timeout)
+    if not done:
+        remote.state = ""
+    return done
+
+
+def _opened(log: LocalLog, name: str, may_send: Callable[[Remote], bool], *, retry: bool) -> Remote:
+    remote = Remote(log, name)
+    remote.may_send = may_send(remote)
+    if retry:
+        remote.host.retry()
+    return remote
 
 
 def _show_step(log: LocalLog, remote: Remote, found: Sequence[Remote], step: str) -> None:
@@ -140,6 +177,12 @@ def _run_round(
     """
     tips = _known_tips(log, remote, found)
     outboxes = [each for other in found for each in other.waiting]
+    if follow and rewrite.is_behind(log, remote.shared()):
+        follow = False
+        remote.add_sentence(
+            f"The log on {remote.name} still has forgotten texts that this one has not. It gets these records, and"
+            f" {REWRITE} {remote.shown_name} replaces it."
+        )
     if push and follow:
         return attempt_primary(log, remote, tips, outboxes, timeout)
     shared = remote.shared()
@@ -162,8 +205,10 @@ def _run_round(
     return done or bool(remote.state)
 
 
-def _set_result(log: LocalLog, remote: Remote, before: str | None, *, push: bool) -> None:
+def _set_result(log: LocalLog, remote: Remote, before: str | None, *, push: bool, may_push: bool) -> None:
     """Set the final state and message of a remote."""
+    if may_push and remote.may_send and not push and not remote.state:
+        remote.end("read-only")
     remote.received = _count_received(log, remote, before)
     read_remote.report_left_out(remote)
     read_remote.record_accepted(remote)
@@ -229,7 +274,8 @@ def _commit_for_secondary(log: LocalLog, tip: str, shared: LogTip | None) -> str
     git = log.git
     if shared is None or git.contains(tip, shared.oid):
         return tip
-    changes = tree_union.union_changes(git, shared.tree, [git.commit(tip).tree])
+    tree = git.commit(tip).tree
+    changes = tree_union.union_changes(git, shared.tree, [tree], Forgotten(log, [tree, shared.tree]))
     if not changes:
         return shared.oid
     who = log.signature()
@@ -302,7 +348,7 @@ def attempt_primary(
     shared = remote.shared()
     if remote.blocked is not None:
         return _attempt_blocked(log, remote, shared, tips, outboxes, timeout)
-    may_merge = remote.may_merge_outboxes()
+    may_merge = remote.may_merge_outboxes() or rewrite.is_ahead(log, shared)
     to_shared = not remote.state and (
         may_merge or not remote.waiting or remote.is_crowded or _must_push_shared(log, remote, shared)
     )
@@ -389,7 +435,8 @@ def _must_push_shared(log: LocalLog, remote: Remote, shared: LogTip | None) -> b
 def _commit_unsent(log: LocalLog, remote: Remote, shared: LogTip, tip: str) -> str:
     """Commit on the shared tip the lines that neither it nor an outbox has; return the new tip, or the shared one."""
     git = log.git
-    return squash(git, git.history(tip, [shared.oid]), shared.oid, outbox.OutboxSent(git, remote.waiting))
+    top = squash(git, git.history(tip, [shared.oid]), shared.oid, outbox.OutboxSent(git, remote.waiting))
+    return Forgotten(log, [git.commit(tip).tree, shared.tree]).without(shared.oid, top)
 
 
 def _push_outbox(
@@ -502,7 +549,8 @@ def _delete_merged(log: LocalLog, remote: Remote, tip: str, timeout: float) -> N
     if remote.host.keeps_refs:
         return
     tree = log.git.commit(tip).tree
-    done = [each for each in remote.outboxes if each.is_in(log.git, tree)]
+    forgotten = Forgotten(log, [tree])
+    done = [each for each in remote.outboxes if each.is_in(log.git, tree, forgotten)]
     named = {prefix + each.oid: each.oid for each in done for prefix in outbox.PREFIXES}
     gone = {name: oid for name, oid in named.items() if remote.at(name) == oid}
     try:

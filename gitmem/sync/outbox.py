@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from ..git.objects import TreeEntry
     from ..git.port import Git
+    from ..log.forgotten import Forgotten
     from ..log.local_log import LocalLog
     from ..log.log_refs import LogTip
 
@@ -51,20 +52,22 @@ class Outbox(Struct):
     base: str | None = None
     files: list[tuple[str, TreeEntry, list[TreeEntry]]] = []
 
-    def is_in(self, git: Git, tree: str) -> bool:
-        """Return whether a tree has all of its lines.
+    def is_in(self, git: Git, tree: str, forgotten: Forgotten | None = None) -> bool:
+        """Return whether a tree has all of its lines, of those that are forgotten the reduced forms.
 
         Raises:
             KeyError: An object is missing.
         """
         if self.lines is not None and all(
-            wanted.issubset(there := lines_at(git, tree, path))
+            (wanted := forgotten.left_of(lines) if forgotten else lines).issubset(
+                there := lines_at(git, tree, path)
+            )
             or self._is_beside(git, tree, path, wanted - there)
-            for path, wanted in self.lines.items()
+            for path, lines in self.lines.items()
         ):
             return True
         return (self.lines is None or self.is_large(git, tree)) and not tree_union.union_changes(
-            git, tree, [self.tree]
+            git, tree, [self.tree], forgotten
         )
 
     def _is_beside(self, git: Git, tree: str, path: str, missing: set[bytes]) -> bool:

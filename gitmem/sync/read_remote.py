@@ -11,7 +11,8 @@ from ..errors import RemoteError, StoreError
 from ..git import plumbing
 from ..git.fetch import LIMITS, MISSING, NOT_FETCHED, is_too_much
 from ..git.port import HistoryWalk, bases
-from ..log import log_refs, ref
+from ..log import epochs, log_refs, ref
+from ..log.forgotten import Forgotten
 from ..log.ref_checks import FOREIGN, FOREIGN_WHY, INVALID, LARGE, RefCheck
 from ..log.tree_checks import ANCESTORS_MAX
 from ..text.digests import sha256
@@ -134,7 +135,10 @@ def accepted_ref_moves(remote: Remote, new: str | None) -> list[Move]:
     good = remote.blocked is None and remote.state in ("", "synced", "up-to-date", "rejected")
     name = remote.prefix + NAME
     old = remote.log.git.tip(name)
-    return [(name, old, new)] if good and new is not None and old != new else []
+    if not good or new is None or old == new:
+        return []
+    is_earlier = (epochs.of(remote.log, new) or 0) < (epochs.of(remote.log, old) or 0)
+    return [] if is_earlier else [(name, old, new)]
 
 
 def report_left_out(remote: Remote) -> None:
@@ -210,7 +214,11 @@ def find_logs(remote: Remote, *, allow_foreign: bool = False) -> None:
         each.ref = each.ref.replace(remote.prefix, "refs/")
     if not remote.tips:
         remote.outboxes = []
-    remote.waiting = [found for found in remote.outboxes if top is None or not found.is_in(log.git, top.tree)]
+    trees = [found.tree for found in remote.outboxes]
+    forgotten = Forgotten(log, [top.tree, *trees] if top is not None and trees else [])
+    remote.waiting = [
+        found for found in remote.outboxes if top is None or not found.is_in(log.git, top.tree, forgotten)
+    ]
 
 
 def _related(remote: Remote, check: RefCheck, tips: Sequence[LogTip], *, allow_foreign: bool) -> list[LogTip]:

@@ -14,9 +14,10 @@ from ..git import plumbing
 from ..git import plumbing as git_repair
 from ..git.objects import Draft, TreeEntry
 from ..git.packs import localize
-from ..log import committer, ledger, log_refs, recovery, ref, tree_union
+from ..log import committer, epochs, ledger, let_go, log_refs, recovery, ref, tree_union
 from ..log.committer import new_log, start_log
-from ..log.lines import count_records
+from ..log.forgotten import Forgotten
+from ..log.lines import count_records, reduced
 from ..log.squash import squash
 from ..log.union import canonical
 from . import outbox
@@ -87,6 +88,9 @@ def rebase_log(  # noqa: C901  (one loop until the union holds)
         raise ref.missing_object(error, "nothing was changed") from error
     if done != now:
         ledger.append(log.repo, (), done)
+        gone = _dropped(log, now, done)
+        ledger.replace(log.repo, {ledger.digest(line): ledger.digest(reduced(line)) for line in gone})
+        let_go.of_lines(log, gone)
     if announce:
         if done != now:
             committer.notify_moved(log)
@@ -95,9 +99,20 @@ def rebase_log(  # noqa: C901  (one loop until the union holds)
 
 
 def _drops_lines(log: LocalLog, now: str, new: str) -> bool:
-    """Return whether a new tip lacks any line of the current one: no sync may remove lines, whatever a remote has."""
-    git = log.git
-    return new != now and bool(tree_union.union_changes(git, git.commit(new).tree, [git.commit(now).tree]))
+    """Return whether a new tip lacks any line of the current one: no sync may remove lines, whatever a remote has.
+
+    Of one that is forgotten it has the reduced form.
+    """
+    if new == now:
+        return False
+    old, tree = log.git.commit(now).tree, log.git.commit(new).tree
+    return bool(tree_union.union_changes(log.git, tree, [old], Forgotten(log, [tree])))
+
+
+def _dropped(log: LocalLog, now: str, new: str) -> list[bytes]:
+    """Return the forgotten lines whose texts a new tip does not have any more."""
+    tree = log.git.commit(new).tree
+    return Forgotten(log, [tree]).dropped(log.git.commit(now).tree, tree)
 
 
 def _drop_error(now: str, new: str) -> StoreError:
@@ -128,17 +143,22 @@ def _since(log: LocalLog, local: str) -> list[str] | None:
 def build_tip(
     log: LocalLog, local: str, shared: LogTip | None, tips: Sequence[LogTip], outboxes: Sequence[Outbox] = ()
 ) -> str:
-    """Return the new tip: on the shared tip our own lines, those of outboxes, then at most one repair commit."""
+    """Return the new tip: on the shared tip our own lines, those of outboxes, then at most one repair commit.
+
+    The history of an earlier epoch is left behind: all its lines are in that commit.
+    """
     git = log.git
     own = own_tip(log, local)
     current = [*tips, own]
+    forgotten = Forgotten(log, [*(tip.tree for tip in current), *(box.tree for box in outboxes)])
     base = _base(log, local, shared)
-    top = squash(
-        git, git.history(local, [base]), base, outbox.OutboxSent(git, outboxes) if outboxes else None
-    )
-    top = outbox.merge(git, outboxes, top)
+    top = base
+    if shared is None or shared.format.epoch <= own.format.epoch:
+        sent = outbox.OutboxSent(git, outboxes) if outboxes else None
+        top = squash(git, git.history(local, [base]), base, sent)
+    top = forgotten.without(base, outbox.merge(git, outboxes, top))
     tree = git.commit(top).tree
-    changes = tree_union.union_changes(git, tree, [tip.tree for tip in current])
+    changes = tree_union.union_changes(git, tree, [tip.tree for tip in current], forgotten)
     if not any(tip.projects for tip in current):
         changes.update({f"projects/{oid}": b"" for oid in log_refs.own_projects(log)})
     if not changes:
@@ -163,9 +183,11 @@ def own_tip(log: LocalLog, oid: str) -> LogTip:
             next=[f"git reflog {ref.LOG_REF}", "gitmem doctor"],
         ) from None
     own.format.refuse_newer()
-    if own.format.epoch != 0:
+    published = log.git.tip(ref.PUBLISHED_REF)
+    wrong = epochs.problem(log, own, [published] if published is not None else [])
+    if own.format.epoch and wrong:
         raise StoreError(
-            f"{ref.LOG_REF} is at {oid[:12]}, whose epoch is {own.format.epoch}; only 0 is valid. Nothing was changed.",
+            f"{ref.LOG_REF} is at {oid[:12]}, whose {wrong}. Nothing was changed.",
             hint="A peer replaced the log with it; `gitmem doctor --fix` restores the log that was there before.",
             code="bad-epoch",
             next=["gitmem doctor --fix"],

@@ -103,10 +103,12 @@ class SyncResult(Outcome, kw_only=True):
 
     Attributes:
         autosync: Why the last sync before this one failed; None if this one succeeded.
+        message: What was done to the log of a clone without a remote; else empty.
     """
 
     remotes: Sequence[RemoteResult]
     autosync: FailedSync | None = None
+    message: str = ""
     next: Sequence[str]
 
     @property
@@ -239,6 +241,7 @@ def sync(
     allow_large: bool = False,
     repair: bool = False,
     force: bool = False,
+    forget: bool = False,
     timeout: float = 30.0,
     looked: LastSync | None = None,
 ) -> SyncResult:
@@ -254,50 +257,66 @@ def sync(
         allow_foreign: Unite with the log of another project too. That can't be undone.
         allow_large: Lift the limits on the size and number of files, folders and commits.
         repair: Move a shared ref that every clone leaves out to a valid tree again.
-        force: The user agrees that a repair may need a forced push.
+        force: The user agrees to a forced push by `repair` or `forget`.
+        forget: Write the log anew without forgotten texts, on the usual remote by a forced push; without a remote here.
         timeout: Seconds for each run of git on the network.
         looked: The result of `check_noop`, for the usual remote.
 
     Raises:
-        UsageError: `no-remote`, `which-remote`, `unknown-remote`, `not-configured`, `repair-needs-yes`; nothing was
-            sent.
+        UsageError: `no-remote`, `which-remote`, `unknown-remote`, `not-configured`, `repair-needs-yes`, `forget-needs-yes`;
+            nothing was sent or replaced.
         StoreError: Our own log can't be read or written; it is unchanged.
     """
     store.writers.choose()  # the clone may have got its first commit since its key was made
     from . import consent, exchange, fences, noop_check
+    from .remote import configured
 
     if configured_only:
         reject_unconfigured(store, remotes)
+    _prepare(store, allow_large=allow_large, looked=looked)
+    if forget and not remotes and not configured(store.repo):
+        return _rewrite_local(store, agreed=force)
     names, leads = _chosen_now(store, remotes, all=all)
-    store.log.committer = store.log.committer or store.committer()
     trouble = autosync.last_failure(store.repo)
     if leads:
         autosync.record_start(store.repo, store.now() / 1e6)
-    if looked is not None and looked.network is not None:
-        store.log.network = looked.network
-    store.log.allow_large, store.log.progress = allow_large, store.progress
-    store.log.committed = store.refresh_or_leave
-    over = (
-        store.domain.finished_fences(store) if leads else []
-    )  # before: what is recorded meanwhile is not sent
+    # Before: what is recorded meanwhile is not sent.
+    over = store.domain.finished_fences(store) if leads else []
     before, began = noop_check.refs_of(store.repo.common), store.now() / 1e6
     found = exchange.exchange(
         store.log, names, timeout=timeout, may_send=may_send(store, publish=publish),
         kind_of=consent.kind_of, leads=leads, allow_foreign=allow_foreign, forgiving=all,
-        retry=bool(remotes) and not all, repair=repair, force=force,
+        retry=bool(remotes) and not all, repair=repair, force=force, forget=forget,
     )  # fmt: skip
     store.wrote = 0
     if not store.refresh_or_leave(start=True):
         store.keep_up()
     states = [RemoteResult(remote) for remote in found]
-    synced = SyncResult(remotes=states, next=_next(states, leads=leads))
     if leads:
         fences.delete_over(store, over, found[0])
         noop_check.note(found[0], before)
         _record_outcome(store, states, began)
-    if synced.status:
-        synced.autosync = trouble
+    synced = SyncResult(remotes=states, next=_next(states, leads=leads))
+    synced.autosync = trouble if synced.status else None
     return synced
+
+
+def _prepare(store: Store, *, allow_large: bool, looked: LastSync | None) -> None:
+    """Give the log what it needs for a sync."""
+    store.log.committer = store.log.committer or store.committer()
+    if looked is not None and looked.network is not None:
+        store.log.network = looked.network
+    store.log.allow_large, store.log.progress = allow_large, store.progress
+    store.log.committed = store.refresh_or_leave
+
+
+def _rewrite_local(store: Store, *, agreed: bool) -> SyncResult:
+    """Write the log of a clone without a remote anew."""
+    from . import rewrite
+
+    message = rewrite.rewrite_local(store.log, agreed=agreed)
+    store.refresh_or_leave(start=True)
+    return SyncResult(remotes=[], message=message, next=[])
 
 
 def _chosen_now(store: Store, remotes: Sequence[str], *, all: bool) -> tuple[list[str], bool]:

@@ -31,7 +31,7 @@ def test_the_answer_has_the_fields_of_its_shape(hub: Hub) -> None:
     a.add("one")
     found = sync_remotes.sync(a.store)
     (remote,) = found.remotes
-    assert list(found.as_json()) == ["remotes", "autosync", "next"]
+    assert list(found.as_json()) == ["remotes", "autosync", "message", "next"]
     assert list(remote.as_json()) == [
         "name",
         "state",
