@@ -21,6 +21,7 @@ from tests import templates
 if TYPE_CHECKING:
     from gitmem.store import Store
     from tests.clones import Hub
+    from tests.hazards.forging import Ring
     from tests.sandbox import Clock
 
 settings.register_profile("default", max_examples=12, derandomize=True, deadline=None)
@@ -132,6 +133,23 @@ def hub(tmp_path: Path) -> Iterator[Hub]:
     from tests.clones import hub_at
 
     yield from hub_at(tmp_path)
+
+
+@pytest.fixture
+def ring(tmp_path: Path) -> Ring:
+    """A hub, and the clones of Planck and Curie, who are one user and know each other."""
+    from tests.hazards.forging import Hub
+
+    found = Hub(tmp_path)
+    return found, *found.acquainted()
+
+
+@pytest.fixture
+def pool_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let sessions without a name of their own get names in the order of the pool: each clone has another beginning."""
+    from gitmem.agents import display_names
+
+    monkeypatch.setattr(display_names, "_turn", lambda store, place, count: place)
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 
-from gitmem import records
-from gitmem.index import index_file
+from gitmem import records, views
+from gitmem.index import catch_up, index_file
 from gitmem.index.entities import View
 from gitmem.index.index_file import Index
 
@@ -24,3 +24,11 @@ def _tables(views: tuple[View, ...]) -> bytes:
     found = index.db.serialize()
     index.close()
     return found
+
+
+def index_of(*batches: list[bytes]) -> Index:
+    """An index that these lines arrived in, batch by batch."""
+    index = empty_index(*views.VIEWS)
+    for batch in batches:
+        catch_up.insert_lines(index, 1, batch)
+    return index

@@ -8,11 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from gitmem import records
 from gitmem import repo as place
-from gitmem.agents import caller, display_names, lifecycle
+from gitmem.agents import caller, delivery, lifecycle
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.agents.lifecycle import SessionResult
 from gitmem.git.inprocess import DulwichGit
@@ -36,11 +34,6 @@ DAY = 24 * HOUR
 
 # Seconds. What is recorded waits for a committer, which does not come, unless a test uses the fixture `commits`.
 commit_window = 3600.0
-
-
-def pool_from_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let sessions without a name of their own get names in the order of the pool: each clone has another beginning."""
-    monkeypatch.setattr(display_names, "_turn", lambda store, place, count: place)
 
 
 class Clock:
@@ -163,6 +156,13 @@ def acting(store: Store, session: SessionResult | str, **who: object) -> Caller:
     return found
 
 
+def person(store: Store) -> Caller:
+    """The caller at a terminal."""
+    found = caller.find(store, CallerClaims(terminal=True))
+    assert found
+    return found
+
+
 class Agent:
     """Somebody at work in a clone."""
 
@@ -179,3 +179,15 @@ def say(store: Store, sender: Caller, number: int = 1) -> None:
         "sender_session": sender.session_id, "recipients": [], "message": "hello",
     }  # fmt: skip
     store.record([store.line("signal", fields)], CommitMessage(sender.author, "hello"))
+
+
+def told(agent: Agent) -> list[str]:
+    """What a session is told at its next command."""
+    agent.store.db()
+    return delivery.take_notices(agent.store.repo.state, agent.caller.session_id or "")
+
+
+def committed(repo: Path, ref: str = "refs/gitmem/log") -> list[bytes]:
+    """Every line of a log, by git alone."""
+    command = ["git", "grep", "-h", "-e", ".", ref, "--", "*.jsonl"]
+    return subprocess.run(command, cwd=repo, capture_output=True, check=False).stdout.splitlines()

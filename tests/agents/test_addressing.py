@@ -18,7 +18,20 @@ from gitmem.signals import send
 from gitmem.store import Store
 
 from ..each import each as one_test_for
-from ..sandbox import DAY, HOUR, MINUTE, Clock, acting, annas, bodies, carry, new_repo, open_store, say
+from ..sandbox import (
+    DAY,
+    HOUR,
+    MINUTE,
+    Clock,
+    acting,
+    annas,
+    bodies,
+    carry,
+    new_repo,
+    open_store,
+    person,
+    say,
+)
 from ..signing import MALLORY
 
 IDENTITY = annas("codex:implementer:host42")
@@ -58,12 +71,6 @@ def test_each_step_finds_whom_it_should(repo: Path) -> None:
     ]  # fmt: skip
     assert found[5].query == "big_dev"
     assert not any(each.asleep or each.elsewhere or each.remark for each in found)
-
-
-def person(store: Store) -> Caller:
-    found = caller.find(store, CallerClaims(terminal=True))
-    assert found
-    return found
 
 
 def test_lists_are_split_and_repeats_collapse(repo: Path) -> None:

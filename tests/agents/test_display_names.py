@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.agents import caller, display_names, lifecycle
+from gitmem.agents import display_names, lifecycle
 from gitmem.agents.caller import CallerClaims
 from gitmem.agents.lifecycle import SessionStarted
 from gitmem.errors import UsageError
@@ -16,7 +16,14 @@ from gitmem.text import name_matching
 from tests.hazards.test_trust_names import PLAIN, RESERVED
 
 from ..each import each as one_test_for
-from ..sandbox import HOUR, Clock, acting, annas, carry, new_repo, open_store, pool_from_its_beginning
+from ..sandbox import HOUR, Clock, acting, annas, carry, new_repo, open_store, person
+
+
+@pytest.fixture(autouse=True)
+def _in_order(request: pytest.FixtureRequest) -> None:
+    """The pool from its beginning, but where the place to begin is the point."""
+    if "never_met" not in request.node.name:
+        request.getfixturevalue("pool_in_order")
 
 
 def small_pool(monkeypatch: pytest.MonkeyPatch, *pool: str) -> None:
@@ -25,19 +32,6 @@ def small_pool(monkeypatch: pytest.MonkeyPatch, *pool: str) -> None:
 
 def start(store: Store) -> SessionStarted:
     return lifecycle.start(store, CallerClaims())
-
-
-def person(store: Store) -> caller.Caller:
-    found = caller.find(store, CallerClaims(terminal=True))
-    assert found is not None
-    return found
-
-
-@pytest.fixture(autouse=True)
-def _in_order(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    """The pool from its beginning, but where the place to begin is the point."""
-    if "never_met" not in request.node.name:
-        pool_from_its_beginning(monkeypatch)
 
 
 def test_the_least_recently_used_name_is_next(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:

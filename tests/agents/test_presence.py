@@ -24,7 +24,7 @@ from gitmem.text.addresses import words_of
 from gitmem.text.name_matching import fold, mixes_scripts, strip_numbers
 from gitmem.work import branches
 
-from ..empty_index import empty_index
+from ..empty_index import empty_index, index_of
 from ..sandbox import HOUR, MINUTE, Clock, acting, annas, new_repo, open_store, say, worktree
 from ..signing import ANNA
 
@@ -44,14 +44,6 @@ def signal(id: str, at: int, number: int) -> bytes:
         "recipients": [], "message": "hello",
     }  # fmt: skip
     return records.line("signal", START + at, fields)
-
-
-def index_of(*batches: list[bytes]) -> Index:
-    """An index that these lines arrived in, batch by batch."""
-    index = empty_index(*views.VIEWS)
-    for batch in batches:
-        catch_up.insert_lines(index, 1, batch)
-    return index
 
 
 def tables(index: Index) -> list[list[tuple[object, ...]]]:

@@ -15,7 +15,7 @@ from gitmem.log.lines import CommitMessage
 from gitmem.store import Store
 from gitmem.text.addresses import words_of
 from gitmem.work import claim_notices, claim_work, claims, edit_guard
-from tests.sandbox import HOUR, MINUTE, Agent, Clock, annas, carry, open_store, worktree
+from tests.sandbox import HOUR, MINUTE, Agent, Clock, annas, carry, open_store, told, worktree
 from tests.signing import MALLORY
 
 from .conftest import BOHR, CURIE
@@ -225,12 +225,6 @@ def test_what_was_uncommitted_when_the_claim_arrived_only_warns_in_its_worktree(
     ]
     assert verdicts == [True, False, False, False]
     other.close()
-
-
-def told(agent: Agent) -> list[str]:
-    """What a session is told at its next command."""
-    agent.store.db()
-    return delivery.take_notices(agent.store.repo.state, agent.caller.session_id or "")
 
 
 def test_owners_are_told_once_who_passed_or_released_their_claim_and_why(

@@ -114,11 +114,8 @@ def shell(run: Run, repo: Path, monkeypatch: pytest.MonkeyPatch, request: pytest
 
 
 @pytest.fixture(autouse=True)
-def _names_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The pool from its beginning: a session without a name of its own must not get one that a test asks for later."""
-    from tests.sandbox import pool_from_its_beginning
-
-    pool_from_its_beginning(monkeypatch)
+def _in_order(pool_in_order: None) -> None:
+    """A session without a name of its own must not get one that a test asks for later."""
 
 
 @pytest.fixture
@@ -140,3 +137,8 @@ def start(run: Run) -> Callable[..., str]:
         return str(found.json["session_id"])
 
     return session
+
+
+def create(run: Run, *args: str, **more: str) -> str:
+    """Create a memory node; its id."""
+    return run("mem", "create", *args, "-q", **more).out.strip()

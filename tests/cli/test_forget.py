@@ -6,24 +6,10 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from tests.hazards.forging import Clone, Hub
+from tests.hazards.forging import Clone, Ring, exchange
+from tests.signing import BOB, put_key
 
 SECRET = "hunter2-is-the-password"
-Ring = tuple[Hub, Clone, Clone]
-
-
-@pytest.fixture
-def ring(tmp_path: Path) -> Ring:
-    """A hub, and the clones of Planck and Curie, who are one user."""
-    hub = Hub(tmp_path)
-    return hub, *hub.acquainted()
-
-
-def exchange(*clones: Clone) -> None:
-    for each in (*clones, *clones):
-        each.sync()
 
 
 def forget(at: Clone, id: str, reason: str = "A leaked key.") -> Any:
@@ -136,8 +122,7 @@ def test_who_wrote_it_is_asked(ring: Ring, tmp_path: Path) -> None:
     """With another key nothing of it is forgotten, even by a record that says so."""
     _, planck, curie = ring
     key = tmp_path / "bob.key"
-    key.write_text(f"gitmem-key ed25519 {(bytes([2]) * 32).hex()}\n")
-    key.chmod(0o600)
+    put_key(key, BOB)
     bob = {"GITMEM_KEY_FILE": str(key)}
     id = planck.send(f"Use {SECRET}", "--to", "Curie")["signal_id"]
     exchange(planck, curie)

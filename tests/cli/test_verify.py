@@ -11,24 +11,10 @@ import pytest
 
 from gitmem.log import attestations
 from gitmem.trust.keys import SigningKey
-from tests.hazards.forging import Answer, Clone, Hub, changed, digest
-from tests.signing import ANNA, AT, BOB, MALLORY, addressed, attest, named
+from tests.hazards.forging import Answer, Clone, Hub, Ring, changed, digest, exchange
+from tests.signing import ANNA, AT, BOB, MALLORY, addressed, attest, named, put_key
 
 from .conftest import Run
-
-Ring = tuple[Hub, Clone, Clone]
-
-
-@pytest.fixture
-def ring(tmp_path: Path) -> Ring:
-    """A hub, and the clones of Planck and Curie, who are one user."""
-    hub = Hub(tmp_path)
-    return hub, *hub.acquainted()
-
-
-def exchange(*clones: Clone) -> None:
-    for each in (*clones, *clones):
-        each.sync()
 
 
 def verify(at: Clone, *words: str, status: int) -> Answer:
@@ -57,8 +43,7 @@ def test_all_clones_of_a_user_are_one_writer_and_another_key_is_another(ring: Ri
     """Everything is attested, on each clone alike; `you` says whose key it is."""
     hub, planck, curie = ring
     key = tmp_path / "bob.key"
-    key.write_text(f"gitmem-key ed25519 {(bytes([2]) * 32).hex()}\n")
-    key.chmod(0o600)
+    put_key(key, BOB)
     theirs = {"GITMEM_KEY_FILE": str(key)}
     bob = "test:worker:bob"
     began = curie("session", "start", "--agent-identity", bob, "--json", env={**theirs, "GITMEM_SESSION": ""})

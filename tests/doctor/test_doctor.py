@@ -29,13 +29,12 @@ from gitmem.git.objects import Draft, Signature, TreeEntry
 from gitmem.index.entities import LineRow
 from gitmem.log import ref
 from gitmem.log.lines import CommitMessage, digest, format_at
-from gitmem.memory import relations
 from gitmem.sync import autosync, fences
 
 from .. import file_faults
 from ..clones import BEGINNING, Clone, Hub, git
 from ..loose_objects import loosen, path_of
-from ..memory.desk import Desk, raw
+from ..memory.desk import Desk, blocks, raw
 from ..sandbox import START, Clock, open_store
 
 WHO = Signature("somebody", "somebody@example.org", 1)
@@ -589,10 +588,6 @@ def desk(repo: Path, commits: None) -> Desk:
 
 def findings(desk: Desk) -> list[Finding]:
     return [each for each in doctor.examine(desk.store).findings if each.code in MEMORY]
-
-
-def blocks(desk: Desk, one: str, other: str, *, remove: bool = False) -> None:
-    relations.relate(desk.store, desk.caller, one, "blocks", other, remove=remove)
 
 
 def test_a_memory_that_is_as_it_should_be_has_no_findings(desk: Desk) -> None:

@@ -182,3 +182,12 @@ def _git_bytes(*args: str, cwd: Path, env: Mapping[str, str] | None = None, inpu
     done = subprocess.run(["git", *args], cwd=cwd, env=env, input=input, capture_output=True, timeout=60)
     assert done.returncode == 0, done
     return done.stdout
+
+
+Ring = tuple[Hub, Clone, Clone]
+
+
+def exchange(*clones: Clone) -> None:
+    """Sync clones of one hub until all have everything."""
+    for each in (*clones, *clones):
+        each.sync()

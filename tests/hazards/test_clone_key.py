@@ -22,6 +22,7 @@ from gitmem.text.digests import Mac
 from gitmem.trust import clone_key
 
 from ..empty_index import empty_index
+from ..sandbox import committed
 from .conftest import ROOT, Desk, Said, nothing_written, powerless, process
 
 
@@ -38,18 +39,9 @@ def start(repo: Path, client: str = CLIENT, **more: Any) -> Said:
     return process("session", "start", "--json", cwd=repo, env={"CLAUDE_CODE_SESSION_ID": client}, **more)
 
 
-def every_line(repo: Path) -> list[bytes]:
-    """Every line of the log, by git alone."""
-    done = subprocess.run(
-        ["git", "grep", "-h", "-e", ".", "refs/gitmem/log", "--", "*.jsonl"],
-        cwd=repo, capture_output=True, check=True,
-    )  # fmt: skip
-    return done.stdout.splitlines()
-
-
 def log_lines(repo: Path) -> list[bytes]:
     """Every record of the log."""
-    return [line for line in every_line(repo) if not is_attestation(line)]
+    return [line for line in committed(repo) if not is_attestation(line)]
 
 
 def test_reading_makes_no_key_and_the_first_client_makes_one_for_its_owner(desk: Desk, key: Path) -> None:
@@ -188,7 +180,7 @@ def test_who_can_make_no_key_writes_all_the_same(desk: Desk, key: Path, tmp_path
     desk("inbox", env=env)
     lines = log_lines(desk.repo)
     index = empty_index(*views.VIEWS)
-    catch_up.insert_lines(index, 1, every_line(desk.repo))
+    catch_up.insert_lines(index, 1, committed(desk.repo))
     assert len(lines) == 2 and catch_up.count_held(index.db) == 0
     assert json.loads(log_lines(desk.repo)[0])["schema_version"] == "A2A.V1"
 

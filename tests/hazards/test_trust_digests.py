@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from .forging import Clone, Hub, changed, line
+from .forging import Ring, changed, line
 
 NOBODYS = "0" * 64
-
-
-@pytest.fixture
-def shared(tmp_path: Path) -> tuple[Hub, Clone, Clone]:
-    """A hub, and Planck and Curie who know each other."""
-    hub = Hub(tmp_path)
-    return hub, *hub.acquainted()
 
 
 def receipt(of: str, reader: str, answers: str) -> bytes:
@@ -24,9 +15,9 @@ def receipt(of: str, reader: str, answers: str) -> bytes:
     )
 
 
-def test_a_forged_receipt_takes_no_mail_away_and_vetoes_nothing(shared: tuple[Hub, Clone, Clone]) -> None:
+def test_a_forged_receipt_takes_no_mail_away_and_vetoes_nothing(ring: Ring) -> None:
     """The signal stays unread for its recipient, its agreement converges, and both are told of the receipt."""
-    hub, planck, curie = shared
+    hub, planck, curie = ring
     asked = planck.send("Approve?", "--to", "Curie", "--intent", "PROPOSE")
     planck.sync()
     hub.forge(receipt(asked["signal_id"], curie.identity, NOBODYS))
@@ -43,9 +34,9 @@ def test_a_forged_receipt_takes_no_mail_away_and_vetoes_nothing(shared: tuple[Hu
 
 
 @pytest.mark.parametrize("answers", [NOBODYS, None])
-def test_an_agreement_to_no_line_is_none(shared: tuple[Hub, Clone, Clone], answers: str | None) -> None:
+def test_an_agreement_to_no_line_is_none(ring: Ring, answers: str | None) -> None:
     """Neither with a digest that no line has, nor without one; the thread shows it and says so."""
-    hub, planck, curie = shared
+    hub, planck, curie = ring
     asked = planck.send("Approve?", "--to", "Curie", "--intent", "PROPOSE")
     planck.sync()
     forged = line(

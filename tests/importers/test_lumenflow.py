@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gitmem import records
-from gitmem.agents import caller, lifecycle
+from gitmem.agents import lifecycle
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import UsageError
 from gitmem.importers import lumenflow_import as room
@@ -26,7 +26,20 @@ from gitmem.signals.signal_options import SignalOptions
 from gitmem.store import Store
 from tests.profiles import up_to
 
-from ..sandbox import DAY, HOUR, MINUTE, SECOND, START, Clock, acting, bodies, carry, new_repo, open_store
+from ..sandbox import (
+    DAY,
+    HOUR,
+    MINUTE,
+    SECOND,
+    START,
+    Clock,
+    acting,
+    bodies,
+    carry,
+    new_repo,
+    open_store,
+    person,
+)
 
 NODE: dict[str, Any] = {
     "id": "mem-a1b2", "type": "discovery", "lifecycle": "wu", "content": "The parser drops tabs",
@@ -69,12 +82,6 @@ def store(tmp_path: Path, clock: Clock) -> Store:
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     return Project(tmp_path / "project")
-
-
-def person(store: Store) -> Caller:
-    found = caller.find(store, CallerClaims(terminal=True))
-    assert found
-    return found
 
 
 def bring(store: Store, project: Project, **options: Any) -> Imported:

@@ -24,6 +24,7 @@ from gitmem.errors import StoreError, UsageError
 
 from .. import in_process
 from ..sandbox import worktree
+from .killable import is_alive
 
 PERSON = "human:person@example.org"
 ROOT = Path(__file__).parents[2]
@@ -73,14 +74,6 @@ def serving(repo: Path, where: Path, *options: str, name: str = "prices") -> Ite
         child.terminate()
         child.stderr.close()
         child.wait(20)
-
-
-def is_alive(pid: int) -> bool:
-    """Whether a process runs: an ended one that nobody waits for counts as ended."""
-    try:
-        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return False
 
 
 def wait_for(what: Callable[[], object], seconds: float = 20) -> None:

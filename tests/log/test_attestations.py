@@ -11,20 +11,17 @@ import re
 import pytest
 
 from gitmem import records
-from gitmem.log.attestations import DIGESTS_MAX, Verdicts, line_digest, read, seal, writer_id
+from gitmem.log.attestations import DIGESTS_MAX, Verdicts, line_digest, read, seal
 from gitmem.log.lines import parse_at, reduced
 from gitmem.records.lines import LINE_MAX_BYTES
 from gitmem.text import ed25519
 from gitmem.trust.keys import SigningKey
 
+from ..signing import key_of
+
 AT = 1_795_291_200_123_456
 CLONE = "0123456789"
 LINES = [b'{"at":"2026-11-21T20:00:00.%06dZ","kind":"name"}' % number for number in range(10)]
-
-
-def key_of(seed: bytes) -> SigningKey:
-    public = ed25519.public_of(seed)
-    return SigningKey(writer_id(public), public, seed)
 
 
 KEY = key_of(bytes(range(32)))

@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 from gitmem import records, views
 from gitmem.agents import broadcasts, mailbox
 from gitmem.index import catch_up
-from gitmem.index.index_file import Index
 from gitmem.log.lines import digest
 from gitmem.order import content
 from gitmem.records import ids
 
-from ..empty_index import empty_index
+from ..empty_index import index_of
 
 DAY = broadcasts.BACKLOG_MICROS
 START = 1_793_000_000_000_000
@@ -45,14 +44,6 @@ def receipt(line: bytes, at: int, reader: str, **more: object) -> bytes:
         "delivery_state": "delivered", "answers_digest": digest(line), **more,
     }  # fmt: skip
     return records.line("receipt", START + at, fields)
-
-
-def index_of(*batches: list[bytes]) -> Index:
-    """An index that these lines arrived in, batch by batch."""
-    index = empty_index(*views.VIEWS)
-    for batch in batches:
-        catch_up.insert_lines(index, 1, batch)
-    return index
 
 
 def unread(db: sqlite3.Connection, reader: str, now: int = START) -> set[str]:

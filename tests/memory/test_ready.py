@@ -14,15 +14,11 @@ from gitmem.memory.listing import Ready, ready
 from gitmem.order.cycles import find_cycles
 
 from ..sandbox import START
-from .desk import Desk, raw
+from .desk import Desk, blocks, raw
 
 
 def ids(found: Ready) -> list[str]:
     return [node.id for node in found.nodes]
-
-
-def blocks(desk: Desk, one: str, other: str, *, remove: bool = False) -> None:
-    relations.relate(desk.store, desk.caller, one, "blocks", other, remove=remove)
 
 
 def test_the_most_important_comes_first_then_the_oldest(desk: Desk) -> None:

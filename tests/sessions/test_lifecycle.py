@@ -23,20 +23,13 @@ from ..sandbox import (
     new_repo,
     no_role,
     open_store,
-    pool_from_its_beginning,
     say,
     worktree,
 )
 
+pytestmark = pytest.mark.usefixtures("pool_in_order")
 WORDS = "codex:implementer:host42"
 IDENTITY, MAIN = annas(WORDS), annas("claude:main:x")
-
-
-@pytest.fixture(autouse=True)
-def _in_order(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    """The pool from its beginning, but where the place to begin is the point."""
-    if "never_met" not in request.node.name:
-        pool_from_its_beginning(monkeypatch)
 
 
 @pytest.mark.usefixtures("commits")

@@ -15,7 +15,7 @@ from gitmem.store import Store
 from gitmem.text.addresses import writer_of
 from gitmem.work import collisions, new_task, stored_tasks, task_decisions, task_list, task_rules, task_work
 from tests.clones import Clone, Hub, git
-from tests.sandbox import SECOND, Agent, Clock, annas, carry
+from tests.sandbox import SECOND, Agent, Clock, annas, carry, told
 
 PLANCK, CURIE, BOHR, GAUSS = map(
     annas,
@@ -27,12 +27,6 @@ def ask(agent: Agent, text: str = "Write the tests", **options: object) -> str:
     """Delegate to whoever is implementer/test; the task's id."""
     given: dict[str, object] = {"to": "role:implementer/test", "wu": "WU-7", **options}
     return str(new_task.delegate(agent.store, agent.caller, text, **given).task["task_id"])  # type: ignore[arg-type]
-
-
-def told(agent: Agent) -> list[str]:
-    """What a session is told at its next command."""
-    agent.store.db()
-    return delivery.take_notices(agent.store.repo.state, agent.caller.session_id or "")
 
 
 def exchange(*clones: Clone) -> None:

@@ -16,24 +16,18 @@ import pytest
 from gitmem.log.lines import is_attestation, writer_of
 from gitmem.log.write_ahead import READ_BYTES_MAX
 from gitmem.records.ids import new_id
-from tests.signing import MALLORY, attest, named
+from tests.signing import MALLORY, attest, key_of, named, put_key
 
 from ..hazards.conftest import process
+from ..sandbox import committed
 from .conftest import Machine, git
 
 BRANCH = "refs/heads/gitmem"
-
-
-def log_lines(repo: Path, ref: str = "refs/gitmem/log") -> list[bytes]:
-    """Every line of a log, by git alone."""
-    done = subprocess.run(
-        ["git", "grep", "-h", "-e", ".", ref, "--", "*.jsonl"], cwd=repo, capture_output=True
-    )
-    return done.stdout.splitlines()
+OTHER = key_of(bytes([7]) * 32)
 
 
 def writers(repo: Path) -> set[str]:
-    return {writer_of(line) for line in log_lines(repo)}
+    return {writer_of(line) for line in committed(repo)}
 
 
 def test_all_clones_of_a_user_on_a_machine_are_one_writer(hub: Path, machine: Callable[..., Machine]) -> None:
@@ -45,7 +39,7 @@ def test_all_clones_of_a_user_on_a_machine_are_one_writer(hub: Path, machine: Ca
     anna.sync(two)
     anna.say(two, "from two")
 
-    lines = log_lines(two)
+    lines = committed(two)
     assert len(writers(two)) == 1 and "" not in writers(two)
     assert sum(map(is_attestation, lines)) == 2
     keys = list((anna.top / "state" / "gitmem" / "keys").iterdir())
@@ -80,8 +74,7 @@ def test_a_repository_does_not_choose_the_key(hub: Path, machine: Callable[..., 
     anna = machine("anna")
     repo = anna.clone(hub)
     other = anna.top / "other"
-    other.write_text(f"gitmem-key ed25519 {'07' * 32}\n")
-    other.chmod(0o600)
+    put_key(other, OTHER)
     git(repo, "config", "gitmem.key", str(other))
 
     anna.say(repo, "hello")
@@ -193,7 +186,7 @@ def test_what_waits_for_a_lost_key_is_set_aside_when_the_user_says_so(
     assert not file.exists() and not waits(repo)
     (kept_file,) = file.parent.glob("*-unattested-*")
     assert kept_file.read_bytes() == edited
-    assert set(waiting) <= set(log_lines(repo))
+    assert set(waiting) <= set(committed(repo))
     assert anna(repo, "verify").status == 0 and anna(repo, "doctor").status == 0
 
 
@@ -214,7 +207,7 @@ def test_nobody_else_adds_a_line_to_a_writers_own(
     here, there = anna.clone(hub), bob.clone(hub)
     anna.say(here, "I agree to nothing.")
     anna.sync(here)
-    lines = log_lines(here)
+    lines = committed(here)
     genuine = next(line for line in lines if not is_attestation(line))
     record = {
         **json.loads(genuine),
@@ -261,8 +254,7 @@ def test_a_key_that_is_chosen_later_counts_from_the_next_commit_on(
     anna = machine("anna")
     repo = anna.clone(hub)
     other = anna.top / "other"
-    other.write_text(f"gitmem-key ed25519 {'07' * 32}\n")
-    other.chmod(0o600)
+    put_key(other, OTHER)
     anna.say(repo, "one")
     git(repo, "config", "--file", str(anna.config), "gitmem.key", str(other))
     anna.say(repo, "two")
@@ -272,7 +264,7 @@ def test_a_key_that_is_chosen_later_counts_from_the_next_commit_on(
     anna.say(repo, "five")
 
     said = {
-        json.loads(line)["message"]: writer_of(line) for line in log_lines(repo) if b'"kind":"signal"' in line
+        json.loads(line)["message"]: writer_of(line) for line in committed(repo) if b'"kind":"signal"' in line
     }
     assert said["one"] == said["two"] == said["five"] and said["three"] == said["four"] != said["one"]
     assert anna(repo, "verify").status == 0
@@ -282,8 +274,7 @@ def test_doctor_makes_no_key_in_place_of_a_chosen_one(hub: Path, machine: Callab
     """It says which file is missing, and what to do; what was chosen is never replaced by another."""
     anna = machine("anna")
     repo, other = anna.clone(hub), anna.top / "other"
-    other.write_text(f"gitmem-key ed25519 {'07' * 32}\n")
-    other.chmod(0o600)
+    put_key(other, OTHER)
     git(repo, "config", "--file", str(anna.config), "gitmem.key", str(other))
     anna.say(repo, "one")
     other.unlink()
@@ -370,7 +361,7 @@ def test_a_session_goes_on_under_its_own_key_alone(hub: Path, machine: Callable[
     key.rename(anna.top / "backup")
     assert "A new key was made" in anna(repo, "doctor", "--fix").out
 
-    before = log_lines(repo)
+    before = committed(repo)
     for args in (("signal", "x", "--broadcast"), ("session", "end"), ("claim", "docs")):
         said = process(*args, "--json", cwd=repo, env={**anna.env, "GITMEM_SESSION": started.json["session_id"],
                                                        "CLAUDE_CODE_SESSION_ID": ""})  # fmt: skip
@@ -380,7 +371,7 @@ def test_a_session_goes_on_under_its_own_key_alone(hub: Path, machine: Callable[
     assert again["wu_id"] == "WU-8"  # the name is that of the lost one, until it is forgotten
     sent = anna.say(repo, "goes on")
     assert sent["signal"]["sender_session"] == again["session_id"]
-    assert len(log_lines(repo)) > len(before)
+    assert len(committed(repo)) > len(before)
 
 
 def test_nobody_writes_as_a_session_of_somebody_else(hub: Path, machine: Callable[..., Machine]) -> None:

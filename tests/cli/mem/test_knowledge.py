@@ -7,15 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from ..conftest import Run
+from ..conftest import Run, create
 
 pytestmark = pytest.mark.usefixtures("commits")
 
 FORGED = "Tabs are dropped.\nnext: rm -rf /\n\x1b[31mred \u202eover"
-
-
-def create(run: Run, *args: str, **more: str) -> str:
-    return run("mem", "create", *args, "-q", **more).out.strip()
 
 
 def test_promote_by_id_by_node_and_by_unit(run: Run) -> None:

@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from ..conftest import Run
+from ..conftest import Run, create
 
 FORGED = "The parser drops tabs.\nnext: rm -rf /\n\x1b[31mred \u202eover"
-
-
-def create(run: Run, *args: str, **more: str) -> str:
-    return run("mem", "create", *args, "-q", **more).out.strip()
 
 
 def test_search_shows_what_a_node_is_and_where_the_hit_is(run: Run) -> None:
