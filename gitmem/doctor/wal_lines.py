@@ -14,6 +14,8 @@ from ..git import plumbing
 from ..index import lost_lines
 from ..log import committer, ledger, log_refs, recovery, ref, tree_union, write_ahead
 from ..log import lines as form
+from ..log.forgotten import Forgotten
+from ..log.local_log import LocalLog
 from ..log.recovery import History, LogReadResult
 from ..log.write_ahead import READ_BYTES_MAX, WalFile, WriteAheadLog, owner_path_in
 from ..outcome import Struct, command
@@ -298,11 +300,13 @@ def find_missing(  # noqa: C901  (one source of lines after the other)
             more.update(ledger.key(line) for _, line in reader.of_commit(oid))
     missing = {key for key in map(bytes.fromhex, acknowledged) if key not in survey.keys and key not in more}
 
+    forgotten = _forgotten(log, tip)
+
     def take(source: str, found: Iterable[tuple[str, bytes]], *, all: bool) -> int:
         before = len(losses.found)
         for path, line in found:
             key = ledger.key(line)
-            if key in survey.keys or key in more or key in losses.found:
+            if key in survey.keys or key in more or key in losses.found or forgotten.covers(line):
                 continue
             if (all or key in missing) and form.validation_error(
                 line
@@ -332,6 +336,15 @@ def find_missing(  # noqa: C901  (one source of lines after the other)
             take("what remotes had at the last sync", reader.of_commit(oid), all=False)
     losses.gone = missing - losses.found.keys()
     return losses
+
+
+def _forgotten(log: LocalLog, tip: str | None) -> Forgotten:
+    """Return what records of a tip forget; nothing if an object is missing."""
+    try:
+        found = Forgotten(log, [log.git.commit(tip).tree] if tip is not None else [])
+        return found if found.records else Forgotten(log, [])
+    except KeyError:
+        return Forgotten(log, [])
 
 
 def _waiting(store: Store) -> Iterator[bytes]:

@@ -91,6 +91,8 @@ def rebase_log(  # noqa: C901  (one loop until the union holds)
         gone = _dropped(log, now, done)
         ledger.replace(log.repo, {ledger.digest(line): ledger.digest(reduced(line)) for line in gone})
         let_go.of_lines(log, gone)
+        if gone:
+            plumbing.expire_unreachable(log.repo.common, [ref.LOG_REF])
     if announce:
         if done != now:
             committer.notify_moved(log)
