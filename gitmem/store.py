@@ -10,12 +10,13 @@ from . import commit_process, local_files, records
 from .errors import GitmemError, StoreError, UsageError
 from .git import files
 from .git.repository import cached_config, open_port, root_commits
-from .index import index_file
+from .index import grants, index_file
 from .index.index_file import sqlite3
 from .log.lines import LogEntry
 from .log.local_log import Appended, LocalLog, read_word
 from .outcome import Struct
 from .records import ids
+from .text.addresses import CLIENT, of_writer, writer_of
 from .text.digests import b32
 from .trust import clone_key, own_sessions
 from .trust.keys import Keys, all_noted
@@ -159,6 +160,7 @@ class Store:
         self.key_places = (keys_folder, key_file)
         self._writers: Keys | None = None
         self._own: Own | None = None
+        self._goes_on: bool | None = None  # whether any writer goes on as another, if this was looked up
         self.log.sealer = self._sealer
         self.log.read = records.read
         self.keys = clone_key.CloneKeyReader(repo.state, random, self.log.make_state)
@@ -287,6 +289,7 @@ class Store:
     def _checked(self, snapshot: Snapshot) -> Snapshot | None:
         """Return a snapshot whose lines were checked for this user; close another one."""
         if own_sessions.is_checked(snapshot.db, self.noted_own()):
+            self._goes_on = grants.is_any_accepted(snapshot.db)
             return snapshot
         snapshot.close()
         return None
@@ -453,11 +456,12 @@ class Store:
         if kind in self.domain.completed_kinds:
             whole = self.domain.complete(self._last_look(), kind, fields)
         writer, at = self.writers.writer(), self.log.clock.tick() if at is None else at
-        whole = records.addressed(kind, whole, writer)
+        whole = records.addressed(kind, whole, writer, lambda words, _: self.own_address(words))
         salt = b32(self.random(SALT_BYTES), records.SALT_CHARACTERS) if kind in records.TEXTS else ""
         return records.STREAMS[kind], records.line(
-            kind, at, whole, allow_secret=allow_secret, writer=writer, salt=salt
-        )
+            kind, at, whole, allow_secret=allow_secret, writer=writer, salt=salt,
+            may_have=self.may_write_as,
+        )  # fmt: skip
 
     def new_id(self, prefix: str) -> str:
         """Return a new id that is bound to the writer of this process, for a line that it will write.
@@ -500,6 +504,21 @@ class Store:
     def own_writer(self) -> str:
         """Return the id of the writer under which this user writes here; "" if there is no key yet."""
         return self.writers.known()
+
+    def own_address(self, words: str) -> str:
+        """Return the address that words have if this user says them: under the key that writes here, or that of another which it goes on as."""
+        writer = self.own_writer()
+        own = of_writer(words, writer)
+        if own == words or words.startswith(CLIENT):
+            return own
+        if self._goes_on is not False or self._ahead or self.snapshot or self._index:
+            self._goes_on = grants.is_any_accepted(self._last_look())
+        return grants.own_address(self._last_look(), writer, words) if self._goes_on else own
+
+    def may_write_as(self, address: str) -> bool:
+        """Return whether lines of the key that writes here may have an address as their own."""
+        writer = self.own_writer()
+        return writer_of(address) in ("", writer) or grants.Grants(self._last_look()).allow(writer, [address])
 
     @property
     def writers(self) -> Keys:

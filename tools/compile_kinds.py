@@ -109,7 +109,7 @@ def known(model: Any) -> dict[str, Any]:
 
 def compile_table() -> str:
     """Return the source of `table.py`."""
-    from gitmem.records import kinds
+    from gitmem.text import addresses
 
     models = found_models()
     of = {m.KIND: known(m) for m in models}
@@ -132,7 +132,7 @@ def compile_table() -> str:
         "OWN": ("tuple[tuple[str, str, int, str], ...]", {m.KIND: own(m) for m in models}),
         "ADDRESSES": (
             "tuple[str, ...]",
-            {m.KIND: tuple(name for name in kinds.ADDRESS_FIELDS if name in fields(m)) for m in models},
+            {m.KIND: tuple(name for name in addresses.ADDRESS_FIELDS if name in fields(m)) for m in models},
         ),
         "KEYED": ("tuple[str, ...]", {m.KIND: keyed(m) for m in models if KEY in fields(m)}),
         "CLEARABLE": ("tuple[str, ...]", {kind: names for kind, names in clearable.items() if names}),
@@ -216,12 +216,12 @@ def keyed(model: Any) -> tuple[str, ...]:
 
 def own(model: Any) -> tuple[tuple[str, str, int, str], ...]:
     """Return the fields with ids of the line's writer, each with the start and length of one, and the event that excepts it."""
-    from gitmem.records import kinds
     from gitmem.records.ids import BOUND_LENGTH
+    from gitmem.text import addresses
 
     forms = {name: form(field["schema"]) for name, field in fields(model).items()}
     starts = {name: forms[name][4][0] for name, each in known(model).items() if each.defines}
-    starts |= {name: "sess-" for name in kinds.WRITER_FIELDS if name in forms}
+    starts |= {name: "sess-" for name in addresses.WRITER_FIELDS if name in forms}
     return tuple(
         (name, start, len(start) + BOUND_LENGTH, known(model)[name].but_for) for name, start in starts.items()
     )

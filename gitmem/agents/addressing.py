@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..outcome import Outcome, command
-from ..text.addresses import PERSON, of_writer, words_of, writer_of
+from ..text.addresses import PERSON, words_of, writer_of
 from ..text.name_matching import fold, is_client_id, is_identity, is_reserved, is_reserved_identity, is_word
 from ..text.sanitize import is_unsafe
 from . import name_holders, presence
@@ -90,7 +90,7 @@ def resolve(
         if one is None and fuzzy:
             one = _fuzzy(store, part)
         if one is None and allow_unseen and _may_be_unseen(part):
-            one = Resolved(part, of_writer(part, store.own_writer()), "exact")
+            one = Resolved(part, store.own_address(part), "exact")
             one.remark = f"{part} is not in this log yet: an agent of yours with this identity reads it when its first session starts."
             one.asleep = one.elsewhere = True
         if one is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ..errors import UsageError
 from ..outcome import Struct, command
 from ..records.ids import is_id, role_of
-from ..text.addresses import PERSON, of_writer, words_of
+from ..text.addresses import PERSON, words_of
 from ..text.name_matching import fold, is_client_id, is_reserved, is_word
 from ..text.sanitize import first_of, sanitize
 from . import heartbeats, name_holders, presence
@@ -171,12 +171,12 @@ def other_workspaces(caller: Caller | None, names: Iterable[object]) -> str | No
 def own_person(store: Store) -> str | None:
     """Return the reader identity of this clone's user, or None without `user.email`."""
     mail = store.person()[1]
-    return of_writer(f"{PERSON}{mail}", store.own_writer()) if mail else None
+    return store.own_address(f"{PERSON}{mail}") if mail else None
 
 
 def is_own_person(store: Store, text: str) -> bool:
     """Return whether a text is the reader identity of this clone's user."""
-    return text.startswith(PERSON) and of_writer(text, store.own_writer()) == own_person(store)
+    return text.startswith(PERSON) and store.own_address(text) == own_person(store)
 
 
 def person(store: Store, source: str) -> Caller:

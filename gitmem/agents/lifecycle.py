@@ -10,7 +10,7 @@ from ..records import CLEARABLE
 from ..records.ids import role_id
 from ..records.lines import as_json
 from ..text import strict_json
-from ..text.addresses import of_writer, words_of, writer_of
+from ..text.addresses import words_of
 from ..text.sanitize import sanitize
 from . import caller as callers
 from . import delivery, descriptions, display_names, heartbeats, mailbox, name_holders, presence, signal_rows
@@ -224,22 +224,22 @@ def given_fields(
 
 
 def _own_address(store: Store, identity: str | None) -> str | None:
-    """Return an agent identity with this writer in it.
+    """Return the address of an agent identity here.
 
     Raises:
-        UsageError: `bad-identity` for one of another writer.
+        UsageError: `bad-identity` for one of another writer that has not allowed it.
     """
     if not identity:
         return identity
     writer = store.writers.writer()
-    if writer_of(identity) not in ("", writer):
+    if not store.may_write_as(identity):
         raise UsageError(
             f"{sanitize(identity)[:300]} is an agent of another writer; here only agents of {writer} work. Nothing was recorded.",
             hint=f"Give the identity without its writer: {sanitize(words_of(identity))[:256]}.",
             code="bad-identity",
             next=["gitmem roster --all"],
         )
-    return of_writer(identity, writer)
+    return store.own_address(identity)
 
 
 def put_fields(record: SessionFields, values: Mapping[str, str | None]) -> None:

@@ -205,7 +205,7 @@ def address_of(store: Store, text: str) -> str:
     """
     if not is_words(text) or writer_of(text):
         return text
-    mine = of_writer(text, store.own_writer())
+    mine = store.own_address(text)
     before = [of_writer(text, writer) for writer in sorted(store.own().writers)]
     own = [each for each in [mine, *before] if is_known_reader(store, each)]
     found = own[:1] if mine in own else own or addresses_with(store.db(), text)
@@ -235,7 +235,7 @@ def _known_since(store: Store, reader: str) -> str:
 def short_address(store: Store, address: str) -> str:
     """Return an address as it is shown: the words alone if they mean it here."""
     words, writer = words_of(address), writer_of(address)
-    if not writer or writer == store.own_writer():
+    if not writer or address == store.own_address(words):
         return words
     try:
         return words if address_of(store, words) == address else address

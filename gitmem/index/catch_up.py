@@ -14,10 +14,13 @@ from ..log.lines import HEAD_BYTES, SALT, is_attestation, is_reduced, reduced
 from ..log.ref import LOG_REF
 from ..log.tree_union import is_too_deep
 from ..log.union import canonical
+from ..text.addresses import ADDRESS_FIELDS, spoken_for
 from ..text.digests import hash_function_for, sha256
 from . import generations, index_file
 from .entities import LineRow, Rows
 from .generations import LostLineError as _LostLineError
+from .grants import Grants
+from .grants import note as note_trust
 from .index_file import Index, Snapshot, sqlite3
 
 TYPE_CHECKING = False
@@ -178,9 +181,11 @@ def _judged(db: sqlite3.Connection, found: Sequence[Judged], index: Index) -> li
             unknown.append((each, writer))
     counts += _known(db, unknown)
     counts += _released(db, attested - matched, index.read)
+    grants = Grants(db)
+    counts, freed = _allowed(db, counts, attested, grants, index.read)
     pairs = _note_forgotten(db, counts)
     if cut or _is_any_forgotten(db):
-        counts += _reduced(db, cut, pairs | attested, index.read)
+        counts += _reduced(db, cut, pairs | attested | freed, grants, index.read)
     settled = _present(db, "held", "key", [each[2] for each in counts])
     db.executemany("DELETE FROM held WHERE key = ?", [(key,) for key in settled])
     # Of a line that is no record the reduced form may be one.
@@ -203,16 +208,74 @@ def _known(db: sqlite3.Connection, unknown: Sequence[tuple[Judged, str]]) -> lis
     awaited = set(_rows_with(db, "digest, writer", "awaited", "digest", [each[3] for each, _ in unknown]))
     counts = []
     for each, writer in unknown:
-        file, line, key, digest, _ = each
+        _, _, key, digest, record = each
         if key in known or digest in known or (digest, writer) in awaited:
             counts.append(each)
-        else:
-            _hold(db, key, digest, writer, file, line)
+        elif record is not None:
+            _hold(db, each, record)
     return counts
 
 
-def _hold(db: sqlite3.Connection, key: bytes, digest: bytes, writer: str, file: int, line: bytes) -> None:
-    db.execute("INSERT OR IGNORE INTO held VALUES (?, ?, ?, ?, ?)", (key, digest, writer, file, line))
+def _allowed(
+    db: sqlite3.Connection,
+    counts: Sequence[Judged],
+    attested: set[tuple[bytes, str]],
+    grants: Grants,
+    read: Reader,
+) -> tuple[list[Judged], set[tuple[bytes, str]]]:
+    """Return those that count of some lines, and the held ones that new grants among them allow; hold those that speak for a writer that has not allowed it.
+
+    Args:
+        attested: What was attested now, by digest and writer.
+
+    Returns:
+        Lines, and digest and writer of each reduced one that is allowed now.
+    """
+    trust = [record for *_, record in counts if record is not None and record["kind"] == "trust"]
+    is_new = bool(trust) and note_trust(db, trust)
+    found: list[Judged] = []
+    for each in counts:
+        file, _, _, digest, record = each
+        writer = record.get("writer") if record is not None else None
+        spoken = _spoken_for(record) if record is not None and writer else ""
+        if record is None or not spoken or grants.allow(record["writer"], spoken.split(" ")):
+            found.append(each)
+            continue
+        _hold(db, each, record)
+        if file >= 0 or (digest, record["writer"]) in attested:
+            db.execute("INSERT OR IGNORE INTO awaited VALUES (?, ?)", (digest, record["writer"]))
+    freed = set()
+    query = "SELECT DISTINCT speaks, writer FROM held WHERE speaks > ''"
+    for speaks, writer in db.execute(query).fetchall() if is_new else ():
+        if not grants.allow(writer, speaks.split(" ")):
+            continue
+        query = (
+            "SELECT key, digest, file, line FROM held JOIN awaited USING (digest, writer)"
+            " WHERE speaks = ? AND writer = ?"
+        )
+        for key, digest, file, line in db.execute(query, (speaks, writer)).fetchall():
+            if is_reduced(line):
+                freed.add((digest, writer))
+            else:
+                found.append((file, line, key, digest, read(line)))
+    return found, freed
+
+
+def _spoken_for(record: Record) -> str:
+    return " ".join(sorted(spoken_for(map(record.get, ADDRESS_FIELDS), record["writer"])))
+
+
+def _hold(db: sqlite3.Connection, judged: Judged, record: Record) -> None:
+    file, line, key, digest, _ = judged
+    values = (
+        key,
+        digest,
+        record["writer"],
+        file,
+        line,
+        _spoken_for(record),
+    )
+    db.execute("INSERT OR IGNORE INTO held VALUES (?, ?, ?, ?, ?, ?)", values)
 
 
 def _record_of(attestation: bytes) -> Record:
@@ -263,28 +326,33 @@ def _note_forgotten(db: sqlite3.Connection, counts: Iterable[Judged]) -> set[tup
 
 
 def _reduced(
-    db: sqlite3.Connection, cut: Sequence[Judged], changed: set[tuple[bytes, str]], read: Reader
+    db: sqlite3.Connection,
+    cut: Sequence[Judged],
+    changed: set[tuple[bytes, str]],
+    grants: Grants,
+    read: Reader,
 ) -> list[Judged]:
     """Return the reduced lines that count: their writer has attested and forgotten them; hold the others.
 
     Args:
         cut: New ones.
-        changed: What was attested or forgotten now.
+        changed: What was attested, forgotten or allowed now.
     """
     there = _present(db, "line", "key", [each[2] for each in cut])
     counts = [each for each in cut if each[2] in there]
-    for file, line, key, digest, record in cut:
+    for each in cut:
+        _, _, key, digest, record = each
         if key not in there and record is not None:
-            _hold(db, key, digest, record["writer"], file, line)
+            _hold(db, each, record)
             changed = changed | {(digest, record["writer"])}
     digests = sorted({digest for digest, _ in changed})
     ready = changed & _forgotten_among(db, digests)
     ready &= set(_rows_with(db, "digest, writer", "awaited", "digest", digests))
-    columns = "key, digest, writer, file, line"
-    for key, digest, writer, file, line in _rows_with(
+    columns = "key, digest, writer, file, line, speaks"
+    for key, digest, writer, file, line, speaks in _rows_with(
         db, columns, "held", "digest", sorted({d for d, _ in ready})
     ):
-        if (digest, writer) in ready and is_reduced(line):
+        if (digest, writer) in ready and is_reduced(line) and grants.allow(writer, speaks.split()):
             counts.append((file, line, key, digest, read(line)))
     return counts
 
@@ -396,8 +464,14 @@ def line_with(db: sqlite3.Connection, digest: bytes) -> int | None:
 
 
 def count_held(db: sqlite3.Connection) -> int:
-    """Return how many lines no attestation of their writer covers."""
+    """Return how many lines are held: no attestation of their writer covers them, or another one has not allowed them."""
     return int(db.execute("SELECT count(*) FROM held").fetchone()[0])
+
+
+def count_unallowed(db: sqlite3.Connection) -> int:
+    """Return how many of these lines are attested, and speak for a writer that has not allowed it."""
+    query = "SELECT count(*) FROM held JOIN awaited USING (digest, writer) WHERE speaks > ''"
+    return int(db.execute(query).fetchone()[0])
 
 
 def held_lines(db: sqlite3.Connection) -> list[bytes]:

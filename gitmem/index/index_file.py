@@ -123,15 +123,20 @@ CORE = (
     "CREATE INDEX entity_line_of ON entity_line (kind, line)",
     # What attestations have of lines with a salt, for those with their texts.
     "CREATE TABLE salted (digest BLOB PRIMARY KEY, line INTEGER) WITHOUT ROWID",
-    # See `catch_up`: lines that no attestation covers yet, with the number of their file.
-    "CREATE TABLE held (key BLOB PRIMARY KEY, digest BLOB, writer TEXT, file INTEGER, line BLOB) WITHOUT ROWID",
+    # See `catch_up`: lines that no attestation covers yet, with the number of their file; and lines of which one is awaited no more, but
+    # which speak for another writer that has not allowed it: `speaks` has these addresses.
+    "CREATE TABLE held (key BLOB PRIMARY KEY, digest BLOB, writer TEXT, file INTEGER, line BLOB, speaks TEXT) WITHOUT ROWID",
     "CREATE INDEX held_file ON held (file)",
     "CREATE INDEX held_digest ON held (digest)",
+    "CREATE INDEX held_speaks ON held (speaks, writer)",
     # What was attested before it has arrived, perhaps never: a row for 22 characters of the log.
     "CREATE TABLE awaited (digest BLOB, writer TEXT, PRIMARY KEY (digest, writer)) WITHOUT ROWID",
     # The lines that writers have forgotten, and those in the log that count in their reduced form, by the keys that they have there.
     "CREATE TABLE forgotten (digest BLOB, writer TEXT, PRIMARY KEY (digest, writer)) WITHOUT ROWID",
     "CREATE TABLE whole (key BLOB PRIMARY KEY, digest BLOB, file INTEGER) WITHOUT ROWID",
+    # See `grants`: who may write as addresses of a writer, "" for all of them, and as whom a writer goes on.
+    "CREATE TABLE granted (words TEXT, other TEXT, writer TEXT, PRIMARY KEY (words, other, writer)) WITHOUT ROWID",
+    "CREATE TABLE accepted (writer TEXT, other TEXT, at TEXT, PRIMARY KEY (writer, other)) WITHOUT ROWID",
 )
 OF_LINES = (
     "meta",
@@ -142,6 +147,8 @@ OF_LINES = (
     "awaited",
     "forgotten",
     "whole",
+    "granted",
+    "accepted",
 )  # not made from the lines that count
 
 
@@ -456,7 +463,7 @@ def _files(where: str) -> tuple[str, ...]:
 
 
 # `Index.shape` of `views.VIEWS`, a constant because that import costs more than a query. Written by `tools/compile_shape.py`.
-SHAPE = (1569492078, 95431715475655)
+SHAPE = (522351729, 221361536608363)
 TAIL_BYTES_MAX = 1024 * 1024  # limit for one file; a committer runs long before
 
 

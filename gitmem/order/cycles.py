@@ -47,12 +47,17 @@ def _components(edges: Edges) -> dict[str, str]:
     return found
 
 
-def cyclic_components(edges: Edges) -> list[set[str]]:
-    """Return the strongly connected components that have a cycle: several ids, or one that names itself."""
+def components(edges: Edges) -> list[set[str]]:
+    """Return the strongly connected components, each after those that it leads to."""
     groups: dict[str, set[str]] = {}
     for id, component in _components(edges).items():
         groups.setdefault(component, set()).add(id)
-    return [ids for one, ids in groups.items() if len(ids) > 1 or one in edges[one]]
+    return [*groups.values()]
+
+
+def cyclic_components(edges: Edges) -> list[set[str]]:
+    """Return the strongly connected components that have a cycle: several ids, or one that names itself."""
+    return [ids for ids in components(edges) if len(ids) > 1 or not ids.isdisjoint(edges[min(ids)])]
 
 
 def find_cycles(leads: Mapping[str, Collection[str]]) -> list[list[str]]:

@@ -6,7 +6,16 @@
 from __future__ import annotations
 
 from ..errors import RecordError, SecretError
-from .lines import FORGOTTEN, LINE_MAX_BYTES, SALT_CHARACTERS, addressed, explain_unreadable, fits, line, read
+from .lines import (
+    FORGOTTEN,
+    LINE_MAX_BYTES,
+    SALT_CHARACTERS,
+    addressed,
+    explain_unreadable,
+    fits,
+    line,
+    read,
+)
 from .table import CLEARABLE, FILLED, KEYED, MODELS, NAMELESS, NOT_SHOWN, NOUNS, REQUIRED, STREAMS, TEXTS
 
 TYPE_CHECKING = False
@@ -30,6 +39,7 @@ if TYPE_CHECKING:
         Signal,
         Task,
         TaskEvent,
+        Trust,
     )
     from .record_types import ReadKind, Show
 
@@ -65,6 +75,7 @@ __all__ = [
     "Signal",
     "Task",
     "TaskEvent",
+    "Trust",
     "addressed",
     "explain_unreadable",
     "fits",

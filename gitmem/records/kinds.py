@@ -151,6 +151,7 @@ TaskId = Annotated[str, id_form("task", "task")]
 EventId = Annotated[str, id_form("event", "tev")]
 ClaimId = Annotated[str, id_form("claim", "claim")]
 ForgetId = Annotated[str, id_form("forget", "forget")]
+TrustId = Annotated[str, id_form("trust", "trust")]
 LinkId = Annotated[str, id_form("link", "link")]
 WriterId = Annotated[
     str,
@@ -264,19 +265,6 @@ def _field(found: Any, known: Mapping[str, Any]) -> FieldInfo:
     found.metadata.append(Known(**known))
     field: FieldInfo = found
     return field
-
-
-# Fields that say who wrote a line. A session id in them that is bound to a writer must be bound to the line's.
-WRITER_FIELDS = (
-    "sender_identity",
-    "sender_session",
-    "reader_identity",
-    "reader_session",
-    "via",
-    "session_id",
-)
-# Fields whose address of an agent, a person or a client must name the line's writer; a line without one names none.
-ADDRESS_FIELDS = (*WRITER_FIELDS, "agent_identity", "harness_session")
 
 
 def known_of(field: FieldInfo) -> Known:
@@ -998,6 +986,30 @@ class Forget(Record):
     sender_identity: Address = required("The agent or person that did it.")
     sender_session: Address | None = optional("The session that did it.")
     sender_name: Line | None = optional("The display name of that session.")
+
+
+TRUST_EVENTS = ("grant", "accept")
+GRANTED_MAX = 100  # words of one record
+
+
+class Trust(Record):
+    """A writer lets another one write as addresses of its own, or goes on as another one (section 13)."""
+
+    KIND = "trust"
+    STREAM = "trust"
+    NOUN = "record of trust"
+    NAMES = True
+
+    trust_id: TrustId = required("The id of this record.", defines=True)
+    event: Annotated[ShortLine, written(TRUST_EVENTS)] = required(
+        "`grant`: the other writer may write as this one's addresses; `accept`: this writer goes on as the other one; other values are ignored."
+    )
+    other: WriterId = required("The other writer.")
+    words: Many[Address] = optional(
+        f"The words of the addresses that a grant is for, at most {GRANTED_MAX}; readers ignore further ones. Without any, all of them.",
+        default=(),
+    )
+    sender_name: Line | None = optional("The display name of who did it.")
 
 
 # They contain no vocabulary: its words belong to packs, and readers accept others. What is not a text or a list of texts

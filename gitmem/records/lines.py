@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 
 from ..errors import RecordError, SecretError
-from ..text.addresses import is_words, of_writer, words_of, writer_of
+from ..text.addresses import is_words, of_writer, spoken_for, words_of, writer_of
 from ..text.digests import ALPHABET
 from ..text.secrets import find_in, may_hold_secret
 from ..text.strict_json import quote
@@ -23,7 +23,7 @@ from .table import ADDRESSES, FIELDS, FILLED, FIRST_OF, MODELS, OWN, REQUIRED, T
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from .record_types import AnyRecord
@@ -45,6 +45,7 @@ def line(
     allow_secret: bool = False,
     writer: str | None = "",
     salt: str = "",
+    may_have: Callable[[str], bool] | None = None,
 ) -> bytes:
     """Return the canonical line of a record, without LF.
 
@@ -56,6 +57,7 @@ def line(
         writer: The id of the key that will attest the line; "" for what another tool recorded. None only checks the fields: they may
             have ids of any writer.
         salt: `SALT_CHARACTERS` random characters of base32 for a record with texts, so that they can be forgotten.
+        may_have: Tells whether the line may have an address of another writer as its own; by default it has none.
 
     Raises:
         RecordError: A field is missing, invalid or too long; the message names it.
@@ -69,6 +71,9 @@ def line(
     if not accepted_by_table:
         _check_by_models(kind, stamp, record)
     of_another = "" if writer is None else field_of_another(kind, record, writer)
+    if writer and not of_another and (spoken := spoken_for(map(record.get, ADDRESSES[kind]), writer)):
+        refused = {each for each in spoken if may_have is None or not may_have(each)}
+        of_another = next((name for name in ADDRESSES[kind] if record.get(name) in refused), "")
     if of_another:
         raise RecordError(
             _another_sentence(kind, record, writer, of_another),
@@ -101,15 +106,21 @@ def line(
 OF_OTHERS = ("agent", "target_agent", "recipients")  # fields with addresses of anybody
 
 
-def addressed(kind: str, fields: Mapping[str, Any], writer: str) -> Mapping[str, Any]:
-    """Return the fields of a record with the writer in each address that names none: such words mean the writer's own."""
+def addressed(
+    kind: str, fields: Mapping[str, Any], writer: str, own: Callable[[str, str], str] = of_writer
+) -> Mapping[str, Any]:
+    """Return the fields of a record with a writer in each address that names none: such words mean the writer's own.
+
+    Args:
+        own: Returns the address that words are if a writer says them.
+    """
     changed: dict[str, Any] = {}
     for name in (*ADDRESSES[kind], *OF_OTHERS):
         value = fields.get(name)
         if isinstance(value, str):
-            changed[name] = of_writer(value, writer)
+            changed[name] = own(value, writer)
         elif isinstance(value, (list, tuple)):
-            changed[name] = [of_writer(each, writer) if isinstance(each, str) else each for each in value]
+            changed[name] = [own(each, writer) if isinstance(each, str) else each for each in value]
     return {**fields, **changed}
 
 
@@ -231,6 +242,8 @@ _last_own: dict[str, tuple[str, str]] = {}
 def field_of_another(kind: str, record: Mapping[str, Any], writer: str | None) -> str:
     """Return the first field with an id or address that only another writer's lines may have there; "" if there is none.
 
+    A line with a writer may have addresses of one other: whether that one allows it is asked of the index, see `addresses.spoken_for`.
+
     Args:
         kind: Its kind.
         record: A valid record.
@@ -249,13 +262,18 @@ def field_of_another(kind: str, record: Mapping[str, Any], writer: str | None) -
             _last_own[start] = (id, writer)
         elif is_of_somebody(start[:-1], id) and not (but_for and record.get("event") == but_for):
             return name
+    other = ""
     for name in ADDRESSES[kind]:
         address = record.get(name)
         if address is None or (address, writer) == _last_own.get(name):
             continue
-        if writer_of(address) != ((writer or "") if is_words(words_of(address)) else ""):
+        named = writer_of(address)
+        if named == ((writer or "") if is_words(words_of(address)) else ""):
+            _last_own[name] = (address, writer or "")
+        elif not writer or not named or other not in ("", named):
             return name
-        _last_own[name] = (address, writer or "")
+        else:
+            other = named
     return ""
 
 

@@ -609,9 +609,33 @@ class ShownForget(ForgetFields):
     kind: NotRequired[Literal["forget"]]
 
 
-AnyFields = SignalFields | ReceiptFields | SessionFields | NameFields | NodeFields | PatchFields | RelationFields | AccessFields | AuditFields | TaskFields | TaskEventFields | ClaimFields | CommitFields | AttestationFields | ForgetFields
+class TrustFields(TypedDict):
+    """The fields of a new `trust`."""
+    trust_id: str
+    event: str
+    other: str
+    words: NotRequired[Sequence[str]]
+    sender_name: NotRequired[str | None]
 
-AnyRecord = SignalRecord | ReceiptRecord | SessionRecord | NameRecord | NodeRecord | PatchRecord | RelationRecord | AccessRecord | AuditRecord | TaskRecord | TaskEventRecord | ClaimRecord | CommitRecord | AttestationRecord | ForgetRecord
+
+class TrustRecord(TrustFields):
+    """A line of the kind `trust`."""
+    at: str
+    kind: Literal["trust"]
+    writer: NotRequired[str | None]
+    texts: NotRequired[str | None]
+
+
+@final
+class ShownTrust(TrustFields):
+    """A `trust` as an answer shows it."""
+    created_at: str
+    kind: NotRequired[Literal["trust"]]
+
+
+AnyFields = SignalFields | ReceiptFields | SessionFields | NameFields | NodeFields | PatchFields | RelationFields | AccessFields | AuditFields | TaskFields | TaskEventFields | ClaimFields | CommitFields | AttestationFields | ForgetFields | TrustFields
+
+AnyRecord = SignalRecord | ReceiptRecord | SessionRecord | NameRecord | NodeRecord | PatchRecord | RelationRecord | AccessRecord | AuditRecord | TaskRecord | TaskEventRecord | ClaimRecord | CommitRecord | AttestationRecord | ForgetRecord | TrustRecord
 
 
 class ReadKind(Protocol):
@@ -646,6 +670,8 @@ class ReadKind(Protocol):
     def __call__(self, kind: Literal["attestation"], line: bytes) -> AttestationRecord | None: ...
     @overload
     def __call__(self, kind: Literal["forget"], line: bytes) -> ForgetRecord | None: ...
+    @overload
+    def __call__(self, kind: Literal["trust"], line: bytes) -> TrustRecord | None: ...
 
 
 class Show(Protocol):
@@ -680,5 +706,7 @@ class Show(Protocol):
     def __call__(self, record: AttestationRecord, *, kind: bool = False) -> ShownAttestation: ...
     @overload
     def __call__(self, record: ForgetRecord, *, kind: bool = False) -> ShownForget: ...
+    @overload
+    def __call__(self, record: TrustRecord, *, kind: bool = False) -> ShownTrust: ...
     @overload
     def __call__(self, record: Mapping[str, object], *, kind: bool = False) -> Mapping[str, Any]: ...

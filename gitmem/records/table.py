@@ -36,6 +36,7 @@ MODELS: dict[str, str] = {
     'commit': 'Commit',
     'attestation': 'Attestation',
     'forget': 'Forget',
+    'trust': 'Trust',
 }
 STREAMS: dict[str, str] = {
     'signal': 'signals',
@@ -53,6 +54,7 @@ STREAMS: dict[str, str] = {
     'commit': 'commits',
     'attestation': 'seals',
     'forget': 'forgets',
+    'trust': 'trust',
 }
 NOUNS: dict[str, str] = {
     'signal': 'signal',
@@ -70,6 +72,7 @@ NOUNS: dict[str, str] = {
     'commit': 'commit',
     'attestation': 'attestation',
     'forget': 'forgetting',
+    'trust': 'record of trust',
 }
 FIRST_OF: dict[str, dict[str, str]] = {
     'signal': {
@@ -89,6 +92,7 @@ FIRST_OF: dict[str, dict[str, str]] = {
     'commit': {},
     'attestation': {},
     'forget': {},
+    'trust': {},
 }
 REQUIRED: dict[str, tuple[str, ...]] = {
     'signal': ('signal_id', 'sender_identity', 'message'),
@@ -106,6 +110,7 @@ REQUIRED: dict[str, tuple[str, ...]] = {
     'commit': ('link_id', 'commit', 'action', 'evidence', 'sender_identity'),
     'attestation': ('key', 'clone', 'number', 'lines', 'signature'),
     'forget': ('forget_id', 'lines', 'about', 'reason', 'sender_identity'),
+    'trust': ('trust_id', 'event', 'other'),
 }
 FILLED: dict[str, dict[str, Any]] = {
     'signal': {
@@ -161,6 +166,9 @@ FILLED: dict[str, dict[str, Any]] = {
     'forget': {
         'schema_version': 'A2A.V1',
     },
+    'trust': {
+        'schema_version': 'A2A.V1',
+    },
 }
 OWN: dict[str, tuple[tuple[str, str, int, str], ...]] = {
     'signal': (('signal_id', 'sig-', 26, ''), ('sender_identity', 'sess-', 27, ''), ('sender_session', 'sess-', 27, ''), ('via', 'sess-', 27, '')),
@@ -178,6 +186,7 @@ OWN: dict[str, tuple[tuple[str, str, int, str], ...]] = {
     'commit': (('link_id', 'link-', 27, ''), ('sender_identity', 'sess-', 27, ''), ('sender_session', 'sess-', 27, '')),
     'attestation': (),
     'forget': (('forget_id', 'forget-', 29, ''), ('sender_identity', 'sess-', 27, ''), ('sender_session', 'sess-', 27, '')),
+    'trust': (('trust_id', 'trust-', 28, ''),),
 }
 ADDRESSES: dict[str, tuple[str, ...]] = {
     'signal': ('sender_identity', 'sender_session', 'via'),
@@ -195,6 +204,7 @@ ADDRESSES: dict[str, tuple[str, ...]] = {
     'commit': ('sender_identity', 'sender_session'),
     'attestation': (),
     'forget': ('sender_identity', 'sender_session'),
+    'trust': (),
 }
 KEYED: dict[str, tuple[str, ...]] = {
     'signal': ('sender_identity', 'via', 'recipients', 'workspace_id', 'thread_id', 'reply_to', 'intent', 'requires_ack', 'message', 'origin', 'wu_id', 'initiative_id', 'lane', 'target_role', 'delegation_id', 'task_id', 'artifact_path'),
@@ -221,6 +231,7 @@ NOT_SHOWN: dict[str, tuple[str, ...]] = {
     'commit': ('at', 'kind', 'writer', 'texts', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'forgotten', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
     'attestation': ('at', 'kind', 'writer', 'texts', 'lines', 'signature', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'forgotten', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'sender_name', 'settled', 'thread_too_large', 'unverified'),
     'forget': ('at', 'kind', 'writer', 'texts', 'lines', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'forgotten', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
+    'trust': ('at', 'kind', 'writer', 'texts', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'forgotten', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
 }
 TEXTS: dict[str, tuple[str, ...]] = {
     'signal': ('message',),
@@ -571,6 +582,16 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'reason': ('line', False, 1, 1024, '', ()),
         'sender_identity': ('line', False, 1, 256, ' ,', ()),
         'sender_session': ('line', True, 1, 256, ' ,', ()),
+        'sender_name': ('line', True, 1, 1024, '', ()),
+    },
+    'trust': {
+        'writer': ('word', True, 16, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
+        'schema_version': ('choice', False, ('A2A.V1',)),
+        'texts': ('word', True, 64, 64, ('', 0, '0123456789abcdef'), ()),
+        'trust_id': ('word', False, 10, 38, ('trust-', 6, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
+        'event': ('line', False, 1, 200, '', (0, '', False, ('grant', 'accept'), '', False)),
+        'other': ('word', False, 16, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
+        'words': ('list', False, ('line', False, 1, 256, ' ,', ())),
         'sender_name': ('line', True, 1, 1024, '', ()),
     },
 }

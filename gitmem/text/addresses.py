@@ -10,7 +10,7 @@ from .digests import ALPHABET
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 WRITER_CHARACTERS = 16
 PERSON = "human:"
@@ -41,6 +41,28 @@ def is_words(text: str) -> bool:
 def of_writer(address: str, writer: str) -> str:
     """Return the address of a writer with these words; unchanged what names one, or is none that a writer can have."""
     return f"{address}@{writer}" if writer and is_words(address) and not writer_of(address) else address
+
+
+# Fields that say who wrote a line. A session id in them that is bound to a writer must be bound to the line's.
+WRITER_FIELDS = (
+    "sender_identity",
+    "sender_session",
+    "reader_identity",
+    "reader_session",
+    "via",
+    "session_id",
+)
+# Fields whose address of an agent, a person or a client must name the line's writer, or one other; in a line without one, none.
+ADDRESS_FIELDS = (*WRITER_FIELDS, "agent_identity", "harness_session")
+
+
+def spoken_for(values: Iterable[object], writer: str) -> set[str]:
+    """Return the addresses of others among what a line of a writer has in `ADDRESS_FIELDS`: it counts if they allow them."""
+    return {
+        each
+        for each in values
+        if type(each) is str and "@" in each and not each.endswith(writer) and writer_of(each)
+    }
 
 
 _ENDS = " \t\n\"'`()[]<>{},;|=\\"  # what no address in a text contains

@@ -35,7 +35,7 @@ def test_held_lines_are_compared_by_what_they_are_whatever_their_files() -> None
     """The numbers of files depend on the order of arrival, too."""
     one, other = index([1]), index([1])
     for number, each in enumerate((one, other), 2):
-        each.db.execute("INSERT INTO held VALUES (?1, ?1, 'w', ?2, ?3)", (b"key", number, b"{}"))
+        each.db.execute("INSERT INTO held VALUES (?1, ?1, 'w', ?2, ?3, '')", (b"key", number, b"{}"))
     assert clone_files.differing(one, other) == []
     other.db.execute("UPDATE held SET writer = 'v'")
     assert clone_files.differing(one, other) == ["held"]

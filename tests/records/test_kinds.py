@@ -196,7 +196,7 @@ def test_there_is_no_other_name() -> None:
     """The room gives its models by name and nothing else."""
     models = (records.Signal, records.Receipt, records.Session, records.Name, records.Node, records.Patch,
               records.Relation, records.Access, records.Audit, records.Task, records.TaskEvent, records.Claim,
-                  records.Commit, records.Attestation, records.Forget)  # fmt: skip
+                  records.Commit, records.Attestation, records.Forget, records.Trust)  # fmt: skip
     assert {model.KIND for model in models} == set(records.KINDS)
     with pytest.raises(AttributeError):
         records.Rumour  # noqa: B018
@@ -351,6 +351,7 @@ def some_fields(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
         "commit": {"link_id": "link-0000", "commit": "0" * 40, "action": "commit", "evidence": "none", "sender_identity": "a:b:c"},
         "attestation": {"writer": "0" * 16, "key": "A" * 43, "clone": "0" * 8, "number": "1", "lines": "A" * 22, "signature": "A" * 86},
         "forget": {"forget_id": "forget-0000", "lines": ["0" * 32], "about": "sig-0000", "reason": "r", "sender_identity": "a:b:c"},
+        "trust": {"trust_id": "trust-0000", "event": "grant", "other": "0" * 16},
     }  # fmt: skip
     fields = dict(least[kind])
     names = st.sampled_from([*FIELDS[kind], "unknown"])

@@ -10,6 +10,8 @@ import pytest
 from gitmem import records
 from gitmem.records import RecordError, ids
 from gitmem.records.table import ADDRESSES, FIELDS, OWN, REQUIRED
+from gitmem.text.addresses import ADDRESS_FIELDS, spoken_for
+from gitmem.trust.keys import SigningKey
 from tests.signing import ANNA, AT, BOB, MALLORY, named
 
 VALUES: dict[str, Any] = {
@@ -23,6 +25,7 @@ BY_KIND = {
     "node": {"type": "note"},
     "task_event": {"event": "take"},
     "forget": {"lines": ["0" * 32]},  # type: ignore[dict-item]
+    "trust": {"event": "grant", "other": BOB.writer},
 }
 EVERY = [(kind, name, start) for kind, rows in OWN.items() for name, start, *_ in rows]
 HERE = "2026-11-21T20:00:00.123456Z"
@@ -118,17 +121,30 @@ def test_a_name_before_the_line_has_a_writer_is_no_way_around() -> None:
     assert records.read(named(bound, ANNA)) is not None and records.read(named(bound, BOB)) is None
 
 
+def speaks_as(record: Any, writer: SigningKey) -> set[str]:
+    return spoken_for(map(record.get, ADDRESS_FIELDS), writer.writer)
+
+
 ADDRESSED = [(kind, name) for kind, names in ADDRESSES.items() for name in names if name != "session_id"]
 WORDS = {"agent_identity": "codex:implementer:prices", "harness_session": f"h-{'0' * 26}"}
 
 
 @pytest.mark.parametrize(("kind", "name"), ADDRESSED)
 def test_a_line_has_the_addresses_of_its_writer_and_of_nobody_else(kind: str, name: str) -> None:
-    """Those of another writer and, if it has a writer, words without one make it no record; it can't be written, and doctor says why."""
+    """Words without a writer make it no record and, without a writer, those of one; it can't be written, and doctor says why.
+
+    Those of another writer can't be written unless that one allows them; the index holds what has them.
+    """
     words = WORDS.get(name, "human:anna@example.org")
     of_anna = f"{words}@{ANNA.writer}"
+    of_bob = f"{words}@{BOB.writer}"
+    assert speaks_as(records.read(line_of(kind, ANNA.writer, **{name: of_bob})), ANNA) == {of_bob}
+    with pytest.raises(RecordError, match=f"The {kind}'s {name} must be"):
+        records.line(kind, AT, fields_of(kind, **{name: of_bob}), writer=ANNA.writer)
+    fields = fields_of(kind, **{name: of_bob})
+    assert records.line(kind, AT, fields, writer=ANNA.writer, may_have=lambda each: each == of_bob)
     for writer, good, wrong in (
-        (ANNA.writer, of_anna, (words, f"{words}@{BOB.writer}")),
+        (ANNA.writer, of_anna, (words,)),
         ("", words, (of_anna,)),
     ):
         for address in (good, good, *wrong, good):
@@ -140,6 +156,18 @@ def test_a_line_has_the_addresses_of_its_writer_and_of_nobody_else(kind: str, na
             assert f"The {kind}'s {name} must be" in str(records.explain_unreadable(line))
             with pytest.raises(RecordError, match=f"The {kind}'s {name} must be"):
                 records.line(kind, AT, fields_of(kind, **{name: address}), writer=writer)
+
+
+@pytest.mark.parametrize("kind", [kind for kind, names in ADDRESSES.items() if len(names) > 1])
+def test_a_line_speaks_for_one_other_writer_at_most(kind: str) -> None:
+    """Addresses of two others make it no record; two of one, or one and an own, are for the index to judge."""
+    first, second = [name for name in ADDRESSES[kind] if name != "session_id" or kind != "session"][:2]
+    for writers, is_good in (((ANNA, BOB), False), ((ANNA, ANNA), True), ((ANNA, MALLORY), True)):
+        of = [f"{words}@{key.writer}" for words, key in zip(("a:b:c", "a:b:d"), writers, strict=True)]
+        found = records.read(line_of(kind, MALLORY.writer, **{first: of[0], second: of[1]}))
+        assert (found is not None) is is_good
+        if found is not None:
+            assert speaks_as(found, MALLORY) == {each for each in of if not each.endswith(MALLORY.writer)}
 
 
 def test_words_that_name_no_writer_get_the_one_that_writes() -> None:

@@ -1,0 +1,131 @@
+"""Which writers may write as whose addresses, and as whom they go on: by records of the kind `trust`, in whatever order they came."""
+
+from __future__ import annotations
+
+from ..order.cycles import components
+from ..text.addresses import of_writer, words_of, writer_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable
+    from typing import Any
+
+WORDS_MAX = 100  # of one record; readers ignore further ones
+_ALL = ""  # in place of words: all that a writer has
+
+
+def note(db: sqlite3.Connection, found: Iterable[Any]) -> bool:
+    """Note records of the kind `trust` that count; return whether there is any new grant."""
+    is_new = False
+    for record in found:
+        writer, other = record.get("writer"), record["other"]
+        if not writer or writer == other:
+            continue
+        if record["event"] == "grant":
+            for words in (record.get("words") or [_ALL])[:WORDS_MAX]:
+                cursor = db.execute("INSERT OR IGNORE INTO granted VALUES (?, ?, ?)", (words, other, writer))
+                is_new |= cursor.rowcount > 0
+        elif record["event"] == "accept":
+            db.execute(
+                "INSERT INTO accepted VALUES (?, ?, ?)"
+                " ON CONFLICT (writer, other) DO UPDATE SET at = max(at, excluded.at)",
+                (writer, other, record["at"]),
+            )
+    return is_new
+
+
+class Grants:
+    """What the grants of an index allow. Make one for each batch, since it remembers what it has read.
+
+    A number stands for a set of writers, with a bit for each that grants anything: thousands of grants from and to
+    thousands of writers then cost milliseconds.
+    """
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._bits: dict[str, int] = {}
+        self._before: dict[str, int] | None = None  # the writers from which grants of all words lead to one
+        self._known: dict[tuple[str, str], bool] = {}
+
+    def allow(self, writer: str, addresses: Iterable[str]) -> bool:
+        """Return whether a writer may write as all of these addresses: its own, and those to which a chain of grants leads."""
+        return all(self._allow_one(writer, address) for address in addresses)
+
+    def allow_all(self, writer: str, other: str) -> bool:
+        """Return whether a writer may write as each address of another."""
+        return writer == other or bool(self._all_before(writer) & self._bits.get(other, 0))
+
+    def _allow_one(self, writer: str, address: str) -> bool:
+        key = (writer, address)
+        if key not in self._known:
+            other = writer_of(address)
+            self._known[key] = (
+                not other
+                or self.allow_all(writer, other)
+                or bool(self._before_with(writer, words_of(address)) & self._bits.get(other, 0))
+            )
+        return self._known[key]
+
+    def _all_before(self, writer: str) -> int:
+        """Return the writers from which grants of all words lead to a writer, and itself."""
+        if self._before is None:
+            self._before = self._read()
+        return self._before.get(writer, self._bits.get(writer, 0))
+
+    def _read(self) -> dict[str, int]:
+        writers = self._db.execute("SELECT DISTINCT writer FROM granted")
+        self._bits = {writer: 1 << number for number, (writer,) in enumerate(writers)}
+        givers: dict[str, list[str]] = {}
+        for other, writer in self._db.execute("SELECT other, writer FROM granted WHERE words = ''"):
+            givers.setdefault(other, []).append(writer)
+            givers.setdefault(writer, [])
+        found: dict[str, int] = {}
+        for circle in components(givers):
+            before = 0
+            for one in circle:
+                before |= self._bits.get(one, 0)
+                for giver in givers[one]:
+                    before |= found.get(giver, 0)
+            found.update(dict.fromkeys(circle, before))
+        return found
+
+    def _before_with(self, writer: str, words: str) -> int:
+        """Return the writers from which grants of all words or of these lead to a writer, and itself."""
+        found = self._all_before(writer)
+        givers: dict[int, list[str]] = {}
+        for other, giver in self._db.execute("SELECT other, writer FROM granted WHERE words = ?", (words,)):
+            if other == writer:
+                found |= self._all_before(giver)
+            elif other in self._bits:
+                givers.setdefault(self._bits[other], []).append(giver)
+        left = sum(givers)
+        while ready := found & left:
+            other = ready & -ready
+            left -= other
+            for giver in givers[other]:
+                found |= self._all_before(giver)
+        return found
+
+
+def is_any_accepted(db: sqlite3.Connection) -> bool:
+    """Return whether any writer goes on as another one."""
+    return db.execute("SELECT 1 FROM accepted LIMIT 1").fetchone() is not None
+
+
+def own_address(db: sqlite3.Connection, writer: str, words: str) -> str:
+    """Return the address that these words are if a writer writes them: its own, or that of the one as whom it goes on.
+
+    It goes on as the last one that it has accepted and that allows these words, and so on from there. Of writers that go on
+    as each other in a circle the lowest counts, for all of them.
+    """
+    chain, grants = [writer], Grants(db)
+    query = "SELECT other FROM accepted WHERE writer = ? ORDER BY at DESC, other"
+    while True:
+        others = (other for (other,) in db.execute(query, (chain[-1],)).fetchall())
+        found = next((each for each in others if grants.allow(writer, [of_writer(words, each)])), None)
+        if found is None:
+            return of_writer(words, chain[-1])
+        if found in chain:
+            return of_writer(words, min(chain[chain.index(found) :]))
+        chain.append(found)
