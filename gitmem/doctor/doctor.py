@@ -254,6 +254,7 @@ CHECKS: tuple[type[Check], ...] = (
     log_ref.RefFiles,
     LogContent,
     log_ref.OtherRefs,
+    log_ref.EarlierEpochs,
     log_ref.RemoteCopies,
     log_ref.UnreadFetch,
     log_ref.LeftOutboxes,

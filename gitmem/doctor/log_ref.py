@@ -361,6 +361,35 @@ class LogTip(Check):
                 yield ref.segment_path(stream, line, sealed.token), line
 
 
+class EarlierEpochs(Check):
+    """What git still has of the log as it was before forgotten texts were taken out of its history."""
+
+    codes = ("earlier-epoch",)
+
+    def check(self) -> Iterator[Finding]:
+        log, own = self.store.log, epochs.of(self.store.log, self.run.tip)
+        if not own:
+            return
+        for name, oid in sorted(log_refs.known_log_refs(log).items()):
+            if epochs.is_earlier(log, oid, own):
+                yield note(
+                    "earlier-epoch",
+                    f"{name} is at a log that still has forgotten texts.",
+                    name,
+                    "It is yours, or that of a remote whose log was not written anew: delete it, or let its owner replace it.",
+                )
+        commits = set(ledger.acknowledged(self.store.repo)[1]).difference(log.git.history(str(self.run.tip)))
+        known = log.git.heads(sorted(commits)) if commits else {}
+        if any(epochs.is_earlier(log, oid, own) for oid in known):
+            yield note(
+                "earlier-epoch",
+                "No ref reaches the log as it was with forgotten texts, but git still has its objects, until a gc two weeks"
+                " later (`gc.pruneExpire`). No program can take back what clones that never sync, forks and caches of hosts have.",
+                ref.LOG_REF,
+                "Replace a secret that was recorded. `git gc --prune=now` removes all objects here that no ref reaches.",
+            )
+
+
 class LogHistory(Check):
     """Unreadable objects of the log's history, and lines that it dropped."""
 

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 LINES_MAX = 1_000  # of one record
 QUOTED_BYTES = 8  # a shorter text is in others by chance
 SHOWN = 20  # records that quote the text, and files that have it
-COPIED = "If it was a secret, replace it: clones that never sync, forks and the caches of hosts keep what they have."
+COPIED = (
+    "Git's history of the log still has it until `gitmem sync --forget` writes the log anew, which your user has to confirm. If it was"
+    " a secret, replace it: clones that never sync, forks and the caches of hosts keep what they have."
+)
 _TEXTED = ("signal", THREAD, "node", "task")
 _TEXTS = ("message", "content")
 

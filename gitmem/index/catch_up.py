@@ -780,8 +780,10 @@ class _Reader:
         whole = dict(self.db.execute("SELECT key, digest FROM whole WHERE file = ?", (file,)))
         old = {*(key for (key,) in self.db.execute(query, (file,))), *whole}
         keyed = {key_of(line): line for line in found}
-        if not old <= keyed.keys() | whole.values():
+        gone = {key for key, digest in whole.items() if key not in keyed and digest in keyed}
+        if not old <= keyed.keys() | whole.values() | gone:
             raise _LostLineError
+        self.db.executemany("DELETE FROM whole WHERE key = ?", [(key,) for key in sorted(gone)])
         self._add(file, [line for key, line in keyed.items() if key not in old])
 
     def _add(self, file: int, found: Sequence[bytes]) -> None:

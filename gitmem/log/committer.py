@@ -617,7 +617,7 @@ def _create_ref(log: LocalLog, tip: str, why: str) -> bool:
 
 
 def _logs_to_adopt(log: LocalLog) -> list[log_refs.LogTip]:
-    """Return the logs to adopt, the base of a union first. Each must pass the checks for refs of a remote."""
+    """Return the logs to adopt, the base of a union first: one of the latest epoch. Each must pass the checks for refs of a remote."""
     from .ref_checks import RefCheck
 
     refs = log_refs.known_log_refs(log)
@@ -638,16 +638,21 @@ def _logs_to_adopt(log: LocalLog) -> list[log_refs.LogTip]:
         if log_refs.can_merge(ours, tip.projects):
             ours = ours | tip.projects
             found.append(tip)
-    return found
+    return sorted(found, key=lambda tip: -tip.format.epoch)
 
 
 def _union_of(log: LocalLog, tips: list[log_refs.LogTip]) -> tuple[log_refs.LogTip, str]:
     """Return the base and the tip of the union: a log that contains all others, else a new commit on the first."""
+    from .forgotten import Forgotten
+
+    forgotten = Forgotten(log, [tip.tree for tip in tips])
     for tip in tips:
-        if not union_changes(log.git, tip.tree, [other.tree for other in tips]):
+        if tip.format.epoch == tips[0].format.epoch and not union_changes(
+            log.git, tip.tree, [other.tree for other in tips], forgotten
+        ):
             return tip, tip.oid
     first, *others = tips
-    changes = union_changes(log.git, first.tree, [other.tree for other in others])
+    changes = union_changes(log.git, first.tree, [other.tree for other in others], forgotten)
     nobody = log.signature()
     message = "Unite the logs that this clone has\n\n" + "".join(f"{tip.name}\n" for tip in tips)
     (commit,) = log.git.write([Draft(changes, nobody, nobody, message)], first.oid)

@@ -30,6 +30,12 @@ def of(log: LocalLog, oid: str | None) -> int | None:
     return form.epoch if form is not None else None
 
 
+def is_earlier(log: LocalLog, oid: str, epoch: int) -> bool:
+    """Return whether a commit is of a log of an earlier epoch."""
+    found = of(log, oid)
+    return found is not None and found < epoch
+
+
 def first_commit(log: LocalLog, oid: str) -> str | None:
     """Return the commit after the first one of every log, where a history begins; in a shallow clone the oldest one."""
     return next(iter(log.git.unread_history(oid, [ref.genesis(oid)])), None)

@@ -72,12 +72,11 @@ def of_earlier_epochs(log: LocalLog) -> None:
         return
     every = {**git.refs("refs/gitmem/"), **git.refs(ASIDE), **log_refs.fetched_branches(log)}
     for name, oid in every.items():
-        epoch = epochs.of(log, oid)
-        if name == ref.LOG_REF or epoch is None or epoch >= own:
+        if name == ref.LOG_REF or not epochs.is_earlier(log, oid, own):
             continue
         if name.startswith("refs/remotes/"):
             there = git.tip(_prefix(name.split("/")[2]) + "heads/gitmem")
-            if there is not None and (epochs.of(log, there) or 0) >= own:
+            if there is not None and not epochs.is_earlier(log, there, own):
                 git.swap(name, oid, there, "sync")
         elif log_refs.is_outbox(name) or not _lags(log, name, own):
             plumbing.delete_ref(log.repo.common, name, oid)
@@ -94,4 +93,4 @@ def _lags(log: LocalLog, name: str, own: int) -> bool:
         return False
     remote = name.removeprefix(ref.REMOTES_PREFIX).partition("/")[0]
     accepted = log.git.tip(f"{ref.REMOTES_PREFIX}{remote}/accepted")
-    return accepted is not None and (epochs.of(log, accepted) or 0) < own
+    return accepted is not None and epochs.is_earlier(log, accepted, own)

@@ -137,7 +137,7 @@ def accepted_ref_moves(remote: Remote, new: str | None) -> list[Move]:
     old = remote.log.git.tip(name)
     if not good or new is None or old == new:
         return []
-    is_earlier = (epochs.of(remote.log, new) or 0) < (epochs.of(remote.log, old) or 0)
+    is_earlier = epochs.is_earlier(remote.log, new, epochs.of(remote.log, old) or 0)
     return [] if is_earlier else [(name, old, new)]
 
 

@@ -263,8 +263,8 @@ def sync(
         looked: The result of `check_noop`, for the usual remote.
 
     Raises:
-        UsageError: `no-remote`, `which-remote`, `unknown-remote`, `not-configured`, `repair-needs-yes`, `forget-needs-yes`;
-            nothing was sent or replaced.
+        UsageError: `no-remote`, `which-remote`, `unknown-remote`, `not-configured`, `repair-needs-yes`, `forget-needs-yes`,
+            `not-usual`; nothing was sent or replaced.
         StoreError: Our own log can't be read or written; it is unchanged.
     """
     store.writers.choose()  # the clone may have got its first commit since its key was made
@@ -276,7 +276,7 @@ def sync(
     _prepare(store, allow_large=allow_large, looked=looked)
     if forget and not remotes and not configured(store.repo):
         return _rewrite_local(store, agreed=force)
-    names, leads = _chosen_now(store, remotes, all=all)
+    names, leads = _chosen_now(store, remotes, all=all, forget=forget)
     trouble = autosync.last_failure(store.repo)
     if leads:
         autosync.record_start(store.repo, store.now() / 1e6)
@@ -319,12 +319,19 @@ def _rewrite_local(store: Store, *, agreed: bool) -> SyncResult:
     return SyncResult(remotes=[], message=message, next=[])
 
 
-def _chosen_now(store: Store, remotes: Sequence[str], *, all: bool) -> tuple[list[str], bool]:
+def _chosen_now(store: Store, remotes: Sequence[str], *, all: bool, forget: bool) -> tuple[list[str], bool]:
     """Choose as `choose` does; if no remote is left, clear the recorded error of the last one."""
     try:
         from .remote import choose
 
-        return choose(store, remotes, all=all)
+        names, leads = choose(store, remotes, all=all)
+        if forget and not leads:
+            raise UsageError(
+                f"--forget is for the usual remote; this clone does not follow {sanitize(names[0])}. Nothing was sent.",
+                code="not-usual",
+                next=["gitmem sync --forget"],
+            )
+        return names, leads
     except UsageError as error:
         if error.code == "no-remote":
             autosync.record_success(store.repo, store.now() / 1e6, 0, 0.0)

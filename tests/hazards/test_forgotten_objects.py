@@ -102,6 +102,28 @@ def test_no_object_of_hub_and_clones_has_the_text_and_all_else_stays(ring: Ring)
     assert objects_with(hub.path, SECRET) == []
 
 
+def test_doctor_says_what_git_still_has_and_until_when(ring: Ring) -> None:
+    """A gc removes it from the disk; a branch of the user's own is the user's."""
+    _, planck, curie = ring
+    id = planck.send(f"Use {SECRET}?")["signal_id"]
+    for each in (planck, curie):
+        each.sync()
+    git(curie.path, "branch", "gitmem", "refs/gitmem/log")
+    forget(planck, id)
+    rewrite(planck)
+    curie.sync()
+    for each in (planck, curie):
+        assert "gc.pruneExpire" in each("doctor", "--json").out
+    assert "refs/heads/gitmem is at a log that still has forgotten texts" in curie("doctor", "--json").out
+    git(curie.path, "branch", "-D", "gitmem")
+    for each in (planck, curie):
+        git(each.path, "gc", "--quiet", "--prune=now")
+        assert SECRET.encode() not in git(each.path, "cat-file", "--batch-all-objects", "--batch")
+        assert "gc.pruneExpire" not in each("doctor", "--json").out
+        found = subprocess.run(["grep", "-rl", SECRET, ".git"], cwd=each.path, capture_output=True).stdout
+        assert found == b""
+
+
 def test_a_clone_that_was_away_loses_no_line_and_brings_no_text_back(ring: Ring) -> None:
     """It has the old history, lines that it never sent, and what an ordinary `git fetch` brought."""
     hub, planck, curie = ring
