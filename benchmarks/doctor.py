@@ -95,6 +95,7 @@ def _commits(lines: Iterator[tuple[str, bytes]]) -> Iterator[dict[str, bytes]]:
     """Yield the segments that each commit changes, by path."""
     growing: dict[str, tuple[str, bytes]] = {}
     number = 0
+    lines = workbenches.attested(lines)
     while some := list(islice(lines, LINES_A_COMMIT)):
         changes = {}
         for stream, line in some:

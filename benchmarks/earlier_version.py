@@ -40,8 +40,8 @@ def with_history(workbench: Workbench, program: str, name: str) -> tuple[str, st
     """Return what `startup.with_history` returns, for a log that the earlier version started."""
     where = workbench.repository(name)
     session = _start(workbench, program, where, "Caller")
-    workbenches.publish(where, workbenches.sessions(workbenches.START))
-    workbenches.publish(where, workbenches.history(workbench.size.few))
+    workbenches.publish(where, workbenches.sessions(workbenches.START, workbenches.unsigned))
+    workbenches.publish(where, workbenches.history(workbench.size.few, make=workbenches.unsigned))
     _start(workbench, program, where, "Reader")
     return where, session
 

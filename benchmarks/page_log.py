@@ -6,12 +6,11 @@ import random
 import subprocess
 from collections.abc import Iterator
 
-from gitmem import records
 from gitmem.log.lines import digest, format_at
 
 from . import nodes
 from . import workbench as workbenches
-from .workbench import DAY, id_of, message
+from .workbench import DAY, id_of, line, message, session_of
 
 HOUR = 3600 * 1_000_000
 ROLES = ("architect", "implementer", "reviewer", "tester")
@@ -74,23 +73,23 @@ class PageLog:
         name = _name(number)
         return {
             "sender_identity": _identity(number),
-            "sender_session": f"sess-{number:012d}",
+            "sender_session": session_of(number),
             "sender_name": name,
         }
 
     def _sessions(self) -> Iterator[Line]:
         for number in self._agents:
             fields: dict[str, object] = {
-                "session_id": f"sess-{number:012d}", "event": "start", "display_name": _name(number), "clone_id": "elsewhere0",
+                "session_id": session_of(number), "event": "start", "display_name": _name(number), "clone_id": "elsewhere0",
                 "agent_identity": _identity(number), "worktree": f"tree{number % BRANCHES}", "branch": f"lane{number % BRANCHES}",
                 "client": ("claude-code", "codex", "gemini")[number % 3], "wu_id": f"WU-{number % 20 + 1}",
             }  # fmt: skip
             at = self._first + number * 1_000
-            yield "sessions", records.line("session", at, fields)
+            yield "sessions", line("session", at, fields)
             if number % 3 == 2:
                 yield (
                     "sessions",
-                    records.line("session", self._last - HOUR + number, {**fields, "event": "end"}),
+                    line("session", self._last - HOUR + number, {**fields, "event": "end"}),
                 )
 
     def _threads(self) -> Iterator[Line]:
@@ -99,13 +98,9 @@ class PageLog:
         while done < self._signals:
             sender, *others = dice.sample(self._agents, min(4, len(self._agents)))
             recipients = others[: dice.choice((0, 1, 1, 1, 2, 3))]
-            at, thread, unit = (
-                self._at(done, self._signals),
-                id_of("thread", dice),
-                f"WU-{dice.randint(1, 20)}",
-            )
+            at, unit = self._at(done, self._signals), f"WU-{dice.randint(1, 20)}"
             intent = dice.choice(("INFO", "PROPOSE")) if recipients else "INFO"
-            root = self._signal(at, sender, recipients, thread, unit, intent)
+            root = self._signal(at, sender, recipients, unit, intent)
             done += 1
             yield root[1]
             for reader in recipients or dice.sample(self._agents, min(3, len(self._agents))):
@@ -115,7 +110,7 @@ class PageLog:
                 if done < self._signals and dice.random() < 0.8:
                     answer = dice.choice(("AGREE", "AGREE", "AGREE", "REJECT", "COUNTER"))
                     moment = at + dice.randint(60, 20_000) * 1_000_000
-                    one = self._signal(moment, reader, [sender], thread, unit, answer, root)
+                    one = self._signal(moment, reader, [sender], unit, answer, root)
                     done += 1
                     yield one[1]
                     yield self._receipt(moment + 1_000_000, one, sender)
@@ -125,12 +120,12 @@ class PageLog:
         at: int,
         sender: int,
         recipients: list[int],
-        thread: str,
         unit: str,
         intent: str,
         answered: tuple[str, Line] | None = None,
     ) -> tuple[str, Line]:
         id = id_of("sig", self._dice)
+        thread = f"thread-{(answered[0] if answered else id)[4:]}"
         fields: dict[str, object] = {
             "signal_id": id, **self._sender(sender), "recipients": [_identity(each) for each in recipients], "thread_id": thread,
             "intent": intent, "interrupt_class": "priority" if recipients else "advisory", "message": message(self._dice),
@@ -142,14 +137,14 @@ class PageLog:
                 "after": [answered[0]],
                 "answers_digest": digest(answered[1][1]),
             }
-        return id, ("signals", records.line("signal", at, fields))
+        return id, ("signals", line("signal", at, fields))
 
     def _receipt(self, at: int, signal: tuple[str, Line], reader: int) -> Line:
         fields = {
             "signal_id": signal[0], "reader_identity": _identity(reader), "delivery_state": "delivered",
             "answers_digest": digest(signal[1][1]),
         }  # fmt: skip
-        return "receipts", records.line("receipt", at, fields)
+        return "receipts", line("receipt", at, fields)
 
     def _tasks(self, count: int) -> Iterator[Line]:
         """Yield tasks; of three one waits, one is being done, and one was completed and sealed."""
@@ -158,31 +153,31 @@ class PageLog:
             caller, worker = dice.sample(self._agents, 2)
             at, task_id = self._at(number, count), id_of("task", dice)
             task = {
-                "task_id": task_id, "thread_id": id_of("thread", dice), "message": message(dice), "purpose": "delegation",
+                "task_id": task_id, "thread_id": f"thread-{task_id[5:]}", "message": message(dice), "purpose": "delegation",
                 "agent": _identity(worker), "priority": dice.choice(("P1", "P2")), "wu_id": f"WU-{dice.randint(1, 20)}",
                 "requested_role": {"lifecycle_role": dice.choice(ROLES)}, **self._sender(caller),
             }  # fmt: skip
-            yield "tasks", records.line("task", at, task)
+            yield "tasks", line("task", at, task)
             if number % 3 == 0:
                 continue
             take = {
                 "event_id": id_of("tev", dice), "task_id": task_id, "event": "take", "until": format_at(at + 2 * HOUR),
                 "actual_role": {"lifecycle_role": dice.choice(ROLES)}, **self._sender(worker),
             }  # fmt: skip
-            yield "tasks", records.line("task_event", at + HOUR, take)
+            yield "tasks", line("task_event", at + HOUR, take)
             if number % 3 == 1:
                 continue
             ended = {
                 "event_id": id_of("tev", dice), "task_id": task_id, "event": "status", "take": take["event_id"], "after": [take["event_id"]],
                 "state": dice.choice(("completed", "completed", "failed")), "message": message(dice), **self._sender(worker),
             }  # fmt: skip
-            line = records.line("task_event", at + 2 * HOUR, ended)
-            yield "tasks", line
+            end = line("task_event", at + 2 * HOUR, ended)
+            yield "tasks", end
             seal = {
                 "event_id": id_of("tev", dice), "task_id": task_id, "event": "seal", "state": ended["state"], "outcome": ended["event_id"],
-                "after": [ended["event_id"]], "answers_digest": digest(line), **self._sender(caller),
+                "after": [ended["event_id"]], "answers_digest": digest(end), **self._sender(caller),
             }  # fmt: skip
-            yield "tasks", records.line("task_event", at + 3 * HOUR, seal)
+            yield "tasks", line("task_event", at + 3 * HOUR, seal)
 
     def _claims(self, count: int) -> Iterator[Line]:
         """Yield claims of a few hours, of which the last two contest each other."""
@@ -195,7 +190,7 @@ class PageLog:
                 "paths": ["part0/*"] if is_last else [nodes.file(dice.randrange(nodes.FILES))], "reason": message(dice)[:80],
                 **self._sender(dice.randrange(len(self._agents)) if not is_last else number % 2),
             }  # fmt: skip
-            yield "claims", records.line("claim", at, fields)
+            yield "claims", line("claim", at, fields)
 
     def _memory(self) -> Iterator[Line]:
         """Yield nodes, some changed later, with relations to earlier ones of which some are superseded, and a cycle."""
@@ -214,7 +209,7 @@ class PageLog:
             }
             yield (
                 "memory",
-                records.line("node", at, {"id": id, **fields, "wu_id": f"WU-{number % 20 + 1}", **sender}),
+                line("node", at, {"id": id, **fields, "wu_id": f"WU-{number % 20 + 1}", **sender}),
             )
             if number % _CHANGES == 1:
                 patch = {
@@ -223,7 +218,7 @@ class PageLog:
                     "content": nodes.content(dice),
                     **sender,
                 }
-                yield "memory", records.line("patch", at + HOUR, patch)
+                yield "memory", line("patch", at + HOUR, patch)
             if before and dice.random() < 0.6:
                 yield self._relation(
                     at + 1_000, id, dice.choice(before[-40:]), supersedes=dice.random() < 0.2
@@ -241,7 +236,7 @@ class PageLog:
             "type": "supersedes" if supersedes else "related",
             **self._sender(0),
         }
-        return "memory", records.line("relation", at, fields)
+        return "memory", line("relation", at, fields)
 
     def _commit(self, where: str, count: int) -> None:
         """Write commits on several branches with one run of git."""

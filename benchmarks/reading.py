@@ -9,6 +9,7 @@ from itertools import islice
 
 from gitmem import records, views
 from gitmem.index import catch_up, index_file
+from gitmem.log.lines import is_attestation
 from gitmem.signals import inbox as operation
 
 from . import workbench as workbenches
@@ -73,7 +74,8 @@ def catching_up(workbench: Workbench) -> list[Figure]:
         store.db()
     before = index_file.path(store.repo, store.machine)
     fresh = workbenches.history(workbench.size.fresh, first=month, last=month + workbenches.DAY, seed=21)
-    lines = workbenches.publish(where, islice(fresh, workbench.size.fresh), commits=5)
+    published = workbenches.publish(where, islice(fresh, workbench.size.fresh), commits=5)
+    lines = [line for line in published if not is_attestation(line)]
     trial = before + "-trial"
 
     opened: list[index_file.Index] = []

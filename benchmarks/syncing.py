@@ -130,7 +130,7 @@ def _record(workbench: Workbench, where: str, count: int, commits: int | None, s
         commits: The number of commits; None for one commit for each signal.
         seed: The seed of the lines.
     """
-    lines = islice(workbenches.history(count, seed=seed), count)
+    lines = workbenches.attested(islice(workbenches.history(count, seed=seed), count))
     parent = workbench.git(where, "rev-parse", ref.LOG_REF).strip()
     program = b"".join(_stream(_portions(lines, count, commits), parent, workbenches.dice(seed)))
     subprocess.run(

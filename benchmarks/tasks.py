@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gitmem import records
 from gitmem.log.lines import digest, format_at
 
 from . import workbench as workbenches
@@ -44,11 +43,11 @@ def tasks(count: int, *, seed: int = 9) -> Iterator[tuple[str, bytes]]:
         caller, worker = dice.sample(range(len(NAMES)), 2)
         task_id = id_of("task", dice)
         task = {
-            "task_id": task_id, "thread_id": id_of("thread", dice), "message": workbenches.message(dice),
+            "task_id": task_id, "thread_id": f"thread-{task_id[5:]}", "message": workbenches.message(dice),
             "purpose": "delegation", "agent": identity(NAMES[worker]), "priority": dice.choice(("P1", "P2", "P3")),
             "wu_id": f"WU-{dice.randint(1, 400)}", **_sender(caller),
         }  # fmt: skip
-        yield "tasks", records.line("task", at, task)
+        yield "tasks", workbenches.line("task", at, task)
         take, before = "", b""
         ids: list[str] = []
         for step in range(EVENTS):
@@ -77,7 +76,7 @@ def tasks(count: int, *, seed: int = 9) -> Iterator[tuple[str, bytes]]:
                 fields |= {"event": "renew", "take": take, "until": format_at(moment + HOUR)}
             else:
                 fields |= {"event": "message", "message": workbenches.message(dice)}
-            before = records.line("task_event", moment, fields)
+            before = workbenches.line("task_event", moment, fields)
             ids.append(str(fields["event_id"]))
             yield "tasks", before
 

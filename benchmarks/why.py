@@ -8,7 +8,6 @@ import subprocess
 import time
 from collections.abc import Iterator
 
-from gitmem import records
 from gitmem.records import ids
 
 from . import overlap
@@ -61,19 +60,19 @@ def _all(log: PageLog, history: list[tuple[str, int]]) -> Iterator[tuple[str, by
     yield from log.lines()
     dice = random.Random(17)
     for oid, seconds in history:
-        session = f"sess-{dice.randrange(50):012d}"
+        session = workbenches.session_of(dice.randrange(50))
         yield (
             "commits",
-            records.line("commit", seconds * 1_000_000, {
-                "link_id": ids.keyed_id("link", oid, session), "commit": oid, "action": "commit", "evidence": "environment",
+            workbenches.line("commit", seconds * 1_000_000, {
+                "link_id": ids.own_id("link", workbenches.WRITER, oid, session), "commit": oid, "action": "commit", "evidence": "environment",
                 "wu_id": "WU-1", "sender_identity": session, "sender_session": session,
             }),
         )  # fmt: skip
     for number in range(200):
         yield (
             "memory",
-            records.line("node", (history[-1][1] + number) * 1_000_000, {
-                "id": f"mem-why{number:09d}", "type": "note", "lifecycle": "project", "content": f"Finding {number}",
+            workbenches.line("node", (history[-1][1] + number) * 1_000_000, {
+                "id": workbenches.id_of("mem", dice), "type": "note", "lifecycle": "project", "content": f"Finding {number}",
                 "paths": [PATH], "head": history[number][0], "sender_identity": "test:worker:bohr",
             }),
         )  # fmt: skip

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import gitmem
 from gitmem import records
 from gitmem.api.log import Log
 from gitmem.git.objects import Draft, Signature
-from gitmem.log import ref
-from gitmem.log.lines import digest
+from gitmem.log import attestations, ref
+from gitmem.log.lines import digest, parse_at, writer_of
+from gitmem.records import ids
+from gitmem.repo import find
+from gitmem.text import ed25519
+from gitmem.text.digests import b32, sha256
+from gitmem.trust import keys
+from gitmem.trust.keys import SigningKey
 
+SEED = bytes(range(32))
+KEY = SigningKey(attestations.writer_id(ed25519.public_of(SEED)), ed25519.public_of(SEED), SEED)
+WRITER = KEY.writer  # of all clones here: the user has one key
+ATTESTED = 10  # lines of a commit, which has one attestation
 COMMIT_SECONDS = 30.0  # the limit for recorded lines to be committed
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DAY = 24 * 3600 * 1_000_000
@@ -161,12 +172,24 @@ def open_log(
             measurement finds its preparations in the ref. None means gitmem's own default.
         now: The wall clock in microseconds since 1970; by default the real one.
     """
+    _own_key(where)
     options: dict[str, Any] = {"session": session}
     if now is not None:
         options["now"] = now
     if commit_after is not None:
         options["commit_after"] = commit_after
     return gitmem.open(where, **options)
+
+
+def _own_key(where: str) -> None:
+    """Let `WRITER` be the user of a clone that nobody has used yet."""
+    state = find(where).state
+    path = os.path.join(state, f"writer-{os.geteuid()}.key")
+    if keys.all_noted(state) or os.path.exists(path):
+        return
+    os.makedirs(state, exist_ok=True)
+    with open(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600), "w", encoding="ascii") as file:
+        file.write(f"gitmem-key ed25519 {SEED.hex()}\n")
 
 
 def now() -> int:
@@ -190,23 +213,57 @@ def message(dice: random.Random) -> str:
 
 
 def id_of(prefix: str, dice: random.Random) -> str:
-    """Return an id with the length and randomness of real ones."""
-    return f"{prefix}-" + "".join(dice.choices("0123456789abcdefghjkmnpqrstvwxyz", k=12))
+    """Return an id of `WRITER`."""
+    return ids.new_id(prefix, WRITER, dice.randbytes)
 
 
 def token(dice: random.Random) -> str:
     """Return the random part of a segment's name."""
-    return id_of("", dice)[1:9]
+    return b32(dice.randbytes(5), 8)
+
+
+def line(kind: str, at: int, fields: Mapping[str, object]) -> bytes:
+    """Return a line of `WRITER`, as its clone writes it."""
+    salt = b32(sha256(repr((at, fields)).encode()).digest(), records.SALT_CHARACTERS)
+    whole = records.addressed(kind, fields, WRITER)
+    return records.line(kind, at, whole, writer=WRITER, salt=salt if kind in records.TEXTS else "")
+
+
+def unsigned(kind: str, at: int, fields: Mapping[str, object]) -> bytes:
+    """Return a line with the same fields and no writer; its ids are as long as those of imported records."""
+
+    def free(value: object) -> object:
+        if isinstance(value, list):
+            return [free(each) for each in value]
+        is_bound = isinstance(value, str) and value.partition("-")[0] in ("sig", "sess", "thread")
+        return str(value)[:-10] if is_bound else value
+
+    return records.line(kind, at, {name: free(value) for name, value in fields.items()})
+
+
+def attested(lines: Iterator[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
+    """Yield lines, and behind so many of `WRITER` as a commit has their attestation."""
+    last, clone = None, ""
+    while some := list(itertools.islice(lines, ATTESTED)):
+        yield from some
+        own = [line for _, line in some if writer_of(line) == WRITER]
+        clone = clone or b32(sha256(some[0][1]).digest(), 10)
+        stream, latest = some[-1]
+        at = parse_at(latest[7:34].decode()) + 1
+        for made in attestations.seal(KEY, own, lambda at=at: at, clone, last):  # type: ignore[misc]
+            last = ((last[0] if last else 0) + 1, attestations.line_digest(made).hex())
+            yield stream, made
 
 
 def signal_fields(dice: random.Random, sender: str, session: str, recipients: list[str]) -> dict[str, object]:
     """Return the fields of a signal as `signals.send` writes them."""
+    id = id_of("sig", dice)
     return {
-        "schema_version": "A2A.V1", "signal_id": id_of("sig", dice), "sender_identity": identity(sender),
+        "schema_version": "A2A.V1", "signal_id": id, "sender_identity": identity(sender),
         "sender_session": session, "sender_name": sender, "sender_role": "worker",
         "recipients": [identity(each) for each in recipients],
         "requested_to": recipients, "resolved_by": ["exact"] * len(recipients),
-        "thread_id": id_of("thread", dice) if recipients else None, "intent": "INFO",
+        "thread_id": f"thread-{id[4:]}" if recipients else None, "intent": "INFO",
         "interrupt_class": "priority" if recipients else "advisory", "message": message(dice),
         "origin": "local", "wu_id": f"WU-{dice.randint(1, 400)}",
     }  # fmt: skip
@@ -219,12 +276,12 @@ def history(
     first: int = START,
     last: int | None = None,
     seed: int = 20,
-    writer: str = "",
+    make: Callable[[str, int, Mapping[str, object]], bytes] = line,
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the lines of 20 busy agents: nine signals in ten have one recipient, and nearly all are read.
 
     A broadcast has receipts of the first two agents and of one more. The last `unread` signals to the first agent have
-    no receipt. All name one writer, or none.
+    no receipt. `make` makes the lines: `line` or `unsigned`.
     """
     dice = random.Random(seed)
     last = last if last is not None else now()
@@ -237,8 +294,8 @@ def history(
             to = reader
         recipients = [] if number % 10 == 5 else [to]
         fields = signal_fields(dice, sender, session_of(NAMES.index(sender)), recipients)
-        line = records.line("signal", at, records.addressed("signal", fields, writer), writer=writer)
-        yield "signals", line
+        signal = make("signal", at, fields)
+        yield "signals", signal
         readers = [] if number in later else recipients or [*NAMES[:2], dice.choice(NAMES[2:])]
         for number_of, each in enumerate(readers):
             receipt = {
@@ -246,32 +303,33 @@ def history(
                 "signal_id": fields["signal_id"],
                 "reader_identity": identity(each),
                 "delivery_state": "delivered",
-                "answers_digest": digest(line),
+                "answers_digest": digest(signal),
             }
-            whole = records.addressed("receipt", receipt, writer)
-            yield "receipts", records.line("receipt", at + 1_000 + number_of, whole, writer=writer)
+            yield "receipts", make("receipt", at + 1_000 + number_of, receipt)
 
 
-def sessions(at: int) -> Iterator[tuple[str, bytes]]:
+def sessions(
+    at: int, make: Callable[[str, int, Mapping[str, object]], bytes] = line
+) -> Iterator[tuple[str, bytes]]:
     """Yield the starts of the 20 agents' sessions."""
     for number, name in enumerate(NAMES):
-        fields = {"session_id": f"sess-{number:012d}", "event": "start", "display_name": name,
+        fields = {"session_id": session_of(number), "event": "start", "display_name": name,
                   "clone_id": "elsewhere0", "agent_identity": identity(name)}  # fmt: skip
-        yield "sessions", records.line("session", at + number, fields)
+        yield "sessions", make("session", at + number, fields)
 
 
 def session_of(number: int) -> str:
     """Return the session id of an agent."""
-    return f"sess-{number:012d}"
+    return ids.own_id("sess", WRITER, str(number))
 
 
 def publish(where: str, lines: Iterator[tuple[str, bytes]], *, commits: int = 1) -> list[bytes]:
-    """Write lines to a log as a sync does: segments of 16 KiB in a few commits. Return the lines."""
+    """Write lines and their attestations to a log as a sync does: segments of 16 KiB in a few commits. Return all lines."""
     open_segments: dict[str, list[bytes]] = {}
     sizes: dict[str, int] = {}
     files: list[tuple[str, bytes]] = []
     every = []
-    for stream, line in lines:
+    for stream, line in attested(lines):
         every.append(line)
         folder = ref.segment_path(stream, line, "").rpartition("/")[0]
         open_segments.setdefault(folder, []).append(line)

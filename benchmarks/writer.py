@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from gitmem import records, repo
+from gitmem import repo
 
 from . import workbench
 from .dulwich_writer import DulwichRepository, SegmentWriter, message
@@ -38,7 +38,7 @@ def with_dulwich(where: str, session: str, to: str) -> Callable[[int], None]:
     def send(number: int) -> None:
         text = f"{TEXT} {number}"
         fields = workbench.signal_fields(dice, session[-4:], session, [to]) | {"message": text}
-        line = records.line("signal", time.time_ns() // 1000, fields, writer=None)
+        line = workbench.line("signal", time.time_ns() // 1000, fields)
         words = message(session, to, text, str(fields["signal_id"]))
         with open(lock_file, "ab") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
