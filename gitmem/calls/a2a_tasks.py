@@ -17,7 +17,6 @@ from a2a.utils.errors import ContentTypeNotSupportedError, InvalidParamsError
 from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 
 from ..order.task import SUBMITTED, WORKING
-from ..records.ids import keyed_id
 from ..work import task_work
 from . import ANSWER, CLIENT_MESSAGE, CONTEXT, EXTENSION, IDEMPOTENCY, METADATA, OUTPUT_MODES, PARTS, bundle
 
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from a2a.types import SendMessageConfiguration
 
     from ..order.task import FoldedTask, TaskEvent
+    from ..store import Store
 
     Event = TaskStatusUpdateEvent | TaskArtifactUpdateEvent
 
@@ -97,9 +97,9 @@ def read_message(message: Message, configuration: SendMessageConfiguration) -> I
     return Incoming(message, configuration.accepted_output_modes)
 
 
-def thread_of(caller: str, context_id: str) -> str:
+def thread_of(store: Store, caller: str, context_id: str) -> str:
     """Return the thread of a conversation that a client named: a name of one caller is never that of another's."""
-    return keyed_id("thread", caller, f"a2a context {context_id}")
+    return store.own_id("thread", caller, f"a2a context {context_id}")
 
 
 def _is_described(part: Part) -> bool:

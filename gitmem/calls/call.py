@@ -13,7 +13,6 @@ from ..commit_message import sanitize
 from ..commit_process import NOW
 from ..errors import UsageError
 from ..outcome import Outcome
-from ..records import ids
 from ..signals.watch import LogWaiter, NeverSet
 from ..text.addresses import of_writer, words_of
 from ..text.name_matching import fold
@@ -222,7 +221,7 @@ def tasks_of_key(
     key = options.get("idempotency_key")
     if not key:
         return None
-    texts, thread = names_as_typed(agents), _thread(caller, key)
+    texts, thread = names_as_typed(agents), _thread(store, caller, key)
     if len(texts) == 1:
         found = [_tasks_of_key(store, caller, message, texts[0], [key], thread, options)]
     else:
@@ -291,8 +290,8 @@ def _refuse_other_context(task: Mapping[str, Any], options: CallOptions) -> None
     )
 
 
-def _thread(caller: Caller, key: str) -> str:
-    return ids.keyed_id("thread", caller.reader, f"{CALL} {key}")
+def _thread(store: Store, caller: Caller, key: str) -> str:
+    return store.own_id("thread", caller.reader, f"{CALL} {key}")
 
 
 def record_tasks(
@@ -309,7 +308,7 @@ def record_tasks(
     again = bool(options.get("again"))
     _refuse_calling_oneself(caller, found, again=again)
     key = options.get("idempotency_key")
-    thread = _thread(caller, key) if key else f"thread-{store.new_id('task')[5:]}"
+    thread = _thread(store, caller, key) if key else f"thread-{store.new_id('task')[5:]}"
     chain = chains.of_new(store, caller, options.get("within"))
     common: TaskOptions = {
         "purpose": CALL, "chain": chain, "within": None if chain else chains.NONE, "thread": thread, "allow_secret": bool(options.get("allow_secret")),

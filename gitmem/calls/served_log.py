@@ -205,7 +205,7 @@ class ServedLog:
         if not context_id:
             return None
         known = stored_tasks.has_thread(self.store.db(), caller.reader, context_id)
-        return context_id if known else thread_of(caller.reader, context_id)
+        return context_id if known else thread_of(self.store, caller.reader, context_id)
 
     def _watching(self, loop: asyncio.AbstractEventLoop) -> None:
         watcher = ChangeWatcher(self.store, self._stop, events=False, poll_seconds=POLL_SECONDS)

@@ -38,6 +38,9 @@ def resolve(
         UsageError: No id or several ids match (it has the candidates), or the prefix is too short.
     """
     found: set[str] = set()
+    named = beginning(db, "signal", "thread", f"{text}@") if text else set()
+    if len(named) == 1:
+        return named.pop()
     for column in ("thread", "signal_id") if text else ():
         begun = beginning(db, "signal", column, text)
         if begun == {text}:

@@ -10,6 +10,7 @@ from functools import cached_property
 
 from .. import records
 from ..records.ids import is_bound, is_of_somebody
+from ..text.addresses import suffix_of
 from .causal import CausalOrder, by_id
 from .content import ASKS, DECISIONS, asks, content_of, digest_bytes
 
@@ -114,20 +115,19 @@ def root_id(name: str, places: Mapping[str, tuple[str | None, str | None, object
         return places[id][2]
 
     kind, _, characters = name.partition("-")
+    begins = {suffix_of(name)}
     if kind in ("sig", "thread") and is_of_somebody(kind, name):
         if f"sig-{characters}" in places:
             return f"sig-{characters}"
-        names = (f"sig-{characters}", f"task-{characters}")
+        names = (f"sig-{characters}", f"task-{characters}", name)
         writers = {writer for _, writer, _ in places.values() if writer}
         begins = {writer for writer in writers if any(is_bound(each, writer) for each in names)}
-        own = [id for id, (_, writer, _) in places.items() if writer in begins]
-        if own:
-            path = [min(own, key=rank)]
-            while (
-                (answered := places[path[-1]][0]) is not None and answered in places and answered not in path
-            ):
-                path.append(answered)
-            return path[-1]
+    own = [id for id, (_, writer, _) in places.items() if writer and writer in begins]
+    if own:
+        path = [min(own, key=rank)]
+        while (answered := places[path[-1]][0]) is not None and answered in places and answered not in path:
+            path.append(answered)
+        return path[-1]
     tops = [id for id, (parent, *_) in places.items() if parent not in places]
     return min(tops or places, key=rank)
 

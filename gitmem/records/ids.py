@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from ..text.addresses import suffix_of
 from ..text.digests import ALPHABET, b32, sha256
 
 TYPE_CHECKING = False
@@ -62,6 +63,12 @@ def is_bound(id: str, writer: str) -> bool:
 def is_of_somebody(prefix: str, text: str) -> bool:
     """Return whether a text is an id with that prefix that is bound to a writer, whichever that is."""
     return len(text) == len(prefix) + 1 + BOUND_LENGTH and is_id(prefix, text)
+
+
+def thread_named(name: str, writer: str) -> str:
+    """Return the id of the thread to which a writer gives a name; an id that is bound to a writer, or names one, as it is."""
+    is_whose = suffix_of(name) or any(is_of_somebody(kind, name) for kind in ("thread", "sig"))
+    return name if is_whose else f"{name}@{writer}"
 
 
 def _bound(prefix: str, rest: str, writer: str) -> str:

@@ -161,7 +161,7 @@ ThreadId = Annotated[
     str,
     Form(
         "thread id",
-        r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$",
+        r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$",
         "1 to 128 letters, digits, dots, colons, dashes or underscores, a letter or digit first",
     ),
 ]

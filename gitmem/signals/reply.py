@@ -15,7 +15,7 @@ from ..order import thread as thread_order
 from ..order.content import ASKS, DECISIONS
 from ..order.thread import FoldedThread
 from ..outcome import command
-from ..records.ids import unit_key
+from ..records.ids import thread_named, unit_key
 from ..text.sanitize import sanitize, sanitize_for_model
 from . import next_steps, threads
 
@@ -203,7 +203,7 @@ def look_ahead(
     Raises:
         UsageError: It cannot be answered so.
     """
-    context = find(store.db(), signal_id, None)
+    context = find(store, signal_id, None)
     assert context.parent is not None
     context.refuse_conflicting(intent)
     return (
@@ -212,18 +212,19 @@ def look_ahead(
     )
 
 
-def find(db: sqlite3.Connection, reply_to: str | None, thread: str | None) -> ReplyContext:
+def find(store: Store, reply_to: str | None, thread: str | None) -> ReplyContext:
     """Return the context of an answer.
 
     Args:
         reply_to: The id of a signal, or a prefix of it.
-        thread: The id of a thread or of one of its signals; an unknown id begins a thread.
+        thread: The id of a thread or of one of its signals, or the name of a thread; an unknown name begins one of this writer.
 
     Raises:
         UsageError: `reply_to` does not name a signal.
     """
+    db = store.db()
     answered = _answered(db, reply_to) if reply_to else None
-    return ReplyContext(db, _thread_id(db, thread, answered), thread, answered)
+    return ReplyContext(db, _thread_id(store, thread, answered), thread, answered)
 
 
 def _answered(db: sqlite3.Connection, text: str) -> ThreadSignal:
@@ -239,14 +240,17 @@ def _answered(db: sqlite3.Connection, text: str) -> ThreadSignal:
     return thread[id]
 
 
-def _thread_id(db: sqlite3.Connection, thread: str | None, answered: ThreadSignal | None) -> str:
+def _thread_id(store: Store, thread: str | None, answered: ThreadSignal | None) -> str:
     if thread:
+        db, own = store.db(), thread_named(thread, store.writers.writer())
+        if resolve_id.beginning(db, "signal", "thread", own) == {own}:
+            return own
         try:
             return resolve_id.thread_of(db, resolve_id.resolve(db, thread, writing=True))
         except UsageError as error:
             if error.code != "unknown-id":
                 raise
-            return thread
+            return own
     assert answered is not None
     return answered.record.get("thread_id") or answered.id
 

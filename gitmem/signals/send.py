@@ -64,7 +64,7 @@ def send(store: Store, caller: Caller, message: str, **options: Unpack[SignalOpt
     _check(message, options)
     db = store.db()
     key = options.get("idempotency_key")
-    context = _context(db, options.get("reply_to"), options.get("thread"))
+    context = _context(store, options.get("reply_to"), options.get("thread"))
     resolved = _recipients(store, caller, context, options)
     fields = addressed(store, caller, message, resolved, context, key)
     answered = context.parent if context else None
@@ -168,13 +168,13 @@ def _role_of(resolved: Sequence[Resolved]) -> str | None:
     return roles.pop() if len(roles) == 1 else None
 
 
-def _context(db: sqlite3.Connection, reply_to: str | None, thread: str | None) -> ReplyContext | None:
+def _context(store: Store, reply_to: str | None, thread: str | None) -> ReplyContext | None:
     """Return the context of an answer, or None for a new thread."""
     if not reply_to and not thread:
         return None
     from . import reply
 
-    return reply.find(db, reply_to, thread)
+    return reply.find(store, reply_to, thread)
 
 
 def _recipients(

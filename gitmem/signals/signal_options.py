@@ -32,7 +32,7 @@ class SignalOptions(ReplyOptions, SignalFieldOptions):
     Attributes:
         broadcast: Send to everybody, also in a thread.
         reply_to: Signal id, or a prefix with at least six characters after the dash.
-        thread: The id of a thread or of one of its signals; an unknown id begins a thread.
+        thread: The id of a thread or of one of its signals, or the name of a thread; an unknown name begins one of this writer.
         allow_unseen: Accept an agent identity that is not in the log yet.
         fuzzy: Accept the nearest name if it is unambiguous.
     """

@@ -19,12 +19,14 @@ CLIENT, CLIENT_CHARACTERS = "h-", 28  # of the published hash of a client's own 
 
 def writer_of(address: str) -> str:
     """Return the id of the writer that an address names; "" for none."""
-    at, writer = address[-WRITER_CHARACTERS - 1 : -WRITER_CHARACTERS], address[-WRITER_CHARACTERS:]
-    return (
-        writer
-        if at == "@" and not writer.strip(ALPHABET) and is_words(address[: -WRITER_CHARACTERS - 1])
-        else ""
-    )
+    writer = suffix_of(address)
+    return writer if writer and is_words(address[: -WRITER_CHARACTERS - 1]) else ""
+
+
+def suffix_of(text: str) -> str:
+    """Return the id of a writer with which a text ends after an `@`, as addresses and names of threads do; "" for none."""
+    at, writer = text[-WRITER_CHARACTERS - 1 : -WRITER_CHARACTERS], text[-WRITER_CHARACTERS:]
+    return writer if at == "@" and not writer.strip(ALPHABET) else ""
 
 
 def words_of(address: str) -> str:

@@ -14,7 +14,6 @@ from . import EVENTS_MAX, task_rules, task_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Mapping, Sequence
     from typing import Any, NotRequired, TypedDict
 
@@ -295,7 +294,7 @@ def about(
 
     found.resolved = addressing.from_addresses(store, to)
     said = _said(word, text) or what
-    context = _context(store.db(), task)
+    context = _context(store, task)
     fields: Any = send.addressed(store, caller, said, found.resolved, context, None)
     fields |= thread_fields(task.record)
     decision = "REJECT" if what == "rejected" else "AGREE" if is_acceptance else None
@@ -371,16 +370,16 @@ def away(store: Store, task: FoldedTask) -> list[str]:
     return threads.away(store, id, [each for each in asked if each not in known], about)
 
 
-def _context(db: sqlite3.Connection, task: FoldedTask) -> ReplyContext | None:
+def _context(store: Store, task: FoldedTask) -> ReplyContext | None:
     """Return the context of an answer to the delegation's signal; None if there is none, or if its lines conflict."""
     record = task.record
     values = (record["thread_id"], task.caller[0], record["task_id"])
-    proposals = mailbox.signals(db, _PROPOSAL, values, "l.body", 1)
+    proposals = mailbox.signals(store.db(), _PROPOSAL, values, "l.body", 1)
     if not proposals:
         return None
     from ..signals import reply
 
-    found = reply.find(db, proposals[0][0]["signal_id"], None)
+    found = reply.find(store, proposals[0][0]["signal_id"], None)
     try:
         found.refuse_conflicting("REJECT")
     except UsageError:

@@ -246,7 +246,7 @@ def test_i11_the_ids_of_a_call_with_a_key_are_those_of_the_format(log: Log, serv
     one = log.call("prices", "x", idempotency_key="k", wait=False)
     both = log.call("prices,rates", "x", idempotency_key="m", wait=False)
     assert (one.thread_id, both.thread_id) == tuple(
-        ids.keyed_id("thread", PLANNER, f"call {key}") for key in "km"
+        ids.own_id("thread", log.store.writers.writer(), PLANNER, f"call {key}") for key in "km"
     )
     keys = ["k", f"m {PRICES}", f"m {annas('claude:rates:shop')}"]
     found = [each.task_id for each in (*one.results, *both.results)]

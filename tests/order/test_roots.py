@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitmem.order.thread import root_id
-from gitmem.records.ids import new_id
+from gitmem.records.ids import new_id, own_id
 from tests.signing import ANNA, BOB, MALLORY
 
 from ..profiles import up_to
@@ -51,6 +51,19 @@ def test_it_begins_with_what_the_caller_answers_first(others: Places, rank: int)
     places = {**others, B: (None, BOB.writer, rank), A: (B, ANNA.writer, rank)}
 
     assert root_id(TASK, places) == B
+
+
+@settings(max_examples=up_to(300), deadline=None)
+@given(
+    OTHERS,
+    st.integers(0, 9),
+    st.sampled_from([f"release@{ANNA.writer}", own_id("thread", ANNA.writer, "call k")]),
+)
+def test_a_named_thread_begins_with_the_lowest_of_who_named_it(others: Places, rank: int, name: str) -> None:
+    """Whatever others write into it, and however early; the names of others' threads are others."""
+    places = {**others, A: (None, ANNA.writer, rank), B: (None, BOB.writer, 0)}
+
+    assert root_id(name, places) == A
 
 
 def test_answers_in_a_ring_end() -> None:

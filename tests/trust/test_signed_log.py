@@ -301,9 +301,9 @@ ATTACKS: dict[str, Callable[[Any], dict[str, object]]] = {
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-@pytest.mark.parametrize("agreed", [False, True])
+@pytest.mark.parametrize(("agreed", "thread"), [(False, ()), (True, ()), (True, ("--thread", "release-1"))])
 def test_another_writer_changes_nothing_of_what_was_agreed(
-    hub: Path, machine: Callable[..., Machine], attack: str, agreed: bool
+    hub: Path, machine: Callable[..., Machine], attack: str, agreed: bool, thread: tuple[str, ...]
 ) -> None:
     """With a key and an attestation of its own, back-dated, it has no part in a thread that it did not begin."""
     anna, bob = machine("anna"), machine("bob")
@@ -314,11 +314,13 @@ def test_another_writer_changes_nothing_of_what_was_agreed(
         user.env["GITMEM_SESSION"] = sessions[user] = started.json["session_id"]
         user.sync(clone)
     anna.sync(here)
-    asked = anna(here, "signal", "Shall we?", "--to", "claude:reviewer:two", "--intent", "PROPOSE", "--json")
+    asked = anna(
+        here, "signal", "Shall we?", "--to", "claude:reviewer:two", "--intent", "PROPOSE", *thread, "--json"
+    )
     root = asked.json["signal"]
     anna.sync(here)
     bob.sync(there)
-    assert root["thread_id"] == f"thread-{root['signal_id'][4:]}"
+    assert root["thread_id"].partition("@")[0] == (thread[1] if thread else f"thread-{root['signal_id'][4:]}")
     if agreed:
         assert bob(there, "reply", root["signal_id"], "Yes.", "--agree", "--json").status == 0
     bob.sync(there)
