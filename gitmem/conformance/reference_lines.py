@@ -6,13 +6,13 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..text import ed25519
 from .signed_lines import DOMAIN, SALT_MARK, bound, compact, line_hash, reduced, url64, writer_id
 
-OWN_IDS = {"signal": "signal_id", "forget": "forget_id"}  # of the kinds that cases use
+OWN_IDS = {"signal": "signal_id", "forget": "forget_id", "trust": "trust_id"}  # of the kinds that cases use
 SPEAKERS = ("sender_identity", "sender_session", "reader_identity", "reader_session", "via", "session_id",
             "agent_identity", "harness_session")  # fmt: skip
 NAMES = ["at", "kind", "writer", "schema_version", "key", "clone", "number", "before", "lines", "signature"]
@@ -34,7 +34,9 @@ class SignedLines:
         found = {*lines}
         records = {line: record for line in found if (record := self.record(line)) is not None}
         attested = {pair for line in found for pair in self.attested(line)}
-        counts = {line for line, record in records.items() if self.is_signed(line, record, attested)}
+        signed = [line for line, record in records.items() if self.is_signed(line, record, attested)]
+        grants = [records[line] for line in signed if records[line].get("event") == "grant"]
+        counts = {line for line in signed if self.may_speak(records[line], grants)}
         forgotten = {
             (bytes.fromhex(each), records[line].get("writer"))
             for line in counts
@@ -63,7 +65,7 @@ class SignedLines:
         return (line_hash(line), record.get("writer")) in forgotten
 
     def record(self, line: str) -> dict[str, Any] | None:
-        """Return the record of a line that speaks for its own writer alone; None for others and for attestations."""
+        """Return the record of a line with ids of its writer, and addresses of some writer; None for others and attestations."""
         record: dict[str, Any] = json.loads(line)
         writer = record.get("writer", "")
         behind = [*record][[*record].index("salt") :] if SALT_MARK in line else []
@@ -72,19 +74,30 @@ class SignedLines:
         if not {*behind} <= {"salt", "message"}:
             return None
         ids = [str(record.get(name, "")) for name in (OWN_IDS[record["kind"]], *SPEAKERS)]
-        if all(self.is_own_id(each, writer) and self.is_own_address(each, writer) for each in ids):
+        if all(self.is_own_id(each, writer) and self.is_address(each, writer) for each in ids):
             return record
         return None
 
     def is_own_id(self, id: str, writer: str) -> bool:
         """Return whether an id is free, or bound to a writer."""
-        return not re.fullmatch("(sig|sess|forget)-[a-z0-9]{22}", id) or bound(id[:-12], writer) == id
+        return not re.fullmatch("(sig|sess|forget|trust)-[a-z0-9]{22}", id) or bound(id[:-12], writer) == id
 
-    def is_own_address(self, address: str, writer: str) -> bool:
-        """Return whether an address names exactly this writer, if it is words."""
-        words, mark, named = address.rpartition("@")
-        is_named = bool(mark and re.fullmatch("[0-9a-hjkmnp-tv-z]{16}", named)) and is_words(words)
-        return (named if is_named else "") == (writer if is_named or is_words(address) else "")
+    def is_address(self, address: str, writer: str) -> bool:
+        """Return whether words name a writer where the line does, and none where it does not."""
+        words, named = parted(address)
+        return not is_words(words) or bool(named) == bool(writer)
+
+    def may_speak(self, record: Mapping[str, Any], grants: Sequence[Mapping[str, Any]]) -> bool:
+        """Return whether grants lead from the writer of each address that a line has to the writer of the line."""
+        for words, named in (parted(str(record.get(name, ""))) for name in SPEAKERS):
+            allowed, before = {named}, set[str]()
+            while allowed != before:
+                before = set(allowed)
+                fit = (each for each in grants if words in (each.get("words") or [words]))
+                allowed |= {each["other"] for each in fit if each.get("writer") in before}
+            if named and record.get("writer") not in allowed:
+                return False
+        return True
 
     def attested(self, line: str) -> set[tuple[bytes, str | None]]:
         """Return each hash that a valid attestation has, with its writer; nothing for any other line."""
@@ -112,6 +125,13 @@ class SignedLines:
 def is_words(text: str) -> bool:
     """Return whether a text is an agent identity or a person, and so belongs to a writer."""
     return text.count(":") == 2 or text.startswith("human:")
+
+
+def parted(address: str) -> tuple[str, str]:
+    """Return the words of an address and the writer that it names; "" for none."""
+    words, mark, named = address.rpartition("@")
+    is_named = bool(mark and re.fullmatch("[0-9a-hjkmnp-tv-z]{16}", named)) and is_words(words)
+    return (words, named) if is_named else (address, "")
 
 
 def unurl64(text: str) -> bytes:

@@ -118,6 +118,21 @@ class Writer(Struct):
             }
         )
 
+    def grant(self, other: Writer, *words: str, number: int = 1) -> str:
+        """Return the record by which this writer lets another one write as its addresses, or as those of these words."""
+        return compact(
+            {
+                "at": f"2026-11-21T19:00:00.{number:06}Z",
+                "kind": "trust",
+                "writer": self.id,
+                "schema_version": "A2A.V1",
+                "trust_id": self.bound("trust", number),
+                "event": "grant",
+                "other": other.id,
+                **({"words": words} if words else {}),
+            }
+        )
+
     def attestation(self, lines: Iterable[str], number: int = 1) -> dict[str, Any]:
         """Return the fields of an attestation of lines, all but the signature."""
         hashes = sorted({line_hash(line) for line in lines})

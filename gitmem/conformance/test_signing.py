@@ -90,7 +90,7 @@ def test_an_id_of_another_length_is_free(bus: FullBus, id: str) -> None:
 @needs("judge")
 @pytest.mark.parametrize("words", ["codex:implementer:prices", "human:anna@example.org"])
 def test_an_address_belongs_to_its_writer(bus: FullBus, words: str) -> None:
-    """gitmem: “A line whose sender is the address of another writer, or words without a writer, is ignored.”"""
+    """gitmem: “A line whose sender is the address of another writer, who has not allowed it, or words without a writer, does not count.”"""
     own, stolen, bare = (
         MALLORY.signal(sender_identity=f"{words}{end}") for end in (f"@{MALLORY.id}", f"@{ANNA.id}", "")
     )
@@ -99,6 +99,43 @@ def test_an_address_belongs_to_its_writer(bus: FullBus, words: str) -> None:
     assert counting(bus, own, MALLORY.attest(own)) == [own]
     for line in (stolen, bare, nobodys):
         assert counting(bus, line, MALLORY.attest(line), ANNA.attest(line)) == []
+
+
+@needs("judge")
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4))), ids=str)
+def test_a_writer_may_let_another_one_write_as_it(bus: FullBus, order: Sequence[int]) -> None:
+    """gitmem: “A line with an address of another writer counts when a signed grant of that one names its writer, in whatever order they arrive.”"""
+    line, grant = BOB.signal(sender_identity=f"codex:implementer:prices@{ANNA.id}"), ANNA.grant(BOB)
+    arrived = [line, BOB.attest(line), grant, ANNA.attest(grant)]
+
+    assert counting(bus, *(arrived[number] for number in order)) == sorted([line, grant])
+    assert counting(bus, *(arrived[number] for number in order if number != 3)) == []
+    assert counting(bus, *(arrived[number] for number in order if number != 1)) == [grant]
+
+
+@needs("judge")
+def test_grants_are_of_the_writer_of_the_address_and_lead_on(bus: FullBus) -> None:
+    """gitmem: “Grants count from the writer of the address on, one after the other; no other writer's, and not backwards.”"""
+    line = BOB.signal(sender_identity=f"human:anna@example.org@{ANNA.id}")
+    grants = [ANNA.grant(MALLORY), MALLORY.grant(BOB)]
+    proofs = [BOB.attest(line), ANNA.attest(grants[0]), MALLORY.attest(grants[1])]
+    backwards = BOB.grant(ANNA)
+
+    assert counting(bus, line, *grants, *proofs) == sorted([line, *grants])
+    assert counting(bus, line, grants[1], *proofs) == [grants[1]]
+    assert counting(bus, line, backwards, BOB.attest(line, backwards)) == [backwards]
+
+
+@needs("judge")
+def test_a_grant_is_for_its_words(bus: FullBus) -> None:
+    """gitmem: “A grant with words is for the addresses of these words alone.”"""
+    grant = ANNA.grant(BOB, "codex:implementer:prices")
+    lines = [
+        BOB.signal(number, sender_identity=f"codex:{words}@{ANNA.id}")
+        for number, words in enumerate(("implementer:prices", "reviewer:prices"))
+    ]
+
+    assert counting(bus, *lines, grant, BOB.attest(*lines), ANNA.attest(grant)) == sorted([lines[0], grant])
 
 
 @needs("judge")

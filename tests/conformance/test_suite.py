@@ -85,6 +85,7 @@ CAUGHT = {
     "JudgesOnArrivalAlone": {"the_order_of_arrival_decides_nothing[(0, 2, 1, 3)]", "what_is_forgotten_is_so_in_any_order"},
     "TakesAnyId": {"an_id_belongs_to_its_writer[signal_id-sig]", "an_id_belongs_to_its_writer[via-sess]"},
     "TakesAnyAddress": {"an_address_belongs_to_its_writer[human:anna@example.org]"},
+    "GrantsEverything": {"a_grant_is_for_its_words"},
     "LetsAnybodyForget": {"a_line_is_forgotten_by_its_writer_alone"},
     "NeverForgets": {"a_forgotten_line_has_its_reduced_form"},
     "LetsTheFirstClaimWin": {"claims_in_two_places_contest_each_other"},
