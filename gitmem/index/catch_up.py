@@ -181,9 +181,9 @@ def _judged(db: sqlite3.Connection, found: Sequence[Judged], index: Index) -> li
             unknown.append((each, writer))
     counts += _known(db, unknown)
     counts += _released(db, attested - matched, index.read)
+    pairs = _note_forgotten(db, counts)  # whomever they speak for: a replay of the log asks no grants
     grants = Grants(db)
     counts, freed = _allowed(db, counts, attested, grants, index.read)
-    pairs = _note_forgotten(db, counts)
     if cut or _is_any_forgotten(db):
         counts += _reduced(db, cut, pairs | attested | freed, grants, index.read)
     settled = _present(db, "held", "key", [each[2] for each in counts])
