@@ -564,7 +564,7 @@ def told(field: Any) -> str:
         return "flag" if bool in parts else "object"
     name = next(part.name for part in parts if isinstance(part, Form))
     if tuple in map(origin, parts):
-        name += "es" if name.endswith("s") else "s"
+        name += "es" if name.endswith(("s", "sh")) else "s"
     return name + (f", default `{default}`" if default else "")
 
 

@@ -944,7 +944,7 @@ Number = Annotated[
     str,
     Form("number", r"^[1-9][0-9]{0,8}$", "a number above 0 of at most 9 digits, none of them a leading 0"),
 ]
-LineHash = Annotated[str, Form("hash of a line", r"^[0-9a-f]{32}$", "32 hexadecimal digits")]
+LineHash = Annotated[str, Form("line hash", r"^[0-9a-f]{32}$", "32 hexadecimal digits")]
 
 
 class Attestation(Record):
