@@ -84,7 +84,7 @@ def test_fixed_files_are_byte_for_byte(block: str, name: str, content: bytes) ->
 
 
 def test_the_format_file_is_ordered_as_it_says() -> None:
-    """Format, then turn, then bytes."""
+    """Format, then epoch, turn and bytes."""
     least = ref.Format.make()
     order = [
         least,
@@ -159,7 +159,7 @@ def test_keyed_ids_are_those_of_the_example() -> None:
 def test_the_thread_is_read_as_the_example_says() -> None:
     """A decision that was written knowing another one is the later, whatever the clocks say."""
     thread = {}
-    for record in json.loads(example("thread")):
+    for record in json.loads(example("thread", RECORDS)):
         line = json.dumps(record).encode()
         thread[record["signal_id"]] = ThreadSignal(record, [line])
     found = FoldedThread("thread-x", thread)
@@ -201,7 +201,7 @@ def test_what_is_void_is_what_the_example_says() -> None:
 def test_the_node_is_folded_as_the_example_says() -> None:
     """What two clones changed apart is kept from both; what knew another change counts, whatever the clocks say."""
     lines_of: dict[str, list[tuple[dict[str, object], bytes]]] = {"node": [], "patch": []}
-    for record in json.loads(example("node")):
+    for record in json.loads(example("node", RECORDS)):
         at = f"2026-11-21T{record.pop('at')}:00.000000Z"
         fields = {"type": "note", "lifecycle": "wu", "sender_identity": "a:b:c", **record}
         if record["kind"] == "patch":
@@ -217,7 +217,7 @@ def test_the_node_is_folded_as_the_example_says() -> None:
     said = (
         f"The node says `{node.content}`, has priority `{node.priority}`, and both entries in its metadata."
     )
-    assert said in FORMAT
+    assert said in RECORDS
     assert node.metadata == {"seen": 1, "by": "Curie"}
     assert node.updated_at == "2026-11-21T20:09:00.000000Z"
 
