@@ -52,6 +52,7 @@ COMMANDS = {
     "session end": "sessions:end",
     "session list": "sessions:listing",
     "whoami": "sessions:whoami",
+    "trust": "sessions:trust",
     "roster": "sessions:roster",
     "role list": "sessions:list_roles",
     "role show": "sessions:show_role",

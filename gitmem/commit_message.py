@@ -63,6 +63,21 @@ def of_forget(author: str, sender: str, id: str, reason: str) -> CommitMessage:
     return CommitMessage(author, cut(head, SUBJECT_MAX), body(reason))
 
 
+def of_trust(author: str, sender: str, event: str, other: str) -> CommitMessage:
+    """Return the commit message of a record about another writer.
+
+    Args:
+        author: The commit's author, `Name <email>`.
+        sender: The sender's display name.
+    """
+    return CommitMessage(author, cut(f"{sanitize(sender)} {_trust(event, other)}", SUBJECT_MAX), "")
+
+
+def _trust(event: str, other: str) -> str:
+    said = {"grant": "lets {} write under an own address", "accept": "goes on as {}"}
+    return said.get(event, "says something of {}").format(other)
+
+
 def of_audit(author: str, sender: str, past: str, record: AuditFields) -> CommitMessage:
     """Return the commit message of an audit record: a session passed a closed gate.
 
@@ -193,6 +208,7 @@ DESCRIBED: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "commit": lambda entry: f"made commit {entry['commit'][:12]}",
     "attestation": lambda entry: f"writes attestation {entry['number']} in clone {entry['clone']}",
     "forget": lambda entry: f"forgets the texts of {entry['about']}: {entry['reason']}",
+    "trust": lambda entry: _trust(entry["event"], entry["other"]),
 }  # fmt: skip
 
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from functools import partial
 
+from gitmem.errors import UsageError
+from gitmem.outcome import command
+
 from ..environment import Environment
 from ..render import output, sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Annotated
 
     import typer
@@ -202,6 +206,64 @@ def whoami(at: Environment) -> None:
 
     at.store().asks_once = True
     output.answer(at.json, operation.whoami(at.store(), at.caller()), sessions.whoami)
+
+
+def trust(
+    at: Environment,
+    writer: Annotated[
+        str | None,
+        typer.Argument(metavar="WRITER", help="Another key, as this command shows it on its machine."),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--only",
+            metavar="WORDS",
+            help="An agent or person of yours that it may write as (default: all); may be repeated.",
+        ),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Show which key writes here. With WRITER: let that key go on as you, or go on here as that key, which lets you.
+
+    Run it on both machines, each with the key of the other: first where you are already known.
+    """
+    from gitmem.agents import other_keys as operation
+
+    store = at.store()
+    if writer is None:
+        if only:
+            raise UsageError(
+                "--only needs a writer. Nothing was written.", code="usage", next=["gitmem trust --help"]
+            )
+        output.answer(at.json, operation.listing(store), sessions.trust)
+        return
+    step = operation.step(store, writer, only or ())
+    if step.event and not yes:
+        _confirm(at, step.question, [writer, *(part for each in only or () for part in ("--only", each))])
+    output.answer(at.json, operation.record(store, at.caller_if_any(), step), sessions.trust)
+
+
+def _confirm(at: Environment, question: str, given: Sequence[str]) -> None:
+    """Ask at the terminal whether to go on.
+
+    Raises:
+        UsageError: `not-confirmed`: the answer is no, or nobody can be asked.
+    """
+    from ..syncing import is_agent
+
+    by_agent = is_agent(at)
+    answer = None if by_agent else output.ask(question)
+    if answer:
+        return
+    if answer is False:
+        raise UsageError("You said no. Nothing was written.", code="not-confirmed", next=["gitmem trust"])
+    raise UsageError(
+        f"{question} Nothing was written, because nobody was asked.",
+        hint="Ask your user first; then add --yes." if by_agent else "Add --yes if you want that.",
+        code="not-confirmed",
+        next=["gitmem trust"] if by_agent else [command("gitmem", "trust", *given, "--yes")],
+    )
 
 
 def add_names(at: Environment, names: Names, allow_secret: AllowSecret = False) -> None:

@@ -204,6 +204,15 @@ def is_terminal(stream: TextIO | None) -> bool:
         return False
 
 
+def ask(question: str) -> bool | None:
+    """Return what the person at the terminal answers to a question; None if there is no terminal to ask at."""
+    if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
+        return None
+    sys.stderr.write(f"{plain(question)} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
 def terminal() -> Terminal | None:
     """Return the terminal that shows text; None for a pipe, a file or a model, which get all of it without colours."""
     if not _Screen.is_known:

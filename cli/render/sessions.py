@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from gitmem.agents.descriptions import SessionRow
     from gitmem.agents.display_names import NameChanged, NamePool
     from gitmem.agents.lifecycle import SessionEnded, SessionResult, SessionStarted
+    from gitmem.agents.other_keys import Trust
     from gitmem.agents.role_list import ClientAgent, RoleCheck, RoleEntry, RoleList, RoleShown
     from gitmem.agents.roster import Roster, SessionList, WhoAmI
 
@@ -164,6 +165,34 @@ def whoami(found: WhoAmI) -> list[str]:
     scope = found.actual_ownership_scope
     shown = fields({**values, "actual_ownership_scope": scope.text if scope is not None else None})
     return [*shown, *lines_of_work(found.work, whole=True)]
+
+
+ALL = "*"  # in place of words
+
+
+def trust(found: Trust) -> list[str]:
+    """Return which key writes here, and a line for each other one that has to do with it."""
+    rows = [
+        (
+            each.writer,
+            plain(first_of(each.known_as, HOLDERS_SHOWN)) or "no record yet",
+            _words(each.you_allow, "may write as {} of yours"),
+            _words(each.allows_you, "lets you write as {} of its"),
+            "goes on as you" if each.goes_on_as_you else "you go on as it" if each.you_go_on_as_it else "",
+        )
+        for each in found.others
+    ]
+    return block(
+        f"writer: {found.writer or 'none yet; the first record makes its key'}",
+        found.key_file and f"key file: {sanitize(found.key_file)}",
+        found.goes_on_as and f"goes on as: {found.goes_on_as}",
+        table(rows, shortened=(1,)),
+        found.remark and f"note: {plain(found.remark)}",
+    )
+
+
+def _words(words: Sequence[str], said: str) -> str:
+    return said.format("all" if ALL in words else plain(first_of(words, HOLDERS_SHOWN))) if words else ""
 
 
 def fields(values: Mapping[str, object]) -> list[str]:

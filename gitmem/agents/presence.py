@@ -227,6 +227,15 @@ def addresses_with(db: sqlite3.Connection, words: str) -> list[str]:
     return [str(reader) for (reader,) in rows if words_of(reader) == words]
 
 
+def addresses_of(db: sqlite3.Connection, writer: str, most: int) -> list[str]:
+    """Return so many addresses of agents and people of a writer that the log has lines of, people and then the first ones first."""
+    query = (
+        "SELECT reader FROM reader WHERE substr(reader, -17) = '@' || ?1 AND reader NOT GLOB 'h-*'"
+        " ORDER BY reader NOT GLOB 'human:*', at, reader LIMIT ?2"
+    )
+    return [str(reader) for (reader,) in db.execute(query, (writer, most))]
+
+
 def _known_since(store: Store, reader: str) -> str:
     row = store.db().execute("SELECT at FROM reader WHERE reader = ?", (reader,)).fetchone()
     return str(row[0])[:10]

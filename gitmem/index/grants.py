@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..order.cycles import components
+from ..outcome import Struct
 from ..text.addresses import of_writer, words_of, writer_of
 
 TYPE_CHECKING = False
@@ -20,13 +21,11 @@ def note(db: sqlite3.Connection, found: Iterable[Any]) -> bool:
     is_new = False
     for record in found:
         writer, other = record.get("writer"), record["other"]
-        if not writer or writer == other:
-            continue
-        if record["event"] == "grant":
+        if writer and writer != other and record["event"] == "grant":
             for words in (record.get("words") or [_ALL])[:WORDS_MAX]:
                 cursor = db.execute("INSERT OR IGNORE INTO granted VALUES (?, ?, ?)", (words, other, writer))
                 is_new |= cursor.rowcount > 0
-        elif record["event"] == "accept":
+        elif writer and record["event"] == "accept":
             db.execute(
                 "INSERT INTO accepted VALUES (?, ?, ?)"
                 " ON CONFLICT (writer, other) DO UPDATE SET at = max(at, excluded.at)",
@@ -108,6 +107,42 @@ class Grants:
         return found
 
 
+class Relation(Struct):
+    """What two writers have recorded of each other, first of a writer and then of the other one.
+
+    Attributes:
+        gives: The words of its addresses that it lets the other one write as; `ALL` for all of them.
+        takes: The words of the other one's addresses that it may write as, by grants of that one.
+        accepts: Whether it goes on as the other one, if that one allows it.
+        is_accepted: Whether the other one goes on as it.
+    """
+
+    gives: set[str] = set()
+    takes: set[str] = set()
+    accepts: bool = False
+    is_accepted: bool = False
+
+
+ALL = "*"
+
+
+def relations(db: sqlite3.Connection, writer: str) -> dict[str, Relation]:
+    """Return what a writer and others have recorded of each other, by the other one."""
+    found: dict[str, Relation] = {}
+    for words, other, giver in db.execute("SELECT * FROM granted WHERE ?1 IN (other, writer)", (writer,)):
+        of = found.setdefault(giver if other == writer else other, Relation())
+        (of.takes if other == writer else of.gives).add(words or ALL)
+    for (by,) in db.execute("SELECT writer FROM accepted WHERE other = ?", (writer,)):
+        found.setdefault(by, Relation()).is_accepted = True
+    for (other,) in db.execute(
+        "SELECT other FROM accepted WHERE writer = ? ORDER BY at DESC, other", (writer,)
+    ):
+        found.setdefault(other, Relation()).accepts = True
+        break
+    found.pop(writer, None)
+    return found
+
+
 def is_any_accepted(db: sqlite3.Connection) -> bool:
     """Return whether any writer goes on as another one."""
     return db.execute("SELECT 1 FROM accepted LIMIT 1").fetchone() is not None
@@ -116,7 +151,7 @@ def is_any_accepted(db: sqlite3.Connection) -> bool:
 def own_address(db: sqlite3.Connection, writer: str, words: str) -> str:
     """Return the address that these words are if a writer writes them: its own, or that of the one as whom it goes on.
 
-    It goes on as the last one that it has accepted and that allows these words, and so on from there. Of writers that go on
+    It goes on as the last one (itself, if it has accepted itself) that it has accepted and that allows these words, and so on from there. Of writers that go on
     as each other in a circle the lowest counts, for all of them.
     """
     chain, grants = [writer], Grants(db)

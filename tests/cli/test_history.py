@@ -50,6 +50,7 @@ def day(run: Run, start: Start, repo: Path) -> None:
         run("forget", id_of("signal", "A slip", "--to", "Curie"), "--reason", "a slip", session=planck).status
         == 0
     )
+    assert run("trust", "0" * 16, "--yes", session=planck).status == 0
     (repo / "a").write_text("a")
     git(repo, "add", "a")
     git(repo, "commit", "--quiet", "-m", "A", GITMEM_SESSION=planck)

@@ -1,0 +1,293 @@
+"""Other keys of a user: which of them may write as whose addresses, and the records by which one goes on as another."""
+
+from __future__ import annotations
+
+from .. import commit_message
+from ..errors import UsageError
+from ..index import grants
+from ..outcome import Outcome, Struct, command
+from ..text.addresses import CLIENT, is_words, words_of, writer_of
+from ..text.sanitize import first_of, sanitize
+from ..trust.keys import is_writer
+from . import mailbox, presence
+from .caller import own_person
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ..store import Store
+    from .caller import Caller
+
+WORDS_SHOWN = 3  # of a writer
+OWN_MOST = 20  # addresses of this user's, of which others with the same words are looked for
+LEFT_MOST = 10  # addresses with mail that nobody here reads
+
+
+class OtherWriter(Outcome, kw_only=True):
+    """A writer that has to do with the key that writes here.
+
+    Attributes:
+        known_as: Words of its addresses, people first.
+        same_words: Words that are those of own addresses, too.
+        you_allow: The words of own addresses that it may write as; `*` for all.
+        allows_you: The words of its addresses that the key here may write as; `*` for all.
+        goes_on_as_you: Whether it has recorded that it goes on as the key here.
+        you_go_on_as_it: Whether the key here has recorded so last.
+    """
+
+    writer: str
+    known_as: list[str]
+    same_words: list[str]
+    you_allow: list[str]
+    allows_you: list[str]
+    goes_on_as_you: bool
+    you_go_on_as_it: bool
+
+
+class Trust(Outcome, kw_only=True):
+    """Which key writes here, and which others may write as whose addresses.
+
+    Attributes:
+        writer: The id of the key.
+        key_file: Its path.
+        goes_on_as: The writer whose addresses people and new sessions here have; None if they are of this key.
+        recorded: The event of the record that this command wrote; None if there was none to write.
+        remark: What that means, and what is left to do on the other machine.
+    """
+
+    writer: str
+    key_file: str
+    goes_on_as: str | None
+    others: list[OtherWriter]
+    recorded: str | None = None
+    remark: str | None = None
+    next: list[str] = []
+
+
+class Step(Struct):
+    """What `gitmem trust WRITER` is about to record.
+
+    Attributes:
+        event: `grant` or `accept`; "" if nothing is left to do here.
+        other: The other writer.
+        words: Of a grant; none for all.
+        question: What to ask before; it says what the record does.
+        done: What to say afterwards.
+    """
+
+    event: str
+    other: str
+    words: list[str]
+    question: str
+    done: str
+
+
+def listing(store: Store) -> Trust:
+    """Return which key writes here, and the writers that have to do with it."""
+    writer, key_file = store.writers.describe()
+    db = store.db()
+    found = grants.relations(db, writer)
+    same: dict[str, list[str]] = {}
+    own = presence.addresses_of(db, writer, OWN_MOST)
+    for words in sorted({words_of(each) for each in (*own, own_person(store)) if each}):
+        for each in presence.addresses_with(db, words):
+            if writer_of(each) not in ("", writer):
+                same.setdefault(writer_of(each), []).append(words)
+    others = []
+    for other in sorted({*found, *same}):
+        of = found.get(other, grants.Relation())
+        others.append(
+            OtherWriter(
+                writer=other, known_as=_known_as(store, other), same_words=same.get(other, []),
+                you_allow=sorted(of.gives), allows_you=sorted(of.takes), goes_on_as_you=of.is_accepted,
+                you_go_on_as_it=of.accepts,
+            )
+        )  # fmt: skip
+    return Trust(
+        writer=writer, key_file=key_file, goes_on_as=_goes_on_as(store, writer, found), others=others
+    )
+
+
+def _goes_on_as(store: Store, writer: str, found: Mapping[str, grants.Relation]) -> str | None:
+    """Return the writer whose addresses people here have, else agents whose words it allows; None if that is this one."""
+    person = own_person(store)
+    if person and writer_of(person) != writer:
+        return writer_of(person)
+    return next((other for other, of in found.items() if of.accepts and of.takes), None)
+
+
+def _known_as(store: Store, writer: str) -> list[str]:
+    return [words_of(each) for each in presence.addresses_of(store.db(), writer, WORDS_SHOWN)]
+
+
+def step(store: Store, text: str, only: Sequence[str]) -> Step:
+    """Return what there is to record here so that one of two keys goes on as the other.
+
+    It is a grant, until the other key has granted this one something: then this one goes on as that one.
+
+    Args:
+        text: The other writer, or an address of it. The own one ends going on as another.
+        only: The words that a grant is for; none for all.
+
+    Raises:
+        UsageError: `bad-writer`, `bad-words` or `unknown-writer`. Nothing was written.
+    """
+    writer, other = store.writers.writer(), writer_of(text) or text
+    if not is_writer(other):
+        raise UsageError(
+            f"No writer: {sanitize(text)[:300]}; a writer is 16 lower-case letters and digits, as `gitmem trust` on its machine shows. "
+            "Nothing was written.",
+            code="bad-writer",
+            next=["gitmem trust"],
+        )
+    words = [_words(store, each, writer) for each in dict.fromkeys(only)]
+    if len(words) > grants.WORDS_MAX:
+        raise _bad_words(f"{len(words)} words are too many; one record has at most {grants.WORDS_MAX}")
+    of = grants.relations(store.db(), writer).get(other, grants.Relation())
+    if other == writer:
+        return _own(store, writer)
+    if of.takes and not words and not of.is_accepted:
+        return _accept(store, writer, other, of)
+    return _grant(store, writer, other, words, of)
+
+
+def _words(store: Store, text: str, writer: str) -> str:
+    words = words_of(text)
+    if not is_words(words) or words.startswith(CLIENT) or writer_of(text) not in ("", writer):
+        raise _bad_words(
+            f"--only must name an own agent identity or person, such as codex:implementer:prices: {sanitize(text)[:300]}"
+        )
+    return words
+
+
+def _bad_words(what: str) -> UsageError:
+    return UsageError(f"{what}. Nothing was written.", code="bad-words", next=["gitmem trust"])
+
+
+def _own(store: Store, writer: str) -> Step:
+    if _goes_on_as(store, writer, grants.relations(store.db(), writer)) is None:
+        return Step("", writer, [], "", f"{writer} writes here, and goes on as no other one.")
+    return Step(
+        "accept", writer, [], f"Go on under the addresses of the key here, {writer}, and as no other one any more?",
+        "New sessions and you have addresses of the key here again.",
+    )  # fmt: skip
+
+
+def _accept(store: Store, writer: str, other: str, of: grants.Relation) -> Step:
+    if of.accepts:
+        return Step("", other, [], "", f"You go on as {other} here already.")
+    return Step(
+        "accept", other, [], f"Go on here as {_named(store, other)}, with {_all(of.takes)} of its addresses?",
+        f"You go on as {other} here, with {_all(of.takes)} of its addresses: new sessions and you have these from now on.",
+    )  # fmt: skip
+
+
+def _grant(store: Store, writer: str, other: str, words: list[str], of: grants.Relation) -> Step:
+    what = _all(words or {grants.ALL})
+    then = (
+        "It goes on as you." if of.is_accepted
+        else f"On the machine of {other}, sync and run `gitmem trust {writer}`: then it goes on as you. Sync here first."
+    )  # fmt: skip
+    if grants.ALL in of.gives or (words and of.gives.issuperset(words)):
+        return Step("", other, words, "", f"{other} may write as {what} of your addresses already. {then}")
+    return Step(
+        "grant", other, words,
+        f"Let {_named(store, other)} write as {what} of your addresses? It can read, agree and decide as you, and this can't be taken back.",
+        f"{other} may write as {what} of your addresses. {then}",
+    )  # fmt: skip
+
+
+def _all(words: Iterable[str]) -> str:
+    words = sorted(words)
+    return (
+        "all" if grants.ALL in words else first_of(words, WORDS_SHOWN, shown=lambda each: sanitize(each)[:80])
+    )
+
+
+def _named(store: Store, other: str) -> str:
+    known = _known_as(store, other)
+    return f"{other} ({', '.join(sanitize(each)[:80] for each in known) or 'of which no record is here yet'})"
+
+
+def record(store: Store, caller: Caller | None, chosen: Step) -> Trust:
+    """Record a step, if there is one; return what is so then.
+
+    Raises:
+        StoreError: Nothing is recorded.
+    """
+    if chosen.event:
+        name = caller.name if caller is not None else store.person()[0]
+        author = (
+            caller.author if caller is not None else f"{name or 'somebody'} <{store.person()[1] or 'gitmem'}>"
+        )
+        line = store.line(
+            "trust",
+            {
+                "trust_id": store.new_id("trust"), "event": chosen.event, "other": chosen.other,
+                "words": chosen.words, "sender_name": name,
+            },
+        )  # fmt: skip
+        store.record([line], commit_message.of_trust(author, name or "somebody", chosen.event, chosen.other))
+        store.refresh()
+    found = listing(store)
+    found.recorded = chosen.event or None
+    left = left_over(store) if chosen.event == "accept" else []
+    found.remark = " ".join([chosen.done, *(_left_sentence(store, *each) for each in left)])
+    found.next = ["gitmem sync"] if chosen.event else []
+    return found
+
+
+def of_same_words(store: Store, address: str) -> str | None:
+    """Return a sentence about other writers that have the words of an own address, and how to go on as one of them; None if there is none."""
+    own = store.own_writer()
+    if not own or writer_of(address) != own:
+        return None
+    known = grants.relations(store.db(), own)
+    others = [
+        each
+        for each in map(writer_of, presence.addresses_with(store.db(), words_of(address)))
+        if each not in ("", own) and not (each in known and (known[each].is_accepted or known[each].gives))
+    ]
+    if not others:
+        return None
+    granted = [each for each in others if each in known and known[each].takes]
+    if granted:
+        return f"{words_of(address)} is known under {granted[0]}, too, which lets you go on as it: {command('gitmem', 'trust', granted[0])}."
+    return (
+        f"{words_of(address)} is known under another key, {others[0]}, too. If that is you: run {command('gitmem', 'trust', own)} "
+        f"on its machine, sync both, and run {command('gitmem', 'trust', others[0])} here."
+    )
+
+
+def left_over(store: Store) -> list[tuple[str, int]]:
+    """Return addresses of this user that it does not write under any more and that have unread directed signals, and how many of these."""
+    db, own = store.db(), store.own_writer()
+    found: list[tuple[str, int]] = []
+    for writer in sorted({own, *store.own().writers}):
+        if writer == own and not grants.is_any_accepted(db):
+            continue
+        for address in presence.addresses_of(db, writer, OWN_MOST):
+            if address == store.own_address(words_of(address)):
+                continue
+            count = len(
+                {id for _, id in db.execute(*mailbox.directed_to(db, address, None, None, unread=True))}
+            )
+            if count and len(found) < LEFT_MOST:
+                found.append((address, count))
+    return found
+
+
+def _left_sentence(store: Store, address: str, count: int) -> str:
+    """Return that an address has unread signals, and what to do about them."""
+    may = store.may_write_as(address)
+    return (
+        f"{count} unread signal{'s are' if count > 1 else ' is'} for {address}, the address under "
+        f"{'this' if may else 'another'} key: {command('gitmem', 'inbox', '--as' if may else '--for', address)}"
+        f"{'' if may else '; answer as you are now'}."
+    )
+
+
+def left_sentences(store: Store) -> list[str]:
+    """Return for each address that this user has left a sentence about its unread signals."""
+    return [_left_sentence(store, *each) for each in left_over(store)]
