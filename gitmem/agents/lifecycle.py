@@ -13,7 +13,17 @@ from ..text import strict_json
 from ..text.addresses import words_of
 from ..text.sanitize import sanitize
 from . import caller as callers
-from . import delivery, descriptions, display_names, heartbeats, mailbox, name_holders, presence, signal_rows
+from . import (
+    delivery,
+    descriptions,
+    display_names,
+    heartbeats,
+    mailbox,
+    name_holders,
+    other_keys,
+    presence,
+    signal_rows,
+)
 from .caller import CallerClaims, default_workspace
 
 TYPE_CHECKING = False
@@ -614,6 +624,8 @@ def _start_new(
         },
     )
     message = start_commit_message(record)
+    identity = record.get("agent_identity")
+    is_new = bool(identity) and not presence.is_known_reader(store, str(identity))
     appended = store.record([store.line("session", record, allow_secret=allow_secret)], message)
     _register(store, session_id, who)
     found = presence.get(store, session_id)
@@ -630,6 +642,8 @@ def _start_new(
         notice = f"Signals to {found.asked} were imported; no session gets them."
         started.remark = " ".join(filter(None, (started.remark, notice)))
         started.next.insert(1, signal_rows.imported_inbox(name))
+    if is_new:
+        started.add_remark(other_keys.of_same_words(store, found.reader))
     if found.agent_identity is None and who.client_session is None:
         former = presence.last_agent_here(store) or former_agent(store, callers.of_session(found, "session"))
         started.remark = offer_identity(store, former, started.remark, started.next)

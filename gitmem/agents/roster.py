@@ -9,7 +9,7 @@ from ..log.lines import writer_of
 from ..outcome import Outcome, command
 from ..sync import autosync, whereabouts
 from ..text.name_matching import fold
-from . import descriptions, mailbox, name_holders, presence, session_view, signal_rows
+from . import descriptions, mailbox, name_holders, other_keys, presence, session_view, signal_rows
 from .caller import other_workspaces
 from .descriptions import by_role, row
 
@@ -160,7 +160,7 @@ def roster(
     if unread:
         not_shown = " ".join(filter(None, (not_shown, f"{unread} sessions were not searched.")))
     elsewhere = other_workspaces(caller, (one["workspace_id"] for one in rows))
-    away = _not_at_work(found, left_behind)
+    away = _not_at_work(found, left_behind, [] if query else other_keys.left_sentences(store))
     notes = (outcome.remark, not_shown, elsewhere, away, whereabouts.unread(store))
     outcome.remark = " ".join(filter(None, notes)) or None
     return outcome
@@ -223,6 +223,8 @@ def whoami(store: Store, caller: Caller) -> WhoAmI:
     remark = caller.remark
     if found is not None and found.asked != found.name and remark is None:
         remark = f"The name {found.asked} belongs to an earlier session; your display name is {found.name}."
+    elsewhere = other_keys.of_same_words(store, caller.reader)
+    remark = " ".join(filter(None, (remark, elsewhere))) or None
     return WhoAmI.taken_from(
         {**stated, **record, **descriptions.role_row(record, caller.identity)},
         reader_identity=caller.reader,
@@ -276,8 +278,12 @@ def _next(found: Sequence[Presence], query: str | None, all: bool, caller: Calle
     return ["gitmem session start"]
 
 
-def _not_at_work(found: Sequence[Presence], left_behind: Sequence[Presence]) -> str:
-    """Return whose worktrees are gone, and how the messages of sessions that are not at work any more are shown."""
+def _not_at_work(found: Sequence[Presence], left_behind: Sequence[Presence], left: Sequence[str]) -> str:
+    """Return whose worktrees are gone, and how the messages of sessions that are not at work any more are shown.
+
+    Args:
+        left: Sentences about addresses that were left.
+    """
     told = [f"{one.name}'s worktree {one.worktree} is gone." for one in found if one.is_homeless][
         :CONTESTED_MAX
     ]
@@ -285,7 +291,7 @@ def _not_at_work(found: Sequence[Presence], left_behind: Sequence[Presence]) -> 
         others = f" So have {len(left_behind) - 1} more." if left_behind[1:] else ""
         shows = command("gitmem", "inbox", "--for", one.reader)
         told.append(f"{one.name} is not at work and has unread messages: {shows}.{others}")
-    return " ".join(told)
+    return " ".join([*told, *left])
 
 
 def _follow_pins(store: Store, outcome: Roster, found: Sequence[Presence]) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from .. import local_files
 from .. import repo as repo_module
-from ..agents import delivery, heartbeats, mailbox, name_holders
+from ..agents import delivery, heartbeats, mailbox, name_holders, other_keys
 from ..calls import a2a_files
 from ..errors import StoreError
 from ..index import catch_up, index_file
@@ -539,13 +539,32 @@ class WriterKey(Check):
             yield WRITER_KEY, path, "Other users can no longer read it."
 
 
-class HeldLines(Check):
-    """Lines that name a writer who has not attested them."""
+class OtherKeys(Check):
+    """Addresses under a key that does not write here any more, with unread mail."""
 
-    codes = ("unattested",)
+    codes = ("left-address",)
 
     def check(self) -> Iterator[Finding]:
-        held = catch_up.count_held(self.store.db())
+        for each in other_keys.left_sentences(self.store):
+            yield note("left-address", each, ref.LOG_REF, "`gitmem trust` shows which key writes here.")
+
+
+class HeldLines(Check):
+    """Lines that name a writer who has not attested them, or have an address of one that has not allowed it."""
+
+    codes = ("unattested", "not-allowed")
+
+    def check(self) -> Iterator[Finding]:
+        unallowed = catch_up.count_unallowed(self.store.db())
+        if unallowed:
+            yield note(
+                "not-allowed",
+                f"{unallowed:,} line{'s' if unallowed > 1 else ''} of the log ha{'ve' if unallowed > 1 else 's'} an address of another "
+                f"writer, who has not allowed {'them' if unallowed > 1 else 'it'}: shown to nobody.",
+                ref.LOG_REF,
+                "A grant may arrive with the next sync. If it is you who writes there, `gitmem trust WRITER` lets that key.",
+            )
+        held = catch_up.count_held(self.store.db()) - unallowed
         if held:
             yield note(
                 "unattested",

@@ -273,6 +273,7 @@ CHECKS: tuple[type[Check], ...] = (
     clone_files.WriterKey,
     lost_keys.LostKeys,
     clone_files.HeldLines,
+    clone_files.OtherKeys,
     clone_files.GatewayFiles,
     log_ref.RoleFiles,
     log_ref.UnknownRoles,

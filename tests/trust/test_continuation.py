@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gitmem import records
+from tests.signing import AT, attest, key_of
+
 from ..cli import pseudo_terminal
-from .conftest import Machine
+from .conftest import Machine, git
 from .test_other_writers import PRICES, REVIEW, At, exchange
 
 MAIL = "anna@example.org"
@@ -151,6 +156,52 @@ def test_a_key_is_followed_by_another_and_that_by_a_third(
     assert "Still you?" not in desk.unread()
 
 
+def test_a_line_with_an_address_that_nobody_has_allowed_is_held_and_counted(
+    desk: Person, peer: Person
+) -> None:
+    """In every clone; and it counts once the grant is there."""
+    exchange(desk, peer)
+    words, key = f"codex:reviewer:forged@{desk.key}", key_of(bytes([9]) * 32)
+    forged = records.line(
+        "signal", AT, {"signal_id": "sig-forged01", "sender_identity": words, "message": "I am the reviewer"},
+        writer=key.writer, may_have=lambda each: True,
+    )  # fmt: skip
+    push(desk.user, desk.repo, [forged, attest([forged], key)])
+    for each in (desk, peer):
+        exchange(each)
+        assert each("show", "sig-forged01").status == 2
+        codes = {one["code"]: one["what"] for one in each("doctor", "--json").json["findings"]}
+        assert "1 line of the log has an address of another writer" in codes["not-allowed"]
+        held = each("verify", "--json")
+        assert held.status == 1 and [one["id"] for one in held.json["held"]] == ["sig-forged01"]
+
+    desk.trust(key.writer)
+    exchange(desk, peer)
+    for each in (desk, peer):
+        assert each.json("show", "sig-forged01")["record"]["message"] == "I am the reviewer"
+        assert "not-allowed" not in {one["code"] for one in each("doctor", "--json").json["findings"]}
+
+
+def push(user: Machine, repo: Path, lines: list[bytes]) -> None:
+    """Somebody commits lines to the log of the hub."""
+    name = "signals/2026-11/21/gm-00000009.jsonl"
+    blob = git(repo, "hash-object", "-w", "--stdin", given=b"\n".join([*sorted(lines), b""]))
+    git(repo, "fetch", "--quiet", "origin", "refs/heads/gitmem")
+    index = {"GIT_INDEX_FILE": str(repo / ".git" / "forging")}
+
+    def run(*args: str) -> str:
+        done = subprocess.run(
+            ["git", *args], cwd=repo, env={**os.environ, **user.env, **index}, capture_output=True, check=True
+        )
+        return done.stdout.decode().strip()
+
+    run("read-tree", "FETCH_HEAD")
+    run("update-index", "--add", "--cacheinfo", f"100644,{blob},{name}")
+    tree = run("write-tree")
+    commit = run("commit-tree", tree, "-p", "FETCH_HEAD", "-m", "forged")
+    run("push", "--quiet", "origin", f"{commit}:refs/heads/gitmem")
+
+
 def test_what_both_have_typed_before_they_met_makes_one_person(desk: Person, laptop: Person) -> None:
     """Each has let the other go on as it: the next to run the command goes on, and the other one stays who it is."""
     exchange(desk, laptop)
@@ -161,6 +212,16 @@ def test_what_both_have_typed_before_they_met_makes_one_person(desk: Person, lap
     exchange(laptop, desk)
     assert desk.trust(second)["recorded"] is None
     assert desk.json("trust")["goes_on_as"] is None and laptop.json("trust")["goes_on_as"] == first
+
+
+def test_going_on_as_another_ends_with_the_own_key(desk: Person, laptop: Person) -> None:
+    """What was written stays of the other one."""
+    continued(desk, laptop)
+    assert laptop.trust(laptop.key)["goes_on_as"] is None
+    assert laptop.json("signal", "As myself", "--broadcast")["signal"]["sender_identity"] == PERSON
+    exchange(laptop, desk)
+    last = desk.json("log", "-n", "1")["entries"][0]
+    assert last["sender_identity"] == f"{PERSON}@{laptop.key}"
 
 
 @pytest.mark.parametrize(
@@ -185,6 +246,51 @@ def test_wrong_words_and_an_unanswered_question_write_nothing(
     assert (refused.status, refused.json["error"]["code"]) == (2, code), refused
     assert "Nothing was written" in refused.json["error"]["message"]
     assert desk.json("log")["entries"] == before
+
+
+def test_a_second_machine_says_once_how_to_go_on(desk: Person, laptop: Person) -> None:
+    """By `whoami`, and by the first session of an agent; with the commands for both machines, which work as printed."""
+    desk.start(PRICES)
+    exchange(desk, laptop)
+    said = laptop.json("whoami")["remark"]
+    me = ("whoami", "--as", PERSON)
+    assert f"gitmem trust {laptop.key}" in said and f"gitmem trust {desk.key}" in said
+    first, again = (laptop.json("session", "start", "--agent-identity", PRICES) for _ in range(2))
+    assert f"gitmem trust {desk.key}" in first["remark"] and "gitmem trust" not in (again["remark"] or "")
+    continued(desk, laptop)
+    assert "gitmem trust" not in (laptop.json(*me)["remark"] or "")
+    assert "gitmem trust" not in (desk.json(*me)["remark"] or "")
+
+
+def test_mail_to_the_address_that_was_left_is_told(desk: Person, laptop: Person, peer: Person) -> None:
+    """By the answer itself, roster and doctor, with a command that shows it."""
+    exchange(laptop, peer)
+    peer.json("signal", "To the laptop", "--to", f"{PERSON}@{laptop.key}")
+    exchange(peer, laptop)
+    continued(desk, laptop)
+    told = laptop.json("roster")["remark"]
+    command = f"gitmem inbox --as {PERSON}@{laptop.key}"
+    assert command in told
+    assert any(command in one["what"] for one in laptop("doctor", "--json").json["findings"])
+    assert [each["message"] for each in laptop.json(*command.split()[1:])["signals"]][-1:] == [
+        "To the laptop"
+    ]
+    assert command not in (laptop.json("roster")["remark"] or "")
+
+
+def test_mail_to_a_lost_key_is_told(desk: Person, laptop: Person, peer: Person) -> None:
+    """With a command that shows it, since nobody can answer as that one."""
+    exchange(desk, peer)
+    old = desk.key
+    peer.json("signal", "To the old key", "--to", f"{PERSON}@{old}")
+    exchange(peer, desk)
+    Path(desk.json("trust")["key_file"]).unlink()
+    assert desk("doctor", "--fix").status == 0
+    assert desk.key != old and desk("signal", "A new key", "--broadcast").status == 0
+    told = desk.json("roster")["remark"]
+    assert f"gitmem inbox --for {PERSON}@{old}" in told
+    shown = desk.json("inbox", "--for", f"{PERSON}@{old}")["signals"]
+    assert "To the old key" in [each["message"] for each in shown]
 
 
 def test_a_person_is_asked_once(desk: Person, laptop: Person) -> None:
