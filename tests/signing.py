@@ -80,10 +80,15 @@ def salted(line: bytes) -> bytes:
     return whole.encode("utf-8", "replace") if texts else line
 
 
-def forget(lines: Iterable[bytes], key: SigningKey, at: int = AT) -> bytes:
-    """The record by which a writer forgets lines."""
+def forget(lines: Iterable[bytes], key: SigningKey, at: int = AT, of: SigningKey | None = None) -> bytes:
+    """The record by which a writer forgets lines, or those of another."""
     hashes = [attestations.line_digest(line).hex() for line in lines]
-    by = {"sender_identity": f"a:b:anna@{key.writer}", "about": "sig-0001", "reason": "A leaked key."}
+    by = {
+        "sender_identity": f"a:b:anna@{key.writer}",
+        "about": "sig-0001",
+        "reason": "A leaked key.",
+        "of": of and of.writer,
+    }
     return records.line("forget", at, {"forget_id": "forget-0001", "lines": hashes, **by}, writer=key.writer)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import commit_message, records
 from ..errors import UsageError
+from ..index import grants
 from ..log import attestations, let_go
 from ..log.lines import SALT, is_reduced, writer_of
 from ..order.content import is_notice
@@ -122,7 +123,7 @@ def _impossible(id: str, lines: _Lines) -> UsageError:
 def _lines(store: Store, kind: str, id: str) -> _Lines:
     """Return the lines with texts of what an id names."""
     found = _Lines()
-    writer = store.writers.writer()
+    writer, allowed = store.writers.writer(), grants.Grants(store.db())
     for line in rows.all_lines(store.db(), kind, id):
         record: Any = records.read(line)
         if is_reduced(line):
@@ -132,25 +133,28 @@ def _lines(store: Store, kind: str, id: str) -> _Lines:
         elif SALT not in line or (record["kind"] == "signal" and is_notice(record)):
             found.fixed.append(line)
         else:
-            (found.own if writer_of(line) == writer else found.others).append(line)
+            (found.own if allowed.allow_all(writer, writer_of(line)) else found.others).append(line)
     return found
 
 
 def _forget(store: Store, caller: Caller, found: Forgotten, lines: Sequence[bytes], reason: str) -> None:
     """Record that lines are forgotten, and remove their texts from the files of this clone."""
-    digests = sorted({attestations.line_digest(line).hex() for line in lines})
+    digests = sorted({(writer_of(line), attestations.line_digest(line).hex()) for line in lines})
     new = []
-    for start in range(0, len(digests), LINES_MAX):
-        found.records.append(store.new_id("forget"))
-        new.append(
-            store.line(
-                "forget",
-                {
-                    "forget_id": found.records[-1], "lines": digests[start : start + LINES_MAX], "about": found.id, "reason": reason,
-                    "sender_identity": caller.reader, "sender_session": caller.session_id, "sender_name": caller.name,
-                },
-            )
-        )  # fmt: skip
+    for writer in sorted({each for each, _ in digests}):
+        mine = [digest for each, digest in digests if each == writer]
+        for start in range(0, len(mine), LINES_MAX):
+            found.records.append(store.new_id("forget"))
+            new.append(
+                store.line(
+                    "forget",
+                    {
+                        "forget_id": found.records[-1], "lines": mine[start : start + LINES_MAX], "about": found.id, "reason": reason,
+                        "of": writer if writer != store.writers.writer() else None,
+                        "sender_identity": caller.reader, "sender_session": caller.session_id, "sender_name": caller.name,
+                    },
+                )
+            )  # fmt: skip
     message = commit_message.of_forget(caller.author, caller.name or caller.reader, found.id, reason)
     found.commit = store.record([*new, *caller.keepalive(store)], message).commit
     found.lines = len(lines)

@@ -181,9 +181,14 @@ def _judged(db: sqlite3.Connection, found: Sequence[Judged], index: Index) -> li
             unknown.append((each, writer))
     counts += _known(db, unknown)
     counts += _released(db, attested - matched, index.read)
-    pairs = _note_forgotten(db, counts)  # whomever they speak for: a replay of the log asks no grants
+    trust = [record for *_, record in counts if record is not None and record["kind"] == "trust"]
+    is_new = bool(trust) and note_trust(db, trust)
     grants = Grants(db)
-    counts, freed = _allowed(db, counts, attested, grants, index.read)
+    forgets = [record for *_, record in counts if record is not None and record["kind"] == "forget"]
+    if is_new:
+        forgets += _forgets_of_others(db, index.read)
+    pairs = _note_forgotten(db, forgets, grants)  # whomever they speak for, as a replay of the log does
+    counts, freed = _allowed(db, counts, attested, grants, index.read, is_new=is_new)
     if cut or _is_any_forgotten(db):
         counts += _reduced(db, cut, pairs | attested | freed, grants, index.read)
     settled = _present(db, "held", "key", [each[2] for each in counts])
@@ -222,17 +227,18 @@ def _allowed(
     attested: set[tuple[bytes, str]],
     grants: Grants,
     read: Reader,
+    *,
+    is_new: bool,
 ) -> tuple[list[Judged], set[tuple[bytes, str]]]:
-    """Return those that count of some lines, and the held ones that new grants among them allow; hold those that speak for a writer that has not allowed it.
+    """Return those that count of some lines, and the held ones that new grants allow; hold those that speak for a writer that has not allowed it.
 
     Args:
         attested: What was attested now, by digest and writer.
+        is_new: Whether there are new grants.
 
     Returns:
         Lines, and digest and writer of each reduced one that is allowed now.
     """
-    trust = [record for *_, record in counts if record is not None and record["kind"] == "trust"]
-    is_new = bool(trust) and note_trust(db, trust)
     found: list[Judged] = []
     for each in counts:
         file, _, _, digest, record = each
@@ -308,18 +314,31 @@ def _is_any_forgotten(db: sqlite3.Connection) -> bool:
 
 
 def _forgotten_among(db: sqlite3.Connection, digests: Iterable[bytes]) -> set[tuple[bytes, str]]:
-    """Return those of some lines that are forgotten, each with the writer that did it."""
+    """Return those of some lines that are forgotten, each with its writer."""
     return set(_rows_with(db, "digest, writer", "forgotten", "digest", sorted(digests)))
 
 
-def _note_forgotten(db: sqlite3.Connection, counts: Iterable[Judged]) -> set[tuple[bytes, str]]:
-    """Note which lines their writers have forgotten by these records; return those that are new, each with its writer."""
-    found = {
-        (bytes.fromhex(digest), record["writer"])
-        for *_, record in counts
-        if record is not None and record["kind"] == "forget" and record.get("writer")
-        for digest in record["lines"]
-    }
+def _forgets_of_others(db: sqlite3.Connection, read: Reader) -> list[Record]:
+    """Return the attested records that forget lines of other writers, also held ones."""
+    found = db.execute(
+        "SELECT CAST(body AS BLOB) FROM line WHERE kind = 'forget' AND instr(body, '\"of\":')"
+        " UNION ALL SELECT line FROM held JOIN awaited USING (digest, writer)"
+        " WHERE speaks > '' AND instr(line, CAST('\"kind\":\"forget\"' AS BLOB))"
+    )
+    records = (read(line) for (line,) in found.fetchall())
+    return [record for record in records if record is not None and record["kind"] == "forget"]
+
+
+def _note_forgotten(
+    db: sqlite3.Connection, forgets: Iterable[Record], grants: Grants
+) -> set[tuple[bytes, str]]:
+    """Note which lines their writers have forgotten by these records, or who may write as them; return those that are new, each with its writer."""
+    found = set()
+    for record in forgets:
+        writer = record.get("writer")
+        of = record.get("of") or writer
+        if writer and (of == writer or grants.allow_all(writer, of)):
+            found |= {(bytes.fromhex(digest), of) for digest in record["lines"]}
     found -= _forgotten_among(db, {digest for digest, _ in found})
     db.executemany("INSERT INTO forgotten VALUES (?, ?)", sorted(found))
     return found

@@ -1,4 +1,4 @@
-"""Forgotten lines: those of some trees whose texts their own writers have taken back, by records and attestations in these trees.
+"""Forgotten lines: those of some trees whose texts their own writers, or who may write as them, have taken back, by records and attestations in these trees.
 
 The index judges by the same rule. What replays a log puts the reduced form in the place of each such line that it would add.
 """
@@ -17,6 +17,7 @@ from .union import canonical
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
+    from typing import Any
 
     from .local_log import LocalLog
     from .tree_union import Changes
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     Pair = tuple[bytes, str]  # the digest of a line, and the id of its writer
 
 FOLDER = "forgets"  # the stream of the records that forget
+TRUST = "trust"  # that of records by which a writer may write as another one
 
 
 class Forgotten:
@@ -36,17 +38,28 @@ class Forgotten:
     def __init__(self, log: LocalLog, trees: Iterable[str]) -> None:
         self._log = log
         self._trees = list(dict.fromkeys(trees))
-        self._said: dict[Pair, set[bytes]] = {}  # the digests of lines that a record names
+        self._said: dict[Pair, set[Pair]] = {}  # the lines that a record names
         self._named: set[bytes] = set()
+        self._reached: dict[str, set[str]] = {}
+        self._granted: dict[Pair, str] = {}  # whom a record lets write as its writer
+        for line, record in self._records(FOLDER, "forget"):
+            of, digests = record.get("of") or record["writer"], set(map(bytes.fromhex, record["lines"]))
+            self._said[line_digest(line), record["writer"]] = {(digest, of) for digest in digests}
+            self._named |= digests
+        if any(of != writer for (_, writer), lines in self._said.items() for _, of in lines):
+            for line, record in self._records(TRUST, "trust"):
+                if record["event"] == "grant" and not record.get("words"):
+                    self._granted[line_digest(line), record["writer"]] = record["other"]
+
+    def _records(self, folder: str, kind: str) -> Iterator[tuple[bytes, Any]]:
+        """Yield the lines of a kind that name a writer in a folder of the trees, and their records."""
         seen: set[str] = set()
         for tree in self._trees:
-            entry = log.git.tree(tree).get(FOLDER)
+            entry = self._log.git.tree(tree).get(folder)
             for line in self._lines(entry.oid, seen) if entry is not None and entry.is_tree else ():
-                record = log.read(line)
-                if record is not None and record["kind"] == "forget" and record.get("writer"):
-                    digests = set(map(bytes.fromhex, record["lines"]))
-                    self._said[line_digest(line), record["writer"]] = digests
-                    self._named |= digests
+                record = self._log.read(line)
+                if record is not None and record["kind"] == kind and record.get("writer"):
+                    yield line, record
 
     def __bool__(self) -> bool:
         return bool(self._said)
@@ -74,13 +87,31 @@ class Forgotten:
         return {pair for each in self.records for pair in self._covered(each)}
 
     def _covered(self, record: Pair) -> set[Pair]:
-        return {(digest, record[1]) for digest in self._said[record]} & self._attested
+        lines = self._said[record] & self._attested
+        return {line for line in lines if line[1] == record[1] or record[1] in self._allowed(line[1])}
+
+    def _allowed(self, giver: str) -> set[str]:
+        """Return the writers that may write as all addresses of a writer."""
+        if giver not in self._reached:
+            others: dict[str, list[str]] = {}
+            for each in self._granted.keys() & self._attested:
+                others.setdefault(each[1], []).append(self._granted[each])
+            found, todo = {giver}, [giver]
+            while todo:
+                new = set(others.get(todo.pop(), ())) - found
+                found |= new
+                todo += new
+            self._reached[giver] = found
+        return self._reached[giver]
 
     @cached_property
     def _attested(self) -> set[Pair]:
         """Those of the records and of the lines that they name which are attested, each with the writer that did it."""
-        wanted = self._named | {digest for digest, _ in self._said}
-        writers = {writer for _, writer in self._said}
+        spoken = self._said.keys() | self._granted.keys()
+        wanted = self._named | {digest for digest, _ in spoken}
+        writers = {
+            writer for _, writer in (*spoken, *(line for lines in self._said.values() for line in lines))
+        }
         found: set[Pair] = set()
         seen: set[str] = set()
         for tree in self._trees:

@@ -971,7 +971,7 @@ FORGOTTEN_MAX = 1_000  # lines that one record forgets
 
 
 class Forget(Record):
-    """A writer takes back the texts of lines of its own (section 13). What they decide stays."""
+    """A writer takes back the texts of lines of its own, or of one that lets it write as it (section 13). What they decide stays."""
 
     KIND = "forget"
     STREAM = "forgets"
@@ -981,6 +981,7 @@ class Forget(Record):
     lines: Many[LineHash] = required(
         f"The hashes of the lines, at most {FORGOTTEN_MAX:,}; readers ignore further ones.", shown=False
     )
+    of: WriterId | None = optional("The writer of the lines, if that is another one.")
     about: Line = required("The id that was named.")
     reason: Line = required("Why, in the sender's words.")
     sender_identity: Address = required("The agent or person that did it.")

@@ -587,6 +587,7 @@ class ForgetFields(TypedDict):
     """The fields of a new `forget`."""
     forget_id: str
     lines: Sequence[str]
+    of: NotRequired[str | None]
     about: str
     reason: str
     sender_identity: str

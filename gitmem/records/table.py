@@ -578,6 +578,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'texts': ('word', True, 64, 64, ('', 0, '0123456789abcdef'), ()),
         'forget_id': ('word', False, 11, 39, ('forget-', 7, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'lines': ('list', False, ('word', False, 32, 32, ('', 0, '0123456789abcdef'), ())),
+        'of': ('word', True, 16, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
         'about': ('line', False, 1, 1024, '', ()),
         'reason': ('line', False, 1, 1024, '', ()),
         'sender_identity': ('line', False, 1, 256, ' ,', ()),

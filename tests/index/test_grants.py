@@ -170,6 +170,35 @@ def test_a_line_of_the_own_write_ahead_log_waits_for_the_grant_and_for_its_attes
         assert shown(index) == [LINE] and catch_up.count_held(index.db) == 0
 
 
+@pytest.mark.parametrize(
+    ("granted", "by_address", "is_gone"),
+    [
+        ([trust(ANNA, BOB)], BOB, True),
+        ([trust(ANNA, BOB)], ANNA, True),
+        ([trust(ANNA, CAROL), trust(CAROL, BOB)], ANNA, True),
+        ([trust(ANNA, BOB)], MALLORY, True),
+        ([trust(ANNA, BOB, PERSON)], BOB, False),
+        ([trust(BOB, ANNA)], BOB, False),
+        ([trust(MALLORY, BOB)], BOB, False),
+        ([], BOB, False),
+    ],
+)
+def test_who_may_write_as_all_of_a_writer_forgets_its_lines(
+    granted: Sequence[bytes], by_address: SigningKey, is_gone: bool
+) -> None:
+    """In whatever order grants, records and lines come; nobody else does, and no line of anybody else."""
+    own = salted(said(ANNA, ANNA))
+    gone = forget([own, LINE], BOB, of=ANNA).replace(
+        f"a:b:anna@{BOB.writer}".encode(), f"a:b:anna@{by_address.writer}".encode()
+    )
+    every = [*signed(*granted, own, gone), *signed(trust(ANNA, BOB, "a:b:c"))]
+    whole = filled(every)
+    assert [records.is_forgotten(records.read(line) or {}) for line in shown(whole)] == [is_gone]
+    for seed in range(60):
+        order = random.Random(seed).sample(every, len(every))
+        assert clone_files.differing(filled(order), whole) == []
+
+
 @settings(max_examples=up_to(60), deadline=None)
 @given(seed=st.integers(0, 1 << 32), cuts=st.lists(st.integers(1, 12), max_size=8))
 def test_verdicts_of_random_grants_are_those_of_a_plain_search(seed: int, cuts: list[int]) -> None:

@@ -18,6 +18,7 @@ from gitmem.log.lines import SALT as SALTED
 from gitmem.log.local_log import LocalLog
 from tests.index.test_any_order import empty
 from tests.index.test_forgotten_folds import rows
+from tests.index.test_grants import CAROL, trust
 from tests.log.logs import open_log
 from tests.signing import ANNA, AT, BOB, SALT, SigningKey, addressed, attest, forget, salted
 from tests.tasks.simulated import World
@@ -69,6 +70,16 @@ def writer(line: bytes) -> str:
     return str(record["writer"]) if record is not None else ""
 
 
+def given(dice: random.Random) -> list[tuple[SigningKey, bytes, bool]]:
+    """Grants in a circle of three writers, some of some words, with whose they are, and whether they are attested."""
+    found = []
+    for giver, taker in ((ANNA, BOB), (BOB, CAROL), (CAROL, ANNA), (BOB, ANNA)):
+        if dice.random() < 0.6:
+            line = trust(giver, taker, *dice.choice(((), (), ("a:b:c",))))
+            found.append((giver, line, dice.random() < 0.8))
+    return found
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_log_and_index_agree_and_no_fold_differs(log: LocalLog, seed: int) -> None:
     """Records by others, of lines that nobody attests, in the name of others, unattested, or attested where no line is read."""
@@ -80,7 +91,8 @@ def test_log_and_index_agree_and_no_fold_differs(log: LocalLog, seed: int) -> No
     hidden: list[bytes] = []
     for number in range(6):
         key, other = dice.sample([ANNA, BOB], 2)
-        record = forget(dice.sample(texts(every), 4), key, AT + 100 + number).replace(
+        of = other if dice.random() < 0.5 else None
+        record = forget(dice.sample(texts(every), 4), key, AT + 100 + number, of).replace(
             b"forget-0001", b"forget-000%d" % number
         )
         if dice.random() < 0.3:
@@ -91,7 +103,11 @@ def test_log_and_index_agree_and_no_fold_differs(log: LocalLog, seed: int) -> No
         signed[key].append(record)
         if dice.random() < 0.2:
             hidden.append(signed[key].pop())
-    for key in signed:
+    grants = given(dice)
+    files["trust/2026-11/21/gm-t.jsonl"] = [line for _, line, _ in grants]
+    for giver, line, is_attested in grants:
+        signed.setdefault(giver, []).extend([line] if is_attested else [])
+    for key in [key for key in signed if key is not CAROL or signed[key]]:
         lines = [*signed[key], *(line for line in attested if writer(line) == key.writer)]
         files.setdefault("t/2026-11/21/gm-t.jsonl", []).append(attest(lines, key, AT + 200))
         own = [line for line in hidden if writer(line) == key.writer]

@@ -310,3 +310,17 @@ def test_a_person_is_asked_once(desk: Person, laptop: Person) -> None:
     assert [each["you_allow"] for each in desk.json("trust")["others"] if each["writer"] == laptop.key] == [
         ["*"]
     ]
+
+
+def test_a_second_key_forgets_what_the_first_has_said(desk: Person, laptop: Person) -> None:
+    """With leave for all addresses; else its writer is asked."""
+    sent = [desk.json("signal", f"secret number {n}", "--broadcast")["signal"]["signal_id"] for n in range(2)]
+    continued(desk, laptop, PERSON)
+    assert laptop.json("forget", sent[0], "--reason", "A leaked key.")["lines"] == 0
+    desk.trust(laptop.key)
+    exchange(desk, laptop)
+    assert laptop.json("forget", sent[1], "--reason", "A leaked key.")["lines"] == 1
+    exchange(laptop, desk)
+    for each in (desk, laptop):
+        shown = [each.json("show", id)["record"]["message"] for id in sent]
+        assert shown == ["secret number 0", records.FORGOTTEN]
