@@ -80,7 +80,17 @@ def of_earlier_epochs(log: LocalLog) -> None:
                 git.swap(name, oid, there, "sync")
         elif log_refs.is_outbox(name) or not _lags(log, name, own):
             plumbing.delete_ref(log.repo.common, name, oid)
-    plumbing.expire_unreachable(log.repo.common, sorted(every))
+    stale = [name for name in sorted(every) if not log_refs.is_outbox(name) and _remembers(log, name, own)]
+    if stale:
+        plumbing.expire_unreachable(log.repo.common, stale)
+
+
+def _remembers(log: LocalLog, name: str, own: int) -> bool:
+    """Return whether the reflog of a ref begins in an earlier epoch."""
+    first = next(iter(plumbing.reflog(log.repo.common, name)), None)
+    return first is not None and any(
+        oid is not None and epochs.is_earlier(log, oid, own) for oid in (first.old, first.new)
+    )
 
 
 def _prefix(remote: str) -> str:

@@ -53,17 +53,15 @@ class Outbox(Struct):
     files: list[tuple[str, TreeEntry, list[TreeEntry]]] = []
 
     def is_in(self, git: Git, tree: str, forgotten: Forgotten | None = None) -> bool:
-        """Return whether a tree has all of its lines, of those that are forgotten the reduced forms.
+        """Return whether a tree has all of its lines, whole or, of those that are forgotten, in the reduced form.
 
         Raises:
             KeyError: An object is missing.
         """
         if self.lines is not None and all(
-            (wanted := forgotten.left_of(lines) if forgotten else lines).issubset(
-                there := lines_at(git, tree, path)
-            )
-            or self._is_beside(git, tree, path, wanted - there)
-            for path, lines in self.lines.items()
+            not (missing := _missing(wanted, lines_at(git, tree, path), forgotten))
+            or self._is_beside(git, tree, path, missing)
+            for path, wanted in self.lines.items()
         ):
             return True
         return (self.lines is None or self.is_large(git, tree)) and not tree_union.union_changes(
@@ -94,6 +92,11 @@ class Outbox(Struct):
             > ref.UNION_BYTES_MAX
             for path, entry, _ in self.files
         )
+
+
+def _missing(wanted: set[bytes], there: set[bytes], forgotten: Forgotten | None) -> set[bytes]:
+    missing = wanted - there
+    return forgotten.left_of(missing) - there if forgotten else missing
 
 
 def read(

@@ -9,6 +9,7 @@ from gitmem import commit_process
 from gitmem.agents import caller, delivery, lifecycle
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import GitmemError
+from gitmem.history import forget as forgetting
 from gitmem.signals import inbox, send
 from gitmem.sync import exchange
 from gitmem.text.addresses import of_writer
@@ -151,7 +152,7 @@ class AgentActions:
         rows = store.db().execute("SELECT body FROM line").fetchall()
         seen = {str(body).encode() for (body,) in rows}
         for line in before:
-            if line not in seen:
+            if not self.world.has(line, seen):
                 self.world.wrong.append(f"{self.process.name} does not see {line[:160]!r}")
         return str(len(before))
 
@@ -159,6 +160,23 @@ class AgentActions:
         """What `gitmem sync --repair origin --yes` does."""
         (found,) = exchange.exchange(
             store.log, ["origin"], may_send=agreed, timeout=TIMEOUT, repair=True, force=True, pause=time.sleep
+        )
+        store.refresh()
+        return f"{found.state} {found.message}"
+
+    def forget(self, store: WatchedStore) -> str:
+        """Forget a text of this clone's own, if it has any."""
+        rows = store.db().execute("SELECT DISTINCT signal_id FROM signal ORDER BY signal_id").fetchall()
+        if not rows:
+            return "nothing to forget"
+        (id,) = self.random.choice(rows)
+        found = forgetting.forget(store, self._caller(store), str(id), "A leaked key.")
+        return f"{id} {found.lines} {found.commit}"
+
+    def rewrite(self, store: WatchedStore) -> str:
+        """What `gitmem sync --forget --yes` does."""
+        (found,) = exchange.exchange(
+            store.log, ["origin"], may_send=agreed, timeout=TIMEOUT, forget=True, force=True, pause=time.sleep
         )
         store.refresh()
         return f"{found.state} {found.message}"
@@ -173,7 +191,7 @@ class AgentActions:
         if found.state in SAFE and self.world.tampered == tampered:
             there = self.world.on_remote()
             for line in before:
-                if line in there:
+                if self.world.has(line, there):
                     self.world.safe[line] = None
                 else:
                     self.world.wrong.append(f"{self.process.name} {found.state}, and it lacks {line[:160]!r}")
@@ -186,9 +204,12 @@ KINDS: list[tuple[str, int]] = [
 ]  # fmt: skip
 
 
-def drawn(random: Random, count: int) -> list[str]:
-    names = [name for name, _ in KINDS]
-    return random.choices(names, [weight for _, weight in KINDS], k=count)
+FORGETTING = [("forget", 4), ("rewrite", 3)]
+
+
+def drawn(random: Random, count: int, *, forgetful: bool = False) -> list[str]:
+    kinds = [*KINDS, *(FORGETTING if forgetful else ())]
+    return random.choices([name for name, _ in kinds], [weight for _, weight in kinds], k=count)
 
 
 def process(world: World, clone: Clone, name: str, plan: list[str], gap: float = 0.0) -> Process:

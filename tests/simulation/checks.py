@@ -15,7 +15,7 @@ from gitmem.git.objects import Draft
 from gitmem.git.port import Git
 from gitmem.index import catch_up, index_file
 from gitmem.log import attestations, ref
-from gitmem.log.lines import is_attestation, writer_of
+from gitmem.log.lines import is_attestation, reduced, writer_of
 from gitmem.open_store import DOMAIN
 from gitmem.signals import inbox, threads
 from gitmem.store import Store
@@ -103,11 +103,14 @@ def _lines(world: World, git: Git, tree: str) -> list[str]:
         and line in world.begun
         and line not in world.forged  # who replays a line puts it elsewhere
     ]
-    wrong += [f"acknowledged and lost: {line!r}" for line in world.acknowledged if line not in found]
+    wrong += [f"acknowledged and lost: {line!r}" for line in world.acknowledged if not world.has(line, found)]
+    short = {reduced(line) for line in world.begun} if world.forgetful else set()
     for line in found:
         if line in world.failed and line not in world.loose:
             wrong.append(f"reported as failed, and there: {line!r}")
-        elif line not in world.begun and line not in world.forged and b"<<<" not in line:
+        elif (
+            line not in world.begun and line not in world.forged and line not in short and b"<<<" not in line
+        ):
             wrong.append(f"nobody wrote {line!r}")
     return wrong
 

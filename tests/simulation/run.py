@@ -44,7 +44,9 @@ class Run:
         return self.world.outcomes
 
 
-def simulate(seed: int, root: Path, place: str = "memory", *, hostile: bool = False) -> Run:
+def simulate(
+    seed: int, root: Path, place: str = "memory", *, hostile: bool = False, forgetful: bool = False
+) -> Run:
     """Run a seed below a folder that does not exist yet.
 
     Args:
@@ -52,6 +54,7 @@ def simulate(seed: int, root: Path, place: str = "memory", *, hostile: bool = Fa
         root: The folder to make.
         place: `memory`, or `disk` for real repositories.
         hostile: Whether an adversary pushes to the remote all the time.
+        forgetful: Whether texts are forgotten, and the log is written anew.
     """
     random = Random(seed)
     root.mkdir(parents=True)
@@ -61,6 +64,7 @@ def simulate(seed: int, root: Path, place: str = "memory", *, hostile: bool = Fa
     places = PLACES[place](root)
     world = World(seed, turns, places)
     world.weather = Faults(random)
+    world.forgetful = forgetful
     run = Run(seed, world)
 
     def disk(path: str) -> Disk | None:
@@ -124,9 +128,8 @@ class Crowd:
 
     def somebody(self, at: int) -> None:
         long = self.random.random() < 0.15
-        plan = agent_actions.drawn(
-            self.random, self.random.randrange(4, 9) if long else self.random.choice([1, 1, 1, 2, 3])
-        )
+        count = self.random.randrange(4, 9) if long else self.random.choice([1, 1, 1, 2, 3])
+        plan = agent_actions.drawn(self.random, count, forgetful=self.world.forgetful)
         self._comes(at, self.random.random(), plan, self.random.choice([0.5, 5.0, 20.0]) if long else 0.0)
 
     def rush(self, at: int) -> None:

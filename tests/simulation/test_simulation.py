@@ -27,8 +27,10 @@ print(hashlib.sha256("\\n".join([*run.trace, *run.outcomes]).encode()).hexdigest
 """
 
 
-def checked(seed: int, root: Path, place: str = "memory", *, hostile: bool = False) -> Run:
-    run = simulate(seed, root / f"{place}-{seed}", place, hostile=hostile)
+def checked(
+    seed: int, root: Path, place: str = "memory", *, hostile: bool = False, forgetful: bool = False
+) -> Run:
+    run = simulate(seed, root / f"{place}-{seed}", place, hostile=hostile, forgetful=forgetful)
     if run.wrong:
         trace = root / f"trace-{seed}.txt"
         trace.write_text("\n".join([*run.trace, "", *run.outcomes]) + "\n")
@@ -42,6 +44,12 @@ def checked(seed: int, root: Path, place: str = "memory", *, hostile: bool = Fal
 def test_nothing_is_lost_and_all_agree(seed: int, tmp_path: Path) -> None:
     """All clones hold the same lines, what was acknowledged once, what failed not at all; every fold agrees."""
     checked(seed, tmp_path)
+
+
+@pytest.mark.parametrize("forgetful_seed", range(1, 11))
+def test_nothing_is_lost_where_texts_are_forgotten(forgetful_seed: int, tmp_path: Path) -> None:
+    """Clones write the log anew while others write, sync, crash and are away."""
+    checked(forgetful_seed, tmp_path, forgetful=True)
 
 
 @pytest.mark.soak

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from gitmem.errors import GitmemError
 from gitmem.git.port import Git
 from gitmem.index import index_file
 from gitmem.log import ref
-from gitmem.log.lines import CommitMessage, LogEntry
+from gitmem.log.lines import CommitMessage, LogEntry, reduced
 from gitmem.log.local_log import Appended
 from gitmem.open_store import DOMAIN
 from gitmem.store import Store
@@ -134,6 +134,7 @@ class World:
         begun: Every line that somebody began to record, and every attestation that a clone made.
         failed: Those that were reported as failed; unless they are in `loose` they may be nowhere.
         loose: Lines that were on their way when a clone was copied: who voided them voided them there.
+        forgetful: Whether texts are forgotten, and the log is written anew.
         safe: Lines of which a sync has said since the last tampering that the remote has them.
         tampered: How often somebody changed the remote by hand.
         forged: Every line that an adversary pushed, whoever wrote it first.
@@ -166,6 +167,7 @@ class World:
         self.hostile: set[str] = set()
         self.bad: set[str] = set()
         self.newer: set[str] = set()
+        self.forgetful = False
         self.cpu_seconds = 0.0
         self._lines: dict[str, frozenset[bytes]] = {}
 
@@ -196,12 +198,27 @@ class World:
     def pushed(self, name: str, before: str | None) -> None:
         """The remote took a push or a deletion: its branch only grew, and it still has all that was safe there."""
         at = self.hub.tip(name)
-        if before is not None and at is not None and not self.hub.contains(at, before):
+        if (
+            before is not None
+            and at is not None
+            and not self.hub.contains(at, before)
+            and not self._is_anew(at, before)
+        ):
             self.wrong.append(f"a push took {before[:12]} off {name}")
         there = self.on_remote()
-        for line in [line for line in self.safe if line not in there]:
+        for line in [line for line in self.safe if not self.has(line, there)]:
             self.wrong.append(f"{self.turns.mine().name} took this off the remote: {line[:160]!r}")
             del self.safe[line]
+
+    def _is_anew(self, at: str, before: str) -> bool:
+        form, old = (
+            ref.read_format(self.hub, self.hub.tree(self.hub.commit(oid).tree)) for oid in (at, before)
+        )
+        return self.forgetful and form is not None and old is not None and form.epoch == old.epoch + 1
+
+    def has(self, line: bytes, there: Container[bytes]) -> bool:
+        """Whether a line is there, perhaps without its text."""
+        return line in there or (self.forgetful and reduced(line) in there)
 
     def tamper(self) -> None:
         """Somebody changes the remote by hand: what was safe there may not be now."""
@@ -253,7 +270,7 @@ class World:
             return []
         git = self.places.port(clone.name)
         there = self.lines(git, git.commit(tip).tree)
-        return [line for line in clone.has if line in there]
+        return [line for line in clone.has if self.has(line, there)]
 
     def close(self) -> None:
         self.places.close()
