@@ -15,7 +15,7 @@ from pathlib import Path
 from gitmem.log import attestations
 from gitmem.records import ids
 
-from .signing import CLONE, MALLORY
+from .signing import CLONE, MALLORY, key_of
 
 LINE_MAX = 256 * 1024
 SEGMENT_LINES = 2_000
@@ -777,6 +777,52 @@ def _attest(w: Writer, each: int) -> None:
         w.lines.append(("signals", line))
 
 
+def grants_of_many(w: Writer) -> None:
+    """Thousands of keys that let each other write as them, in chains, circles and by words, and lines that speak for these and for the victim."""
+    first = key_of(b"\0" * 32)
+    before, half = first, [first]
+    for number in itertools.count(1):
+        key = key_of(number.to_bytes(32, "big"))
+        half.append(key)
+        of = half[number // 2]
+        made: list[tuple[str, dict[str, object]]] = [
+            ("trust", {"trust_id": w.id("trust"), "event": "grant", "other": each.writer, **more})
+            for each, more in (
+                (before, {}),
+                (first, {}),
+                (key, {}),
+                (of, {"words": [f"a:b:c{number}", "a:b:d"]}),
+            )
+        ]
+        made += [
+            ("signal", {"signal_id": w.id("sig"), "sender_identity": name, "message": "m"})
+            for name in (
+                f"a:b:c{number}@{of.writer}",
+                f"a:b:e@{before.writer}",
+                f"{w.victim.identity}@{first.writer}",
+            )
+        ]
+        lines = []
+        for kind, fields in made:
+            record = {
+                "at": iso(w.at),
+                "kind": kind,
+                "writer": key.writer,
+                "schema_version": "A2A.V1",
+                **fields,
+            }
+            w.at += w.step
+            lines.append((STREAMS.get(kind, kind), json.dumps(record, separators=(",", ":")).encode()))
+        clock = itertools.count(w.at)
+        (proof,) = attestations.seal(key, [line for _, line in lines], clock.__next__, CLONE, None)
+        lines.append(("seals", proof))
+        w.left -= sum(len(line) + 1 for _, line in lines)
+        if w.left <= 0:
+            return
+        w.lines += lines
+        before = key
+
+
 Family = Callable[[Writer], None]
 FAMILIES: dict[str, Family] = {
     each.__name__: each
@@ -788,7 +834,7 @@ FAMILIES: dict[str, Family] = {
         dense_patches, forged_patches, bulk_values, bulk_small_values, dense_metadata, metadata_keys, clears_and_keys, one_node, tags_and_paths, block_graph, block_chain,
         imported_blocks, one_relation, two_successors, summary_chain, accesses, many_nodes, long_texts, audits, short_lines,
         wrong_lines, own_threads, own_answers, old_own_answers, many_units, one_task, task_handoffs, replaced_tasks, one_claim,
-        one_commit, commit_circles, wide_commits, small_attestations, full_attestations,
+        one_commit, commit_circles, wide_commits, small_attestations, full_attestations, grants_of_many,
     )
 }  # fmt: skip
 

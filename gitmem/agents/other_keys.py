@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from .. import commit_message
 from ..errors import UsageError
 from ..index import grants
 from ..outcome import Outcome, Struct, command
@@ -217,6 +216,8 @@ def record(store: Store, caller: Caller | None, chosen: Step) -> Trust:
         StoreError: Nothing is recorded.
     """
     if chosen.event:
+        from .. import commit_message
+
         name = caller.name if caller is not None else store.person()[0]
         author = (
             caller.author if caller is not None else f"{name or 'somebody'} <{store.person()[1] or 'gitmem'}>"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..order.cycles import components
 from ..outcome import Struct
 from ..text.addresses import of_writer, words_of, writer_of
 
@@ -73,6 +72,8 @@ class Grants:
         return self._before.get(writer, self._bits.get(writer, 0))
 
     def _read(self) -> dict[str, int]:
+        from ..order.cycles import components
+
         writers = self._db.execute("SELECT DISTINCT writer FROM granted")
         self._bits = {writer: 1 << number for number, (writer,) in enumerate(writers)}
         givers: dict[str, list[str]] = {}

@@ -46,7 +46,9 @@ def check(lines: list[bytes]) -> None:
 def test_no_fold_of_a_flood_differs(family: str) -> None:
     """Whatever peers may write too much of."""
     lines = [line for _, line in hostile_logs.lines(FAMILIES[family], ME, BYTES)]
-    if any(line != salted(line) and records.read(line) is not None for line in lines):
+    if any(
+        line != salted(line) and b'"writer"' not in line and records.read(line) is not None for line in lines
+    ):
         check(lines)
 
 
