@@ -52,15 +52,23 @@ def problem(log: LocalLog, tip: LogTip, known: Iterable[str], *, count: bool = T
         KeyError: An object is missing.
     """
     git, epoch = log.git, tip.format.epoch
-    epochs = {oid: of(log, oid) for oid in dict.fromkeys(known) if git.has(oid)}
+    epochs = {
+        oid: found for oid in dict.fromkeys(known) if git.has(oid) and (found := of(log, oid)) is not None
+    }
     if not epoch and not any(epochs.values()):
         return ""
-    for oid, valid in epochs.items():
-        if valid is not None and git.contains(tip.oid, oid):
-            return "" if epoch == valid else f"epoch is {str(epoch)[:24]}; only {valid} is valid"
-    begun = of(log, first_commit(log, tip.oid))
-    if begun is not None and begun != epoch:
-        return f"epoch is {str(epoch)[:24]}; only {begun} is valid"
+    base = next((oid for oid in epochs if git.contains(tip.oid, oid)), None)
+    if base is None and not epoch:
+        return ""
+    # Each history that it has begins in its epoch: a merge with one of an earlier epoch would bring the texts back.
+    genesis = ref.genesis(tip.oid)
+    new = git.history(tip.oid, [base or genesis])
+    begun = {of(log, oid) for oid in new if not set(git.commit(oid).parents) - {genesis}}
+    wrong = (begun | {epochs.get(base or "")}) - {epoch, None}
+    if wrong:
+        return f"epoch is {str(epoch)[:24]}; only {max(each for each in wrong if each is not None)} is valid"
+    if base is not None:
+        return ""
     most = len(Forgotten(log, [tip.tree]).records) if epoch > 0 and count else 0
     if 0 <= epoch <= most or (epoch > 0 and not count):
         return ""

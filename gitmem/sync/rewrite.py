@@ -85,12 +85,20 @@ def rewrite_shared(log: LocalLog, remote: Remote, timeout: float, *, agreed: boo
     if done != "pushed":
         remote.rejections += 1
         return False
-    _follow(log, remote, new)
+    _follow(log, remote, new, timeout)
     return True
 
 
-def _follow(log: LocalLog, remote: Remote, new: LogTip) -> None:
-    """Put this clone's log on the one that was pushed."""
+def _follow(log: LocalLog, remote: Remote, new: LogTip, timeout: float) -> None:
+    """Put this clone's log on the one that was pushed, also at the other name that the remote's log may have had."""
+    for name in ref.PUBLISH_REFS:
+        old = remote.at(name)
+        if name == new.format.publish or old is None or not epochs.is_earlier(log, old, new.format.epoch):
+            continue
+        try:
+            log.network.push(remote.url, new.oid, name, old, timeout, force=True)
+        except RemoteError as error:
+            remote.add_sentence(f"{name} there still has the forgotten texts: {error.message}")
     tip = rebase.rebase_log(log, new, [new], announce=False)
     remote.state, remote.tips, remote.tip, remote.pushed = "synced", [new], new.oid, new.oid
     copy = remote.copy_of(new.format.publish)

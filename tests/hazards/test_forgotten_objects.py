@@ -195,6 +195,23 @@ def test_a_text_that_was_never_sent_never_leaves(ring: Ring) -> None:
     assert not any(SECRET.encode() in line for line in lines(planck.path, "refs/gitmem/log"))
 
 
+def test_the_name_that_the_log_had_before_lets_go_of_the_text(ring: Ring) -> None:
+    """The log was moved to another ref of the hub, which still has the old one."""
+    hub, planck, curie = ring
+    id = planck.send(f"Use {SECRET}?", "--to", "Curie")["signal_id"]
+    for each in (planck, curie):
+        each.sync()
+    assert planck("init", "--publish", "hidden").status == 0
+    for each in (planck, curie):
+        each.sync()
+    assert git(hub.path, "rev-parse", LOG) and git(hub.path, "rev-parse", "refs/gitmem/log")
+    forget(planck, id)
+    rewrite(planck)
+    curie.sync()
+    for at in (hub.path, planck.path, curie.path):
+        assert objects_with(at, SECRET) == []
+
+
 def test_a_hub_that_refuses_is_named_with_what_to_do(ring: Ring) -> None:
     """Nothing changes here either, until it allows the push once."""
     hub, planck, curie = ring

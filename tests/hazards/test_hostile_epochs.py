@@ -128,8 +128,9 @@ def test_an_epoch_in_the_middle_of_a_history_is_left_out(town: Town) -> None:
     before = lines(town.hub.path)
     tip = git(town.hub.path, "rev-parse", LOG).decode().strip()
     town.push(b'{"format":1,"epoch":1}\n', keep=lambda name: True, parent=tip)
-    answer = town.planck("sync", "--json")
-    assert answer.status == 5 and "its epoch is 1; only 0 is valid" in answer.out, answer
+    for at in (town.planck, town.hub.clone("Newcomer")):
+        answer = at("sync", "--json")
+        assert answer.status == 5 and "its epoch is 1; only 0 is valid" in answer.out, answer
     assert town.planck("sync", "--repair", "--yes").status == 0
     settled(town)
     assert epoch(town.hub.path) == 0 and lines(town.hub.path) >= before
@@ -161,6 +162,31 @@ def test_an_old_log_that_is_pushed_again_is_read_and_not_followed(town: Town) ->
     settled(town)
     assert objects_with(town.hub.path, SECRET) == [] and lines(town.hub.path) >= before
     assert epoch(town.hub.path) == 1
+
+
+def test_a_merge_with_the_old_log_is_left_out(town: Town) -> None:
+    """It goes on with the new one, and all that the old history has would be reached again."""
+    id = town.planck.send(f"Use {SECRET}?")["signal_id"]
+    town.sync()
+    old = git(town.hub.path, "rev-parse", LOG).decode().strip()
+    git(town.other.path, "fetch", "--quiet", "origin", f"+{LOG}:refs/taken")
+    forget(town.planck, id)
+    rewrite(town.planck)
+    town.sync()
+    before = lines(town.hub.path)
+    at = town.other.path
+    git(at, "fetch", "--quiet", "origin", f"+{LOG}:refs/taken")
+    merged = git(
+        at, "commit-tree", "refs/taken^{tree}", "-p", "refs/taken", "-p", old, "-m", "Mallory was here"
+    )
+    git(at, "push", "--quiet", "origin", f"{merged.decode().strip()}:{LOG}")
+    for each in (town.planck, town.curie):
+        answer = each("sync", "--json")
+        assert answer.status == 5 and "its epoch is 1; only 0 is valid" in answer.out, answer
+        assert objects_with(each.path, SECRET) == []
+    assert town.planck("sync", "--repair", "--yes").status == 0
+    settled(town)
+    assert objects_with(town.hub.path, SECRET) == [] and lines(town.hub.path) >= before
 
 
 def test_an_earlier_commit_of_the_new_log_is_moved_forward_again(town: Town) -> None:
