@@ -199,6 +199,28 @@ def test_who_may_write_as_all_of_a_writer_forgets_its_lines(
         assert clone_files.differing(filled(order), whole) == []
 
 
+@pytest.mark.parametrize("last", range(5))
+def test_a_reduced_line_alone_counts_once_it_is_attested_forgotten_and_allowed(last: int) -> None:
+    """Whichever of these comes last; the whole line came to nobody here."""
+    gone = forget([LINE], BOB)
+    proofs = [attest([LINE], BOB), attest([gone], BOB, AT + 3)]
+    arriving = [reduced(LINE), *proofs, gone, *signed(trust(ANNA, BOB))]
+    late = arriving.pop(last)
+    index = filled(arriving)
+    assert shown(index) == []
+    catch_up.insert_lines(index, 1, [late])
+    assert shown(index) == [reduced(LINE)]
+
+
+def test_an_attestation_alone_is_enough_for_what_waits_in_the_own_write_ahead_log() -> None:
+    """Its line may come with a later commit."""
+    index = empty()
+    catch_up.insert_lines(index, catch_up.OWN_FILE, [LINE])
+    for line in (attest([LINE], BOB), *signed(trust(ANNA, BOB))):
+        catch_up.insert_lines(index, 1, [line])
+    assert shown(index) == [LINE]
+
+
 @settings(max_examples=up_to(60), deadline=None)
 @given(seed=st.integers(0, 1 << 32), cuts=st.lists(st.integers(1, 12), max_size=8))
 def test_verdicts_of_random_grants_are_those_of_a_plain_search(seed: int, cuts: list[int]) -> None:
