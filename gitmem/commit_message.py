@@ -130,7 +130,11 @@ def body(message: str) -> str:
 
 def cut(text: str, longest: int) -> str:
     """Return a text cut to `longest` characters, addresses without their writer; `…` marks the cut."""
-    text = shortened(text, words_of)
+    return clip(shortened(text, words_of), longest)
+
+
+def clip(text: str, longest: int) -> str:
+    """Return a text cut to `longest` characters; `…` marks the cut."""
     return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
 
 

@@ -7,7 +7,7 @@ heading, the frame or another piece.
 
 from __future__ import annotations
 
-from ..commit_message import cut
+from ..commit_message import clip, cut
 from ..errors import UsageError
 from ..log.lines import format_at
 from ..order.node import STATUS, SUMMARY
@@ -773,7 +773,7 @@ _NO_BRACKETS = str.maketrans("()[]", "    ")  # a name must not close gitmem's b
 
 def head(node: VersionedNode, stale: str | None = None) -> str:
     """Return the text before the content of a node. The date is that of its last change, in UTC."""
-    who = cut(sanitize_for_model(stored_nodes.writer_names(node)), NAMES_MAX)
+    who = clip(sanitize_for_model(stored_nodes.writer_names(node)), NAMES_MAX)
     about = [format_at(node.touched)[:10], who, node.priority, *map(sanitize_for_model, node.tags[:TAGS_MAX])]
     about += [sanitize_for_model(stale)] if stale else []
     about += [sanitize_for_model(mark).translate(_NO_BRACKETS) for mark in stored_nodes.conflict_marks(node)]

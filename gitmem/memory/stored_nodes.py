@@ -7,6 +7,7 @@ load them. Every other node is folded again from all of its lines.
 from __future__ import annotations
 
 from .. import records
+from ..agents import presence
 from ..errors import UsageError
 from ..index import entities
 from ..index.entities import Fold, json_list
@@ -15,6 +16,7 @@ from ..log.lines import parse_all, parse_at
 from ..order.causal import CausalOrder
 from ..order.node import STATUS, PatchChange, VersionedNode, add_signature, fold, fold_changes
 from ..records.ids import unit_key
+from ..text.addresses import words_of, writer_of
 from ..text.sanitize import first_of
 from .node_tables import DELETED, HIDDEN, NODE
 
@@ -62,11 +64,15 @@ _SHOWN = (
 
 
 def set_own_names(db: sqlite3.Connection, nodes: Collection[VersionedNode]) -> None:
-    """Set which names in nodes are the display names of sessions of the same identity, now or at their end."""
+    """Set which names in nodes are the display names of sessions of the same identity, now or at their end, and which words are several agents'."""
     from ..records.ids import is_id
 
     for node in nodes:
         add_signature(node, node.sender_identity, node.sender_name, node.sender_session)
+    writers = {each for node in nodes for each in _writers(node) if writer_of(each)}
+    shared = {each for each in writers if {*presence.addresses_with(db, words_of(each))} - {each}}
+    for node in nodes:
+        node.shared = shared
     sessions = {session for node in nodes for *_, session in node.signed if is_id("sess", session)}
     if not sessions:
         return
@@ -78,9 +84,19 @@ def set_own_names(db: sqlite3.Connection, nodes: Collection[VersionedNode]) -> N
         }
 
 
+def _writers(node: VersionedNode) -> list[str]:
+    return [
+        node.sender_identity,
+        node.content_by or "",
+        *(each["sender_identity"] for each in node.changed_by),
+    ]
+
+
 def format_writer(node: VersionedNode, name: object, identity: object) -> str:
     """Return the name if it is its session's own, else the name with the identity, or the identity alone."""
-    plain, exact = (str(each or "").translate(_NO_BRACKETS) for each in (name, identity))
+    exact = str(identity or "")
+    exact = exact if exact in node.shared else words_of(exact)
+    plain, exact = (str(each or "").translate(_NO_BRACKETS) for each in (name, exact))
     if not plain or plain == exact:
         return exact
     return plain if (identity, name) in node.own_names else f"{plain} ({exact})"

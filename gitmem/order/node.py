@@ -113,6 +113,7 @@ class VersionedNode(Outcome):
         forgotten: Whether the writer of its content took that back.
         signed: The identities, names and sessions of its author and of the writers of changes.
         own_names: The pairs of identity and name in `signed` that a session confirms.
+        shared: Those of its writers whose words are also another writer's agent.
     """
 
     __slots__ = (
@@ -120,7 +121,7 @@ class VersionedNode(Outcome):
         "head", "branch", "sensitive", "reason", "summarized_into", "created_at", "updated_at", "accesses",
         "last_accessed_at", "metadata", "sender_identity", "sender_session", "sender_name",
         "content_by", "content_by_name", "changed_by", "conflicting", "private", "forgotten", "created", "updated", "closed", "archived", "deleted", "line",
-        "hidden_by_other", "winners", "signed", "own_names",
+        "hidden_by_other", "winners", "signed", "own_names", "shared",
     )  # fmt: skip
 
     def __init__(self, base: NodeRecord, line: bytes, created: int | None = None) -> None:
@@ -163,6 +164,7 @@ class VersionedNode(Outcome):
         self.winners: WinningPatches | None = None
         self.signed: set[tuple[str, str, str]] = set()
         self.own_names: set[tuple[str, str]] = set()
+        self.shared: set[str] = set()
         self.accesses = 0
         self.last_accessed_at: str | None = None
 
