@@ -11,7 +11,7 @@ from pathlib import Path
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.port import Git as PlumbingGit
 from gitmem.log import committer, lines, ref
-from gitmem.log.lines import CommitMessage, LogEntry
+from gitmem.log.lines import CommitMessage, LogEntry, is_attestation
 from gitmem.log.local_log import LocalLog
 from gitmem.open_store import DOMAIN
 from gitmem.repo import Repo, find
@@ -109,7 +109,7 @@ class Clone:
         return self.git.commit(self.tip).tree
 
     def texts(self) -> list[str]:
-        """What the lines of the log say, in order; lines that are no records as they are."""
+        """What the lines of the log say, in order; lines that are no records as they are, and none that attest others."""
         return texts(self.path, self.tip)
 
     def subjects(self) -> list[str]:
@@ -121,6 +121,7 @@ class Clone:
 
 
 def texts(path: Path, tip: str) -> list[str]:
+    """What the lines of a commit say, in order; what attests them says nothing."""
     found = set()
     for row in git("ls-tree", "-r", tip, cwd=path).splitlines():
         head, _, name = row.partition("\t")
@@ -129,7 +130,7 @@ def texts(path: Path, tip: str) -> list[str]:
                 ["git", "cat-file", "blob", head.split()[2]], cwd=path, capture_output=True, check=True
             ).stdout
             found.update(content.rstrip(b"\n").split(b"\n"))
-    return [_text(line) for line in sorted(found)]
+    return [_text(line) for line in sorted(found) if not is_attestation(line)]
 
 
 def _text(line: bytes) -> str:

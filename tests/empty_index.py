@@ -30,5 +30,5 @@ def index_of(*batches: list[bytes]) -> Index:
     """An index that these lines arrived in, batch by batch."""
     index = empty_index(*views.VIEWS)
     for batch in batches:
-        catch_up.insert_lines(index, 1, batch)
+        catch_up.insert_lines(index, catch_up.OWN_FILE, batch)
     return index

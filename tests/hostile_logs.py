@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from gitmem.log import attestations
+from gitmem.log.lines import is_attestation
 from gitmem.records import ids
 
-from .signing import CLONE, MALLORY, key_of
+from .signing import CLONE, MALLORY, addressed, key_of
 
 LINE_MAX = 256 * 1024
 SEGMENT_LINES = 2_000
@@ -847,7 +848,12 @@ def lines(family: Family, victim: Victim, size: int) -> list[tuple[str, bytes]]:
 
 
 def put(repo: Path, ref: str, found: list[tuple[str, bytes]]) -> None:
-    """Commit lines on top of a log with `git fast-import`."""
+    """Commit lines on top of a log with `git fast-import`; those that are no attestations in Mallory's name."""
+    found = [(stream, line if is_attestation(line) else addressed(line, MALLORY)) for stream, line in found]
+    theirs = [line for _, line in found if not is_attestation(line)]
+    clock = itertools.count(1)
+    seals = attestations.seal(MALLORY, theirs, lambda: next(clock), CLONE, None)
+    found += [("seals", line) for line in seals]
     done = subprocess.run(
         ["git", "fast-import", "--quiet", "--force"], cwd=repo, input=b"".join(_stream(ref, found)),
         capture_output=True, timeout=300,

@@ -23,7 +23,7 @@ from gitmem.text.addresses import of_writer
 from gitmem.trust.keys import SigningKey
 
 from . import templates
-from .signing import ANNA, put_key
+from .signing import ANNA, history, put_key
 
 ROOT = Path(__file__).parents[1]
 
@@ -122,8 +122,9 @@ def every_line(store: Store) -> list[bytes]:
 
 
 def arrive(store: Store, lines: Iterable[bytes]) -> None:
-    """Put lines of other clones into a log, as they are."""
-    found = [(stream_of(line), line) for line in lines]
+    """Put lines of other clones into a log, as they are; those without a writer were imported there."""
+    lines = list(lines)
+    found = [(stream_of(line), line) for line in (*lines, *history(lines))]
     if found:
         sealer, store.log.sealer = store.log.sealer, None
         try:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from gitmem import records
 from gitmem.log import attestations
 from gitmem.log.attestations import writer_id
-from gitmem.log.lines import HEAD_BYTES
+from gitmem.log.lines import HEAD_BYTES, CommitMessage, LogEntry, is_attestation, writer_of
 from gitmem.repo import find
 from gitmem.text import ed25519
 from gitmem.trust import keys
@@ -97,3 +97,22 @@ def attest(lines: Iterable[bytes], key: SigningKey, at: int = AT) -> bytes:
     clock = itertools.count(at)
     (made,) = attestations.seal(key, lines, lambda: next(clock), CLONE, None)
     return made
+
+
+class Importer:
+    """A committer that attests what names no writer."""
+
+    def lacks(self, writer: str) -> bool:
+        return bool(writer)
+
+    def seal(self, entries: Sequence[LogEntry], content_at: Callable[[str], bytes]) -> list[LogEntry]:
+        made = history(line for entry in entries for _, line in entry.lines)
+        rows = [(entries[0].lines[0][0], line) for line in made]
+        return [LogEntry(rows, CommitMessage("", ""), deferred=True, token=entries[0].token)] if rows else []
+
+
+def history(lines: Iterable[bytes], at: int = AT) -> list[bytes]:
+    """The attestations of those lines that name no writer, by somebody who has imported them."""
+    clock = itertools.count(at)
+    found = [line for line in lines if not writer_of(line) and not is_attestation(line)]
+    return attestations.seal(MALLORY, found, lambda: next(clock), CLONE, None)

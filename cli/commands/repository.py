@@ -187,7 +187,7 @@ def verify(
     ] = None,
     pager: Pager = False,
 ) -> int:
-    """Exit 0 if each line of the log, or of one record or thread, is attested by the writer that it names; else 1."""
+    """Say who attested the log; exit 1 if a record or thread that is asked for is unsigned, or too large to be read."""
     from gitmem.history import verify as operation
 
     from ..render import verified

@@ -39,7 +39,8 @@ def verified(found: Verified) -> list[str]:
         numbers[:SHOWN],
         rest(len(numbers) - SHOWN, then=""),
         _lines(found.lines),
-        found.held and "Held, because the writer that they name has not attested them:",
+        found.held
+        and "Held, as their writer, or for lines without one anybody, has not attested them; they count for nothing:",
         _lines(found.held),
     )
 

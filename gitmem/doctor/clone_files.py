@@ -550,7 +550,7 @@ class OtherKeys(Check):
 
 
 class HeldLines(Check):
-    """Lines that name a writer who has not attested them, or have an address of one that has not allowed it."""
+    """Lines that their writer has not attested, or nobody if they name none, or with an address of one that has not allowed it."""
 
     codes = ("unattested", "not-allowed")
 
@@ -568,8 +568,9 @@ class HeldLines(Check):
         if held:
             yield note(
                 "unattested",
-                f"{held:,} line{'s' if held > 1 else ''} of the log name{'' if held > 1 else 's'} a writer who has not attested "
-                f"{'them' if held > 1 else 'it'}: shown to nobody.",
+                f"{held:,} line{'s' if held > 1 else ''} of the log lack{'' if held > 1 else 's'} an attestation of "
+                f"{'their' if held > 1 else 'its'} writer, or of anybody if {'they name' if held > 1 else 'it names'} none: "
+                "shown to nobody.",
                 ref.LOG_REF,
                 "Their attestations may arrive with the next sync. Lines that never get one may be anybody's.",
             )

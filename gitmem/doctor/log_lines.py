@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Any, TypeVar
 
 from .. import records
-from ..index import entities
+from ..index import catch_up, entities
 from ..index.catch_up import IndexFill
 from ..index.index_file import sqlite3
 from ..log import ledger, recovery, ref, tree_union
@@ -106,9 +106,11 @@ class RecordIds(Check):
             yield from self._check_contents(id)
         for each, reference in self._waiting:
             fault = self._fault(reference)
-            if fault is not None:
+            if fault is not None and not catch_up.is_held(self._db, each.line):
                 yield from _tell(each, reference, fault)
-        edges = {id: [name for name in named if name in self._named] for id, named in self._named.items()}
+        count = {id for (id,) in self._db.execute("SELECT signal_id FROM signal")}  # held ones do not
+        named = {id: names for id, names in self._named.items() if id in count}
+        edges = {id: [name for name in names if name in named] for id, names in named.items()}
         for id in sorted({id for component in cyclic_components(edges) for id in component}):
             yield note(
                 "cycle",

@@ -87,14 +87,18 @@ class JudgedLine(Outcome, kw_only=True):
 
 
 class Verified(Outcome, kw_only=True):
-    """Whether every line was attested by the writer that it names, and none is held.
+    """Whether every line that decides anything was attested by the writer that it names.
+
+    What anybody can push changes no verdict: held lines count for nothing, and unsigned ones are of other tools and decide nothing about
+    what has a writer.
 
     Attributes:
+        verified: Whether all lines were read, and those of what was asked about are there and signed.
         asked: The id of what was asked about; None for the whole log.
         commit: The commit of the log whose lines were read.
         lines: The lines of what was asked about; none for the whole log.
         unsigned: How many lines name no writer, by kind.
-        held: Lines that name a writer who has not attested them: they count for nothing.
+        held: Lines that name a writer who has not attested them, or none and that nobody has attested: they count for nothing.
         left_out: The number of lines that were not read, because there are too many.
     """
 
@@ -110,7 +114,7 @@ class Verified(Outcome, kw_only=True):
 
     @property
     def status(self) -> int:
-        """The exit status: 0 if everything is verified, else 1."""
+        """The exit status: 0 if it is verified, else 1."""
         return 0 if self.verified else 1
 
 
@@ -200,7 +204,7 @@ def verify(store: Store, id: str | None = None) -> Verified:
         left_out = asked.left_out if asked is not None else 0
         writers = counts if asked is not None else {**dict.fromkeys(known.since, 0), **counts}
         return Verified(
-            verified=not (unsigned or held or left_out),
+            verified=not left_out and (asked is None or bool(counts and not unsigned)),
             asked=asked.id if asked is not None else None,
             commit=past.index.tip,
             writers=[known.writer(each, writers[each], you=each in yours) for each in sorted(writers)],

@@ -159,20 +159,21 @@ def _judged(db: sqlite3.Connection, found: Sequence[Judged], index: Index) -> li
         found: New lines. A file with a negative number is of a write-ahead log.
     """
     valid, attested = _attested(db, found)
+    signed = {digest for digest, _ in attested}  # by whomever: that is enough for a line that names no writer
     counts: list[Judged] = []
     cut: list[Judged] = []
     matched: set[tuple[bytes, str]] = set()
     unknown: list[tuple[Judged, str]] = []
     for each in found:
         file, line, key, digest, record = each
-        writer = None if record is None else record.get("writer")
+        writer = "" if record is None else record.get("writer") or ""
         if is_attestation(line):
             counts.append((file, line, key, digest, _record_of(line) if key in valid else None))
         elif record is not None and record["kind"] == "attestation":  # in another form
             counts.append((file, line, key, digest, None))
-        elif writer is not None and is_reduced(line):
+        elif writer and is_reduced(line):
             cut.append(each)
-        elif writer is None or file < 0:
+        elif record is None or file < 0 or (not writer and digest in signed):
             counts.append(each)
         elif (digest, writer) in attested:
             matched.add((digest, writer))
@@ -206,11 +207,12 @@ def _known(db: sqlite3.Connection, unknown: Sequence[tuple[Judged, str]]) -> lis
     """Return those lines that count already, perhaps in their reduced form, or were attested before; hold the others.
 
     Args:
-        unknown: Each with its writer.
+        unknown: Each with its writer; "" for none.
     """
     keys = {key for (_, _, *both, _), _ in unknown for key in both}
     known = _present(db, "line", "key", sorted(keys))
     awaited = set(_rows_with(db, "digest, writer", "awaited", "digest", [each[3] for each, _ in unknown]))
+    awaited |= {(digest, "") for digest, _ in awaited}
     counts = []
     for each, writer in unknown:
         _, _, key, digest, record = each
@@ -273,14 +275,8 @@ def _spoken_for(record: Record) -> str:
 
 def _hold(db: sqlite3.Connection, judged: Judged, record: Record) -> None:
     file, line, key, digest, _ = judged
-    values = (
-        key,
-        digest,
-        record["writer"],
-        file,
-        line,
-        _spoken_for(record),
-    )
+    writer = record.get("writer") or ""
+    values = (key, digest, writer, file, line, _spoken_for(record) if writer else "")
     db.execute("INSERT OR IGNORE INTO held VALUES (?, ?, ?, ?, ?, ?)", values)
 
 
@@ -300,7 +296,7 @@ def _released(db: sqlite3.Connection, attested: set[tuple[bytes, str]], read: Re
     found: list[Judged] = []
     columns = "key, digest, writer, file, line"
     for key, digest, writer, file, line in _rows_with(db, columns, "held", "digest", digests):
-        if (digest, writer) in attested and not is_reduced(line):
+        if (not writer or (digest, writer) in attested) and not is_reduced(line):
             found.append((file, line, key, digest, read(line)))
     known = {digest for _, _, _, digest, _ in found}
     known |= _present(db, "line", "key", digests) | _present(db, "salted", "digest", digests)
@@ -491,6 +487,11 @@ def count_unallowed(db: sqlite3.Connection) -> int:
     """Return how many of these lines are attested, and speak for a writer that has not allowed it."""
     query = "SELECT count(*) FROM held JOIN awaited USING (digest, writer) WHERE speaks > ''"
     return int(db.execute(query).fetchone()[0])
+
+
+def is_held(db: sqlite3.Connection, line: bytes) -> bool:
+    """Return whether a line counts for nothing until it is attested or allowed."""
+    return db.execute("SELECT 1 FROM held WHERE key = ?", (key_of(line),)).fetchone() is not None
 
 
 def held_lines(db: sqlite3.Connection) -> list[bytes]:

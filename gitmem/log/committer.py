@@ -368,7 +368,7 @@ def _attestable(
         return list(entries)
     found = []
     for entry in entries:
-        writers = {lines.writer_of(line) for _, line in entry.lines} - {""}
+        writers = {lines.writer_of(line) for _, line in entry.lines}
         if not any(map(sealer.lacks, sorted(writers))):
             found.append(entry)
         elif kept is not None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         """The keys of this user's writers, by which the committer attests their lines, see `trust.writer_sealer`."""
 
         def lacks(self, writer: str) -> bool:
-            """Return whether the key of a writer is missing."""
+            """Return whether the key of a writer is missing; of that in force for ""."""
 
         def seal(self, entries: Sequence[LogEntry], content_at: Callable[[str], bytes]) -> list[LogEntry]:
             """Return the attestations of the lines of these entries, as entries of the same segments; without a message."""

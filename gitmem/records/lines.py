@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 
 from ..errors import RecordError, SecretError
-from ..text.addresses import is_words, of_writer, spoken_for, words_of, writer_of
+from ..text.addresses import is_words, of_writer, spoken_for, suffix_of, words_of, writer_of
 from ..text.digests import ALPHABET
 from ..text.secrets import find_in, may_hold_secret
 from ..text.strict_json import quote
@@ -247,8 +247,10 @@ def field_of_another(kind: str, record: Mapping[str, Any], writer: str | None) -
     Args:
         kind: Its kind.
         record: A valid record.
-        writer: The writer of its line, if it has one.
+        writer: The writer of its line. Without one no field may have what is a writer's: history names history alone.
     """
+    if not writer:
+        return _field_of_a_writer(kind, record)
     for name, start, length, but_for in OWN[kind]:
         id = record.get(name)
         if (
@@ -258,7 +260,7 @@ def field_of_another(kind: str, record: Mapping[str, Any], writer: str | None) -
             or (id, writer) == _last_own.get(start)
         ):
             continue
-        if writer and is_bound(id, writer):
+        if is_bound(id, writer):
             _last_own[start] = (id, writer)
         elif is_of_somebody(start[:-1], id) and not (but_for and record.get("event") == but_for):
             return name
@@ -268,20 +270,32 @@ def field_of_another(kind: str, record: Mapping[str, Any], writer: str | None) -
         if address is None or (address, writer) == _last_own.get(name):
             continue
         named = writer_of(address)
-        if named == ((writer or "") if is_words(words_of(address)) else ""):
-            _last_own[name] = (address, writer or "")
-        elif not writer or not named or other not in ("", named):
+        if named == (writer if is_words(words_of(address)) else ""):
+            _last_own[name] = (address, writer)
+        elif not named or other not in ("", named):
             return name
         else:
             other = named
     return ""
 
 
+def _field_of_a_writer(kind: str, record: Mapping[str, Any]) -> str:
+    """Return the first field but its texts in which a record has an id or address of any writer; "" if there is none."""
+    for name, value in record.items():
+        if name not in FIELDS[kind] or name in TEXTS.get(kind, ()):
+            continue
+        for each in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(each, str) and (suffix_of(each) or is_of_somebody(each.partition("-")[0], each)):
+                return name
+    return ""
+
+
 def _another_sentence(kind: str, record: Mapping[str, Any], writer: str | None, name: str) -> str:
     """Return as a sentence that a record has an id or address of another writer in a field."""
-    of = f"its writer {writer}" if writer else "its writer, and the line names none"
+    if not writer:
+        return f"The {kind}'s {name} must name no id or address of a writer, as the line names none: {record[name]!a}"
     what = "an address" if writer_of(record[name]) or is_words(record[name]) else "an id"
-    return f"The {kind}'s {name} must be {what} of {of}, not {record[name]!a}"
+    return f"The {kind}'s {name} must be {what} of its writer {writer}, not {record[name]!a}"
 
 
 def _not_json_sentence(kind: str, name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from .. import local_files
+from ..errors import StoreError
 from ..log import attestations, ref
 from ..log.lines import CommitMessage, LogEntry, is_attestation, writer_of
 from ..outcome import Struct
@@ -36,7 +37,10 @@ class WriterSealer(Struct):
 
     def lacks(self, writer: str) -> bool:
         """Return whether the key of a writer is missing."""
-        return self._key(writer) is None
+        try:
+            return self._key(writer or self._keys.writer()) is None
+        except StoreError:  # none can be made
+            return True
 
     def _key(self, writer: str) -> SigningKey | None:
         if writer not in self._found:
@@ -46,6 +50,8 @@ class WriterSealer(Struct):
     def seal(self, entries: Sequence[LogEntry], content_at: Callable[[str], bytes]) -> list[LogEntry]:
         """Return the attestations of the lines of these entries, in the segment of a writer's first line.
 
+        What names no writer, such as an imported line, is attested by the writer in force.
+
         Args:
             content_at: Returns the content of a segment of the log; empty if there is none.
         """
@@ -53,9 +59,9 @@ class WriterSealer(Struct):
         places: dict[str, tuple[str, str]] = {}
         for entry in entries:
             for stream, line in entry.lines:
-                if writer := writer_of(line):
-                    by_writer.setdefault(writer, []).append(line)
-                    places.setdefault(writer, (stream, entry.token))
+                writer = writer_of(line) or self._keys.writer()
+                by_writer.setdefault(writer, []).append(line)
+                places.setdefault(writer, (stream, entry.token))
         sealed = []
         for writer, lines in by_writer.items():
             key = self._key(writer)

@@ -83,7 +83,7 @@ class _Table:
                     "clone_id": "c000000000",
                 }
             lines.append(records.line("signal" if event == "signal" else "session", at, fields))
-        catch_up.insert_lines(self.index, 1, lines)
+        catch_up.insert_lines(self.index, catch_up.OWN_FILE, lines)
 
     def shown(self) -> Shown:
         return set(self.db.execute("SELECT session_id, claimed, until, shown FROM tenure"))

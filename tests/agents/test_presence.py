@@ -143,7 +143,7 @@ def test_a_time_that_is_none_costs_only_that_line() -> None:
     line = session(IDS[0], 0, "start", "Planck")
     odd = line.replace(line[7:17], b"2026-02-30").replace(IDS[0].encode(), IDS[1].encode())
     index = empty_index(*views.VIEWS)
-    catch_up.insert_lines(index, 1, [odd, line])
+    catch_up.insert_lines(index, catch_up.OWN_FILE, [odd, line])
 
     assert shown(index) == {IDS[0]: "Planck"}
 

@@ -76,7 +76,7 @@ def test_who_came_first_is_what_writers_had_seen() -> None:
 def rows(*portions: list[bytes]) -> list[tuple[object, ...]]:
     index = empty_index(views.CLAIMS)
     for portion in portions:
-        catch_up.insert_lines(index, 1, portion)
+        catch_up.insert_lines(index, catch_up.OWN_FILE, portion)
     assert index.skipped() == 0
     return index.db.execute(
         "SELECT c.claim_id, l.body, owner, session, mode, since, until, released, task_id, wu_id FROM path_claim c"

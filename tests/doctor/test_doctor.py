@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import gitmem.doctor
-from gitmem import commit_process, views
+from gitmem import commit_process, records, views
 from gitmem.agents import lifecycle
 from gitmem.agents.caller import CallerClaims
 from gitmem.clients.install import HookStatus
@@ -36,6 +36,7 @@ from ..clones import BEGINNING, Clone, Hub, git
 from ..loose_objects import loosen, path_of
 from ..memory.desk import Desk, blocks, raw
 from ..sandbox import START, Clock, open_store
+from ..signing import history
 
 WHO = Signature("somebody", "somebody@example.org", 1)
 FOLDER = "signals/2026-11/21/"
@@ -107,10 +108,13 @@ def signal(clone: Clone, id: str, message: str, kind: str = "signal", **fields: 
 
 
 def by_hand(clone: Clone, **files: bytes | None) -> str:
-    """A commit that puts segments as somebody's editor left them."""
+    """A commit that puts segments as somebody's editor left them; others have attested their lines."""
     changes: dict[str, bytes | TreeEntry | None] = {
         f"{FOLDER}gm-{name}.jsonl": data for name, data in files.items()
     }
+    lines = b"\n".join(data for data in files.values() if data).replace(b"\r", b"").split(b"\n")
+    sealed = history((line for line in lines if line), BEGINNING)
+    changes[f"seals/gm-{digest(b''.join(sealed))[:8]}.jsonl"] = b"".join(line + b"\n" for line in sealed)
     commit = clone.git.advance(ref.LOG_REF, clone.tip, Draft(changes, WHO, WHO, "By hand\n"), "test")
     assert commit is not None
     return commit
@@ -199,6 +203,29 @@ def test_a_cycle_is_found(clone: Clone) -> None:
     two = line_of("sig-cccccccccccc", reply_to="sig-bbbbbbbbbbbb", origin="import")
     by_hand(clone, x=one + b"\n" + two + b"\n")
     assert list(codes(doctor.examine(clone.store))) == ["cycle"]
+
+
+def test_a_cycle_of_lines_that_nobody_has_attested_is_none(clone: Clone) -> None:
+    """They name nothing: no view has them."""
+    one = line_of("sig-bbbbbbbbbbbb", reply_to="sig-cccccccccccc", origin="import")
+    two = line_of("sig-cccccccccccc", reply_to="sig-bbbbbbbbbbbb", origin="import")
+    changes: dict[str, bytes | TreeEntry | None] = {f"{FOLDER}gm-x.jsonl": one + b"\n" + two + b"\n"}
+    assert clone.git.advance(ref.LOG_REF, clone.tip, Draft(changes, WHO, WHO, "By hand\n"), "test")
+    (found,) = doctor.examine(clone.store).findings
+    assert found.code == "unattested"
+    assert found.what.startswith(
+        "2 lines of the log lack an attestation of their writer, or of anybody if they name none"
+    )
+
+
+def test_a_held_answer_to_no_line_is_no_problem(clone: Clone) -> None:
+    """Anybody can push one, and it decides nothing."""
+    fields = {"signal_id": "sig-gone00000000", "reader_identity": "a:b:c", "answers_digest": "0" * 64}
+    receipt = records.line("receipt", BEGINNING, fields)
+    changes: dict[str, bytes | TreeEntry | None] = {f"{FOLDER}gm-x.jsonl": receipt + b"\n"}
+    assert clone.git.advance(ref.LOG_REF, clone.tip, Draft(changes, WHO, WHO, "By hand\n"), "test")
+    found = doctor.examine(clone.store)
+    assert found.healthy and [each.code for each in found.findings] == ["unattested"]
 
 
 def test_lines_that_a_later_commit_dropped_are_found_where_they_were(clone: Clone) -> None:
@@ -447,21 +474,23 @@ def test_without_room_for_an_index_the_lines_are_looked_at_all_the_same(
     assert set(codes(found)) == {"future-line", "unreadable-line", "not-checked", "index"}
     said = {finding.code: finding.what for finding in found.findings}
     assert said["not-checked"].endswith("Cannot check references between records: database or disk is full.")
-    assert found.checked["lines"] == 4 and found.status == 1
+    assert found.checked["lines"] == 5 and found.status == 1
 
 
 @pytest.mark.parametrize("folder", ["a", "z"])
 def test_lines_that_stand_in_two_files_count_once(clone: Clone, folder: str) -> None:
     """One of them lies where no index reads; the other is found, whichever is read first."""
+    sealed = history([line_of(), line_of("sig-cccccccccccc")], BEGINNING)
     changes: dict[str, bytes | TreeEntry | None] = {
         "projects/gm-x.jsonl": line_of() + b"\n",
         f"{folder}/gm-x.jsonl": line_of() + b"\n",
         "top.jsonl": line_of("sig-cccccccccccc") + b"\n",
+        "seals/gm-x.jsonl": b"\n".join([*sealed, b""]),
     }
     assert clone.git.advance(ref.LOG_REF, clone.tip, Draft(changes, WHO, WHO, "By hand\n"), "test")
     found = doctor.examine(clone.store)
 
-    assert (found.findings, found.checked["lines"]) == ([], 4)
+    assert (found.findings, found.checked["lines"]) == ([], 5)
 
 
 def test_the_order_of_arrival_is_no_difference(clone: Clone) -> None:
@@ -620,7 +649,8 @@ def test_a_relation_to_a_node_that_is_not_here_is_noted(desk: Desk) -> None:
 @pytest.mark.usefixtures("commits")
 def test_a_patch_of_a_node_that_is_not_here_is_noted(desk: Desk) -> None:
     names = [f"mem-none{number}" for number in range(5)]
-    raw(desk.store, "patch", id="patch-aaaa", node_ids=[desk.write("here"), *names], archived=True)
+    raw(desk.store, "node", id="mem-here")
+    raw(desk.store, "patch", id="patch-aaaa", node_ids=["mem-here", *names], archived=True)
 
     (found,) = findings(desk)
 

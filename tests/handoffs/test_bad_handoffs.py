@@ -23,7 +23,8 @@ from gitmem.work import (
     task_rules,
     task_work,
 )
-from tests.sandbox import HOUR, Agent, bodies
+from tests.sandbox import HOUR, Agent, arrive, bodies
+from tests.signing import MALLORY, addressed, attest
 
 from .conftest import BOHR, CURIE, Work
 
@@ -32,8 +33,8 @@ NOTHING = "Nothing was written."
 
 def written(store: Store, kind: str, at: int, **fields: Any) -> None:
     """Let a peer write a line, by hand."""
-    line = records.line(kind, at, fields, writer=None)
-    store.record([(records.STREAMS[kind], line)], CommitMessage("Mallory <m@example.org>", "a line"))
+    line = addressed(records.line(kind, at, fields, writer=None), MALLORY)
+    arrive(store, [line, attest([line], MALLORY)])
 
 
 def hostile(work: Work, **fields: Any) -> str:

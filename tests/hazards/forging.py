@@ -12,10 +12,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from gitmem.log.lines import is_attestation, writer_of
 from tests import templates
 from tests.in_process import gitmem
 from tests.sandbox import annas
-from tests.signing import own_key
+from tests.signing import MALLORY, addressed, attest, history, own_key
 
 PROGRAM = str(Path(sys.executable).with_name("gitmem"))
 LOG = "refs/heads/gitmem"
@@ -127,6 +128,18 @@ class Hub:
                    and json.loads(line)["kind"] == "signal")  # fmt: skip
 
     def forge(self, *lines: bytes) -> None:
+        """Push lines; those without a writer as lines of Mallory's own, attested."""
+        theirs = [
+            addressed(each, MALLORY) for each in lines if not writer_of(each) and not is_attestation(each)
+        ]
+        others = [each for each in lines if writer_of(each) or is_attestation(each)]
+        self.push(*others, *theirs, *([attest(theirs, MALLORY)] if theirs else []))
+
+    def bring_in(self, *lines: bytes) -> None:
+        """Push lines without a writer as what Mallory imported."""
+        self.push(*lines, *history(lines))
+
+    def push(self, *lines: bytes) -> None:
         """Push lines on top of the shared branch."""
         _git("fetch", "--quiet", "origin", f"+{LOG}:{LOG}", cwd=self.mallory)
         index = {**os.environ, "GIT_INDEX_FILE": str(self.mallory / ".git" / "forging")}

@@ -12,6 +12,7 @@ from gitmem.git.inprocess import DulwichGit
 from gitmem.git.objects import Draft, Signature
 from gitmem.log import ref, tree_union
 
+from ..signing import history
 from .peers import BRANCH, Peer, Town, git
 
 NORMAL = 3  # folders in a log
@@ -25,16 +26,19 @@ EVERYDAY = (
     ("task", "list"),
     ("doctor",),
 )
-SAID = '{"at":"2026-11-20T10:00:00.000001Z","kind":"signal","schema_version":"A2A.V1","signal_id":"sig-000000000001",\
-"sender_identity":"test:worker:mallory","recipients":[],"intent":"INFO","message":"nested","origin":"import"}\n'
+SAID = (
+    '{"at":"2026-11-20T10:00:00.000001Z","kind":"signal","schema_version":"A2A.V1","signal_id":"sig-000000000001",\
+"sender_identity":"test:worker:mallory","recipients":[],"intent":"INFO","message":"nested","origin":"import"}'
+)
 
 
 def nest(peer: Peer, folders: int) -> str:
     """Commit a valid line below that many folders on the log, as merging a hostile branch by hand does; return its path."""
     path = f"signals/{'d/' * (folders - 1)}gm-1.jsonl"
+    content = b"\n".join((SAID.encode(), *history([SAID.encode()]), b"")).decode()
     given = (
         f"commit {ref.LOG_REF}\ncommitter Mallory <m@example.org> 1795000000 +0000\ndata 7\nBy hand\n"
-        f"from {ref.LOG_REF}^0\nM 100644 inline {path}\ndata {len(SAID)}\n{SAID}\n"
+        f"from {ref.LOG_REF}^0\nM 100644 inline {path}\ndata {len(content)}\n{content}\n"
     )
     git("fast-import", "--quiet", cwd=peer.path, input=given.encode())
     return path

@@ -18,7 +18,7 @@ from gitmem.doctor.doctor import Report
 from gitmem.errors import StoreError
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.objects import Draft, Signature, TreeEntry
-from gitmem.log import committer, lines, ref
+from gitmem.log import attestations, committer, lines, ref
 from gitmem.log.lines import CommitMessage, LogEntry
 
 from .. import newer_git
@@ -485,7 +485,7 @@ def test_the_form_of_the_files_is_put_right_in_one_commit(hub: Hub, clone: Clone
     )
     assert row
     content = git("cat-file", "blob", f"{ref.LOG_REF}:{path}", cwd=clone.path).encode()
-    _, second, *rest = content.splitlines(keepends=True)
+    first, second, *rest = content.splitlines(keepends=True)
     odd = b"".join([*rest, second, b"<<<<<<< HEAD\n", second]).replace(b"\n", b"\r\n")
     drafts = {path: odd, "README.md": None, "projects": None}
     assert clone.git.advance(ref.LOG_REF, clone.tip, Draft(drafts, WHO, WHO, "By hand\n"), "append")
@@ -501,7 +501,11 @@ def test_the_form_of_the_files_is_put_right_in_one_commit(hub: Hub, clone: Clone
     assert clone.git.commit(clone.tip).parents == [tip]
     assert clone.git.commit(clone.tip).message == "Repair: 1 line that was missing\n"
     repaired = git("cat-file", "blob", f"{ref.LOG_REF}:{path}", cwd=clone.path).encode()
-    assert repaired == b"".join(sorted([b"<<<<<<< HEAD\n", *content.splitlines(keepends=True)]))
+    kept = [b"<<<<<<< HEAD\n", *content.splitlines(keepends=True)]
+    (made,) = set(repaired.splitlines(keepends=True)) - set(kept)
+    again = attestations.read(made.rstrip(b"\n"))
+    assert again is not None and again.digests == {attestations.line_digest(first.rstrip(b"\n"))}
+    assert repaired == b"".join(sorted([*kept, made]))
     assert doctor.fix(anew(hub, clone).store).fixed == 0
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from ..conftest import Git
+from ..signing import history
 from .conftest import Desk, check_next, check_text, nothing_written, powerless, process, refs, waiting
 
 IDENTITY = ("--agent-identity", "test:worker:planck")
@@ -437,9 +438,10 @@ def test_odd_file_names_in_the_log_cost_nothing(git: Git, desk: Desk) -> None:
 
     line = (
         b'{"at":"2026-11-21T20:00:00.123456Z","kind":"signal","signal_id":"sig-abcdefgh2222",'
-        b'"sender_identity":"a:b:c","message":"by hand"}\n'
+        b'"sender_identity":"a:b:c","message":"by hand"}'
     )
-    folder = make("tree", b"100644 blob %s\tgm-\xff\x1b[31m.jsonl\n" % make("blob", line))
+    content = b"\n".join((line, *history([line]), b""))
+    folder = make("tree", b"100644 blob %s\tgm-\xff\x1b[31m.jsonl\n" % make("blob", content))
     tree = subprocess.run(
         ["git", "ls-tree", "gitmem/log"], cwd=desk.repo, capture_output=True, check=True
     ).stdout

@@ -9,12 +9,13 @@ import pytest
 
 from gitmem.git.objects import Draft, Signature
 from gitmem.log import ref
+from gitmem.log.lines import writer_of
 from gitmem.log.union import canonical
 from gitmem.store import Store
 from tests.clones import Hub, git
 from tests.loose_objects import remove
 from tests.sandbox import annas
-from tests.signing import own_key
+from tests.signing import MALLORY, addressed, attest, own_key
 
 from .conftest import Desk
 from .faults import check_index, open_store, speak
@@ -29,8 +30,9 @@ def record(**fields: object) -> bytes:
     return json.dumps({"at": AT, "kind": "signal", **fields}, separators=(",", ":")).encode()
 
 
-SIGNAL = {"schema_version": "A2A.V1", "signal_id": "sig-000000000001", "sender_identity": "test:worker:other",
-          "recipients": [annas("test:worker:curie")], "intent": "INFO", "message": "from elsewhere"}  # fmt: skip
+SAID = {"schema_version": "A2A.V1", "signal_id": "sig-000000000001", "sender_identity": "test:worker:other",
+        "recipients": [annas("test:worker:curie")], "intent": "INFO", "message": "from elsewhere"}  # fmt: skip
+SIGNAL = json.loads(addressed(record(**SAID), MALLORY))
 # What is wrong, the bytes of it, and what doctor calls it.
 BAD = {
     "a torn last line": (TORN, "unreadable-line"),
@@ -63,10 +65,14 @@ def open_segment(store: Store) -> str:
 
 
 def rewrite(store: Store, path: str, content: bytes | None) -> str:
-    """A commit by hand that gives a file of the log this content."""
+    """A commit by hand that gives a file of the log this content; Mallory has attested those lines that are no others'."""
     tip = store.git.tip(ref.LOG_REF)
     assert tip
-    new = store.git.advance(ref.LOG_REF, tip, Draft({path: content}, WHO, WHO, "By hand\n"), "by hand")
+    changes = {path: content}
+    lines = [line for line in (content or b"").split(b"\n") if writer_of(line) in ("", MALLORY.writer)]
+    if path.endswith(".jsonl") and any(lines):
+        changes[f"seals/{path}"] = attest(lines, MALLORY) + b"\n"
+    new = store.git.advance(ref.LOG_REF, tip, Draft(changes, WHO, WHO, "By hand\n"), "by hand")
     assert new
     return new
 

@@ -310,11 +310,10 @@ def test_conflict_markers_duplicates_and_crlf_lose_nothing(hub: Hub) -> None:
     a, b = two_that_shared(hub)
     at = worktree(b, "refs/gitmem/log")
     (segment,) = at.glob("notes/**/*.jsonl")
-    (line,) = segment.read_bytes().splitlines()
+    line, seal = segment.read_bytes().splitlines()
     other = line.replace(b'"first"', b'"other"')
-    segment.write_bytes(
-        b"<<<<<<< HEAD\r\n" + line + b"\r\n" + line + b"\r\n=======\r\n" + other + b"\r\n>>>>>>> x\r\n"
-    )
+    merged = (b"<<<<<<< HEAD", line, line, b"=======", other, b">>>>>>> x", seal)
+    segment.write_bytes(b"".join(each + b"\r\n" for each in merged))
     git("commit", "--quiet", "-am", "Merge by hand", cwd=at)
     git("push", "--quiet", "origin", "gitmem", cwd=at)
     a.add("second")

@@ -104,7 +104,7 @@ class Target:
     def put(self, family: str, size: int) -> None:
         clone = (self.repo / ".git/gitmem/clone").read_text().strip()
         head = self.git("rev-parse", "HEAD", cwd=self.repo).strip()
-        victim = Victim(self.session, ME, time.time_ns() // 1_000, clone, head)
+        victim = Victim(self.session, annas(ME), time.time_ns() // 1_000, clone, head)
         hostile_logs.put(self.repo, LOG, hostile_logs.lines(FAMILIES[family], victim, size))
 
     def run(self, *args: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:

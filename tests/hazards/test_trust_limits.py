@@ -349,7 +349,7 @@ def filled(found: list[bytes]) -> Callable[[Index], None]:
     """Return what puts lines into an empty index."""
 
     def fill(index: Index) -> None:
-        catch_up.insert_lines(index, 1, found)
+        catch_up.insert_lines(index, catch_up.OWN_FILE, found)
         assert index.db.execute("SELECT count(*) FROM skipped").fetchone() == (0,)
 
     return fill

@@ -16,6 +16,7 @@ from gitmem.errors import UsageError
 from gitmem.importers import lumenflow_import
 from gitmem.memory import context, edit, knowledge, listing, search, sources, triage, upkeep
 
+from .. import signing
 from ..conftest import Git
 from ..memory.desk import Desk, raw
 from ..sandbox import DAY, HOUR, SECOND, START, carry, new_repo
@@ -209,7 +210,7 @@ def test_a_patch_is_shown_with_who_made_it(shared: tuple[Hub, Clone, str]) -> No
     planck.sync()
     node = planck("mem", "show", id, "--json").json["node"]
     assert (node["content_by"], node["changed_by"][0]["fields"]) == (
-        "test:worker:mallory",
+        f"test:worker:mallory@{signing.MALLORY.writer}",
         ["content", "tags"],
     )
     for command in (["show", id], ["list"], ["search", "push"], ["context"]):
@@ -254,7 +255,7 @@ def test_different_lines_of_one_node_are_marked_wherever_it_is_shown(shared: tup
     """Of an id that is free, as those of other tools: the earlier line comes first, under any name, and both senders are named."""
     hub, planck, own = shared
     id, of = "mem-free00000001", {"type": "note", "lifecycle": "project", "sender_name": "Planck"}
-    hub.forge(
+    hub.bring_in(
         line("node", id=id, content="Never push to main", sender_identity=planck.identity, **of),
         *(line("node", "2020-01-01T00:00:00.000000Z", id=each, content="Always push to main", sender_identity="evil:x:y", **of)
           for each in (id, own)),
@@ -287,7 +288,7 @@ def test_a_name_that_is_not_its_sessions_own_comes_with_the_identity(shared: tup
     planck.sync()
     context, exported = planck("mem", "context").out, planck("mem", "export").out
     for id, name in zip(ids, NAMES, strict=True):
-        told = f"{name.translate(str.maketrans('()', '  '))} (test:worker:meitner)"
+        told = f"{name.translate(str.maketrans('()', '  '))} (test:worker:meitner@{signing.MALLORY.writer})"
         assert told in planck("mem", "show", id).out
         (at_once,) = [row for row in context.splitlines() if id in row and row.startswith("-")]
         assert told in at_once

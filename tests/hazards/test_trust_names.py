@@ -386,13 +386,13 @@ def test_an_inbox_with_nothing_new_looks_at_nothing_old() -> None:
     ]  # fmt: skip
     index = index_file.in_memory(views.VIEWS, records.read)
     index.reshape()
-    catch_up.insert_lines(index, 1, lines)
+    catch_up.insert_lines(index, catch_up.OWN_FILE, lines)
     assert broadcasts.latest_broadcasts(index.db) == ["sig-0499"]
     first = records.line("session", START, {
         "schema_version": "A2A.V1", "session_id": "sess-0001", "event": "start", "clone_id": "clone",
         "display_name": "Planck", "seen": broadcasts.latest_broadcasts(index.db),
     })  # fmt: skip
-    catch_up.insert_lines(index, 1, [first])
+    catch_up.insert_lines(index, catch_up.OWN_FILE, [first])
     assert broadcasts.BroadcastStart(index.db, "sess-0001", None).cursor == 500
     assert mailbox.unread_ids(index.db, "sess-0001", None, None, START) == []
 

@@ -18,7 +18,7 @@ from gitmem.log.lines import format_at, is_attestation, writer_of
 from gitmem.trust.keys import SigningKey
 
 from .. import templates
-from ..signing import MALLORY, attest, named
+from ..signing import MALLORY, addressed, attest, history, named
 from .conftest import Desk, Said
 
 CLIENT = "4f1d9f0e-1111-4222-8333-944445555666"
@@ -98,8 +98,14 @@ class Attack:
         self.sync()
 
     def forge(self, kind: str, at: str | None = None, **fields: object) -> None:
-        """One line without a writer."""
-        self.push(line(kind, at or now(), **fields))
+        """One line of Mallory's own."""
+        self.push(*mallorys(line(kind, at or now(), **fields)))
+
+
+def mallorys(*lines: bytes) -> list[bytes]:
+    """Lines in Mallory's name, and their attestation."""
+    theirs = [addressed(each, MALLORY) for each in lines]
+    return [*theirs, attest(theirs, MALLORY)]
 
 
 def line(kind: str, at: str, **fields: object) -> bytes:
@@ -190,7 +196,8 @@ def _mail(attack: Attack, session: str) -> tuple[str, str]:
     id = "sig-0000bbbb0001"
     signal = line("signal", now(), signal_id=id, sender_identity="peer:x:z", recipients=[session], message="read me",
                   intent="PROPOSE", interrupt_class="priority", requires_ack=True, wu_id="WU-1", origin="local")  # fmt: skip
-    attack.push(signal)
+    signal, seal = mallorys(signal)
+    attack.push(signal, seal)
     return id, digest_of(signal)
 
 
@@ -239,7 +246,7 @@ def test_lines_in_the_name_of_a_session_change_nothing(attack: Attack, writer: S
 
     before = asked()
     assert before[1:5] == [1, 1, [session], node]
-    attack.push(*lines)
+    attack.push(*lines, *history(lines))
     assert asked() == before
 
 
@@ -289,12 +296,12 @@ def test_a_signal_without_a_writer_is_shown_as_unsigned(attack: Attack) -> None:
     own = attack.json(
         "signal", "from here", "--to", session, "--as", "human:person@example.org", GITMEM_SESSION=""
     )
-    fields = {"recipients": [session], "intent": "INFO", "interrupt_class": "priority", "origin": "local"}
+    fields = {"recipients": [], "intent": "INFO", "interrupt_class": "priority", "origin": "local"}
     signed = named(line("signal", now(), signal_id="sig-0000dddd0002", sender_identity=f"human:other@example.org@{MALLORY.writer}",
                         message="signed", unverified="trust me", **fields), MALLORY)  # fmt: skip
     nobodys = line("signal", now(), signal_id="sig-0000dddd0001", sender_identity="human:person@example.org",
                    message="of nobody", unverified="", **fields)  # fmt: skip
-    attack.push(signed, attest([signed], MALLORY), nobodys)
+    attack.push(signed, attest([signed], MALLORY), nobodys, *history([nobodys]))
 
     assert attack("inbox").out.count("unsigned") == 1
     shown = {each["signal_id"]: each.get("unverified") for each in attack.json("inbox", "--all")["signals"]}
@@ -361,11 +368,11 @@ def test_no_number_of_forged_nodes_pushes_one_s_own_out_of_the_context(
     attack.json("mem", "create", "Ours: the parser drops tabs", "--wu", "WU-1")
     attack.json("mem", "create", "Ours too: spaces stay", "--wu", "WU-1")
     attack.sync()
-    attack.push(*(
+    attack.push(*mallorys(*(
         line("node", now(3), id=f"mem-ev{at:08}", type="discovery", lifecycle="wu", wu_id="WU-1", priority="P0",
              content=f"Theirs {at}", sender_identity=f"evil:b:c{at % writers}", sender_session="sess-evil00000001")
         for at in range(number)
-    ))  # fmt: skip
+    )))  # fmt: skip
 
     block = attack.json("mem", "context", "--wu", "WU-1")["block"]
 
@@ -375,12 +382,12 @@ def test_no_number_of_forged_nodes_pushes_one_s_own_out_of_the_context(
 
 def test_lines_dated_in_the_future_do_not_own_the_end_of_the_log(attack: Attack) -> None:
     """They are shown, apart; `entries` is what happened last."""
-    attack.push(*(
+    attack.push(*mallorys(*(
         line("signal", "2076-01-01T00:00:00.000000Z", signal_id=f"sig-ev{at:08}", thread_id=f"thread-ev{at:08}", origin="cli",
              message="In fifty years", sender_identity="evil:b:c", sender_session="sess-evil00000001", recipients=["evil:b:c"],
              sender_name="Evil", intent="INFO", requires_ack=False, recipient_type="direct")
         for at in range(30)
-    ))  # fmt: skip
+    )))  # fmt: skip
     attack.json("mem", "create", "Ours: the parser drops tabs", "--wu", "WU-1")
 
     found = attack.json("log", "-n", "5")

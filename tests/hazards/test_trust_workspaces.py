@@ -18,7 +18,7 @@ from gitmem.signals import send
 from gitmem.store import Store
 
 from ..sandbox import DAY, MINUTE, Clock, acting, annas, carry, new_repo, open_store
-from ..signing import ANNA
+from ..signing import ANNA, MALLORY
 from .forging import Clone, Hub, changed, line
 
 A, B = map(annas, ("claude:planner:one", "codex:builder:two"))
@@ -218,7 +218,8 @@ def test_lines_of_one_idempotency_key_by_others_or_elsewhere_conflict(
 ) -> None:
     """An answer would go to the sender of the earlier line, or into its thread. A retry of the sender is one signal."""
     hub, _, curie, _ = asked
-    signal = {"signal_id": ids.keyed_id("sig", TOOL, "k1"), "thread_id": "thread-000000000002"}
+    tool = f"{TOOL}@{MALLORY.writer}"
+    signal = {"signal_id": ids.own_id("sig", MALLORY.writer, tool, "k1"), "thread_id": "thread-000000000002"}
     original = of_tool(curie, "Keyed", **signal, sender_identity=TOOL, idempotency_key="k1")
     hub.forge(original)
     again = {"sender_name": "again", "sender_session": "sess-aga1n000", "interrupt_class": "advisory"}

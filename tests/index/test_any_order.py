@@ -126,7 +126,7 @@ def test_a_session_may_have_any_name(text: str) -> None:
     for some in (every, every[::-1], every[:1]):
         index = empty()
         for line in some:
-            catch_up.insert_lines(index, 1, [line])
+            catch_up.insert_lines(index, catch_up.OWN_FILE, [line])
         assert index.skipped() == 0
         assert index.db.execute("SELECT count(*) FROM alive WHERE session_id = ?", (text,)).fetchone() == (1,)
 
@@ -144,5 +144,5 @@ def test_a_value_that_sqlite_cannot_read_costs_one_line() -> None:
         signal(number, number, "a:b:one", [ME.identity], message=text)
         for number, text in enumerate(("[1]", "[", "[2]"))
     ]
-    catch_up.insert_lines(index, 1, every)
+    catch_up.insert_lines(index, catch_up.OWN_FILE, every)
     assert index.skipped() == 1

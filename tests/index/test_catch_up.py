@@ -6,6 +6,7 @@ import json
 import sqlite3
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -19,7 +20,16 @@ from gitmem.log.local_log import LocalLog
 from gitmem.log.write_ahead import WriteAheadLog
 from tests.profiles import up_to
 
-from ..log.logs import FakeClock, all_lines, entry, open_log, record
+from ..log import logs
+from ..log.logs import FakeClock, all_lines, entry, record
+from ..signing import Importer
+
+
+def open_log(repo: Path, **more: Any) -> LocalLog:
+    """A log whose lines are attested."""
+    log = logs.open_log(repo, **more)
+    log.sealer = Importer
+    return log
 
 
 def _add(db: sqlite3.Connection, rows: Rows) -> None:
@@ -72,7 +82,7 @@ def test_catching_up_reads_only_what_differs(repo: Path) -> None:
     log.git.blob = lambda oid: blobs.append(oid) or real(oid)  # type: ignore[method-assign,func-returns-value]
 
     assert _caught_up(log) == ["a", "b", "c", "d"]
-    assert len(blobs) == 1
+    assert len(blobs) == 2  # its segment, and the one with its attestation
 
 
 def test_a_line_counts_at_once_and_once_after_its_commit(repo: Path) -> None:
@@ -214,7 +224,7 @@ def test_a_line_that_a_view_cannot_take_costs_that_line(repo: Path) -> None:
     catch_up.catch_up(index, log)
 
     assert _notes(index) == ["a", "b", "c"]
-    assert index.db.execute("SELECT count(*) FROM line").fetchone() == (6,)
+    assert index.db.execute("SELECT count(*) FROM line WHERE kind <> 'attestation'").fetchone() == (6,)
     assert index.skipped() == 3
     record(log, entry(log, "d"))
     record(log, entry(log, "odd"))
@@ -346,7 +356,9 @@ def test_many_lines_at_once_do_not_wait_for_the_file_of_the_index(
     index.db.execute("BEGIN")
     index.reshape()
     catch_up.insert_lines(
-        index, 1, [b'{"at":"","kind":"note","text":"%04000d"}' % number for number in range(count)]
+        index,
+        catch_up.OWN_FILE,
+        [b'{"at":"","kind":"note","text":"%04000d"}' % number for number in range(count)],
     )
     index.db.execute("COMMIT")
     assert (path.stat().st_size > 1_000_000) == waits

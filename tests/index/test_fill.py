@@ -16,8 +16,10 @@ from gitmem.index.catch_up import IndexFill
 from gitmem.log import recovery, ref, tree_union
 from gitmem.log.local_log import LocalLog
 from tests.log.logs import open_log
+from tests.signing import history
 
 WHO = Signature("n", "n@n", 1)
+COUNT = "SELECT count(*) FROM line WHERE kind <> 'attestation'"
 TABLES = "SELECT parent, name, oid FROM file ORDER BY parent, name"
 
 
@@ -38,6 +40,7 @@ def log(repo: Path) -> LocalLog:
         f"signals/2026-11/{odd}": line(2) + b"\nno line\n" + line(3) + b"\n",
         "projects/x/gm-a.jsonl": line(4) + b"\n",
         "top.jsonl": line(5) + b"\n",
+        "seals/2026-11/21/gm-a.jsonl": history(map(line, range(6)))[0] + b"\n",
     }
     (tip,) = found.git.write([Draft(dict(files), WHO, WHO, "By hand\n")], None)
     assert found.git.swap(ref.LOG_REF, None, tip, "test")
@@ -71,19 +74,19 @@ def test_it_is_the_one_that_catching_up_makes(log: LocalLog) -> None:
     assert made.db.execute(TABLES).fetchall() == built.db.execute(TABLES).fetchall()
     assert generations.is_current(made, log)
     catch_up.catch_up(made, log)
-    assert made.db.execute("SELECT count(*) FROM line").fetchone() == (4,)
+    assert made.db.execute(COUNT).fetchone() == (4,)
 
 
 def test_one_that_lacks_something_is_looked_at_again(log: LocalLog) -> None:
     """A file that could not be read then may be there now."""
     made = filled(log, None).index
     made.db.execute("DELETE FROM file WHERE name = 'gm-a.jsonl'")
-    made.db.execute("DELETE FROM line WHERE key = ?", (catch_up.key_of(line(1)),))
+    made.db.execute("DELETE FROM line WHERE key = ? OR kind = 'attestation'", (catch_up.key_of(line(1)),))
 
     assert not generations.is_current(made, log)
     catch_up.catch_up(made, log)
     assert generations.is_current(made, log)
-    assert made.db.execute("SELECT count(*) FROM line").fetchone() == (4,)
+    assert made.db.execute(COUNT).fetchone() == (4,)
 
 
 def test_it_says_where_a_line_stands(log: LocalLog) -> None:
@@ -124,4 +127,4 @@ def test_where_no_file_can_be_made_it_is_in_memory(log: LocalLog, monkeypatch: p
 
     catch_up.catch_up(index, log)
     assert opened == ["", ":memory:", ":memory:"]  # the trial, the index, and what its tables look like
-    assert index.db.execute("SELECT count(*) FROM line").fetchone() == (4,)
+    assert index.db.execute(COUNT).fetchone() == (4,)

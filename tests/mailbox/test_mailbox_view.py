@@ -108,7 +108,7 @@ def test_a_new_reader_gets_the_last_days_broadcasts() -> None:
         "sig-0001", "sig-0002"
     }  # fmt: skip
 
-    catch_up.insert_lines(index, 1, [signal(3, 0, READERS[1], [READERS[0]])])
+    catch_up.insert_lines(index, catch_up.OWN_FILE, [signal(3, 0, READERS[1], [READERS[0]])])
 
     assert unread(index.db, READERS[1], START + 9 * DAY) == {"sig-0002"}
 
@@ -119,7 +119,7 @@ def test_an_earlier_first_line_that_arrives_late_brings_broadcasts_back() -> Non
     index = index_of([old, new, receipt(new, 3 * DAY + 1, READERS[1])])
     assert unread(index.db, READERS[1]) == set()
 
-    catch_up.insert_lines(index, 1, [signal(3, 1, READERS[1], [READERS[0]])])
+    catch_up.insert_lines(index, catch_up.OWN_FILE, [signal(3, 1, READERS[1], [READERS[0]])])
 
     assert unread(index.db, READERS[1]) == {"sig-0001"}
 
@@ -184,10 +184,10 @@ def test_a_receipt_for_no_line_of_the_signal_marks_nothing_until_the_line_comes(
     index = index_of([line, receipt(other, 5, READERS[1])])
     assert unread(index.db, READERS[1]) == {"sig-0001"}
 
-    catch_up.insert_lines(index, 1, [receipt(line, 6, READERS[1])])
+    catch_up.insert_lines(index, catch_up.OWN_FILE, [receipt(line, 6, READERS[1])])
     assert unread(index.db, READERS[1]) == set()
 
-    catch_up.insert_lines(index, 1, [other])
+    catch_up.insert_lines(index, catch_up.OWN_FILE, [other])
     assert unread(index.db, READERS[1]) == set()
 
 
@@ -303,9 +303,9 @@ def test_readers_of_other_clones_keep_no_cursor_of_this_clone_from_moving() -> N
     )
     peers = [f"z:b:{number}" for number in range(most + 9)]
     receipts = [receipt(lines[0], 1_000 + at, reader) for at, reader in enumerate([READERS[0], *peers])]
-    catch_up.insert_lines(index, 1, receipts)
+    catch_up.insert_lines(index, catch_up.OWN_FILE, receipts)
 
-    catch_up.insert_lines(index, 1, lines)
+    catch_up.insert_lines(index, catch_up.OWN_FILE, lines)
 
     moved = {reader for (reader,) in index.db.execute("SELECT reader FROM reader WHERE cursor > 0")}
     assert READERS[0] in moved and len(moved) == most

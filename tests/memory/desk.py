@@ -21,6 +21,7 @@ from gitmem.store import Store
 
 from ..empty_index import empty_index
 from ..sandbox import START, Clock, acting, open_store
+from ..signing import ANNA, addressed
 
 LOG = "refs/gitmem/log"
 
@@ -58,7 +59,8 @@ def raw(store: Store, kind: str, *, at: int | None = None, **fields: Any) -> byt
     """A line that no operation writes, as imports, peers and newer versions may."""
     given = {"id": "mem-raw0", "type": "note", "lifecycle": "wu", "content": "raw"} if kind == "node" else {}
     at = store.log.clock.tick() if at is None else at
-    line = records.line(kind, at, {**given, "sender_identity": "test:worker:raw", **fields}, writer=None)
+    whole = {**given, "sender_identity": "test:worker:raw", **fields}
+    line = addressed(records.line(kind, at, whole, writer=None), ANNA)
     store.record([(records.STREAMS[kind], line)], CommitMessage("Raw <raw@gitmem>", "raw"))
     return line
 
@@ -78,7 +80,7 @@ class Lines:
     def take(self, lines: Iterable[bytes]) -> None:
         fresh = [line for line in lines if line not in self.lines]
         self.lines += fresh
-        catch_up.insert_lines(self.index, 1, fresh)
+        catch_up.insert_lines(self.index, catch_up.OWN_FILE, fresh)
 
     def now(self) -> int:
         return self.value

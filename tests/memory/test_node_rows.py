@@ -34,9 +34,9 @@ def index_of(lines: Sequence[bytes], portions: Sequence[int] = ()) -> Index:
     index = empty_index(views.NODES, views.RELATIONS, views.OWN)
     rest = list(lines)
     for size in portions:
-        catch_up.insert_lines(index, 1, rest[:size])
+        catch_up.insert_lines(index, catch_up.OWN_FILE, rest[:size])
         del rest[:size]
-    catch_up.insert_lines(index, 1, rest)
+    catch_up.insert_lines(index, catch_up.OWN_FILE, rest)
     return index
 
 
@@ -64,7 +64,7 @@ def test_one_node_has_more_lines_than_a_query_takes_values(count: int, values_mo
     found = [node(at=START + number, content=f"c{number}") for number in range(count)]
     catch_up.insert_lines(
         index,
-        1,
+        catch_up.OWN_FILE,
         [
             *reversed(found),
             patch("patch-0000", IDS[0], at=START + DAY, tags=["a"], **{**BY, "sender_identity": "a:b:other"}),

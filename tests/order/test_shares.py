@@ -157,7 +157,7 @@ def test_a_flood_silences_nobody(
             )
             index.reshape()
             for part in lines[:40], lines[40:]:
-                catch_up.insert_lines(index, 1, part)
+                catch_up.insert_lines(index, catch_up.OWN_FILE, part)
             assert index.db.execute("SELECT count(*) FROM skipped").fetchone() == (0,)
             found.append(state(index.db))
             index.close()

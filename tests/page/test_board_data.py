@@ -220,19 +220,29 @@ def test_a_thread_says_what_was_agreed_in_the_end(tmp_path: Path) -> None:
 
 
 def test_what_nobody_signed_is_unsigned_and_words_of_two_writers_are_two_agents(tmp_path: Path) -> None:
-    """An answer without a writer makes an agreement unverified, and an agent has its writer."""
+    """An agreement that was imported is unverified, and an agent has its writer."""
     path = start(tmp_path)
-    words, at, imported = "claude:implementer:curie", NOW + 2 * MINUTE, "sess-elsewhere1"
+    words, at = "claude:implementer:curie", NOW + 2 * MINUTE
+    thread_id, asker, asked = "thread-imported1", "sess-elsewhere1", "sess-elsewhere2"
 
-    def unsigned(id: str, at: int, **more: Any) -> None:
-        fields = {"signal_id": id, "sender_identity": imported, "recipients": [], "origin": "import", **more}
-        workbench.publish(str(path), iter([("signals", records.line("signal", at, fields))]))
+    def unsigned(id: str, at: int, by: str, to: str, **more: Any) -> tuple[str, bytes]:
+        fields = {
+            "signal_id": id,
+            "sender_identity": by,
+            "recipients": [to],
+            "thread_id": thread_id,
+            "origin": "import",
+            **more,
+        }
+        return "signals", records.line("signal", at, fields)
 
-    unsigned("sig-0001", NOW - 1440 * MINUTE, message="Hello")
+    lines = (
+        unsigned("sig-0001", NOW, asker, asked, intent="PROPOSE", message="In cents?"),
+        unsigned("sig-0002", at, asked, asker, reply_to="sig-0001", intent="AGREE", message="Yes"),
+    )
+    workbench.publish(str(path), iter(lines))
     with opened(path, "Curie", 1) as log:
-        root = log.signals.send("In cents?", to=[imported], intent="PROPOSE").signal
-    thread_id = root["thread_id"]
-    unsigned("sig-0002", at, thread_id=thread_id, reply_to=root["signal_id"], intent="AGREE", message="Yes")
+        signed = log.signals.send("In euros?", to=["Gauss"], intent="PROPOSE").signal["thread_id"]
     same = {
         "signal_id": "sig-0003",
         "sender_identity": f"{words}@{MALLORY.writer}",
@@ -246,7 +256,8 @@ def test_what_nobody_signed_is_unsigned_and_words_of_two_writers_are_two_agents(
     assert [each["id"] for each in data["signals"] if each.get("unsigned")] == ["sig-0001", "sig-0002"]
     thread = next(each for each in data["threads"] if each["id"] == thread_id)
     assert (thread["state"], thread["verified"]) == ("converged", False)
-    assert (named(data, "Curie"), [ANNA.writer]) in thread["writers"]
+    signed_thread = next(each for each in data["threads"] if each["id"] == signed)
+    assert (named(data, "Curie"), [ANNA.writer]) in signed_thread["writers"]
     curies = {
         each["identity"]: each.get("writer") for each in data["agents"] if each["identity"].startswith(words)
     }

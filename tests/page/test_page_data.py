@@ -44,9 +44,8 @@ def data_of(path: Path, now: int = NOW, **filters: object) -> PageData:
 
 def publish(path: Path, *lines: tuple[str, bytes]) -> None:
     of_anna = [line for _, line in lines if writer_of(json.loads(line)["sender_identity"])]
-    workbench.publish(
-        str(path), iter([*lines, *([("seals", attest(of_anna, ANNA, NOW))] if of_anna else [])])
-    )
+    seals = [("seals", attest(of_anna, ANNA, NOW))] if of_anna else []
+    workbench.publish(str(path), iter([*lines, *seals]))
 
 
 def signal(id: str, at: int, text: str, **more: object) -> tuple[str, bytes]:
@@ -382,11 +381,12 @@ def test_the_figures_are_those_of_the_page_and_of_the_log(page_log: Path) -> Non
 def test_times_are_measured_from_the_question(repo: Path) -> None:
     """The first answer of somebody else counts, and the last agreement."""
     own_key(repo)
-    one = annas("x:y:one")
+    one, two, mallory = (annas(f"x:y:{name}") for name in ("one", "two", "mallory"))
     with opened(repo, NOW) as log:
         log.sessions.start(name="Curie", agent_identity=one)
     thread: dict[str, object] = {"thread_id": "thread-measured", "wu_id": "WU-1"}
-    asked = signal("a", NOW - 9 * HOUR, "May I?", recipients=[one, "x:y:two"], intent="PROPOSE", **thread)
+    by: dict[str, object] = {"sender_identity": mallory}
+    asked = signal("a", NOW - 9 * HOUR, "May I?", recipients=[one, two], intent="PROPOSE", **by, **thread)
     more: dict[str, object] = {
         "reply_to": "sig-0000000a",
         "answers_digest": records_digest(asked[1]),
@@ -394,10 +394,10 @@ def test_times_are_measured_from_the_question(repo: Path) -> None:
         **thread,
     }
     lines = [
-        signal("b", NOW - 9 * HOUR + 1_000_000, "I forgot: today?", **more),  # its own sender's
-        signal("c", NOW - 8 * HOUR, "Yes", sender_identity=one, intent="AGREE", recipients=["x:y:mallory"], **more),
-        signal("d", NOW - 5 * HOUR, "Yes", sender_identity="x:y:two", intent="AGREE", recipients=["x:y:mallory"], **more),
-        signal("e", NOW - 2 * HOUR, "Read this", recipients=[one], thread_id="thread-another1"),
+        signal("b", NOW - 9 * HOUR + 1_000_000, "I forgot: today?", **by, **more),  # its own sender's
+        signal("c", NOW - 8 * HOUR, "Yes", sender_identity=one, intent="AGREE", recipients=[mallory], **more),
+        signal("d", NOW - 5 * HOUR, "Yes", sender_identity=two, intent="AGREE", recipients=[mallory], **more),
+        signal("e", NOW - 2 * HOUR, "Read this", recipients=[one], **by, thread_id="thread-another1"),
     ]  # fmt: skip
     publish(repo, asked, *lines)
 

@@ -9,7 +9,7 @@ import pytest
 
 from gitmem import records
 from gitmem.records import RecordError, ids
-from gitmem.records.table import ADDRESSES, FIELDS, OWN, REQUIRED
+from gitmem.records.table import ADDRESSES, FIELDS, OWN, REQUIRED, TEXTS
 from gitmem.text.addresses import ADDRESS_FIELDS, spoken_for
 from gitmem.trust.keys import SigningKey
 from tests.signing import ANNA, AT, BOB, MALLORY, named
@@ -53,7 +53,8 @@ def test_a_line_with_an_id_of_another_writer_is_no_record(kind: str, name: str, 
     assert records.line(kind, AT, fields_of(kind, **{name: anna}), writer=ANNA.writer)
     for writer in (BOB.writer, None):
         line = line_of(kind, writer, **{name: anna})
-        sentence = f"The {kind}'s {name} must be an id of its writer"
+        must = "be an id of its writer" if writer else "name no id or address of a writer"
+        sentence = f"The {kind}'s {name} must {must}"
         assert records.read(line) is None
         assert str(records.explain_unreadable(line)).startswith(sentence) and anna in str(
             records.explain_unreadable(line)
@@ -89,9 +90,32 @@ def test_an_id_of_another_length_is_free(kind: str, name: str, start: str, lengt
 
 @pytest.mark.parametrize("kind", [kind for kind in OWN if "reply_to" in FIELDS[kind] or kind == "receipt"])
 def test_what_a_line_answers_may_be_anybodys(kind: str) -> None:
-    """A reference defines nothing."""
+    """A reference defines nothing. A line without a writer can't answer what has one."""
     name = "reply_to" if kind == "signal" else "signal_id"
-    assert records.read(line_of(kind, BOB.writer, **{name: ids.new_id("sig", ANNA.writer)})) is not None
+    anna = ids.new_id("sig", ANNA.writer)
+    assert records.read(line_of(kind, BOB.writer, **{name: anna})) is not None
+    assert records.read(line_of(kind, None, **{name: anna})) is None
+    assert records.read(line_of(kind, None, **{name: "sig-0001"})) is not None
+
+
+@pytest.mark.parametrize(
+    "value", [ids.own_id("task", ANNA.writer, "x"), f"a:b:anna@{ANNA.writer}", f"release-1@{ANNA.writer}"]
+)
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in FIELDS for name in FIELDS[kind]])
+def test_a_line_without_a_writer_has_nothing_of_a_writer_but_in_texts(
+    kind: str, name: str, value: str
+) -> None:
+    """Neither an id nor an address nor a named thread, in whatever field, alone or in a list."""
+    form = FIELDS[kind][name][0]
+    if (
+        form == "flag"
+        or form == "object"
+        or name in TEXTS.get(kind, ())
+        or kind in ("attestation", "forget", "trust")
+    ):
+        return
+    given = {**json.loads(line_of(kind, None)), name: [value] if form == "list" else value}
+    assert records.read(json.dumps(given, separators=(",", ":")).encode()) is None
 
 
 def test_others_may_release_a_claim_and_do_nothing_else_with_it() -> None:
@@ -102,7 +126,7 @@ def test_others_may_release_a_claim_and_do_nothing_else_with_it() -> None:
         for event in ("claim", "renew", "release", "other")
     }
     assert said == {"claim": False, "renew": False, "release": True, "other": False}
-    assert records.read(line_of("claim", None, claim_id=anna, event="release")) is not None
+    assert records.read(line_of("claim", None, claim_id=anna, event="release")) is None
 
 
 def test_the_same_id_in_the_next_line_is_checked_again() -> None:
@@ -143,9 +167,9 @@ def test_a_line_has_the_addresses_of_its_writer_and_of_nobody_else(kind: str, na
         records.line(kind, AT, fields_of(kind, **{name: of_bob}), writer=ANNA.writer)
     fields = fields_of(kind, **{name: of_bob})
     assert records.line(kind, AT, fields, writer=ANNA.writer, may_have=lambda each: each == of_bob)
-    for writer, good, wrong in (
-        (ANNA.writer, of_anna, (words,)),
-        ("", words, (of_anna,)),
+    for writer, good, wrong, must in (
+        (ANNA.writer, of_anna, (words,), "be"),
+        ("", words, (of_anna,), "name no id or address of a writer"),
     ):
         for address in (good, good, *wrong, good):
             line, is_good = line_of(kind, writer or None, **{name: address}), address == good
@@ -153,8 +177,8 @@ def test_a_line_has_the_addresses_of_its_writer_and_of_nobody_else(kind: str, na
             if is_good:
                 assert records.line(kind, AT, fields_of(kind, **{name: address}), writer=writer)
                 continue
-            assert f"The {kind}'s {name} must be" in str(records.explain_unreadable(line))
-            with pytest.raises(RecordError, match=f"The {kind}'s {name} must be"):
+            assert f"The {kind}'s {name} must {must}" in str(records.explain_unreadable(line))
+            with pytest.raises(RecordError, match=f"The {kind}'s {name} must {must}"):
                 records.line(kind, AT, fields_of(kind, **{name: address}), writer=writer)
 
 

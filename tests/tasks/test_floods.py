@@ -185,8 +185,8 @@ def test_every_clone_reads_the_same_of_a_flood(seed: int) -> None:
         draw.shuffle(lines)
         index = empty_index(views.TASKS)
         cut = draw.randrange(len(lines))
-        catch_up.insert_lines(index, 1, lines[:cut])
-        catch_up.insert_lines(index, 1, lines[cut:])
+        catch_up.insert_lines(index, catch_up.OWN_FILE, lines[:cut])
+        catch_up.insert_lines(index, catch_up.OWN_FILE, lines[cut:])
         found = task_state.load_task(index.db, "task-0001")
         assert found is not None
         assert described(found) == expected
@@ -260,7 +260,7 @@ def test_who_works_here_goes_on_although_others_invent_takers(store: Store) -> N
     made = new_task.create(store, planner, "Write the tests", target_role="implementer/test")
     task_id = made.task["task_id"]
     task_work.take(store, bohr, task_id)
-    lines = [("tasks", each.line) for each in flood("take", who="x:y:p%", task=task_id)]
+    lines = [("tasks", each.line) for each in flood("take", who=annas("x:y:p%", BOB), task=task_id)]
     store.record(lines, CommitMessage("gitmem <gitmem@localhost>", "sync"))  # as `carry` does
     assert task_list.show(store, task_id).left_out > 0
     assert task_work.report(store, bohr, task_id, "completed").recorded
@@ -290,9 +290,9 @@ def test_events_of_others_use_up_nobodys_limit(store: Store, tmp_path: Path, clo
     planner, bohr = (Agent(store, each).caller for each in (CALLER, BOHR))
     task_id = str(new_task.create(store, planner, "Write the tests", to=BOHR).task["task_id"])
     hostile = []
-    for number, who in enumerate((MALLORY, annas("codex:worker:bohr", BOB), "human:p@example.org")):
+    for number, who in enumerate(("x:y:mallory", "codex:worker:bohr", "human:p@example.org")):
         named = {"task": task_id, "session": "sess-foreign", "event_id": f"tev-f{number}mes000000"}
-        hostile += flood("message", EVENTS_MAX, who=who, **named)  # type: ignore[arg-type]
+        hostile += flood("message", EVENTS_MAX, who=annas(who, BOB), **named)  # type: ignore[arg-type]
     lines = [("tasks", each.line) for each in hostile]
     theirs.record(lines, CommitMessage("Mallory <m@example.org>", "flood"))
     carry(store, theirs)

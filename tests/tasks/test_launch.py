@@ -142,7 +142,7 @@ def test_r22_the_numbers_do_not_depend_on_the_order_of_arrival() -> None:
     for order in itertools.islice(itertools.permutations(lines), 0, None, 91):
         index = empty_index(views.TASKS)
         for line in order:
-            catch_up.insert_lines(index, 1, [line])
+            catch_up.insert_lines(index, catch_up.OWN_FILE, [line])
         one = tasks[0].fold()
         found.add(repr(sorted(stored_tasks.launch_numbers(index.db, one).items())))
     assert found == {"[('tev-0040', 4), ('tev-0050', 1), ('tev-late', 2)]"}

@@ -27,7 +27,7 @@ def new_index() -> Index:
 def filled(*portions: list[bytes]) -> Index:
     index = new_index()
     for portion in portions:
-        catch_up.insert_lines(index, 1, portion)
+        catch_up.insert_lines(index, catch_up.OWN_FILE, portion)
     assert index.skipped() == 0
     return index
 
@@ -75,7 +75,7 @@ def test_events_may_come_before_their_task() -> None:
     index = filled([each.line for each in task.events.values()])
     assert task_state.load_task(index.db, task.record["task_id"]) is None
     assert index.db.execute("SELECT count(*) FROM task").fetchone() == (0,)
-    catch_up.insert_lines(index, 1, [task.line])
+    catch_up.insert_lines(index, catch_up.OWN_FILE, [task.line])
     found = task_state.load_task(index.db, task.record["task_id"])
     assert found is not None
     assert found.outcome is not None
@@ -119,7 +119,7 @@ def test_a_flooded_task_costs_a_bounded_time_and_keeps_its_seal() -> None:
     ]
     index = filled([task.line, *(each.line for each in task.events.values())], flood)
     began = time.process_time()
-    catch_up.insert_lines(index, 1, [base.replace(b"flood000000", b"floodlast")])
+    catch_up.insert_lines(index, catch_up.OWN_FILE, [base.replace(b"flood000000", b"floodlast")])
     assert time.process_time() - began < 5
     assert index.db.execute("SELECT state, decided_by FROM task").fetchone() == ("completed", "seal")
 
@@ -166,7 +166,7 @@ def test_ten_thousand_handoffs_of_one_task_cost_little() -> None:
     )
     index = filled([task.line, take.line, *lines])
     began = time.process_time()
-    catch_up.insert_lines(index, 1, [accept.line])
+    catch_up.insert_lines(index, catch_up.OWN_FILE, [accept.line])
     assert time.process_time() - began < 2
     assert index.db.execute(
         "SELECT holder FROM task WHERE task_id = ?", (task.record["task_id"],)
@@ -198,7 +198,7 @@ def test_fifty_flooded_handoffs_of_fifty_tasks_are_folded_once() -> None:
         "take", CURIE, 6, event_id="tev-more", task_id="task-h00000", after=["tev-given"], until=at(0)
     ).line
     began = time.process_time()
-    catch_up.insert_lines(index, 1, [more])
+    catch_up.insert_lines(index, catch_up.OWN_FILE, [more])
     assert time.process_time() - began < 10
     assert index.db.execute("SELECT count(*) FROM task WHERE holder = ?", (CURIE,)).fetchone()[0] >= 50
 

@@ -9,13 +9,16 @@ from gitmem.log.lines import CommitMessage, LogEntry
 from gitmem.trust.keys import SigningKey
 from gitmem.trust.writer_sealer import WriterSealer
 from tests.mailbox.test_mailbox_view import signal
-from tests.signing import ANNA, AT, attest, named
+from tests.signing import ANNA, AT, BOB, attest, named
 
 TOKEN = "7d2kq0ze"
 
 
 class OneKey:
     """The keys of a user who is Anna."""
+
+    def writer(self) -> str:
+        return ANNA.writer
 
     def find(self, writer: str) -> SigningKey | None:
         return ANNA if writer == ANNA.writer else None
@@ -75,5 +78,17 @@ def test_lines_of_others_do_not_end_the_chain(tmp_path: Path) -> None:
 
 def test_a_key_that_is_not_here_attests_nothing(tmp_path: Path) -> None:
     assert sealer(tmp_path).lacks("0123456789abcdef") and not sealer(tmp_path).lacks(ANNA.writer)
-    other = LogEntry([("signals", signal(1, 1, "a:b:c", []))], CommitMessage("a <a@b>", "said"), token=TOKEN)
-    assert sealer(tmp_path).seal([other], lambda path: b"") == []
+    other = named(signal(1, 1, "a:b:c", []), BOB)
+    said = LogEntry([("signals", other)], CommitMessage("a <a@b>", "said"), token=TOKEN)
+    assert sealer(tmp_path).seal([said], lambda path: b"") == []
+
+
+def test_what_names_no_writer_is_attested_by_who_is_in_force(tmp_path: Path) -> None:
+    """Somebody imports it; it waits while that key is missing."""
+    line = signal(1, 1, "a:b:c", [])
+    said = LogEntry([("signals", line)], CommitMessage("a <a@b>", "imported"), token=TOKEN)
+    assert not sealer(tmp_path).lacks("")
+    (made,) = sealer(tmp_path).seal([said], lambda path: b"")
+    found = attestations.read(made.lines[0][1])
+    assert found is not None
+    assert (found.writer, found.digests) == (ANNA.writer, {attestations.line_digest(line)})
