@@ -55,8 +55,9 @@ class SignedLines:
     def is_signed(
         self, line: str, record: Mapping[str, Any], attested: Iterable[tuple[bytes, str | None]]
     ) -> bool:
-        """Return whether the writer of a line has attested it; true for a line without one."""
-        return "writer" not in record or (line_hash(line), record["writer"]) in attested
+        """Return whether the writer of a line has attested it; of a line without one, whether anybody has."""
+        whose = {writer for each, writer in attested if each == line_hash(line)}
+        return record["writer"] in whose if "writer" in record else bool(whose)
 
     def is_forgotten(
         self, line: str, record: Mapping[str, Any], forgotten: Iterable[tuple[bytes, str | None]]
@@ -73,10 +74,20 @@ class SignedLines:
             return None
         if not {*behind} <= {"salt", "message"}:
             return None
+        if not writer:
+            return record if self.names_nobody(record) else None
         ids = [str(record.get(name, "")) for name in (OWN_IDS[record["kind"]], *SPEAKERS)]
         if all(self.is_own_id(each, writer) and self.is_address(each, writer) for each in ids):
             return record
         return None
+
+    def names_nobody(self, record: Mapping[str, Any]) -> bool:
+        """Return whether no field but a text has an id, an address or a named thread of a writer."""
+        values = [value for name, value in record.items() if name not in ("salt", "message")]
+        texts = [each for value in values for each in (value if isinstance(value, list) else [value])]
+        return not any(
+            re.fullmatch("[a-z]+-[a-z0-9]{22}|.*@[0-9a-hjkmnp-tv-z]{16}", str(each)) for each in texts
+        )
 
     def is_own_id(self, id: str, writer: str) -> bool:
         """Return whether an id is free, or bound to a writer."""

@@ -86,6 +86,7 @@ class Writer(Struct):
 
     def signal(self, number: int = 1, *, salt: str = "0123456789abcdefghjkmnpqrs", **fields: Any) -> str:
         """Return a line with a signal; without a salt if that is empty. A field with the value None is left out."""
+        texts = ({"salt": salt} if salt else {}) | {"message": fields.pop("message", "hello")}
         record = {
             "at": f"2026-11-21T20:00:00.{number:06}Z",
             "kind": "signal",
@@ -99,7 +100,6 @@ class Writer(Struct):
             "origin": "local",
             **fields,
         }
-        texts = {"salt": salt, "message": "hello"} if salt else {"message": "hello"}
         return compact({name: value for name, value in (record | texts).items() if value is not None})
 
     def forget(self, lines: Iterable[str], number: int = 1) -> str:

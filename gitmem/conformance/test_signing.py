@@ -101,6 +101,42 @@ def test_an_address_belongs_to_its_writer(bus: FullBus, words: str) -> None:
         assert counting(bus, line, MALLORY.attest(line), ANNA.attest(line)) == []
 
 
+HISTORY: dict[str, Any] = {
+    "salt": "",
+    "writer": None,
+    "signal_id": "sig-0001",
+    "sender_identity": "lumenflow:agent:one",
+}
+
+
+@needs("judge")
+def test_a_line_without_a_writer_counts_when_anybody_has_signed_it(bus: FullBus) -> None:
+    """gitmem: “A line that names no writer, as of another tool, counts when somebody has signed it, in whatever order that arrives.”"""
+    line = ANNA.signal(**HISTORY)
+
+    assert counting(bus, line) == []
+    for arrived in ([line, BOB.attest(line)], [MALLORY.attest(line), line]):
+        assert counting(bus, *arrived) == [line]
+
+
+@needs("judge")
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        pytest.param("reply_to", ANNA.bound("sig"), id="reply_to"),
+        pytest.param("thread_id", ANNA.bound("thread"), id="thread_id"),
+        pytest.param("thread_id", f"release-1@{ANNA.id}", id="named thread"),
+        pytest.param("recipients", [f"human:anna@example.org@{ANNA.id}"], id="recipients"),
+        pytest.param("signal_id", ANNA.bound("sig"), id="signal_id"),
+    ],
+)
+def test_a_line_without_a_writer_names_nothing_of_one(bus: FullBus, name: str, value: Any) -> None:
+    """gitmem: “A line that names no writer is ignored if a field but a text has an id, an address or a named thread of one.”"""
+    line, text = ANNA.signal(**{**HISTORY, name: value}), ANNA.signal(**HISTORY, message=str(value))
+
+    assert counting(bus, line, text, ANNA.attest(line, text)) == [text]
+
+
 @needs("judge")
 @pytest.mark.parametrize("order", list(itertools.permutations(range(4))), ids=str)
 def test_a_writer_may_let_another_one_write_as_it(bus: FullBus, order: Sequence[int]) -> None:

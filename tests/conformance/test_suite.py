@@ -78,6 +78,10 @@ CAUGHT = {
     "KeepsReleasedClaims": {"a_claim_stands_until_it_is_released"},
     "CountsWhatNobodySigned": {"a_line_counts_when_its_writer_has_signed_it", "a_reduced_form_alone_does_not_count"},
     "BelievesAnySigner": {"nobody_signs_for_another_writer"},
+    "CountsWhatNobodyBroughtIn": {"a_line_without_a_writer_counts_when_anybody_has_signed_it"},
+    "LetsHistoryNameAnybody": {
+        f"a_line_without_a_writer_names_nothing_of_one[{name}]" for name in ("reply_to", "thread_id", "named thread", "recipients", "signal_id")
+    },
     "VerifiesTheSignatureAlone": {
         f"an_attestation_in_another_form_is_none[{how}]"
         for how in ("the key of another writer", "hashes that descend", "the number 2 without before", "another order", "spaces")

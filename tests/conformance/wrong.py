@@ -398,7 +398,17 @@ class CountsWhatNobodySigned(Reference):
 
 class BelievesAnySigner(Reference):
     def is_signed(self, line: str, record: Any, attested: Any) -> bool:
-        return super().is_signed(line, {**record, "writer": None}, {(each, None) for each, _ in attested})
+        return super().is_signed(line, {}, attested)
+
+
+class CountsWhatNobodyBroughtIn(Reference):
+    def is_signed(self, line: str, record: Any, attested: Any) -> bool:
+        return "writer" not in record or super().is_signed(line, record, attested)
+
+
+class LetsHistoryNameAnybody(Reference):
+    def names_nobody(self, record: Any) -> bool:
+        return True
 
 
 class VerifiesTheSignatureAlone(Reference):
