@@ -125,7 +125,8 @@ def doctor(found: Report) -> list[str]:
         )
     fixed = f", {found.fixed} fixed" if found.fixed else ""
     head = paint("No problems found", "good") if found.healthy else paint("Problems found", "bad")
-    return [*lines, f"{head}{fixed}; checked {looked}"]
+    key = f"; the key of {found.writer} writes here" if found.writer else ""
+    return [*lines, f"{head}{fixed}; checked {looked}{key}"]
 
 
 def imported(found: Imported) -> list[str]:

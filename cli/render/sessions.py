@@ -98,7 +98,11 @@ def roster(found: Roster | SessionList) -> list[str]:
     ]
     # A roster has it in its remark.
     more = found.more and not hasattr(found, "remark") and f"{found.more} more not shown."
-    return block(shown, more, edits, work, plain(remark), failed)
+    writer = getattr(found, "writer", None)
+    key = writer and any(row["writer"] not in (None, writer) for row in found.sessions)
+    return block(
+        shown, more, edits, work, plain(remark), key and f"you write with the key of {writer}", failed
+    )
 
 
 def _painted(row: int, column: int, cell: str) -> str:

@@ -38,11 +38,12 @@ class Roster(Outcome, kw_only=True):
 
     `more` is the number of sessions that a limit left out. `remark` says why the list is empty, and which sessions claim
     without proof to be of this clone. `autosync` has the failure of the last sync, or None. `work` has who works on
-    what (`history.open_work`), where the answer has it.
+    what (`history.open_work`), where the answer has it. `writer` is the id of the key that writes here, None if none was needed yet.
     """
 
     sessions: Sequence[SessionRow]
     more: int = 0
+    writer: str | None = None
     work: PartOfAnswer | None = None
     remark: str | None = None
     autosync: autosync.FailedSync | None = None
@@ -146,7 +147,8 @@ def roster(
         for each in rows:
             if each["session_id"] == session_id:
                 each["edits"] = paths[:EDITS_MAX]
-    outcome = Roster(sessions=rows, next=_next(found, query, all, caller))
+    key = store.writers.describe()[0] or None
+    outcome = Roster(sessions=rows, writer=key, next=_next(found, query, all, caller))
     outcome.work = store.domain.open_work(store) if not query else None
     _follow_pins(store, outcome, found)
     outcome.more = total - len(known)
@@ -157,11 +159,10 @@ def roster(
         live = sum(one.status == "live" for one in presence.shown(store, most=read_most).values())
         outcome.remark = f"No sessions match {query}; active sessions: {live}."
     not_shown = f"{outcome.more} more not shown." if outcome.more else None
-    if unread:
-        not_shown = " ".join(filter(None, (not_shown, f"{unread} sessions were not searched.")))
+    not_read = f"{unread} sessions were not searched." if unread else None
     elsewhere = other_workspaces(caller, (one["workspace_id"] for one in rows))
     away = _not_at_work(found, left_behind, [] if query else other_keys.left_sentences(store))
-    notes = (outcome.remark, not_shown, elsewhere, away, whereabouts.unread(store))
+    notes = (outcome.remark, not_shown, not_read, elsewhere, away, whereabouts.unread(store))
     outcome.remark = " ".join(filter(None, notes)) or None
     return outcome
 

@@ -77,6 +77,9 @@ def test_all_clones_of_a_user_are_one_writer_and_another_key_is_another(ring: Ri
     assert agreed.json["writers"] == {planck.identity: [own["writer"]], bob: [BOB.writer]}
     assert planck("whoami", "--json").json["writer"] == own["writer"]
     assert curie("doctor", "--json", env=theirs).json["writer"] == BOB.writer
+    assert f"the key of {own['writer']} writes here" in planck("doctor").out
+    assert planck("roster", "--json").json["writer"] == own["writer"]
+    assert f"you write with the key of {own['writer']}" in planck("roster").out
 
 
 def test_every_kind_of_thing_can_be_asked_for(ring: Ring) -> None:
