@@ -222,25 +222,30 @@ def trust(
             help="An agent or person of yours that it may write as (default: all); may be repeated.",
         ),
     ] = None,
+    accept: Annotated[
+        bool, typer.Option("--accept", help="Go on here as WRITER, which lets you; never let it act as you.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Show which key writes here. With WRITER: let that key go on as you, or go on here as that key, which lets you.
+    """Show which key writes here. With WRITER: let that key act as you. With --accept: go on here as WRITER, which lets you.
 
-    Run it on both machines, each with the key of the other: first where you are already known.
+    Run it first where you are already known, with the key of the new machine; then there with --accept and the key that you are known under.
     """
     from gitmem.agents import other_keys as operation
 
     store = at.store()
     if writer is None:
-        if only:
+        if only or accept:
+            option = "--only" if only else "--accept"
             raise UsageError(
-                "--only needs a writer. Nothing was written.", code="usage", next=["gitmem trust --help"]
+                f"{option} needs a writer. Nothing was written.", code="usage", next=["gitmem trust --help"]
             )
         output.answer(at.json, operation.listing(store), sessions.trust)
         return
-    step = operation.step(store, writer, only or ())
+    step = operation.step(store, writer, only or (), accept=accept)
     if step.event and not yes:
-        _confirm(at, step.question, [writer, *(part for each in only or () for part in ("--only", each))])
+        options = [part for each in only or () for part in ("--only", each)]
+        _confirm(at, step.question, [writer, *options, *(["--accept"] if accept else [])])
     output.answer(at.json, operation.record(store, at.caller_if_any(), step), sessions.trust)
 
 

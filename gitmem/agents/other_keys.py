@@ -65,7 +65,7 @@ class Trust(Outcome, kw_only=True):
 
 
 class Step(Struct):
-    """What `gitmem trust WRITER` is about to record.
+    """What `gitmem trust WRITER`, or that with `--accept`, is about to record.
 
     Attributes:
         event: `grant` or `accept`; "" if nothing is left to do here.
@@ -120,17 +120,16 @@ def _known_as(store: Store, writer: str) -> list[str]:
     return [words_of(each) for each in presence.addresses_of(store.db(), writer, WORDS_SHOWN)]
 
 
-def step(store: Store, text: str, only: Sequence[str]) -> Step:
-    """Return what there is to record here so that one of two keys goes on as the other.
-
-    It is a grant, until the other key has granted this one something: then this one goes on as that one.
+def step(store: Store, text: str, only: Sequence[str] = (), *, accept: bool = False) -> Step:
+    """Return what there is to record here: a grant to another key, or that this one goes on as that one.
 
     Args:
         text: The other writer, or an address of it. The own one ends going on as another.
         only: The words that a grant is for; none for all.
+        accept: Whether to go on as the other one, which has granted something before; never a grant.
 
     Raises:
-        UsageError: `bad-writer`, `bad-words` or `unknown-writer`. Nothing was written.
+        UsageError: `bad-writer`, `bad-words`, `usage`, `not-granted` or `goes-on`. Nothing was written.
     """
     writer, other = store.writers.writer(), writer_of(text) or text
     if not is_writer(other):
@@ -143,12 +142,16 @@ def step(store: Store, text: str, only: Sequence[str]) -> Step:
     words = [_words(store, each, writer) for each in dict.fromkeys(only)]
     if len(words) > grants.WORDS_MAX:
         raise _bad_words(f"{len(words)} words are too many; one record has at most {grants.WORDS_MAX}")
-    of = grants.relations(store.db(), writer).get(other, grants.Relation())
+    if words and (accept or other == writer):
+        raise UsageError(
+            "--only belongs to a grant, on the machine that lets another key go on as it. Nothing was written.",
+            code="usage",
+            next=["gitmem trust --help"],
+        )
     if other == writer:
         return _own(store, writer)
-    if of.takes and not words and not of.is_accepted:
-        return _accept(store, writer, other, of)
-    return _grant(store, writer, other, words, of)
+    of = grants.relations(store.db(), writer).get(other, grants.Relation())
+    return _accept(store, writer, other, of) if accept else _grant(store, writer, other, words, of)
 
 
 def _words(store: Store, text: str, writer: str) -> str:
@@ -174,8 +177,22 @@ def _own(store: Store, writer: str) -> Step:
 
 
 def _accept(store: Store, writer: str, other: str, of: grants.Relation) -> Step:
-    if of.accepts:
+    if of.accepts and of.takes:
         return Step("", other, [], "", f"You go on as {other} here already.")
+    if of.is_accepted:
+        raise UsageError(
+            f"{other} goes on as {writer}, the key here, already; two keys don't go on as each other. Nothing was written.",
+            hint=f"{command('gitmem', 'trust', other)} on its machine ends that.",
+            code="goes-on",
+            next=["gitmem trust"],
+        )
+    if not of.takes:
+        raise UsageError(
+            f"{other} does not let {writer}, the key here, go on as it, as far as this clone knows. Nothing was written.",
+            hint=f"Run {command('gitmem', 'trust', writer)} on its machine first, and sync both.",
+            code="not-granted",
+            next=["gitmem sync"],
+        )
     return Step(
         "accept", other, [], f"Go on here as {_named(store, other)}, with {_all(of.takes)} of its addresses?",
         f"You go on as {other} here, with {_all(of.takes)} of its addresses: new sessions and you have these from now on.",
@@ -186,15 +203,21 @@ def _grant(store: Store, writer: str, other: str, words: list[str], of: grants.R
     what = _all(words or {grants.ALL})
     then = (
         "It goes on as you." if of.is_accepted
-        else f"On the machine of {other}, sync and run `gitmem trust {writer}`: then it goes on as you. Sync here first."
+        else f"On the machine of {other}, sync and run `{_accept_command(writer)}`: then it goes on as you. Sync here first."
     )  # fmt: skip
     if grants.ALL in of.gives or (words and of.gives.issuperset(words)):
         return Step("", other, words, "", f"{other} may write as {what} of your addresses already. {then}")
+    instead = "" if not of.takes else f" To go on as it here instead: {_accept_command(other)}."
     return Step(
         "grant", other, words,
-        f"Let {_named(store, other)} write as {what} of your addresses? It can read, agree and decide as you, and this can't be taken back.",
-        f"{other} may write as {what} of your addresses. {then}",
+        f"This lets {_named(store, other)} act as you: write as {what} of your addresses, read, agree and decide. "
+        f"It can't be taken back.{instead} Go on?",
+        f"This lets {other} act as you: it may write as {what} of your addresses. {then}",
     )  # fmt: skip
+
+
+def _accept_command(other: str) -> str:
+    return command("gitmem", "trust", other, "--accept")
 
 
 def _all(words: Iterable[str]) -> str:
@@ -254,10 +277,10 @@ def of_same_words(store: Store, address: str) -> str | None:
         return None
     granted = [each for each in others if each in known and known[each].takes]
     if granted:
-        return f"{words_of(address)} is known under {granted[0]}, too, which lets you go on as it: {command('gitmem', 'trust', granted[0])}."
+        return f"{words_of(address)} is known under {granted[0]}, too, which lets you go on as it: {_accept_command(granted[0])}."
     return (
         f"{words_of(address)} is known under another key, {others[0]}, too. If that is you: run {command('gitmem', 'trust', own)} "
-        f"on its machine, sync both, and run {command('gitmem', 'trust', others[0])} here."
+        f"on its machine, sync both, and run {_accept_command(others[0])} here."
     )
 
 

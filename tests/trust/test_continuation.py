@@ -67,9 +67,9 @@ def continued(first: Person, second: Person, *only: str) -> None:
     options = [part for each in only for part in ("--only", each)]
     exchange(first, second)
     granted = first.trust(second.key, *options)
-    assert granted["recorded"] == "grant" and f"gitmem trust {first.key}" in granted["remark"]
+    assert granted["recorded"] == "grant" and f"gitmem trust {first.key} --accept" in granted["remark"]
     exchange(first, second)
-    accepted = second.trust(first.key)
+    accepted = second.trust(first.key, "--accept")
     assert accepted["recorded"] == "accept" and accepted["goes_on_as"] == first.key
     exchange(second, first)
 
@@ -146,7 +146,7 @@ def test_a_key_is_followed_by_another_and_that_by_a_third(
     exchange(laptop, third)
     assert laptop.trust(third.key)["recorded"] == "grant"
     exchange(laptop, third)
-    assert third.trust(laptop.key)["goes_on_as"] == desk.key
+    assert third.trust(laptop.key, "--accept")["goes_on_as"] == desk.key
     exchange(third, peer)
     asked = peer.json("signal", "Still you?", "--to", f"{PERSON}@{desk.key}", "--requires-ack")["signal"]
     exchange(peer, third)
@@ -208,10 +208,30 @@ def test_what_both_have_typed_before_they_met_makes_one_person(desk: Person, lap
     first, second = desk.key, laptop.key
     assert [desk.trust(second)["recorded"], laptop.trust(first)["recorded"]] == ["grant", "grant"]
     exchange(desk, laptop)
-    assert laptop.trust(first)["recorded"] == "accept"
+    assert laptop.trust(first, "--accept")["recorded"] == "accept"
     exchange(laptop, desk)
     assert desk.trust(second)["recorded"] is None
+    refused = desk("trust", second, "--accept", "--yes", "--json")
+    assert (refused.status, refused.json["error"]["code"]) == (2, "goes-on")
     assert desk.json("trust")["goes_on_as"] is None and laptop.json("trust")["goes_on_as"] == first
+
+
+def test_accepting_never_grants_and_granting_never_accepts(desk: Person, laptop: Person) -> None:
+    """Whatever has been synced; a refusal has the command to run first, and the question tells which of the two it is."""
+    refused = laptop("trust", desk.key, "--accept", "--yes", "--json")
+    assert (refused.status, refused.json["error"]["code"]) == (2, "not-granted")
+    assert f"gitmem trust {laptop.key}" in refused.json["error"]["hint"]
+    assert laptop.json("trust")["others"] == []
+    exchange(desk, laptop)
+    desk.trust(laptop.key)
+    exchange(desk, laptop)
+    asked = [
+        laptop("trust", desk.key, *more, "--json").json["error"]["message"] for more in ((), ("--accept",))
+    ]
+    assert "act as you" in asked[0] and f"gitmem trust {desk.key} --accept" in asked[0]
+    assert asked[1].startswith("Go on here as")
+    assert laptop.trust(desk.key)["recorded"] == "grant"
+    assert laptop.json("trust")["goes_on_as"] is None
 
 
 def test_going_on_as_another_ends_with_the_own_key(desk: Person, laptop: Person) -> None:
@@ -235,6 +255,9 @@ def test_going_on_as_another_ends_with_the_own_key(desk: Person, laptop: Person)
         (["0" * 16, *["--only", PRICES] * 3, *(part for n in range(100) for part in ("--only", f"a:b:c{n}"))], "bad-words"),
         (["0" * 16], "not-confirmed"),
         (["--only", PRICES], "usage"),
+        (["--accept"], "usage"),
+        (["0" * 16, "--accept", "--only", PRICES], "usage"),
+        (["0" * 16, "--accept", "--yes"], "not-granted"),
     ],
 )  # fmt: skip
 def test_wrong_words_and_an_unanswered_question_write_nothing(
@@ -306,7 +329,7 @@ def test_a_person_is_asked_once(desk: Person, laptop: Person) -> None:
             columns=500,
             variables=desk.user.env,
         )
-        assert "can't be taken back. [y/N]" in shown and expected in shown
+        assert "act as you" in shown and "can't be taken back. Go on? [y/N]" in shown and expected in shown
     assert [each["you_allow"] for each in desk.json("trust")["others"] if each["writer"] == laptop.key] == [
         ["*"]
     ]
