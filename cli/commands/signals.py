@@ -245,6 +245,8 @@ def _show(at: Environment, reading: InboxResult, *, quiet: bool, filtered: bool)
 
     if reading.peek is None and not filtered:
         reading.add_work(at.store(), reading.target.caller)
+        if not quiet:
+            reading.add_namesake(at.store())
     if at.json or not quiet:
         return output.answer(at.json, reading, signals.inbox, text_next=signals.inbox_next)
     more = [f"{reading.more} more not shown: {reading.next[0]}"] if reading.more else []
@@ -268,8 +270,8 @@ def _is_empty(at: Environment, *, count: bool, quiet: bool = False) -> bool:
 
     elsewhere = [folder for folders in external_wals(at.repo) for folder in folders]
     reader = empty_inbox.reader(
-        at.repo, machine(), session=at.session, client_id=client_id, elsewhere=elsewhere
-    )
+        at.repo, machine(), session=at.session, client_id=client_id, elsewhere=elsewhere, quiet=quiet or count,
+    )  # fmt: skip
     if reader is None:
         return False
     at.reads_signals = True

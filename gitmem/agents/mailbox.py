@@ -18,6 +18,7 @@ from .. import records
 from ..log.lines import content_without_time
 from ..order.content import content_of, is_imported
 from ..records.ids import unit_key
+from ..text.addresses import words_of
 from ..text.digests import hash_function_for
 from ..text.name_matching import is_identity
 from . import broadcasts
@@ -55,6 +56,8 @@ def digests_of(db: sqlite3.Connection, ids: Iterable[str]) -> dict[str, set[byte
         found.setdefault(signal_id, set()).add(line_digest)
     return found
 
+
+WITH_MAX = 1_000  # addresses of the same words that a query reads
 
 RECEIPT_DDL = (
     # The author of a reply has read the signal that it answers: such a row has the state `replied`. An empty `digest`
@@ -180,6 +183,14 @@ def delivery_state(
     if row is None:
         return None
     return "delivered" if row[0] == "replied" else str(row[0])
+
+
+def recipients_with(db: sqlite3.Connection, words: str) -> list[str]:
+    """Return the addresses of these words, of any writer, that have unread directed signals; of more than `WITH_MAX` some."""
+    query = (
+        f"SELECT DISTINCT reader FROM mail WHERE reader > ?1 || '@' AND reader < ?1 || 'A' LIMIT {WITH_MAX}"
+    )
+    return [str(reader) for (reader,) in db.execute(query, (words,)) if words_of(reader) == words]
 
 
 def has_read(db: sqlite3.Connection, reader: str) -> bool:

@@ -129,7 +129,7 @@ def step(store: Store, text: str, only: Sequence[str] = (), *, accept: bool = Fa
         accept: Whether to go on as the other one, which has granted something before; never a grant.
 
     Raises:
-        UsageError: `bad-writer`, `bad-words`, `usage`, `not-granted` or `goes-on`. Nothing was written.
+        UsageError: `bad-writer`, `bad-words`, `usage`, `lost-key`, `not-granted` or `goes-on`. Nothing was written.
     """
     writer, other = store.writers.writer(), writer_of(text) or text
     if not is_writer(other):
@@ -151,6 +151,15 @@ def step(store: Store, text: str, only: Sequence[str] = (), *, accept: bool = Fa
     if other == writer:
         return _own(store, writer)
     of = grants.relations(store.db(), writer).get(other, grants.Relation())
+    if other in _lost(store) and not (accept and of.takes):
+        raise UsageError(
+            f"The key of {other} wrote here and is gone, so nobody can act as it or let {writer}, the key here, go on as it. Nothing was written.",
+            hint=f"It let you go on as it before: {_accept_command(other)}."
+            if of.takes
+            else "`gitmem whoami` names another key of yours, if there is one; a copy of the key file makes you the lost one again.",
+            code="lost-key",
+            next=["gitmem whoami"],
+        )
     return _accept(store, writer, other, of) if accept else _grant(store, writer, other, words, of)
 
 
@@ -263,25 +272,72 @@ def record(store: Store, caller: Caller | None, chosen: Step) -> Trust:
 
 
 def of_same_words(store: Store, address: str) -> str | None:
-    """Return a sentence about other writers that have the words of an own address, and how to go on as one of them; None if there is none."""
-    own = store.own_writer()
-    if not own or writer_of(address) != own:
+    """Return a sentence about another writer that has the words of an own address, and how to become one with it; None if there is none.
+
+    The younger key goes on as the older one, so that what others know stays; a new key also as one that a lost key had to do with.
+    """
+    own, words = store.own_writer(), words_of(address)
+    if writer_of(address) != own or not is_words(words):
         return None
-    known = grants.relations(store.db(), own)
+    known = grants.relations(store.db(), own) if own else {}
     others = [
         each
-        for each in map(writer_of, presence.addresses_with(store.db(), words_of(address)))
-        if each not in ("", own) and not (each in known and (known[each].is_accepted or known[each].gives))
+        for each in _others_of(store, own, words)
+        if not (each in known and (known[each].is_accepted or known[each].gives))
     ]
     if not others:
         return None
-    granted = [each for each in others if each in known and known[each].takes]
-    if granted:
-        return f"{words_of(address)} is known under {granted[0]}, too, which lets you go on as it: {_accept_command(granted[0])}."
-    return (
-        f"{words_of(address)} is known under another key, {others[0]}, too. If that is you: run {command('gitmem', 'trust', own)} "
-        f"on its machine, sync both, and run {_accept_command(others[0])} here."
+    other = next((each for each in others if each in known and known[each].takes), others[0])
+    if other in known and known[other].takes:
+        return f"{words} is known under {other}, too, which lets you go on as it: {_accept_command(other)}."
+    if (
+        own
+        and presence.age_of_writer(store.db(), own) < presence.age_of_writer(store.db(), other)
+        and not _lost(store)
+    ):
+        return f"{words} is known under a younger key, {other}, too. If that is you, run {command('gitmem', 'trust', other)} here first."
+    said = f"{words} is known under another key, {other}, too. If that is you: run"
+    if not own:
+        return (
+            f"{said} {_accept_command(other)} here, which makes a key here and says what to run there first."
+        )
+    return f"{said} {command('gitmem', 'trust', own)} on its machine, sync both, and run {_accept_command(other)} here."
+
+
+def has_unread(store: Store, address: str) -> bool:
+    """Return whether an own address has its words in common with one of another key that has unread directed signals."""
+    own = store.own_writer()
+    return writer_of(address) == own and any(
+        writer_of(each) not in ("", own) for each in mailbox.recipients_with(store.db(), words_of(address))
     )
+
+
+def _others_of(store: Store, own: str, words: str) -> list[str]:
+    """Return the other writers that are known by words, those first that a lost key of this user had to do with, and then the oldest ones.
+
+    One that goes on as another stands for that one. The key here, what goes on as it, and lost keys are left out.
+    """
+    db, lost = store.db(), _lost(store)
+    related = {
+        other
+        for each in lost
+        for other, of in grants.relations(db, each).items()
+        if {grants.ALL, words} & (of.gives | of.takes)
+    }
+    addresses = {*presence.addresses_with(db, words), *mailbox.recipients_with(db, words)}
+    found: dict[str, bool] = {}
+    for each in sorted({*map(writer_of, addresses), *related} - {"", own, *lost}):
+        goes_on_as = writer_of(grants.own_address(db, each, words))
+        stands = each if goes_on_as in lost else goes_on_as
+        found[stands] = found.get(stands, False) or each in related
+    found.pop(own, None)
+    return sorted(found, key=lambda each: (not found[each], presence.age_of_writer(db, each)))
+
+
+def _lost(store: Store) -> set[str]:
+    """Return the writers that this user was here before, and whose keys are gone."""
+    before = store.own().writers - {store.own_writer()}
+    return {each for each in before if store.writers.find(each) is None}
 
 
 def left_over(store: Store) -> list[tuple[str, int]]:

@@ -236,6 +236,15 @@ def addresses_of(db: sqlite3.Connection, writer: str, most: int) -> list[str]:
     return [str(reader) for (reader,) in db.execute(query, (writer, most))]
 
 
+def age_of_writer(db: sqlite3.Connection, writer: str) -> tuple[str, str]:
+    """Return what sorts writers by their first attestation, the oldest first; one without any comes last."""
+    row = db.execute(
+        "SELECT at FROM line WHERE kind = 'attestation' AND instr(body, ?) ORDER BY at LIMIT 1",
+        (f'"writer":"{writer}"',),
+    ).fetchone()  # fmt: skip
+    return (str(row[0]) if row else "~"), writer
+
+
 def _known_since(store: Store, reader: str) -> str:
     row = store.db().execute("SELECT at FROM reader WHERE reader = ?", (reader,)).fetchone()
     return str(row[0])[:10]

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from .. import local_files
 from .. import repo as repo_module
 from ..agents import delivery, heartbeats, mailbox, name_holders, other_keys
+from ..agents.caller import own_person
 from ..calls import a2a_files
 from ..errors import StoreError
 from ..index import catch_up, index_file
@@ -540,13 +541,16 @@ class WriterKey(Check):
 
 
 class OtherKeys(Check):
-    """Addresses under a key that does not write here any more, with unread mail."""
+    """Addresses under a key that does not write here any more, with unread mail; and this user's name under another key."""
 
-    codes = ("left-address",)
+    codes = ("left-address", "same-words")
 
     def check(self) -> Iterator[Finding]:
         for each in other_keys.left_sentences(self.store):
             yield note("left-address", each, ref.LOG_REF, "`gitmem trust` shows which key writes here.")
+        person = own_person(self.store)
+        if said := person and other_keys.of_same_words(self.store, person):
+            yield note("same-words", said, ref.LOG_REF, "`gitmem trust` shows which key writes here.")
 
 
 class HeldLines(Check):

@@ -31,7 +31,13 @@ FILES_MAX = 32  # session files; with more of them the regular path answers
 
 
 def reader(
-    repo: Repo, machine: str, *, session: str | None, client_id: str | None, elsewhere: Sequence[str]
+    repo: Repo,
+    machine: str,
+    *,
+    session: str | None,
+    client_id: str | None,
+    elsewhere: Sequence[str],
+    quiet: bool = False,
 ) -> str | None:
     """Return the reader whose inbox is empty, or None if that is uncertain and the regular path must answer.
 
@@ -40,6 +46,7 @@ def reader(
         session: The id of the calling session, if known.
         client_id: The client's own id of its session.
         elsewhere: Write-ahead logs outside the repository.
+        quiet: Whether nothing is said of mail to the same words under another key.
     """
     name = session or client_id
     if not name or repo.by_folder or _is_overdue(repo):
@@ -52,10 +59,10 @@ def reader(
     stamp = _Stamp(repo, name, is_session=bool(session)) if not elsewhere else None
     known = stamp.holds(now) if stamp is not None else None
     if known is None:
-        known = _query_index(repo, machine, elsewhere, name, bool(session), now)
-        if known is None:
+        known, has_namesake = _query_index(repo, machine, elsewhere, name, bool(session), now)
+        if known is None or (has_namesake and not quiet):
             return None
-        if stamp is not None:
+        if stamp is not None and not has_namesake:
             stamp.write(known)
     try:
         local_files.utime(
@@ -79,32 +86,34 @@ def _is_overdue(repo: Repo) -> bool:
 
 def _query_index(
     repo: Repo, machine: str, elsewhere: Sequence[str], name: str, is_session: bool, now: int
-) -> Known | None:
-    """Query the index as it is; return None unless it is certain that nothing is unread."""
+) -> tuple[Known | None, bool]:
+    """Query the index as it is; return None unless it is certain that nothing is unread, and whether the same words under another key have mail."""
     from ..agents import mailbox, waiting_work
     from ..index import index_file
     from ..log import ledger
+    from ..text.addresses import words_of
 
     snapshots = index_file.Snapshots(repo, machine, index_file.SHAPE, elsewhere)
     snapshot = snapshots.take()
     if snapshot is None:
-        return None
+        return None, False
     db = snapshot.db
     try:
         ids = [name] if is_session else _of_client(repo.state, name)
         # A name is held for two days after the last record. After one day the regular path writes another record, which keeps it.
         found = waiting_work.held_session(db, ids, now + DAY_MICROS) if snapshot.is_complete else None
         if found is None:
-            return None
+            return None, False
         session_id, identity, workspace, held, lifecycle, specialty = found
         reader = identity or session_id
         if mailbox.unread_ids(db, reader, session_id, workspace, now):
-            return None
+            return None, False
         if waiting_work.is_any(db, waiting_work.values_of(reader, session_id, lifecycle, specialty, now)):
-            return None
+            return None, False
         if not index_file.has_accepted(db, ledger.last_commit(repo.state)):
-            return None
-        return session_id, reader, held - DAY_MICROS
+            return None, False
+        has_namesake = bool({*mailbox.recipients_with(db, words_of(reader))} - {reader})
+        return (session_id, reader, held - DAY_MICROS), has_namesake
     finally:
         snapshots.close()
 

@@ -144,6 +144,15 @@ class Inbox(Outcome):
         if not self.signals:
             self.next = [*self.work.steps, *self.next]
 
+    def add_namesake(self, store: Store) -> None:
+        """Add, if nothing is new, that the reader's words have mail under another key, and how to become one with it."""
+        if self.signals or self.unread:
+            return
+        from ..agents import other_keys
+
+        if other_keys.has_unread(store, self.reader):
+            self.warnings += filter(None, [other_keys.of_same_words(store, self.reader)])
+
 
 class InboxResult(Inbox):
     """An inbox with the data to mark it as read.

@@ -272,17 +272,70 @@ def test_wrong_words_and_an_unanswered_question_write_nothing(
 
 
 def test_a_second_machine_says_once_how_to_go_on(desk: Person, laptop: Person) -> None:
-    """By `whoami`, and by the first session of an agent; with the commands for both machines, which work as printed."""
+    """By `whoami`, and by the first session of an agent; the older key is to go on, and its machine gives no other instruction."""
     desk.start(PRICES)
     exchange(desk, laptop)
-    said = laptop.json("whoami")["remark"]
-    me = ("whoami", "--as", PERSON)
-    assert f"gitmem trust {laptop.key}" in said and f"gitmem trust {desk.key}" in said
+    old, new = desk.key, laptop.key
+    said = laptop.json("whoami", "--as", PERSON)["remark"]
+    assert f"run gitmem trust {new} on its machine" in said and f"gitmem trust {old} --accept here" in said
+    assert any(said in one["what"] for one in laptop("doctor", "--json").json["findings"])
+    there = desk.json("whoami", "--as", PERSON)["remark"]
+    assert f"run gitmem trust {new} here first" in there and "--accept" not in there
     first, again = (laptop.json("session", "start", "--agent-identity", PRICES) for _ in range(2))
-    assert f"gitmem trust {desk.key}" in first["remark"] and "gitmem trust" not in (again["remark"] or "")
+    assert f"gitmem trust {old} --accept" in first["remark"] and "gitmem trust" not in (again["remark"] or "")
     continued(desk, laptop)
-    assert "gitmem trust" not in (laptop.json(*me)["remark"] or "")
-    assert "gitmem trust" not in (desk.json(*me)["remark"] or "")
+    for each in (laptop, desk):
+        assert "gitmem trust" not in (each.json("whoami", "--as", PERSON)["remark"] or "")
+
+
+def test_of_several_keys_the_one_that_others_go_on_as_is_named(
+    desk: Person, laptop: Person, hub: Path, machine: Callable[..., Machine]
+) -> None:
+    """Never one that goes on as another itself."""
+    continued(desk, laptop)
+    third = Person(machine("third"), hub)
+    third("signal", "I am at the third", "--broadcast")
+    exchange(third)
+    said = third.json("whoami", "--as", PERSON)["remark"]
+    assert desk.key in said and laptop.key not in said
+
+
+def test_a_machine_that_has_only_received_says_so(hub: Path, machine: Callable[..., Machine]) -> None:
+    """Before its first record, too: by an inbox without news, and by `whoami`; what it says to run works."""
+    desk = Person(machine("desk"), hub)
+    asked = desk("signal", "For the desk", "--as", desk.start(PRICES), "--to", f"{PERSON}@{desk.key}")
+    assert asked.status == 0, asked
+    exchange(desk)
+    new = Person(machine("new"), hub)
+    new.user.sync(new.repo)
+    words = f"gitmem trust {desk.key} --accept"
+    assert words in new.json("whoami", "--as", PERSON)["remark"]
+    assert any(words in each for each in new.json("inbox", "--as", PERSON)["warnings"])
+    assert "gitmem trust" not in new("inbox", "-q", "--as", PERSON).err
+    refused = new("trust", desk.key, "--accept", "--yes", "--json")
+    assert (refused.status, refused.json["error"]["code"]) == (2, "not-granted")
+    assert f"gitmem trust {new.key}" in refused.json["error"]["hint"]
+
+
+def test_after_a_lost_key_another_key_is_named_and_the_lost_one_gets_nothing(
+    desk: Person, laptop: Person
+) -> None:
+    """The machine that went on as the lost one lets the new one go on."""
+    continued(desk, laptop)
+    lost = desk.key
+    Path(desk.json("trust")["key_file"]).unlink()
+    assert desk("doctor", "--fix").status == 0
+    desk("signal", "A new key", "--broadcast")
+    said = desk.json("whoami", "--as", PERSON)["remark"]
+    assert f"gitmem trust {desk.key} on its machine" in said and f"gitmem trust {laptop.key} --accept" in said
+    assert lost not in said
+    for more in ((), ("--accept",)):
+        refused = desk("trust", lost, "--yes", "--json", *more)
+        assert (refused.status, refused.json["error"]["code"]) == (2, "lost-key"), refused
+    exchange(desk, laptop)
+    laptop.trust(desk.key)
+    exchange(laptop, desk)
+    assert desk.trust(laptop.key, "--accept")["goes_on_as"] == lost
 
 
 def test_mail_to_the_address_that_was_left_is_told(desk: Person, laptop: Person, peer: Person) -> None:
