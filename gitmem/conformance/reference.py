@@ -527,9 +527,11 @@ class Agreement:
         return [each for each in every if each["signal_id"] not in before]
 
     def proposal_of(self, id: str | None) -> str | None:
-        """Return the first proposal reached through `reply_to`; a signal without that field answers the root."""
+        """Return the first proposal reached through `reply_to`, past no other PROPOSE or COUNTER; a signal without that field answers the root."""
         seen: set[str] = set()
         while id in self.signals and id not in seen and id not in self.ids:
+            if self.signals[id]["intent"] in ("PROPOSE", "COUNTER"):
+                return None
             seen.add(id)
             id = self.signals[id].get("reply_to") or self.root["signal_id"]
         return id if id in self.ids else None

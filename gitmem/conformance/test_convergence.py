@@ -389,6 +389,16 @@ def test_a_counter_goes_to_all_parties(bus: FullBus) -> None:
         assert "rather" in [signal["message"] for signal in bus.inbox(each)]
 
 
+def test_an_agreement_to_a_proposal_of_somebody_who_was_not_asked_is_none(bus: FullBus) -> None:
+    """gitmem: “A decision that answers a PROPOSE or COUNTER of somebody who was not asked decides nothing, also about what that one answers.”"""
+    proposal = Proposal(bus)
+    other = bus.send(session(bus, D), "lunch?", reply_to=proposal.id, to=[B], intent="PROPOSE")["signal_id"]
+    proposal.answer(proposal.c, "AGREE")
+    bus.send(proposal.b, "yes", reply_to=other, intent="AGREE")
+
+    assert bus.converged(proposal.thread)["pending"] == [B]
+
+
 @needs("take")
 def test_an_agreement_to_a_signal_of_another_thread_is_none(bus: FullBus) -> None:
     """gitmem: “A decision that answers a signal of another thread is on no proposal.”"""

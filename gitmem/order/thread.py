@@ -204,8 +204,12 @@ class FoldedThread:
 
     @cached_property
     def answered(self) -> dict[str, str]:
-        """The proposal that each signal belongs to: itself, or the first one reached through `reply_to`."""
-        found: dict[str, str | None] = {id: id for id in self.proposals}
+        """The proposal that each signal belongs to: itself, or the first one reached through `reply_to`.
+
+        What answers a PROPOSE or COUNTER that is none, such as one of no party, belongs to none: its writer has read another text.
+        """
+        made = (id for id, each in self.signals.items() if each.record["intent"] in ASKS)
+        found: dict[str, str | None] = dict.fromkeys(made) | {id: id for id in self.proposals}
         for start in self.signals:
             path: list[str] = []
             here: str | None = start

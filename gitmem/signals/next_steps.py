@@ -53,6 +53,8 @@ def not_counted(
             f"You are no party of this thread, so this {intent} does not count; its parties are {parties}."
         ]
     answered = found.answered.get(answers)
+    if answered is None and intent not in ASKS and found.signals[answers].record["intent"] in ASKS:
+        return [f"{answers} is no proposal of a party of this thread, so this {intent} decides nothing."]
     if intent in ASKS or answered is None:
         return []
     if why := found.end_text(answered):
@@ -62,8 +64,6 @@ def not_counted(
             return [f"You had withdrawn {answered}; this AGREE takes that back."]
         by = f" by {author}" if is_withdrawn else ""
         return [f"{answered} was {why.replace(';', by + ';', 1)}; this {intent} counts for {answered} alone."]
-    if answered != answers and found.signals[answers].record["intent"] in ASKS:
-        return [f"{answers} is of no party of this thread: this {intent} is on {answered}."]
     positions = [at for each in readers if each and (at := found.position(each))]
     if intent == "AGREE" and any(at.agrees_to(answered) for at in positions):
         return [f"You agree to {answered} already, so this AGREE changes nothing."]

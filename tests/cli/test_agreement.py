@@ -186,9 +186,11 @@ def test_somebody_who_was_not_asked_neither_proposes_nor_decides(talk: Talk, sta
     assert "| Use ed" in (shown := talk("Ada", "inbox").out) and "--agree" not in shown
     ed = said.out.split()[0]
     said = talk("Bohr", "reply", ed, "agreed", "--agree")
-    assert f"{ed} is of no party of this thread: this AGREE is on {vim}." in said.out
+    assert f"{ed} is no proposal of a party of this thread, so this AGREE decides nothing." in said.out
     talk.agrees("Curie", vim)
 
+    assert not talk.converged(vim)["converged"]  # Bohr has agreed to another text
+    talk.agrees("Bohr", vim)
     found = talk.converged(vim)
     assert found["converged"] and [each["signal_id"] for each in found["in_force"]] == [vim]
 

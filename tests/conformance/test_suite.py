@@ -40,6 +40,7 @@ CAUGHT = {
     "TakesTheFirstDecision": {"the_latest_decision_counts[REJECT-AGREE]", "the_later_decision_counts[REJECT-AGREE-acked]"},
     "ClaimsThatCountersAgreeToTheRoot": {"a_counter_is_a_proposal_that_others_accept", "a_proposal_that_was_replaced_is_not_agreed"},
     "LetsAnybodyPropose": {"a_counter_of_somebody_who_was_not_asked_changes_nothing"},
+    "LooksPastProposalsOfOthers": {"an_agreement_to_a_proposal_of_somebody_who_was_not_asked_is_none"},
     "DoesNotAskWhoProposed": {"the_first_proposer_may_refuse_a_counter"},
     "PromotesForAnybody": {"a_decision_of_others_promotes_nothing"},
     "AcceptsUnknownRecipients": {"an_identity_that_was_never_seen_is_refused"},

@@ -89,6 +89,17 @@ class ClaimsThatCountersAgreeToTheRoot(Reference):
         return super().agreement(plain)  # type: ignore[arg-type]
 
 
+class LooksPastProposalsOfOthers(Reference):
+    def agreement(self, signals: Mapping[str, Signal]) -> Agreement:
+        class Past(Agreement):
+            def proposal_of(self, id: str | None) -> str | None:
+                while id in self.signals and id not in self.ids:
+                    id = self.signals[id].get("reply_to") or self.root["signal_id"]
+                return id if id in self.ids else None
+
+        return Past(signals, {})
+
+
 class LetsAnybodyPropose(Reference):
     def agreement(self, signals: Mapping[str, Signal]) -> Agreement:
         class Open(Agreement):

@@ -160,15 +160,17 @@ def _folds(world: World) -> list[str]:
 
 
 def _counting(lines: Sequence[bytes]) -> list[bytes]:
-    """Return the records of lines that name no writer or are attested by it, and the valid attestations."""
+    """Return the records of lines that are attested by their writer or, if they name none, by anybody, and the valid attestations."""
     valid = [(line, found) for line in lines if (found := attestations.read(line)) is not None]
-    attested = {(digest, found.writer) for _, found in valid for digest in found.digests}
+    attested = {
+        (digest, writer) for _, found in valid for digest in found.digests for writer in (found.writer, None)
+    }
     return [line for line, _ in valid] + [
         line
         for line in lines
         if not is_attestation(line)
         and (record := records.read(line)) is not None
-        and (record.get("writer") is None or (attestations.line_digest(line), record["writer"]) in attested)
+        and (attestations.line_digest(line), record.get("writer")) in attested
     ]
 
 
