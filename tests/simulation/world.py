@@ -226,7 +226,7 @@ class World:
         self.safe.clear()
 
     def on_remote(self) -> set[bytes]:
-        """Every line that the remote has, wherever."""
+        """Every line that the remote has, wherever, and whatever line ends an editor gave it."""
         tips = {
             oid
             for prefix in ("refs/heads/", "refs/gitmem/")
@@ -235,7 +235,7 @@ class World:
         }
         found: set[bytes] = set()
         for oid in tips:
-            found.update(self.lines(self.hub, self.hub.commit(oid).tree))
+            found.update(line.rstrip(b"\r") for line in self.lines(self.hub, self.hub.commit(oid).tree))
         return found
 
     def lines(self, git: Git, tree: str) -> frozenset[bytes]:
