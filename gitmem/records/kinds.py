@@ -989,12 +989,12 @@ class Forget(Record):
     sender_name: Line | None = optional("The display name of that session.")
 
 
-TRUST_EVENTS = ("grant", "accept")
+TRUST_EVENTS = ("grant", "accept", "endorse")
 GRANTED_MAX = 100  # words of one record
 
 
 class Trust(Record):
-    """A writer lets another one write as addresses of its own, or goes on as another one (section 13)."""
+    """A writer lets another one write as addresses of its own, goes on as another one, or shows whose SSH key vouches for it (section 13)."""
 
     KIND = "trust"
     STREAM = "trust"
@@ -1003,12 +1003,16 @@ class Trust(Record):
 
     trust_id: TrustId = required("The id of this record.", defines=True)
     event: Annotated[ShortLine, written(TRUST_EVENTS)] = required(
-        "`grant`: the other writer may write as this one's addresses; `accept`: this writer goes on as the other one; other values are ignored."
+        "`grant`: the other writer may write as this one's addresses; `accept`: this writer goes on as the other one; `endorse`: `signature` is of this writer, which is `other`, too, and no fold reads it; other values are ignored."
     )
     other: WriterId = required("The other writer.")
     words: Many[Address] = optional(
         f"The words of the addresses that a grant is for, at most {GRANTED_MAX}; readers ignore further ones. Without any, all of them.",
         default=(),
+    )
+    signature: Annotated[str, base64_form("SSH signature", 100, 8_000)] | None = optional(
+        "Of an endorsement: the SSH signature (SSHSIG) of the id of its writer in the namespace `gitmem`.",
+        shown=False,
     )
     sender_name: Line | None = optional("The display name of who did it.")
 

@@ -616,6 +616,7 @@ class TrustFields(TypedDict):
     event: str
     other: str
     words: NotRequired[Sequence[str]]
+    signature: NotRequired[str | None]
     sender_name: NotRequired[str | None]
 
 

@@ -231,7 +231,7 @@ NOT_SHOWN: dict[str, tuple[str, ...]] = {
     'commit': ('at', 'kind', 'writer', 'texts', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'forgotten', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
     'attestation': ('at', 'kind', 'writer', 'texts', 'lines', 'signature', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'forgotten', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'sender_name', 'settled', 'thread_too_large', 'unverified'),
     'forget': ('at', 'kind', 'writer', 'texts', 'lines', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'forgotten', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
-    'trust': ('at', 'kind', 'writer', 'texts', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'forgotten', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
+    'trust': ('at', 'kind', 'writer', 'texts', 'signature', 'asks_about', 'conflict', 'contradicts', 'counts', 'decides', 'delivery', 'delivery_state', 'forgotten', 'message_cut', 'overdue', 'owed', 'past', 'recipient_names', 'reply_line', 'settled', 'thread_too_large', 'unverified'),
 }
 TEXTS: dict[str, tuple[str, ...]] = {
     'signal': ('message',),
@@ -590,9 +590,10 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'schema_version': ('choice', False, ('A2A.V1',)),
         'texts': ('word', True, 64, 64, ('', 0, '0123456789abcdef'), ()),
         'trust_id': ('word', False, 10, 38, ('trust-', 6, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
-        'event': ('line', False, 1, 200, '', (0, '', False, ('grant', 'accept'), '', False)),
+        'event': ('line', False, 1, 200, '', (0, '', False, ('grant', 'accept', 'endorse'), '', False)),
         'other': ('word', False, 16, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
         'words': ('list', False, ('line', False, 1, 256, ' ,', ())),
+        'signature': ('word', True, 100, 8000, ('', 0, '-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz'), ()),
         'sender_name': ('line', True, 1, 1024, '', ()),
     },
 }

@@ -1,0 +1,229 @@
+"""The file `.gitmem/signers` of a work tree: which writers and SSH keys a project knows under which words.
+
+It is untrusted, marks addresses as known and helps words that are ambiguous otherwise. No state is computed from it.
+"""
+
+from __future__ import annotations
+
+import base64
+import fnmatch
+import os
+import re
+
+from .. import records
+from ..git import work_tree_files
+from ..index import entities
+from ..log.lines import writer_of as line_writer
+from ..outcome import Struct
+from ..text.addresses import words_of, writer_of
+from ..text.sanitize import sanitize
+from ..trust import ssh_keygen
+from ..trust.keys import is_writer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from ..store import Store
+
+FILE = ".gitmem/signers"
+EVENT = "endorse"  # of a record with an SSH signature of its writer
+PATTERNS_MAX = 1_000
+PATTERN_MAX = 256  # characters, as of an address
+STARS_MAX = 8  # of a pattern
+WORDS_MAX = 500  # of one answer
+PROBLEMS_MAX = 5
+VERIFIED_MAX = 20  # signatures of one answer
+SIGNATURES_MAX = 4  # of a writer, the latest ones
+_PATTERN = re.compile(r"!?[^\s\",\[\]\\@!]*[:*][^\s\",\[\]\\]*")
+
+
+class Row(Struct):
+    """A line of the file.
+
+    Attributes:
+        patterns: Expressions of which words must match one.
+        without: Those of which they must match none.
+        writer: The writer that it names; "" for none.
+        key: The public key that it names, as `ssh_keygen.public_key` returns it; "" for none.
+    """
+
+    patterns: list[re.Pattern[str]]
+    without: list[re.Pattern[str]]
+    writer: str
+    key: str
+
+    def names(self, words: str) -> bool:
+        """Return whether it is about an address of these words."""
+        return any(each.match(words) for each in self.patterns) and not any(
+            each.match(words) for each in self.without
+        )
+
+
+def parse(text: str) -> tuple[list[Row], list[str]]:
+    """Return the rows of a file, and sentences about the lines that do not count."""
+    rows: list[Row] = []
+    problems: list[str] = []
+    left = PATTERNS_MAX
+    for number, line in enumerate(text.split("\n"), 1):
+        fields = line.split()
+        if not fields or fields[0].startswith("#"):
+            continue
+        patterns = fields[0].split(",")
+        left -= len(patterns)
+        if left < 0:
+            problems.insert(
+                0, f"Line {number} and what follows does not count: {PATTERNS_MAX:,} patterns are read"
+            )
+            break
+        wrong = next((each for each in patterns if not _is_pattern(each)), None)
+        writer = fields[1] if len(fields) > 1 and is_writer(fields[1]) else ""
+        key = ssh_keygen.public_key(fields[1], fields[2]) if len(fields) > 2 and not writer else ""
+        if wrong is not None:
+            problems.append(
+                f"Line {number} does not count: no pattern of an address: {sanitize(wrong)[:80] or '(empty)'}; such as human:*@example.org or codex:*:*"
+            )
+        elif not writer and not key:
+            problems.append(
+                f"Line {number} does not count: a writer, as `gitmem trust` shows it, or an SSH key, such as ssh-ed25519 AAAA…, must follow the patterns"
+            )
+        else:
+            taken, without = (
+                [_expression(each.lstrip("!")) for each in patterns if each.startswith("!") is negated]
+                for negated in (False, True)
+            )
+            rows.append(Row(taken, without, writer, key))
+    return rows, problems
+
+
+def _is_pattern(text: str) -> bool:
+    return len(text) <= PATTERN_MAX and text.count("*") <= STARS_MAX and _PATTERN.fullmatch(text) is not None
+
+
+def _expression(pattern: str) -> re.Pattern[str]:
+    return re.compile(fnmatch.translate(pattern))  # without brackets
+
+
+class Signers(Struct):
+    """The file of a work tree.
+
+    Attributes:
+        path: Its path; None if there is none.
+        problems: Sentences about what of it does not count; they have no end.
+    """
+
+    path: str | None = None
+    rows: list[Row] = []
+    problems: list[str] = []
+    _about: dict[str, list[Row]] = {}  # by words
+    _signed: dict[str, list[bytes]] | None = None  # with a key of the file
+    _verified: dict[tuple[str, bytes], bool] = {}
+
+    def known(self, store: Store, addresses: Iterable[str]) -> set[str]:
+        """Return those of these addresses that the file knows: by their writer, or by an SSH key that has signed it."""
+        return {each for each in addresses if self.rows and self._knows(store, each)}
+
+    def may_know(self, store: Store, writer: str) -> bool:
+        """Return whether the file names a writer, or a key with which it has recorded a signature, verified or not."""
+        return any(row.writer == writer for row in self.rows) or writer in self._signatures(store)
+
+    def _knows(self, store: Store, address: str) -> bool:
+        writer, words = writer_of(address), words_of(address)
+        if not writer or not self.may_know(store, writer):
+            return False
+        if words not in self._about:
+            if len(self._about) >= WORDS_MAX:
+                self._tell(f"Only {WORDS_MAX} addresses were looked for in it")
+                return False
+            self._about[words] = [row for row in self.rows if row.names(words)]
+        rows = self._about[words]
+        keys = {row.key for row in rows if row.key}
+        return any(row.writer == writer for row in rows) or any(
+            ssh_keygen.key_of(each) in keys and self._verifies(each, writer)
+            for each in self._signatures(store).get(writer, ())
+        )
+
+    def _signatures(self, store: Store) -> dict[str, list[bytes]]:
+        if self._signed is None:
+            keys = {row.key for row in self.rows if row.key}
+            self._signed = signatures(store.db(), lambda _, key: key in keys) if keys else {}
+        return self._signed
+
+    def _verifies(self, signature: bytes, writer: str) -> bool:
+        if (writer, signature) not in self._verified:
+            if len(self._verified) >= VERIFIED_MAX:
+                self._tell(f"Only {VERIFIED_MAX} SSH signatures were verified")
+                return False
+            self._verified[writer, signature] = False
+            try:
+                self._verified[writer, signature] = ssh_keygen.verifies(signature, writer)
+            except ssh_keygen.SshError as error:
+                self._tell(f"Lines with an SSH key do not count: {error}")
+        return self._verified[writer, signature]
+
+    def _tell(self, problem: str) -> None:
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+    def sentences(self) -> list[str]:
+        """Return what is wrong with the file, and where it is."""
+        more = len(self.problems) - PROBLEMS_MAX
+        told = [f"{each}." for each in self.problems[:PROBLEMS_MAX]] + [f"{more} more problems."] * (more > 0)
+        return [f"{sanitize(self.path or FILE)}: {each}" for each in told]
+
+
+def read(store: Store) -> Signers:
+    """Return the file of the work tree of a store. Nothing that it contains makes this fail."""
+    top = store.repo.worktree
+    if top is None:
+        return Signers()
+    found = Signers(os.path.join(top, *FILE.split("/")))
+    try:
+        real = work_tree_files.resolve(top, FILE)
+        if real is None:
+            return Signers()
+        found.path = real
+        found.rows, found.problems = parse(work_tree_files.read_text(real))
+    except OSError as error:
+        found.problems = [f"It does not count: it cannot be read ({error.strerror})"]
+    except ValueError as error:
+        found.problems = [f"It does not count: {error}"]
+    return found
+
+
+def signatures(db: sqlite3.Connection, takes: Callable[[str, str], bool]) -> dict[str, list[bytes]]:
+    """Return the latest SSH signatures that writers have recorded of themselves, verified or not.
+
+    Args:
+        takes: Whether those of a writer with a public key are asked for.
+    """
+    found: dict[str, list[bytes]] = {}
+    of = "l.kind = 'trust' AND instr(l.body, '\"event\":\"endorse\"')"
+    for line in entities.bodies(db, of, (), order="l.at DESC, l.body"):
+        record: Any = records.read(line)
+        text = record.get("signature") if record is not None and record["event"] == EVENT else None
+        if text and len(text) % 4 != 1:  # else it is no base64
+            signature, writer = base64.urlsafe_b64decode(f"{text}=="), line_writer(line)
+            if takes(writer, ssh_keygen.key_of(signature)) and len(found.get(writer, ())) < SIGNATURES_MAX:
+                found.setdefault(writer, []).append(signature)
+    return found
+
+
+def signing_key(store: Store) -> tuple[str, str] | None:
+    """Return the program with which git makes SSH signatures, and the key: a path, or a public one; None without one."""
+    from ..git import processes
+
+    found = store.git.config(r"^(user\.signingkey|gpg\.format|gpg\.ssh\.program)$", store.repo.git_dir)
+    key = found.get("user.signingkey", "").strip()
+    if found.get("gpg.format") != "ssh" or not key:
+        return None
+    home = processes.variable("HOME") or os.sep
+    program, path = (
+        os.path.join(home, each[2:]) if each.startswith("~/") else each
+        for each in (found.get("gpg.ssh.program") or ssh_keygen.PROGRAM, key)
+    )
+    if key.startswith(("key::", "ssh-")):
+        return program, key.removeprefix("key::")
+    return program, os.path.join(store.repo.worktree or store.repo.common, path)
