@@ -226,6 +226,10 @@ def trust(
         bool, typer.Option("--accept", help="Go on here as WRITER, which lets you; never let it act as you.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    sign: Annotated[
+        bool,
+        typer.Option("--sign", help="Let git's SSH signing key vouch for the key here; see .gitmem/signers."),
+    ] = False,
 ) -> None:
     """Show which key writes here. With WRITER: let that key act as you. With --accept: go on here as WRITER, which lets you.
 
@@ -234,7 +238,13 @@ def trust(
     from gitmem.agents import other_keys as operation
 
     store = at.store()
-    if writer is None:
+    if sign and (writer is not None or only or accept):
+        raise UsageError(
+            "--sign is about the key here: give it without WRITER, --only and --accept. Nothing was written.",
+            code="usage",
+            next=["gitmem trust --help"],
+        )
+    if writer is None and not sign:
         if only or accept:
             option = "--only" if only else "--accept"
             raise UsageError(
@@ -242,10 +252,13 @@ def trust(
             )
         output.answer(at.json, operation.listing(store), sessions.trust)
         return
-    step = operation.step(store, writer, only or (), accept=accept)
-    if step.event and not yes:
-        options = [part for each in only or () for part in ("--only", each)]
-        _confirm(at, step.question, [writer, *options, *(["--accept"] if accept else [])])
+    if writer is None:
+        step = operation.endorsement(store)
+    else:
+        step = operation.step(store, writer, only or (), accept=accept)
+        if step.event and not yes:
+            options = [part for each in only or () for part in ("--only", each)]
+            _confirm(at, step.question, [writer, *options, *(["--accept"] if accept else [])])
     output.answer(at.json, operation.record(store, at.caller_if_any(), step), sessions.trust)
 
 

@@ -132,7 +132,7 @@ def _row(each: SessionRow) -> tuple[str, ...]:
         format_ago(each["last_seen"]),
         "-" if unread is None else str(unread),
         each["role"] or "",
-        each["agent_identity"] or each["session_id"],
+        f"{each['agent_identity'] or each['session_id']}{' (known)' if each.get('known') else ''}",
         " ".join(filter(None, work)) or "-",
         where.strip(),
         within(sanitize(_does(each), keep=""), ACTIVITY_MAX),
@@ -165,10 +165,18 @@ def names_changed(found: NameChanged) -> list[str]:
 
 def whoami(found: WhoAmI) -> list[str]:
     """Return everything that is known of the caller, one field a line."""
-    values = {name: value for name, value in found.as_json().items() if name not in (*PARTS_OF_ROLE, "work")}
+    values = {
+        name: value
+        for name, value in found.as_json().items()
+        if name not in (*PARTS_OF_ROLE, "work", "known")
+    }
     scope = found.actual_ownership_scope
     shown = fields({**values, "actual_ownership_scope": scope.text if scope is not None else None})
-    return [*shown, *lines_of_work(found.work, whole=True)]
+    return [
+        *shown,
+        *(["known: by .gitmem/signers"] if found.known else []),
+        *lines_of_work(found.work, whole=True),
+    ]
 
 
 ALL = "*"  # in place of words
@@ -180,6 +188,7 @@ def trust(found: Trust) -> list[str]:
         (
             each.writer,
             plain(first_of(each.known_as, HOLDERS_SHOWN)) or "no record yet",
+            _words(each.known_for, "known for {}"),
             _words(each.you_allow, "may write as {} of yours"),
             _words(each.allows_you, "lets you write as {} of its"),
             "goes on as you" if each.goes_on_as_you else "you go on as it" if each.you_go_on_as_it else "",
@@ -189,8 +198,11 @@ def trust(found: Trust) -> list[str]:
     return block(
         f"writer: {found.writer or 'none yet; the first record makes its key'}",
         found.key_file and f"key file: {sanitize(found.key_file)}",
+        found.known_for and f"known for: {_words(found.known_for, '{}')}",
         found.goes_on_as and f"goes on as: {found.goes_on_as}",
-        table(rows, shortened=(1,)),
+        table(rows, shortened=(1, 2)),
+        found.signers and f"signers: {sanitize(found.signers)}",
+        [f"note: {plain(each)}" for each in found.problems],
         found.remark and f"note: {plain(found.remark)}",
     )
 

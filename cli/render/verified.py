@@ -29,13 +29,22 @@ def verified(found: Verified) -> list[str]:
         found.commit and f"commit {found.commit[:12]}",
     )
     writers = [
-        (each.writer, "you" if each.you else "", format_ago(each.since), str(each.lines), str(each.clones))
+        (
+            each.writer,
+            plain(
+                facts("you" if each.you else "", each.known_for and f"known for {', '.join(each.known_for)}")
+            ),
+            format_ago(each.since),
+            str(each.lines),
+            str(each.clones),
+        )
         for each in found.writers
     ]
     numbers = [line for each in found.writers for line in _numbers(each)]
     return block(
         f"{word}: {said}",
         table(writers, head=("WRITER", "", "KEY SINCE", "LINES", "CLONES")),
+        [plain(f"note: {each}") for each in found.problems],
         numbers[:SHOWN],
         rest(len(numbers) - SHOWN, then=""),
         _lines(found.lines),

@@ -178,7 +178,7 @@ def _exact(store: Store, text: str, caller: Caller | None) -> Resolved | None:  
         found = _by_client_id(store, text)
         if found is not None:
             return found
-    address = presence.address_of(store, text)
+    address = presence.address_of(store, text, asks_file=True)
     if (not holders and presence.is_known_reader(store, address)) or is_own_person(store, text):
         return _of_identity(store, address, "exact", text)
     name_holders.refuse_mixed(text)

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
         """A session in an answer.
 
         Only lists have `writer`, the one that attested its start, and only the roster has `unread`, which is None if counting
-        takes too long, `handoffs`, and `edits`.
+        takes too long, `handoffs`, `edits`, and `known` if `.gitmem/signers` knows its address.
         """
 
         session_id: str
@@ -77,6 +77,7 @@ if TYPE_CHECKING:
         unread: NotRequired[int | None]
         handoffs: NotRequired[list[str]]
         edits: NotRequired[list[str]]
+        known: NotRequired[bool]
 
 
 try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..errors import UsageError
+from ..errors import StoreError, UsageError
 from ..index import grants
 from ..outcome import Outcome, Struct, command
 from ..text.addresses import CLIENT, is_words, words_of, writer_of
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from ..store import Store
     from .caller import Caller
+    from .signers import Signers
 
 WORDS_SHOWN = 3  # of a writer
 OWN_MOST = 20  # addresses of this user's, of which others with the same words are looked for
@@ -28,6 +29,7 @@ class OtherWriter(Outcome, kw_only=True):
 
     Attributes:
         known_as: Words of its addresses, people first.
+        known_for: Words under which `.gitmem/signers` knows it.
         same_words: Words that are those of own addresses, too.
         you_allow: The words of own addresses that it may write as; `*` for all.
         allows_you: The words of its addresses that the key here may write as; `*` for all.
@@ -37,6 +39,7 @@ class OtherWriter(Outcome, kw_only=True):
 
     writer: str
     known_as: list[str]
+    known_for: list[str]
     same_words: list[str]
     you_allow: list[str]
     allows_you: list[str]
@@ -50,15 +53,21 @@ class Trust(Outcome, kw_only=True):
     Attributes:
         writer: The id of the key.
         key_file: Its path.
+        known_for: Words under which `.gitmem/signers` knows it.
         goes_on_as: The writer whose addresses people and new sessions here have; None if they are of this key.
+        signers: The path of that file, if the work tree has one.
+        problems: What of it does not count, in sentences.
         recorded: The event of the record that this command wrote; None if there was none to write.
         remark: What that means, and what is left to do on the other machine.
     """
 
     writer: str
     key_file: str
+    known_for: list[str]
     goes_on_as: str | None
     others: list[OtherWriter]
+    signers: str | None
+    problems: list[str]
     recorded: str | None = None
     remark: str | None = None
     next: list[str] = []
@@ -68,11 +77,12 @@ class Step(Struct):
     """What `gitmem trust WRITER`, or that with `--accept`, is about to record.
 
     Attributes:
-        event: `grant` or `accept`; "" if nothing is left to do here.
+        event: `grant`, `accept` or `endorse`; "" if nothing is left to do here.
         other: The other writer.
         words: Of a grant; none for all.
         question: What to ask before; it says what the record does.
         done: What to say afterwards.
+        signature: Of an `endorse`, in base64url.
     """
 
     event: str
@@ -80,10 +90,13 @@ class Step(Struct):
     words: list[str]
     question: str
     done: str
+    signature: str | None = None
 
 
 def listing(store: Store) -> Trust:
     """Return which key writes here, and the writers that have to do with it."""
+    from . import signers
+
     writer, key_file = store.writers.describe()
     db = store.db()
     found = grants.relations(db, writer)
@@ -93,19 +106,29 @@ def listing(store: Store) -> Trust:
         for each in presence.addresses_with(db, words):
             if writer_of(each) not in ("", writer):
                 same.setdefault(writer_of(each), []).append(words)
-    others = []
+    others, file = [], signers.read(store)
     for other in sorted({*found, *same}):
         of = found.get(other, grants.Relation())
         others.append(
             OtherWriter(
-                writer=other, known_as=_known_as(store, other), same_words=same.get(other, []),
+                writer=other, known_as=_known_as(store, other), known_for=known_for(store, file, other), same_words=same.get(other, []),
                 you_allow=sorted(of.gives), allows_you=sorted(of.takes), goes_on_as_you=of.is_accepted,
                 you_go_on_as_it=of.accepts,
             )
         )  # fmt: skip
+    yours = known_for(store, file, writer)
     return Trust(
-        writer=writer, key_file=key_file, goes_on_as=_goes_on_as(store, writer, found), others=others
-    )
+        writer=writer, key_file=key_file, known_for=yours, goes_on_as=_goes_on_as(store, writer, found),
+        others=others, signers=file.path, problems=file.sentences(),
+    )  # fmt: skip
+
+
+def known_for(store: Store, file: Signers, writer: str) -> list[str]:
+    """Return the words of addresses of a writer under which a file knows it; of more than `OWN_MOST` addresses of some."""
+    if not file.may_know(store, writer):
+        return []
+    addresses = presence.addresses_of(store.db(), writer, OWN_MOST)
+    return sorted(map(words_of, file.known(store, addresses)))
 
 
 def _goes_on_as(store: Store, writer: str, found: Mapping[str, grants.Relation]) -> str | None:
@@ -161,6 +184,44 @@ def step(store: Store, text: str, only: Sequence[str] = (), *, accept: bool = Fa
             next=["gitmem whoami"],
         )
     return _accept(store, writer, other, of) if accept else _grant(store, writer, other, words, of)
+
+
+def endorsement(store: Store) -> Step:
+    """Return what there is to record so that the user's SSH key vouches for the key that writes here.
+
+    Raises:
+        UsageError: `no-signing-key`: git has none.
+        StoreError: `ssh-keygen`: there is no signature. Nothing was written.
+    """
+    import base64
+
+    from ..trust import ssh_keygen
+    from . import signers
+
+    key = signers.signing_key(store)
+    if key is None:
+        raise UsageError(
+            "git has no SSH key to sign with: gpg.format must be ssh, and user.signingkey a key. Nothing was written.",
+            hint="Set both, for example to ~/.ssh/id_ed25519.pub.",
+            code="no-signing-key",
+            next=["git config --global gpg.format ssh"],
+        )
+    writer = store.writers.writer()
+    try:
+        signature = ssh_keygen.sign(*key, writer)
+    except ssh_keygen.SshError as error:
+        raise StoreError(
+            f"{error}. Nothing was written.",
+            hint="A key with a passphrase must be in an agent first (`ssh-add`): nothing is asked here.",
+            code="ssh-keygen",
+        ) from None
+    line = f"{words_of(own_person(store) or 'human:MAIL')} {ssh_keygen.key_of(signature)}"
+    is_new = signature not in signers.signatures(store.db(), lambda by, _: by == writer).get(writer, ())
+    return Step(
+        signers.EVENT if is_new else "", writer, [], "",
+        f"Your SSH key vouches for {writer}. In {signers.FILE}, committed, this line makes it known: {line}",
+        base64.urlsafe_b64encode(signature).decode().rstrip("="),
+    )  # fmt: skip
 
 
 def _words(store: Store, text: str, writer: str) -> str:
@@ -258,7 +319,7 @@ def record(store: Store, caller: Caller | None, chosen: Step) -> Trust:
             "trust",
             {
                 "trust_id": store.new_id("trust"), "event": chosen.event, "other": chosen.other,
-                "words": chosen.words, "sender_name": name,
+                "words": chosen.words, "signature": chosen.signature, "sender_name": name,
             },
         )  # fmt: skip
         store.record([line], commit_message.of_trust(author, name or "somebody", chosen.event, chosen.other))

@@ -195,10 +195,13 @@ def is_known_reader(store: Store, reader: str) -> bool:
     return row is not None
 
 
-def address_of(store: Store, text: str) -> str:
+def address_of(store: Store, text: str, *, asks_file: bool = False) -> str:
     """Return the address that words mean here: the agent or person of that name of this writer, else of the only other writer that has one.
 
     Words that nobody has mean this writer's own. What is no words of an agent or a person stands as it is.
+
+    Args:
+        asks_file: Whether the only one of several other writers that `.gitmem/signers` knows is meant. Never for who acts.
 
     Raises:
         UsageError: `ambiguous-recipient` if several other writers have agents or people of these words.
@@ -209,10 +212,19 @@ def address_of(store: Store, text: str) -> str:
     before = [of_writer(text, writer) for writer in sorted(store.own().writers)]
     own = [each for each in [mine, *before] if is_known_reader(store, each)]
     found = own[:1] if mine in own else own or addresses_with(store.db(), text)
+    told: list[str] = []
+    if len(found) > 1 and asks_file:
+        from . import signers
+
+        file = signers.read(store)
+        known = file.known(store, found)
+        if len(known) == 1:
+            return known.pop()
+        told = file.sentences()[:1]
     if len(found) > 1:
         raise UsageError(
             f"{text} is ambiguous: {len(found)} writers have an agent or a person of this name. Nothing was written.",
-            hint="Add the writer that you mean.",
+            hint=" ".join(("Add the writer that you mean.", *told)),
             code="ambiguous-recipient",
             suggestions=[f"{each} (since {_known_since(store, each)})" for each in found[:SHOWN_MAX]],
             next=["gitmem roster --all"],

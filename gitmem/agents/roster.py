@@ -61,7 +61,7 @@ class SessionList(Outcome, kw_only=True):
 class WhoAmI(Outcome, kw_only=True):
     """The caller. `headline` is that of its signals, `work` what it has to do and has claimed (`history.open_work`).
 
-    `writer` attested the start of its session; None without one.
+    `writer` attested the start of its session; None without one. `known` is whether `.gitmem/signers` knows its address.
     """
 
     reader_identity: str
@@ -89,6 +89,7 @@ class WhoAmI(Outcome, kw_only=True):
     status: str | None
     headline: str
     writer: str | None
+    known: bool
     unread: int
     work: PartOfAnswer | None = None
     remark: str | None
@@ -109,7 +110,7 @@ def roster(
 
     Args:
         query: A text similar to a name, identity, work unit, lane or worktree: a fuzzy search, best match first.
-        all: Include sessions that are gone or ended.
+        all: Include sessions that are gone or ended, and say which ones `.gitmem/signers` knows.
         caller: The caller, if known. It is not advised to signal itself.
         steps_most: The limit for unread signals and headlines, see `StepLimit`. Beyond it, `unread` is None and a
             headline the name.
@@ -141,7 +142,7 @@ def roster(
     steps = StepLimit(db, steps_most)
     rows: list[SessionRow] = [
         {**each, "unread": steps.ask(_unread, db, one, now)}
-        for one, each in zip(found, _rows(store, db, steps, found), strict=True)
+        for one, each in zip(found, _rows(store, db, steps, found, marks=all), strict=True)
     ]
     for session_id, paths in edited_paths.by_session(store).items():
         for each in rows:
@@ -236,11 +237,19 @@ def whoami(store: Store, caller: Caller) -> WhoAmI:
         status=found.status if found else None,
         headline=descriptions.headline_of_caller(store, db, caller) or caller.name or caller.reader,
         writer=_writers(db, [caller.session_id] if caller.session_id else []).get(caller.session_id),
+        known=bool(_known(store, [caller.reader])),
         unread=len({id for _, id in unread}),
         work=store.domain.own_work(store, caller),
         remark=remark,
         next=[*caller.next, *(["gitmem inbox"] if unread else []), "gitmem roster"][:3],
     )
+
+
+def _known(store: Store, addresses: Sequence[str]) -> set[str]:
+    """Return those of these addresses that `.gitmem/signers` knows."""
+    from . import signers
+
+    return signers.read(store).known(store, addresses)
 
 
 def session_row(store: Store, db: sqlite3.Connection, steps: StepLimit, one: Presence) -> SessionRow:
@@ -249,12 +258,20 @@ def session_row(store: Store, db: sqlite3.Connection, steps: StepLimit, one: Pre
 
 
 def _rows(
-    store: Store, db: sqlite3.Connection, steps: StepLimit, found: Sequence[Presence]
+    store: Store, db: sqlite3.Connection, steps: StepLimit, found: Sequence[Presence], *, marks: bool = False
 ) -> Iterator[SessionRow]:
-    """Yield sessions as lists show them, each made when it is asked for: the steps are for all."""
+    """Yield sessions as lists show them, each made when it is asked for: the steps are for all.
+
+    Args:
+        marks: Whether those that `.gitmem/signers` knows are marked.
+    """
+    known = _known(store, [one.reader for one in found]) if marks else ()
     writers = _writers(db, [one.session_id for one in found])
     for one in found:
-        yield {**session_row(store, db, steps, one), "writer": writers.get(one.session_id)}
+        each: SessionRow = {**session_row(store, db, steps, one), "writer": writers.get(one.session_id)}
+        if one.reader in known:
+            each["known"] = True
+        yield each
 
 
 def _writers(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str | None, str | None]:

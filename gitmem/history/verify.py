@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from .. import records
+from ..agents import other_keys, signers
 from ..agents.session_view import SESSION
 from ..errors import UsageError
 from ..index import catch_up, entities, resolve_id
@@ -57,6 +58,7 @@ class Writer(Outcome, kw_only=True):
         since: The time of its first attestation, which its own clock gave.
         lines: How many of the lines it has attested.
         clones: In how many clones it has attested anything.
+        known_for: Words under which `.gitmem/signers` of the work tree knows it.
     """
 
     writer: str
@@ -66,6 +68,7 @@ class Writer(Outcome, kw_only=True):
     clones: int
     gaps: list[Gap]
     forks: list[Fork]
+    known_for: list[str]
 
 
 class JudgedLine(Outcome, kw_only=True):
@@ -100,6 +103,8 @@ class Verified(Outcome, kw_only=True):
         unsigned: How many lines name no writer, by kind.
         held: Lines that name a writer who has not attested them, or none and that nobody has attested: they count for nothing.
         left_out: The number of lines that were not read, because there are too many.
+        signers: The path of `.gitmem/signers`, if the work tree has one.
+        problems: What of it does not count, in sentences.
     """
 
     verified: bool
@@ -110,6 +115,8 @@ class Verified(Outcome, kw_only=True):
     unsigned: dict[str, int]
     held: list[JudgedLine]
     left_out: int
+    signers: str | None
+    problems: list[str]
     next: list[str]
 
     @property
@@ -145,7 +152,7 @@ class _Attested:
                     self._named.setdefault((writer, clone, found.number - 1), set()).add(found.before)
         self._forks = sorted(place for place, digests in self._named.items() if len(digests) > 1)
 
-    def writer(self, writer: str, lines: int, *, you: bool) -> Writer:
+    def writer(self, writer: str, lines: int, known_for: list[str], *, you: bool) -> Writer:
         """Return a writer, with the gaps and forks of its clones."""
         clones = self._present[writer]
         return Writer(
@@ -153,6 +160,7 @@ class _Attested:
             gaps=[Gap(clone, a + 1, b - 1) for clone in sorted(clones)
                   for a, b in pairwise([0, *sorted(clones[clone])]) if b > a + 1],
             forks=[Fork(clone, number) for whose, clone, number in self._forks if whose == writer],
+            known_for=known_for,
         )  # fmt: skip
 
     def judged(self, line: bytes) -> JudgedLine:
@@ -203,15 +211,22 @@ def verify(store: Store, id: str | None = None) -> Verified:
         yours = store.own().writers
         left_out = asked.left_out if asked is not None else 0
         writers = counts if asked is not None else {**dict.fromkeys(known.since, 0), **counts}
+        file = signers.read(past)
+        shown = [
+            known.writer(each, writers[each], other_keys.known_for(past, file, each), you=each in yours)
+            for each in sorted(writers)
+        ]
         return Verified(
             verified=not left_out and (asked is None or bool(counts and not unsigned)),
             asked=asked.id if asked is not None else None,
             commit=past.index.tip,
-            writers=[known.writer(each, writers[each], you=each in yours) for each in sorted(writers)],
+            writers=shown,
             lines=[known.judged(line) for line in asked.lines] if asked is not None else [],
             unsigned=dict(sorted(unsigned.items())),
             held=[known.judged(line) for line in held],
             left_out=left_out,
+            signers=file.path,
+            problems=file.sentences(),
             next=["gitmem sync", "gitmem doctor"] if held else [],
         )
     finally:

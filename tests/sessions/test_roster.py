@@ -151,7 +151,7 @@ def test_whoami_says_what_others_see(repo: Path) -> None:
         "reader_identity": IDENTITY, "session_id": one.session_id, "agent_identity": IDENTITY,
         "display_name": "Planck", "wu_id": "WU-1", "initiative_id": None, "lane": "docs", "activity": None,
         "workspace_id": None, **no_role("implementer"), "worktree": "repo",
-        "status": "live", "headline": "Planck", "writer": store.writers.writer(), "unread": 1, "work": None,
+        "status": "live", "headline": "Planck", "writer": store.writers.writer(), "known": False, "unread": 1, "work": None,
         "remark": None, "next": ["gitmem inbox", "gitmem roster"],
     }  # fmt: skip
 
