@@ -299,11 +299,8 @@ def find(store: Store, who: CallerClaims, *, must: bool = True) -> Caller | None
         if who.session is not None:
             found = _session(store, who.session, "GITMEM_SESSION names")
             if store.is_of_another_key(found.session_id):
-                raise UsageError(
-                    f"GITMEM_SESSION names a session that was made under another key: {found.session_id} ({found.name}). Nothing was written.",
-                    hint="Start a session and export its id; `gitmem doctor` names the key that writes here.",
-                    code="another-key",
-                    next=["gitmem session start", "unset GITMEM_SESSION"],
+                raise _another_key_error(
+                    "GITMEM_SESSION names", found.session_id, found.name, ["unset GITMEM_SESSION"]
                 )
             client = _client(store, who, found)
             return of_session(found, "session") if client is None else _harness(store, client)
@@ -317,6 +314,15 @@ def find(store: Store, who: CallerClaims, *, must: bool = True) -> Caller | None
         if must or who.as_ is not None:
             raise
         return None
+
+
+def _another_key_error(where: str, session_id: str, name: str | None, next: Sequence[str] = ()) -> UsageError:
+    return UsageError(
+        f"{where} a session that was made under another key: {session_id} ({sanitize(name or '')}). Nothing was written.",
+        hint="Start a session and export its id; `gitmem doctor` names the key that writes here.",
+        code="another-key",
+        next=["gitmem session start", *next],
+    )
 
 
 def pushing(store: Store, who: CallerClaims) -> list[Caller]:
@@ -480,8 +486,10 @@ def recorded_by(store: Store, caller: Caller, intent: str, *, may: bool) -> str 
         may: Whether the caller may record it: always if it is not a decision, else only if a person insists.
 
     Raises:
-        UsageError: `another-identity` if it may not.
+        UsageError: `another-identity` if it may not; `another-key` if nobody here may, as the caller is a session of another key.
     """
+    if caller.session_id is not None and store.is_of_another_key(caller.session_id):
+        raise _another_key_error("--as names", caller.session_id, caller.name)
     if caller.who is None:
         return None
     found = _without_as(store, caller, caller.who)

@@ -196,10 +196,16 @@ def claim(
     if holder is None or holder == session_id:
         return
     free = suggestions(store, name)
+    if store.is_of_another_key(holder):
+        way = f"{holder} is of another key: nothing here goes on as it or ends it."
+    else:
+        way = (
+            f"If {holder} is yours, continue it with `export GITMEM_SESSION={holder}`, "
+            f"or release {name} with `gitmem session end --as {holder}`."
+        )
     raise UsageError(
         f"The name {name} is in use by {holder}. Nothing was recorded.",
-        hint=f"Free names: {', '.join(free)}; without --name you get one from the pool. If {holder} is yours, "
-        f"continue it with `export GITMEM_SESSION={holder}`, or release {name} with `gitmem session end --as {holder}`.",
+        hint=f"Free names: {', '.join(free)}; without --name you get one from the pool. {way}",
         code="name-in-use",
         suggestions=free,
         next=[command(*again, "--name", other) for other in free],

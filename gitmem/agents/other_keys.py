@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..errors import StoreError, UsageError
 from ..index import grants
 from ..outcome import Outcome, Struct, command
-from ..text.addresses import CLIENT, is_words, words_of, writer_of
+from ..text.addresses import CLIENT, PERSON, is_words, words_of, writer_of
 from ..text.sanitize import first_of, sanitize
 from ..trust.keys import is_writer
 from . import mailbox, presence
@@ -351,18 +351,33 @@ def of_same_words(store: Store, address: str) -> str | None:
     other = next((each for each in others if each in known and known[each].takes), others[0])
     if other in known and known[other].takes:
         return f"{words} is known under {other}, too, which lets you go on as it: {_accept_command(other)}."
+    behind = _behind(store, other)
+    is_you = "If that is you"
+    if not words.startswith(PERSON):
+        is_you = "That is not you, unless the key is your user's, too: ask your user. If it is"
     if (
         own
         and presence.age_of_writer(store.db(), own) < presence.age_of_writer(store.db(), other)
         and not _lost(store)
     ):
-        return f"{words} is known under a younger key, {other}, too. If that is you, run {command('gitmem', 'trust', other)} here first."
-    said = f"{words} is known under another key, {other}, too. If that is you: run"
+        return f"{words} is known under a younger key, {other}{behind}, too. {is_you}, run {command('gitmem', 'trust', other)} here first."
+    said = f"{words} is known under another key, {other}{behind}, too. {is_you}: run"
     if not own:
         return (
             f"{said} {_accept_command(other)} here, which makes a key here and says what to run there first."
         )
     return f"{said} {command('gitmem', 'trust', own)} on its machine, sync both, and run {_accept_command(other)} here."
+
+
+def _behind(store: Store, writer: str) -> str:
+    """Return whose key that of another writer is, in brackets: a person, else the first agent with its name; "" if none is known."""
+    db = store.db()
+    first = next(iter(presence.addresses_of(db, writer, 1)), None)
+    if first is None:
+        return ""
+    name = presence.names_by_reader(db).get(first)
+    of = sanitize(words_of(first))
+    return f" (of {sanitize(name)}, {of})" if name else f" (of {of})"
 
 
 def has_unread(store: Store, address: str) -> bool:

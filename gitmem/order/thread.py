@@ -192,6 +192,10 @@ class FoldedThread:
         """Return whether a party wrote a signal."""
         return any(name in self.parties for name in signal.writers)
 
+    def is_of_no_party(self, signal: ThreadSignal) -> bool:
+        """Return whether a signal is a decision of somebody who was not asked: it does not count."""
+        return bool(self.parties) and signal.intent in DECISIONS and not self.is_by_party(signal)
+
     @cached_property
     def asks(self) -> bool:
         """Whether its parties are asked for a decision: by the root, or by a later proposal."""

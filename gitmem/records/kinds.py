@@ -373,7 +373,8 @@ class SignalAnswer(TypedDict, total=False):
         unverified: `unsigned` if its line names no writer.
         conflict: Set if other lines with this id differ.
         counts: False if it answers a line that the log lacks.
-        decides: False if its decision is void.
+        decides: False if its decision is void, or of no party.
+        no_party: Set if its decision is of no party of its thread.
         owed: In an inbox: set if the reader owes an answer, AGREE or REJECT.
         asks_about: The proposal that it owes this answer to, if that is not the signal: a withdrawal brings one back.
         settled: Why nobody owes an answer any more: who has taken its task, or what replaced the proposal.
@@ -392,6 +393,7 @@ class SignalAnswer(TypedDict, total=False):
     conflict: Conflict
     counts: bool
     decides: bool
+    no_party: bool
     owed: bool
     asks_about: str
     settled: str

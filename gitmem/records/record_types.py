@@ -85,6 +85,7 @@ class ShownSignal(SignalContent):
     conflict: NotRequired[Conflict]
     counts: NotRequired[bool]
     decides: NotRequired[bool]
+    no_party: NotRequired[bool]
     owed: NotRequired[bool]
     asks_about: NotRequired[str]
     settled: NotRequired[str]

@@ -276,8 +276,7 @@ class PageContext:
         signal = found.signals.get(signal_id)
         if signal is None:
             return
-        if signal.void:
-            fields["decides"] = False
+        threads.put_decides(fields, found)
         state = threads.delivery_state(self._reader, signal, found, fields["delivery_state"])
         fields["delivery_state"] = state
         threads.put_settled(fields, found)

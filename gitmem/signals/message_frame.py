@@ -92,6 +92,9 @@ def _conflict(fields: ShownSignal) -> str:
 
 def _recorded(fields: ShownSignal) -> str:
     is_void = fields.get("decides") is False
+    if fields.get("no_party"):
+        by = f"recorded by {fields['via']} in the sender's name; " if fields.get("via") else ""
+        return f"{by}does not count: its sender is no party of the thread"
     if not fields.get("via"):
         return "its sender has proposed here in another agent's name: it has no effect" if is_void else ""
     void = ", which has proposed here itself: it has no effect" if is_void else ""

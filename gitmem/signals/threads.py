@@ -251,14 +251,22 @@ def thread(store: Store, id: str, caller: Caller | None = None, *, limit: int | 
         }
         if not signal.counts:
             fields["counts"] = False
-        if signal.void:
-            fields["decides"] = False
+        put_decides(fields, found)
         if signal in owed:
             fields["owed"] = True
         fields["delivery"] = {reader: state for reader, state in states.items() if state}
         outcome.signals += _versions(db, names, fields) if signal.id in outcome.ambiguous else [fields]
     outcome.next = _next(store, outcome, _questions(found, owed))
     return outcome
+
+
+def put_decides(fields: ShownSignal, found: FoldedThread) -> None:
+    """Set `decides` in a signal whose decision does not count, because it is void or of no party."""
+    signal = found.signals[fields["signal_id"]]
+    if found.is_of_no_party(signal):
+        fields["no_party"] = True
+    if signal.void or "no_party" in fields:
+        fields["decides"] = False
 
 
 def put_settled(fields: ShownSignal, found: FoldedThread) -> None:

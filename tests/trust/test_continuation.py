@@ -107,6 +107,12 @@ def test_the_same_words_alone_are_nobody(desk: Person, laptop: Person, peer: Per
         assert asked["message"] not in laptop.unread()
         laptop("reply", asked["signal_id"], "yes", "--agree")
         exchange(laptop, desk, peer)
+        (got,) = peer.json("inbox", "--as", "human:peer@example.org", "--intent", "AGREE", "--no-mark")[
+            "signals"
+        ][-1:]
+        assert got["decides"] is False and got["no_party"] is True
+        assert "does not count" in peer("inbox", "--all", "--no-mark").out
+        assert "does not count" in peer("thread", asked["thread_id"]).out
         for each in (laptop, desk, peer):
             assert each("converged", asked["thread_id"]).status == 1
 
@@ -298,6 +304,14 @@ def test_of_several_keys_the_one_that_others_go_on_as_is_named(
     exchange(third)
     said = third.json("whoami", "--as", PERSON)["remark"]
     assert desk.key in said and laptop.key not in said
+
+
+def test_an_agent_is_told_whose_the_same_words_are(desk: Person, peer: Person) -> None:
+    """So that it doesn't take somebody else for itself."""
+    desk.start(PRICES)
+    exchange(desk, peer)
+    said = peer.json("session", "start", "--agent-identity", PRICES)["remark"]
+    assert f"{desk.key} (of {PERSON})" in said and "ask your user" in said
 
 
 def test_a_machine_that_has_only_received_says_so(hub: Path, machine: Callable[..., Machine]) -> None:

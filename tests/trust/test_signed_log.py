@@ -376,6 +376,29 @@ def test_a_session_goes_on_under_its_own_key_alone(hub: Path, machine: Callable[
     assert len(committed(repo)) > len(before)
 
 
+def test_a_session_of_another_key_is_offered_to_nobody(hub: Path, machine: Callable[..., Machine]) -> None:
+    """Neither to go on as it, nor to end it, nor to insist on its decision."""
+    anna, bob = machine("anna"), machine("bob")
+    here, there = anna.clone(hub), bob.clone(hub)
+    curie = anna(here, "session", "start", "--name", "Curie", "--json").json["session_id"]
+    anna.sync(here)
+    bob.sync(there)
+    bob.env["GITMEM_SESSION"] = bob(there, "session", "start", "--name", "Bohr", "--json").json["session_id"]
+    asked = bob(there, "signal", "Split it?", "--to", "Curie", "--intent", "PROPOSE", "--json").json["signal"]
+    refused = [bob(there, "session", "start", "--name", "Curie", "--json")]
+    agree = ("reply", asked["signal_id"], "yes", "--agree", "--as", "Curie", "--json")
+    refused += [bob(there, *agree, *more) for more in ((), ("--insist",))]
+    codes = [each.json["error"]["code"] for each in refused]
+    assert codes == ["name-in-use", "another-key", "another-key"]
+    for each in refused:
+        assert "another key" in each.out and "gitmem session start" in each.out
+        assert (
+            f"GITMEM_SESSION={curie}" not in each.out
+            and "session end" not in each.out
+            and "--insist" not in each.out
+        )
+
+
 def test_nobody_writes_as_a_session_of_somebody_else(hub: Path, machine: Callable[..., Machine]) -> None:
     """Its inbox can be read, which marks nothing; whatever would name it as its writer is refused and nothing is written."""
     anna, bob = machine("anna"), machine("bob")
@@ -391,7 +414,8 @@ def test_nobody_writes_as_a_session_of_somebody_else(hub: Path, machine: Callabl
     for name in ("Planck", planck):
         for args in (("signal", "x", "--broadcast"), ("claim", "docs"), ("session", "end")):
             said = bob(there, *args, "--as", name, "--json")
-            assert said.status == 2 and "must be an id of its writer" in said.json["error"]["message"], said
+            why = said.json["error"]
+            assert said.status == 2 and "made under another key" in f"{why['message']} {why['hint']}", said
         read = bob(there, "inbox", "--as", name, "--json").json
         assert [each["message"] for each in read["signals"]] == ["Are you there?"]
     assert bob(there, "log", "--json").out == before
