@@ -6,6 +6,7 @@ import os
 
 from ..git import files
 from ..log import ref
+from ..records import ID_FIELDS
 from ..text.sanitize import first_of
 
 TYPE_CHECKING = False
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 SHOWN = 3
 UNSENT = "not sent yet"
+_KINDS = {"sig": "signal", "task": "task", "tev": "task_event"}  # of the ids that answers ask about
 
 
 def of_record(store: Store, id: str, away: Sequence[str]) -> list[str]:
@@ -53,8 +55,9 @@ def is_unsent(store: Store, id: str) -> bool:
     from ..log import tree_union
     from . import outbox
 
-    git, word = store.git, f'"{id}"'.encode()
-    if any(word in read(file.path) for wal in store.log.wals for file in wal.files() if file.size):
+    git = store.git
+    waiting = (read(file.path) for wal in store.log.wals for file in wal.files() if file.size)
+    if any(_is_of(line, id) for text in waiting if id.encode() in text for line in text.split(b"\n")):
         return True
     tip = git.tip(ref.LOG_REF)
     sent = [git.tip(ref.PUBLISHED_REF), *outbox.sent_tips(store.repo.state)]
@@ -62,8 +65,16 @@ def is_unsent(store: Store, id: str) -> bool:
         return False
     known = [git.commit(oid).tree for oid in sent if oid is not None and git.has(oid)]
     return any(
-        word in line for fresh in tree_union.fresh_lines(git, git.commit(tip).tree, known) for line in fresh
+        _is_of(line, id)
+        for fresh in tree_union.fresh_lines(git, git.commit(tip).tree, known)
+        for line in fresh
     )
+
+
+def _is_of(line: bytes, id: str) -> bool:
+    """Return whether a line is the record with this id, not one that refers to it."""
+    kind = _KINDS[id.partition("-")[0]]
+    return f'"kind":"{kind}"'.encode() in line and f'"{ID_FIELDS[kind]}":"{id}"'.encode() in line
 
 
 def unread(store: Store) -> str:

@@ -69,6 +69,22 @@ def test_whoever_waits_is_told_where_the_signal_is(two: tuple[Peer, Peer]) -> No
     assert said.code == 1 and "sent" not in notes(said), "Curie has it, and has not answered"
 
 
+def test_an_own_line_about_a_fetched_signal_does_not_make_it_unsent(two: tuple[Peer, Peer]) -> None:
+    """Only the line of the signal itself counts."""
+    a, b = two
+    start(a, "Noether")
+    said = a.run(
+        "signal", "Use vim?", "--as", "Planck", "--to", "Curie,Noether", "--intent", "propose", "--json"
+    )
+    assert said.code == 0, said.text
+    id = str(said.json["signal"]["signal_id"])
+    a.sync()
+    b.sync()
+    assert b.run("reply", id, "Let me think", "--as", "Curie").code == 0
+    said = b.run("thread", id, "--json")
+    assert "sent, not fetched there" in notes(said) and "not sent yet" not in notes(said), said.text
+
+
 def test_receipts_say_where_a_signal_without_one_is(two: tuple[Peer, Peer]) -> None:
     """An empty list does not show whether the other clone has the signal."""
     a, b = two
