@@ -424,7 +424,7 @@ def left_over(store: Store) -> list[tuple[str, int]]:
         if writer == own and not grants.is_any_accepted(db):
             continue
         for address in presence.addresses_of(db, writer, OWN_MOST):
-            if address == store.own_address(words_of(address)):
+            if address == store.own_address(words_of(address)) or not _is_left(store, address):
                 continue
             count = len(
                 {id for _, id in db.execute(*mailbox.directed_to(db, address, None, None, unread=True))}
@@ -434,13 +434,21 @@ def left_over(store: Store) -> list[tuple[str, int]]:
     return found
 
 
+def _is_left(store: Store, address: str) -> bool:
+    """Return whether an address of this user's keys is that of nobody else, who has another mail address or is at work in another clone."""
+    words = words_of(address)
+    if words.startswith(PERSON):
+        return words == words_of(own_person(store) or "")
+    return not any(one.is_current and not one.here for one in presence.of_identity(store, address))
+
+
 def _left_sentence(store: Store, address: str, count: int) -> str:
     """Return that an address has unread signals, and what to do about them."""
     may = store.may_write_as(address)
     return (
         f"{count} unread signal{'s are' if count > 1 else ' is'} for {address}, the address under "
         f"{'this' if may else 'another'} key: {command('gitmem', 'inbox', '--as' if may else '--for', address)}"
-        f"{'' if may else '; answer as you are now'}."
+        "."
     )
 
 

@@ -6,6 +6,7 @@ from ..agents import presence
 from ..errors import UsageError
 from ..order.content import ASKS, DECISIONS, asks, has_conflict
 from ..outcome import command
+from ..text.addresses import is_words, words_of, writer_of
 from ..text.sanitize import sanitize
 
 TYPE_CHECKING = False
@@ -48,9 +49,14 @@ def not_counted(
     if not found.parties:
         return [f"The root of this thread asks nobody, so this {intent} does not count."]
     if not any(reader in found.parties for reader in readers):
-        parties = ", ".join(found.parties)
+        said = f"You are no party of this thread, so this {intent} does not count; its parties are {', '.join(found.parties)}."
+        words = {words_of(reader) for reader in readers if reader and is_words(words_of(reader))}
+        same = next((each for each in found.parties if writer_of(each) and words_of(each) in words), None)
+        if same is None:
+            return [said]
+        accept = command("gitmem", "trust", writer_of(same), "--accept")
         return [
-            f"You are no party of this thread, so this {intent} does not count; its parties are {parties}."
+            f"{said} Under another key your name is one: if that is you, {accept} goes on as it, once it lets you."
         ]
     answered = found.answered.get(answers)
     if answered is None and intent not in ASKS and found.signals[answers].record["intent"] in ASKS:

@@ -105,7 +105,8 @@ def test_the_same_words_alone_are_nobody(desk: Person, laptop: Person, peer: Per
         asked = peer.json("signal", f"Split it {only}?", "--to", to, "--intent", "PROPOSE")["signal"]
         exchange(peer, laptop)
         assert asked["message"] not in laptop.unread()
-        laptop("reply", asked["signal_id"], "yes", "--agree")
+        replied = laptop.json("reply", asked["signal_id"], "yes", "--agree")
+        assert any(f"gitmem trust {desk.key} --accept" in each for each in replied["warnings"])
         exchange(laptop, desk, peer)
         (got,) = peer.json("inbox", "--as", "human:peer@example.org", "--intent", "AGREE", "--no-mark")[
             "signals"
@@ -378,9 +379,25 @@ def test_mail_to_a_lost_key_is_told(desk: Person, laptop: Person, peer: Person) 
     assert desk("doctor", "--fix").status == 0
     assert desk.key != old and desk("signal", "A new key", "--broadcast").status == 0
     told = desk.json("roster")["remark"]
-    assert f"gitmem inbox --for {PERSON}@{old}" in told
+    assert f"gitmem inbox --for {PERSON}@{old}" in told and "answer as you are" not in told
     shown = desk.json("inbox", "--for", f"{PERSON}@{old}")["signals"]
     assert "To the old key" in [each["message"] for each in shown]
+
+
+def test_an_address_that_somebody_else_works_under_is_not_told_as_left(
+    desk: Person, laptop: Person, peer: Person
+) -> None:
+    """An agent that goes on under the lost key elsewhere reads its mail itself."""
+    desk.start(PRICES)
+    continued(desk, laptop)
+    laptop.start(PRICES)
+    exchange(laptop, desk, peer)
+    old = desk.key
+    peer.json("signal", "To the agent", "--to", f"{PRICES}@{old}")
+    exchange(peer, desk)
+    Path(desk.json("trust")["key_file"]).unlink()
+    assert desk("doctor", "--fix").status == 0
+    assert f"{PRICES}@{old}" not in (desk.json("roster")["remark"] or "")
 
 
 def test_a_person_is_asked_once(desk: Person, laptop: Person) -> None:
