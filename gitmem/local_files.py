@@ -17,6 +17,7 @@ import time
 from .repo import STATES, read_config, read_small
 
 BYTES_MAX = 16 * 1024 * 1024  # of a file that is read at once, unless the caller knows better
+ASIDE = "aside"  # the name of the folder for files that doctor moves instead of deleting
 OWN, READABLE = "own", "readable"  # see `adjust`
 OTHER_KIND = "it is a link, a pipe or a folder, not a file of gitmem; remove it"
 _SAFELY = os.O_NOFOLLOW | os.O_NONBLOCK

@@ -18,6 +18,7 @@ from ..index.index_file import Index, StepLimit, sqlite3
 from ..log import committer, ref, write_ahead
 from ..log.lines import format_at
 from ..memory import private_nodes
+from ..outcome import command
 from ..store import Store
 from ..trust import clone_key
 from .findings import Check, Finding, Fixed, note, problem
@@ -25,6 +26,8 @@ from .findings import Check, Finding, Fixed, note, problem
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from ..trust.keys import KeyFile
 
 
 def differing(ours: Index, theirs: Index, *, but: Sequence[str] = ()) -> list[str]:
@@ -65,7 +68,6 @@ def _rows(index: Index, table: str, but: Sequence[str]) -> Iterator[tuple[object
 
 AHEAD_SECONDS = 60
 RESTORED = "restored"  # the stream of lines whose own is not known
-ASIDE = "aside"  # the name of the folder for files that are moved instead of deleted
 LEFT_SECONDS = 600  # an older temporary file belongs to a dead process
 OLDEST_GIT = (2, 36)
 PROBE_BYTES = 256 * 1024  # more than an everyday commit writes
@@ -265,7 +267,7 @@ def move_aside(store: Store, path: str, *, folder: str | None = None) -> str:
     Raises:
         OSError: The file can't be moved.
     """
-    where = os.path.join(folder or store.repo.state, ASIDE)
+    where = os.path.join(folder or store.repo.state, local_files.ASIDE)
     os.makedirs(where, mode=0o700, exist_ok=True)
     local_files.adjust(where)
     day = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(store.now() // 1_000_000))
@@ -495,6 +497,7 @@ class CloneKey(Check):
 
 
 WRITER_KEY = "writer-key"
+_KEPT = "Records that wait for the old key are kept, and count in this clone alone."
 
 
 class WriterKey(Check):
@@ -506,38 +509,63 @@ class WriterKey(Check):
         writers = self.store.writers
         sentence = writers.problem()
         if sentence:
-            is_chosen = bool(writers.given or writers.chosen())
-            chosen = (
-                "" if is_chosen else " Otherwise --fix makes a new key, under which you are another writer."
-            )
+            is_chosen, usual = bool(writers.given or writers.chosen()), writers.usual()
+            key = usual.key() if usual is not None else None
+            kept, is_usual_safe = self._kept(), key is None or not (usual and usual.is_exposed)
+            if kept is not None:
+                how = "Correct it, or name another file." if is_chosen else "--fix does that."
+            elif is_chosen:
+                how = f"Restore the file, or let GITMEM_KEY_FILE name it. {_KEPT}"
+            elif key is None:
+                how = f"Restore the file, or let GITMEM_KEY_FILE name it. Otherwise --fix makes a new key, under which you are another writer. {_KEPT}"
+            elif is_usual_safe:
+                how = (
+                    "Restore the file, or let GITMEM_KEY_FILE name it. Otherwise --fix goes on with the key that is in the usual place, "
+                    f"as your other clones do: you are the writer {key.writer} then. {_KEPT}"
+                )
+            else:
+                how = f"{command('chmod', '600', usual.path if usual else '')}; then --fix goes on with the key that is there. {_KEPT}"
             yield problem(
                 WRITER_KEY,
                 sentence,
                 writers.describe()[1],
-                f"Restore the file, or let GITMEM_KEY_FILE name it.{chosen} Records that wait for the old key are kept, and count in this clone alone.",
-                fixable=not is_chosen,
+                how,
+                fixable=not is_chosen and is_usual_safe,
             )
 
+    def _kept(self) -> KeyFile | None:
+        """Return the key file that stays in force, as there is nothing but its mode to correct; None if there is none."""
+        writers = self.store.writers
+        writer = writers.describe()[0]
+        return writers.file_of(writer) if writer else None
+
     def fix(self) -> Iterator[Fixed]:
-        """Make a new key in place of one that is missing or damaged; restrict the mode of an exposed one."""
+        """Restrict the mode of an exposed key; in place of one that is missing or damaged note the usual one, or make it."""
         writers = self.store.writers
         writer, path = writers.describe()
         if writers.given or writers.chosen() or not writers.problem():
             return
-        if writers.find(writer) is None or not os.path.lexists(path):
-            where = (
-                f" The file was moved to {move_aside(self.store, path, folder=os.path.dirname(path))}."
-                if os.path.lexists(path)
-                else ""
-            )
+        kept, usual = self._kept(), writers.usual()
+        if kept is not None:
+            os.chmod(kept.path, 0o600)
+            yield WRITER_KEY, kept.path, "Other users can no longer read it."
+        elif usual is not None and usual.key() is not None:
+            if not usual.is_exposed:
+                yield (
+                    WRITER_KEY,
+                    usual.path,
+                    f"The key that is there writes here now: the writer is {writers.renew()}, not {writer}.",
+                )
+        else:
+            where = ""
+            if usual is not None:
+                to = move_aside(self.store, usual.path, folder=os.path.dirname(usual.path))
+                where = f" The file was moved to {to}."
             yield (
                 WRITER_KEY,
                 path,
                 f"A new key was made: the writer is {writers.renew()} now, not {writer}.{where}",
             )
-        else:
-            os.chmod(path, 0o600)
-            yield WRITER_KEY, path, "Other users can no longer read it."
 
 
 class OtherKeys(Check):

@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from .. import local_files, records
+from ..local_files import ASIDE
 from ..log import committer, write_ahead
 from ..log.lines import CommitMessage, LogEntry, validation_error, writer_of
 from ..log.union import union
 from ..store import Store
 from ..trust.keys import is_writer
-from .clone_files import ASIDE, RESTORED, move_aside
+from .clone_files import RESTORED, move_aside
 from .findings import Check, Finding, Fixed, note, problem
 
 _START, _END = "unattested-", ".jsonl"  # of the name of a file, around the writer

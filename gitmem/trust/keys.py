@@ -13,7 +13,7 @@ import time
 
 from .. import local_files
 from ..errors import StoreError
-from ..outcome import Struct
+from ..outcome import Struct, command
 from ..text.addresses import WRITER_CHARACTERS
 from ..text.digests import ALPHABET
 from .clone_key import SHARED_MODES, create_once
@@ -32,6 +32,7 @@ ROWS_MAX = 32  # of a note; the newest stay
 _NOTE_BYTES_MAX = ROWS_MAX * (WRITER_CHARACTERS + 4098)
 _WRITABLE_BY_OTHERS = 0o022
 _FAILING_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+_RESTORE = "Restore it from a backup, or name another one with GITMEM_KEY_FILE or `git config --global gitmem.key PATH`"
 _SETTLING = 20, 0.025  # how often, and after how many seconds, a file is read again that may still be written
 
 
@@ -122,17 +123,39 @@ class Keys(Struct):
     read: Sequence[str] = ()
     chosen: Callable[[], str] = str
     _writer: str = ""
+    _path: str = ""
 
     def writer(self) -> str:
         """Return the writer id of the lines that this process makes; at the first time its key is made and noted.
 
         Raises:
-            StoreError: `key-file`: the key file is damaged, the chosen one missing, or the disk failing; `no-key`: there is
+            StoreError: `key-file`: the key file is damaged, the chosen or noted one missing, or the disk failing; `no-key`: there is
                 no place for a key.
         """
         if not self._writer:
-            self._writer = self._noted()[0] or self._note(self._in_force())
+            self._writer, self._path = self._noted()
+        if not self._writer:
+            self._use(self._in_force())
+        elif _is_seen_missing(self._path):
+            self._use(self._moved())
         return self._writer
+
+    def _use(self, found: KeyFile) -> None:
+        self._writer, self._path = self._note(found), found.path
+
+    def _moved(self) -> KeyFile:
+        """Return the key file of the noted writer, which is not in its place any more.
+
+        Raises:
+            StoreError: `key-file`: it is in no other place; nobody else would ever see what is recorded.
+        """
+        found = None if self.given else self.file_of(self._writer)
+        if found is not None:
+            return found
+        raise self._unusable(
+            f"that of the writer {self._writer} is missing: {self._path}",
+            f"{_RESTORE}. {_named_hint(self.given) if self.given else 'If it is lost, `gitmem doctor` says how to go on under another key.'}",
+        )
 
     def _name_after_project(self, path: str) -> None:
         """Let the key of a clone that had no commit be that of its project, for the user's other clones, once it has one."""
@@ -148,19 +171,26 @@ class Keys(Struct):
     def known(self) -> str:
         """Return the writer id if there is a key that can be used, else ""; it makes none."""
         if not self._writer:
-            found = None if (noted := self._noted()[0]) else self._existing(self.given or self.chosen())
-            usable = found is not None and not (found.is_missing or found.damage)
-            self._writer = noted or (self._note(found) if found is not None and usable else "")
+            self._writer, self._path = self._noted()
+            found = None if self._writer else self._existing(self.given or self.chosen())
+            if found is not None and not (found.is_missing or found.damage):
+                self._use(found)
         return self._writer
 
     def renew(self) -> str:
-        """Make a key in place of one that is missing, note it, and return its writer id. What the old one made stays noted.
+        """Note the usual key in place of one that is missing, make it if there is none, and return its writer id.
+
+        What the old one made stays noted.
 
         Raises:
             StoreError: As `writer`.
         """
-        self._writer = self._note(self._in_force())
+        self._use(self._in_force())
         return self._writer
+
+    def usual(self) -> KeyFile | None:
+        """Return the first key file in the usual places, also a damaged one; None if there is none."""
+        return self._existing("")
 
     def choose(self) -> None:
         """Note the key file that the configuration names now, or the usual one if it names none any more."""
@@ -170,7 +200,7 @@ class Keys(Struct):
         if os.path.basename(path).startswith(_CLONE) and os.path.dirname(path) == self.folder:
             self._name_after_project(path)
             path = self._noted()[1]
-        chosen, usual = self.chosen(), (self.folder, self.state, *self.elsewhere, *self.read)
+        chosen, usual = self.chosen(), (self.folder, self.state, *self._asides(), *self.elsewhere, *self.read)
         if path == chosen or (not chosen and os.path.dirname(path) in usual):
             return
         for place in [chosen] if chosen else self._places():
@@ -181,30 +211,46 @@ class Keys(Struct):
 
     def find(self, writer: str) -> SigningKey | None:
         """Return the key of a writer that is this user on this machine; None if no key file here makes its id."""
+        found = self.file_of(writer)
+        return found.key() if found is not None else None
+
+    def file_of(self, writer: str) -> KeyFile | None:
+        """Return the key file of a writer that is this user on this machine; None if no key file here makes its id."""
+        named = {self.given, *(path for _, path in all_noted(self.state, "given"))}
         for path in self._candidates(writer):
-            key = read(path).key()
-            if key is not None and key.writer == writer:
-                return key
+            if _makes(found := read(path, is_named=path in named), writer):
+                return found
         return None
 
     def problem(self) -> str:
         """Return what is wrong with the key that writes here, and what is valid, as a sentence; "" if it is fine."""
         noted, path = self._noted()
-        found = read(path) if noted else self._existing(self.given or self.chosen())
-        if found is None or (found.is_missing and not noted and not self.given):
+        found = (
+            read(path, is_named=path == self.given) if noted else self._existing(self.given or self.chosen())
+        )
+        if found is None:
             return ""  # none was needed yet
-        if found.is_missing and noted and self.find(noted) is not None:
-            return ""  # it is in another place
+        if noted and not self.given and not _makes(found, noted):
+            found = self.file_of(noted) or found
         if found.is_missing:
             whose = f" of the writer {noted}" if noted else ""
-            return f"The key file{whose} is missing: {found.path}; it must be there to sign what is written here."
+            hint = "" if noted and not self.given else f" {_named_hint(found.path)}"
+            return f"The key file{whose} is missing: {found.path}; it must be there to sign what is written here.{hint}"
         if found.damage:
             return f"Cannot use the key file: {found.damage}."
-        key = found.key()
-        if noted and key is not None and key.writer != noted:
+        key = found.key() if noted else None
+        if key is not None and key.writer != noted:
             return f"The key file makes another writer: {found.path} is the key of {key.writer}; it must be that of {noted}."
         if found.is_exposed:
-            return f"Others may read or change the key file: {found.path}; only its owner may, as with `chmod 600`."
+            close = command("chmod", "600", found.path)
+            return (
+                f"Others may read or change the key file: {found.path}; only its owner may, as with {close}."
+            )
+        chosen = self._existing(self.chosen()) if noted and not self.given and self.chosen() else None
+        if chosen is not None and chosen.is_missing:
+            return f"gitmem.key names a file that is missing: {chosen.path}; it must name a key file. {_named_hint(chosen.path)}"
+        if chosen is not None and chosen.damage:
+            return f"Cannot use the key file that gitmem.key names: {chosen.damage}."
         return ""
 
     def describe(self) -> tuple[str, str]:
@@ -247,7 +293,8 @@ class Keys(Struct):
             return found
         if wanted:
             raise self._unusable(
-                f"there is no file {wanted}; GITMEM_KEY_FILE or gitmem.key must name a key file"
+                f"there is no file {wanted}; GITMEM_KEY_FILE or gitmem.key must name a key file",
+                f"{_RESTORE}. {_named_hint(wanted)}",
             )
         for path in self._places():
             found = self._made(path)
@@ -268,7 +315,7 @@ class Keys(Struct):
         if wanted and (not os.path.isabs(wanted) or "\n" in wanted):
             return KeyFile(wanted, damage=f"its path is {wanted!a}; it must be absolute, in one line")
         for path in [wanted] if wanted else self._places():
-            found = _settled(path)
+            found = _settled(path, self.given)
             if wanted or not found.is_missing:
                 return found
         return None
@@ -298,14 +345,14 @@ class Keys(Struct):
             return None
         return _settled(path)
 
-    def _unusable(self, damage: str) -> StoreError:
+    def _unusable(self, damage: str, hint: str = "") -> StoreError:
         """Return the error for a key file that can't be used, or for what root has left in the user's own git folder."""
         from ..git import plumbing
 
         common = os.path.dirname(self.state)
         return plumbing.left_by_another(common, "Nothing was written.") or StoreError(
             f"Cannot use the key file: {damage}. Nothing was written.",
-            hint="Restore it from a backup, or name another one with GITMEM_KEY_FILE or `git config --global gitmem.key PATH`.",
+            hint=hint or f"{_RESTORE}.",
             code="key-file",
             next=["gitmem doctor"],
         )
@@ -323,25 +370,63 @@ class Keys(Struct):
         paths += [*self._places(), *_in(self.read)]
         if self.folder:
             paths += [os.path.join(self.folder, name) for name in sorted(local_files.names_in(self.folder))]
+        for aside in self._asides():
+            paths += [os.path.join(aside, name) for name in sorted(local_files.names_in(aside))]
         yield from dict.fromkeys(paths)
+
+    def _asides(self) -> list[str]:
+        """Return the folders to which doctor moves files of this user."""
+        return [os.path.join(each, local_files.ASIDE) for each in (self.folder, self.state) if each]
 
 
 def _in(folders: Iterable[str]) -> list[str]:
     return [os.path.join(folder, NAME) for folder in folders]
 
 
-def all_noted(state: str) -> list[tuple[str, str]]:
-    """Return writer id and path of every key of this user that is noted in a state folder."""
-    mine = tuple(f"{what}-{os.geteuid()}-" for what in ("writer", "given"))
+def all_noted(state: str, *whats: str) -> list[tuple[str, str]]:
+    """Return writer id and path of every key of this user that is noted in a state folder, or in notes of some kinds."""
+    mine = tuple(f"{what}-{os.geteuid()}-" for what in whats or ("writer", "given"))
     notes = [name for name in local_files.names_in(state) if name.startswith(mine)]
     return [row for name in sorted(notes) for row in _rows(os.path.join(state, name))]
 
 
-def read(path: str) -> KeyFile:
-    """Return a key file. It writes nothing and raises no error."""
-    found = KeyFile(path)
+def _makes(found: KeyFile, writer: str) -> bool:
+    """Return whether a key file can be used and makes a writer."""
+    key = found.key()
+    return key is not None and key.writer == writer
+
+
+def _is_seen_missing(path: str) -> bool:
+    """Return whether a file is not there, to a process that may list its folder. A sandbox that hides the folder does not know."""
     try:
-        descriptor = local_files.open_file(path, os.O_RDONLY)
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return os.path.isdir(os.path.dirname(path)) and os.access(os.path.dirname(path), os.R_OK | os.X_OK)
+    except OSError:
+        return False
+    return False
+
+
+def _named_hint(path: str) -> str:
+    return f"{command('gitmem', 'trust', '--make-key', path)} makes one."
+
+
+def read(path: str, *, is_named: bool = False) -> KeyFile:
+    """Return a key file. It writes nothing and raises no error.
+
+    Args:
+        path: Its path.
+        is_named: Whether the environment of the user names it: it may be a link of the user or root, and root's own file,
+            as secrets are mounted in containers, if nobody else may write it.
+    """
+    found = KeyFile(path)
+    users = (os.geteuid(), 0) if is_named else (os.geteuid(),)
+    try:
+        is_link = is_named and os.path.islink(path)
+        if is_link and os.lstat(path).st_uid not in users:
+            found.damage = f"{path} is a link of user {os.lstat(path).st_uid}; it must belong to user {os.geteuid()} or root"
+            return found
+        descriptor = local_files.open_file(os.path.realpath(path) if is_link else path, os.O_RDONLY)
     except OSError as error:
         if isinstance(error, (FileNotFoundError, NotADirectoryError)) or not os.path.lexists(path):
             found.is_missing = True
@@ -358,29 +443,26 @@ def read(path: str) -> KeyFile:
         return found
     finally:
         os.close(descriptor)
-    digits = content[len(_START) : -1]
-    if status.st_uid != os.geteuid():
+    digits = content.removesuffix(b"\n")[len(_START) :]  # secrets of a CI end without it
+    if status.st_uid not in users:
         found.damage = f"{path} belongs to user {status.st_uid}; it must belong to user {os.geteuid()}"
+    elif status.st_uid != os.geteuid() and status.st_mode & _WRITABLE_BY_OTHERS:
+        found.damage = f"{path} belongs to root, and others may write it; it must be writable by root alone"
     elif not content:
         found.damage = f"{path} is empty; it must be {_FORM}"
-    elif (
-        len(content) != _KEY_FILE_BYTES
-        or not content.startswith(_START)
-        or content[-1:] != b"\n"
-        or digits.strip(b"0123456789abcdef")
-    ):
+    elif not content.startswith(_START) or len(digits) != 2 * SEED_BYTES or digits.strip(b"0123456789abcdef"):
         found.damage = f"{path} has other content than a key; it must be {_FORM}"
     else:
         found._seed = bytes.fromhex(digits.decode())
-        found.is_exposed = bool(status.st_mode & SHARED_MODES)
+        found.is_exposed = status.st_uid == os.geteuid() and bool(status.st_mode & SHARED_MODES)
     return found
 
 
-def _settled(path: str) -> KeyFile:
+def _settled(path: str, named: str = "") -> KeyFile:
     """Return a key file as `read` does; wait a moment for one that another process seems to be writing."""
     count, seconds = _SETTLING
     for _ in range(count):
-        found = read(path)
+        found = read(path, is_named=path == named)
         if not found.damage or not _is_being_written(path):
             break
         time.sleep(seconds)

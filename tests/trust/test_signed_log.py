@@ -90,9 +90,7 @@ def test_what_waits_for_a_lost_key_is_kept_named_and_sent_when_it_is_back(
     anna = machine("anna")
     repo = anna.clone(hub)
     anna.say(repo, "before")
-    (key,) = (anna.top / "state" / "gitmem" / "keys").iterdir()
-    kept = anna.top / "backup"
-    key.rename(kept)
+    kept = hide_keys(anna)
 
     assert anna.say(repo, "meanwhile")["commit"] is None
     said = anna.sync(repo)
@@ -126,6 +124,12 @@ def test_what_waits_for_a_lost_key_is_kept_named_and_sent_when_it_is_back(
     assert "meanwhile" in bob.hears(there)
 
 
+def hide_keys(user: Machine) -> Path:
+    """Let the key of a user be where no process sees it, nor its folder; return its new path."""
+    (key,) = (user.top / "state" / "gitmem" / "keys").iterdir()
+    return key.parent.rename(user.top / "backup") / key.name
+
+
 def age(repo: Path) -> None:
     """Let what waits have waited for ten minutes."""
     for each in (repo / ".git/gitmem/wal").iterdir():
@@ -145,9 +149,7 @@ def test_what_waits_for_a_lost_key_is_set_aside_when_the_user_says_so(
     anna = machine("anna")
     repo = anna.clone(hub)
     anna.say(repo, "before")
-    (key,) = (anna.top / "state" / "gitmem" / "keys").iterdir()
-    kept = anna.top / "backup"
-    key.rename(kept)
+    kept = hide_keys(anna)
     if lost == "the home":
         anna = machine("container")
     anna.say(repo, "meanwhile")
@@ -454,3 +456,88 @@ def test_a_key_of_before_the_first_commit_is_that_of_the_project_afterwards(
 
     assert len(writers(first) | writers(second)) == 1
     assert "after" in anna.hears(second) and anna(second, "verify").status == 0
+
+
+def key_of_project(user: Machine) -> Path:
+    (found,) = (each for each in (user.top / "state" / "gitmem" / "keys").iterdir() if each.is_file())
+    return found
+
+
+def test_a_clone_adopts_the_key_that_another_clone_has_made(
+    hub: Path, machine: Callable[..., Machine]
+) -> None:
+    """Only when the user says so, and the other clone goes on; the key that doctor has moved aside still signs."""
+    anna = machine("anna")
+    a, b = anna.clone(hub, "a"), anna.clone(hub, "b")
+    anna.say(a, "before")
+    old = anna(a, "trust", "--json").json["writer"]
+    kept = key_of_project(anna).rename(anna.top / "backup")
+    anna.say(b, "a new key")
+    content = key_of_project(anna).read_bytes()
+    new = anna(b, "trust", "--json").json["writer"]
+    anna(a, "signal", "waits", "--broadcast")
+    (found,) = findings(anna, a, "writer-key")
+    assert f"the key of {new}" in found["what"] and new in found["fix"] and found["fixable"]
+    assert anna(a, "trust", "--json").json["writer"] == old != new, "nothing in silence"
+
+    anna(a, "doctor", "--fix")
+
+    assert key_of_project(anna).read_bytes() == content
+    for each in (a, b):
+        assert anna(each, "trust", "--json").json["writer"] == new
+        assert not findings(anna, each, "writer-key")
+        assert anna.say(each, "goes on")["commit"] is not None
+    (found,) = findings(anna, a, "lost-key")
+    assert old in found["what"] and b"waits" in b"".join(waits(a))
+    aside = key_of_project(anna).parent / "aside"
+    aside.mkdir()
+    kept.rename(aside / "20261128T000000Z-key")
+    anna.sync(a)
+    assert not findings(anna, a, "lost-key") and any(b'"waits"' in line for line in committed(a))
+
+
+def test_a_key_of_another_clone_that_others_may_read_is_neither_adopted_nor_replaced(
+    hub: Path, machine: Callable[..., Machine]
+) -> None:
+    """Doctor says what to do first."""
+    anna = machine("anna")
+    a, b = anna.clone(hub, "a"), anna.clone(hub, "b")
+    anna.say(a, "before")
+    key_of_project(anna).unlink()
+    anna.say(b, "a new key")
+    new = anna(b, "trust", "--json").json["writer"]
+    key = key_of_project(anna)
+    key.chmod(0o644)
+    content = key.read_bytes()
+
+    fixed = anna(a, "doctor", "--fix", "--json")
+
+    (found,) = [each for each in fixed.json["findings"] if each["code"] == "writer-key"]
+    assert f"chmod 600 {key}" in found["fix"] and found["state"] == "needs-you"
+    assert key.read_bytes() == content and anna(a, "trust", "--json").json["writer"] != new
+    key.chmod(0o600)
+    anna(a, "doctor", "--fix")
+    assert anna(a, "trust", "--json").json["writer"] == new
+
+
+def test_a_lost_key_stops_what_records_and_nothing_that_reads(
+    hub: Path, machine: Callable[..., Machine]
+) -> None:
+    """As a named one does; what is recorded would be seen by nobody else."""
+    anna = machine("anna")
+    repo = anna.clone(hub)
+    anna.say(repo, "before")
+    key = key_of_project(anna)
+    key.unlink()
+
+    for args in (("signal", "lost", "--broadcast"), ("mem", "create", "lost")):
+        said = anna(repo, *args, "--json")
+        assert (said.status, said.json["error"]["code"]) == (4, "key-file"), said
+        assert f"is missing: {key}. Nothing was written." in said.json["error"]["message"]
+        assert said.json["next"] == ["gitmem doctor"]
+    for args in (("inbox",), ("log",), ("roster",), ("whoami",), ("trust",), ("brief",)):
+        said = anna(repo, *args)
+        assert said.status == 0, said
+    assert "lost" not in anna.hears(repo)
+    assert "A new key was made" in anna(repo, "doctor", "--fix").out
+    assert anna.say(repo, "found")["commit"] is not None
