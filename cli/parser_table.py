@@ -17,7 +17,7 @@ COMMANDS = {
     'session end': 'sessions:end --summary= --done --allow-no-checkpoint --reason= --allow-secret',
     'session list': 'sessions:listing --all --limit=',
     'whoami': 'sessions:whoami',
-    'trust': 'sessions:trust writer? --only=* --accept --yes --sign',
+    'trust': 'sessions:trust writer? --only=* --accept --yes --sign --make-key=',
     'roster': 'sessions:roster query? --all --limit=',
     'role list': 'sessions:list_roles',
     'role show': 'sessions:show_role role',

@@ -230,6 +230,12 @@ def trust(
         bool,
         typer.Option("--sign", help="Let git's SSH signing key vouch for the key here; see .gitmem/signers."),
     ] = False,
+    make_key: Annotated[
+        str | None,
+        typer.Option(
+            "--make-key", metavar="PATH", help="Only make a key file there, for a container or a CI."
+        ),
+    ] = None,
 ) -> None:
     """Show which key writes here. With WRITER: let that key act as you. With --accept: go on here as WRITER, which lets you.
 
@@ -237,6 +243,9 @@ def trust(
     """
     from gitmem.agents import other_keys as operation
 
+    if make_key is not None:
+        _make_key(at, make_key, alone=not (writer or only or accept or sign))
+        return
     store = at.store()
     if sign and (writer is not None or only or accept):
         raise UsageError(
@@ -260,6 +269,20 @@ def trust(
             options = [part for each in only or () for part in ("--only", each)]
             _confirm(at, step.question, [writer, *options, *(["--accept"] if accept else [])])
     output.answer(at.json, operation.record(store, at.caller_if_any(), step), sessions.trust)
+
+
+def _make_key(at: Environment, path: str, *, alone: bool) -> None:
+    if not alone:
+        raise UsageError(
+            "--make-key goes with no writer and no other option. Nothing was written.",
+            code="usage",
+            next=["gitmem trust --help"],
+        )
+    import os
+
+    from gitmem.trust import key_choice
+
+    output.answer(at.json, key_choice.make(path, os.urandom), sessions.made_key)
 
 
 def _confirm(at: Environment, question: str, given: Sequence[str]) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gitmem.agents.other_keys import Trust
     from gitmem.agents.role_list import ClientAgent, RoleCheck, RoleEntry, RoleList, RoleShown
     from gitmem.agents.roster import Roster, SessionList, WhoAmI
+    from gitmem.trust.key_choice import MadeKey
 
 
 NAMES_SHOWN = 30
@@ -182,6 +183,15 @@ def whoami(found: WhoAmI) -> list[str]:
 ALL = "*"  # in place of words
 
 
+def made_key(found: MadeKey) -> list[str]:
+    """Return a new key file, and how to use it."""
+    return [
+        f"writer: {found.writer}",
+        f"key file: {sanitize(found.key_file)}",
+        f"note: {plain(found.remark)}",
+    ]
+
+
 def trust(found: Trust) -> list[str]:
     """Return which key writes here, and a line for each other one that has to do with it."""
     rows = [
@@ -196,8 +206,9 @@ def trust(found: Trust) -> list[str]:
         for each in found.others
     ]
     return block(
-        f"writer: {found.writer or 'none yet; the first record makes its key'}",
+        f"writer: {found.writer or ('none' if found.key_problem else 'none yet; the first record makes its key')}",
         found.key_file and f"key file: {sanitize(found.key_file)}",
+        found.key_problem and f"problem: {plain(found.key_problem)}",
         found.known_for and f"known for: {_words(found.known_for, '{}')}",
         found.goes_on_as and f"goes on as: {found.goes_on_as}",
         table(rows, shortened=(1, 2)),

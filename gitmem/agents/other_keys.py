@@ -7,6 +7,7 @@ from ..index import grants
 from ..outcome import Outcome, Struct, command
 from ..text.addresses import CLIENT, PERSON, is_words, words_of, writer_of
 from ..text.sanitize import first_of, sanitize
+from ..trust import key_choice
 from ..trust.keys import is_writer
 from . import mailbox, presence
 from .caller import own_person
@@ -53,6 +54,7 @@ class Trust(Outcome, kw_only=True):
     Attributes:
         writer: The id of the key.
         key_file: Its path.
+        key_problem: What is wrong with the key, and what is valid; None if it is fine.
         known_for: Words under which `.gitmem/signers` knows it.
         goes_on_as: The writer whose addresses people and new sessions here have; None if they are of this key.
         signers: The path of that file, if the work tree has one.
@@ -63,6 +65,7 @@ class Trust(Outcome, kw_only=True):
 
     writer: str
     key_file: str
+    key_problem: str | None
     known_for: list[str]
     goes_on_as: str | None
     others: list[OtherWriter]
@@ -118,8 +121,9 @@ def listing(store: Store) -> Trust:
         )  # fmt: skip
     yours = known_for(store, file, writer)
     return Trust(
-        writer=writer, key_file=key_file, known_for=yours, goes_on_as=_goes_on_as(store, writer, found),
-        others=others, signers=file.path, problems=file.sentences(),
+        writer=writer, key_file=key_file, key_problem=store.writers.problem() or None, known_for=yours,
+        goes_on_as=_goes_on_as(store, writer, found), others=others, signers=file.path, problems=file.sentences(),
+        remark=" ".join(key_choice.remarks(store.writers, store.repo.git_dir)) or None,
     )  # fmt: skip
 
 

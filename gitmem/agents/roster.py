@@ -226,7 +226,7 @@ def whoami(store: Store, caller: Caller) -> WhoAmI:
     if found is not None and found.asked != found.name and remark is None:
         remark = f"The name {found.asked} belongs to an earlier session; your display name is {found.name}."
     elsewhere = other_keys.of_same_words(store, caller.reader)
-    remark = " ".join(filter(None, (remark, elsewhere))) or None
+    remark = " ".join(filter(None, (remark, store.writers.refusal(), elsewhere))) or None
     return WhoAmI.taken_from(
         {**stated, **record, **descriptions.role_row(record, caller.identity)},
         reader_identity=caller.reader,

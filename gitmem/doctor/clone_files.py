@@ -20,7 +20,7 @@ from ..log.lines import format_at
 from ..memory import private_nodes
 from ..outcome import command
 from ..store import Store
-from ..trust import clone_key
+from ..trust import clone_key, key_choice
 from .findings import Check, Finding, Fixed, note, problem
 
 TYPE_CHECKING = False
@@ -501,9 +501,9 @@ _KEPT = "Records that wait for the old key are kept, and count in this clone alo
 
 
 class WriterKey(Check):
-    """The key that writes here is missing, can't be used, or others may read it."""
+    """The key that writes here is missing, can't be used, or others may read it; or the repository itself names one."""
 
-    codes = fixes = (WRITER_KEY,)
+    codes, fixes = (WRITER_KEY, "unheeded-key"), (WRITER_KEY,)
 
     def check(self) -> Iterator[Finding]:
         writers = self.store.writers
@@ -531,6 +531,11 @@ class WriterKey(Check):
                 writers.describe()[1],
                 how,
                 fixable=not is_chosen and is_usual_safe,
+            )
+
+        for each in filter(None, [key_choice.unheeded(self.store.repo.git_dir)]):
+            yield note(
+                "unheeded-key", each, os.path.join(self.store.repo.common, "config"), "Remove it there."
             )
 
     def _kept(self) -> KeyFile | None:

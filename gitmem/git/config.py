@@ -375,6 +375,18 @@ def ssh_without_prompts(common: str) -> dict[str, str]:
     return {"GIT_SSH_COMMAND": "ssh -oBatchMode=yes"}
 
 
+def unheeded_key(folder: str) -> str:
+    """Return the key file that the configuration of the repository itself names, which is not heeded; "" if none."""
+    out = processes.run(folder, ["config", "-z", "--show-scope", "--get-all", KEY], check=False).out
+    fields = out.split(b"\0")[:-1]
+    own = [
+        value
+        for scope, value in zip(fields[::2], fields[1::2], strict=True)
+        if scope in (b"local", b"worktree")
+    ]
+    return own[-1].decode("utf-8", "replace") if own else ""
+
+
 def _cached_config(common: str) -> CachedConfig:
     if common not in _configs:
         _configs[common] = CachedConfig(common, os.path.join(common, "gitmem"))

@@ -253,6 +253,11 @@ class Keys(Struct):
             return f"Cannot use the key file that gitmem.key names: {chosen.damage}."
         return ""
 
+    def refusal(self) -> str:
+        """Return what `problem` does if there is no key to write with, as far as is known without reading a noted one; else ""."""
+        noted, path = self._noted()
+        return self.problem() if not noted or _is_seen_missing(path) else ""
+
     def describe(self) -> tuple[str, str]:
         """Return the id of the writer and the path of its key file; "" for what does not exist yet. It makes nothing."""
         noted, path = self._noted()
@@ -330,7 +335,7 @@ class Keys(Struct):
     def _made(self, path: str) -> KeyFile | None:
         """Make a key file, unless another process does; return what is there then, None if this process may not write there."""
         folder = os.path.dirname(path)
-        content = _START + self.random(SEED_BYTES).hex().encode() + b"\n"
+        content = content_of(self.random(SEED_BYTES))
         try:
             if folder != self.state:
                 _make_private(folder)
@@ -388,6 +393,11 @@ def all_noted(state: str, *whats: str) -> list[tuple[str, str]]:
     mine = tuple(f"{what}-{os.geteuid()}-" for what in whats or ("writer", "given"))
     notes = [name for name in local_files.names_in(state) if name.startswith(mine)]
     return [row for name in sorted(notes) for row in _rows(os.path.join(state, name))]
+
+
+def content_of(seed: bytes) -> bytes:
+    """Return the content of the key file of a seed."""
+    return _START + seed.hex().encode() + b"\n"
 
 
 def _makes(found: KeyFile, writer: str) -> bool:

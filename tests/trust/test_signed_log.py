@@ -535,9 +535,92 @@ def test_a_lost_key_stops_what_records_and_nothing_that_reads(
         assert (said.status, said.json["error"]["code"]) == (4, "key-file"), said
         assert f"is missing: {key}. Nothing was written." in said.json["error"]["message"]
         assert said.json["next"] == ["gitmem doctor"]
-    for args in (("inbox",), ("log",), ("roster",), ("whoami",), ("trust",), ("brief",)):
+    for args in (("inbox",), ("log",), ("roster",), ("whoami",), ("trust",)):
         said = anna(repo, *args)
         assert said.status == 0, said
     assert "lost" not in anna.hears(repo)
     assert "A new key was made" in anna(repo, "doctor", "--fix").out
     assert anna.say(repo, "found")["commit"] is not None
+
+
+UNUSABLE: dict[str, Callable[[Path], object]] = {
+    "missing": lambda path: path.unlink(),
+    "empty": lambda path: path.write_bytes(b""),
+    "a folder": lambda path: (path.unlink(), path.mkdir()),
+    "a link to nothing": lambda path: (path.unlink(), path.symlink_to("nothing")),
+    "a pipe": lambda path: (path.unlink(), os.mkfifo(path)),
+    "other content": lambda path: path.write_text("ssh-ed25519 AAAA\n"),
+}
+
+
+@pytest.mark.parametrize("spoil", UNUSABLE)
+def test_a_named_key_that_can_t_be_used_is_said_before_anything_is_recorded(
+    hub: Path, machine: Callable[..., Machine], spoil: str
+) -> None:
+    """By `trust` and `whoami`, as `signal` refuses; none of them makes a key."""
+    anna = machine("anna")
+    repo, key = anna.clone(hub), anna.top / "named"
+    put_key(key, OTHER)
+    UNUSABLE[spoil](key)
+    if key.is_file():
+        os.utime(key, (0, 0))
+    anna.env["GITMEM_KEY_FILE"] = str(key)
+
+    for args in (("trust",), ("whoami",)):
+        said = anna(repo, *args)
+        assert str(key) in said.out and "must be" in said.out, said
+        assert "none yet" not in said.out
+    assert anna(repo, "trust", "--json").json["key_problem"]
+    assert anna(repo, "signal", "x", "--broadcast").status == 4
+    assert not (anna.top / "state" / "gitmem" / "keys").exists()
+
+
+def test_a_choice_of_a_key_that_does_not_count_is_said(hub: Path, machine: Callable[..., Machine]) -> None:
+    """That of the repository never, that of the user from the next commit on; one that is missing is a problem."""
+    anna = machine("anna")
+    repo, other = anna.clone(hub), anna.top / "other"
+    put_key(other, OTHER)
+    assert "remark" in anna(repo, "trust", "--json").json and not findings(anna, repo, "unheeded-key")
+    git(repo, "config", "gitmem.key", str(other))
+    anna.say(repo, "one")
+    own = anna(repo, "trust", "--json").json
+    assert "not heeded" in own["remark"] and str(other) in own["remark"]
+    assert anna(repo, "trust").out.count("not heeded") == 1
+    (found,) = findings(anna, repo, "unheeded-key")
+    assert "git config --global gitmem.key PATH" in found["what"]
+    git(repo, "config", "--unset", "gitmem.key")
+    git(repo, "config", "--file", str(anna.config), "gitmem.key", str(other))
+    said = anna(repo, "trust", "--json").json
+    assert said["writer"] == own["writer"] and f"the key of {OTHER.writer}: it counts" in said["remark"]
+    anna.say(repo, "two")
+    assert anna(repo, "trust", "--json").json["remark"] is None
+    git(repo, "config", "--file", str(anna.config), "gitmem.key", str(anna.top / "nowhere"))
+    (found,) = findings(anna, repo, "writer-key")
+    assert str(anna.top / "nowhere") in found["what"] and "--make-key" in found["what"]
+    assert not found["fixable"] and "nowhere" in anna(repo, "trust").out
+
+
+def test_a_key_is_made_for_a_container_and_never_replaced(hub: Path, machine: Callable[..., Machine]) -> None:
+    """Also without a repository; the answer says how to use it."""
+    anna = machine("anna")
+    repo, key = anna.clone(hub), anna.top / "for-ci"
+    before = os.umask(0)
+    try:
+        made = anna(anna.top, "trust", "--make-key", "for-ci", "--json")
+    finally:
+        os.umask(before)
+    assert made.status == 0 and f"GITMEM_KEY_FILE={key}" in made.json["remark"], made
+    assert key.stat().st_mode & 0o777 == 0o600 and made.json["key_file"] == str(key)
+    content = key.read_bytes()
+    link = anna.top / "link"
+    link.symlink_to("nothing")
+    for path in (key, anna.top, link):
+        said = anna(repo, "trust", "--make-key", str(path), "--json")
+        assert (said.status, said.json["error"]["code"]) == (2, "key-exists"), said
+    said = anna(repo, "trust", "--make-key", str(anna.top / "no" / "key"), "--json")
+    assert (said.status, said.json["error"]["code"]) == (4, "key-file")
+    assert anna(repo, "trust", "0" * 16, "--make-key", "x").status == 2
+    assert key.read_bytes() == content and not (anna.top / "nothing").exists()
+    anna.env["GITMEM_KEY_FILE"] = str(key)
+    anna.say(repo, "from the container")
+    assert writers(repo) == {made.json["writer"]}
