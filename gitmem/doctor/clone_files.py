@@ -555,12 +555,11 @@ class WriterKey(Check):
             os.chmod(kept.path, 0o600)
             yield WRITER_KEY, kept.path, "Other users can no longer read it."
         elif usual is not None and usual.key() is not None:
-            if not usual.is_exposed:
-                yield (
-                    WRITER_KEY,
-                    usual.path,
-                    f"The key that is there writes here now: the writer is {writers.renew()}, not {writer}.",
-                )
+            yield (
+                WRITER_KEY,
+                usual.path,
+                f"The key that is there writes here now: the writer is {writers.renew()}, not {writer}.",
+            )
         else:
             where = ""
             if usual is not None:

@@ -42,17 +42,14 @@ def make(path: str, random: Callable[[int], bytes]) -> MadeKey:
     path = os.path.abspath(path)
     content = keys.content_of(random(keys.SEED_BYTES))
     try:
-        is_taken = os.path.lexists(path)
-        if not is_taken:
-            create_once(path, content, 0o600, random, private=local_files.OWN)
-            is_taken = local_files.read(path) != content  # another process was faster
+        create_once(path, content, 0o600, random, private=local_files.OWN)
     except OSError as error:
         raise StoreError(
             f"Cannot make {sanitize(path)}: {error.strerror}. Nothing was written.",
             hint="Name a path in a folder that exists and that you may write to.",
             code="key-file",
         ) from None
-    if is_taken:
+    if local_files.read(path) != content:
         raise UsageError(
             f"There is a file {sanitize(path)} already; a key is never replaced. Nothing was written.",
             hint="Name a path where there is no file.",
