@@ -566,9 +566,14 @@ class Agreement:
         ]
         return max(self.last(own), key=lambda each: (self._rank(each), each["signal_id"]), default=None)
 
+    def decides(self, id: str) -> bool:
+        """Return whether a signal is a proposal, or a party's decision."""
+        signal = self.signals[id]
+        return id in self.ids or (self.may_propose(signal) and signal["intent"] in ("AGREE", "REJECT"))
+
     def convergence(self, ambiguous: Collection[str], asked: str) -> Convergence:
         """Return the answer to the question whether a thread, or one of its proposals, has converged."""
-        agreed = None if ambiguous else self.agreed_on
+        agreed = None if any(map(self.decides, ambiguous)) else self.agreed_on
         found: Convergence = {
             "converged": agreed is not None and (asked not in self.ids or asked == agreed),
             "agreed_on": agreed, "in_force": list(self.in_force), "agreed": [], "rejected": [], "countered": [],

@@ -103,8 +103,8 @@ def root(name: str, thread: Mapping[str, ThreadSignal]) -> ThreadSignal:
 def root_id(name: str, places: Mapping[str, tuple[str | None, str | None, object]]) -> str:
     """Return the signal that a thread is about: the one whose characters its name has, whatever any clock says.
 
-    Without it, it is what the lowest signal of the writer that the name is bound to answers first; without such a writer the lowest
-    signal that answers none of the thread.
+    Without it, it is what the lowest signal of the writer that the name is bound to answers first; of a name that somebody gave, the
+    lowest signal of that writer itself. Without such a writer it is the lowest signal that answers none of the thread.
 
     Args:
         name: The id of the thread.
@@ -115,17 +115,22 @@ def root_id(name: str, places: Mapping[str, tuple[str | None, str | None, object
         return places[id][2]
 
     kind, _, characters = name.partition("-")
-    begins = {suffix_of(name)}
+    begins, answers = {suffix_of(name)}, False
     if kind in ("sig", "thread") and is_of_somebody(kind, name):
         if f"sig-{characters}" in places:
             return f"sig-{characters}"
         names = (f"sig-{characters}", f"task-{characters}", name)
-        writers = {writer for _, writer, _ in places.values() if writer}
+        writers, answers = {writer for _, writer, _ in places.values() if writer}, True
         begins = {writer for writer in writers if any(is_bound(each, writer) for each in names)}
     own = [id for id, (_, writer, _) in places.items() if writer and writer in begins]
     if own:
         path = [min(own, key=rank)]
-        while (answered := places[path[-1]][0]) is not None and answered in places and answered not in path:
+        while (
+            answers
+            and (answered := places[path[-1]][0]) is not None
+            and answered in places
+            and answered not in path
+        ):
             path.append(answered)
         return path[-1]
     tops = [id for id, (parent, *_) in places.items() if parent not in places]
@@ -279,7 +284,7 @@ class FoldedThread:
     @cached_property
     def agreed_on(self) -> ThreadSignal | None:
         """The proposal to which every party's position is AGREE, or None."""
-        if not self.parties or self.ambiguous:
+        if not self.parties or any(map(self._decides, self.ambiguous)):
             return None
         first = self.position(next(iter(self.parties)))
         if first is None or first.rejects:
@@ -299,6 +304,11 @@ class FoldedThread:
         left = {id: each for id, each in self.proposals.items() if not self._is_withdrawn(each)}
         last = {each.id for each in self.order.heads(left.values())}
         return {id: each for id, each in left.items() if id in last}
+
+    def _decides(self, id: str) -> bool:
+        """Return whether a signal is a proposal, or a party's decision."""
+        signal = self.signals[id]
+        return id in self.proposals or (self.is_by_party(signal) and signal.record["intent"] in DECISIONS)
 
     def _is_withdrawn(self, proposal: ThreadSignal) -> bool:
         own = (self.answer(name, proposal.id) for name in proposal.writers)

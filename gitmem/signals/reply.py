@@ -16,6 +16,7 @@ from ..order.content import ASKS, DECISIONS
 from ..order.thread import FoldedThread
 from ..outcome import command
 from ..records.ids import thread_named, unit_key
+from ..text.addresses import suffix_of
 from ..text.sanitize import sanitize, sanitize_for_model
 from . import next_steps, threads
 
@@ -224,7 +225,15 @@ def find(store: Store, reply_to: str | None, thread: str | None) -> ReplyContext
     """
     db = store.db()
     answered = _answered(db, reply_to) if reply_to else None
-    return ReplyContext(db, _thread_id(store, thread, answered), thread, answered)
+    found = ReplyContext(db, _thread_id(store, thread, answered), thread, answered)
+    own = suffix_of(found.thread_id) if answered is None else ""
+    if (
+        own
+        and own == store.own_writer()
+        and all(each.record.get("writer") != own for each in found.signals.values())
+    ):
+        found.signals, found.parent = {}, None  # what others wrote under an own name is no thread to join
+    return found
 
 
 def _answered(db: sqlite3.Connection, text: str) -> ThreadSignal:

@@ -14,6 +14,7 @@ from gitmem.memory import live_pieces
 from gitmem.store import Store
 
 from ..sandbox import HOUR, START, Clock, acting, annas, carry, new_repo, no_role, open_store, say
+from ..signing import ANNA
 
 IDENTITY = annas("codex:implementer:host42")
 
@@ -40,7 +41,7 @@ def test_the_roster_has_every_field_of_its_shape(repo: Path) -> None:
                 "headline": "Planck", "writer": store.writers.writer(), "unread": 1,
             }
         ],
-        "more": 0, "work": None, "remark": None, "autosync": None,
+        "more": 0, "work": None, "remark": None, "autosync": None, "writer": ANNA.writer,
         "next": ["gitmem inbox", "gitmem roster --all"],
     }  # fmt: skip
 
@@ -135,7 +136,7 @@ def test_other_clones_see_the_time_of_the_last_record(tmp_path: Path, repo: Path
 def test_an_empty_roster_says_what_to_do(repo: Path) -> None:
     """A new clone."""
     assert roster.roster(open_store(repo, Clock())).as_json() == {
-        "sessions": [], "more": 0, "work": None, "remark": None, "autosync": None, "next": ["gitmem session start", "gitmem roster --all"],
+        "sessions": [], "more": 0, "work": None, "remark": None, "autosync": None, "writer": ANNA.writer, "next": ["gitmem session start", "gitmem roster --all"],
     }  # fmt: skip
 
 
