@@ -165,7 +165,7 @@ def standing(
             continue
         left -= size
         claim = tables.folded_claim(db, claim_id, ahead)
-        if claim is None:
+        if claim is None or not claim.record.get("writer"):
             continue
         is_here = (
             bool(ours) if claim.owner[1] is not None else writer_of(claim.owner[0]) in store.own().writers

@@ -1,4 +1,4 @@
-"""What a stranger signs in somebody's thread ends no agreement there, and begins no thread in another's name."""
+"""What a stranger writes ends no agreement of others, begins no thread in another's name, and contests no claim without a name."""
 
 from __future__ import annotations
 
@@ -62,3 +62,16 @@ def test_nobody_begins_a_thread_in_the_name_of_another(ring: Ring) -> None:
     for each in (planck, curie):
         said = each("converged", "launch", "--json")
         assert (said.status, said.json["root"]) == (0, sent["signal_id"])
+
+
+def test_a_claim_without_a_writer_contests_no_claim(ring: Ring) -> None:
+    """Nobody stands behind it."""
+    hub, planck, curie = ring
+    assert planck("claim", "a.py").status == 0
+    exchange(planck, curie)
+    hub.bring_in(line("claim", hours_later(3), claim_id="claim-zzzz", event="claim", paths=["**"], mode="exclusive",
+                      until=hours_later(20), sender_identity="human:x@example.org"))  # fmt: skip
+    exchange(planck, curie)
+
+    assert [each["status"] for each in planck("claim", "list", "--json").json["claims"]] == ["held"]
+    assert curie("claim", "check", "b.py").status == 0

@@ -304,22 +304,22 @@ def claim_line(number: int, minutes: float, paths: list[str], **more: object) ->
     at = NOW + int(minutes * MINUTE)
     fields = {
         "claim_id": f"claim-{number:012d}", "event": "claim", "until": format_at(NOW + 300 * MINUTE), "mode": "exclusive", "paths": paths,
-        "sender_identity": f"x:y:agent{number}", "sender_name": f"Far {number}",
+        "sender_identity": f"x:y:agent{number}@{MALLORY.writer}", "sender_name": f"Far {number}",
     }  # fmt: skip
-    return "claims", records.line("claim", at, {**fields, **more})
+    return "claims", records.line("claim", at, {**fields, **more}, writer=MALLORY.writer)
 
 
 def test_claims_in_each_others_way_are_one_entry_with_the_reason(tmp_path: Path) -> None:
     """Which paths overlap, who came first, and whether they knew of one another; a filter for one side keeps the pair."""
     path = start(tmp_path)
     first = f"claim-{1:012d}"
-    workbench.publish(
-        str(path),
-        iter((
+    from_far(
+        path,
+        *(
             claim_line(1, 1, ["src/**", "docs/a.md"], reason="all of it", wu_id="WU-1"),
             claim_line(2, 2, ["src/b.py", "tests/b.py"], wu_id="WU-2"),
             claim_line(3, 0, ["docs/a.md"], after=[first]),
-        )),
+        ),
     )  # fmt: skip
 
     data = data_of(path)
@@ -539,7 +539,8 @@ def test_hostile_words_of_the_board_are_data_and_have_limits(tmp_path: Path) -> 
         for number in range(220)
     ]  # fmt: skip
     claims = [claim_line(number, number / 10, [f"src/<b>{number % 2}\u202e"] * 40) for number in range(20)]
-    workbench.publish(str(path), iter([*lines, *claims]))
+    workbench.publish(str(path), iter(lines))
+    from_far(path, *claims)
 
     data = data_of(path)
 
