@@ -8,6 +8,8 @@ had seen and on the time in its own line.
 from __future__ import annotations
 
 from ..log.lines import digest, parse_at
+from ..records.ids import is_bound, is_of_somebody, is_of_writer
+from ..text.addresses import PERSON, writer_of
 from .causal import CausalOrder, by_line
 
 TYPE_CHECKING = False
@@ -120,6 +122,18 @@ def micros(at: str | None) -> int:
 def sender_of(record: TaskRecord | TaskEventRecord) -> Sender:
     """Return identity and session of a writer."""
     return record["sender_identity"], record.get("sender_session") or None
+
+
+def may_decide(identity: str, caller: str) -> bool:
+    """Return whether somebody may close or cancel the task of a caller: its identity, or a person with its key."""
+    return identity == caller or (identity.startswith(PERSON) and is_of_writer(caller, writer_of(identity)))
+
+
+def is_by(sender: Sender, agent: str | None) -> bool:
+    """Return whether a sender is an agent: its identity, its session, or with an identity another session of its writer."""
+    if agent is None or agent in sender:
+        return agent is not None
+    return is_of_somebody("sess", agent) and is_bound(agent, writer_of(sender[0]))
 
 
 def by_id(events: Iterable[TaskEvent]) -> dict[str, TaskEvent]:
@@ -266,12 +280,11 @@ class FoldedTask:
         return [each for each in self._kind("seal") if each.sender == self.caller and each.state in TERMINAL]
 
     def _closes(self) -> list[TaskEvent]:
-        """Return the closes that count: those of persons and of other sessions of the caller."""
+        """Return the closes that count."""
         return [each for each in self._kind("close") if each.state in TERMINAL and self._may_decide(each)]
 
     def _may_decide(self, event: TaskEvent) -> bool:
-        """Return whether a person wrote an event, or a session of the caller's identity."""
-        return event.sender[0].startswith("human:") or event.sender[0] == self.caller[0]
+        return may_decide(event.sender[0], self.caller[0])
 
     def _after_acceptance(self, decisions: Iterable[TaskEvent]) -> TaskEvent | None:
         """Return the first decision about a handoff whose writer had seen an acceptance: one beats a concurrent withdrawal."""
@@ -294,11 +307,13 @@ class FoldedTask:
     def _is_valid(self, take: TaskEvent, bits: tuple[int, int]) -> bool:
         """Return whether a take is valid, by what its writer had seen: all of that is judged already."""
         decided, valid = bits
-        given = None
+        agent, given = self.record.get("agent"), None
         if take.replaces is not None:
             given = self._valid.get(take.replaces)
             if given is None or given.sender != take.giver or self._is_sealed_under(given):
                 return False
+        elif agent is not None and not is_by(take.sender, agent):
+            return False
         seen = self._order.seen(take)
         if seen & decided:
             return False
@@ -374,7 +389,9 @@ class FoldedTask:
         candidates = [each for each in self._kind("status") if self._may_be_outcome(each, given_up)]
         agent = self.record.get("agent")
         if not candidates and agent:
-            candidates = [each for each in self.rejections if agent in each.sender and self._stands(each)]
+            candidates = [
+                each for each in self.rejections if is_by(each.sender, agent) and self._stands(each)
+            ]
         self.outcome = self._order.first(candidates)
         if self.outcome is None:
             return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ..text.addresses import suffix_of
+from ..text.addresses import suffix_of, writer_of
 from ..text.digests import ALPHABET, b32, sha256
 
 TYPE_CHECKING = False
@@ -63,6 +63,11 @@ def is_bound(id: str, writer: str) -> bool:
 def is_of_somebody(prefix: str, text: str) -> bool:
     """Return whether a text is an id with that prefix that is bound to a writer, whichever that is."""
     return len(text) == len(prefix) + 1 + BOUND_LENGTH and is_id(prefix, text)
+
+
+def is_of_writer(address: str, writer: str) -> bool:
+    """Return whether an address, or the id of a session, is that of a writer; "" is whoever wrote lines without one."""
+    return writer_of(address) == writer or (writer != "" and is_bound(address, writer))
 
 
 def thread_named(name: str, writer: str) -> str:

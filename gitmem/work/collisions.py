@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ..agents import delivery, heartbeats
 from ..commit_message import sanitize
+from ..order.task import may_decide
 from ..outcome import command
 from . import stored_tasks, task_state
 
@@ -102,7 +103,7 @@ def _is_by(task: Delegation, viewer: Sender | None) -> bool:
 
 
 def _may_cancel(task: Delegation, viewer: Sender | None) -> bool:
-    return viewer is not None and (_is_by(task, viewer) or viewer[0].startswith("human:"))
+    return viewer is not None and may_decide(viewer[0], task.caller[0])
 
 
 def news(store: Store, since: int = 0, most: int = LOOKED_MAX) -> Iterator[tuple[str, str, str]]:

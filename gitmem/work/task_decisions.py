@@ -57,14 +57,16 @@ def cancel(store: Store, caller: Caller, task_id: str, *, reason: str | None = N
     """Ask for the cancellation of a task. If nobody has it, its caller cancels it at once, with a seal.
 
     Raises:
-        UsageError: The writer is neither the caller nor a person, or the task is finished. Nothing was written.
+        UsageError: The writer is neither the caller nor a person with its key, or the task is finished. Nothing was written.
         StoreError: It can't be recorded.
     """
     task = task_rules.require(store, task_id, writing=True)
     if task.is_finished:
         refuse(task, ("finished-task", f"is finished: {task_rules.state_text(task)}"))
     if not task_rules.may_cancel(task, caller):
-        refuse(task, ("not-the-caller", f"can only be canceled by {task.caller[0]} or a person"))
+        refuse(
+            task, ("not-the-caller", f"can only be canceled by {task.caller[0]}, or by a person with its key")
+        )
     wish, line = task_records.event_line(store, caller, task, "cancel", {"reason": reason})
     lines = [line]
     if task_rules.may_cancel_at_once(task) and task_rules.seal(task, sender_of(caller)) is None:
@@ -133,7 +135,7 @@ def close(store: Store, caller: Caller, task_id: str, reason: str, *, state: str
         state: How it ends; by default as its holder reported, else `canceled`.
 
     Raises:
-        UsageError: The writer is neither a person nor of the caller's identity, or the task is sealed or closed. Nothing was written.
+        UsageError: The writer is neither of the caller's identity nor a person with its key, or the task is sealed or closed. Nothing was written.
         StoreError: It can't be recorded.
     """
     if is_blank(reason):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ..agents import presence
 from ..index.resolve_id import beginning, choose
 from ..log.lines import format_at
-from ..order.task import HANDOFF, WAITING
+from ..order.task import HANDOFF, WAITING, may_decide
 from ..outcome import command
 from . import ONCE, task_state
 
@@ -45,8 +45,8 @@ def text_of(purpose: str, state: str, decided_by: str | None) -> str:
 
 
 def may_cancel(task: FoldedTask, caller: Caller) -> bool:
-    """Return whether somebody may ask for a cancellation: whoever wrote the task, or a person."""
-    return task.caller[0] == caller.reader or caller.is_person
+    """Return whether somebody may ask for a cancellation."""
+    return may_decide(caller.reader, task.caller[0])
 
 
 def may_cancel_at_once(task: FoldedTask) -> bool:
@@ -185,8 +185,8 @@ def close(task: FoldedTask, sender: Sender) -> Refusal | None:
         return "sealed-task", f"is sealed already: {task.state}"
     if task.close is not None:
         return "closed-task", f"is closed already: {state_text(task)}"
-    if not sender[0].startswith("human:") and sender[0] != task.caller[0]:
-        return "not-a-person", f"can only be closed by a person, or by {task.caller[0]}"
+    if not may_decide(sender[0], task.caller[0]):
+        return "not-a-person", f"can only be closed by {task.caller[0]}, or by a person with its key"
     return withdraw(task)
 
 

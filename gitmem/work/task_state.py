@@ -9,7 +9,18 @@ from ..agents.descriptors import ACTUAL, compare_fields, role_text
 from ..index import entities
 from ..log.lines import format_at
 from ..order.shares import first_ones, in_turn, rounds
-from ..order.task import DELEGATION, HANDOFF, TERMINAL, WAITING, FoldedTask, TaskEvent, micros, sender_of
+from ..order.task import (
+    DELEGATION,
+    HANDOFF,
+    TERMINAL,
+    WAITING,
+    FoldedTask,
+    TaskEvent,
+    is_by,
+    may_decide,
+    micros,
+    sender_of,
+)
 from ..records.ids import unit_key
 from ..records.lines import as_json
 from . import ACCEPTANCES_MAX, HANDOFFS_MAX, LINKS_MAX, ONCE, READ_MAX
@@ -197,7 +208,7 @@ def choose(events: Sequence[Event], caller: Sender, agent: str | None, most: int
         kinds.setdefault(_part_of(each, caller), []).append(each)
 
     def by_party(each: Event) -> bool:
-        return each.sender[0] == caller[0] or _is_by(each, agent)
+        return each.sender[0] == caller[0] or is_by(each.sender, agent)
 
     parts: list[list[Event]] = [kinds.get("seal", [])[:most], in_turn(kinds.get("close", ()), _sender)[:most]]
     parts.append(first_ones(in_turn(kinds.get("message", ()), _sender), by_party)[:most])
@@ -205,7 +216,7 @@ def choose(events: Sequence[Event], caller: Sender, agent: str | None, most: int
     takes_of_named = {each.take for each in events if each.id in named}
 
     def is_known(each: Event) -> bool:
-        return each.id in takes_of_named or _is_by(each, agent)
+        return each.id in takes_of_named or is_by(each.sender, agent)
 
     takes: list[Event] = first_ones(in_turn(kinds.get("take", ()), _sender), is_known)[:most]
     parts.append(takes)
@@ -229,10 +240,6 @@ def choose(events: Sequence[Event], caller: Sender, agent: str | None, most: int
     return [each for part in parts for each in part]
 
 
-def _is_by(event: TaskEvent | EventRow, agent: str | None) -> bool:
-    return agent is not None and agent in event.sender  # a sender may have no session
-
-
 def _sender(event: TaskEvent | EventRow) -> Sender:
     return event.sender
 
@@ -245,7 +252,7 @@ def _part_of(event: Event, caller: Sender) -> str:
         return "report"
     if kind == "seal" and event.sender != caller:
         return ""
-    if kind == "close" and identity != caller[0] and not identity.startswith("human:"):
+    if kind == "close" and not may_decide(identity, caller[0]):
         return ""
     return kind if kind in ("seal", "close", "take", "renew") else ""
 
@@ -461,4 +468,4 @@ def _times(task: FoldedTask) -> tuple[int, int | None, int | None]:
 def _is_taken(task: FoldedTask) -> bool:
     """Return whether somebody has taken a task for whom it is: others take no duty from the addressee."""
     agent = task.record.get("agent")
-    return any(agent is None or agent in take.sender for take in task.takes)
+    return any(agent is None or is_by(take.sender, agent) for take in task.takes)

@@ -26,12 +26,14 @@ def session_of(identity: str) -> str:
 class Task:
     """A task and the events that were written so far, each at its second."""
 
-    def __init__(self, task_id: str = TASK, caller: str = CALLER, **fields: object) -> None:
+    def __init__(
+        self, task_id: str = TASK, caller: str = CALLER, *, writer: str = "", **fields: object
+    ) -> None:
         self.events: dict[str, TaskEvent] = {}
         self.line = records.line("task", BEGINNING, {
             "task_id": task_id, "thread_id": "thread-0001", "message": "Write the tests", "purpose": "delegation",
             "sender_identity": caller, "sender_session": session_of(caller), **fields,
-        })  # fmt: skip
+        }, writer=writer or writer_of(caller))  # fmt: skip
         record = records.read_kind("task", self.line)
         assert record is not None
         self.record: TaskRecord = record

@@ -6,8 +6,10 @@ import time
 
 import pytest
 
+from gitmem.records.ids import new_id
 from gitmem.work import READ_MAX
 
+from ..signing import ANNA, MALLORY
 from .events_by_hand import BEGINNING, CALLER, SECOND, Task, at, described, write
 
 BOHR, CURIE = "codex:worker:bohr", "claude:worker:curie"
@@ -66,6 +68,45 @@ def test_t1_a_take_after_an_end_that_its_writer_had_seen_is_void() -> None:
     task.status(BOHR, 2, "completed", first)
     late = task.take(CURIE, 500)
     assert task.fold().void == [late]
+
+
+def test_t1_only_the_agent_takes_what_is_for_it_and_of_a_role_anybody() -> None:
+    """A take of somebody else is void, also before there is another one, and what is reported under it ends nothing."""
+    for addressed in ({"agent": BOHR}, {"target_role": "reviewer/docs"}):
+        task = Task(**addressed)
+        other = task.take(CURIE, 1)
+        task.status(CURIE, 2, "completed", other)
+        folded = task.fold()
+        assert (folded.state, folded.takes) == (
+            ("submitted", []) if "agent" in addressed else ("completed", [other])
+        )
+    task = Task(agent=BOHR)
+    task.take(CURIE, 1)
+    taken = task.take(BOHR, 2)
+    assert (task.fold().holder, task.fold().conflict) == (taken, False)
+
+
+def test_t1_another_session_of_the_writer_takes_what_is_for_a_session() -> None:
+    """The session that a task is for has ended; its agent goes on in another one. No other writer's does."""
+    session = new_id("sess", ANNA.writer)
+    for who, is_valid in (
+        (f"{BOHR}@{ANNA.writer}", True),
+        (f"{BOHR}@{MALLORY.writer}", False),
+        (BOHR, False),
+    ):
+        task = Task(caller=f"{CALLER}@{ANNA.writer}", agent=session)
+        task.take(who, 1)
+        assert bool(task.fold().takes) is is_valid
+
+
+@pytest.mark.parametrize("event", ["close", "cancel"])
+def test_m3_only_a_person_of_the_callers_writer_decides(event: str) -> None:
+    """Also of a caller that is a session without an agent identity."""
+    for caller in (f"{CALLER}@{ANNA.writer}", new_id("sess", ANNA.writer)):
+        for writer, counts in ((ANNA.writer, True), (MALLORY.writer, False)):
+            task = Task(caller=caller, writer=ANNA.writer)
+            task.add(event, f"{PERSON}@{writer}", 1, **({"state": "failed"} if event == "close" else {}))
+            assert bool(task.fold().close or task.fold().cancels) is counts
 
 
 def test_t1_no_lease_is_longer_than_a_day() -> None:
