@@ -77,7 +77,7 @@ def forget(
 ) -> None:
     """Take back the texts of your records, such as a leaked secret; what they decided stays. Ask others to take back theirs.
 
-    Every clone that syncs shows `(forgotten)` instead. No program can take back what clones that never sync, forks and a
+    Every clone that syncs shows `(forgotten)` instead. `gitmem sync --forget` then takes them out of git's history, too. No program can take back what clones that never sync, forks and a
     host's caches have: replace the secret.
     """
     from gitmem.history import forget as operation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import commit_message, records
 from ..errors import UsageError
 from ..index import grants
-from ..log import attestations, let_go
+from ..log import attestations, epochs, let_go, ref
 from ..log.lines import SALT, is_reduced, writer_of
 from ..order.content import is_notice
 from ..outcome import Outcome, Struct, command
@@ -91,6 +91,8 @@ def forget(store: Store, caller: Caller, id: str, reason: str) -> Forgotten:
         _ask(store, caller, found, lines.others, reason)
     elif not lines.over:
         raise _impossible(id, lines)
+    elif back := _back_in_log(store, lines.over):
+        _forget(store, caller, found, back, reason)
     else:
         found.warnings.append(f"The texts of {id} were forgotten before. Nothing was written.")
     if lines.own and lines.others:
@@ -100,6 +102,18 @@ def forget(store: Store, caller: Caller, id: str, reason: str) -> Forgotten:
             f"{_count(lines.fixed)} that cannot be forgotten, in {id}: other tools wrote them."
         )
     return found
+
+
+def _back_in_log(store: Store, over: Sequence[bytes]) -> list[bytes]:
+    """Return forgotten lines of the caller's that the log has as a whole, if it can't be written anew without another record.
+
+    Somebody has written it anew with them.
+    """
+    log, writer, allowed = store.log, store.writers.writer(), grants.Grants(store.db())
+    own = [line for line in over if allowed.allow_all(writer, writer_of(line))]
+    back = [line for line in own if rows.is_whole(store.db(), attestations.line_digest(line))]
+    epoch = epochs.of(log, log.git.tip(ref.LOG_REF)) if back else None
+    return back if epoch and not epochs.may_begin(log) else []
 
 
 def _count(lines: Sequence[bytes]) -> str:

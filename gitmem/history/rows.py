@@ -198,6 +198,11 @@ def all_lines(db: sqlite3.Connection, kind: str, id: str) -> list[bytes]:
     return [str(body).encode() for (body,) in found]
 
 
+def is_whole(db: sqlite3.Connection, digest: bytes) -> bool:
+    """Return whether the log has the text of a line that counts in its reduced form, by its digest in attestations."""
+    return db.execute("SELECT 1 FROM whole WHERE digest = ? AND file > 0", (digest,)).fetchone() is not None
+
+
 def lines_with(db: sqlite3.Connection, text: str, most: int) -> list[bytes]:
     """Return the first records in whose lines a text stands as in JSON."""
     query = "SELECT body FROM line WHERE kind NOT IN ('', 'attestation') AND instr(body, ?) LIMIT ?"

@@ -75,6 +75,13 @@ def problem(log: LocalLog, tip: LogTip, known: Iterable[str], *, count: bool = T
     return f"epoch is {str(epoch)[:24]}; only {f'0 to {most} are' if most else '0 is'} valid"
 
 
+def may_begin(log: LocalLog) -> bool:
+    """Return whether this clone's log has a record that forgets for one more epoch."""
+    tree = log.git.commit(str(log.git.tip(ref.LOG_REF))).tree
+    form = ref.read_format(log.git, log.git.tree(tree))
+    return form is not None and len(Forgotten(log, [tree]).records) > form.epoch
+
+
 def is_due(log: LocalLog, tip: LogTip) -> bool:
     """Return whether a log has records that forget and that its epoch did not begin with."""
     records = Forgotten(log, [tip.tree]).records

@@ -164,6 +164,28 @@ def test_an_old_log_that_is_pushed_again_is_read_and_not_followed(town: Town) ->
     assert epoch(town.hub.path) == 1
 
 
+def test_an_epoch_that_keeps_a_forgotten_text_can_be_followed_by_one_without(town: Town) -> None:
+    """It is as high as the records that forget allow: its writer records it once more."""
+    id = town.planck.send(f"Use {SECRET}?")["signal_id"]
+    town.sync()
+    forget(town.planck, id)
+    town.sync()
+    before = lines(town.hub.path)
+    town.push(b'{"format":1,"epoch":2,"turn":0,"publish":"refs/heads/gitmem"}\n', keep=lambda name: True)
+    town.sync()
+    assert epoch(town.planck.path, LOCAL) == 2 and objects_with(town.planck.path, SECRET)
+    assert "Nothing was forgotten" in str(rewrite(town.planck))
+
+    forget(town.planck, id)
+    rewrite(town.planck)
+    settled(town)
+
+    for at in (town.hub.path, town.planck.path, town.curie.path):
+        assert objects_with(at, SECRET) == []
+    assert all(SECRET.encode() in line or b"mallory" in line for line in before - lines(town.hub.path))
+    assert "forgotten before" in town.planck("forget", id, "--reason", "x").out
+
+
 def test_a_merge_with_the_old_log_is_left_out(town: Town) -> None:
     """It goes on with the new one, and all that the old history has would be reached again."""
     id = town.planck.send(f"Use {SECRET}?")["signal_id"]
