@@ -90,7 +90,18 @@ def is_due(log: LocalLog, tip: LogTip) -> bool:
     begun = first_commit(log, tip.oid)
     if begun is None or begun in shallow_commits(log.repo.common):
         return True
-    return not records <= Forgotten(log, [log.git.commit(begun).tree]).said
+    return not records <= Forgotten(log, [log.git.commit(begun).tree]).said or has_texts(log, tip.tree)
+
+
+def has_texts(log: LocalLog, tree: str) -> bool:
+    """Return whether a tree has a forgotten line as a whole, which somebody has put back."""
+    git, forgotten = log.git, Forgotten(log, [tree])
+    for path, entry in tree_union.walk(git, tree) if forgotten else ():
+        if tree_union.is_plain_segment(path, entry):
+            content = git.blob(entry.oid)
+            if forgotten.cut(content) != content:
+                return True
+    return False
 
 
 def begin(log: LocalLog, tip: LogTip) -> str:

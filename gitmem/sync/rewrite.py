@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 COPIED = "Clones that never sync again, forks and the caches of hosts keep what they have: replace a leaked secret."
 NOTHING = "Nothing was forgotten that this log's history still has."
+BACK = (
+    "The log has forgotten texts that somebody has put back: `gitmem forget ID --reason TEXT` by who wrote them records it again, then"
+    " `gitmem sync --forget --yes` takes them out."
+)
 
 
 def is_behind(log: LocalLog, shared: LogTip | None) -> bool:
@@ -46,7 +50,7 @@ def rewrite_local(log: LocalLog, *, agreed: bool) -> str:
     rebase.commit_before_sync(log)
     new = new_tip(log, None)
     if new is None:
-        return NOTHING
+        return _nothing(log)
     if not agreed:
         raise _needs_yes("the log of this clone", "")
     rebase.rebase_log(log, new, [new], announce=False)
@@ -66,7 +70,7 @@ def rewrite_shared(log: LocalLog, remote: Remote, timeout: float, *, agreed: boo
     """
     new = new_tip(log, remote.shared())
     if new is None:
-        remote.add_sentence(NOTHING)
+        remote.add_sentence(_nothing(log))
         return True
     if not agreed:
         raise _needs_yes(f"the log on {remote.shown_name}", remote.shown_name)
@@ -108,6 +112,11 @@ def _follow(log: LocalLog, remote: Remote, new: LogTip, timeout: float) -> None:
     remote.add_sentence(
         f"The log on {remote.shown_name} was written anew without forgotten texts; other clones follow with their next sync. {COPIED}"
     )
+
+
+def _nothing(log: LocalLog) -> str:
+    tip = log.git.tip(ref.LOG_REF)
+    return BACK if tip is not None and epochs.has_texts(log, log.git.commit(tip).tree) else NOTHING
 
 
 def _needs_yes(what: str, remote: str) -> UsageError:

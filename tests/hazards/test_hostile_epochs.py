@@ -174,7 +174,7 @@ def test_an_epoch_that_keeps_a_forgotten_text_can_be_followed_by_one_without(tow
     town.push(b'{"format":1,"epoch":2,"turn":0,"publish":"refs/heads/gitmem"}\n', keep=lambda name: True)
     town.sync()
     assert epoch(town.planck.path, LOCAL) == 2 and objects_with(town.planck.path, SECRET)
-    assert "Nothing was forgotten" in str(rewrite(town.planck))
+    assert "put back" in str(rewrite(town.planck))
 
     forget(town.planck, id)
     rewrite(town.planck)
@@ -184,6 +184,29 @@ def test_an_epoch_that_keeps_a_forgotten_text_can_be_followed_by_one_without(tow
         assert objects_with(at, SECRET) == []
     assert all(SECRET.encode() in line or b"mallory" in line for line in before - lines(town.hub.path))
     assert "forgotten before" in town.planck("forget", id, "--reason", "x").out
+
+
+def test_a_forgotten_text_that_is_put_back_can_be_taken_out_again(town: Town) -> None:
+    """By its writer, as it stands in no new line: whoever had a copy pushed the old one."""
+    id = town.planck.send(f"Use {SECRET}?")["signal_id"]
+    town.sync()
+    leaked = town.hub.line_of(id)
+    forget(town.planck, id)
+    town.sync()
+    rewrite(town.planck)
+    settled(town)
+    for has_records in (True, False):  # for one epoch more, which another one's record allows
+        town.hub.push(leaked)
+        town.sync()
+        assert objects_with(town.curie.path, SECRET)
+        if not has_records:
+            assert "put back" in str(rewrite(town.planck))
+            forget(town.planck, id)
+        rewrite(town.planck)
+        settled(town)
+
+        for at in (town.hub.path, town.planck.path, town.curie.path):
+            assert objects_with(at, SECRET) == []
 
 
 def test_a_merge_with_the_old_log_is_left_out(town: Town) -> None:
