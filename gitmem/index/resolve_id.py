@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..errors import ELSEWHERE, UsageError
+from ..text.addresses import BOUND_CHARACTERS
 from ..text.sanitize import sanitize
 
 TYPE_CHECKING = False
@@ -38,25 +39,30 @@ def resolve(
         UsageError: No id or several ids match (it has the candidates), or the prefix is too short.
     """
     found: set[str] = set()
-    named = beginning(db, "signal", "thread", f"{text}@") if text else set()
-    if len(named) == 1:
-        return named.pop()
     for column in ("thread", "signal_id") if text else ():
         begun = beginning(db, "signal", column, text)
         if begun == {text}:
             return text
         found |= begun
+    if len(found) == 1 and next(iter(found)).startswith(
+        f"{text}@"
+    ):  # the name that somebody gave to a thread
+        return found.pop()
     return choose(text, found, what, "thread" if what != "record" else "", ("gitmem log",), writing=writing)
 
 
 def beginning(db: sqlite3.Connection, table: str, column: str, text: str, most: int = 5) -> set[str]:
-    """Return ids of a table that begin with a text, at most so many; only the text itself if it is one of them."""
+    """Return ids of a table that begin with a text, at most so many; only the text itself if it is one of them.
+
+    It is not taken for itself if it is also the beginning of a longer id that is bound to a writer: anybody can make a short one.
+    """
     rows = db.execute(
         f"SELECT DISTINCT {column} FROM {table} WHERE {column} >= ? AND {column} < ? ORDER BY {column} LIMIT {most}",
         (text, text + "\U0010ffff"),
     )
     found = {str(id) for (id,) in rows}
-    return {text} if text in found else found
+    is_bound = any(len(each.partition("-")[2]) == BOUND_CHARACTERS for each in found - {text})
+    return {text} if text in found and not is_bound else found
 
 
 def records_named(

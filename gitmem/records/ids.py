@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 
-from ..text.addresses import suffix_of, writer_of
+from ..text.addresses import BOUND_CHARACTERS, suffix_of, writer_of
 from ..text.digests import ALPHABET, b32, sha256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-_RANDOM_LENGTH, _HASH_LENGTH = (
-    10,
-    12,
-)  # characters of an id: what makes it unique, and what binds it to its writer
-BOUND_LENGTH = _RANDOM_LENGTH + _HASH_LENGTH
+# Characters of an id: what makes it unique, and what binds it to its writer.
+BOUND_LENGTH, _RANDOM_LENGTH = BOUND_CHARACTERS, 10
+_HASH_LENGTH = BOUND_LENGTH - _RANDOM_LENGTH
 _TO_PYTHON = str.maketrans(f"{ALPHABET}ilou", "0123456789abcdefghijklmnopqrstuv!!!!")  # its digits of base 32
 _ID_CHARACTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _UNIT_CHARACTERS = f"{_ID_CHARACTERS}ABCDEFGHIJKLMNOPQRSTUVWXYZ._/#-"

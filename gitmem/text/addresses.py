@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 WRITER_CHARACTERS = 16
+BOUND_CHARACTERS = 22  # of an id behind its dash: one with so many is bound to a writer
 PERSON = "human:"
 CLIENT, CLIENT_CHARACTERS = "h-", 28  # of the published hash of a client's own id
 

@@ -75,3 +75,24 @@ def test_a_claim_without_a_writer_contests_no_claim(ring: Ring) -> None:
 
     assert [each["status"] for each in planck("claim", "list", "--json").json["claims"]] == ["held"]
     assert curie("claim", "check", "b.py").status == 0
+
+
+@pytest.mark.parametrize("form", ["its beginning", "a named thread"])
+def test_no_id_of_a_stranger_takes_the_place_of_another(ring: Ring, form: str) -> None:
+    """Whoever types an id, or the beginning of one, means that one; what is also a stranger's is ambiguous at most."""
+    hub, planck, curie = ring
+    root = planck.send("Shall we?", "--to", "Curie", "--intent", "PROPOSE")
+    exchange(planck, curie)
+    asked, thread = root["signal_id"], f"{root['signal_id']}@{MALLORY.writer}"
+    if form == "its beginning":
+        asked, thread = asked[:10], "thread-pppppppp"
+    assert planck("converged", asked, "--json").json["root"] == root["signal_id"]
+    mine = {"signal_id": asked} if form == "its beginning" else {}
+    hub.forge(strangers(**mine, thread_id=thread, intent="PROPOSE", recipients=[f"e:x:o@{MALLORY.writer}"]))
+    exchange(planck)
+
+    said = planck("converged", asked, "--json")
+    if form == "its beginning":
+        assert (said.status, said.json["error"]["code"]) == (2, "ambiguous-id")
+    else:
+        assert said.json["root"] == root["signal_id"]
