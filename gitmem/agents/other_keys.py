@@ -7,7 +7,6 @@ from ..index import grants
 from ..outcome import Outcome, Struct, command
 from ..text.addresses import CLIENT, PERSON, is_words, words_of, writer_of
 from ..text.sanitize import first_of, sanitize
-from ..trust import key_choice
 from ..trust.keys import is_writer
 from . import mailbox, presence
 from .caller import own_person
@@ -98,6 +97,7 @@ class Step(Struct):
 
 def listing(store: Store) -> Trust:
     """Return which key writes here, and the writers that have to do with it."""
+    from ..trust import key_choice
     from . import signers
 
     writer, key_file = store.writers.describe()

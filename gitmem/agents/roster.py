@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from ..errors import check_limit
 from ..index import entities
 from ..index.index_file import StepLimit
@@ -247,6 +249,9 @@ def whoami(store: Store, caller: Caller) -> WhoAmI:
 
 def _known(store: Store, addresses: Sequence[str]) -> set[str]:
     """Return those of these addresses that `.gitmem/signers` knows."""
+    top = store.repo.worktree
+    if top is None or not os.path.lexists(os.path.join(top, ".gitmem", "signers")):
+        return set()  # nearly always: without importing what reads it
     from . import signers
 
     return signers.read(store).known(store, addresses)

@@ -51,6 +51,8 @@ OTHERS = {
     "gitmem/page/page_file.py:_read": "this package",
     "gitmem/repo.py:read_small": "git's own files",
     "gitmem/agents/vocabulary.py:builtin": "this package",
+    "gitmem/trust/ssh_keygen.py:_write": "a temporary folder",
+    "gitmem/trust/ssh_keygen.py:sign": "a temporary folder",
     "gitmem/local_files.py:open_file": "the files of the state folder",
     "gitmem/history/why.py:_beginning": "the work tree",
     "gitmem/git/work_tree_files.py:read_text": "the work tree",
