@@ -18,6 +18,7 @@ from gitmem.records import kinds
 from gitmem.records.kinds import EVENTS
 from tools.compile_ignorable import ignorable
 
+from .. import signing
 from .forging import NOW, PROGRAM, Answer, Clone, Hub, hours_later, line
 
 HIDDEN = "\u200b\u034f\ufe0f\u3164\u2065\U000e0041\U000e01ef\U000e0fff"
@@ -309,7 +310,9 @@ def hostile(kind: str, **given: object) -> bytes:
         if value is not None and field not in ("kind", "at", "schema_version", "writer"):
             found[field] = value
     made = line(kind, **found)  # type: ignore[arg-type]
-    assert records.read_kind(kind, made) is not None, made
+    assert records.read_kind(kind, signing.addressed(made, signing.MALLORY)) is not None, (
+        made
+    )  # as `forge` pushes it
     return made
 
 
