@@ -33,10 +33,7 @@ def first_look(workbench: Workbench) -> list[Figure]:
 
 def _look(workbench: Workbench, program: str, count: int, *, attests: bool) -> Timed:
     where = workbench.repository(f"attested-{attests}")
-    if attests:
-        workbenches.start(where, "Caller")
-    else:
-        earlier_version.start(workbench, program, where, "Caller")
+    workbenches.start(where, "Caller")
     make = workbenches.line if attests else workbenches.unsigned
     lines = itertools.islice(workbenches.history(count, make=make), count)
     workbenches.publish(where, lines, commits=20, attests=attests)
