@@ -257,7 +257,7 @@ def time_out(store: Store, caller: Caller, results: Sequence[AgentResult], *, ca
         if task_decisions.is_fenced(store, task) and not task.is_finished:
             each.warnings.append(task_decisions.BEGUN)
         each.warnings += task_records.away(store, task)
-        if not task_rules.may_cancel(task, caller):
+        if not task_rules.may_cancel(store, task, caller):
             others.add(each.task_id)
         each.read(task)
     return others

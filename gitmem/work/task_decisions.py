@@ -63,7 +63,7 @@ def cancel(store: Store, caller: Caller, task_id: str, *, reason: str | None = N
     task = task_rules.require(store, task_id, writing=True)
     if task.is_finished:
         refuse(task, ("finished-task", f"is finished: {task_rules.state_text(task)}"))
-    if not task_rules.may_cancel(task, caller):
+    if not task_rules.may_cancel(store, task, caller):
         refuse(
             task, ("not-the-caller", f"can only be canceled by {task.caller[0]}, or by a person with its key")
         )

@@ -44,9 +44,9 @@ def text_of(purpose: str, state: str, decided_by: str | None) -> str:
     return f"{state}{UNCONFIRMED}" if decided_by == "status" else state
 
 
-def may_cancel(task: FoldedTask, caller: Caller) -> bool:
-    """Return whether somebody may ask for a cancellation."""
-    return may_decide(caller.reader, task.caller[0])
+def may_cancel(store: Store, task: FoldedTask, caller: Caller) -> bool:
+    """Return whether somebody may ask for a cancellation; also who had no key, and so no address, before this task."""
+    return may_decide(store.own_address(caller.reader), task.caller[0])
 
 
 def may_cancel_at_once(task: FoldedTask) -> bool:
