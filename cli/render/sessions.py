@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gitmem.agents.descriptions import beside_name
+from gitmem.index import grants
 from gitmem.text.sanitize import first_of, within
 
 from .output import paint, record_position, sanitize, with_options
@@ -180,9 +181,6 @@ def whoami(found: WhoAmI) -> list[str]:
     ]
 
 
-ALL = "*"  # in place of words
-
-
 def made_key(found: MadeKey) -> list[str]:
     """Return a new key file, and how to use it."""
     return [
@@ -219,7 +217,9 @@ def trust(found: Trust) -> list[str]:
 
 
 def _words(words: Sequence[str], said: str) -> str:
-    return said.format("all" if ALL in words else plain(first_of(words, HOLDERS_SHOWN))) if words else ""
+    return (
+        said.format("all" if grants.ALL in words else plain(first_of(words, HOLDERS_SHOWN))) if words else ""
+    )
 
 
 def fields(values: Mapping[str, object]) -> list[str]:

@@ -195,7 +195,7 @@ def endorsement(store: Store) -> Step:
 
     Raises:
         UsageError: `no-signing-key`: git has none.
-        StoreError: `ssh-keygen`: there is no signature. Nothing was written.
+        StoreError: `ssh-keygen`: it made no signature. Nothing was written.
     """
     import base64
 
@@ -268,7 +268,8 @@ def _accept(store: Store, writer: str, other: str, of: grants.Relation) -> Step:
             next=["gitmem sync"],
         )
     return Step(
-        "accept", other, [], f"Go on here as {_named(store, other)}, with {_all(of.takes)} of its addresses?",
+        "accept", other, [],
+        f"Go on here as {_named(store, other)}, with {_all(of.takes)} of its addresses? Whoever has that key reads and answers for them, too.",
         f"You go on as {other} here, with {_all(of.takes)} of its addresses: new sessions and you have these from now on.",
     )  # fmt: skip
 
@@ -353,12 +354,12 @@ def of_same_words(store: Store, address: str) -> str | None:
     if not others:
         return None
     other = next((each for each in others if each in known and known[each].takes), others[0])
-    if other in known and known[other].takes:
-        return f"{words} is known under {other}, too, which lets you go on as it: {_accept_command(other)}."
     behind = _behind(store, other)
     is_you = "If that is you"
     if not words.startswith(PERSON):
         is_you = "That is not you, unless the key is your user's, too: ask your user. If it is"
+    if other in known and known[other].takes:
+        return f"{words} is known under another key, {other}{behind}, too, which lets you go on as it. {is_you}: run {_accept_command(other)}."
     if (
         own
         and presence.age_of_writer(store.db(), own) < presence.age_of_writer(store.db(), other)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from ..errors import check_limit
 from ..index import entities
 from ..index.index_file import StepLimit
@@ -11,7 +9,7 @@ from ..log.lines import writer_of
 from ..outcome import Outcome, command
 from ..sync import autosync, whereabouts
 from ..text.name_matching import fold
-from . import descriptions, mailbox, name_holders, other_keys, presence, session_view, signal_rows
+from . import descriptions, mailbox, name_holders, other_keys, presence, session_view, signal_rows, signers
 from .caller import other_workspaces
 from .descriptions import by_role, row
 
@@ -249,11 +247,6 @@ def whoami(store: Store, caller: Caller) -> WhoAmI:
 
 def _known(store: Store, addresses: Sequence[str]) -> set[str]:
     """Return those of these addresses that `.gitmem/signers` knows."""
-    top = store.repo.worktree
-    if top is None or not os.path.lexists(os.path.join(top, ".gitmem", "signers")):
-        return set()  # nearly always: without importing what reads it
-    from . import signers
-
     return signers.read(store).known(store, addresses)
 
 

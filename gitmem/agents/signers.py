@@ -5,10 +5,7 @@ It is untrusted, marks addresses as known and helps words that are ambiguous oth
 
 from __future__ import annotations
 
-import base64
-import fnmatch
 import os
-import re
 
 from .. import records
 from ..git import work_tree_files
@@ -22,6 +19,7 @@ from ..trust.keys import is_writer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
     import sqlite3
     from collections.abc import Callable, Iterable
     from typing import Any
@@ -37,7 +35,7 @@ WORDS_MAX = 500  # of one answer
 PROBLEMS_MAX = 5
 VERIFIED_MAX = 20  # signatures of one answer
 SIGNATURES_MAX = 4  # of a writer, the latest ones
-_PATTERN = re.compile(r"!?[^\s\",\[\]\\@!]*[:*][^\s\",\[\]\\]*")
+_PATTERN = r"!?[^\s\",\[\]\\@!]*[:*][^\s\",\[\]\\]*"
 
 
 class Row(Struct):
@@ -99,10 +97,15 @@ def parse(text: str) -> tuple[list[Row], list[str]]:
 
 
 def _is_pattern(text: str) -> bool:
-    return len(text) <= PATTERN_MAX and text.count("*") <= STARS_MAX and _PATTERN.fullmatch(text) is not None
+    import re  # here and below: `whoami` reads the file, which is nearly always missing
+
+    return len(text) <= PATTERN_MAX and text.count("*") <= STARS_MAX and bool(re.fullmatch(_PATTERN, text))
 
 
 def _expression(pattern: str) -> re.Pattern[str]:
+    import fnmatch
+    import re
+
     return re.compile(fnmatch.translate(pattern))  # without brackets
 
 
@@ -199,6 +202,8 @@ def signatures(db: sqlite3.Connection, takes: Callable[[str, str], bool]) -> dic
     Args:
         takes: Whether those of a writer with a public key are asked for.
     """
+    import base64
+
     found: dict[str, list[bytes]] = {}
     of = "l.kind = 'trust' AND instr(l.body, '\"event\":\"endorse\"')"
     for line in entities.bodies(db, of, (), order="l.at DESC, l.body"):

@@ -52,7 +52,7 @@ def make(path: str, random: Callable[[int], bytes]) -> MadeKey:
     if local_files.read(path) != content:
         raise UsageError(
             f"There is a file {sanitize(path)} already; a key is never replaced. Nothing was written.",
-            hint="Name a path where there is no file.",
+            hint="Give the path of a file that does not exist yet.",
             code="key-exists",
         )
     key = keys.read(path).key()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import os
+from binascii import a2b_base64, b2a_base64
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def sign(program: str, key: str, text: str, *, seconds: float = SIGN_SECONDS) ->
         try:
             with open(f"{of}.sig", "rb") as file:
                 lines = file.read(2 * SIGNATURE_MAX).decode("ascii").split()
-            found = base64.b64decode("".join(lines[3:-3]), validate=True)
+            found = a2b_base64("".join(lines[3:-3]), strict_mode=True)
         except (OSError, ValueError):
             found = b""
     if code or not key_of(found):
@@ -62,6 +62,7 @@ def verifies(signature: bytes, text: str, *, program: str = PROGRAM) -> bool:
     Raises:
         SshError: Nothing can be said.
     """
+    import base64
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="gitmem-ssh-") as folder:
@@ -89,7 +90,7 @@ def public_key(kind: str, encoded: str) -> str:
         encoded: Its base64.
     """
     try:
-        found = _shown(base64.b64decode(encoded, validate=True))
+        found = _shown(a2b_base64(encoded, strict_mode=True))
     except ValueError:
         return ""
     return found if found.startswith(f"{kind} ") else ""
@@ -98,7 +99,7 @@ def public_key(kind: str, encoded: str) -> str:
 def _shown(key: bytes) -> str:
     kind = key[4:][: int.from_bytes(key[:4], "big")].decode("ascii", "replace")
     is_kind = kind.startswith(("ssh-", "ecdsa-", "sk-")) and kind.replace("@", "").replace(".", "").replace("-", "").isalnum()  # fmt: skip
-    return f"{kind} {base64.b64encode(key).decode()}" if is_kind and kind.isascii() else ""
+    return f"{kind} {b2a_base64(key, newline=False).decode()}" if is_kind and kind.isascii() else ""
 
 
 def _write(folder: str, name: str, text: str) -> str:

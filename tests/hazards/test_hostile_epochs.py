@@ -136,8 +136,8 @@ def test_an_epoch_in_the_middle_of_a_history_is_left_out(town: Town) -> None:
     assert epoch(town.hub.path) == 0 and lines(town.hub.path) >= before
 
 
-def test_an_old_log_that_is_pushed_again_is_read_and_not_followed(town: Town) -> None:
-    """Its texts come back to no clone, its lines do, and who forgot them may replace it again."""
+def rewritten(town: Town) -> str:
+    """Forget a text and write the log anew, which all follow; return the old log, which the third one has kept as `refs/taken`."""
     id = town.planck.send(f"Use {SECRET}?")["signal_id"]
     town.sync()
     old = git(town.hub.path, "rev-parse", LOG).decode().strip()
@@ -145,6 +145,12 @@ def test_an_old_log_that_is_pushed_again_is_read_and_not_followed(town: Town) ->
     forget(town.planck, id)
     rewrite(town.planck)
     town.sync()
+    return old
+
+
+def test_an_old_log_that_is_pushed_again_is_read_and_not_followed(town: Town) -> None:
+    """Its texts come back to no clone, its lines do, and who forgot them may replace it again."""
+    old = rewritten(town)
     late = town.curie.send("written on the new log")["signal_id"]
     town.sync()
     before = lines(town.hub.path)
@@ -211,13 +217,7 @@ def test_a_forgotten_text_that_is_put_back_can_be_taken_out_again(town: Town) ->
 
 def test_a_merge_with_the_old_log_is_left_out(town: Town) -> None:
     """It goes on with the new one, and all that the old history has would be reached again."""
-    id = town.planck.send(f"Use {SECRET}?")["signal_id"]
-    town.sync()
-    old = git(town.hub.path, "rev-parse", LOG).decode().strip()
-    git(town.other.path, "fetch", "--quiet", "origin", f"+{LOG}:refs/taken")
-    forget(town.planck, id)
-    rewrite(town.planck)
-    town.sync()
+    old = rewritten(town)
     before = lines(town.hub.path)
     at = town.other.path
     git(at, "fetch", "--quiet", "origin", f"+{LOG}:refs/taken")

@@ -102,6 +102,14 @@ def test_a_message_that_is_written_anew_does_not_make_a_take_void(ring: Ring) ->
     assert curie("task", "done", task, "Here it is.").status == 0
 
 
+def closed(task: str, state: str) -> bytes:
+    """The event by which a person of the stranger's key closes a task."""
+    by = f"human:x@example.org@{MALLORY.writer}"
+    return event(
+        hours_later(4), "a", task_id=task, event="close", state=state, reason="x", sender_identity=by
+    )
+
+
 @pytest.mark.parametrize("state", ["failed", "completed"])
 def test_a_person_whom_nobody_knows_does_not_close_a_task(ring: Ring, state: str) -> None:
     hub, planck, curie = ring
@@ -110,19 +118,7 @@ def test_a_person_whom_nobody_knows_does_not_close_a_task(ring: Ring, state: str
     assert curie("task", "take", task).status == 0
     assert curie("claim", "a.py").status == 0
     exchange(planck, curie)
-    by = f"human:x@y.z@{MALLORY.writer}"
-    push(
-        hub,
-        event(
-            hours_later(4),
-            "a",
-            task_id=task,
-            event="close",
-            state=state,
-            reason="x",
-            sender_identity=by,
-        ),
-    )
+    push(hub, closed(task, state))
     exchange(planck, curie)
     assert planck("task", "show", task, "--json").json["state"] == "working"
     assert len(planck("claim", "list", "--json").json["claims"]) == 1  # Curie's claim ends with the task
@@ -147,18 +143,6 @@ def test_a_person_whom_nobody_knows_does_not_open_a_gate(ring: Ring) -> None:
     exchange(planck, curie)
     curie.inbox()
     assert curie("gate", "--wu", "WU-1").status == 1  # a delegation without an answer
-    by = f"human:x@y.z@{MALLORY.writer}"
-    push(
-        hub,
-        event(
-            hours_later(4),
-            "a",
-            task_id=task,
-            event="close",
-            state="canceled",
-            reason="x",
-            sender_identity=by,
-        ),
-    )
+    push(hub, closed(task, "canceled"))
     curie.sync()
     assert curie("gate", "--wu", "WU-1").status == 1
