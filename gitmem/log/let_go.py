@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 
 from .. import local_files
 from ..git import plumbing
 from ..git.config import encode_remote
-from . import epochs, log_refs, ref
+from . import epochs, log_refs, ref, tree_union
+from .forgotten import Forgotten
 from .lines import reduced
 from .recovery import ASIDE
 from .write_ahead import READ_BYTES_MAX
@@ -64,12 +66,13 @@ def _files(log: LocalLog) -> Iterator[str]:
 def of_earlier_epochs(log: LocalLog) -> None:
     """Delete gitmem's refs at logs of earlier epochs than this clone's, and what reflogs have of these logs.
 
-    Copies of a remote whose accepted log is of an earlier epoch stay, as it has nothing else: without them each fetch would
+    A ref with lines that this clone's log lacks stays, as one does that `gitmem doctor` put aside. Copies of a remote whose accepted log is of an earlier epoch stay, as it has nothing else: without them each fetch would
     bring all of it again. A remote's branch that git fetched moves to where the last sync found it.
     """
     git, own = log.git, epochs.of(log, log.git.tip(ref.LOG_REF))
     if not own:
         return
+    has_all = partial(_has_all, log, git.commit(str(git.tip(ref.LOG_REF))).tree)
     every = {**git.refs("refs/gitmem/"), **git.refs(ASIDE), **log_refs.fetched_branches(log)}
     for name, oid in every.items():
         if name == ref.LOG_REF or not epochs.is_earlier(log, oid, own):
@@ -78,11 +81,19 @@ def of_earlier_epochs(log: LocalLog) -> None:
             there = git.tip(_prefix(name.split("/")[2]) + "heads/gitmem")
             if there is not None and not epochs.is_earlier(log, there, own):
                 git.swap(name, oid, there, "sync")
-        elif log_refs.is_outbox(name) or not _lags(log, name, own):
+        elif (log_refs.is_outbox(name) or not _lags(log, name, own)) and has_all(oid):
             plumbing.delete_ref(log.repo.common, name, oid)
     stale = [name for name in sorted(every) if not log_refs.is_outbox(name) and _remembers(log, name, own)]
     if stale:
         plumbing.expire_unreachable(log.repo.common, stale)
+
+
+def _has_all(log: LocalLog, tree: str, oid: str) -> bool:
+    """Return whether a tree has each line of a log that is not forgotten."""
+    try:
+        return not tree_union.union_changes(log.git, tree, [log.git.commit(oid).tree], Forgotten(log, [tree]))
+    except KeyError:
+        return False
 
 
 def _remembers(log: LocalLog, name: str, own: int) -> bool:

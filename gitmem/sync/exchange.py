@@ -135,6 +135,9 @@ def _rewrite(log: LocalLog, remote: Remote, timeout: float, *, force: bool) -> b
     """Replace the log on a remote that has all lines of this clone; return whether to end, as `_run_round` does."""
     if not remote.may_send or remote.state not in ("", "synced") or not remote.has_our_lines:
         return True
+    if not remote.has_read(remote.tip):
+        remote.add_sentence(rewrite.unread(f"The log on {remote.shown_name}"))
+        return True
     done = rewrite.rewrite_shared(log, remote, timeout, agreed=force)
     if done and remote.pushed is not None and remote.tip == remote.pushed:
         _delete_merged(log, remote, remote.pushed, timeout)

@@ -167,6 +167,10 @@ class Remote:
         """Return the commit of one of its refs, as far as known; else None."""
         return self.refs.get(self.copy_of(name))
 
+    def has_read(self, oid: str | None) -> bool:
+        """Return whether this exchange has read or written all lines of a commit there; True for none."""
+        return oid in (None, self.pushed, *(tip.oid for tip in self.tips))
+
     def add_sentence(self, sentence: str) -> None:
         """Append a sentence to the message, unless it is empty or already there."""
         if sentence and sentence not in self.message:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .remote import Remote
 
 COPIED = "Clones that never sync again, forks and the caches of hosts keep what they have: replace a leaked secret."
-NOTHING = "Nothing was forgotten that this log's history still has."
+NOTHING = "The log's history has no forgotten texts."
 BACK = (
     "The log has forgotten texts that somebody has put back: `gitmem forget ID --reason TEXT` by who wrote them records it again, then"
     " `gitmem sync --forget --yes` takes them out."
@@ -99,6 +99,9 @@ def _follow(log: LocalLog, remote: Remote, new: LogTip, timeout: float) -> None:
         old = remote.at(name)
         if name == new.format.publish or old is None or not epochs.is_earlier(log, old, new.format.epoch):
             continue
+        if not remote.has_read(old):
+            remote.add_sentence(unread(f"{name} there"))
+            continue
         try:
             log.network.push(remote.url, new.oid, name, old, timeout, force=True)
         except RemoteError as error:
@@ -112,6 +115,11 @@ def _follow(log: LocalLog, remote: Remote, new: LogTip, timeout: float) -> None:
     remote.add_sentence(
         f"The log on {remote.shown_name} was written anew without forgotten texts; other clones follow with their next sync. {COPIED}"
     )
+
+
+def unread(what: str) -> str:
+    """Return the sentence about a log that has lines which are not here."""
+    return f"{what} was not replaced, since not all of it could be read."
 
 
 def _nothing(log: LocalLog) -> str:

@@ -264,7 +264,7 @@ def sync(
 
     Raises:
         UsageError: `no-remote`, `which-remote`, `unknown-remote`, `not-configured`, `repair-needs-yes`, `forget-needs-yes`,
-            `not-usual`; nothing was sent or replaced.
+            `not-usual`; nothing was replaced.
         StoreError: Our own log can't be read or written; it is unchanged.
     """
     store.writers.choose()  # the clone may have got its first commit since its key was made
@@ -417,8 +417,10 @@ def _next(states: Sequence[RemoteResult], *, leads: bool) -> list[str]:
         elif remote.state == EMPTY:
             found.append(command("git", "push", remote.name, "HEAD"))
         elif remote.state == "refused":
-            repair = command("gitmem", "sync", "--repair", remote.name)
-            found += [repair] if repair in remote.message else []
+            own = (
+                command("gitmem", "sync", *way, remote.name) for way in (["--repair"], ["--forget", "--yes"])
+            )
+            found += [each for each in own if each in remote.message]
             found.append(_after_refusal(remote))
     if any(remote.received for remote in states):
         found.append("gitmem inbox")

@@ -98,7 +98,7 @@ def test_no_object_of_hub_and_clones_has_the_text_and_all_else_stays(ring: Ring)
         assert each("verify").status == 0
         each.send("later")
         each.sync()
-    assert "Nothing was forgotten" in str(rewrite(curie))
+    assert "has no forgotten texts" in str(rewrite(curie))
     assert objects_with(hub.path, SECRET) == []
 
 
@@ -175,6 +175,28 @@ def test_an_outbox_on_the_old_log_is_read_and_deleted(ring: Ring) -> None:
     assert planck("show", kept).status == 0
 
 
+def test_a_log_that_was_put_aside_keeps_what_only_it_has(ring: Ring) -> None:
+    """As `gitmem doctor --fix` does; without such lines it is let go of, too."""
+    _, planck, curie = ring
+    id = planck.send(f"Use {SECRET}?")["signal_id"]
+    for each in (planck, curie):
+        each.sync()
+    whole = git(planck.path, "rev-parse", "refs/gitmem/log").decode().strip()
+    kept = curie.send("only in what was put aside")["signal_id"]
+    assert curie("doctor", "--fix").status == 0
+    git(curie.path, "update-ref", "refs/gitmem-aside/of-both", "refs/gitmem/log")
+    git(curie.path, "update-ref", "refs/gitmem-aside/whole", whole)
+    git(curie.path, "update-ref", "refs/gitmem/log", whole)
+    forget(planck, id)
+    rewrite(planck)
+
+    curie.sync()
+
+    left = git(curie.path, "for-each-ref", "refs/gitmem-aside", "--format=%(refname)").decode().split()
+    assert left == ["refs/gitmem-aside/of-both"]
+    assert any(kept.encode() in line for line in lines(curie.path, left[0]))
+
+
 def test_a_text_that_was_never_sent_never_leaves(ring: Ring) -> None:
     """Nor do the messages of the commits that quote it."""
     hub, planck, curie = ring
@@ -222,6 +244,7 @@ def test_a_hub_that_refuses_is_named_with_what_to_do(ring: Ring) -> None:
     answer = planck("sync", "--forget", "--yes", "--json")
     assert answer.status == 5
     assert "receive.denyNonFastForwards" in answer.json["remotes"][0]["message"]
+    assert "gitmem sync --forget --yes origin" in answer.json["next"]
     assert epoch(planck.path, "refs/gitmem/log") == epoch(hub.path) == 0
     planck.sync()
     git(hub.path, "config", "receive.denyNonFastForwards", "false")
@@ -248,7 +271,7 @@ def test_a_clone_without_a_remote_rewrites_its_own_log(tmp_path: Path) -> None:
     assert alone("show", other).status == 0
     assert "(forgotten)" in alone("show", id).out
     assert alone("doctor").status == 0, alone("doctor")
-    assert "Nothing was forgotten" in rewrite(alone)["message"]
+    assert "has no forgotten texts" in rewrite(alone)["message"]
     third = alone.send(f"again {SECRET}")["signal_id"]
     assert alone("log").status == 0
     forget(alone, third)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hazards.forging import LOG, Hub
+from tests.hazards.forging import LOG, Hub, line
 from tests.hazards.test_forgotten_objects import SECRET, epoch, forget, git, lines, objects_with, rewrite
 
 LOCAL = "refs/gitmem/log"
@@ -232,6 +232,41 @@ def test_a_merge_with_the_old_log_is_left_out(town: Town) -> None:
     assert town.planck("sync", "--repair", "--yes").status == 0
     settled(town)
     assert objects_with(town.hub.path, SECRET) == [] and lines(town.hub.path) >= before
+
+
+@pytest.mark.parametrize("form", [b'{"format":2,"epoch":0,"turn":0}\n', b'{"format":1,"epoch":5,"turn":0}\n'])
+def test_a_log_that_cannot_be_read_is_not_replaced(town: Town, form: bytes) -> None:
+    """It has lines that nobody here has seen."""
+    id = town.planck.send(f"Use {SECRET}?")["signal_id"]
+    town.sync()
+    forget(town.planck, id)
+    late = town.curie.send("written meanwhile")["signal_id"]
+    town.curie.sync()
+    before = lines(town.hub.path)
+    assert any(late.encode() in line for line in before)
+    town.push(form, keep=lambda name: True, parent=git(town.hub.path, "rev-parse", LOG).decode().strip())
+
+    answer = town.planck("sync", "--forget", "--yes", "--json")
+
+    assert answer.status == 5 and "was not replaced" in answer.out, answer
+    assert lines(town.hub.path) >= before
+
+
+def test_a_log_at_the_other_name_that_cannot_be_read_is_not_replaced(town: Town) -> None:
+    """The log was moved from there, and somebody has pushed something else since."""
+    id = town.planck.send(f"Use {SECRET}?")["signal_id"]
+    town.sync()
+    assert town.planck("init", "--publish", "hidden").status == 0
+    town.sync()
+    town.hub.forge(line("signal", signal_id="sig-abcdabcdabcd", message="only on the branch"))
+    before = lines(town.hub.path)
+    town.push(b'{"format":1,"epoch":0,"turn":0}\n', keep=lambda name: True, parent="HEAD")
+    forget(town.planck, id)
+
+    answer = town.planck("sync", "--forget", "--yes", "--json")
+
+    assert f"{LOG} there was not replaced" in answer.out, answer
+    assert epoch(town.hub.path, LOCAL) == 1 and lines(town.hub.path) == before
 
 
 def test_an_earlier_commit_of_the_new_log_is_moved_forward_again(town: Town) -> None:
