@@ -6,6 +6,7 @@ import os
 import time
 
 from gitmem.commit_process import IF_DUE
+from gitmem.errors import UsageError
 from gitmem.sync import autosync
 
 from . import background
@@ -23,6 +24,28 @@ TIMEOUT = "30s"  # for each git process
 def is_agent(at: OpenedRepo) -> bool:
     """Return whether a client's variable shows that an agent runs the command."""
     return at.client is not None or at.client_session is not None
+
+
+def confirm(at: OpenedRepo, question: str, refused: UsageError) -> None:
+    """Ask at the terminal whether to go on.
+
+    Args:
+        refused: What to say if nobody can be asked, with the command that goes on. An agent does not get that: its user decides.
+
+    Raises:
+        UsageError: The answer is no (`not-confirmed`), or nobody can be asked.
+    """
+    from .render import output
+
+    by_agent = is_agent(at)
+    answer = None if by_agent else output.ask(question)
+    if answer:
+        return
+    if answer is False:
+        raise UsageError("You said no. Nothing was written.", code="not-confirmed", next=[])
+    if by_agent:
+        refused.hint, refused.next = "Ask your user first; then add --yes.", []
+    raise refused
 
 
 def sync_usual(at: OpenedRepo, timeout: float) -> SyncResult:

@@ -75,9 +75,9 @@ def of_trust(author: str, sender: str, event: str, other: str) -> CommitMessage:
 
 def _trust(event: str, other: str) -> str:
     said = {
-        "grant": "lets {} write under an own address",
+        "grant": "lets {} act as its writer",
         "accept": "goes on as {}",
-        "endorse": "signs {} with an SSH key",
+        "endorse": "vouches for {} with an SSH key",
     }
     return said.get(event, "says something of {}").format(other)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 
 from gitmem.errors import UsageError
 from gitmem.records import KINDS, OBJECTS
@@ -134,10 +135,17 @@ def sync(
     if remotes or all or publish or allow_foreign or allow_large or repair or forget:
         from gitmem.sync import sync_remotes as operation
 
-        synced = operation.sync(
-            at.store(long_lived=True), remotes or (), all=all, publish=publish, allow_foreign=allow_foreign,
-            allow_large=allow_large, repair=repair, force=yes, forget=forget, timeout=seconds,
+        run = partial(
+            operation.sync, at.store(long_lived=True), remotes or (), all=all, publish=publish, allow_foreign=allow_foreign,
+            allow_large=allow_large, repair=repair, forget=forget, timeout=seconds,
         )  # fmt: skip
+        try:
+            synced = run(force=yes)
+        except UsageError as error:
+            if error.code != "forget-needs-yes":
+                raise
+            syncing.confirm(at, f"{error.message} Go on?", error)
+            synced = run(force=True)
         if publish:
             from gitmem.sync import sync_remotes
 

@@ -12,7 +12,6 @@ from ..render import output, sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Annotated
 
     import typer
@@ -243,6 +242,8 @@ def trust(
     """
     from gitmem.agents import other_keys as operation
 
+    from .. import syncing
+
     if make_key is not None:
         _make_key(at, make_key, alone=not (writer or only or accept or sign))
         return
@@ -267,7 +268,12 @@ def trust(
         step = operation.step(store, writer, only or (), accept=accept)
         if step.event and not yes:
             options = [part for each in only or () for part in ("--only", each)]
-            _confirm(at, step.question, [writer, *options, *(["--accept"] if accept else [])])
+            again = command("gitmem", "trust", writer, *options, *(["--accept"] if accept else []), "--yes")
+            refused = f"{step.question} Nothing was written, because nobody was asked."
+            error = UsageError(
+                refused, hint="Add --yes if you want that.", code="not-confirmed", next=[again]
+            )
+            syncing.confirm(at, step.question, error)
     output.answer(at.json, operation.record(store, at.caller_if_any(), step), sessions.trust)
 
 
@@ -283,28 +289,6 @@ def _make_key(at: Environment, path: str, *, alone: bool) -> None:
     from gitmem.trust import key_choice
 
     output.answer(at.json, key_choice.make(path, os.urandom), sessions.made_key)
-
-
-def _confirm(at: Environment, question: str, given: Sequence[str]) -> None:
-    """Ask at the terminal whether to go on.
-
-    Raises:
-        UsageError: `not-confirmed`: the answer is no, or nobody can be asked.
-    """
-    from ..syncing import is_agent
-
-    by_agent = is_agent(at)
-    answer = None if by_agent else output.ask(question)
-    if answer:
-        return
-    if answer is False:
-        raise UsageError("You said no. Nothing was written.", code="not-confirmed", next=["gitmem trust"])
-    raise UsageError(
-        f"{question} Nothing was written, because nobody was asked.",
-        hint="Ask your user first; then add --yes." if by_agent else "Add --yes if you want that.",
-        code="not-confirmed",
-        next=["gitmem trust"] if by_agent else [command("gitmem", "trust", *given, "--yes")],
-    )
 
 
 def add_names(at: Environment, names: Names, allow_secret: AllowSecret = False) -> None:

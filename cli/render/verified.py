@@ -48,8 +48,7 @@ def verified(found: Verified) -> list[str]:
         numbers[:SHOWN],
         rest(len(numbers) - SHOWN, then=""),
         _lines(found.lines),
-        found.held
-        and "Held, as their writer, or for lines without one anybody, has not attested them; they count for nothing:",
+        found.held and "Ignored, as they are not signed by the writer that they name, or by nobody:",
         _lines(found.held),
     )
 

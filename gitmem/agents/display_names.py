@@ -197,7 +197,7 @@ def claim(
         return
     free = suggestions(store, name)
     if store.is_of_another_key(holder):
-        way = f"{holder} is of another key: nothing here goes on as it or ends it."
+        way = f"{holder} was started under another key, so it can be neither continued nor ended here."
     else:
         way = (
             f"If {holder} is yours, continue it with `export GITMEM_SESSION={holder}`, "

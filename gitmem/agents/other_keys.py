@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .signers import Signers
 
 WORDS_SHOWN = 3  # of a writer
+WORDS_MAX = 100  # of one grant
 OWN_MOST = 20  # addresses of this user's, of which others with the same words are looked for
 LEFT_MOST = 10  # addresses with mail that nobody here reads
 
@@ -167,8 +168,8 @@ def step(store: Store, text: str, only: Sequence[str] = (), *, accept: bool = Fa
             next=["gitmem trust"],
         )
     words = [_words(store, each, writer) for each in dict.fromkeys(only)]
-    if len(words) > grants.WORDS_MAX:
-        raise _bad_words(f"{len(words)} words are too many; one record has at most {grants.WORDS_MAX}")
+    if len(words) > WORDS_MAX:
+        raise _bad_words(f"{len(words)} words are too many; one grant has at most {WORDS_MAX}")
     if words and (accept or other == writer):
         raise UsageError(
             "--only belongs to a grant, on the machine that lets another key go on as it. Nothing was written.",
@@ -183,7 +184,7 @@ def step(store: Store, text: str, only: Sequence[str] = (), *, accept: bool = Fa
             f"The key of {other} wrote here and is gone, so nobody can act as it or let {writer}, the key here, go on as it. Nothing was written.",
             hint=f"It let you go on as it before: {_accept_command(other)}."
             if of.takes
-            else "`gitmem whoami` names another key of yours, if there is one; a copy of the key file makes you the lost one again.",
+            else "A copy of the key file makes you the lost one again. Else let another key of yours, if there is one, go on with this one.",
             code="lost-key",
             next=["gitmem whoami"],
         )
@@ -206,9 +207,9 @@ def endorsement(store: Store) -> Step:
     if key is None:
         raise UsageError(
             "git has no SSH key to sign with: gpg.format must be ssh, and user.signingkey a key. Nothing was written.",
-            hint="Set both, for example to ~/.ssh/id_ed25519.pub.",
+            hint="For example `git config --global gpg.format ssh` and `git config --global user.signingkey ~/.ssh/id_ed25519.pub`.",
             code="no-signing-key",
-            next=["git config --global gpg.format ssh"],
+            next=["gitmem trust --help"],
         )
     writer = store.writers.writer()
     try:
@@ -218,8 +219,11 @@ def endorsement(store: Store) -> Step:
             f"{error}. Nothing was written.",
             hint="A key with a passphrase must be in an agent first (`ssh-add`): nothing is asked here.",
             code="ssh-keygen",
+            next=["ssh-add"],
         ) from None
-    line = f"{words_of(own_person(store) or 'human:MAIL')} {ssh_keygen.key_of(signature)}"
+    own = [own_person(store), *presence.addresses_of(store.db(), writer, WORDS_SHOWN)]
+    patterns = ",".join(dict.fromkeys(words_of(each) for each in own if each)) or "human:MAIL"
+    line = f"{patterns} {ssh_keygen.key_of(signature)}"
     is_new = signature not in signers.signatures(store.db(), lambda by, _: by == writer).get(writer, ())
     return Step(
         signers.EVENT if is_new else "", writer, [], "",
@@ -245,8 +249,8 @@ def _own(store: Store, writer: str) -> Step:
     if _goes_on_as(store, writer, grants.relations(store.db(), writer)) is None:
         return Step("", writer, [], "", f"{writer} writes here, and goes on as no other one.")
     return Step(
-        "accept", writer, [], f"Go on under the addresses of the key here, {writer}, and as no other one any more?",
-        "New sessions and you have addresses of the key here again.",
+        "accept", writer, [], f"Stop writing under addresses of another key here, and be {writer} again?",
+        "You write under addresses of the key here again. Running sessions keep theirs: start new ones.",
     )  # fmt: skip
 
 
@@ -270,7 +274,7 @@ def _accept(store: Store, writer: str, other: str, of: grants.Relation) -> Step:
     return Step(
         "accept", other, [],
         f"Go on here as {_named(store, other)}, with {_all(of.takes)} of its addresses? Whoever has that key reads and answers for them, too.",
-        f"You go on as {other} here, with {_all(of.takes)} of its addresses: new sessions and you have these from now on.",
+        f"You go on as {other} here, with {_all(of.takes)} of its addresses. Running sessions keep theirs: start new ones.",
     )  # fmt: skip
 
 
@@ -358,6 +362,11 @@ def of_same_words(store: Store, address: str) -> str | None:
     is_you = "If that is you"
     if not words.startswith(PERSON):
         is_you = "That is not you, unless the key is your user's, too: ask your user. If it is"
+    if other in known and known[other].takes and known[other].accepts:
+        start = command("gitmem", "session", "start", "--agent-identity", words)
+        return (
+            f"You go on as {other} here, but this session began before: a new one has that address: {start}."
+        )
     if other in known and known[other].takes:
         return f"{words} is known under another key, {other}{behind}, too, which lets you go on as it. {is_you}: run {_accept_command(other)}."
     if (

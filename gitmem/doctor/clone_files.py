@@ -530,7 +530,7 @@ class WriterKey(Check):
                 sentence,
                 writers.describe()[1],
                 how,
-                fixable=not is_chosen and is_usual_safe,
+                fixable=not is_chosen and (kept is not None or is_usual_safe),
             )
 
         for each in filter(None, [key_choice.unheeded(self.store.repo.git_dir)]):
@@ -604,9 +604,8 @@ class HeldLines(Check):
         if held:
             yield note(
                 "unattested",
-                f"{held:,} line{'s' if held > 1 else ''} of the log lack{'' if held > 1 else 's'} an attestation of "
-                f"{'their' if held > 1 else 'its'} writer, or of anybody if {'they name' if held > 1 else 'it names'} none: "
-                "shown to nobody.",
+                f"{held:,} line{'s' if held > 1 else ''} of the log {'are' if held > 1 else 'is'} not signed by the writer that "
+                f"{'they name' if held > 1 else 'it names'}, or by nobody: shown to nobody.",
                 ref.LOG_REF,
-                "Their attestations may arrive with the next sync. Lines that never get one may be anybody's.",
+                "Signatures may arrive with the next sync. Whoever can push may have written what never gets one.",
             )

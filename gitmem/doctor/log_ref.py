@@ -383,10 +383,11 @@ class EarlierEpochs(Check):
         if any(epochs.is_earlier(log, oid, own) for oid in known):
             yield note(
                 "earlier-epoch",
-                "No ref reaches the log as it was with forgotten texts, but git still has its objects, until a gc two weeks"
-                " later (`gc.pruneExpire`). No program can take back what clones that never sync, forks and caches of hosts have.",
+                "Forgotten texts are still in objects of git on this disk that no ref uses, until a gc two weeks later"
+                " (`gc.pruneExpire`). No program can take back what clones that never sync, forks and caches of hosts have.",
                 ref.LOG_REF,
-                "Replace a secret that was recorded. `git gc --prune=now` removes all objects here that no ref reaches.",
+                "Replace a secret that was recorded. `git gc --prune=now` removes all objects here that no ref uses.",
+                command("git", "gc", "--prune=now"),
             )
 
 

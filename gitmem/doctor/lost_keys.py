@@ -30,7 +30,7 @@ class LostKeys(Check):
             yield problem(
                 "lost-key",
                 f"{count} recorded line{'s wait' if count > 1 else ' waits'} for the key of the writer {writer}, which is missing: "
-                "this clone alone shows and counts what nobody attests.",
+                "only this clone shows them, until that key signs them.",
                 self.store.log.wal.folder,
                 "Restore its key file, or let GITMEM_KEY_FILE name it. If it is lost, --fix moves the lines to "
                 f"{path_of(self.store, writer)}, where nobody sees them; then say again what matters.",

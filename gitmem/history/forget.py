@@ -180,6 +180,7 @@ def _forget(store: Store, caller: Caller, found: Forgotten, lines: Sequence[byte
     store.tidy_index()
     found.copies = let_go.of_lines(store.log, lines, texts)[:SHOWN]
     found.warnings.append(COPIED)
+    found.next = ["gitmem sync", "gitmem sync --forget"]
 
 
 def _texts(lines: Iterable[bytes]) -> Iterator[str]:

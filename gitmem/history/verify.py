@@ -279,7 +279,9 @@ def resolved(store: Store, id: str) -> tuple[str, str]:
     db = store.db()
     if id.startswith("mem-"):
         return NODE.name, stored_nodes.find_node(db, id)
-    if id.startswith(f"{THREAD}-"):
+    if id.startswith(f"{THREAD}-") or resolve_id.beginning(
+        db, "signal", "thread", f"{id.partition('@')[0]}@"
+    ):
         found = resolve_id.resolve(db, id)
         return THREAD, resolve_id.thread_of(db, found)
     one = history.show(store, id)

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-WORDS_MAX = 100  # of one record; readers ignore further ones
 _ALL = ""  # in place of words: all that a writer has
 
 
@@ -21,7 +20,7 @@ def note(db: sqlite3.Connection, found: Iterable[Any]) -> bool:
     for record in found:
         writer, other = record.get("writer"), record["other"]
         if writer and writer != other and record["event"] == "grant":
-            for words in (record.get("words") or [_ALL])[:WORDS_MAX]:
+            for words in record.get("words") or [_ALL]:
                 cursor = db.execute("INSERT OR IGNORE INTO granted VALUES (?, ?, ?)", (words, other, writer))
                 is_new |= cursor.rowcount > 0
         elif writer and record["event"] == "accept":
@@ -44,7 +43,7 @@ class Grants:
         self._db = db
         self._bits: dict[str, int] = {}
         self._before: dict[str, int] | None = None  # the writers from which grants of all words lead to one
-        self._known: dict[tuple[str, str], bool] = {}
+        self._before_of: dict[tuple[str, str], int] = {}
 
     def allow(self, writer: str, addresses: Iterable[str]) -> bool:
         """Return whether a writer may write as all of these addresses: its own, and those to which a chain of grants leads."""
@@ -55,15 +54,10 @@ class Grants:
         return writer == other or bool(self._all_before(writer) & self._bits.get(other, 0))
 
     def _allow_one(self, writer: str, address: str) -> bool:
-        key = (writer, address)
-        if key not in self._known:
-            other = writer_of(address)
-            self._known[key] = (
-                not other
-                or self.allow_all(writer, other)
-                or bool(self._before_with(writer, words_of(address)) & self._bits.get(other, 0))
-            )
-        return self._known[key]
+        other = writer_of(address)
+        if not other or self.allow_all(writer, other):
+            return True
+        return bool(self._before_with(writer, words_of(address)) & self._bits.get(other, 0))
 
     def _all_before(self, writer: str) -> int:
         """Return the writers from which grants of all words lead to a writer, and itself."""
@@ -92,6 +86,11 @@ class Grants:
 
     def _before_with(self, writer: str, words: str) -> int:
         """Return the writers from which grants of all words or of these lead to a writer, and itself."""
+        if (writer, words) not in self._before_of:
+            self._before_of[writer, words] = self._read_before(writer, words)
+        return self._before_of[writer, words]
+
+    def _read_before(self, writer: str, words: str) -> int:
         found = self._all_before(writer)
         givers: dict[int, list[str]] = {}
         for other, giver in self._db.execute("SELECT other, writer FROM granted WHERE words = ?", (words,)):
@@ -133,15 +132,19 @@ def relations(db: sqlite3.Connection, writer: str) -> dict[str, Relation]:
     for words, other, giver in db.execute("SELECT * FROM granted WHERE ?1 IN (other, writer)", (writer,)):
         of = found.setdefault(giver if other == writer else other, Relation())
         (of.takes if other == writer else of.gives).add(words or ALL)
-    for (by,) in db.execute("SELECT writer FROM accepted WHERE other = ?", (writer,)):
-        found.setdefault(by, Relation()).is_accepted = True
-    for (other,) in db.execute(
-        "SELECT other FROM accepted WHERE writer = ? ORDER BY at DESC, other", (writer,)
-    ):
-        found.setdefault(other, Relation()).accepts = True
-        break
+    for (by,) in db.execute("SELECT writer FROM accepted WHERE other = ?", (writer,)).fetchall():
+        if _last_accepted(db, by) == writer:
+            found.setdefault(by, Relation()).is_accepted = True
+    if (last := _last_accepted(db, writer)) is not None:
+        found.setdefault(last, Relation()).accepts = True
     found.pop(writer, None)
     return found
+
+
+def _last_accepted(db: sqlite3.Connection, writer: str) -> str | None:
+    query = "SELECT other FROM accepted WHERE writer = ? ORDER BY at DESC, other LIMIT 1"
+    row = db.execute(query, (writer,)).fetchone()
+    return None if row is None else str(row[0])
 
 
 def is_any_accepted(db: sqlite3.Connection) -> bool:

@@ -969,9 +969,6 @@ class Attestation(Record):
     )
 
 
-FORGOTTEN_MAX = 1_000  # lines that one record forgets
-
-
 class Forget(Record):
     """A writer takes back the texts of lines of its own, or of one that lets it write as it (section 13). What they decide stays."""
 
@@ -980,9 +977,7 @@ class Forget(Record):
     NOUN = "forgetting"
 
     forget_id: ForgetId = required("The id of this record.", defines=True)
-    lines: Many[LineHash] = required(
-        f"The hashes of the lines, at most {FORGOTTEN_MAX:,}; readers ignore further ones.", shown=False
-    )
+    lines: Many[LineHash] = required("The hashes of the lines.", shown=False)
     of: WriterId | None = optional("The writer of the lines, if that is another one.")
     about: Line = required("The id that was named.")
     reason: Line = required("Why, in the sender's words.")
@@ -992,7 +987,6 @@ class Forget(Record):
 
 
 TRUST_EVENTS = ("grant", "accept", "endorse")
-GRANTED_MAX = 100  # words of one record
 
 
 class Trust(Record):
@@ -1009,8 +1003,7 @@ class Trust(Record):
     )
     other: WriterId = required("The other writer.")
     words: Many[Address] = optional(
-        f"The words of the addresses that a grant is for, at most {GRANTED_MAX}; readers ignore further ones. Without any, all of them.",
-        default=(),
+        "The words of the addresses that a grant is for. Without any, all of them.", default=()
     )
     signature: Annotated[str, base64_form("SSH signature", 100, 8_000)] | None = optional(
         "Of an endorsement: the SSH signature (SSHSIG) of the id of its writer in the namespace `gitmem`.",

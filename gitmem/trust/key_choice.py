@@ -48,6 +48,7 @@ def make(path: str, random: Callable[[int], bytes]) -> MadeKey:
             f"Cannot make {sanitize(path)}: {error.strerror}. Nothing was written.",
             hint="Name a path in a folder that exists and that you may write to.",
             code="key-file",
+            next=["gitmem trust --help"],
         ) from None
     if local_files.read(path) != content:
         raise UsageError(

@@ -102,6 +102,17 @@ def test_every_kind_of_thing_can_be_asked_for(ring: Ring) -> None:
         assert verify(planck, id[:-2], status=0).json["asked"] == id
 
 
+def test_a_thread_with_a_name_is_verified_and_forgotten_whole(ring: Ring) -> None:
+    """Not only its last signal."""
+    hub, planck, curie = ring
+    said = [planck.send(text, "--to", "Curie", "--thread", "launch")["signal_id"] for text in ("zebra 1", "zebra 2")]
+    lines = verify(planck, "launch", status=0).json["lines"]
+    assert [each["id"] for each in lines] == said
+    assert planck("forget", "launch", "--reason", "leak").status == 0
+    exchange(planck, curie)
+    assert not any("zebra" in each["message"] for each in curie.inbox("--no-mark"))
+
+
 @pytest.mark.parametrize("signer", [None, MALLORY], ids=["nobody", "another writer"])
 def test_a_line_in_another_s_name_is_held_and_named(ring: Ring, signer: SigningKey | None) -> None:
     """Of the log, of the thread that it names and of its own id; other things stay verified."""

@@ -214,7 +214,7 @@ def test_a_cycle_of_lines_that_nobody_has_attested_is_none(clone: Clone) -> None
     (found,) = doctor.examine(clone.store).findings
     assert found.code == "unattested"
     assert found.what.startswith(
-        "2 lines of the log lack an attestation of their writer, or of anybody if they name none"
+        "2 lines of the log are not signed by the writer that they name, or by nobody"
     )
 
 

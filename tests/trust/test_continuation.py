@@ -244,11 +244,13 @@ def test_accepting_never_grants_and_granting_never_accepts(desk: Person, laptop:
 def test_going_on_as_another_ends_with_the_own_key(desk: Person, laptop: Person) -> None:
     """What was written stays of the other one."""
     continued(desk, laptop)
+    assert [each["goes_on_as_you"] for each in desk.json("trust")["others"]] == [True]
     assert laptop.trust(laptop.key)["goes_on_as"] is None
     assert laptop.json("signal", "As myself", "--broadcast")["signal"]["sender_identity"] == PERSON
     exchange(laptop, desk)
     last = desk.json("log", "-n", "1")["entries"][0]
     assert last["sender_identity"] == f"{PERSON}@{laptop.key}"
+    assert [each["goes_on_as_you"] for each in desk.json("trust")["others"]] == [False]
 
 
 @pytest.mark.parametrize(
