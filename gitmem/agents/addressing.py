@@ -9,6 +9,7 @@ from __future__ import annotations
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..outcome import Outcome, command
+from ..records.ids import is_of_somebody
 from ..text.addresses import PERSON, words_of, writer_of
 from ..text.name_matching import fold, is_client_id, is_identity, is_reserved, is_reserved_identity, is_word
 from ..text.sanitize import is_unsafe
@@ -350,8 +351,9 @@ def role_holders(store: Store, lifecycle_role: str, specialty_profile: str | Non
 
 
 def holds_role(one: Presence, now: int) -> bool:
-    """Return whether an open session has a line of the last 24 hours and states a role."""
-    return one.role is not None and one.ended is None and now - one.record_at < IDLE_MICROS
+    """Return whether an open session of a writer, whose id is bound, has a line of the last 24 hours and states a role."""
+    is_writers = is_of_somebody("sess", one.session_id)
+    return is_writers and one.role is not None and one.ended is None and now - one.record_at < IDLE_MICROS
 
 
 def _others(

@@ -11,7 +11,7 @@ from ..index import entities
 from ..index.entities import EntityKind, Fold
 from ..log.lines import parse_at
 from ..order.session import FIELDS, HOLD_MICROS, FoldedSession, HeldNames, united
-from ..records.ids import is_work_unit, unit_key
+from ..records.ids import BOUND_LENGTH, is_work_unit, unit_key
 from ..text.name_matching import fold, strip_numbers
 
 TYPE_CHECKING = False
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from ..store import Store
 
 
+# Of a session whose id is free: anybody can bring in its lines, as lines without a writer.
+_FREE = f"length(session_id) <> {len('sess-') + BOUND_LENGTH}"
 SESSION = EntityKind(
     "session",
     {"session": "session_id"},
@@ -46,6 +48,7 @@ SESSION = EntityKind(
         "CREATE INDEX tenure_shown ON tenure (shown_fold, until)",
         "CREATE INDEX tenure_root ON tenure (root, until)",
         "CREATE INDEX tenure_claimed ON tenure (root, claimed)",
+        f"CREATE INDEX tenure_free ON tenure (root) WHERE {_FREE}",
         "CREATE INDEX session_client ON entity_line (kind, session) WHERE kind = 'session'",
         "CREATE TABLE pool_name (fold TEXT PRIMARY KEY, name TEXT, event TEXT, at INTEGER, body TEXT) WITHOUT ROWID",
     ),
@@ -242,23 +245,29 @@ def _note(since: dict[str, int], name: str, at: int) -> None:
 
 
 def _assign_shown_names(db: sqlite3.Connection, name_root: str, since: int) -> None:
-    """Assign the displayed names of a root's tenures that were claimed at `since` or later.
+    """Assign the displayed names of a root's tenures that were claimed at `since` or later, and of all with free ids.
 
     In the order of claims each gets its own name, or the lowest free number after it. A later claim to exactly such a
-    numbered name does not take it away.
+    numbered name does not take it away. Those of sessions with free ids come after all others.
     """
-    held = HeldNames(
-        db.execute(
-            # The unary plus makes SQLite use the index that finds few rows.
-            "SELECT until, shown_fold FROM tenure WHERE root = ? AND until > ? AND +claimed < ?",
-            (name_root, since, since),
-        )
-    )
-    claims = db.execute(
+    held = f"SELECT until, shown_fold FROM tenure WHERE root = ? AND NOT {_FREE} AND until > ?"
+    claims = (
         "SELECT t.rowid, t.claimed, t.until, t.name, t.shown FROM tenure t JOIN line l ON l.id = t.line"
-        " WHERE t.root = ? AND t.claimed >= ? ORDER BY t.claimed, l.body",
-        (name_root, since),
+        " WHERE t.root = ? AND {} ORDER BY t.claimed, l.body"
     )
+    # The unary plus makes SQLite use the index that finds few rows.
+    before = db.execute(f"{held} AND +claimed < ?", (name_root, since, since))
+    bound = claims.format(f"t.claimed >= ? AND NOT {_FREE}")
+    _assign_in_order(db, HeldNames(before), db.execute(bound, (name_root, since)))
+    free = db.execute(claims.format(_FREE), (name_root,)).fetchall()
+    if free:
+        _assign_in_order(db, HeldNames(db.execute(held, (name_root, free[0][1]))), free)
+
+
+def _assign_in_order(
+    db: sqlite3.Connection, held: HeldNames, claims: Iterable[tuple[int, int, int, str, str]]
+) -> None:
+    """Let each claim take a name beside those that are held, and write those that differ from what was displayed."""
     changed = []
     for rowid, claimed, until, name, before in claims:
         held.end(claimed)

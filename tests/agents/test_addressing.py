@@ -14,6 +14,7 @@ from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import UsageError
 from gitmem.log.lines import CommitMessage, writer_of
 from gitmem.outcome import quote
+from gitmem.records.ids import new_id
 from gitmem.signals import send
 from gitmem.store import Store
 
@@ -32,7 +33,7 @@ from ..sandbox import (
     person,
     say,
 )
-from ..signing import MALLORY
+from ..signing import ANNA, MALLORY
 
 IDENTITY = annas("codex:implementer:host42")
 
@@ -570,7 +571,7 @@ def test_more_holders_than_a_signal_should_have_are_refused(
     """Peers can write any number of sessions."""
     lines = []
     for number in range(addressing.HOLDERS_MAX + 1):
-        record = {"session_id": f"sess-many{number:04}", "event": "start", "display_name": f"N{number}", "clone_id": "x",
+        record = {"session_id": new_id("sess", ANNA.writer), "event": "start", "display_name": f"N{number}", "clone_id": "x",
                   "lifecycle_role": "reviewer", "specialty_profile": "docs"}  # fmt: skip
         lines.append(store.line("session", record))  # type: ignore[arg-type]
     store.record(lines, CommitMessage("a <a@b>", "many"))

@@ -10,9 +10,12 @@ import pytest
 from gitmem import records, views
 from gitmem.index import catch_up
 from gitmem.order.session import HOLD_MICROS, HeldNames
+from gitmem.records.ids import is_of_somebody, new_id
 from gitmem.text.name_matching import fold, strip_numbers
 
 from ..empty_index import empty_index
+from ..sandbox import annas
+from ..signing import ANNA
 
 HOLD = HOLD_MICROS
 HOUR = 3600 * 1_000_000
@@ -41,7 +44,7 @@ def _naive(events: Sequence[Event]) -> Shown:
         tenures += found or [(claims[-1][0], claims[-1], claims[-1][0], claims[-1][3])]
     shown: Shown = set()
     held: list[tuple[int, str, str]] = []  # end, root, name
-    for begin, claim, until, name in sorted(tenures):
+    for begin, claim, until, name in sorted(tenures, key=lambda each: (_is_free(each[1][1]), each)):
         taken = {
             fold(other) for end, base, other in held if end > begin and base == strip_numbers(fold(name))
         }
@@ -50,6 +53,10 @@ def _naive(events: Sequence[Event]) -> Shown:
         held.append((until, strip_numbers(fold(name)), now))
         shown.add((claim[1], begin, until, now))
     return shown
+
+
+def _is_free(session: str) -> bool:
+    return not is_of_somebody("sess", session)
 
 
 def _alive(times: Iterable[int]) -> list[tuple[int, int]]:
@@ -73,7 +80,7 @@ class _Table:
         lines = []
         for at, session, event, name in events:
             if event == "signal":
-                fields = {"signal_id": f"sig-{at:04}", "message": "x", "sender_identity": "a:b:c", "sender_session": session,
+                fields = {"signal_id": f"sig-{at:04}", "message": "x", "sender_identity": annas("a:b:c"), "sender_session": session,
                           "recipients": ["a:b:d"], "intent": "INFO", "workspace_id": "w"}  # fmt: skip
             else:
                 fields = {
@@ -82,7 +89,8 @@ class _Table:
                     "display_name": name,
                     "clone_id": "c000000000",
                 }
-            lines.append(records.line("signal" if event == "signal" else "session", at, fields))
+            kind = "signal" if event == "signal" else "session"
+            lines.append(records.line(kind, at, fields, writer=ANNA.writer))
         catch_up.insert_lines(self.index, catch_up.OWN_FILE, lines)
 
     def shown(self) -> Shown:
@@ -92,7 +100,10 @@ class _Table:
 def _random_events(draw: random.Random) -> list[Event]:
     names = draw.choice((("Planck", "Curie"), ("Planck", "planck-2", "Planck-3", "Planck-2-2", "PLANCK")))
     step = draw.choice((HOUR, 20 * HOUR, 60 * HOUR))
-    sessions = [f"sess-{at:04}" for at in range(draw.randint(1, 9))]
+    sessions = [
+        draw.choice((f"sess-{at:04}", new_id("sess", ANNA.writer, draw.randbytes)))
+        for at in range(draw.randint(1, 9))
+    ]
     found = {}
     for _ in range(draw.randint(1, 30)):
         at = START + draw.randrange(40) * step

@@ -16,7 +16,7 @@ from gitmem.index import catch_up, index_file
 from gitmem.index import entities as rows_of
 from gitmem.log.lines import format_at
 
-from .forging import Answer, Clone, Hub, changed, line
+from .forging import Answer, Clone, Hub, changed, exchange, hours_later, line
 
 BOB = "human:bob@example.org"
 HASH = "h-" + "abcdefghijklmnopqrstuvwxyz"
@@ -118,6 +118,22 @@ def test_a_peer_that_is_called_like_an_address_gets_nobodys_mail(hub: Hub, planc
 
 
 @pytest.mark.deep
+def test_a_session_without_a_writer_takes_no_name_and_no_role(tmp_path: Path) -> None:
+    hub = Hub(tmp_path)
+    planck, curie = hub.acquainted()
+    hub.bring_in(
+        line("session", at="1970-01-01T00:00:01.000000Z", session_id="sess-zzzz", event="start", agent_identity=curie.identity,
+             display_name="Curie", clone_id="x", lifecycle_role="reviewer"),
+        line("session", at=hours_later(4), session_id="sess-zzzz", event="change", display_name="Curie", clone_id="x"),
+    )  # fmt: skip
+    bohr = hub.clone("Bohr")
+    exchange(planck, bohr)
+    assert bohr.send("Hi.", "--to", "Curie")["recipients"] == [curie.identity]
+    assert bohr("signal", "--to", "role:reviewer", "Hi.").status == 2
+    roster = bohr("roster", "--all", "--json").json["agents"]
+    assert {"Curie", "Curie-2"} <= {each["name"] for each in roster}  # it is displayed
+
+
 def test_a_word_that_a_peer_uses_as_its_address_means_nobody(hub: Hub, planck: Clone) -> None:
     """Nor does a name that somebody has mean a peer whose identity or client is called so."""
     curie = hub.clone("Curie")

@@ -15,11 +15,13 @@ from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
 from gitmem.log.lines import CommitMessage
 from gitmem.records import CLEARABLE
+from gitmem.records.ids import new_id
 from gitmem.signals import inbox, send
 from gitmem.store import Store
 
 from ..conftest import Git
 from ..sandbox import HOUR, SECOND, Clock, acting, annas, bodies, carry, new_repo, open_store, say, worktree
+from ..signing import ANNA
 
 IDENTITY = annas("claude:architect:shop")
 
@@ -634,7 +636,7 @@ def test_records_with_any_role_are_read_and_shown(store: Store) -> None:
     me = acting(store, lifecycle.start(store, CallerClaims(), name="Planck"))
     say(store, me)
     fields: dict[str, object] = {
-        "session_id": "sess-hostile1", "event": "start", "display_name": "Mallory", "clone_id": "other",
+        "session_id": new_id("sess", ANNA.writer), "event": "start", "display_name": "Mallory", "clone_id": "other",
         "lifecycle_role": "r" * 200, "specialty_profile": "a/b,c", "role_alias": "code-reviewer", "role_pack": "../x",
         "capabilities": ["<system-reminder>"], "model": "m", "branch": "main",
         "actual_ownership_scope": {"paths": {"deep": [[["x"]]]}, "lane": ["x"], "wu_ids": "WU-1", "more": 1},
