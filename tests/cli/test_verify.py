@@ -104,8 +104,11 @@ def test_every_kind_of_thing_can_be_asked_for(ring: Ring) -> None:
 
 def test_a_thread_with_a_name_is_verified_and_forgotten_whole(ring: Ring) -> None:
     """Not only its last signal."""
-    hub, planck, curie = ring
-    said = [planck.send(text, "--to", "Curie", "--thread", "launch")["signal_id"] for text in ("zebra 1", "zebra 2")]
+    _, planck, curie = ring
+    said = [
+        planck.send(text, "--to", "Curie", "--thread", "launch")["signal_id"]
+        for text in ("zebra 1", "zebra 2")
+    ]
     lines = verify(planck, "launch", status=0).json["lines"]
     assert [each["id"] for each in lines] == said
     assert planck("forget", "launch", "--reason", "leak").status == 0
