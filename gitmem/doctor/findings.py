@@ -117,6 +117,11 @@ def note(
     return Finding("note", code, what, where, fix, command, fixable)
 
 
+def by(own: bool) -> Callable[..., Finding]:
+    """Return `problem` for what this user wrote, else `note`: anybody can push such a line, and nobody here can repair it."""
+    return problem if own else note
+
+
 class Examination:
     """One run of all checks: what they share, and what they find.
 

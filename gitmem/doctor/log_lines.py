@@ -16,7 +16,7 @@ from .. import records
 from ..index import catch_up, entities
 from ..index.catch_up import IndexFill
 from ..index.index_file import sqlite3
-from ..log import ledger, recovery, ref, tree_union
+from ..log import attestations, ledger, recovery, ref, tree_union
 from ..log import lines as form
 from ..log.union import canonical
 from ..memory import relations
@@ -30,11 +30,12 @@ from ..records.lines import read
 from ..text.digests import hash_function_for
 from ..text.sanitize import first_of
 from . import log_ref
-from .findings import Check, Examination, Finding, note, problem
+from .findings import Check, Examination, Finding, by, note, problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..records.record_types import PatchRecord, ReceiptRecord, SignalRecord
+    from ..store import Store
 
 
 LATER = "It may arrive with the next sync; until then the reference is ignored."
@@ -107,7 +108,8 @@ class RecordIds(Check):
         for each, reference in self._waiting:
             fault = self._fault(reference)
             if fault is not None and not catch_up.is_held(self._db, each.line):
-                yield from _tell(each, reference, fault)
+                is_own = form.writer_of(each.line) in self.store.own().writers
+                yield from _tell(each, reference, fault, by(is_own))
         count = {id for (id,) in self._db.execute("SELECT signal_id FROM signal")}  # held ones do not
         named = {id: names for id, names in self._named.items() if id in count}
         edges = {id: [name for name in names if name in named] for id, names in named.items()}
@@ -127,12 +129,16 @@ class RecordIds(Check):
         self._named.pop(id, None)
         if read and read[0] is not None and (named := _named(read[0])):
             self._named[id] = named
-        contents = {content_of(record, digest_bytes(line)) for record, line in zip(read, lines, strict=True)}
-        if len(contents) > 1:
+        contents = [
+            (content_of(record, digest_bytes(line)), line) for record, line in zip(read, lines, strict=True)
+        ]
+        several = len({content for content, _ in contents})
+        if several > 1:
             senders = sorted({record["sender_identity"] for record in read if record is not None})
-            yield problem(
+            finding = by(_is_own_ambiguity(contents, self.store))
+            yield finding(
                 "two-contents",
-                f"The id {id} has {len(contents)} different contents, by {first_of(senders, 3)}: "
+                f"The id {id} has {several} different contents, by {first_of(senders, 3)}: "
                 "its thread is ambiguous.",
                 partial(self._where, lines[0]),
                 "Ask its sender what was meant and answer a new signal; no decision applies to either content.",
@@ -187,7 +193,15 @@ def _named(record: SignalRecord) -> tuple[str, ...]:
     return (*record.get("after", ()), *((answered,) if answered else ()))
 
 
-def _tell(each: LogLine, reference: _Reference, fault: _Fault) -> Iterator[Finding]:
+def _is_own_ambiguity(contents: Iterable[tuple[object, bytes]], store: Store) -> bool:
+    """Return whether this user wrote several contents of one id; each comes with its line."""
+    own = store.own().writers
+    return len({content for content, line in contents if form.writer_of(line) in own}) > 1
+
+
+def _tell(
+    each: LogLine, reference: _Reference, fault: _Fault, finding: Callable[..., Finding]
+) -> Iterator[Finding]:
     kind, answered = reference.kind, reference.answered
     if fault.missing:
         yield note(
@@ -198,7 +212,7 @@ def _tell(each: LogLine, reference: _Reference, fault: _Fault) -> Iterator[Findi
             "gitmem sync",
         )
     if fault.is_other:
-        yield problem(
+        yield finding(
             "swapped-content",
             f"This {kind} answers a version of {answered} that is missing from this log.",
             each.where,
@@ -258,6 +272,7 @@ class LogLines(Check):
         self._waiting: list[LogLine] = []
         self._size = 0
         self._torn: list[LogLine] = []  # invalid lines that may be the beginning of a line
+        self._own: list[LogLine] = []  # lines that are no records and name this user as their writer
         self._limit = form.format_at(self.store.now() + AHEAD_MICROS)
         self._ahead = 0
         self._last_ahead: LogLine | None = None
@@ -313,6 +328,8 @@ class LogLines(Check):
         self.run.checked["lines"] = len(self.run.seen.keys)
         # Without a tip, the next catch-up reads again what could not be read.
         self._filling(lambda: self._fill.end(None if self.run.damaged else tip))
+        if self._own and self.run.failure is None:
+            yield from self._check_own()
         if self._torn:
             yield from self._check_torn(tip)
         if self._last_ahead is not None:
@@ -355,10 +372,11 @@ class LogLines(Check):
         waiting, self._waiting, self._size = self._waiting, [], 0
         found = [read(each.line) for each in waiting]
         by_kind: dict[str, list[tuple[LogLine, Any]]] = {}
-        unread = []
+        unread: list[LogLine] = []
         for each, record in zip(waiting, found, strict=True):
             if record is None or not _has_head(each.line):
-                unread.append(each)
+                is_own = form.writer_of(each.line) in self.store.own().writers
+                (self._own if is_own else unread).append(each)
                 continue
             by_kind.setdefault(record["kind"], []).append((each, record))
             if record["at"] > self._limit:
@@ -370,7 +388,7 @@ class LogLines(Check):
         for each, patch in by_kind.get("patch", ()):
             yield from self._nodes.check_patch(each, patch)
         for each in unread:
-            yield from self._check_unread(each)
+            yield from self._check_unread(each, note)
         filled = [
             (each.file, each.line, record)
             for each, record in zip(waiting, found, strict=True)
@@ -379,7 +397,19 @@ class LogLines(Check):
         lines = [(file, line) for file, line, _ in filled]
         self._filling(partial(self._fill.add, lines, [record for *_, record in filled]))
 
-    def _check_unread(self, each: LogLine) -> Iterator[Finding]:
+    def _check_own(self) -> Iterator[Finding]:
+        """Report those lines in this user's name that are no records: a problem if it is this user that has attested them."""
+        own = self.store.own().writers
+        attested = {
+            digest
+            for line in entities.bodies(self.run.rebuilt.db, "l.kind = 'attestation'", ())
+            if form.writer_of(line) in own and (found := attestations.read(line)) is not None
+            for digest in found.digests
+        }
+        for each in self._own:
+            yield from self._check_unread(each, by(attestations.line_digest(each.line) in attested))
+
+    def _check_unread(self, each: LogLine, finding: Callable[..., Finding]) -> Iterator[Finding]:
         """Report why a line is not a record of this version."""
         line = each.line
         if line.startswith(MARKERS):
@@ -406,7 +436,7 @@ class LogLines(Check):
                 "pip install --upgrade gitmem-coord",
             )
         else:
-            yield problem(
+            yield finding(
                 "invalid-record",
                 f"{reason}.",
                 each.where,
@@ -459,7 +489,8 @@ def torn(suspects: Iterable[bytes], lines: Iterable[bytes], is_whole: Callable[[
 
 
 def _unreadable(each: LogLine) -> Finding:
-    return problem(
+    """Return the finding of a line that nobody can have attested as it is."""
+    return note(
         "unreadable-line",
         f"Not a valid line of the log: it {form.validation_error(each.line)}.",
         each.where,
@@ -533,11 +564,13 @@ class MemoryNodes(Check):
     def _check_contents(self) -> Iterator[Finding]:
         for (id,) in self._db.execute(_SEVERAL).fetchall():
             lines = entities.lines(self._db, NODE, id).of("node")
-            contents = {content_digest_text(row.record) for row in lines}
-            if len(contents) > 1:
-                yield problem(
+            contents = [(content_digest_text(row.record), row.line) for row in lines]
+            several = len({content for content, _ in contents})
+            if several > 1:
+                finding = by(_is_own_ambiguity(contents, self.store))
+                yield finding(
                     "two-contents",
-                    f"The node id {id} has {len(contents)} different contents: the first in sort order is used.",
+                    f"The node id {id} has {several} different contents: the first in sort order is used.",
                     partial(self._where, lines[0].line),
                     "Ask the authors what was meant, and write that as a new node.",
                     command("gitmem", "mem", "show", id),

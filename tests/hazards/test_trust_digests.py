@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
+from ..signing import ANNA, MALLORY, SigningKey, addressed, attest
 from .forging import Ring, changed, line
 
 NOBODYS = "0" * 64
@@ -31,6 +34,54 @@ def test_a_forged_receipt_takes_no_mail_away_and_vetoes_nothing(ring: Ring) -> N
     assert any(asked["signal_id"] in each for each in found.json["warnings"])
     assert "has no effect" in planck("thread", asked["thread_id"]).out
     assert "swapped-content" in planck("doctor", "--json").out
+
+
+def _signal(**fields: object) -> bytes:
+    return line(
+        "signal",
+        **{"sender_identity": "e:x:y", "recipients": [], "origin": "local", "message": "x", **fields},
+    )
+
+
+WRONG: dict[str, Callable[[str], list[bytes]]] = {
+    "invalid-record": lambda _: [_signal(signal_id="sig-0000000000000000000000")],
+    "swapped-content": lambda of: [_signal(signal_id="sig-0001", reply_to=of, answers_digest=NOBODYS)],
+    "two-contents": lambda _: [_signal(signal_id="sig-0001"), _signal(signal_id="sig-0001", message="y")],
+}
+
+
+@pytest.mark.parametrize("code", [*WRONG, "nodes"])
+@pytest.mark.parametrize(("writer", "status"), [(MALLORY, 0), (ANNA, 1)], ids=["a stranger", "the user"])
+def test_doctor_blames_nobody_for_what_another_wrote(
+    ring: Ring, code: str, writer: SigningKey, status: int
+) -> None:
+    """Each clone would have the same problem for ever, and none could repair it. What this user wrote wrongly is a problem."""
+    hub, planck, _ = ring
+    of = planck.send("Approve?", "--to", "Curie")["signal_id"]
+    planck.sync()
+    node = {
+        "id": "mem-0001",
+        "type": "note",
+        "lifecycle": "wu",
+        "wu_id": "WU-1",
+        "sender_identity": "e:x:y",
+    }
+    nodes = [line("node", **node, content=text) for text in ("x", "y")]
+    lines = [addressed(each, writer) for each in (nodes if code == "nodes" else WRONG[code](of))]
+    hub.push(*lines, attest(lines, writer))
+    planck.sync()
+    said = planck("doctor", "--json")
+    assert said.status == status, said
+    wrong = [each for each in said.json["findings"] if each["code"] == code.replace("nodes", "two-contents")]
+    assert [each["severity"] for each in wrong] == ["problem" if status else "note"]
+
+
+def test_nobody_makes_a_problem_of_a_line_in_the_name_of_another(ring: Ring) -> None:
+    hub, planck, _ = ring
+    hub.push(addressed(_signal(signal_id="sig-0000000000000000000000"), ANNA))
+    planck.sync()
+    said = planck("doctor", "--json")
+    assert said.status == 0 and "invalid-record" in said.out
 
 
 @pytest.mark.parametrize("answers", [NOBODYS, None])
