@@ -170,7 +170,7 @@ def test_the_thread_is_read_as_the_example_says() -> None:
     assert (standing.signal.id, standing.signal.intent) == ("sig-0004", "AGREE")
     assert [said.id for said in found.order.shown()] == sorted(thread)
     before = {name: said for name, said in thread.items() if name != "sig-0004"}
-    after = causality.ids_for_after("curie", before, set(), "sig-0003")
+    after = causality.ids_for_after(["curie"], FoldedThread("thread-x", before), set(), "sig-0003")
     assert after == thread["sig-0004"].record["after"]
 
 

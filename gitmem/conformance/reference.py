@@ -334,14 +334,19 @@ class SignalReference:
 
     def seen(self, reader: str, signals: Mapping[str, Signal], answered: Signal | None) -> list[str]:
         """Return the `after` of a new signal: the ids that its writer knows, without those that the others imply."""
-        ids = {
-            id
+        known = [
+            each
             for id, each in signals.items()
             if is_by(each, reader)
             or self.has_read([reader], id)
             or (answered and id == answered["signal_id"])
-        }
-        return sorted(ids - {id for each in ids for id in named_by(signals[each])})
+        ]
+        of_parties = self.agreement(signals).of_parties(known) if known else []
+        found: set[str] = set()
+        for some in known, of_parties, [each for each in known if is_by(each, reader)]:
+            ids = {each["signal_id"] for each in some}
+            found |= ids - {id for each in some for id in named_by(each)}
+        return sorted(found)
 
     def take(self, record: Mapping[str, Any]) -> None:
         """Keep a record as it is; a missing `recipients` becomes `target_agent`."""
@@ -454,7 +459,8 @@ class SignalReference:
     def agreement(self, signals: Mapping[str, Signal]) -> Agreement:
         """Return what a thread says now."""
         every = self.records.sessions.values()
-        return Agreement(signals, {each["id"]: [each["identity"] or each["id"]] for each in every})
+        called = {each["id"]: [each["identity"] or each["id"]] for each in every}
+        return Agreement(signals, called, self.ambiguous(signals))
 
     def decision(self, reader: str, signal_id: str, signals: Mapping[str, Signal]) -> Signal | None:
         """Return a reader's latest decision on a signal of a thread, or None."""
@@ -493,13 +499,15 @@ class Agreement:
     Args:
         signals: The signals of the thread by id; those that do not count are INFO.
         called: The other names of sessions, see `without_own`.
+        ambiguous: The ids with more than one content.
     """
 
-    def __init__(self, signals: Mapping[str, Signal], called: Called) -> None:
+    def __init__(
+        self, signals: Mapping[str, Signal], called: Called, ambiguous: Collection[str] = ()
+    ) -> None:
         self.signals = without_own(signals, called)
         self.root = root_of(signals)
-        edges = {id: {each for each in named_by(one) if each in signals} for id, one in signals.items()}
-        self._edges = {id: {to for to in names if id not in _reach(to, edges)} for id, names in edges.items()}
+        self._ambiguous = ambiguous
         self.parties = self.parties_of(self.root)
         self.proposals = [
             each
@@ -520,17 +528,31 @@ class Agreement:
         """Return whether a signal is of a party."""
         return any(is_by(signal, party) for party in self.parties)
 
-    def last(self, signals: Iterable[Signal]) -> list[Signal]:
-        """Return those of these signals that none of the others follows."""
-        every = list(signals)
-        before = {id for each in every for id in _reach(each["signal_id"], self._edges, start=False)}
+    def of_parties(self, signals: Iterable[Signal]) -> list[Signal]:
+        """Return those of these signals that are of a party; all if there are no parties."""
+        return [each for each in signals if not self.parties or self.may_propose(each)]
+
+    def last(self, signals: Iterable[Signal], among: Iterable[Signal]) -> list[Signal]:
+        """Return those of these signals that none of the others follows, by what these and the signals among them name."""
+        every, named = list(signals), {each["signal_id"]: named_by(each) for each in among}
+        edges = {id: {to for to in names if to in named} for id, names in named.items()}
+        edges = {id: {to for to in names if id not in _reach(to, edges)} for id, names in edges.items()}
+        before = {id for each in every for id in _reach(each["signal_id"], edges, start=False)}
         return [each for each in every if each["signal_id"] not in before]
 
+    def last_of(self, reader: str, signals: Iterable[Signal]) -> list[Signal]:
+        """Return the last ones of some signals of a reader, as it alone has ordered them."""
+        return self.last(signals, (each for each in self.signals.values() if is_by(each, reader)))
+
     def proposal_of(self, id: str | None) -> str | None:
-        """Return the first proposal reached through `reply_to`, past no other PROPOSE or COUNTER; a signal without that field answers the root."""
+        """Return the first proposal reached through `reply_to`; a signal without that field answers the root.
+
+        Nothing leads past another PROPOSE or COUNTER, what is of no party, or ambiguous.
+        """
         seen: set[str] = set()
         while id in self.signals and id not in seen and id not in self.ids:
-            if self.signals[id]["intent"] in ("PROPOSE", "COUNTER"):
+            at = self.signals[id]
+            if at["intent"] in ("PROPOSE", "COUNTER") or id in self._ambiguous or not self.of_parties([at]):
                 return None
             seen.add(id)
             id = self.signals[id].get("reply_to") or self.root["signal_id"]
@@ -545,7 +567,7 @@ class Agreement:
             and is_by(each, reader)
             and self.proposal_of(each["signal_id"])
         ]
-        last = self.last(own)
+        last = self.last_of(reader, own)
         most = max(map(self._rank, last), default=-1)
         on = {self.proposal_of(each["signal_id"]) or "" for each in last if self._rank(each) == most}
         return ("pending", "agree", "counter", "reject")[most + 1], on
@@ -564,7 +586,9 @@ class Agreement:
                 self.ids & {each["signal_id"]} and each["signal_id"],
             )
         ]
-        return max(self.last(own), key=lambda each: (self._rank(each), each["signal_id"]), default=None)
+        return max(
+            self.last_of(reader, own), key=lambda each: (self._rank(each), each["signal_id"]), default=None
+        )
 
     def decides(self, id: str) -> bool:
         """Return whether a signal is a proposal, or a party's decision."""
@@ -609,7 +633,7 @@ class Agreement:
 
     def _latest_proposals(self) -> list[str]:
         left = [each for each in self.proposals if not self._is_withdrawn(each)]
-        return [each["signal_id"] for each in self.last(left)]
+        return [each["signal_id"] for each in self.last(left, self.of_parties(self.signals.values()))]
 
     def _is_withdrawn(self, proposal: Signal) -> bool:
         id, writers = proposal["signal_id"], (proposal["sender_identity"], proposal.get("sender_session"))

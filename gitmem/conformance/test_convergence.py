@@ -192,6 +192,35 @@ def _plain(found: Convergence) -> dict[str, object]:
 
 
 @needs("take")
+def test_nobody_else_orders_the_decisions_of_a_party(bus: FullBus) -> None:
+    """gitmem: “The decisions of a party are ordered by its own signals alone: what others name in between orders nothing.”"""
+    proposal = Proposal(bus)
+    bus.take(decided(proposal.root, "sig-cccc0001", C, "REJECT", hours=-3))
+    for sender, between in ((A, "sig-aaaa0001"), (D, "sig-dddd0001")):
+        bus.take(
+            written(between, sender, [C], "hm", hours=-2, thread_id=proposal.thread, reply_to=proposal.id, origin="elsewhere",
+                    after=["sig-cccc0001"])
+        )  # fmt: skip
+    bus.take(
+        decided(proposal.root, "sig-cccc0002", C, "AGREE", hours=-1, after=["sig-aaaa0001", "sig-dddd0001"])
+    )
+    bus.take(decided(proposal.root, "sig-bbbb0001", B, "AGREE"))
+    found = bus.converged(proposal.thread)
+
+    assert (found["converged"], found["rejected"]) == (False, [C])
+
+
+@needs("take")
+def test_what_somebody_else_says_leads_to_no_proposal(bus: FullBus) -> None:
+    """gitmem: “A decision that answers a signal of somebody who was not asked is on no proposal.”"""
+    proposal = Proposal(bus)
+    said = bus.send(session(bus, D), "sounds good", reply_to=proposal.id, to=[B])["signal_id"]
+    bus.send(proposal.b, "yes", reply_to=said, intent="AGREE")
+
+    assert bus.converged(proposal.thread)["pending"] == [B, C]
+
+
+@needs("take")
 def test_unknown_ids_do_not_affect_the_order(bus: FullBus) -> None:
     """gitmem: “Unknown ids in `after`, and cycles of ids, do not affect the order.”"""
     proposal = Proposal(bus)

@@ -12,7 +12,7 @@ from functools import cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
     from typing import Generic, Protocol, TypeVar
 
     class Fact(Protocol):
@@ -67,9 +67,15 @@ class CausalOrder(Generic[F]):
         facts: The facts, with distinct ids, unless this order is only for `among`.
         whole: The order of more facts, with these among them. To order some of the same facts again and again, such as
             patches that each name thousands of nodes, then costs a few steps for each, whatever they name.
+        leads: Whether what a fact names counts; without it all does.
     """
 
-    def __init__(self, facts: Iterable[F], whole: CausalOrder[F] | None = None) -> None:
+    def __init__(
+        self,
+        facts: Iterable[F],
+        whole: CausalOrder[F] | None = None,
+        leads: Callable[[F], bool] | None = None,
+    ) -> None:
         every = by_line(facts)
         self._whole = whole or self
         self._found: dict[int, int] = {}
@@ -77,7 +83,7 @@ class CausalOrder(Generic[F]):
         if whole is None:
             self._facts = dict(enumerate(every))
             self._all = (1 << len(every)) - 1
-            self._names = _names(every)
+            self._names = _names(every, leads)
         else:
             numbers = whole._numbers
             self._facts = {numbers[each.line]: each for each in every}
@@ -130,10 +136,6 @@ class CausalOrder(Generic[F]):
         """Return the lowest of the facts whose writers had seen none of the others; None if there are no facts."""
         bits = self.bits(facts)
         return next((self._facts[each] for each in _members(bits) if not bits & self._seen[each]), None)
-
-    def heads_of_each(self, groups: Mapping[K, Collection[F]]) -> dict[K, list[F]]:
-        """Return the heads of each group."""
-        return {key: self.heads(own) if len(own) > 1 else list(own) for key, own in groups.items()}
 
     def latest_of_each(self, groups: Mapping[K, Collection[F]], also: Iterable[F] = ()) -> dict[K, F]:
         """Return the latest of each group, none of which is empty.
@@ -261,15 +263,17 @@ class CausalOrder(Generic[F]):
                 self._names[number] = names[number] & ~component
 
 
-def _names(facts: list[F]) -> dict[int, int]:
-    """Return for each fact the set of those that it names: of several lines of an id all."""
+def _names(facts: list[F], leads: Callable[[F], bool] | None) -> dict[int, int]:
+    """Return for each fact the set of those that it names, if it leads anywhere: of several lines of an id all."""
     bits: dict[str, int] = {}
     for number, each in enumerate(facts):
         bits[each.id] = bits.get(each.id, 0) | 1 << number
     found = {}
     for number, each in enumerate(facts):
         names = 0
-        for id in bits.keys() & each.named:  # iterates over the shorter one
+        for id in (
+            bits.keys() & each.named if leads is None or leads(each) else ()
+        ):  # iterates over the shorter one
             names |= bits[id]
         found[number] = names
     return found

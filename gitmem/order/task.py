@@ -1,6 +1,7 @@
 """Reduce the events of one task to its state, the same on every clone and in any order of arrival.
 
-The order of events is causal, by the events that each writer had seen; events that it does not order are ordered by `(at, bytes)`.
+The order of events is causal, by the events that each writer had seen, of those who have to do with the task: nobody else orders what they
+do. Events that it does not order are ordered by `(at, bytes)`.
 docs/format.md section 15 has the rules. Clocks decide nothing: whether a take is void depends on the leases that its writer
 had seen and on the time in its own line.
 """
@@ -181,7 +182,12 @@ class FoldedTask:
         self.replaced_by = sorted(replaced_by)
         self.left_out = left_out
         self.events = by_id(events)
-        self._order = CausalOrder(self.events.values())
+        self._takers = {
+            each.sender[0]
+            for each in self.events.values()
+            if each.event == "take" and (each.replaces is not None or record.get("agent") is None)
+        }
+        self._order = CausalOrder(self.events.values(), leads=self.leads)
         self._by_kind: dict[str, list[TaskEvent]] = {}
         self._of_take: dict[tuple[str, str | None], list[TaskEvent]] = {}
         for each in self.events.values():
@@ -249,6 +255,14 @@ class FoldedTask:
     def heads(self) -> list[TaskEvent]:
         """Return the events that no other writer had seen, the last one first."""
         return self._order.heads(self.events.values())[::-1]
+
+    def leads(self, event: TaskEvent) -> bool:
+        """Return whether what an event names counts: it is of the caller or its person, of the addressee or a taker."""
+        return (
+            event.sender[0] in self._takers
+            or self._may_decide(event)
+            or is_by(event.sender, self.record.get("agent"))
+        )
 
     def lease(self, take: TaskEvent, seen_by: TaskEvent | None = None) -> int:
         """Return the end of a take's lease with its renewals: all, or those that the writer of an event had seen."""

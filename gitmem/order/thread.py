@@ -74,20 +74,25 @@ class ThreadSignal:
 
 
 def ids_for_after(
-    reader: str, thread: Mapping[str, ThreadSignal], receipts: set[str], answered: str | None
+    names: Collection[str], found: FoldedThread, receipts: set[str], answered: str | None
 ) -> list[str]:
-    """Return `after` of a reader's new signal: its last signal, its decision, and the heads of all signals seen.
+    """Return `after` of a reader's new signal: of all signals seen, of those of parties, and of its own ones those that no other names.
+
+    Each of these orders then holds without the edges of others.
 
     Args:
+        names: The names of the reader.
+        found: The thread.
         receipts: The ids for which the reader has a receipt.
         answered: The id that the new signal answers.
     """
-    order = CausalOrder(thread.values())
-    own = [each for each in thread.values() if each.is_by(reader)]
-    seen = [each for id, each in thread.items() if each.is_by(reader) or id in receipts or id == answered]
-    after = order.unnamed(seen)
-    decided = [each for each in own if each.intent in DECISIONS]
-    after += filter(None, (order.latest(own), order.latest(decided)))
+    own = {name: [each for each in found.signals.values() if each.is_by(name)] for name in names}
+    known = {*receipts, answered, *(each.id for some in own.values() for each in some)}
+    seen = [each for id, each in found.signals.items() if id in known]
+    after = found.order.unnamed(seen) + found.deciding.unnamed(filter(found.leads, seen))
+    for name, some in own.items():
+        decided = [each for each in some if each.intent in DECISIONS]
+        after += found.order_of(name).unnamed(some) + found.order_of(name).heads(decided)
     return list(by_id(after))
 
 
@@ -192,10 +197,29 @@ class FoldedThread:
             made = [each for each in signals.values() if each.intent in ASKS and self.is_by_party(each)]
             made.sort(key=lambda each: each.line)  # the same order on every clone, whatever arrived first
             self.proposals = {each.id: each for each in (self.root, *made)}
+        self._orders: dict[str, CausalOrder[ThreadSignal]] = {}
+        self._positions: dict[str, Position] = {}
+
+    @cached_property
+    def deciding(self) -> CausalOrder[ThreadSignal]:
+        """The order of the signals of parties alone: nobody else orders their proposals."""
+        own = list(filter(self.leads, self.signals.values()))
+        return self.order if len(own) == len(self.signals) else CausalOrder(own, self.order)
+
+    def order_of(self, name: str) -> CausalOrder[ThreadSignal]:
+        """Return the order of the signals of one sender alone: nobody else orders its decisions."""
+        if name not in self._orders:
+            own = (each for each in self.signals.values() if each.is_by(name))
+            self._orders[name] = CausalOrder(own, self.order)
+        return self._orders[name]
 
     def is_by_party(self, signal: ThreadSignal) -> bool:
         """Return whether a party wrote a signal."""
         return any(name in self.parties for name in signal.writers)
+
+    def leads(self, signal: ThreadSignal) -> bool:
+        """Return whether what a signal names and answers counts for others: it is of a party, or there are none."""
+        return not self.parties or self.is_by_party(signal)
 
     def is_of_no_party(self, signal: ThreadSignal) -> bool:
         """Return whether a signal is a decision of somebody who was not asked: it does not count."""
@@ -215,10 +239,15 @@ class FoldedThread:
     def answered(self) -> dict[str, str]:
         """The proposal that each signal belongs to: itself, or the first one reached through `reply_to`.
 
-        What answers a PROPOSE or COUNTER that is none, such as one of no party, belongs to none: its writer has read another text.
+        What answers a PROPOSE or COUNTER that is none belongs to none, as its writer has read another text; nor does what answers
+        somebody who is no party, or one of several texts of one id: what that answers may change.
         """
-        made = (id for id, each in self.signals.items() if each.record["intent"] in ASKS)
-        found: dict[str, str | None] = dict.fromkeys(made) | {id: id for id in self.proposals}
+        ends = (
+            id for id, each in self.signals.items() if each.record["intent"] in ASKS or not self.leads(each)
+        )
+        found: dict[str, str | None] = dict.fromkeys((*ends, *self.ambiguous)) | {
+            id: id for id in self.proposals
+        }
         for start in self.signals:
             path: list[str] = []
             here: str | None = start
@@ -234,13 +263,14 @@ class FoldedThread:
         return {id: proposal for id, proposal in found.items() if proposal is not None}
 
     @cached_property
-    def _positions(self) -> dict[str, Position]:
+    def _decided(self) -> dict[str, list[ThreadSignal]]:
+        """The decisions of each sender."""
         own: dict[str, list[ThreadSignal]] = {}
         for signal in self.signals.values():
             if signal.id in self.proposals or (signal.intent in ANSWERS and signal.id in self.answered):
                 for name in signal.writers:
                     own.setdefault(name, []).append(signal)
-        return {name: self._position(heads) for name, heads in self.order.heads_of_each(own).items()}
+        return own
 
     def _position(self, heads: Collection[ThreadSignal]) -> Position:
         most = max(map(self._strength, heads))
@@ -253,7 +283,12 @@ class FoldedThread:
 
     def position(self, reader: str) -> Position | None:
         """Return where a reader stands: its latest decision in the thread, or None without one."""
+        if reader not in self._positions and reader in self._decided:
+            self._positions[reader] = self._position(self._heads(reader, self._decided[reader]))
         return self._positions.get(reader)
+
+    def _heads(self, name: str, decided: list[ThreadSignal]) -> list[ThreadSignal]:
+        return self.order_of(name).heads(decided) if len(decided) > 1 else decided
 
     @cached_property
     def _answers(self) -> dict[tuple[str, str], ThreadSignal]:
@@ -268,7 +303,7 @@ class FoldedThread:
             for writer in signal.writers:
                 for id in filter(None, answered):
                     own.setdefault((writer, id), []).append(signal)
-        return {key: self._strongest(heads) for key, heads in self.order.heads_of_each(own).items()}
+        return {key: self._strongest(self._heads(key[0], decided)) for key, decided in own.items()}
 
     def _strongest(self, heads: Iterable[ThreadSignal]) -> ThreadSignal:
         return max(heads, key=lambda each: (self._strength(each), each.id))
@@ -302,7 +337,7 @@ class FoldedThread:
         if self.agreed_on is not None:
             return {self.agreed_on.id: self.agreed_on}
         left = {id: each for id, each in self.proposals.items() if not self._is_withdrawn(each)}
-        last = {each.id for each in self.order.heads(left.values())}
+        last = {each.id for each in self.deciding.heads(left.values())}
         return {id: each for id, each in left.items() if id in last}
 
     def _decides(self, id: str) -> bool:

@@ -59,8 +59,10 @@ def not_counted(
             f"{said} Under another key your name is one: if that is you, {accept} goes on as it, once it lets you."
         ]
     answered = found.answered.get(answers)
-    if answered is None and intent not in ASKS and found.signals[answers].record["intent"] in ASKS:
-        return [f"{answers} is no proposal of a party of this thread, so this {intent} decides nothing."]
+    if answered is None and intent not in ASKS:
+        return [
+            f"{answers} leads to no proposal of a party of this thread, so this {intent} decides nothing."
+        ]
     if intent in ASKS or answered is None:
         return []
     if why := found.end_text(answered):

@@ -175,7 +175,7 @@ class ReplyContext:
             if any(mailbox.delivery_state(self._db, id, each) is not None for each in caller.ids)
         }
         return thread_order.ids_for_after(
-            caller.reader, self.signals, read, self.parent.id if self.parent is not None else None
+            caller.ids, self.fold, read, self.parent.id if self.parent is not None else None
         )
 
     def answer_task(self, store: Store, caller: Caller, fields: SignalFields) -> None:

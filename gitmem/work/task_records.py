@@ -149,26 +149,24 @@ def too_many(store: Store, caller: Caller, task: FoldedTask, what: str) -> Refus
 
 
 def after(task: FoldedTask, caller: Caller) -> list[str]:
-    """Return the events that nobody had seen yet when this caller writes; of a flooded task those that decide first."""
+    """Return the events that nobody had seen yet when this caller writes; of a flooded task those that lead and decide first."""
     heads = task.heads()
     if len(heads) <= AFTER_MAX:
         return [each.id for each in heads]
+    own = (caller.reader, caller.session_id)
 
-    def rank(each: TaskEvent) -> tuple[bool, bool]:
-        return each.sender == (
-            caller.reader,
-            caller.session_id,
-        ), each.event in _DECIDING or each.state in TERMINAL
+    def rank(each: TaskEvent) -> tuple[bool, bool, bool]:
+        return task.leads(each), each.sender == own, each.event in _DECIDING or each.state in TERMINAL
 
     return [each.id for each in sorted(heads, key=rank, reverse=True)[:AFTER_MAX]]
 
 
-def seen_of_handed_over(store: Store, handoff: FoldedTask) -> list[str]:
+def seen_of_handed_over(store: Store, handoff: FoldedTask, caller: Caller) -> list[str]:
     """Return the last events of the tasks that a handoff hands over: its acceptance is an event of them, too."""
     found: list[str] = []
     for task_id in task_state.handed_over(handoff.record):
         task = task_state.load_task(store.db(), task_id)
-        found += [each.id for each in task.heads()[:AFTER_MAX]] if task is not None else []
+        found += after(task, caller) if task is not None else []
     return found
 
 

@@ -211,7 +211,7 @@ def _write_take(
 ) -> TaskChange:
     is_handoff = task.record["purpose"] == HANDOFF
     until = store.now() + (lease or LEASE_MICROS)
-    given = task_records.seen_of_handed_over(store, task) if is_handoff else []
+    given = task_records.seen_of_handed_over(store, task, caller) if is_handoff else []
     fields: Any = {"until": format_at(until), **task_roles.facts_of(caller), **facts}
     what = "accepts" if is_handoff else "takes"
     found = write(store, caller, task, "take", fields, what, more_seen=given, beside=beside)

@@ -186,7 +186,7 @@ def test_somebody_who_was_not_asked_neither_proposes_nor_decides(talk: Talk, sta
     assert "| Use ed" in (shown := talk("Ada", "inbox").out) and "--agree" not in shown
     ed = said.out.split()[0]
     said = talk("Bohr", "reply", ed, "agreed", "--agree")
-    assert f"{ed} is no proposal of a party of this thread, so this AGREE decides nothing." in said.out
+    assert f"{ed} leads to no proposal of a party of this thread, so this AGREE decides nothing." in said.out
     talk.agrees("Curie", vim)
 
     assert not talk.converged(vim)["converged"]  # Bohr has agreed to another text
@@ -341,14 +341,14 @@ def test_a_thread_of_5_000_counters_is_answered(talk: Talk, repo: Path) -> None:
     vim = talk.proposes("Ada", "Use vim", "Bohr,Curie")
     thread = talk.run("thread", vim, "--json").json["thread_id"]
     agents, before = [f"test:worker:{each}" for each in ("ada", "bohr", "curie")], vim
-    lines = []
+    lines, own = [], [vim, vim, vim]
     for number in range(5_000):
         id = f"sig-{number:012}"
         lines.append(
-            {"signal_id": id, "thread_id": thread, "reply_to": before, "after": [before], "intent": "COUNTER", "message": f"Use {number}",
+            {"signal_id": id, "thread_id": thread, "reply_to": before, "after": [before, own[number % 3]], "intent": "COUNTER", "message": f"Use {number}",
              "sender_identity": agents[number % 3], "recipients": [each for each in agents if each != agents[number % 3]]}
         )  # fmt: skip
-        before = id
+        before = own[number % 3] = id
     write(repo, lines)
     for who in ("Ada", "Curie"):
         talk.agrees(who, before)

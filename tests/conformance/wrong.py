@@ -109,6 +109,37 @@ class LetsAnybodyPropose(Reference):
         return Open(signals, {})
 
 
+class LooksPastWordsOfOthers(Reference):
+    def agreement(self, signals: Mapping[str, Signal]) -> Agreement:
+        class Past(Agreement):
+            def proposal_of(self, id: str | None) -> str | None:
+                while id in self.signals and id not in self.ids:
+                    if self.signals[id]["intent"] in ("PROPOSE", "COUNTER"):
+                        return None
+                    id = self.signals[id].get("reply_to") or self.root["signal_id"]
+                return id if id in self.ids else None
+
+        return Past(signals, {})
+
+
+class LetsOthersOrderDecisions(Reference):
+    def agreement(self, signals: Mapping[str, Signal]) -> Agreement:
+        class Ordered(Agreement):
+            def last_of(self, reader: str, signals: Iterable[Signal]) -> list[Signal]:
+                return self.last(signals, self.signals.values())
+
+        return Ordered(signals, {})
+
+
+class LetsPartiesOrderDecisions(Reference):
+    def agreement(self, signals: Mapping[str, Signal]) -> Agreement:
+        class Ordered(Agreement):
+            def last_of(self, reader: str, signals: Iterable[Signal]) -> list[Signal]:
+                return self.last(signals, self.of_parties(self.signals.values()))
+
+        return Ordered(signals, {})
+
+
 class DoesNotAskWhoProposed(Reference):
     def agreement(self, signals: Mapping[str, Signal]) -> Agreement:
         class Recipients(Agreement):
@@ -120,7 +151,7 @@ class DoesNotAskWhoProposed(Reference):
 
 def _agreement(signals: Mapping[str, Signal], choose: Callable[[list[Signal]], list[Signal]]) -> Agreement:
     class Wrong(Agreement):
-        def last(self, signals: Iterable[Signal]) -> list[Signal]:
+        def last(self, signals: Iterable[Signal], among: Iterable[Signal]) -> list[Signal]:
             own = list(signals)
             return choose(own) if own else []
 

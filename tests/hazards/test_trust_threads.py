@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from gitmem.records.ids import new_id
+from gitmem.records.ids import new_id, own_id
 from tests.signing import ANNA, MALLORY
 
-from .forging import Clone, Hub, hours_later, line
+from .forging import Clone, Hub, digest, hours_later, line
 
 Ring = tuple[Hub, Clone, Clone]
+LONG_AGO = "1970-01-01T00:00:01.000000Z"
 
 
 @pytest.fixture
@@ -47,6 +49,62 @@ def test_an_ambiguous_signal_of_a_stranger_ends_no_agreement(ring: Ring) -> None
     for each in (planck, curie):
         said = each("converged", root["signal_id"], "--json")
         assert (said.status, said.json["ambiguous"]) == (0, [id])
+
+
+KEYED = own_id("sig", MALLORY.writer, f"evil:x:y@{MALLORY.writer}", "key")
+
+
+def keyed(root: dict[str, Any], of: bytes, at: str, *after: str) -> bytes:
+    """A signal of a stranger in the thread of others: its lines may differ in what they name, and are one content."""
+    fields = {
+        "signal_id": KEYED,
+        "idempotency_key": "key",
+        "thread_id": root["thread_id"],
+        "reply_to": root["signal_id"],
+    }
+    return line(
+        "signal", at, sender_identity="evil:x:y", recipients=[], intent="INFO", origin="local", message="x",
+        answers_digest=digest(of), **fields, **({"after": [*after]} if after else {}),
+    )  # fmt: skip
+
+
+def test_a_stranger_does_not_order_a_rejection_before_an_agreement(ring: Ring) -> None:
+    """Curie agrees here and rejects there, at once: that is no. A signal between them is written anew, as of 1970."""
+    hub, planck, curie = ring
+    there = hub.clone("Curie2")
+    there.session = there("session", "start", "--name", "Curie-b", "--agent-identity", curie.identity, "--json").json["session_id"]  # fmt: skip
+    root = planck.send("Shall we?", "--to", curie.identity, "--intent", "PROPOSE")
+    exchange(planck, curie, there)
+    of = hub.line_of(root["signal_id"])
+    hub.forge(keyed(root, of, hours_later(3)))
+    curie.sync()
+    curie.inbox()
+    yes = curie("reply", root["signal_id"], "Yes.", "--agree", "--json").json["signal"]
+    no = there("reply", root["signal_id"], "No!", "--reject", "--json").json["signal"]
+    assert KEYED in yes["after"]
+    exchange(planck, curie, there)
+    assert planck("converged", root["signal_id"]).status == 1
+    hub.forge(keyed(root, of, LONG_AGO, no["signal_id"]))
+    exchange(planck, curie)
+    assert planck("converged", root["signal_id"]).status == 1
+
+
+def test_a_stranger_does_not_order_an_agreement_before_a_rejection(ring: Ring) -> None:
+    """Curie has said no and then yes. A signal that she had read with the first is written anew, as after the second."""
+    hub, planck, curie = ring
+    root = planck.send("Shall we?", "--to", "Curie", "--intent", "PROPOSE")
+    exchange(planck, curie)
+    of = hub.line_of(root["signal_id"])
+    hub.forge(keyed(root, of, hours_later(3)))
+    curie.sync()
+    curie.inbox()
+    assert curie("reply", root["signal_id"], "No.", "--reject").status == 0
+    yes = curie("reply", root["signal_id"], "Well, yes.", "--agree", "--json").json["signal"]
+    exchange(planck, curie)
+    assert planck("converged", root["signal_id"]).status == 0
+    hub.forge(keyed(root, of, LONG_AGO, yes["signal_id"]))
+    planck.sync()
+    assert planck("converged", root["signal_id"]).status == 0
 
 
 def test_nobody_begins_a_thread_in_the_name_of_another(ring: Ring) -> None:

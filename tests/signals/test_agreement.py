@@ -268,7 +268,7 @@ def said(
     session: str | None = None,
 ) -> ThreadSignal:
     record = {"at": f"2026-11-21T20:00:00.{at:06d}Z", "signal_id": id, "sender_identity": by, "intent": intent,
-              "after": list(after), "reply_to": reply_to, "sender_session": session}  # fmt: skip
+              "after": list(after), "reply_to": reply_to or None, "sender_session": session, "recipients": []}  # fmt: skip
     return ThreadSignal(record, [json.dumps(record, separators=(",", ":")).encode()])
 
 
@@ -311,8 +311,10 @@ def test_a_new_signal_names_what_its_writer_had_seen() -> None:
         said("unread", "c", at=3, reply_to="mine"),
     )
 
-    assert causality.ids_for_after("b", found, {"root", "read"}, None) == ["mine", "read"]
-    assert causality.ids_for_after("b", found, {"root"}, "unread") == ["mine", "unread"]
+    folded = FoldedThread("thread-x", found)
+
+    assert causality.ids_for_after(["b"], folded, {"root", "read"}, None) == ["mine", "read"]
+    assert causality.ids_for_after(["b"], folded, {"root"}, "unread") == ["mine", "unread"]
 
 
 def test_a_new_signal_names_ones_own_last_decision_beside_ones_own_last_word() -> None:
@@ -325,7 +327,7 @@ def test_a_new_signal_names_ones_own_last_decision_beside_ones_own_last_word() -
         said("w-unseen", "c", "REJECT", at=9, reply_to="root"),
     )
 
-    assert causality.ids_for_after("b", found, set(), None) == ["y-yes", "x-word"]
+    assert causality.ids_for_after(["b"], FoldedThread("thread-x", found), set(), None) == ["y-yes", "x-word"]
 
 
 # The folds of a thread are those of a naive reference, in any order of arrival.

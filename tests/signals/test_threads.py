@@ -414,7 +414,7 @@ def test_what_asks_nobody_or_answers_nothing_is_remarked(fields: dict[str, objec
         ("AGREE", "sig-next", [ROOT, COUNTER, WITHDRAWN], annas("a:b:curie"), "You had withdrawn sig-next; this AGREE takes that back."),
         ("COUNTER", "sig-root", [ROOT, COUNTER], annas("a:b:planck"), ""),
         ("AGREE", "sig-root", [ROOT], annas("a:b:planck"), "You agree to sig-root already, so this AGREE changes nothing."),
-        ("AGREE", "sig-other", [ROOT, NOETHER], annas("a:b:curie"), "sig-other is no proposal of a party of this thread, so this AGREE decides nothing."),
+        ("AGREE", "sig-other", [ROOT, NOETHER], annas("a:b:curie"), "sig-other leads to no proposal of a party of this thread, so this AGREE decides nothing."),
     ])  # fmt: skip
 def test_a_decision_that_does_not_do_what_it_seems_to_do_is_remarked(
     intent: str, answers: str, said: list[dict[str, Any]], reader: str, expected: str

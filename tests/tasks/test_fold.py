@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from gitmem.records.ids import new_id
 from gitmem.work import READ_MAX
+from gitmem.work.task_records import AFTER_MAX, after
 
 from ..signing import ANNA, MALLORY
 from .events_by_hand import BEGINNING, CALLER, SECOND, Task, at, described, write
@@ -37,6 +39,29 @@ def test_t1_a_take_beside_a_lease_that_its_writer_had_seen_is_void() -> None:
     second = task.take(CURIE, 2)
     folded = task.fold()
     assert (folded.takes, folded.void, folded.holder, folded.conflict) == ([first], [second], first, False)
+
+
+@pytest.mark.parametrize(
+    ("who", "state"), [(f"x:y:z@{MALLORY.writer}", "input-required"), (BOHR, "submitted")]
+)
+def test_nobody_else_orders_what_is_done_about_a_task(who: str, state: str) -> None:
+    """The caller's message is no answer to a question that only somebody else's event leads to: the addressee's own one may."""
+    task = Task(agent=BOHR)
+    take = task.take(BOHR, 1)
+    asked = task.status(BOHR, 3, "input-required", take)
+    between = task.add("message", who, 2, seen=[asked], message="hm")
+    task.add("message", CALLER, 4, seen=[take, between], message="Go on.")
+    assert task.fold().state == state
+
+
+def test_events_of_others_push_nothing_out_of_what_a_writer_names() -> None:
+    """Of more heads than a line names those of who has to do with the task come first, whatever time others write."""
+    task = Task(agent=BOHR)
+    take = task.take(BOHR, 1)
+    for number in range(AFTER_MAX):
+        task.add("message", f"x:y:z{number}@{MALLORY.writer}", 100 + number, seen=[], message="hm")
+    caller = SimpleNamespace(reader=CALLER, session_id=None)
+    assert take.id in after(task.fold(), caller)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("why", ["lapsed", "released", "failed", "renewed", "renewed unseen"])
