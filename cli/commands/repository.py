@@ -202,6 +202,7 @@ def verify(
 
     at.store().progress = output.progress()
     at.store().try_commit_waiting()  # until then nothing attests them
+    at.store().asks_once = True  # also for each address that is shown
     found = operation.verify(at.store(), id)
     output.answer(at.json, found, verified.verified, page=at.pager(pager))
     return found.status

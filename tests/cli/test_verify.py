@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cProfile
 import itertools
 import json
 from collections.abc import Callable
@@ -396,3 +397,23 @@ def test_what_was_verified_before_is_not_believed(ring: Ring) -> None:
                 db.execute("DELETE FROM held")
 
     assert verify(planck, status=0).json["held"]
+
+
+def test_each_address_that_is_shown_costs_no_look_at_the_log(ring: Ring) -> None:
+    """Whoever can push can push lines of thousands of addresses, which are held."""
+    hub, planck, _ = ring
+    sent = planck.send("Hello.", "--to", "Curie")["signal_id"]
+    planck.sync()
+    hub.push(
+        *(
+            of_its_writer(
+                hub.line_of(sent), signal_id=f"sig-{number:04}", sender_identity=f"a:b:c{number}@{BOB.writer}"
+            )
+            for number in range(200)
+        )
+    )
+    planck.sync()
+    profile = cProfile.Profile()
+    assert len(profile.runcall(planck, "verify", "--json").json["held"]) == 200
+    names = {getattr(each.code, "co_name", ""): each.callcount for each in profile.getstats()}
+    assert 0 < names["caught_up"] < 20
