@@ -58,7 +58,7 @@ UNITS = View(session_view.UNIT_KINDS, session_view.UNIT_DDL, session_view.add_un
 NODES = entities.view(node_tables.NODE, _nodes)
 RELATIONS = View(node_tables.RELATION_KINDS, node_tables.RELATION_DDL, _add_relations)
 SESSIONS = entities.view(session_view.SESSION, lambda: session_view.FOLD)
-TASKS = entities.view(tables.TASK, _tasks, version=3)
+TASKS = entities.view(tables.TASK, _tasks, version=4)
 CLAIMS = entities.view(tables.CLAIM, lambda: tables.CLAIM_FOLD)
 COMMITS = View(
     ("commit",),

@@ -9,7 +9,7 @@ had seen and on the time in its own line.
 from __future__ import annotations
 
 from ..log.lines import digest, parse_at
-from ..records.ids import is_bound, is_of_somebody, is_of_writer
+from ..records.ids import is_bound, is_of_somebody, is_of_writer, keyed_id
 from ..text.addresses import PERSON, writer_of
 from .causal import CausalOrder, by_line
 
@@ -94,6 +94,13 @@ class TaskEvent:
         return self.state == "failed" and self.record.get("retryable") is True
 
     @property
+    def is_derived(self) -> bool:
+        """Whether its id is the free one of such an event: anybody could give it to another event."""
+        return self.event == "escalate" and self.id == escalation_id(
+            self.record["task_id"], self.take or "", self.record.get("level") or ""
+        )
+
+    @property
     def is_rejection(self) -> bool:
         """Whether an addressee refuses the task with it, without a take."""
         return self.event == "status" and self.state == "rejected" and self.record.get("take") is None
@@ -110,6 +117,11 @@ class TaskEvent:
         found.named = {*self.named, replaces}
         found.replaces, found.giver = replaces, giver
         return found
+
+
+def escalation_id(task_id: str, take: str, level: str) -> str:
+    """Return the id of the event that a task is stuck, whoever writes it."""
+    return keyed_id("tev", "escalate", task_id, take, level)
 
 
 def micros(at: str | None) -> int:
@@ -138,9 +150,9 @@ def is_by(sender: Sender, agent: str | None) -> bool:
 
 
 def by_id(events: Iterable[TaskEvent]) -> dict[str, TaskEvent]:
-    """Return the lowest event of each id, with all its versions. An acceptance comes before an event with its id."""
+    """Return the lowest event of each id, with all its versions. First come acceptances, then events from which the id is derived."""
     found: dict[str, TaskEvent] = {}
-    for each in sorted(events, key=lambda each: (each.replaces is None, each.line)):
+    for each in sorted(events, key=lambda each: (each.replaces is None, not each.is_derived, each.line)):
         if each.id not in found:
             found[each.id] = each
             each.versions = [each]

@@ -11,7 +11,7 @@ from ..commit_message import sanitize
 from ..errors import GitmemError, UsageError
 from ..log.lines import format_at
 from ..order.content import ANNOUNCER, ESCALATION
-from ..order.task import LEASE_MAX_MICROS, WAITING
+from ..order.task import LEASE_MAX_MICROS, WAITING, escalation_id
 from ..outcome import Outcome, command
 from ..records.ids import keyed_id, unit_key
 from ..records.lines import as_json
@@ -200,8 +200,11 @@ def _event(
     store: Store, caller: Caller, task: FoldedTask, take: str, one: StuckTask
 ) -> tuple[str, bytes] | None:
     """Return the line of the event; None if the task has it, or has too many events."""
-    id = keyed_id("tev", "escalate", task.record["task_id"], take, one.level)
-    if id in task.events or task_records.too_many(store, caller, task, "escalate") is not None:
+    id = escalation_id(task.record["task_id"], take, one.level)
+    known = task.events.get(id)
+    if (known is not None and known.is_derived) or task_records.too_many(
+        store, caller, task, "escalate"
+    ) is not None:
         return None
     _, line = task_records.event_line(
         store,

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from gitmem.order.task import escalation_id
 from gitmem.records.ids import own_id
 
-from ..signing import MALLORY, attest, salted
+from ..signing import ANNA, MALLORY, SigningKey, attest, salted
 from .forging import Clone, Hub, exchange, hours_later
 
 Ring = tuple[Hub, Clone, Clone]
@@ -21,9 +22,9 @@ def tev(text: str) -> str:
     return own_id("tev", MALLORY.writer, text)
 
 
-def made(kind: str, at: str, **fields: object) -> bytes:
+def made(kind: str, at: str, key: SigningKey = MALLORY, **fields: object) -> bytes:
     """A line of a writer as format.md asks for it."""
-    whole = {"at": at, "kind": kind, "writer": MALLORY.writer, "schema_version": "A2A.V1", **fields}
+    whole = {"at": at, "kind": kind, "writer": key.writer, "schema_version": "A2A.V1", **fields}
     return salted(json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode())
 
 
@@ -122,6 +123,31 @@ def test_a_person_whom_nobody_knows_does_not_close_a_task(ring: Ring, state: str
     exchange(planck, curie)
     assert planck("task", "show", task, "--json").json["state"] == "working"
     assert len(planck("claim", "list", "--json").json["claims"]) == 1  # Curie's claim ends with the task
+
+
+@pytest.mark.parametrize("what", ["message", "escalate"])
+def test_a_stranger_keeps_no_escalation_from_being_told(ring: Ring, what: str) -> None:
+    """The id of its event is known to everybody: no other event takes its place, and a premature one leaves the notice to be written."""
+    hub, planck, curie = ring
+    of = made("task", hours_later(0), ANNA, task_id=own_id("task", ANNA.writer, "t"), thread_id=own_id("thread", ANNA.writer, "t"),
+              purpose="delegation", agent=curie.address, sender_identity=planck.address, sender_session=planck.session, message="do it")  # fmt: skip
+    hub.push(of, attest([of], ANNA))
+    task = json.loads(of)["task_id"]
+    for level in ("warning", "error", "critical"):
+        more = {"message": "x"} if what == "message" else {"level": level, "reason": "untaken"}
+        push(
+            hub,
+            event(EARLY % 1, "x", event_id=escalation_id(task, "", level), task_id=task, event=what, **more),
+        )
+    planck.sync()
+    bohr = hub.clone("Bohr")
+    for each in (planck, planck, bohr):
+        assert each("task", "list", "--stuck").status == 0
+        exchange(bohr, planck)
+
+    written = [json.loads(each) for each in hub.lines() if b'"event":"escalate"' in each]
+    assert len([each for each in written if each["writer"] == ANNA.writer]) == (what == "message")
+    assert any(f"{task} is stuck" in each["message"] for each in planck.inbox())
 
 
 def test_a_stranger_does_not_accept_a_handoff_to_somebody_else(ring: Ring) -> None:

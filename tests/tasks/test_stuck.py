@@ -7,6 +7,7 @@ import pytest
 from gitmem import records
 from gitmem.agents import lifecycle
 from gitmem.log.lines import CommitMessage
+from gitmem.order.task import escalation_id
 from gitmem.signals import inbox
 from gitmem.store import Store
 from gitmem.work import new_task, stuck, task_decisions, task_rules, task_work
@@ -146,7 +147,7 @@ def test_a_peer_that_writes_the_event_or_the_notice_first_hides_neither(store: S
         "signal", {"signal_id": "sig-0000", "sender_identity": PLANNER, "recipients": [], "message": "x"}
     )
     store.record([forged], CommitMessage("gitmem <gitmem@localhost>", "sync"))
-    event_id = stuck.keyed_id("tev", "escalate", task_id, "", "warning")
+    event_id = escalation_id(task_id, "", "warning")
     line = store.line(
         "task_event",
         {
