@@ -46,6 +46,16 @@ def signals(
     return [(record, line) for record, line in read if record is not None]
 
 
+def signals_from_here(
+    db: sqlite3.Connection, signal_id: str, senders: Iterable[str], most: int
+) -> list[tuple[SignalRecord, bytes]]:
+    """Return those lines of a signal that these senders or sessions of this clone wrote, at most so many."""
+    from ..index.entities import AMONG, json_list
+
+    condition = f"s.signal_id = ? AND (s.sender {AMONG} OR s.sender_session IN (SELECT name FROM own))"
+    return signals(db, condition, (signal_id, json_list(senders)), limit=most)
+
+
 def digests_of(db: sqlite3.Connection, ids: Iterable[str]) -> dict[str, set[bytes]]:
     """Return the digests of every line of these signals. Ids that the log lacks have none."""
     found: dict[str, set[bytes]] = {}

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .signal_options import SignalOptions
 
 
-LINES_MAX = 1_000  # of one id, which peers can write
+LINES_MAX = 1_000  # that are read of one id or thread
 
 
 def notice_fields(store: Store, caller: Caller, kind: str, key: str) -> SignalFields:
@@ -50,11 +50,8 @@ def is_notice_recorded(store: Store, caller: Caller, fields: SignalFields) -> bo
     Anybody can write the line of a notice beforehand: with an old time or another sender it would reach nobody, and with
     other words it would conflict. So only a line that was written here makes a second one unnecessary.
     """
-    named = mailbox.signals(store.db(), "s.signal_id = ?", (fields["signal_id"],), limit=LINES_MAX)
-    return any(
-        is_from_here(store, caller, record) and keyed_content(record) == keyed_content(fields)
-        for record, _ in named
-    )
+    named = mailbox.signals_from_here(store.db(), fields["signal_id"], caller.ids, LINES_MAX)
+    return any(keyed_content(record) == keyed_content(fields) for record, _ in named)
 
 
 def is_from_here(store: Store, caller: Caller, record: SignalRecord) -> bool:

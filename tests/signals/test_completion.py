@@ -190,6 +190,18 @@ def test_a_line_that_a_peer_wrote_before_silences_nobody(
     assert announcements.announce(store, caller, "WU-7").was_recorded
 
 
+def test_no_number_of_lines_of_a_peer_makes_who_told_it_tell_it_again(store: Store) -> None:
+    caller = acting(store, lifecycle.start(store, CallerClaims(), name="Planck", wu="WU-7"))
+    forged = {"signal_id": ID, "sender_identity": "evil:x:y", "recipients": []}
+    lines = [
+        store.line("signal", {**forged, "message": str(number)}) for number in range(announcements.LINES_MAX)
+    ]
+    store.record(lines, CommitMessage("a <a@b>", "sync"))
+
+    assert not announcements.announce(store, caller, "WU-7").was_recorded
+    assert announcements.announce(store, caller, "WU-7").was_recorded
+
+
 def test_a_recorded_checkpoint_is_never_called_unwritten(repo: Path) -> None:
     """If nobody can be told, the answer says that the checkpoint is there."""
     store = open_store(repo, Clock())
