@@ -16,7 +16,7 @@ from gitmem import records
 from gitmem.api.log import Log
 from gitmem.git.objects import Draft, Signature
 from gitmem.log import attestations, ref
-from gitmem.log.lines import digest, parse_at, writer_of
+from gitmem.log.lines import digest, line_hash, parse_at, writer_of
 from gitmem.records import ids
 from gitmem.repo import find
 from gitmem.text import ed25519
@@ -251,7 +251,7 @@ def attested(lines: Iterator[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
         stream, latest = some[-1]
         at = parse_at(latest[7:34].decode()) + 1
         for made in attestations.seal(KEY, own, lambda at=at: at, clone, last):  # type: ignore[misc]
-            last = ((last[0] if last else 0) + 1, attestations.line_digest(made).hex())
+            last = ((last[0] if last else 0) + 1, line_hash(made).hex())
             yield stream, made
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from gitmem.log import attestations
-from gitmem.log.lines import is_attestation
+from gitmem.log.lines import is_attestation, line_hash
 from gitmem.records import ids
 
 from .signing import CLONE, MALLORY, addressed, key_of
@@ -771,7 +771,7 @@ def _attest(w: Writer, each: int) -> None:
     for at in itertools.count():
         lines = (b"%d %d" % (at, number) for number in range(each))
         (line,) = attestations.seal(MALLORY, lines, lambda: next(clock), CLONE, last)
-        last = at + 1, attestations.line_digest(line).hex()
+        last = at + 1, line_hash(line).hex()
         w.left -= len(line) + 1
         if w.left <= 0:
             return

@@ -11,7 +11,7 @@ from pathlib import Path
 from gitmem import records
 from gitmem.log import attestations
 from gitmem.log.attestations import writer_id
-from gitmem.log.lines import HEAD_BYTES, CommitMessage, LogEntry, is_attestation, writer_of
+from gitmem.log.lines import HEAD_BYTES, CommitMessage, LogEntry, is_attestation, line_hash, writer_of
 from gitmem.repo import find
 from gitmem.text import ed25519
 from gitmem.trust import keys
@@ -82,7 +82,7 @@ def salted(line: bytes) -> bytes:
 
 def forget(lines: Iterable[bytes], key: SigningKey, at: int = AT, of: SigningKey | None = None) -> bytes:
     """The record by which a writer forgets lines, or those of another."""
-    hashes = [attestations.line_digest(line).hex() for line in lines]
+    hashes = [line_hash(line).hex() for line in lines]
     by = {
         "sender_identity": f"a:b:anna@{key.writer}",
         "about": "sig-0001",

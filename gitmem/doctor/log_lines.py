@@ -407,7 +407,7 @@ class LogLines(Check):
             for digest in found.digests
         }
         for each in self._own:
-            yield from self._check_unread(each, by(attestations.line_digest(each.line) in attested))
+            yield from self._check_unread(each, by(form.line_hash(each.line) in attested))
 
     def _check_unread(self, each: LogLine, finding: Callable[..., Finding]) -> Iterator[Finding]:
         """Report why a line is not a record of this version."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from .. import commit_message, records
 from ..errors import UsageError
 from ..index import grants
-from ..log import attestations, epochs, let_go, ref
-from ..log.lines import SALT, is_reduced, writer_of
+from ..log import epochs, let_go, ref
+from ..log.lines import SALT, is_reduced, line_hash, writer_of
 from ..order.content import is_notice
 from ..outcome import Outcome, Struct, command
 from ..signals import send
@@ -111,7 +111,7 @@ def _back_in_log(store: Store, over: Sequence[bytes]) -> list[bytes]:
     """
     log, writer, allowed = store.log, store.writers.writer(), grants.Grants(store.db())
     own = [line for line in over if allowed.allow_all(writer, writer_of(line))]
-    back = [line for line in own if rows.is_whole(store.db(), attestations.line_digest(line))]
+    back = [line for line in own if rows.is_whole(store.db(), line_hash(line))]
     epoch = epochs.of(log, log.git.tip(ref.LOG_REF)) if back else None
     return back if epoch and not epochs.may_begin(log) else []
 
@@ -153,7 +153,7 @@ def _lines(store: Store, kind: str, id: str) -> _Lines:
 
 def _forget(store: Store, caller: Caller, found: Forgotten, lines: Sequence[bytes], reason: str) -> None:
     """Record that lines are forgotten, and remove their texts from the files of this clone."""
-    digests = sorted({(writer_of(line), attestations.line_digest(line).hex()) for line in lines})
+    digests = sorted({(writer_of(line), line_hash(line).hex()) for line in lines})
     new = []
     for writer in sorted({each for each, _ in digests}):
         mine = [digest for each, digest in digests if each == writer]

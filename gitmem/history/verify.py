@@ -10,7 +10,7 @@ from ..agents.session_view import SESSION
 from ..errors import UsageError
 from ..index import catch_up, entities, resolve_id
 from ..log import attestations
-from ..log.lines import writer_of
+from ..log.lines import line_hash, writer_of
 from ..log.ref import LOG_REF
 from ..memory import as_of, stored_nodes
 from ..memory.node_tables import NODE
@@ -175,7 +175,7 @@ class _Attested:
             sender=next(filter(None, map(record.get, _SENDERS)), ""),
             writer=writer or None,
             since=self.since.get(writer),
-            attested=self.times.get((attestations.line_digest(line), writer)),
+            attested=self.times.get((line_hash(line), writer)),
         )
 
 
@@ -243,7 +243,7 @@ def _counted(known: _Attested, lines: Iterable[bytes]) -> tuple[dict[str, int], 
     unsigned: dict[str, int] = {}
     for line in lines:
         writer = writer_of(line)
-        if (attestations.line_digest(line), writer) in known.times:
+        if (line_hash(line), writer) in known.times:
             counts[writer] = counts.get(writer, 0) + 1
         else:
             kind = known.judged(line).kind

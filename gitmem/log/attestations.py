@@ -10,8 +10,7 @@ from ..outcome import Struct
 from ..text import ed25519
 from ..text.addresses import WRITER_CHARACTERS
 from ..text.digests import b32, sha256
-from . import ledger
-from .lines import format_at, parse_at, reduced
+from .lines import HASH_BYTES, format_at, line_hash, parse_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,11 +94,6 @@ def writer_id(public: bytes) -> str:
     return b32(sha256(public).digest(), WRITER_CHARACTERS)
 
 
-def line_digest(line: bytes) -> bytes:
-    """Return what an attestation has of a line: that of its reduced form, so that it outlives the texts."""
-    return ledger.key(reduced(line))
-
-
 def seal(
     key: SigningKey, lines: Iterable[bytes], at: Callable[[], int], clone: str, last: tuple[int, str] | None
 ) -> list[bytes]:
@@ -112,7 +106,7 @@ def seal(
         clone: The token of the clone.
         last: Number and digest of this clone's last attestation; None if it has none.
     """
-    digests = sorted(set(map(line_digest, lines)))
+    digests = sorted(set(map(line_hash, lines)))
     number, before = last or (0, "")
     made = []
     for start in range(0, len(digests), DIGESTS_MAX):
@@ -124,7 +118,7 @@ def seal(
             f'"lines":"{_text(b"".join(digests[start : start + DIGESTS_MAX]))}"'
         ).encode()
         made.append(b'%b%b%b"}' % (content, _FIELD, _text(key.sign(_DOMAIN + content)).encode()))
-        before = line_digest(made[-1]).hex()
+        before = line_hash(made[-1]).hex()
     return made
 
 
@@ -148,14 +142,8 @@ def read(
     except ValueError:
         return None
     public, content = _bytes(key), _bytes(joined)
-    digests = [
-        content[start : start + ledger.KEY_BYTES] for start in range(0, len(content), ledger.KEY_BYTES)
-    ]
-    if (
-        not 0 < len(digests) <= DIGESTS_MAX
-        or len(content) % ledger.KEY_BYTES
-        or digests != sorted(set(digests))
-    ):
+    digests = [content[start : start + HASH_BYTES] for start in range(0, len(content), HASH_BYTES)]
+    if not 0 < len(digests) <= DIGESTS_MAX or len(content) % HASH_BYTES or digests != sorted(set(digests)):
         return None
     if wanted is not None and not any(digest in wanted for digest in digests):
         return None
@@ -172,7 +160,7 @@ def read(
         int(number),
         before.decode(),
         frozenset(digests),
-        line_digest(line).hex(),
+        line_hash(line).hex(),
     )
 
 

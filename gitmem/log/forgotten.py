@@ -9,9 +9,8 @@ from functools import cached_property
 
 from ..git.objects import Draft, TreeEntry
 from . import ref, tree_union
-from .attestations import line_digest
 from .attestations import read as read_attestation
-from .lines import ATTESTS, SALT, is_attestation, reduced, writer_of
+from .lines import ATTESTS, SALT, is_attestation, line_hash, reduced, writer_of
 from .union import canonical
 
 TYPE_CHECKING = False
@@ -44,12 +43,12 @@ class Forgotten:
         self._granted: dict[Pair, str] = {}  # whom a record lets write as its writer
         for line, record in self._records(FOLDER, "forget"):
             of, digests = record.get("of") or record["writer"], set(map(bytes.fromhex, record["lines"]))
-            self._said[line_digest(line), record["writer"]] = {(digest, of) for digest in digests}
+            self._said[line_hash(line), record["writer"]] = {(digest, of) for digest in digests}
             self._named |= digests
         if any(of != writer for (_, writer), lines in self._said.items() for _, of in lines):
             for line, record in self._records(TRUST, "trust"):
                 if record["event"] == "grant" and not record.get("words"):
-                    self._granted[line_digest(line), record["writer"]] = record["other"]
+                    self._granted[line_hash(line), record["writer"]] = record["other"]
 
     def _records(self, folder: str, kind: str) -> Iterator[tuple[bytes, Any]]:
         """Yield the lines of a kind that name a writer in a folder of the trees, and their records."""
@@ -126,7 +125,7 @@ class Forgotten:
         """Return whether a whole line is forgotten."""
         if not self._named or SALT not in line:
             return False
-        digest = line_digest(line)
+        digest = line_hash(line)
         record = self._log.read(line) if digest in self._named else None
         return record is not None and (digest, record.get("writer")) in self._pairs
 

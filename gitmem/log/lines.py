@@ -24,6 +24,7 @@ LAST_MICROS = 253_402_300_800 * 1_000_000 - 1  # the end of the year 9999
 _HEAD = b'{"at":"'
 _KIND, _WRITER = b'"kind":"', b'","writer":"'
 ATTESTS = b'"kind":"attestation"'
+HASH_BYTES = 16
 SALT = b',"salt":"'  # begins what forgetting takes from a line: the salt, and the texts after it
 _TEXTS, _TEXTS_BYTES = b',"texts":"', 64
 _HEX = b"0123456789abcdef"
@@ -135,6 +136,11 @@ def reduced(line: bytes) -> bytes:
     if at < 0:
         return line
     return b'%b%b%b"}' % (line[:at], _TEXTS, sha256(line[at + len(SALT) :]).hexdigest().encode())
+
+
+def line_hash(line: bytes) -> bytes:
+    """Return the hash of a line: the start of the SHA-256 of its reduced form, so that it outlives the texts."""
+    return sha256(reduced(line)).digest()[:HASH_BYTES]
 
 
 def is_reduced(line: bytes) -> bool:

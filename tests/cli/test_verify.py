@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from gitmem.log import attestations
+from gitmem.log.lines import line_hash
 from gitmem.trust.keys import SigningKey
 from tests.hazards.forging import Answer, Clone, Hub, Ring, changed, digest, exchange
 from tests.signing import ANNA, AT, BOB, MALLORY, addressed, attest, named, put_key
@@ -248,7 +249,7 @@ def chain(lines: list[bytes], clone: str) -> list[bytes]:
     made: list[bytes] = []
     clock = itertools.count(AT)
     for number, line in enumerate(lines):
-        last = (number, attestations.line_digest(made[-1]).hex()) if made else None
+        last = (number, line_hash(made[-1]).hex()) if made else None
         made += attestations.seal(BOB, [line], lambda: next(clock), clone, last)
     return made
 

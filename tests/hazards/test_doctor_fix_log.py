@@ -19,7 +19,7 @@ from gitmem.errors import StoreError
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.objects import Draft, Signature, TreeEntry
 from gitmem.log import attestations, committer, lines, ref
-from gitmem.log.lines import CommitMessage, LogEntry
+from gitmem.log.lines import CommitMessage, LogEntry, line_hash
 
 from .. import newer_git
 from ..clones import Clone, Hub, Ticks, git
@@ -504,7 +504,7 @@ def test_the_form_of_the_files_is_put_right_in_one_commit(hub: Hub, clone: Clone
     kept = [b"<<<<<<< HEAD\n", *content.splitlines(keepends=True)]
     (made,) = set(repaired.splitlines(keepends=True)) - set(kept)
     again = attestations.read(made.rstrip(b"\n"))
-    assert again is not None and again.digests == {attestations.line_digest(first.rstrip(b"\n"))}
+    assert again is not None and again.digests == {line_hash(first.rstrip(b"\n"))}
     assert repaired == b"".join(sorted([*kept, made]))
     assert doctor.fix(anew(hub, clone).store).fixed == 0
 

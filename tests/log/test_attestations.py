@@ -11,8 +11,8 @@ import re
 import pytest
 
 from gitmem import records
-from gitmem.log.attestations import DIGESTS_MAX, Verdicts, line_digest, read, seal
-from gitmem.log.lines import parse_at, reduced
+from gitmem.log.attestations import DIGESTS_MAX, Verdicts, read, seal
+from gitmem.log.lines import line_hash, parse_at, reduced
 from gitmem.records.lines import LINE_MAX_BYTES
 from gitmem.text import ed25519
 from gitmem.trust.keys import SigningKey
@@ -56,8 +56,8 @@ def test_a_line_is_attested_by_its_reduced_form() -> None:
     without = b'%b,"texts":"%b"}' % (kept, hashlib.sha256(cut + b'","message":"x"}').hexdigest().encode())
 
     assert reduced(line) == without == reduced(without)
-    assert line_digest(line) == line_digest(without) == hashlib.sha256(without).digest()[:16]
-    assert line_digest(line) != line_digest(line.replace(b'"x"', b'"y"'))
+    assert line_hash(line) == line_hash(without) == hashlib.sha256(without).digest()[:16]
+    assert line_hash(line) != line_hash(line.replace(b'"x"', b'"y"'))
 
 
 def test_what_is_sealed_is_read() -> None:
@@ -73,8 +73,8 @@ def test_what_is_sealed_is_read() -> None:
         1,
         "",
     )
-    assert found.digests == {line_digest(each) for each in LINES}
-    assert found.digest == line_digest(line).hex()
+    assert found.digests == {line_hash(each) for each in LINES}
+    assert found.digest == line_hash(line).hex()
     record = records.read_kind("attestation", line)
     assert record is not None
     fields = {name: value for name, value in record.items() if name not in ("at", "kind", "writer")}
@@ -114,7 +114,7 @@ def test_attestations_of_a_clone_are_a_chain() -> None:
     assert [each.number for each in found] == [1, 2, 3]
     assert [each.before for each in found] == ["", found[0].digest, found[1].digest]
     assert max(map(len, made)) <= LINE_MAX_BYTES
-    assert frozenset().union(*(each.digests for each in found)) == {line_digest(line) for line in lines}
+    assert frozenset().union(*(each.digests for each in found)) == {line_hash(line) for line in lines}
     (after,) = sealed([b"x"], last=(found[-1].number, found[-1].digest))
     read_after = read(after)
     assert read_after is not None and (read_after.number, read_after.before) == (4, found[-1].digest)

@@ -16,7 +16,7 @@ from typing import Any
 from gitmem import records
 from gitmem.git.objects import FILE_MODE, TREE_MODE, Draft, Signature, TreeEntry, format_commit
 from gitmem.log import attestations, ref
-from gitmem.log.lines import digest, is_attestation, writer_of
+from gitmem.log.lines import digest, is_attestation, line_hash, writer_of
 from gitmem.records import ids
 from gitmem.text import ed25519
 from gitmem.text.addresses import words_of
@@ -120,7 +120,7 @@ class Adversary:
             sealed += [line.replace(self.key.writer.encode(), writer) for line in sealed[:1]]
         others = [line for line in self._known_lines() if is_attestation(line)]
         for old in others[:2]:
-            digests = attestations.line_digest(self.random.choice(lines or [b""]))
+            digests = line_hash(self.random.choice(lines or [b""]))
             text = urlsafe_b64encode(digests).rstrip(b"=")
             sealed.append(re.sub(rb'"lines":"[^"]*"', b'"lines":"' + text + b'"', old))
         return self._push_lines([*lines, *sealed, *others[2:4]])

@@ -15,7 +15,7 @@ from gitmem.git.objects import Draft
 from gitmem.git.port import Git
 from gitmem.index import catch_up, index_file
 from gitmem.log import attestations, ref
-from gitmem.log.lines import is_attestation, reduced, writer_of
+from gitmem.log.lines import is_attestation, line_hash, reduced, writer_of
 from gitmem.open_store import DOMAIN
 from gitmem.signals import inbox, threads
 from gitmem.store import Store
@@ -170,7 +170,7 @@ def _counting(lines: Sequence[bytes]) -> list[bytes]:
         for line in lines
         if not is_attestation(line)
         and (record := records.read(line)) is not None
-        and (attestations.line_digest(line), record.get("writer")) in attested
+        and (line_hash(line), record.get("writer")) in attested
     ]
 
 

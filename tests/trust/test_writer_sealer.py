@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gitmem.log import attestations, ref
-from gitmem.log.lines import CommitMessage, LogEntry
+from gitmem.log.lines import CommitMessage, LogEntry, line_hash
 from gitmem.trust.keys import SigningKey
 from gitmem.trust.writer_sealer import WriterSealer
 from tests.mailbox.test_mailbox_view import signal
@@ -91,4 +91,4 @@ def test_what_names_no_writer_is_attested_by_who_is_in_force(tmp_path: Path) -> 
     (made,) = sealer(tmp_path).seal([said], lambda path: b"")
     found = attestations.read(made.lines[0][1])
     assert found is not None
-    assert (found.writer, found.digests) == (ANNA.writer, {attestations.line_digest(line)})
+    assert (found.writer, found.digests) == (ANNA.writer, {line_hash(line)})
