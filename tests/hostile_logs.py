@@ -249,13 +249,12 @@ def old_broadcasts(w: Writer) -> None:
 
 
 def seen_broadcasts(w: Writer) -> None:
-    """Broadcasts that each name as many others as count, in circles, and a session that has seen the last ones."""
-    count = w.left // 500
-    for at in range(count):
-        w.signal(
-            w.id("sig", at), recipients=[], seen=[w.id("sig", (at + step) % count) for step in range(1, 17)]
-        )
-    w.session("sess-zzzz", seen=[w.id("sig", at) for at in range(16)])
+    """Broadcasts that each name as many earlier ones as count, and a session that has seen the last ones."""
+    seen: list[str] = []
+    for _ in range(w.left // 900):
+        w.signal(w.id("sig"), recipients=[], seen=seen)
+        seen = [line_hash(addressed(w.lines[-1][1], MALLORY)).hex(), *seen][:16]
+    w.session("sess-zzzz", seen=seen)
 
 
 def broadcasts_and_sessions(w: Writer) -> None:

@@ -337,7 +337,7 @@ def test_the_limits_are_those_of_the_code() -> None:
         "stored last time ahead of the clock": "60 s",
         "age of broadcasts that are unread for a new reader": "24 h",
         "broadcasts unread for a reader without a first line, of any age": str(broadcasts.NEWEST),
-        "ids in `seen`; readers ignore further ones": str(broadcasts.SEEN_MAX),
+        "hashes in `seen`; readers ignore further ones": str(broadcasts.SEEN_MAX),
         "hold of a name after a record": "48 h",
         "each of content, tags, paths, metadata in a patch of several nodes (size of section 11)": str(
             node_fold.SIZE_MAX

@@ -3,11 +3,14 @@
 A broadcast, and the first line that a clone writes for a reader, list in `seen` the broadcasts that their writer had
 and that no other broadcast lists. An old broadcast that a reader's first line does not reach through these references
 was not there when the reader came. It is new, whatever its timestamp.
+
+They are listed by the hashes of their lines: what a line reaches is fixed with its bytes. An id may get further lines, and
+some ids are known before their signals.
 """
 
 from __future__ import annotations
 
-from ..log.lines import format_at, parse_at
+from ..log.lines import format_at, line_hash, parse_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,29 +27,30 @@ NEWEST = 50  # broadcasts for a reader unknown to the log, however old they are
 # The origin of imported records: their broadcasts are not news for anybody, and their readers were not present.
 IMPORTED_ORIGIN = "lumenflow"
 READER_KINDS = ("signal", "receipt", "session")  # the kinds of a reader's first line
-SEEN_MAX = 16  # ids in `seen`; more are neither written nor read
+SEEN_MAX = 16  # hashes in `seen`; more are neither written nor read
 
 DDL = (
     # `line` increases in the order of arrival. Imported broadcasts (`IMPORTED_ORIGIN`) have no time here: they precede every
     # reader's first day. `tracked`: it has the field `seen`. `head`: no other broadcast lists it.
-    "CREATE TABLE broadcast (line INTEGER PRIMARY KEY, signal_id TEXT, at TEXT, sender TEXT,"
+    "CREATE TABLE broadcast (line INTEGER PRIMARY KEY, hash TEXT, signal_id TEXT, at TEXT, sender TEXT,"
     " sender_session TEXT, workspace TEXT, content BLOB, tracked INTEGER, head INTEGER)",
+    "CREATE INDEX broadcast_hash ON broadcast (hash)",
     "CREATE INDEX broadcast_id ON broadcast (signal_id)",
     "CREATE INDEX broadcast_at ON broadcast (at)",
     "CREATE INDEX broadcast_head ON broadcast (at) WHERE head",
-    "CREATE TABLE seen (signal_id TEXT, named TEXT, PRIMARY KEY (signal_id, named)) WITHOUT ROWID",
-    "CREATE INDEX seen_named ON seen (named, signal_id)",
+    "CREATE TABLE seen (hash TEXT, named TEXT, PRIMARY KEY (hash, named)) WITHOUT ROWID",
+    "CREATE INDEX seen_named ON seen (named)",
     # `line` is the reader's first line, `at` its time.
     "CREATE TABLE reader (reader TEXT PRIMARY KEY, at TEXT, line INTEGER, cursor INTEGER) WITHOUT ROWID",
 )
 
 # The broadcasts that a first line reaches. SQLite evaluates this once, and only if an old broadcast needs it.
 _REACHED = (
-    f"WITH RECURSIVE reached (id) AS (SELECT value FROM json_each(:seen) WHERE key < {SEEN_MAX}"
-    " UNION SELECT s.named FROM reached r JOIN seen s ON s.signal_id = r.id) SELECT id FROM reached"
+    f"WITH RECURSIVE reached (hash) AS (SELECT value FROM json_each(:seen) WHERE key < {SEEN_MAX}"
+    " UNION SELECT s.named FROM reached r JOIN seen s ON s.hash = r.hash) SELECT hash FROM reached"
 )
 # The condition that a broadcast `b` does not precede a reader; `BroadcastStart` has the values.
-NEW_TO_READER = f"(b.at >= :oldest OR (b.tracked AND :seen IS NOT NULL AND b.signal_id NOT IN ({_REACHED})))"
+NEW_TO_READER = f"(b.at >= :oldest OR (b.tracked AND :seen IS NOT NULL AND b.hash NOT IN ({_REACHED})))"
 NEW_TO_UNKNOWN_READER = (
     "(b.at >= :oldest OR b.line IN"
     f" (SELECT line FROM broadcast WHERE at <> '' ORDER BY at DESC, line DESC LIMIT {NEWEST}))"
@@ -143,32 +147,32 @@ def add(db: sqlite3.Connection, broadcasts: Sequence[tuple[LineRow, bytes]]) -> 
     values = []
     for row, content in broadcasts:
         record: SignalRecord = row.record
-        id, past, seen = record["signal_id"], record["origin"] == IMPORTED_ORIGIN, record.get("seen")
+        hash, past, seen = line_hash(row.line).hex(), record["origin"] == IMPORTED_ORIGIN, record.get("seen")
         tracked = not past and seen is not None
         if tracked and seen:
-            edges.update((id, named) for named in seen[:SEEN_MAX])
+            edges.update((hash, named) for named in seen[:SEEN_MAX])
         values.append(
-            (row.id, id, "" if past else row.at, record["sender_identity"], record.get("sender_session"),
-             record.get("workspace_id") or "", content, tracked, not past)
+            (row.id, hash, record["signal_id"], "" if past else row.at, record["sender_identity"],
+             record.get("sender_session"), record.get("workspace_id") or "", content, tracked, not past)
         )  # fmt: skip
     db.executemany("INSERT OR IGNORE INTO seen VALUES (?, ?)", sorted(edges))
     db.executemany(
-        "INSERT INTO broadcast VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9 AND NOT EXISTS"
-        " (SELECT 1 FROM seen WHERE named = ?2 AND signal_id <> ?2))",
+        "INSERT INTO broadcast VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 AND NOT EXISTS"
+        " (SELECT 1 FROM seen WHERE named = ?2))",
         values,
     )
-    named = sorted({(named,) for id, named in edges if named != id})
-    db.executemany("UPDATE broadcast SET head = 0 WHERE signal_id = ? AND head", named)
+    named = sorted({(named,) for _, named in edges})
+    db.executemany("UPDATE broadcast SET head = 0 WHERE hash = ? AND head", named)
 
 
 def latest_broadcasts(db: sqlite3.Connection) -> list[str]:
-    """Return the ids for the field `seen` of a new line: the greatest `(at, bytes)` first."""
+    """Return the hashes for the field `seen` of a new line: the greatest `(at, bytes)` first."""
     rows = db.execute(
-        "SELECT b.signal_id FROM broadcast b JOIN line l ON l.id = b.line WHERE b.head"
+        "SELECT b.hash FROM broadcast b JOIN line l ON l.id = b.line WHERE b.head"
         " ORDER BY b.at DESC, l.body DESC LIMIT ?",
-        (4 * SEEN_MAX,),  # an id may have several lines
+        (SEEN_MAX,),
     )
-    return list(dict.fromkeys(str(id) for (id,) in rows))[:SEEN_MAX]
+    return [str(hash) for (hash,) in rows]
 
 
 def with_seen(db: sqlite3.Connection, kind: str, fields: AnyFields) -> Mapping[str, object]:

@@ -168,6 +168,7 @@ ThreadId = Annotated[
 WorkUnit = Annotated[
     str, Form("work unit", r"^[A-Za-z0-9._/#-]{1,100}$", UNIT_FORM, rule=TextRule(not_written=NO_UNIT))
 ]
+LineHash = Annotated[str, Form("line hash", r"^[0-9a-f]{32}$", "32 hexadecimal digits")]
 Digest = Annotated[str, Form("SHA-256", r"^[0-9a-f]{64}$", "64 hexadecimal digits")]
 CommitId = Annotated[str, Form("commit id", r"^[0-9a-f]{40,64}$", "a whole commit id")]
 AgentIdentity = Annotated[
@@ -516,7 +517,7 @@ class Signal(Record):
         head="file {}",
         option=Option("File that the signal refers to.", name="artifact", metavar="PATH"),
     )
-    seen: Many[SignalId] | None = optional(
+    seen: Many[LineHash] | None = optional(
         "The broadcasts that its writer had, and that no other broadcast names, at most 16; written even if empty (section 9).",
         may_differ=True,
         shown=False,
@@ -541,7 +542,7 @@ class Receipt(Record):
     )
     answers_digest: Digest = required("Digest of the displayed line.")
     idempotency_key: Line | None = optional("The key of an importing adapter.")
-    seen: Many[SignalId] | None = optional(
+    seen: Many[LineHash] | None = optional(
         "The broadcasts that its writer had, and that no other broadcast names, at most 16; written even if empty (section 9).",
         may_differ=True,
         shown=False,
@@ -598,7 +599,7 @@ class Session(Record):
     clear: Many[Annotated[ShortLine, AfterValidator(TextRule())]] = optional(
         "Fields that become empty; a missing field is unchanged.", default=()
     )
-    seen: Many[SignalId] | None = optional(
+    seen: Many[LineHash] | None = optional(
         "The broadcasts that its writer had, and that no other broadcast names, at most 16; written even if empty (section 9).",
         shown=False,
     )
@@ -946,7 +947,6 @@ Number = Annotated[
     str,
     Form("number", r"^[1-9][0-9]{0,8}$", "a number above 0 of at most 9 digits, none of them a leading 0"),
 ]
-LineHash = Annotated[str, Form("line hash", r"^[0-9a-f]{32}$", "32 hexadecimal digits")]
 
 
 class Attestation(Record):

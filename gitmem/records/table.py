@@ -293,7 +293,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'delegation_id': ('line', True, 1, 200, '', ()),
         'task_id': ('word', True, 9, 37, ('task-', 5, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'artifact_path': ('line', True, 1, 4096, '', ()),
-        'seen': ('list', True, ('word', False, 8, 36, ('sig-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ())),
+        'seen': ('list', True, ('word', False, 32, 32, ('', 0, '0123456789abcdef'), ())),
     },
     'receipt': {
         'writer': ('word', True, 16, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
@@ -305,7 +305,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'delivery_state': ('choice', False, ('delivered', 'acked', 'rejected')),
         'answers_digest': ('word', False, 64, 64, ('', 0, '0123456789abcdef'), ()),
         'idempotency_key': ('line', True, 1, 1024, '', ()),
-        'seen': ('list', True, ('word', False, 8, 36, ('sig-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ())),
+        'seen': ('list', True, ('word', False, 32, 32, ('', 0, '0123456789abcdef'), ())),
     },
     'session': {
         'writer': ('word', True, 16, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),
@@ -336,7 +336,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'branch': ('line', True, 1, 1024, '', ()),
         'task_id': ('word', True, 9, 37, ('task-', 5, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'clear': ('list', False, ('line', False, 1, 200, '', (0, '', False, ('wu_id', 'initiative_id', 'lane', 'activity', 'lifecycle_role', 'specialty_profile', 'role_alias', 'role_pack', 'capabilities', 'actual_ownership_scope', 'model', 'branch', 'task_id'), '', False))),
-        'seen': ('list', True, ('word', False, 8, 36, ('sig-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ())),
+        'seen': ('list', True, ('word', False, 32, 32, ('', 0, '0123456789abcdef'), ())),
     },
     'name': {
         'writer': ('word', True, 16, 16, ('', 0, '0123456789abcdefghjkmnpqrstvwxyz'), ()),

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from gitmem import records, views
 from gitmem.agents import broadcasts, mailbox
 from gitmem.index import catch_up
-from gitmem.log.lines import digest
+from gitmem.log.lines import digest, line_hash, reduced
 from gitmem.order import content
 from gitmem.records import ids
 
 from ..empty_index import index_of
+from ..signing import ANNA, addressed, forget, salted
 
 DAY = broadcasts.BACKLOG_MICROS
 START = 1_793_000_000_000_000
@@ -76,6 +77,7 @@ def plain_news(lines: list[bytes], reader: str, now: int) -> set[bytes]:
         for line, record in found.items()
         if record["kind"] == "signal" and not record["recipients"]
     }
+    by_hash = {line_hash(line).hex(): record for line, record in said.items()}
     first = next((record for record in found.values()
                   if reader in (record.get("sender_identity"), record.get("reader_identity"))), None)  # fmt: skip
     if first is None:
@@ -84,17 +86,16 @@ def plain_news(lines: list[bytes], reader: str, now: int) -> set[bytes]:
     reached: set[str] = set()
     todo = list((first.get("seen") or [])[:16])
     while todo:
-        id = todo.pop()
-        if id not in reached:
-            reached.add(id)
-            todo += [named for record in said.values() if record["signal_id"] == id
-                     for named in (record.get("seen") or [])[:16]]  # fmt: skip
+        hash = todo.pop()
+        if hash in by_hash and hash not in reached:
+            reached.add(hash)
+            todo += (by_hash[hash].get("seen") or [])[:16]
     since = broadcasts.day_before(str(first["at"]))
     return {
         line
         for line, record in said.items()
         if record["at"] >= since
-        or not (record.get("seen") is None or first.get("seen") is None or record["signal_id"] in reached)
+        or not (record.get("seen") is None or first.get("seen") is None or line_hash(line).hex() in reached)
     }
 
 
@@ -124,7 +125,21 @@ def test_an_earlier_first_line_that_arrives_late_brings_broadcasts_back() -> Non
     assert unread(index.db, READERS[1]) == {"sig-0001"}
 
 
-# When, who, to whom, what, on which of the signals so far, and whether another line takes that signal's id.
+def test_a_forgotten_broadcast_keeps_its_place_in_seen() -> None:
+    """The reduced form, which then counts, has the hash of the whole line."""
+    line = salted(addressed(signal(1, 0, READERS[0], []), ANNA))
+    index = index_of([line])
+    assert broadcasts.latest_broadcasts(index.db) == [line_hash(line).hex()]
+
+    catch_up.insert_lines(index, catch_up.OWN_FILE, [forget([line], ANNA)])
+
+    assert index.db.execute("SELECT body FROM line WHERE kind = 'signal'").fetchall() == [
+        (reduced(line).decode(),)
+    ]
+    assert broadcasts.latest_broadcasts(index.db) == [line_hash(line).hex()]
+
+
+# When, who, to whom, what, on which of the signals so far, with which of them in `seen`.
 _event = st.tuples(
     st.integers(0, 3 * DAY), st.sampled_from(READERS), st.sampled_from([(), *[(each,) for each in READERS], READERS]),
     st.sampled_from(["say", "read", "reply", "forge", "misread"]), st.integers(0, 5),
@@ -142,7 +157,11 @@ def test_the_tables_agree_with_the_definition(
     lines: list[bytes] = []
     said: list[bytes] = []
     for number, (at, who, to, what, pick, named) in enumerate(events):
-        seen = None if named is None else [f"sig-{each:04}" for each in named]
+        seen = (
+            None
+            if named is None
+            else [line_hash(line).hex() for each in named for line in said[each : each + 1]]
+        )
         answered = said[pick % len(said)] if said else None
         if answered and what in ("read", "misread"):
             line = answered if what == "read" else answered.replace(b"hello", b"other")
@@ -171,7 +190,7 @@ def tables(db: sqlite3.Connection) -> dict[str, list[object]]:
         "asked": "*",
         "mail": "*",
         "receipt": "*",
-        "broadcast": "signal_id, at, sender, content, tracked, head",
+        "broadcast": "hash, signal_id, at, sender, content, tracked, head",
         "seen": "*",
     }
     return {name: sorted(db.execute(f"SELECT {columns} FROM {name}")) for name, columns in wanted.items()}

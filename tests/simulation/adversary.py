@@ -90,7 +90,7 @@ class Adversary:
     def forge_receipts(self) -> str:
         """Receipts that the recipients of signals did not write, perhaps before everything that they wrote."""
         signals = [record for record in self._known_records() if record["kind"] == "signal"]
-        seen = [str(each.get("signal_id")) for each in signals if not each.get("recipients")][:16]
+        seen = [line_hash(line).hex() for line in self._known_lines() if b'"recipients":[]' in line][:16]
         lines = []
         for each in signals:
             readers = each.get("recipients")

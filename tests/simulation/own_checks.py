@@ -11,7 +11,7 @@ from gitmem.agents.caller import CallerClaims
 from gitmem.doctor import clone_files
 from gitmem.errors import UsageError
 from gitmem.index import catch_up, index_file
-from gitmem.log.lines import is_attestation
+from gitmem.log.lines import is_attestation, line_hash
 from gitmem.signals import inbox
 from gitmem.store import Store
 
@@ -47,7 +47,7 @@ def own_sessions(world: World, clone: Clone, store: Store) -> list[str]:
     sent = _read(world.acknowledged)
     # A process that was killed may have recorded its receipt before it could say so.
     begun = _read(world.begun)
-    log = _read(str(body).encode() for (body,) in store.db().execute("SELECT body FROM line"))
+    log = [str(body).encode() for (body,) in store.db().execute("SELECT body FROM line")]
     began_here = {
         record["session_id"] for record in sent if record["kind"] == "session" and record.get("writer")
     }
@@ -85,10 +85,11 @@ def _sent_to(own: set[str], sent: Iterable[Mapping[str, Any]]) -> set[str]:
 
 
 def _sent_to_all(
-    agent: str, own: set[str], begun: Iterable[Mapping[str, Any]], log: Iterable[Mapping[str, Any]]
+    agent: str, own: set[str], begun: Iterable[Mapping[str, Any]], log: Iterable[bytes]
 ) -> set[str]:
     """The broadcasts of others that are not before the first line that the agent itself wrote."""
-    there = {(record["at"], record.get("writer")) for record in log}
+    found = {line_hash(line).hex(): record for line in log for record in _read([line])}
+    there = {(record["at"], record.get("writer")) for record in found.values()}
     first = min(
         (
             record
@@ -99,26 +100,24 @@ def _sent_to_all(
         ),
         key=lambda record: str(record["at"]),
     )
-    every = [record for record in log if record["kind"] == "signal" and not record.get("recipients")]
-    names: dict[str, set[str]] = {}
-    for each in every:
-        names.setdefault(each["signal_id"], set()).update((each.get("seen") or ())[: broadcasts.SEEN_MAX])
+    every = {
+        hash: record
+        for hash, record in found.items()
+        if record["kind"] == "signal" and not record.get("recipients")
+    }
     reached: set[str] = set()
     following = list(first.get("seen") or ())
     while following:
-        signal_id = following.pop()
-        if signal_id not in reached:
-            reached.add(signal_id)
-            following += names.get(signal_id, ())
+        hash = following.pop()
+        if hash in every and hash not in reached:
+            reached.add(hash)
+            following += (every[hash].get("seen") or ())[: broadcasts.SEEN_MAX]
     oldest, is_tracked = broadcasts.day_before(first["at"]), first.get("seen") is not None
     return {
         str(each["signal_id"])
-        for each in every
+        for hash, each in every.items()
         if not own & {each["sender_identity"], each.get("sender_session")}
-        and (
-            each["at"] >= oldest
-            or (is_tracked and each.get("seen") is not None and each["signal_id"] not in reached)
-        )
+        and (each["at"] >= oldest or (is_tracked and each.get("seen") is not None and hash not in reached))
     }
 
 
