@@ -145,7 +145,7 @@ UNGUARDED = {
     "receipts that anybody may write": (
         [(lines, "field_of_another", lambda *args: "")],
         "forge_receipts",
-        32,
+        113,
     ),
     "ids of other writers": (
         [(lines, "field_of_another", lambda *args: "")],
