@@ -544,8 +544,15 @@ class Agreement:
         """Return the last ones of some signals of a reader, as it alone has ordered them."""
         return self.last(signals, (each for each in self.signals.values() if is_by(each, reader)))
 
-    def proposal_of(self, id: str | None) -> str | None:
-        """Return the first proposal reached through `reply_to`; a signal without that field answers the root.
+    def proposal_of(self, id: str) -> str | None:
+        """Return the proposal that a signal belongs to: itself, or the first one reached from what it answers."""
+        if id in self.ids:
+            return id
+        one = self.signals[id]
+        return None if one["intent"] in ("PROPOSE", "COUNTER") else self.reached(self._parent(one))
+
+    def reached(self, id: str | None) -> str | None:
+        """Return the first proposal from a signal on, through `reply_to`.
 
         Nothing leads past another PROPOSE or COUNTER, what is of no party, or ambiguous.
         """
@@ -555,8 +562,11 @@ class Agreement:
             if at["intent"] in ("PROPOSE", "COUNTER") or id in self._ambiguous or not self.of_parties([at]):
                 return None
             seen.add(id)
-            id = self.signals[id].get("reply_to") or self.root["signal_id"]
+            id = self._parent(at)
         return id if id in self.ids else None
+
+    def _parent(self, signal: Signal) -> str:
+        return signal.get("reply_to") or self.root["signal_id"]
 
     def position(self, reader: str) -> tuple[str, set[str]]:
         """Return the strongest intent of a reader's latest decisions, and the proposals that these answer."""
@@ -624,7 +634,7 @@ class Agreement:
 
     def _answered(self, signal: Signal) -> str | None:
         parent = signal.get("reply_to")
-        return self.proposal_of(parent) if parent else self.proposal_of(signal["signal_id"])
+        return self.reached(parent) if parent else self.proposal_of(signal["signal_id"])
 
     def _agreed_on(self) -> str | None:
         stands = [self.position(each) for each in self.parties]

@@ -242,25 +242,40 @@ class FoldedThread:
         What answers a PROPOSE or COUNTER that is none belongs to none, as its writer has read another text; nor does what answers
         somebody who is no party, or one of several texts of one id: what that answers may change.
         """
+        found = {id: id for id in self.proposals}
+        for id, each in self.signals.items():
+            parent = self._parent(each)
+            if id not in found and parent is not None and each.record["intent"] not in ASKS:
+                reached = self._reached[parent]
+                if reached is not None:
+                    found[id] = reached
+        return found
+
+    @cached_property
+    def _reached(self) -> dict[str, str | None]:
+        """The first proposal from each signal on, itself included; None behind what leads to none."""
         ends = (
             id for id, each in self.signals.items() if each.record["intent"] in ASKS or not self.leads(each)
         )
-        found: dict[str, str | None] = dict.fromkeys((*ends, *self.ambiguous)) | {
-            id: id for id in self.proposals
-        }
+        found: dict[str, str | None] = dict.fromkeys((*ends, *self.ambiguous))
+        found |= {id: id for id in self.proposals}
         for start in self.signals:
             path: list[str] = []
             here: str | None = start
             while here is not None and here not in found:
                 found[here] = None  # a cycle reaches no proposal
                 path.append(here)
-                parent = self.signals[here].record.get("reply_to")
-                here = parent if parent in self.signals else None
-                if parent is None and self.root is not None:
-                    here = self.root.id
+                here = self._parent(self.signals[here])
             reached = found[here] if here is not None else None
             found.update((each, reached) for each in path)
-        return {id: proposal for id, proposal in found.items() if proposal is not None}
+        return found
+
+    def _parent(self, signal: ThreadSignal) -> str | None:
+        """Return the signal of the thread that one answers: the root if it names none."""
+        parent = signal.record.get("reply_to")
+        if parent is None:
+            return self.root.id if self.root is not None else None
+        return parent if parent in self.signals else None
 
     @cached_property
     def _decided(self) -> dict[str, list[ThreadSignal]]:
@@ -297,7 +312,7 @@ class FoldedThread:
             if signal.intent not in DECISIONS and signal.id not in self.proposals:
                 continue
             parent = signal.record.get("reply_to")
-            answered = {parent, self.answered.get(parent) if parent else self.answered.get(signal.id)}
+            answered = {parent, self._reached.get(parent) if parent else self.answered.get(signal.id)}
             if signal.id in self.proposals:
                 answered.add(signal.id)
             for writer in signal.writers:

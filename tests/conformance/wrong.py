@@ -92,7 +92,7 @@ class ClaimsThatCountersAgreeToTheRoot(Reference):
 class LooksPastProposalsOfOthers(Reference):
     def agreement(self, signals: Mapping[str, Signal]) -> Agreement:
         class Past(Agreement):
-            def proposal_of(self, id: str | None) -> str | None:
+            def reached(self, id: str | None) -> str | None:
                 while id in self.signals and id not in self.ids:
                     id = self.signals[id].get("reply_to") or self.root["signal_id"]
                 return id if id in self.ids else None
@@ -112,7 +112,7 @@ class LetsAnybodyPropose(Reference):
 class LooksPastWordsOfOthers(Reference):
     def agreement(self, signals: Mapping[str, Signal]) -> Agreement:
         class Past(Agreement):
-            def proposal_of(self, id: str | None) -> str | None:
+            def reached(self, id: str | None) -> str | None:
                 while id in self.signals and id not in self.ids:
                     if self.signals[id]["intent"] in ("PROPOSE", "COUNTER"):
                         return None
