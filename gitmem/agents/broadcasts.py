@@ -35,7 +35,6 @@ DDL = (
     "CREATE TABLE broadcast (line INTEGER PRIMARY KEY, hash TEXT, signal_id TEXT, at TEXT, sender TEXT,"
     " sender_session TEXT, workspace TEXT, content BLOB, tracked INTEGER, head INTEGER)",
     "CREATE INDEX broadcast_hash ON broadcast (hash)",
-    "CREATE INDEX broadcast_id ON broadcast (signal_id)",
     "CREATE INDEX broadcast_at ON broadcast (at)",
     "CREATE INDEX broadcast_head ON broadcast (at) WHERE head",
     "CREATE TABLE seen (hash TEXT, named TEXT, PRIMARY KEY (hash, named)) WITHOUT ROWID",

@@ -253,7 +253,7 @@ def _assign_shown_names(db: sqlite3.Connection, name_root: str, since: int) -> N
     held = f"SELECT until, shown_fold FROM tenure WHERE root = ? AND NOT {_FREE} AND until > ?"
     claims = (
         "SELECT t.rowid, t.claimed, t.until, t.name, t.shown FROM tenure t JOIN line l ON l.id = t.line"
-        " WHERE t.root = ? AND {} ORDER BY t.claimed, l.body"
+        " WHERE t.root = ? AND {} ORDER BY +t.claimed, l.body"
     )
     # The unary plus makes SQLite use the index that finds few rows.
     before = db.execute(f"{held} AND +claimed < ?", (name_root, since, since))

@@ -23,7 +23,7 @@ def unread_contents(db: sqlite3.Connection, reader: str, signal_id: str) -> set[
     """Return the contents of an id that are unread at an address."""
     rows = db.execute(
         "SELECT content FROM mail WHERE reader = :reader AND signal_id = :id UNION"
-        " SELECT content FROM broadcast b WHERE signal_id = :id AND NOT EXISTS (SELECT 1 FROM receipt r"
+        " SELECT b.content FROM signal s JOIN broadcast b ON b.line = s.line WHERE s.signal_id = :id AND NOT EXISTS (SELECT 1 FROM receipt r"
         f" WHERE r.signal_id = :id AND r.reader = :reader AND {mailbox.is_receipt_for('b.content')})",
         {"reader": reader, "id": signal_id},
     )
