@@ -65,6 +65,7 @@ class Adversary:
             self.forge_lines, self.forge_lines, *(getattr(self, name) for name in MORE_ACTS), self.forge_attestations, self.malformed_lines, self.conflicting_lines, self.reorder_lines,
             self.replay_a_tip, self.hostile_tree, self.hostile_format, self.without_projects, self.orphan,
             self.deep_tree, self.hostile_shared_branch, self.deletions, self.speak_for_itself, self.speak_for_itself,
+            self.meddle, self.meddle, self.meddle, self.write_anew, self.write_anew, self.bring_in,
         ]  # fmt: skip
         for _ in range(count):
             act = self.random.choice(acts)
@@ -180,6 +181,88 @@ class Adversary:
                  "until": "2026-11-29T00:00:00.000000Z"},
             ]
         )  # fmt: skip
+
+    def meddle(self) -> str:
+        """Lines in its own name about what others do: their tasks, their threads, and threads with a name, its own and theirs."""
+        known = self._known_records()
+        about = sorted(known, key=lambda each: each["kind"] not in ("task", "task_event"))[:3] + known[:4]
+        lines = [self._line_of_its_own(self._meddling(each, known), self._time(each)) for each in about]
+        return self._push_lines(lines)
+
+    def _meddling(self, of: dict[str, Any], known: list[dict[str, Any]]) -> dict[str, Any]:
+        thread, task = of.get("thread_id") or of.get("signal_id"), of.get("task_id")
+        by = {
+            "schema_version": "A2A.V1",
+            "sender_identity": "evil:agent:one",
+            "sender_session": self._id("sess"),
+        }
+        if task is not None and self.random.random() < 0.8:
+            events = [each for each in known if each.get("task_id") == task and each["kind"] == "task_event"]
+            of_task = [str(each["event_id"]) for each in events]
+            what = self.random.choice(["take", "release", "status", "message", "cancel", "seal", "close"])
+            return {
+                **by, "kind": "task_event", "event_id": self._id("tev"), "task_id": task, "event": what, "message": "As I said.",
+                "reason": "I say so.", "take": self.random.choice([None, *of_task]), "after": self._some(of_task),
+                "state": self.random.choice(["completed", "failed", "canceled"]), "until": "2026-11-29T00:00:00.000000Z",
+            }  # fmt: skip
+        if of["kind"] == "session" or thread is None:
+            return {
+                **self._session(of), "session_id": self._id("sess"), "agent_identity": self.random.choice(["evil:agent:one", of.get("agent_identity")]),
+            }  # fmt: skip
+        said = [
+            each
+            for each in known
+            if each["kind"] == "signal" and thread in (each.get("thread_id"), each["signal_id"])
+        ]
+        names = [f"launch@{each}" for each in (self.key.writer, of.get("writer")) if each]
+        key = str(self.random.randrange(5))
+        answered = self.random.choice([None, *said])
+        about = {
+            **by, "kind": "signal", "signal_id": ids.own_id("sig", self.key.writer, f"evil:agent:one@{self.key.writer}", key),
+            "idempotency_key": key, "thread_id": self.random.choice([thread, thread, thread, *names]), "recipients": of.get("recipients") or [],
+            "intent": self.random.choice(["INFO", "PROPOSE", "COUNTER", "AGREE", "REJECT"]), "origin": "local", "message": key,
+            "after": self._some(str(each["signal_id"]) for each in said),
+        }  # fmt: skip
+        if answered is not None:
+            about["reply_to"] = answered["signal_id"]
+            about["answers_digest"] = digest(_line(answered, str(answered["at"])))
+        return about
+
+    def write_anew(self) -> str:
+        """Lines of its own once more, with other edges: the signals have a key, so that these lines are one signal with the first ones."""
+        known = self._known_records()
+        lines = []
+        for each in known:
+            if each.get("writer") == self.key.writer and (
+                each.get("idempotency_key") or each.get("event") == "message"
+            ):
+                name = "signal_id" if each["kind"] == "signal" else "event_id"
+                others = (
+                    other
+                    for other in known
+                    if other.get("thread_id", other.get("task_id"))
+                    == each.get("thread_id", each.get("task_id"))
+                )
+                after = self._some(str(other[name]) for other in others if name in other)
+                lines.append(self._line_of_its_own({**each, "after": after}, self._time(each)))
+        return self._push_lines(lines[:6])
+
+    def bring_in(self) -> str:
+        """Sessions without a writer, which it attests: with the names, the words and the roles of others."""
+        sessions = [each for each in self._known_records() if each["kind"] == "session"][:4]
+        lines = [
+            _line({**self._session(each), "session_id": f"sess-{self.random.getrandbits(60):012x}", "agent_identity": words_of(str(each.get("agent_identity") or "a:b:c"))}, self._time(each))
+            for each in sessions
+        ]  # fmt: skip
+        return self._push_lines([*lines, *self._seal(lines)])
+
+    def _session(self, of: dict[str, Any]) -> dict[str, Any]:
+        return {"kind": "session", "schema_version": "A2A.V1", "event": "start", "display_name": of.get("display_name") or "Planck", "clone_id": "mallory",
+                "lifecycle_role": "reviewer", "specialty_profile": "docs"}  # fmt: skip
+
+    def _some(self, names: Iterable[str]) -> list[str]:
+        found = sorted(set(names))
+        return self.random.sample(found, self.random.randrange(min(len(found), 4) + 1))
 
     def _id(self, prefix: str) -> str:
         return ids.new_id(prefix, self.key.writer, self.random.randbytes)

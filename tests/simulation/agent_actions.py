@@ -13,6 +13,7 @@ from gitmem.history import forget as forgetting
 from gitmem.signals import inbox, send
 from gitmem.sync import exchange
 from gitmem.text.addresses import of_writer
+from gitmem.work import new_task, task_decisions, task_work
 from tests.clones import agreed
 from tests.sandbox import annas
 
@@ -84,8 +85,9 @@ class AgentActions:
 
     def begin(self, store: WatchedStore) -> str:
         started = lifecycle.start(
-            store, CallerClaims(), agent_identity=self.agent, wu=self.random.choice([None, "WU-1", "WU-2"])
-        )
+            store, CallerClaims(), agent_identity=self.agent, wu=self.random.choice([None, "WU-1", "WU-2"]),
+            role="reviewer/docs" if self.world.stranger else None,
+        )  # fmt: skip
         self.clone.sessions[self.agent] = started.session_id
         return f"{started.session_id} {started.display_name}"
 
@@ -112,6 +114,44 @@ class AgentActions:
             store, self._caller(store), self._text(), to=self._others(), intent="PROPOSE", allow_unseen=True
         )
         return f"{sent.signal['signal_id']} {sent.commit}"
+
+    def propose_by_name(self, store: WatchedStore) -> str:
+        sent = send.send(
+            store, self._caller(store), self._text(), to=self._others(), intent="PROPOSE", thread="launch", allow_unseen=True
+        )  # fmt: skip
+        return f"{sent.signal['signal_id']} {sent.commit}"
+
+    def ask(self, store: WatchedStore) -> str:
+        near = [agent for agent in agents(self.clone) if agent != self.agent]
+        to = self.random.choice([*self._others(), *near])
+        made = new_task.create(store, self._caller(store), self._text(), to=to, allow_unseen=True)
+        return f"{made.task['task_id']} {made.commit}"
+
+    def work(self, store: WatchedStore) -> str:
+        """Let an agent of this clone take a task that is for it and, perhaps, do it."""
+        task = self._task(store, "agent")
+        taken = task_work.take(store, self._caller(store), task)
+        if self.random.random() < 0.5:
+            return taken.state
+        end = self.random.choice(["completed", "failed"])
+        return task_work.report(store, self._caller(store), task, end, "Here it is.").state
+
+    def decide(self, store: WatchedStore) -> str:
+        """Let an agent of this clone seal or cancel a task of its own, or give one back."""
+        if self.random.random() < 0.3:
+            task = self._task(store, "holder")
+            return task_work.release(store, self._caller(store), task).state
+        task = self._task(store, "caller")
+        if self.random.random() < 0.3:
+            return task_decisions.cancel(store, self._caller(store), task).state
+        return task_decisions.seal_task(store, self._caller(store), task).state
+
+    def _task(self, store: WatchedStore, column: str) -> str:
+        """Return a task in which an agent of this clone has this part, and be that agent."""
+        rows = store.db().execute(f"SELECT task_id, {column} FROM task ORDER BY task_id").fetchall()
+        own = [(str(id), who) for id, who in rows if who in agents(self.clone)]
+        id, self.agent = self.random.choice(own) if own else ("task-none", self.agent)
+        return id
 
     def answer(self, store: WatchedStore) -> str:
         rows = store.db().execute(
@@ -204,11 +244,12 @@ KINDS: list[tuple[str, int]] = [
 ]  # fmt: skip
 
 
+MEDDLED_WITH = [("propose_by_name", 3), ("ask", 6), ("work", 10), ("decide", 4)]
 FORGETTING = [("forget", 4), ("rewrite", 3)]
 
 
-def drawn(random: Random, count: int, *, forgetful: bool = False) -> list[str]:
-    kinds = [*KINDS, *(FORGETTING if forgetful else ())]
+def drawn(random: Random, count: int, *, forgetful: bool = False, hostile: bool = False) -> list[str]:
+    kinds = [*KINDS, *(FORGETTING if forgetful else ()), *(MEDDLED_WITH if hostile else ())]
     return random.choices([name for name, _ in kinds], [weight for _, weight in kinds], k=count)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gitmem import records, views
-from gitmem.agents import mailbox, presence
+from gitmem.agents import addressing, mailbox, presence
 from gitmem.agents.caller import Caller
 from gitmem.errors import UsageError
 from gitmem.git.objects import Draft
@@ -19,6 +19,7 @@ from gitmem.log.lines import is_attestation, line_hash, reduced, writer_of
 from gitmem.open_store import DOMAIN
 from gitmem.signals import inbox, threads
 from gitmem.store import Store
+from gitmem.work import task_state
 
 from . import own_checks
 from .faults import PERSON, segments
@@ -37,6 +38,7 @@ TABLES = {
     "receipt": "*",
     "session": "*",
     "alive": "*",
+    "task": "task_id, caller, agent, decided_by, state, holder, ended",
     "tenure": "session_id, claimed, until, name, shown, last",
     "pool_name": "*",
 }
@@ -69,7 +71,10 @@ def healed(world: World) -> list[str]:
             wrong += own_checks.own_sessions(world, clone, store)
             store.close()
         wrong += _without_the_rest(world)
-        wrong += _without_the_adversary(world)
+        wrong += _without(
+            world, "the adversary in its own name", lambda line: writer_of(line) != world.stranger
+        )
+        wrong += _without(world, "what names no writer", lambda line: bool(writer_of(line)), names=True)
     for clone in world.clones:
         wrong += [f"left in {clone.name}: {path}" for path in _waiting(clone)]
     return wrong
@@ -188,27 +193,33 @@ def _without_the_rest(world: World) -> list[str]:
     return wrong
 
 
-def _without_the_adversary(world: World) -> list[str]:
-    """Return which answers about others differ where the log has no line that the adversary has attested as its own."""
+def _without(world: World, what: str, keeps: Callable[[bytes], bool], *, names: bool = False) -> list[str]:
+    """Return which answers about others differ where the log has only some of the lines that count.
+
+    Args:
+        what: What it lacks.
+        keeps: Whether it has a line.
+        names: Compare display names and who holds a role, too: anybody may take both in its own name.
+    """
     with_all = _store_of(world, "all", _counting)
-    without = _store_of(
-        world,
-        "without",
-        lambda lines: [each for each in _counting(lines) if writer_of(each) != world.stranger],
-    )
+    without = _store_of(world, "without", lambda lines: list(filter(keeps, _counting(lines))))
     mine, others = _answers(with_all), _answers(without)
     known = {str(id) for (id,) in without.db().execute("SELECT signal_id FROM signal")}
     people = {one[0] for one in others["people"]}  # type: ignore[attr-defined]
+    if not names:
+        del others["names"]
     wrong = []
     for question, answer in others.items():
+        if question.startswith(("thread ", "ambiguous ")) and question.endswith(f"@{world.stranger}"):
+            continue  # the thread that it has named is its own
         found = mine.get(question)
-        if isinstance(found, list):  # what it has said itself is there, too
-            key = people if question == "people" else known
+        if isinstance(found, list) and not (
+            names and question == "holders"
+        ):  # what it has said itself is there, too
+            key = people if question in ("people", "names", "holders") else known
             found = [each for each in found if not key.isdisjoint(each)]
         if found != answer:
-            wrong.append(
-                f"the adversary in its own name changes an answer: {question}: {found} instead of {answer}"
-            )
+            wrong.append(f"{what} changes an answer: {question}: {found} instead of {answer}")
     with_all.close()
     without.close()
     return wrong
@@ -261,20 +272,41 @@ def _answers(store: Store) -> dict[str, object]:
         found[f"inbox of {agent}"] = [(each["signal_id"], each["delivery_state"]) for each in shown]
     proposed = store.db().execute("SELECT DISTINCT thread FROM signal WHERE intent = 'PROPOSE'")
     for (thread,) in proposed.fetchall():
-        found[f"thread {thread}"] = _agreed(store, thread)
+        found[f"thread {thread}"], found[f"ambiguous in {thread}"] = _agreed(store, thread)
+    for task_id, body in (
+        store.db().execute("SELECT task_id, agent FROM task WHERE agent IS NOT NULL").fetchall()
+    ):
+        found[f"task {task_id} for {body}"] = _done(store, task_id)
     people = presence.shown(store, all=True).values()
-    found["people"] = sorted((one.session_id, one.name, one.reader, one.ended, one.held) for one in people)
+    found["people"] = sorted((one.session_id, one.reader, one.ended, one.held) for one in people)
+    found["names"] = sorted((one.session_id, one.name) for one in people)
+    found["holders"] = sorted((one.session_id,) for one in addressing.role_holders(store, "reviewer", None))
     return found
 
 
-def _agreed(store: Store, thread: str) -> object:
+def _done(store: Store, task_id: str) -> object:
+    """What came of a task that is for one agent."""
+    task = task_state.load_task(store.db(), task_id)
+    assert task is not None
+    outcome = task.outcome and task.outcome.id
+    return (
+        task.state,
+        task.decided_by,
+        outcome,
+        [each.id for each in task.held],
+        [each.id for each in task.takes],
+    )
+
+
+def _agreed(store: Store, thread: str) -> tuple[object, list[tuple[str]]]:
+    """What was agreed in a thread, and which ids have several texts."""
     try:
         state = threads.converged(store, thread)
     except UsageError as error:  # a forged reply made a broadcast the root, or nobody is asked
-        return error.code
+        return error.code, []
     each = [
         (one.identity, one.decision, one.signal_id, one.proposal, one.delivery_state)
         for one in state.recipients
     ]
     force = [one.signal_id for one in state.in_force]
-    return state.converged, force, state.ambiguous, each
+    return (state.converged, force, each), [(id,) for id in state.ambiguous]

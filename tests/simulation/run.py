@@ -129,7 +129,9 @@ class Crowd:
     def somebody(self, at: int) -> None:
         long = self.random.random() < 0.15
         count = self.random.randrange(4, 9) if long else self.random.choice([1, 1, 1, 2, 3])
-        plan = agent_actions.drawn(self.random, count, forgetful=self.world.forgetful)
+        plan = agent_actions.drawn(
+            self.random, count, forgetful=self.world.forgetful, hostile=bool(self.world.stranger)
+        )
         self._comes(at, self.random.random(), plan, self.random.choice([0.5, 5.0, 20.0]) if long else 0.0)
 
     def rush(self, at: int) -> None:

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from gitmem.agents import addressing
 from gitmem.git import packs
 from gitmem.log import ref_checks, tree_union
+from gitmem.order import task
 from gitmem.records import lines
 from gitmem.sync import exchange
 
@@ -135,23 +137,25 @@ UNGUARDED = {
     "trees whose names nobody looks at": (
         [(ref_checks.RefCheck, "_check_objects", lambda *args: True)],
         "hostile_tree",
-        12,
+        128,
     ),
     "sessions that anybody may change": (
         [(lines, "field_of_another", lambda *args: "")],
         "forge_sessions",
-        23,
+        14,
     ),
     "receipts that anybody may write": (
         [(lines, "field_of_another", lambda *args: "")],
         "forge_receipts",
-        113,
+        120,
     ),
     "ids of other writers": (
         [(lines, "field_of_another", lambda *args: "")],
         "speak_for_itself",
         10,
     ),
+    "tasks that anybody ends": ([(task, "may_decide", lambda *args: True)], "meddle", 8),
+    "roles of who has no writer": ([(addressing, "is_of_somebody", lambda *args: True)], "bring_in", 14),
 }
 """What is taken out, what the adversary does most often then, and a seed that went wrong when this was written: it is tried first."""
 
