@@ -178,7 +178,8 @@ class FoldedThread:
     """A folded thread: its signals, their causal order, its root, and what it says now.
 
     Attributes:
-        parties: The addresses of the root's sender, first, and of its other recipients; empty if nobody was asked.
+        parties: The addresses of the root's sender, first, and of its other recipients; empty if nobody was asked, or if the root is
+            not of who gave the thread its name.
         proposals: The root, and each PROPOSE and COUNTER of a party, by id.
         left_out: The number of its signals that were not read, because there are too many.
     """
@@ -192,7 +193,7 @@ class FoldedThread:
         self.proposals: dict[str, ThreadSignal] = {}
         if self.root is not None:
             others = [each for each in self.root.record["recipients"] if not self.root.is_by(each)]
-            if others:
+            if others and suffix_of(name) in ("", self.root.record.get("writer")):
                 self.parties = dict.fromkeys([self.root.record["sender_identity"], *others])
             made = [each for each in signals.values() if each.intent in ASKS and self.is_by_party(each)]
             made.sort(key=lambda each: each.line)  # the same order on every clone, whatever arrived first

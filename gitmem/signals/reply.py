@@ -226,13 +226,13 @@ def find(store: Store, reply_to: str | None, thread: str | None) -> ReplyContext
     db = store.db()
     answered = _answered(db, reply_to) if reply_to else None
     found = ReplyContext(db, _thread_id(store, thread, answered), thread, answered)
-    own = suffix_of(found.thread_id) if answered is None else ""
-    if (
-        own
-        and own == store.own_writer()
-        and all(each.record.get("writer") != own for each in found.signals.values())
-    ):
-        found.signals, found.parent = {}, None  # what others wrote under an own name is no thread to join
+    begins = suffix_of(found.thread_id) if thread and answered is None else ""
+    if begins and all(each.record.get("writer") != begins for each in found.signals.values()):
+        # What others wrote under a name before who gave it is no thread to join: this name begins one of this writer.
+        own = thread_named(thread or "", store.writers.writer())
+        found = ReplyContext(db, own, thread, None)
+        if suffix_of(own) == begins:
+            found.signals, found.parent = {}, None
     return found
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gitmem.records.ids import new_id, own_id
-from tests.signing import ANNA, MALLORY
+from tests.signing import ANNA, BOB, MALLORY
 
 from .forging import Clone, Hub, digest, hours_later, line
 
@@ -120,6 +120,24 @@ def test_nobody_begins_a_thread_in_the_name_of_another(ring: Ring) -> None:
     for each in (planck, curie):
         said = each("converged", "launch", "--json")
         assert (said.status, said.json["root"]) == (0, sent["signal_id"])
+
+
+def test_nobody_joins_a_thread_whose_name_is_of_somebody_who_said_nothing(ring: Ring) -> None:
+    """Its name begins another one of who gives it; and what strangers say there asks nobody, whatever their clocks say."""
+    hub, planck, curie = ring
+    thread = f"launch@{BOB.writer}"
+    hub.forge(strangers(thread_id=thread, intent="PROPOSE", recipients=[planck.address, curie.address]))
+    exchange(planck, curie)
+    sent = planck.send("Ship it?", "--thread", "launch", "--to", "Curie", "--intent", "PROPOSE")
+    assert sent["thread_id"] == f"launch@{ANNA.writer}" and "reply_to" not in sent
+    exchange(planck, curie)
+    assert curie("reply", sent["signal_id"], "Yes.", "--agree").status == 0
+    exchange(curie, planck)
+
+    for each in (planck, curie):
+        assert each("converged", sent["signal_id"]).status == 0
+        said = each("converged", thread, "--json")
+        assert (said.status, said.json["recipients"], said.json["agreed_on"]) == (1, [], None)
 
 
 def test_a_claim_without_a_writer_contests_no_claim(ring: Ring) -> None:
