@@ -212,7 +212,9 @@ class Adversary:
         said = [
             each
             for each in known
-            if each["kind"] == "signal" and thread in (each.get("thread_id"), each["signal_id"])
+            if each["kind"] == "signal"
+            and "signal_id" in each  # the adversary's own lines may lack it
+            and thread in (each.get("thread_id"), each["signal_id"])
         ]
         names = [f"launch@{each}" for each in (self.key.writer, of.get("writer")) if each]
         key = str(self.random.randrange(5))
