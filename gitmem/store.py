@@ -488,7 +488,7 @@ class Store:
         """Return whether a session is bound to another key than the one that writes here: nothing can be written as it."""
         if not ids.is_of_somebody("sess", session_id):
             return False
-        writer = self.writers.describe()[0]
+        writer = self.own_writer() or self.writers.describe()[0]
         return writer != "" and not ids.is_bound(session_id, writer)
 
     def own(self) -> Own:
