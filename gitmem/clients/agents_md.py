@@ -9,18 +9,27 @@ from __future__ import annotations
 import os
 import re
 
-from ..errors import UsageError
+from ..errors import GitmemError, UsageError
 from ..outcome import Outcome, command
 from . import managed_files
+from .clients import CLIENTS, PROJECT
 from .managed_files import ManagedFile
 from .managed_files import installed_content as packaged
 
 FILE = "AGENTS.md"
+FILES = {"claude-code": "CLAUDE.md", "gemini": "GEMINI.md"}  # others read AGENTS.md
+READS_AT_HOME = ("claude-code", "codex", "gemini", "opencode")
 BEGIN, CLOSE, END = b"<!-- gitmem:begin", b" -->", b"<!-- gitmem:end -->"
 NEW_FILE, NEWLINE, BLANK = b"new-file", b"newline", b"blank"
 _BOM = b"\xef\xbb\xbf"
 _BEGINS = re.compile(rb"(?:^|\A\xef\xbb\xbf)%b[^\n]*-->[^\S\n]*(?:\n|\Z)" % BEGIN, re.MULTILINE)
 _ENDS = re.compile(rb"^%b[^\S\n]*$" % END, re.MULTILINE)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .clients import Client, ClientFolders
 
 
 class AgentsMdBlock(Outcome):
@@ -177,18 +186,65 @@ def write(path: str, named: str, *, typed: bool = True) -> AgentsMdBlock:
     Raises:
         UsageError, StoreError: `markers`, `no-such-folder`, `not-text`, or no access. The file is unchanged.
     """
-    file = AgentsMd(path, named)
-    change = file.install()
-    state = "updated" if file.has_ours(change.before) else "added"
-    done = AgentsMdBlock(
-        path, "unchanged" if not change.needed else state if change.before is not None else "created"
-    )
+    done, change = preview(path, named), AgentsMd(path, named).install()
     if not os.path.isdir(os.path.dirname(os.path.realpath(path))):  # a mistyped name must not create folders
         raise UsageError(f"The folder of {path} does not exist. Nothing was written.", code="no-such-folder")
     managed_files.write_files([change])
     done.remarks = _imports(path)
     done.next = ["gitmem hooks status"] if done.state == "unchanged" else [command("git", "add", named)]
     return done
+
+
+def files_of(folders: ClientFolders, names: Sequence[str], scope: str) -> list[str]:
+    """Return the files in which the models of these clients read instructions: none twice, and none that imports another."""
+    found = [path for name in names if (path := _file_of(folders, CLIENTS[name], scope)) is not None]
+    every = [path for path in dict.fromkeys(found) if os.path.isdir(os.path.dirname(path))]
+    return [path for path in every if not any(_reads(path, other) for other in every if other != path)]
+
+
+def written(folders: ClientFolders, scope: str) -> list[str]:
+    """Return the files of all clients that have the instructions."""
+    every = [_file_of(folders, client, scope) for client in CLIENTS.values()]
+    paths = [path for path in dict.fromkeys(every) if path is not None and not os.path.islink(path)]
+    return [path for path in paths if _has_marker(path)]
+
+
+def _has_marker(path: str) -> bool:
+    try:
+        return BEGIN in (managed_files.read_file(path) or b"")
+    except GitmemError:
+        return False
+
+
+def _file_of(folders: ClientFolders, client: Client, scope: str) -> str | None:
+    """Return the file in which a client's model reads instructions; None if it reads none there."""
+    name = FILES.get(client.name, FILE)
+    if scope == PROJECT:
+        return os.path.join(folders.worktree, name) if folders.worktree is not None else None
+    folder = folders.base(client, scope) if client.name in READS_AT_HOME else None
+    return os.path.join(folder, name) if folder is not None else None
+
+
+def _reads(path: str, other: str) -> bool:
+    """Return whether a file is another one, by a link that leads there, or imports it."""
+    try:
+        if os.path.islink(path) and os.path.realpath(path) == os.path.realpath(other):
+            return True
+        text = managed_files.read_file(path) or b""
+    except GitmemError:
+        return False
+    name = os.path.basename(other).encode()
+    return any(word in (b"@" + name, b"@./" + name) for word in text.split())
+
+
+def preview(path: str, named: str) -> AgentsMdBlock:
+    """Return what `write` would do, without writing."""
+    file = AgentsMd(path, named)
+    change = file.install()
+    state = "updated" if file.has_ours(change.before) else "added"
+    return AgentsMdBlock(
+        path, "unchanged" if not change.needed else state if change.before is not None else "created"
+    )
 
 
 def check(path: str, named: str, *, typed: bool = True) -> AgentsMdBlock:

@@ -426,7 +426,14 @@ class InstallResult(_Ended):
 
 
 def install(
-    folders: ClientFolders, names: Sequence[str], scope: str, *, program: str | None, wake: bool = False
+    folders: ClientFolders,
+    names: Sequence[str],
+    scope: str,
+    *,
+    program: str | None,
+    wake: bool = False,
+    dry_run: bool = False,
+    keep_going: bool = False,
 ) -> InstallResult:
     """Install hooks that show signals to the models of clients.
 
@@ -434,6 +441,8 @@ def install(
         names: The clients' names; `all-found` means those in use here.
         program: The absolute path of the gitmem program that the hooks run.
         wake: Whether to include the background hook that wakes an idle session of Claude Code.
+        dry_run: Whether to write nothing: the results have the files that would be written.
+        keep_going: Whether to report an error of a client, as with `all-found`, also of one that was named or is alone.
 
     Returns:
         The result. With several clients it reports an unwritable file of one, and with `all-found` every error of
@@ -445,9 +454,14 @@ def install(
         StoreError: A file can't be read or written.
     """
     plans = [_Plan(folders, client, scope, why) for client, why in chosen_clients(folders, names, scope)]
-    alone = len(plans) == 1
+    alone = len(plans) == 1 and not keep_going
+    raises = alone or not (ALL_FOUND in names or keep_going)
     for plan in plans:
-        plan.attempt(partial(plan.read_install, wake), alone=alone or ALL_FOUND not in names)
+        plan.attempt(partial(plan.read_install, wake), alone=raises)
+    if dry_run:
+        for plan in plans:
+            plan.result.files = [each.path for each in plan.changes if each.needed]
+        return InstallResult([plan.result for plan in plans], program)
     for plan in plans:
         plan.attempt(plan.install, alone=alone)
         _add_remarks(plan, folders, wake=wake)
