@@ -1,7 +1,7 @@
-"""The typer app: help, completion and errors. `main.py` runs the command lines that need none of them.
+"""The typer app: this module and the signatures of the functions are the only declaration of commands.
 
-This module and the signatures of the functions are the only declaration of commands. `tools/compile_parser.py`
-generates the parser's table from the app.
+`tools/compile_all.py` generates the parser's table, the help and the man page from it; only a shell's completion needs it when
+gitmem runs.
 """
 
 from __future__ import annotations
@@ -14,25 +14,55 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 
-from gitmem.errors import UsageError
-
 from . import COMPLETION
 from . import shared_options as shared
 from .commands import options
 from .commands.options import As, Commit, Directory, Json  # noqa: TC001  (typer evaluates the annotations of `before`)
-from .render.output import write_lines
+from .parser import BACKGROUND
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     Execute = Callable[[Callable[..., int], dict[str, Any], dict[str, Any]], int]
 
-ABOUT = """Signals, agreement and shared memory for agents and people in one git repository.
-
-Every record is a line on one ref of the repository; `git log gitmem/log` shows the history. Start with
-`gitmem session start`, then `gitmem roster`, `gitmem signal` and `gitmem inbox`.
-
-`git mem X` is `gitmem mem X` if the memory has a command X, otherwise `gitmem X`."""
+ABOUT = "Agents and people in one git repository: messages, agreement, work, memory."
+BEGIN = {
+    "gitmem setup": "once in a repository: connect your agents",
+    "gitmem roster": "who is here, and who you are",
+    "gitmem signal 'Hello' --broadcast": "say something to everybody",
+}
+# The first screen of help: what each of its commands is for.
+FIRST = {
+    "Start": {
+        "setup": "set up this repository and your agents",
+        "roster": "who is here, on what, and how much they have not read",
+    },
+    "Talk": {
+        "signal": "send a message to agents, or to everybody",
+        "inbox": "show your unread messages",
+        "reply": "answer one: agree, reject or counter a proposal",
+        "converged": "exit with 0 once all have agreed to a proposal",
+    },
+    "Work": {
+        "claim": "say which files you are about to change",
+        "delegate": "ask an agent for work; `gitmem task` takes and does it",
+    },
+    "Remember": {"mem": "findings that agents share: create, search, context"},
+    "Share, look": {
+        "sync": "exchange records with the remote",
+        "view": "see all of it in a browser",
+        "doctor": "check everything, and repair it",
+    },
+}
+# All commands, each in one group.
+TOPICS = {
+    "Start": ("setup", "remove", "session", "roster", "whoami", "name", "role", "trust"),
+    "Talk": ("signal", "inbox", "reply", "converged", "thread", "show", "receipts", "watch", "gate", "call"),
+    "Work": ("claim", "delegate", "task", "handoff", "overlap", "why", "serve-agent", "a2a"),
+    "Remember": ("mem", "forget", "import"),
+    "Share, look": ("sync", "view", "top", "log", "stats", "doctor", "verify"),
+    "Connect": ("hooks", "agents-md", "mcp", "schema", "completion", "demo"),
+}
 GROUPS = {
     "session": "Start, change, end and list sessions of agents.",
     "role": "List and check the roles of agents.",
@@ -132,7 +162,8 @@ COMMANDS = {
     "a2a tokens": "calls:tokens",
     "a2a revoke": "calls:revoke",
     "import lumenflow": "repository:lumenflow",
-    "init": "repository:init",
+    "setup": "setup:setup",
+    "remove": "setup:remove",
     "doctor": "repository:doctor",
     "verify": "repository:verify",
     "name add": "sessions:add_names",
@@ -146,7 +177,6 @@ COMMANDS = {
     "note-commits": "repository:note_commits",
 }
 PROGRAM = "gitmem"
-HIDDEN = ("upkeep", "commit-waiting", "note-commits")
 ORDER = tuple(dict.fromkeys(path.partition(" ")[0] for path in COMMANDS))
 
 
@@ -164,28 +194,15 @@ def before(
     as_: As = None,
     json: Json = False,
     commit: Commit = False,
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
-) -> int:
-    """Handle the options before a command: print the version or the help, or keep them in `ctx.obj` for the command."""
-    if version:
-        from gitmem import __version__
-
-        write_lines([f"gitmem {__version__}"])
-        raise typer.Exit
-    if ctx.invoked_subcommand is None:
-        if json:
-            raise UsageError("Missing command before --json.", next=["gitmem --help"])
-        write_lines([ctx.get_help()])
-        raise typer.Exit
+) -> None:
+    """Keep the options before a command in `ctx.obj` for it."""
     ctx.obj = {"directory": directory, "as_": as_, "json": json, "commit": commit}
-    return 0
 
 
-# Each command has these options, too: `ctx` first, without --version.
+# Each command has these options, too: `ctx` first.
 _CONTEXT, *_COMMON = (
     each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-    for name, each in inspect.signature(before, eval_str=True).parameters.items()
-    if name != "version"
+    for each in inspect.signature(before, eval_str=True).parameters.values()
 )
 
 
@@ -234,11 +251,10 @@ def _declared(body: Callable[..., int], execute: Execute | None) -> Callable[...
     return command
 
 
-def build(args: Sequence[str] | None = None, execute: Execute | None = None) -> typer.core.TyperGroup:
+def build(execute: Execute | None = None) -> typer.core.TyperGroup:
     """Build the app.
 
     Args:
-        args: Only the groups named in them get commands: the modules of others are not imported. None: all groups.
         execute: Runs the function of a command: `main.run_command`. None if no command will run.
     """
     app = typer.Typer(
@@ -249,26 +265,19 @@ def build(args: Sequence[str] | None = None, execute: Execute | None = None) -> 
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback(invoke_without_command=True)(before)
+    app.callback()(before)
     groups = {"": app}
     for group, help in GROUPS.items():
         groups[group] = typer.Typer(help=help, rich_markup_mode=None)
         app.add_typer(groups[group], name=group)
     for path, function in COMMANDS.items():
         group, _, word = path.rpartition(" ")
-        if not group or args is None or group in args:
-            module, _, name = function.partition(":")
-            body = getattr(import_module(f".commands.{module}", __package__), name)
-            groups[group].command(word, hidden=path in HIDDEN)(_declared(body, execute))
+        module, _, name = function.partition(":")
+        body = getattr(import_module(f".commands.{module}", __package__), name)
+        groups[group].command(word, hidden=path in BACKGROUND)(_declared(body, execute))
     root = typer.main.get_command(app)
     assert isinstance(root, typer.core.TyperGroup)
     return root
-
-
-def run(args: Sequence[str], execute: Execute) -> int:
-    """Run a command line and return its exit status. Typer's own errors are raised, not printed."""
-    status = build(args, execute).main(args=list(args), prog_name=PROGRAM, standalone_mode=False)
-    return status if isinstance(status, int) else 0
 
 
 def complete() -> int:

@@ -33,7 +33,7 @@ _NEW_FOLDER = b"; new folder"
 _AUTOSYNC = "gitmem.autosync"
 _NOT_SET = 5  # git's exit status for a missing key
 
-MARK = b"# gitmem: written by gitmem init, removed by gitmem init --uninstall"
+MARK = b"# gitmem: written by gitmem setup, removed by gitmem remove"
 _NEW_FILE = b"; new file"
 _NEWLINE = b"; newline added after "
 
@@ -280,6 +280,11 @@ def set_autosync(repo: Repo, value: str | None) -> list[str]:
     if done.code not in (0, _NOT_SET):
         raise failure(["config"], done)
     return [config] if read(config) != before else []
+
+
+def files(repo: Repo) -> list[str]:
+    """Return the files that `install` changes."""
+    return [_config(repo), _attributes(repo)]
 
 
 def status(repo: Repo) -> Status:

@@ -14,7 +14,7 @@ from gitmem.log.union import union
 
 USAGE = (
     "gitmem-merge is a git merge driver for gm-*.jsonl; git runs it as `gitmem-merge %O %A %B` "
-    "(base, ours, theirs); `gitmem init` installs it."
+    "(base, ours, theirs); `gitmem setup` installs it."
 )
 
 

@@ -40,9 +40,9 @@ def agreed(remote: Remote) -> bool:
 
 
 def agree(place: Repo, remote: str = "origin") -> None:
-    """Agree to publish to a remote, as `gitmem init` does."""
+    """Agree to publish to a remote, as `gitmem setup --publish` does."""
     consent.give_consent(
-        place, consent.destination(place, remote), consent.BY_INIT, lines.format_at(BEGINNING)
+        place, consent.destination(place, remote), consent.BY_SETUP, lines.format_at(BEGINNING)
     )
 
 

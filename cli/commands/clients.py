@@ -89,13 +89,13 @@ def install(
     """Install hooks that show signals to coding agents. Idempotent."""
     from gitmem.clients import install as operation
 
-    hooks = _git_hooks(at, git or [], new=True)
+    hooks = chosen_git_hooks(at, git or [], new=True)
     found = operation.InstallResult([], gitmem_program())
     if client or not hooks:
         found = operation.install(
             client_folders(at, scope), client or ["all-found"], scope, program=gitmem_program(), wake=wake
         )
-    _with_git(found, hooks, lambda hook: install_gate(at, hook))
+    with_git(found, hooks, lambda hook: install_gate(at, hook))
     output.answer(at.json, found, render.hooked)
     return found.status
 
@@ -107,7 +107,7 @@ def uninstall(
     from gitmem.clients import git_hook as gate
     from gitmem.clients import install as operation
 
-    hooks = _git_hooks(at, git or [])
+    hooks = chosen_git_hooks(at, git or [])
     found = operation.InstallResult([], None)
     try:
         if client or not hooks:
@@ -115,7 +115,7 @@ def uninstall(
     except GitmemError as error:
         error.next = [each.replace("hooks install", "hooks uninstall") for each in error.next]
         raise
-    _with_git(found, hooks, lambda hook: _uninstall_gate(at, hook))
+    with_git(found, hooks, lambda hook: uninstall_gate(at, hook))
     if not hooks:
         for name, here in (git_hooks(at)[0] or {}).items():
             if gate.is_there(here):
@@ -231,7 +231,7 @@ def _configured(at: Environment) -> str | None:
     return os.path.expanduser(found) if found else None
 
 
-def _git_hooks(at: Environment, names: Sequence[str], *, new: bool = False) -> list[Hook]:
+def chosen_git_hooks(at: Environment, names: Sequence[str], *, new: bool = False) -> list[Hook]:
     """Return the git hooks of these names.
 
     Raises:
@@ -251,7 +251,7 @@ def _git_hooks(at: Environment, names: Sequence[str], *, new: bool = False) -> l
     return [operation.find_hook(at.repo, _configured(at), name) for name in dict.fromkeys(names)]
 
 
-def _with_git(found: InstallResult, hooks: Sequence[Hook], change: Callable[[Hook], GitHookResult]) -> None:
+def with_git(found: InstallResult, hooks: Sequence[Hook], change: Callable[[Hook], GitHookResult]) -> None:
     """Change git's hooks one after the other, and add the results and their next commands."""
     for hook in hooks:
         try:
@@ -285,7 +285,7 @@ def install_gate(at: Environment, hook: Hook) -> GitHookResult:
     return found
 
 
-def _uninstall_gate(at: Environment, hook: Hook) -> GitHookResult:
+def uninstall_gate(at: Environment, hook: Hook) -> GitHookResult:
     """Remove a git hook."""
     from gitmem.agents import heartbeats
     from gitmem.clients import git_hook as operation
@@ -352,15 +352,22 @@ def _worktree(at: Environment) -> str | None:
 PACKAGES = ("mcp", "mcp_types", "anyio")
 
 
-def mcp(at: Environment) -> None:
+def mcp(
+    at: Environment,
+    tools: Annotated[
+        str, typer.Option("--tools", metavar="day|all", help="The ten tools of an agent's day, or all.")
+    ] = "day",
+) -> None:
     """Serve an MCP client on standard input and output. MCP clients run this command. Answers are text; with --json they are fields (structuredContent), for a client that reads these."""
+    if tools not in ("day", "all"):
+        raise UsageError(f"Invalid --tools: {tools}; choose from day, all.", code="usage")
     with needs_extra(
         "mcp", PACKAGES, "'mcp>=2,<3'", "no-mcp", "The MCP SDK is not installed; gitmem mcp needs it."
     ):
         from ..mcp import server
     if sys.stdin is not None and sys.stdin.isatty():
         output.write_error("gitmem: waiting for an MCP client on standard input; press Ctrl-D to end.")
-    server.run(at.directory, at.as_, fields=at.json)
+    server.run(at.directory, at.as_, fields=at.json, everything=tools == "all")
 
 
 class LocalInstallation(Struct):

@@ -40,7 +40,7 @@ class _Screen:
 
 _state = {"written": False, "for_models": False, "last": False}
 # The commands that act as nobody or begin a session; all others keep --as.
-OF_NOBODY = frozenset(("session start", "init", "hooks", "doctor", "sync", "agents-md", "schema", "view", "mcp", "completion"))  # fmt: skip
+OF_NOBODY = frozenset(("session start", "setup", "remove", "hooks", "doctor", "sync", "agents-md", "schema", "view", "mcp", "completion"))  # fmt: skip
 NOTHING = "Nothing new for {}"  # of an empty inbox, with its reader
 SYNCS = ("gitmem sync", "gitmem sync --publish")
 _typed: dict[str, str] = {}
@@ -204,13 +204,19 @@ def is_terminal(stream: TextIO | None) -> bool:
         return False
 
 
-def ask(question: str) -> bool | None:
-    """Return what the person at the terminal answers to a question; None if there is no terminal to ask at."""
+def ask(question: str, *, default: bool = False) -> bool | None:
+    """Return what the person at the terminal answers to a question; None if there is no terminal to ask at.
+
+    Args:
+        default: What an empty answer means.
+    """
     if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
         return None
-    sys.stderr.write(f"{plain(question)} [y/N] ")
+    sys.stderr.write(f"{plain(question)} [{'Y/n' if default else 'y/N'}] ")
     sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    answer = sys.stdin.readline()
+    word = answer.strip().lower()
+    return word in ("y", "yes") or (default and not word and bool(answer))
 
 
 def terminal() -> Terminal | None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gitmem.history.figures import Spread, Stats
     from gitmem.importers.lumenflow_import import Imported, LineNote
     from gitmem.page.page_file import View
-    from gitmem.sync.init import Initialised, Uninstalled
+    from gitmem.sync.init import Initialised
     from gitmem.sync.sync_remotes import RemoteResult, SyncResult
 
 
@@ -70,7 +70,7 @@ def _remote(each: RemoteResult) -> str:
     return f"{plain(each.name)}: {state}{f': {sanitize(each.message)}' if each.message else ''}"
 
 
-def init(found: Initialised, program: str, changed: Sequence[str]) -> list[str]:
+def init(found: Initialised, changed: Sequence[str]) -> list[str]:
     """Return the state of the log, of its remote and of the merge driver."""
     states = {
         "started": f"Created the log at {found.log}",
@@ -84,25 +84,14 @@ def init(found: Initialised, program: str, changed: Sequence[str]) -> list[str]:
     )  # fmt: skip
     return block(
         found.agreed
-        and f"Consent to publish the log to {url} recorded; `gitmem init --no-publish` withdraws it",
+        and f"Consent to publish the log to {url} recorded; `gitmem setup --no-publish` withdraws it",
         states.get(found.state, found.state),
         f"remotes store it in {locations.get(found.publish, found.publish)}",
         found.remote is not None and _remote(found.remote),
         published,
         found.autosync is not None and f"automatic sync interval: {plain(found.autosync)}",
-        f"git merges log files with {plain(program)}",
         _changed(changed),
         map(sanitize, found.remarks),
-    )
-
-
-def uninstalled(found: Uninstalled, changed: Sequence[str]) -> list[str]:
-    """Return what was removed, what was left alone, and the commands that delete the rest."""
-    return block(
-        _changed(changed) or "The merge driver is not installed; nothing was changed",
-        found.kept and f"left unchanged: {plain(', '.join(found.kept))}",
-        map(sanitize, found.remarks),
-        [f"to delete the rest: {sanitize(each)}" for each in found.remove],
     )
 
 

@@ -14,7 +14,6 @@ from ..index import catch_up
 from ..log import ref
 from ..outcome import Outcome, Struct, command
 from ..store import Store
-from ..sync.sync_remotes import init_command
 from . import clone_files, log_lines, log_ref, lost_keys, wal_lines
 from .findings import (
     FIXED,
@@ -166,7 +165,7 @@ class MergeDriver(Check):
     def check(self) -> Iterator[Finding]:
         if self.run.installed is None:
             return
-        driver, init = self.run.installed.driver(), init_command(self.store)
+        driver = self.run.installed.driver()
         if driver.driver is None and driver.attributes:
             yield problem(
                 "driver-missing",
@@ -182,8 +181,8 @@ class MergeDriver(Check):
                 "driver-missing",
                 "Merging the local branch gitmem by hand may leave duplicates: the merge driver is not installed. Sync does not need it.",
                 "merge.gitmem.driver",
-                f"`{init}` installs it.",
-                init,
+                "`gitmem setup` installs it.",
+                "gitmem setup",
                 fixable=False,
             )
         elif not driver.ours:
@@ -191,7 +190,7 @@ class MergeDriver(Check):
                 "driver-other",
                 f"The merge driver is not the one that gitmem installs: {driver.driver}",
                 "merge.gitmem.driver",
-                "Keep it if it is yours; otherwise remove it with `git config --unset`, then run `gitmem init`.",
+                "Keep it if it is yours; otherwise remove it with `git config --unset`, then run `gitmem setup`.",
             )
         elif not driver.runnable:
             yield problem(

@@ -21,7 +21,7 @@ Fixed = tuple[str, str, str]  # code and location of the finding ("": every loca
 PER_CODE_MAX = 20
 SYNC = "gitmem sync"
 WRITING = (
-    "gitmem init",
+    "gitmem setup",
     "gitmem sync",
     "gitmem hooks",
     "gitmem session",

@@ -212,13 +212,12 @@ class NoLog(Check):
     codes = ("no-log",)
 
     def check(self) -> Iterator[Finding]:
-        init = sync_remotes.init_command(self.store)
         yield note(
             "no-log",
             "This clone has no log yet.",
             ref.LOG_REF,
-            f"The first record creates it; `{init}` fetches the remote's.",
-            init,
+            "The first record creates it; `gitmem setup` fetches the remote's.",
+            "gitmem setup",
         )
 
 
@@ -528,7 +527,7 @@ class Autosync(Check):
                 f"Invalid interval in {autosync.KEY}: {text!r}. Automatic sync is off.",
                 autosync.KEY,
                 "Set it again.",
-                "gitmem init --autosync 30s",
+                "gitmem setup --autosync 30s",
             )
         remark = sync_remotes.consent_remark(self.store)
         if remark is not None:

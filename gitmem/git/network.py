@@ -391,7 +391,7 @@ def _refused(url: str, err: str, summary: str) -> RemoteError:
         words = f"{processes.summary_line(summary)} ({processes.summary_line(messages[-1])})"
     other = ""
     if _any_in(_RULES, err) and "refs/heads/" in err + summary:
-        other = " If a rule protects its branches, publish to another ref: gitmem init --publish hidden"
+        other = " If a rule protects its branches, publish to another ref: gitmem setup --ref hidden"
     failed = _any_in(_FAILED_THERE, summary)
     remedy = "look for missing objects, a full disk or a limit of size there" if failed else "allow this ref"
     return RemoteError(

@@ -2,7 +2,6 @@
 
 The name of a file is the SHA-256 of the URL without credentials. It holds the URL, who gave consent and when, as
 JSON. A file that can't be read as that gives no consent. No fetch or checkout can write in that folder.
-The file `refused` records that the user wants nothing published: then only `gitmem sync --publish` gives consent.
 """
 
 from __future__ import annotations
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
 
 
 FOLDER = "consent"
-DECLINED = "refused"
-BY_INIT, BY_SYNC = "gitmem init", "gitmem sync --publish"
+BY_SETUP, BY_SYNC = "gitmem setup --publish", "gitmem sync --publish"
 
 
 def destination(repo: Repo, remote: str) -> str:
@@ -64,8 +62,6 @@ def give_consent(repo: Repo, url: str, by: str, at: str) -> None:
     Raises:
         StoreError: `read-only`; nothing was recorded.
     """
-    if by == BY_SYNC:
-        local_files.remove_quietly(os.path.join(repo.state, FOLDER, DECLINED))
     if is_given(repo, url):
         return
     from json import dumps
@@ -81,27 +77,11 @@ def withdraw(repo: Repo, url: str) -> bool:
     return was_given
 
 
-def decline(repo: Repo) -> None:
-    """Record that the user wants nothing published, until `gitmem sync --publish`.
-
-    Raises:
-        StoreError: `read-only`; nothing was changed.
-    """
-    path = os.path.join(repo.state, FOLDER, DECLINED)
-    local_files.record_choice(repo.state, path, b"", "the refusal to publish")
-
-
-def is_declined(repo: Repo) -> bool:
-    """Return whether the user wants nothing published."""
-    return os.path.lexists(os.path.join(repo.state, FOLDER, DECLINED))
-
-
 def withdraw_all(repo: Repo) -> None:
     """Remove every consent of this clone."""
     folder = os.path.join(repo.state, FOLDER)
     for name in local_files.names_in(folder):
-        if name != DECLINED:
-            local_files.remove_quietly(os.path.join(folder, name))
+        local_files.remove_quietly(os.path.join(folder, name))
 
 
 def _path(repo: Repo, url: str) -> str:

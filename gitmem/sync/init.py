@@ -50,7 +50,7 @@ class Initialised(Outcome, kw_only=True):
 
 
 class Uninstalled(Outcome):
-    """The result of `init --uninstall`.
+    """What is left of the log once nothing of gitmem is installed.
 
     Attributes:
         kept: What was kept: the refs and gitmem's own folder.
@@ -60,26 +60,24 @@ class Uninstalled(Outcome):
     kept: list[str]
     remove: list[str]
     remarks: list[str]
-    next: list[str] = ["gitmem hooks status"]
 
 
 def init(
     store: Store,
     *,
     publish: str | None = None,
-    consents: bool | None = True,
+    consents: bool | None = None,
     allow_foreign: bool = False,
     timeout: float = 30.0,
 ) -> Initialised:
     """Create the log of this clone: from the remote if it is reachable, else from this clone, else a new one.
 
-    Nothing is pushed, but from now on syncs may publish the log at the current URL of the usual remote, unless the
-    user has refused that before. A second call only adds the remote's new lines.
+    Nothing is pushed. A second call only adds the remote's new lines.
 
     Args:
         publish: `branch` or `hidden`: where all clones shall publish the log. None leaves it unchanged.
-        consents: Whether the user agrees to publish; False refuses it until `gitmem sync --publish`; None leaves it
-            unchanged.
+        consents: Whether the user agrees that syncs publish the log at the current URL of the usual remote; False withdraws
+            that; None leaves it unchanged.
         allow_foreign: Unite with the log of another project too. That can't be undone.
         timeout: Seconds for the network.
 
@@ -96,8 +94,6 @@ def init(
     log = store.log
     log.committer = log.committer or store.committer()
     before = log.git.tip(ref.LOG_REF)
-    if consents is False:
-        consent.decline(store.repo)
     remote, remark, agreed = _fetch_and_unite(store, consents, allow_foreign, timeout)
     tip = log.git.tip(ref.LOG_REF) or rebase.start_alone(log)
     changed = publish is not None and set_publish_ref(store.log, PUBLISH_CHOICES[publish])
@@ -117,7 +113,7 @@ def init(
         )
     store.refresh()
     outcome.autosync = autosync.configured_interval(store.repo)
-    outcome.next = ["gitmem session start"]
+    outcome.next = ["gitmem roster"]
     if remote is not None:
         sync = "gitmem sync" if may_publish else "gitmem sync --publish"
         outcome.next.append(sync if remote.state != "empty" else command("git", "push", remote.name, "HEAD"))
@@ -163,9 +159,9 @@ def _fetch_and_unite(
     agreed = False
     if consents is False:
         consent.withdraw(store.repo, found.destination)
-    elif consents and not consent.is_declined(store.repo):
+    elif consents:
         agreed = not consent.is_given(store.repo, found.destination)
-        consent.give_consent(store.repo, found.destination, consent.BY_INIT, at)
+        consent.give_consent(store.repo, found.destination, consent.BY_SETUP, at)
     state = RemoteResult(found)
     tip = store.git.tip(ref.LOG_REF)
     if state.state == "up-to-date" and state.tip and tip and not store.git.contains(state.tip, tip):

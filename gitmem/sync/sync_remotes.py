@@ -169,19 +169,6 @@ def consent_remark(store: Store) -> str | None:
     )
 
 
-def init_command(store: Store) -> str:
-    """Return the `init` command that installs missing parts and does not change the consent to publish."""
-    from . import consent
-    from .remote import choose
-
-    try:
-        names, _ = choose(store, (), all=False)
-        url = consent.destination(store.repo, names[0])
-    except UsageError:
-        return "gitmem init --no-publish"
-    return "gitmem init" if consent.is_given(store.repo, url) else "gitmem init --no-publish"
-
-
 def reword_for_agent(synced: SyncResult) -> None:
     """Reword a result for an agent: only its user decides whether to publish, so `next` does not propose it."""
     for each in synced.remotes:

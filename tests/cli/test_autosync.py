@@ -66,26 +66,26 @@ def in_an_hour(repo: Path) -> None:
     os.utime(repo / ".git" / "gitmem" / "autosync" / "next", (at, at))
 
 
-def test_init_switches_it_on_and_off_and_gives_every_byte_back(run: Run, repo: Path, hub: Path) -> None:
+def test_setup_switches_it_on_and_off_and_gives_every_byte_back(run: Run, repo: Path, hub: Path) -> None:
     config = repo / ".git" / "config"
-    run("init")
+    run("setup")
     before = config.read_bytes()
 
-    said = run("init", "--autosync", "90", "--json").json
-    assert (said["autosync"], said["changed"]) == ("90s", [str(config)])
+    said = run("setup", "--autosync", "90", "--json").json
+    assert (said["log"]["autosync"], said["changed"]) == ("90s", [str(config)])
     assert git("config", "gitmem.autosync", cwd=repo) == "90s\n"
-    assert run("init", "--json").json["autosync"] == "90s"
-    assert "automatic sync interval: 90s" in run("init", "--autosync", "90s").out
-    assert run("init", "--autosync", "off", "--json").json["autosync"] is None
+    assert run("setup", "--json").json["log"]["autosync"] == "90s"
+    assert "automatic sync interval: 90s" in run("setup", "--autosync", "90s").out
+    assert run("setup", "--autosync", "off", "--json").json["log"]["autosync"] is None
     assert config.read_bytes() == before
 
 
-def test_uninstall_takes_it_out_too(run: Run, repo: Path, hub: Path) -> None:
+def test_remove_takes_it_out_too(run: Run, repo: Path, hub: Path) -> None:
     config = repo / ".git" / "config"
     before = config.read_bytes()
-    run("init", "--autosync", "30s")
+    run("setup", "--autosync", "30s")
 
-    run("init", "--uninstall")
+    run("remove")
     assert config.read_bytes() == before
     assert not (repo / ".git" / "gitmem" / "autosync" / "next").exists()
 
@@ -93,14 +93,14 @@ def test_uninstall_takes_it_out_too(run: Run, repo: Path, hub: Path) -> None:
 def test_what_is_no_interval_changes_nothing(run: Run, repo: Path) -> None:
     before = (repo / ".git" / "config").read_bytes()
 
-    said = run("init", "--autosync", "often", "--json")
+    said = run("setup", "--autosync", "often", "--json")
     assert (said.status, said.json["error"]["code"]) == (2, "bad-autosync")
     assert (repo / ".git" / "config").read_bytes() == before
     assert not (repo / ".git" / "gitmem").exists()
 
 
 def test_without_a_remote_it_says_when_it_begins(run: Run, started: Started, be: Callable[[], None]) -> None:
-    said = run("init", "--autosync", "30s")
+    said = run("setup", "--autosync", "30s")
     assert "Automatic syncs begin once there is a remote." in said.out
 
     be()
@@ -114,7 +114,7 @@ def test_every_command_that_writes_has_it_synced(
     planck = start("Planck")
     run("signal", "Off", "--broadcast", session=planck)
     assert started == []
-    run("init", "--autosync", "30s")
+    run("setup", "--autosync", "30s")
     writes = (
         ["session", "start", "--name", "Curie"],
         ["signal", "Hello", "--broadcast"],
@@ -141,7 +141,7 @@ def test_nobody_is_told_to_do_what_happens_by_itself(
     run("sync", "--publish")
     assert "gitmem sync" in run("signal", "Hello", "--broadcast", "--json", session=planck).json["next"]
 
-    run("init", "--autosync", "30s")
+    run("setup", "--autosync", "30s")
     assert "gitmem sync" not in run("signal", "Again", "--broadcast", "--json", session=planck).json["next"]
 
 
@@ -150,7 +150,7 @@ def test_an_inbox_of_a_live_session_has_it_synced_when_it_is_due(
 ) -> None:
     """With something to read, and with nothing, on the quickest way. An inbox that somebody else looks into does not."""
     planck, curie = start("Planck"), start("Curie")
-    run("init", "--autosync", "30s")
+    run("setup", "--autosync", "30s")
     run("signal", "Hello", "--to", "Planck", session=curie)
     for args in (["inbox"], ["inbox"], ["inbox", "--count"]):
         quiet(repo)
@@ -183,7 +183,7 @@ def test_proposals_and_decisions_go_at_once(
 ) -> None:
     planck, curie = start("Planck"), start("Curie")
     root = run("signal", "Well?", "--to", "Curie", "--json", session=planck).json["signal"]["signal_id"]
-    run("init", "--autosync", "30s")
+    run("setup", "--autosync", "30s")
     in_an_hour(repo)
 
     assert run(*(root if each == "ROOT" else each for each in args), session=curie).status == 0
@@ -204,7 +204,7 @@ def test_every_call_of_an_mcp_client_is_a_look(
 
     planck = start("Planck")
     root = run("signal", "Shall we?", "--to", "Planck", "--json", session=start("Curie")).json["signal"]
-    run("init", "--autosync", "30s")
+    run("setup", "--autosync", "30s")
     desk = McpSession(None, planck)
     desk.do(lambda at: None)
     desk.close()
@@ -220,8 +220,7 @@ def test_a_sync_by_hand_leaves_nothing_to_do(
 ) -> None:
     """Neither the whole one, nor the one that finds nothing new."""
     planck = start("Planck")
-    run("init")
-    run("init", "--autosync", "30s")
+    run("setup", "--publish", "--autosync", "30s")
     folder = repo / ".git" / "gitmem" / "autosync"
     run("signal", "Shall we?", "--broadcast", "--requires-ack", session=planck)
     for _ in range(3):
@@ -236,7 +235,7 @@ def test_worktrees_of_a_clone_share_one(
     run: Run, start: Callable[..., str], repo: Path, hub: Path, started: Started, tmp_path: Path
 ) -> None:
     planck = start("Planck")
-    run("init", "--autosync", "30s")
+    run("setup", "--autosync", "30s")
     git("worktree", "add", "--quiet", str(tmp_path / "linked"), cwd=repo)
 
     run("signal", "From here", "--broadcast", session=planck)
@@ -248,7 +247,7 @@ def test_nothing_that_goes_wrong_with_it_is_the_command_s(
     run: Run, start: Callable[..., str], hub: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     planck = start("Planck")
-    run("init", "--autosync", "30s")
+    run("setup", "--autosync", "30s")
 
     def fail() -> None:
         raise RuntimeError("no process today")
@@ -270,8 +269,7 @@ def test_its_last_error_shows_until_a_sync_is_good(
     """In the roster, in doctor and in the next sync, with the command to run."""
     planck = start("Planck")
     run("sync")
-    run("init")
-    run("init", "--autosync", "30s")
+    run("setup", "--publish", "--autosync", "30s")
     git("remote", "set-url", "origin", str(tmp_path / "gone.git"), cwd=repo)
     run("signal", "Hello", "--broadcast", "--requires-ack", session=planck)
     be()
@@ -298,13 +296,13 @@ def test_its_last_error_shows_until_a_sync_is_good(
 
 
 def test_a_setting_that_is_no_interval_is_pointed_out(run: Run, repo: Path) -> None:
-    run("init")
+    run("setup")
     git("config", "gitmem.autosync", "yes", cwd=repo)
 
     (finding,) = [
         each for each in run("doctor", "--json").json["findings"] if each["code"] == "autosync-setting"
     ]
-    assert finding["command"] == "gitmem init --autosync 30s"
+    assert finding["command"] == "gitmem setup --autosync 30s"
 
 
 @pytest.fixture
@@ -337,8 +335,8 @@ def test_a_remote_that_hangs_is_cut_off(
     monkeypatch.setattr(front, "GIT_SECONDS", git_seconds)
     monkeypatch.setattr(front, "LIMIT_SECONDS", limit)
     planck = start("Planck")
-    run("init", "--timeout", "1s")
-    run("init", "--autosync", "30s", "--timeout", "1s")
+    run("setup", "--timeout", "1s")
+    run("setup", "--autosync", "30s", "--timeout", "1s")
     run("signal", "Hello", "--broadcast", "--requires-ack", session=planck)
 
     be()
@@ -354,19 +352,17 @@ def test_for_real_a_signal_goes_to_the_remote_and_another_clone_gets_it(
 ) -> None:
     """Nobody says sync: the sender signals, the other one looks into its inbox."""
     planck = start("Planck")
-    run("init")
-    run("init", "--autosync", "1s")
+    run("setup", "--publish", "--autosync", "1s")
     other = tmp_path / "other"
     git("clone", "--quiet", str(hub), str(other), cwd=tmp_path)
     git("config", "user.email", "other@example.org", cwd=other)
-    run("init", cwd=other)
-    run("init", "--autosync", "1s", cwd=other)
+    run("setup", "--publish", "--autosync", "1s", cwd=other)
     curie = run("session", "start", "--name", "Curie", "--json", cwd=other).json["session_id"]
     run("signal", "The parser drops tabs", "--broadcast", session=planck)
 
     until(lambda: "The parser drops tabs" in run("inbox", session=curie, cwd=other).out)
     for folder in (repo, other):
-        run("init", "--autosync", "off", cwd=folder)
+        run("setup", "--autosync", "off", cwd=folder)
         held = autosync.lock(front_place(folder))
         until(held.take)
         held.release()
@@ -421,7 +417,7 @@ def test_a_relative_remote_that_is_away_keeps_its_consent(
 ) -> None:
     """Such as a folder on a drive: the sync fails, and nobody has to agree again."""
     git("remote", "set-url", "origin", os.path.relpath(hub, repo), cwd=repo)
-    assert run("init", "--autosync", "30s").status == 0
+    assert run("setup", "--autosync", "30s").status == 0
     assert run("sync", "--publish").status == 0
     hub.rename(tmp_path / "away.git")
     assert run("sync").status == 5

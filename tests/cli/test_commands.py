@@ -285,7 +285,7 @@ def test_a_signal_is_kept_though_its_sync_fails(
     assert any("Not synced" in warning for warning in said.json["warnings"])
 
 
-def test_init_and_uninstall_leave_the_config_as_it_was(
+def test_setup_and_remove_leave_the_config_as_it_was(
     run: Run, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Byte for byte; and the program is named by its absolute path."""
@@ -296,13 +296,12 @@ def test_init_and_uninstall_leave_the_config_as_it_was(
     program.chmod(0o755)
     monkeypatch.setattr(sys, "argv", [str(tmp_path / "bin" / "gitmem")])
 
-    said = run("init", "--json")
+    said = run("setup", "--json")
     assert said.status == 0
-    assert said.json["program"] == str(program)
     assert str(program) in (repo / ".git" / "config").read_text()
-    assert run("init").status == 0
+    assert run("setup").status == 0
 
-    assert run("init", "--uninstall").status == 0
+    assert run("remove").status == 0
     assert (repo / ".git" / "config").read_bytes() == before
 
 
@@ -319,7 +318,7 @@ def test_doctor_says_what_to_do_about_each_finding(
 
     assert said.status == 0, said
     assert {"code", "what", "where", "fix"} <= set(said.json["findings"][0])
-    assert "do: gitmem init" in run("doctor").out
+    assert "do: gitmem setup" in run("doctor").out
 
 
 def test_names_enter_and_leave_the_pool(run: Run) -> None:

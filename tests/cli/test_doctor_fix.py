@@ -47,7 +47,7 @@ def test_it_is_told_in_text(run: Run, start: Callable[..., str], repo: Path) -> 
 def test_the_driver_is_installed_again_where_it_was(run: Run, start: Callable[..., str], repo: Path) -> None:
     """Half of it is worse than none."""
     start("Planck")
-    assert run("init").status == 0
+    assert run("setup").status == 0
     attributes = repo / ".git/info/attributes"
     attributes.write_bytes(b"")
 

@@ -34,7 +34,7 @@ def in_terminal(repo: Path, *args: str) -> str:
 
 def test_a_session_that_starts_in_a_terminal_does_not_act_there_yet(run: Run, repo: Path) -> None:
     """The person goes on as before, and is told so, with the command; every answer to a send names its sender."""
-    run("init")
+    run("setup")
     started = in_terminal(repo, "session", "start", "--name", "Hal")
     export = started.splitlines()[-1]
     assert export.startswith("export GITMEM_SESSION=sess-")
@@ -52,7 +52,7 @@ def test_a_session_that_starts_in_a_terminal_does_not_act_there_yet(run: Run, re
 
 def test_a_session_that_acts_at_once_is_told_who_it_is(run: Run, repo: Path) -> None:
     """The only session of a worktree, for a program without a terminal: what is said is true for the next command."""
-    run("init")
+    run("setup")
     started = run("session", "start", "--name", "Hal").out
     assert started.startswith("You are Hal (")
     assert " · from Hal · " in run("signal", "one").out
@@ -64,7 +64,7 @@ def test_a_session_that_acts_at_once_is_told_who_it_is(run: Run, repo: Path) -> 
 @pytest.mark.parametrize("way", ["set", "start"])
 def test_who_goes_on_as_an_agent_is_led_to_what_that_has_left_open(run: Run, way: str) -> None:
     """An unanswered proposal that it has read, and a task that it has: the end says it, and the new session's `next` shows it."""
-    run("init")
+    run("setup")
 
     def begin(*more: str) -> str:
         return str(run("session", "start", *more, "--json").json["session_id"])
@@ -93,7 +93,7 @@ def test_who_goes_on_as_an_agent_is_led_to_what_that_has_left_open(run: Run, way
 
 def test_an_agent_without_earlier_sessions_is_not_told_to_recover(run: Run) -> None:
     """Nor one that only changes something else."""
-    run("init")
+    run("setup")
     first = run("session", "start", "--agent-identity", "claude:impl:z", "--json").json
     assert first["next"] == [f"export GITMEM_SESSION={first['session_id']}", "gitmem inbox", "gitmem roster"]
     run("session", "start", "--agent-identity", "claude:impl:z")
@@ -104,7 +104,7 @@ def test_an_agent_without_earlier_sessions_is_not_told_to_recover(run: Run) -> N
 @pytest.mark.parametrize("text", ["Plank", "plank", "Nobody", "implementer", "codex:implementer:host4"])
 def test_nobodys_inbox_is_guessed(run: Run, text: str) -> None:
     """Exact, or exit status 2 with suggestions: never somebody's mail under another one's name."""
-    run("init")
+    run("setup")
     for name, host in (("Planck", "host42"), ("Plancke", "host43")):
         run("session", "start", "--name", name, "--agent-identity", f"codex:implementer:{host}")
     run("signal", "Only for Planck.", "--to", "Planck", "--as", "human:person@example.org")
@@ -117,14 +117,14 @@ def test_nobodys_inbox_is_guessed(run: Run, text: str) -> None:
 
 def test_names_that_follow_one_another_do_not_look_alike(run: Run, repo: Path) -> None:
     """No two of six begin with the same letter: nobody mixes up Hadamard, Haldane and Halley."""
-    run("init")
+    run("setup")
     first = [json.loads(in_terminal(repo, "session", "start", "--json"))["display_name"][0] for _ in range(6)]
     assert len(set(first)) >= 5 and all(a != b for a, b in pairwise(first)), first
 
 
 def test_no_role_is_made_of_an_identity(run: Run) -> None:
     """Its middle is a label: a role is what a session states."""
-    run("init")
+    run("setup")
     me = run("session", "start", "--agent-identity", "codex:reviewer:shop", "--json").json["session_id"]
     assert "sender_role" not in run("signal", "one", "--json", session=me).json["signal"]
     run("session", "set", "--role", "implementer/test", session=me)
@@ -140,7 +140,7 @@ def test_a_session_that_takes_its_first_identity_is_written_to_from_another_clon
     git("clone", "--quiet", str(tmp_path / "hub.git"), str(there))
     git("remote", "add", "origin", str(tmp_path / "hub.git"), cwd=repo)
     for clone in (repo, there):
-        run("init", cwd=clone)
+        run("setup", cwd=clone)
     session = run("session", "start", "--name", "Curie", "--json", cwd=there).json["session_id"]
     run("session", "set", "--agent-identity", "codex:reviewer:there", cwd=there, session=session)
     for clone in (there, repo):
@@ -163,7 +163,7 @@ def test_the_next_session_of_an_agent_reads_what_went_to_the_id_of_its_last_one(
     git("clone", "--quiet", str(tmp_path / "hub.git"), str(there))
     git("remote", "add", "origin", str(tmp_path / "hub.git"), cwd=repo)
     for clone in (repo, there):
-        run("init", cwd=clone)
+        run("setup", cwd=clone)
     agent = ("--agent-identity", "codex:reviewer:there")
     first = run("session", "start", "--name", "Curie", "--json", cwd=there).json["session_id"]
     for clone in (there, repo):

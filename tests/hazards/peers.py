@@ -112,7 +112,7 @@ class Town:
             config.write(f"[user]\n\tname = {name}\n\temail = {name}@example.org\n")
         peer = Peer(path)
         if init:
-            answer = peer.run("init")
+            answer = peer.run("setup")
             assert answer.code == 0, answer.text
         return peer
 

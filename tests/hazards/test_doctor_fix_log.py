@@ -774,7 +774,7 @@ def test_other_kinds_of_repositories_are_mended_too(
 
 # What doctor and failed commands advise can be done where they are: no command that fails in the same way, no circle.
 
-WRITES = ("gitmem init", "gitmem doctor --fix", "gitmem sync", "git update-ref", "rm ")
+WRITES = ("gitmem setup", "gitmem doctor --fix", "gitmem sync", "git update-ref", "rm ")
 
 
 def codes(said: Said) -> dict[str, dict[str, str]]:
@@ -810,10 +810,10 @@ def test_where_the_git_folder_is_read_only_doctor_advises_nothing_that_writes_it
     assert "read-only" in found and "not-checked" not in found, said
     assert not [each for each in said.json["next"] if each.startswith(WRITES)], said
     assert not [each for each in found.values() if each["command"].startswith(WRITES)]
-    assert "Once the git folder is writable, run `gitmem init" in found["driver-missing"]["fix"]
+    assert "Once the git folder is writable, run `gitmem setup" in found["driver-missing"]["fix"]
 
 
-@pytest.mark.parametrize("args", [["doctor"], ["doctor", "--fix"], ["init"], ["signal", "Hi"]])
+@pytest.mark.parametrize("args", [["doctor"], ["doctor", "--fix"], ["setup"], ["signal", "Hi"]])
 def test_a_config_that_git_refuses_is_named_with_its_line(desk: Desk, args: list[str]) -> None:
     session = desk.start("Planck")
     config = desk.repo / ".git" / "config"

@@ -27,7 +27,7 @@ class Pair:
     def __init__(self, desk: Desk, tmp_path: Path) -> None:
         self.desk = desk
         self.state = desk.repo / ".git" / "gitmem"
-        desk("init")
+        desk("setup")
         note_program(self.state, program(tmp_path))
         self.codex = Agent("codex", "codex-1", desk.repo)
         self.claude = Agent("claude-code", "claude-1", desk.repo)

@@ -49,7 +49,7 @@ SHAPES: dict[str, tuple[list[str], set[str]]] = {
     "log": (["log"], {"entries"}),
     "log empty": (["log", "--wu", "WU-404"], {"entries"}),
     "sync": (["sync", "--publish"], {"remotes"}),
-    "init": (["init"], {"log", "state", "publish"}),
+    "setup": (["setup"], {"log", "state", "publish"}),
     "doctor": (["doctor"], {"findings"}),
     "name list": (["name", "list"], {"names"}),
     "name add": (["name", "add", "Zorba"], {"names", "unchanged", "commit"}),

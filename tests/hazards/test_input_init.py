@@ -1,4 +1,4 @@
-"""`gitmem init`: may be repeated, may be taken back to the byte, and says where the log is published."""
+"""`gitmem setup` and `remove`: may be repeated, may be taken back to the byte, and say where the log is published."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _given(repo: Path) -> dict[str, tuple[bytes, int]]:
-    """The files of the git folder that `init` may touch, and all that lie beside them."""
+    """The files of the git folder that `setup` may touch, and all that lie beside them."""
     common = repo / ".git"
     files = (
         [common / "config", *sorted((common / "info").glob("*"))]
@@ -75,60 +75,60 @@ def _prepare(common: Path, config: bytes | None, attributes: bytes | None) -> No
         *(("as git made it", name) for name in ATTRIBUTES if name != "a rule"),
     ],
 )
-def test_uninstall_gives_every_file_back(desk: Desk, config: str, attributes: str) -> None:
-    """After init and --uninstall, config and attributes are what they were to the byte, mode and all."""
+def test_remove_gives_every_file_back(desk: Desk, config: str, attributes: str) -> None:
+    """After setup and remove, config and attributes are what they were to the byte, mode and all."""
     _prepare(desk.repo / ".git", CONFIGS[config], ATTRIBUTES[attributes])
     before = _given(desk.repo)
-    first = desk("init", "--json")
+    first = desk("setup", "--json")
     assert first.status == 0, first
     assert len(first.json["changed"]) == 2
     after = _given(desk.repo)
     assert after != before
-    again = desk("init", "--json")
-    assert again.status == 0 and again.json["changed"] == [] and again.json["state"] == "present"
+    again = desk("setup", "--json")
+    assert again.status == 0 and again.json["changed"] == [] and again.json["log"]["state"] == "present"
     assert _given(desk.repo) == after
-    gone = desk("init", "--uninstall", "--json")
+    gone = desk("remove", "--json")
     assert gone.status == 0 and len(gone.json["changed"]) == 2
     assert _given(desk.repo) == before
-    nothing = desk("init", "--uninstall", "--json")
+    nothing = desk("remove", "--json")
     assert nothing.status == 0 and nothing.json["changed"] == []
     assert _given(desk.repo) == before
 
 
-def test_uninstall_in_a_repository_without_info(desk: Desk, git: Git) -> None:
-    """A folder `info` that init made goes with it."""
+def test_remove_in_a_repository_without_info(desk: Desk, git: Git) -> None:
+    """A folder `info` that setup made goes with it."""
     info = desk.repo / ".git" / "info"
     for file in info.glob("*"):
         file.unlink()
     info.rmdir()
     before = _given(desk.repo)
-    assert desk("init").status == 0
+    assert desk("setup").status == 0
     assert (info / "attributes").exists()
-    assert desk("init", "--uninstall").status == 0
+    assert desk("remove").status == 0
     assert _given(desk.repo) == before
 
 
 def test_what_others_wrote_since_survives(desk: Desk, git: Git) -> None:
-    """What the user adds between init and --uninstall stays, and only ours goes."""
-    assert desk("init").status == 0
+    """What the user adds between setup and remove stays, and only ours goes."""
+    assert desk("setup").status == 0
     git("config", "user.name", "Changed", cwd=desk.repo)
     with (desk.repo / ".git" / "info" / "attributes").open("a") as file:
         file.write("*.png binary\n")
-    assert desk("init", "--uninstall").status == 0
+    assert desk("remove").status == 0
     assert git("config", "user.name", cwd=desk.repo) == "Changed\n"
     text = (desk.repo / ".git" / "info" / "attributes").read_text()
     assert text.endswith("*.png binary\n") and "gitmem" not in text
     assert "gitmem" not in (desk.repo / ".git" / "config").read_text()
 
 
-def test_init_in_a_linked_worktree_serves_all(tmp_path: Path, desk: Desk, git: Git) -> None:
-    """The driver is installed once, for every worktree; uninstalling it anywhere takes it out."""
+def test_setup_in_a_linked_worktree_serves_all(tmp_path: Path, desk: Desk, git: Git) -> None:
+    """The driver is installed once, for every worktree; removing it anywhere takes it out."""
     linked = tmp_path / "linked"
     git("worktree", "add", "--quiet", "-b", "x", str(linked), cwd=desk.repo)
     before = _given(desk.repo)
-    assert desk("init", cwd=linked).status == 0
+    assert desk("setup", cwd=linked).status == 0
     assert "merge: gitmem" in git("check-attr", "merge", "signals/gm-x.jsonl", cwd=desk.repo)
-    assert desk("init", "--uninstall").status == 0
+    assert desk("remove").status == 0
     assert _given(desk.repo) == before
 
 
@@ -137,28 +137,28 @@ def test_a_locked_config_is_left_as_it_is(desk: Desk) -> None:
     lock = desk.repo / ".git" / "config.lock"
     lock.write_text("")
     before = (desk.repo / ".git" / "config").read_bytes()
-    said = desk("init", "--json")
+    said = desk("setup", "--json")
     assert said.status == 4, said
     assert said.error["message"]
     assert (desk.repo / ".git" / "config").read_bytes() == before and lock.exists()
     lock.unlink()
-    assert desk("init").status == 0
+    assert desk("setup").status == 0
 
 
-def test_without_its_program_init_changes_nothing(
+def test_without_its_program_setup_changes_nothing(
     desk: Desk, program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the merge program is missing, init says where it looked, and installs no driver that would fail."""
+    """Where the merge program is missing, setup says where it looked, and installs no driver that would fail."""
     program.unlink()
     monkeypatch.setattr("sysconfig.get_path", lambda name: os.fspath(program.parent))
     before = _given(desk.repo)
-    said = desk("init", "--json")
+    said = desk("setup", "--json")
     assert (said.status, said.error["code"]) == (4, "no-merge-program")
     assert _given(desk.repo) == before
 
 
-def test_init_brings_the_remote_s_log_and_pushes_nothing(tmp_path: Path, desk: Desk, git: Git) -> None:
-    """A second clone has the first one's story after init; the remote is as before."""
+def test_setup_brings_the_remote_s_log_and_pushes_nothing(tmp_path: Path, desk: Desk, git: Git) -> None:
+    """A second clone has the first one's story after setup; the remote is as before."""
     hub, other = tmp_path / "hub.git", tmp_path / "other"
     git("init", "--quiet", "--bare", str(hub))
     git("remote", "add", "origin", str(hub), cwd=desk.repo)
@@ -168,8 +168,8 @@ def test_init_brings_the_remote_s_log_and_pushes_nothing(tmp_path: Path, desk: D
     assert desk("sync", "--publish").status == 0
     git("clone", "--quiet", "--branch", "main", str(hub), str(other))
     before = git("for-each-ref", cwd=hub)
-    said = desk("init", "--json", cwd=other)
-    assert said.status == 0 and said.json["state"] == "adopted", said
+    said = desk("setup", "--json", cwd=other)
+    assert said.status == 0 and said.json["log"]["state"] == "adopted", said
     assert git("for-each-ref", cwd=hub) == before
     assert [
         each["message"] for each in desk("log", "--json", cwd=other).json["entries"] if "message" in each
@@ -177,12 +177,12 @@ def test_init_brings_the_remote_s_log_and_pushes_nothing(tmp_path: Path, desk: D
 
 
 def test_hidden_is_agreed_by_all_clones(tmp_path: Path, desk: Desk, git: Git) -> None:
-    """`--publish hidden` moves the log off the branches for every clone, and `branch` brings it back."""
+    """`--ref hidden` moves the log off the branches for every clone, and `branch` brings it back."""
     hub, other = tmp_path / "hub.git", tmp_path / "other"
     git("init", "--quiet", "--bare", str(hub))
     git("remote", "add", "origin", str(hub), cwd=desk.repo)
     git("push", "--quiet", "origin", "HEAD:main", cwd=desk.repo)
-    assert desk("init", "--publish", "hidden", "--json").json["publish"] == "hidden"
+    assert desk("setup", "--ref", "hidden", "--publish", "--json").json["log"]["publish"] == "hidden"
     planck = desk.start("Planck")
     desk.send(planck, "Hello")
     assert desk("sync").status == 0
@@ -190,31 +190,31 @@ def test_hidden_is_agreed_by_all_clones(tmp_path: Path, desk: Desk, git: Git) ->
     assert "refs/heads/gitmem" not in git("for-each-ref", cwd=hub)
     git("clone", "--quiet", "--branch", "main", str(hub), str(other))
     assert git("branch", "--all", "--list", "*gitmem*", cwd=other) == ""
-    said = desk("init", "--json", cwd=other)
-    assert said.json["publish"] == "hidden"
+    said = desk("setup", "--publish", "--json", cwd=other)
+    assert said.json["log"]["publish"] == "hidden"
     curie = desk.start("Curie", cwd=other)
     desk.send(curie, "Hi", cwd=other)
     assert desk("sync", cwd=other).status == 0
     assert "refs/heads/gitmem" not in git("for-each-ref", cwd=hub)
-    said = desk("init", "--publish", "branch", "--json")
-    assert said.json["publish"] == "branch" and said.json["remarks"]
+    said = desk("setup", "--ref", "branch", "--json")
+    assert said.json["log"]["publish"] == "branch" and said.json["log"]["remarks"]
     assert desk("sync").status == 0
     assert desk("sync", cwd=other).status == 0
     assert "refs/heads/gitmem" in git("for-each-ref", cwd=hub)
-    assert desk("init", "--json", cwd=other).json["publish"] == "branch"
-    said = desk("init", "--publish", "branch", "--json")
+    assert desk("setup", "--json", cwd=other).json["log"]["publish"] == "branch"
+    said = desk("setup", "--ref", "branch", "--json")
     assert said.json["changed"] == []
 
 
-def test_what_uninstall_names_really_removes_all(tmp_path: Path, desk: Desk, git: Git) -> None:
-    """The commands that --uninstall prints, run by a shell, leave nothing of gitmem in the clone."""
-    assert desk("init").status == 0
+def test_what_remove_names_really_removes_all(tmp_path: Path, desk: Desk, git: Git) -> None:
+    """The commands that it prints, run by a shell, leave nothing of gitmem in the clone."""
+    assert desk("setup").status == 0
     desk.send(desk.start("Planck"), "Hello")
-    text = desk("init", "--uninstall")
+    text = desk("remove")
     check_text(text)
-    said = desk("init", "--uninstall", "--json").json
+    said = desk("remove", "--json").json
     assert said["remarks"], "lines that no remote has are worth a word"
-    for command in said["remove"]:
+    for command in said["left"]["remove"]:
         subprocess.run(command, shell=True, cwd=tmp_path, check=True, capture_output=True)
     assert git("for-each-ref", "refs/gitmem/", cwd=desk.repo) == ""
     assert not (desk.repo / ".git" / "gitmem").exists()

@@ -525,7 +525,7 @@ def test_extensions_that_are_not_known_are_refused(tmp_path: Path, desk: Desk, k
     git("init", "--quiet", "--object-format=sha256", str(where), cwd=tmp_path)
     with (where / ".git/config").open("a") as config:
         config.write(f"[extensions]\n\t{key}\n")
-    for command in (["signal", "hi"], ["inbox"], ["sync"], ["doctor"], ["init"]):
+    for command in (["signal", "hi"], ["inbox"], ["sync"], ["doctor"], ["setup"]):
         said = desk(*command, "--json", cwd=where)
         assert (said.status, said.error["code"]) == (4, "unsupported-repository"), said
         assert key.split(" ")[0].lower() in said.error["message"]
@@ -634,7 +634,7 @@ def test_a_repository_of_somebody_else_is_used_only_where_git_trusts_it(
                ["hooks", "uninstall"], ["agents-md", "--write"], ["agents-md", "AGENTS.md", "--remove"], ["hooks", "status"],
                ["hooks", "install", "--git", "pre-commit"])  # fmt: skip
     before = {path for path in tmp_path.rglob("*") if "gitmem" not in path.parts}
-    for command in (["signal", "hi"], ["roster"], ["sync"], ["init"], ["doctor"], *written):
+    for command in (["signal", "hi"], ["roster"], ["sync"], ["setup"], ["doctor"], *written):
         said = desk(*command, "--json", session=planck)
         assert (said.status, said.error["code"]) == (4, "dubious-ownership"), said
         assert said.json["next"] == [f"git config --global --add safe.directory {desk.repo}"]

@@ -148,7 +148,7 @@ def test_what_an_installer_writes_as_root_belongs_to_the_owner(desk: Desk) -> No
     os.chown(desk.repo / "AGENTS.md", OWNER + 1, OWNER + 1)
 
     for args in (
-        ["init"],
+        ["setup"],
         ["agents-md", "--write"],
         *(["hooks", "install", "--client", client] for client in ("claude-code", "cursor", "gemini")),
         ["hooks", "install", "--git", "pre-commit"],

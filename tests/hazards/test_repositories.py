@@ -405,7 +405,12 @@ def test_a_submodule_has_a_log_of_its_own(tmp_path: Path, git: Git, desk: Desk) 
 
 def _refused(desk: Desk, where: Path, *words: str) -> None:
     before = refs(where)
-    for command in (["signal", "hi"], ["session", "start", *IDENTITY], ["inbox", "--for", "x:y:z"], ["init"]):
+    for command in (
+        ["signal", "hi"],
+        ["session", "start", *IDENTITY],
+        ["inbox", "--for", "x:y:z"],
+        ["setup"],
+    ):
         said = desk(*command, "--json", cwd=where)
         assert (said.status, said.error["code"]) == (4, "unsupported-repository"), said
         for word in words:

@@ -128,7 +128,7 @@ def used(a_day: list[Path], desk: Desk, tmp_path: Path) -> Path:
     """A repository after a day of use: sessions, signals, claims, memory, hooks, commits."""
     (day,) = a_day
     if not day.exists():
-        desk("init")
+        desk("setup")
         note_program(desk.repo / ".git" / "gitmem", program(tmp_path))
         one, two = desk.start("Ada"), desk.start("Ben")
         claude = Agent("claude-code", "claude-1", desk.repo)
@@ -338,7 +338,7 @@ def with_index(tmp_path: Path) -> tuple[Desk, str, str]:
 
     def make(root: Path) -> None:
         desk = Desk(new_repo(root / "used"))
-        desk("init")
+        desk("setup")
         ada, ben = desk.start("Ada"), desk.start("Ben")
         desk.send(ada, "Tabs?", "--to", "Ben")
         desk("mem", "create", "The parser drops tabs", session=ada)
@@ -389,7 +389,7 @@ def test_an_index_with_a_foreign_schema_is_rebuilt(
 
 def test_a_search_leaves_the_index_as_it_is(desk: Desk) -> None:
     """What SQLite itself makes for the words is not foreign."""
-    desk("init")
+    desk("setup")
     ada = desk.start("Ada")
     desk("mem", "create", "The parser drops tabs", session=ada)
     (path,) = (desk.repo / ".git" / "gitmem").glob("index-*.sqlite3")

@@ -197,31 +197,38 @@ def test_the_library_has_the_same_rule(planck: Path, hub: Path, git: Git) -> Non
 # What gives it, and takes it back
 
 
-def test_init_does_not_call_a_clone_with_unsent_records_up_to_date(planck: Path, hub: Path) -> None:
+def test_setup_does_not_call_a_clone_with_unsent_records_up_to_date(planck: Path, hub: Path) -> None:
     """Neither in text nor in JSON; after a sync it is."""
-    assert gitmem("init", cwd=planck).status == 0 and gitmem("sync", cwd=planck).status == 0
+    assert (
+        gitmem("setup", "--publish", "--autosync", "off", cwd=planck).status == 0
+        and gitmem("sync", cwd=planck).status == 0
+    )
     speak(planck, "Not sent yet.")
-    text, fields = gitmem("init", cwd=planck).text, gitmem("init", "--json", cwd=planck).json
+    text, fields = gitmem("setup", cwd=planck).text, gitmem("setup", "--json", cwd=planck).json
     assert "up to date" not in text and "origin: not sent yet" in text
-    assert (fields["remote"]["state"], fields["next"][-1]) == ("unsent", "gitmem sync")
+    assert (fields["log"]["remote"]["state"], fields["next"][-1]) == ("unsent", "gitmem sync")
     assert gitmem("sync", cwd=planck).status == 0
-    assert "origin: up to date" in gitmem("init", cwd=planck).text
+    assert "origin: up to date" in gitmem("setup", cwd=planck).text
 
 
-def test_init_agrees_and_says_to_which_url(planck: Path, hub: Path, git: Git) -> None:
-    """Itself it publishes nothing; `--no-publish` and `--uninstall` take the agreement back."""
-    said = gitmem("init", "--json", cwd=planck)
-    assert (said.status, said.json["publishes_to"]) == (0, str(hub))
-    assert f"publishes the log to {hub}" in gitmem("init", cwd=planck).text
+def test_setup_agrees_where_it_is_told_and_says_to_which_url(planck: Path, hub: Path, git: Git) -> None:
+    """Itself it publishes nothing; `--no-publish` and `remove` take the agreement back."""
+    assert gitmem("setup", "--yes", "--json", cwd=planck).json["log"]["publishes_to"] is None
+    said = gitmem("setup", "--publish", "--autosync", "off", "--json", cwd=planck)
+    assert (said.status, said.json["log"]["publishes_to"], said.json["log"]["autosync"]) == (
+        0,
+        str(hub),
+        None,
+    )
+    assert f"publishes the log to {hub}" in gitmem("setup", cwd=planck).text
     assert published(hub, git) == ""
     assert gitmem("sync", cwd=planck).status == 0
-    for back in (["--no-publish"], ["--uninstall"]):
-        said = gitmem("init", *back, cwd=planck)
-        assert said.status == 0
+    for back in (["setup", "--no-publish"], ["remove"]):
+        assert gitmem(*back, cwd=planck).status == 0
         speak(planck, "Not for others.")
         assert gitmem("sync", cwd=planck).status == 2
-        assert gitmem("init", cwd=planck).status == 0
-    assert gitmem("init", "--no-publish", "--json", cwd=planck).json["publishes_to"] is None
+        assert gitmem("setup", "--publish", "--autosync", "off", cwd=planck).status == 0
+    assert gitmem("setup", "--no-publish", "--json", cwd=planck).json["log"]["publishes_to"] is None
 
 
 def test_another_url_of_the_same_remote_needs_another_consent(planck: Path, hub: Path, git: Git) -> None:
@@ -335,7 +342,7 @@ def test_what_a_clone_brings_and_a_peer_writes_gives_no_consent(planck: Path, hu
     consent = "consent/" + "0" * 64
     for folder in (".git-gitmem", "gitmem", "docs"):
         (evil / folder / "consent").mkdir(parents=True)
-        (evil / folder / consent).write_text(json.dumps({"url": str(hub), "by": "gitmem init", "at": ""}))
+        (evil / folder / consent).write_text(json.dumps({"url": str(hub), "by": "gitmem setup", "at": ""}))
     (evil / ".gitconfig").write_text("[gitmem]\n\tautosync = 1s\n\tpublish = true\n")
     git("add", ".", cwd=evil)
     git("commit", "--quiet", "-m", "Consent for everybody", cwd=evil)
@@ -357,7 +364,7 @@ def test_what_a_clone_brings_and_a_peer_writes_gives_no_consent(planck: Path, hu
 
 def test_a_forged_or_torn_file_is_no_consent(planck: Path, hub: Path) -> None:
     """One of another url under this url's name, and one that a crash left empty."""
-    assert gitmem("init", cwd=planck).status == 0
+    assert gitmem("setup", "--publish", cwd=planck).status == 0
     (file,) = [each for each in (planck / ".git/gitmem/consent").iterdir() if len(each.name) == 64]
     for content in (b"", b"{", b"[]", b'{"url": "https://example.org/x"}', file.read_bytes()[:-20]):
         file.write_bytes(content)
@@ -399,7 +406,7 @@ def test_no_answer_has_credentials(planck: Path, tmp_path: Path, git: Git) -> No
         f"ssh://git:{SECRET}@localhost:9/a.git",
     ):
         git("remote", "set-url", "origin", url, cwd=planck)
-        for args in (["sync"], ["sync", "--publish", "--json"], ["init", "--json"], ["sync", url, "--json"]):
+        for args in (["sync"], ["sync", "--publish", "--json"], ["setup", "--json"], ["sync", url, "--json"]):
             said = gitmem(*args, "--timeout", "5s", cwd=planck)
             assert SECRET not in said.text, (url, args, said.text)
     state = [each.read_bytes() for each in (planck / ".git/gitmem").rglob("*") if each.is_file()]
@@ -409,67 +416,28 @@ def test_no_answer_has_credentials(planck: Path, tmp_path: Path, git: Git) -> No
 # What refuses consent, what says that it was given, and who is asked
 
 
-def test_a_refusal_is_kept_until_sync_is_told_to_publish(planck: Path, hub: Path, git: Git) -> None:
-    """No later `init` agrees again, whatever its options; the driver that it installs is another matter."""
-    assert gitmem("init", "--no-publish", cwd=planck).status == 0
-    for args in ([], ["--autosync", "off"], ["--autosync", "1h"], ["--publish", "branch"]):
-        said = gitmem("init", *args, cwd=planck)
-        assert said.status == 0 and "Agreed" not in said.text and "not published" in said.text
+def test_setup_without_a_word_about_it_changes_no_consent(planck: Path, hub: Path, git: Git) -> None:
+    """It agrees to nothing and takes nothing back, whatever else it is asked to do."""
+    for args in ([], ["--yes"], ["--autosync", "off"], ["--autosync", "1h"], ["--ref", "branch"]):
+        said = gitmem("setup", *args, cwd=planck)
+        assert said.status == 0 and "Consent" not in said.text and "not published" in said.text
         assert gitmem("sync", cwd=planck).status == 2
     assert published(hub, git) == ""
 
     assert gitmem("sync", "--publish", cwd=planck).status == 0
-    assert gitmem("init", cwd=planck).status == 0
+    assert gitmem("setup", "--yes", cwd=planck).status == 0
     speak(planck, "Another.")
     assert gitmem("sync", cwd=planck).status == 0
 
 
-def test_a_refusal_before_there_is_a_remote_counts_for_the_first_one(
-    tmp_path: Path, hub: Path, git: Git
-) -> None:
-    alone = tmp_path / "alone"
-    silent_clone(hub, "alone", git)
-    git("remote", "remove", "origin", cwd=alone)
-    assert gitmem("init", "--no-publish", cwd=alone).status == 0
-    git("remote", "add", "origin", str(hub), cwd=alone)
-    speak(alone, SAID)
-
-    assert gitmem("init", cwd=alone).status == 0
-    assert gitmem("sync", cwd=alone).status == 2
-    assert published(hub, git) == ""
-
-
-def test_autosync_agrees_to_nothing_and_takes_nothing_back(planck: Path, hub: Path, git: Git) -> None:
-    assert gitmem("init", "--autosync", "1h", cwd=planck).status == 0
-    assert gitmem("sync", cwd=planck).status == 2
-
-    assert gitmem("init", cwd=planck).status == 0
-    assert gitmem("init", "--autosync", "off", "--json", cwd=planck).json["publishes_to"] == str(hub)
-    assert gitmem("sync", cwd=planck).status == 0
-
-
-def test_init_says_first_to_which_url_it_agreed(planck: Path, hub: Path) -> None:
-    first, again = gitmem("init", cwd=planck), gitmem("init", "--json", cwd=planck)
+def test_setup_says_first_to_which_url_it_agreed(planck: Path, hub: Path) -> None:
+    first, again = (
+        gitmem("setup", "--publish", cwd=planck),
+        gitmem("setup", "--publish", "--json", cwd=planck),
+    )
 
     assert first.text.splitlines()[0].startswith(f"Consent to publish the log to {hub}")
-    assert again.json["agreed"] is False and again.json["publishes_to"] == str(hub)
-
-
-def test_the_init_that_doctor_proposes_agrees_to_nothing(planck: Path, hub: Path, git: Git) -> None:
-    """Where the user has agreed, what it proposes takes nothing back."""
-
-    def proposed() -> list[str]:
-        found = gitmem("doctor", "--json", cwd=planck).json["findings"]
-        return [each["command"] for each in found if each["code"] == "driver-missing"]
-
-    git("update-ref", "refs/heads/gitmem", "refs/gitmem/log", cwd=planck)  # who has it may merge it by hand
-    assert proposed() == ["gitmem init --no-publish"]
-    assert gitmem("init", "--no-publish", cwd=planck).status == 0
-    assert gitmem("sync", cwd=planck).status == 2 and published(hub, git) == ""
-    assert gitmem("sync", "--publish", cwd=planck).status == 0
-    git("config", "--remove-section", "merge.gitmem", cwd=planck)
-    (planck / ".git" / "info" / "attributes").unlink()
-    assert proposed() == ["gitmem init"]
+    assert again.json["log"]["agreed"] is False and again.json["log"]["publishes_to"] == str(hub)
 
 
 def test_agreeing_to_a_remote_that_is_away_is_said(planck: Path, hub: Path, git: Git) -> None:
@@ -489,9 +457,9 @@ def test_an_agent_is_told_to_ask_its_user(planck: Path, marker: str) -> None:
     env = {marker: "1"}
     gitmem("session", "start", cwd=planck, env=env)
     signal = ["signal", "One more.", "--broadcast", "--sync"]
-    for args, then in ((["sync"], []), (signal, ["thread"]), (["init", "--no-publish"], ["session"])):
+    for args, then in ((["sync"], []), (signal, ["thread"]), (["setup", "--no-publish"], ["roster"])):
         said, answer = gitmem(*args, cwd=planck, env=env), gitmem(*args, "--json", cwd=planck, env=env)
         assert "next: gitmem sync --publish" not in said.text
         assert [each.split()[1] for each in answer.json["next"]] == then
-        assert args[0] == "init" or "Ask your user whether it may be published there" in said.text
-        assert args[0] == "init" or "`gitmem sync --publish`" in answer.text
+        assert args[0] == "setup" or "Ask your user whether it may be published there" in said.text
+        assert args[0] == "setup" or "`gitmem sync --publish`" in answer.text

@@ -203,7 +203,7 @@ def test_a_planted_repository_that_is_named_is_refused(clone: Clone, home: Path,
         config.read_text()
         + f'[protocol "ext"]\n\tallow = always\n[remote "origin"]\n\turl = ext::sh -c touch% {clone.canary}\n'
     )
-    for args in (["sync"], ["sync", "--publish"], ["signal", "hello"], ["inbox"], ["whoami"], ["doctor"], ["init"],
+    for args in (["sync"], ["sync", "--publish"], ["signal", "hello"], ["inbox"], ["whoami"], ["doctor"], ["setup"],
                  ["sync", "--auto"], ["log"]):  # fmt: skip
         done = program(clone.folder, "-C", depth, *args)
         assert not clone.is_harmed(), args
@@ -548,7 +548,7 @@ def test_files_that_a_shell_made_get_the_mode_of_a_shared_repository(
     """The check's copy and the heartbeat, under the strictest umask; nobody but its owner may change the copy."""
     git("config", "core.sharedRepository", "group", cwd=repo)
     git("config", "user.email", "p@e.org", cwd=repo)
-    assert gitmem(repo, "init").returncode == 0
+    assert gitmem(repo, "setup").returncode == 0
     assert gitmem(repo, "hooks", "install", "--client", "codex").returncode == 0
     found = lines("codex", home, "project", repo)
     before = os.umask(0o077)

@@ -335,7 +335,7 @@ class MergingTwo:
 
     def __init__(self, desk: Desk) -> None:
         self.desk, self.repo = desk, desk.repo
-        desk("init")
+        desk("setup")
         self.commit("Base", ada=None, **{"a.txt": "1\n", "b.txt": "1\n", "c.txt": "1\n"})
         self.git("branch", "-M", "main")
         note_program(self.repo / ".git" / "gitmem", SCRIPTS / "gitmem")
@@ -517,7 +517,7 @@ class Project:
 @pytest.fixture
 def project(desk: Desk, tmp_path: Path) -> Project:
     made = Project(desk, tmp_path)
-    made.gitmem("init")
+    made.gitmem("setup")
     return made
 
 

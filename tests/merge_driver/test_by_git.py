@@ -334,7 +334,7 @@ def test_bad_usage_says_what_it_is_for(
 ) -> None:
     """A person who tries it learns who calls it and what installs it."""
     assert 0 < call(monkeypatch, *arguments) <= 128
-    assert "gitmem init" in capsys.readouterr().err
+    assert "gitmem setup" in capsys.readouterr().err
 
 
 def test_nothing_but_the_union_is_imported(files: list[Path]) -> None:

@@ -56,7 +56,7 @@ class Desk:
         self.git("config", "user.email", "person@example.org")
         self.git("commit", "--quiet", "--allow-empty", "-m", "First")
         self.git("worktree", "add", "--quiet", str(self.away))
-        self.gitmem("init")
+        self.gitmem("setup")
         self.peer = str(self.gitmem("session", "start", "--name", PEER, cwd=self.away)["session_id"])
 
     def git(self, *args: str, cwd: Path | None = None) -> str:

@@ -493,6 +493,6 @@ def test_an_agreement_says_when_it_takes_effect(tmp_path: Path, state: str, told
     store: Any = SimpleNamespace(repo=SimpleNamespace(state=str(tmp_path)))
     sync_remotes.report_consent(store, [each])
     assert each.message == ""
-    consent.give_consent(store.repo, URL, consent.BY_INIT, "2026-11-22T12:00:00.000000Z")
+    consent.give_consent(store.repo, URL, consent.BY_SETUP, "2026-11-22T12:00:00.000000Z")
     sync_remotes.report_consent(store, [each])
     assert f"You have agreed to publish to {URL}" in each.message and told in each.message

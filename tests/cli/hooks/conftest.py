@@ -104,5 +104,5 @@ def hook(
     request: pytest.FixtureRequest,
 ) -> Hook:
     """Hooks in a repository where somebody has begun a log."""
-    assert run("init").status == 0
+    assert run("setup").status == 0
     return Hook(repo, monkeypatch, capfdbinary, request)

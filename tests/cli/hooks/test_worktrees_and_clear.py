@@ -46,7 +46,7 @@ def clear(hook: Hook, old: str, new: str, cwd: Path | None = None, **env: str) -
 @pytest.mark.parametrize("identity", [None, "claude:tester:shop"])
 def test_a_cleared_agent_goes_on_with_its_name_and_mail(hook: Hook, run: Run, identity: str | None) -> None:
     """Also beside another session of the worktree, with and without an identity."""
-    run("init")
+    run("setup")
     hook.start(CLAUDE, "other")
     ours = hook.start(CLAUDE, "before")
     if identity:
@@ -71,7 +71,7 @@ def test_the_work_of_an_agent_comes_back_with_its_context(
     hook: Hook, run: Run, repo: Path, source: str
 ) -> None:
     """What it was asked about a task that it gave, the result that waits for its seal, and the task that it has; each was shown before."""
-    run("init")
+    run("setup")
     ours = hook.start(CLAUDE, "before")
     run("session", "set", "--agent-identity", "claude:planner:shop", "--name", "Ada", GITMEM_SESSION=ours)
     peer = run("session", "start", "--name", "Ben", "--agent-identity", "codex:writer:shop", "--json").json
@@ -180,7 +180,7 @@ def test_another_worktree_at_an_old_path_is_nobody_yet(
     run: Run, git: Git, repo: Path, tmp_path: Path
 ) -> None:
     """The mail of the agent that worked there is neither shown nor marked, and its session is not at work any more."""
-    run("init")
+    run("setup")
     side = add(git, repo, tmp_path / "side")
     ours = run("session", "start", "--name", "Ada", "--json", cwd=side).json["session_id"]
     run("signal", "Only for Ada.", "--to", "Ada", "--as", "human:person@example.org")
@@ -208,7 +208,7 @@ def test_a_worktree_that_moves_keeps_its_session(
     run: Run, git: Git, repo: Path, tmp_path: Path, how: str
 ) -> None:
     """By git, or by hand and `git worktree repair`."""
-    run("init")
+    run("setup")
     side, moved = add(git, repo, tmp_path / "side"), tmp_path / "moved"
     ours = run("session", "start", "--name", "Ada", "--json", cwd=side).json["session_id"]
     if how == "move":
@@ -224,7 +224,7 @@ def test_a_worktree_that_moves_keeps_its_session(
 
 def test_a_pruned_or_damaged_worktree_is_told_so(run: Run, git: Git, repo: Path, tmp_path: Path) -> None:
     """What is left of it is a folder; the command after that works."""
-    run("init")
+    run("setup")
     side = add(git, repo, tmp_path / "side")
     run("session", "start", "--name", "Ada", cwd=side)
     folder = repo / ".git" / "worktrees" / "side"
