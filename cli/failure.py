@@ -1,6 +1,6 @@
 """The only place that reports errors: message and hint on standard error, the object on standard output.
 
-Typer's errors become ours, with the mistake and the command that was probably meant; and a missing package of an extra is explained.
+A command line that can't be run becomes an error with the command that was probably meant; and a missing package of an extra is explained.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import errno
 
 from gitmem.errors import ELSEWHERE, GitmemError, StoreError, UsageError
 
+from .parser import CommandLineError
 from .parser_table import COMMANDS
 from .render import output
 from .render.output import sanitize
@@ -57,8 +58,9 @@ SYNONYMS = {
     "gitmem import lumenflow .": ("migrate", "lumenflow"),
     "gitmem agents-md": ("agents", "instructions", "teach"),
     "gitmem mcp": ("server", "serve"),
-    "gitmem hooks install": ("hook", "install", "setup"),
-    "gitmem init --uninstall": ("uninstall", "remove"),
+    "gitmem hooks install": ("hook",),
+    "gitmem setup": ("init", "install"),
+    "gitmem remove": ("uninstall",),
     "gitmem task show ID": ("status", "state"),
     "gitmem task done ID 'the result'": ("complete", "finish", "report"),
 }
@@ -75,21 +77,16 @@ GROUPS = {
 ABSENT = {
     "redact": "Records are never rewritten: `gitmem mem delete ID` hides a node; revoke a secret that was recorded.",
 }
-BACKGROUND_COMMANDS = {"upkeep", "commit-waiting", "note-commits"}  # what only other programs run
 TEXTS = ("gitmem mem create", "gitmem mem checkpoint")  # they take one text
 _COMMON = ("--json", "--as", "-C")
 
 
-def usage_of(error: Exception, args: Sequence[str]) -> UsageError | None:
-    """Return our error for one of typer's, or None for any other error."""
-    format_message = getattr(error, "format_message", None)
-    if format_message is None:
+def usage_of(error: Exception) -> UsageError | None:
+    """Return the error for a command line that can't be run, or None for any other error."""
+    if not isinstance(error, CommandLineError):
         return None
-    context = getattr(error, "ctx", None)
-    path = str(context.command_path) if context is not None else _path_of_command(args)
-    message = str(format_message()).strip()
-    option = getattr(error, "option_name", None)
-    if path in GROUPS and (option in _COMMON or message.startswith("Missing command")):
+    path, message = f"gitmem {error.path}".rstrip(), error.message
+    if path in GROUPS and (error.option in _COMMON or message.startswith("Missing command")):
         words, example = GROUPS[path]
         return UsageError(
             f"{path} needs a command: {words}. Nothing was written.",
@@ -99,14 +96,9 @@ def usage_of(error: Exception, args: Sequence[str]) -> UsageError | None:
     meant = _similar_commands(message)
     if path in GROUPS:  # a word of a group means one of its commands first
         meant = [each for each in meant if each.startswith(f"{path} ")] or meant
-    if message.startswith("No such command "):  # typer also offers commands that hooks run
-        message = (
-            message.partition(" Did you mean")[0]
-            if meant or BACKGROUND_COMMANDS & set(message.split("'"))
-            else message
-        )
-    message = message if message.endswith((".", "?", "!")) else message + "."
-    hint = _hint(path, message, option, getattr(error, "possibilities", None)) or (
+    if meant:
+        message = message.partition(" Did you mean")[0]
+    hint = _hint(path, message, error.option, error.near) or (
         f"Did you mean {' or '.join(f'`{each}`' for each in meant)}?"
         if meant
         else f"Run `{path} --help` for its usage."
@@ -115,16 +107,6 @@ def usage_of(error: Exception, args: Sequence[str]) -> UsageError | None:
     return UsageError(
         f"{message} Nothing was written.", hint=hint, suggestions=meant, next=[*complete, f"{path} --help"]
     )
-
-
-def _path_of_command(args: Sequence[str]) -> str:
-    """Return the command of a command line, `gitmem mem create`, for errors that don't have it."""
-    path = "gitmem"
-    for word in without_common(args):
-        if word.startswith("-") or path not in ("gitmem", *GROUPS):
-            break
-        path = f"{path} {word}"
-    return path
 
 
 def _similar_commands(message: str) -> list[str]:
@@ -163,21 +145,6 @@ def _hint(path: str, message: str, option: str | None, near: Sequence[str] | Non
     return ""
 
 
-def without_common(args: Sequence[str]) -> list[str]:
-    """Return a command line without the program's name, -C and --as."""
-    found: list[str] = []
-    rest = list(args)
-    while rest:
-        arg = rest.pop(0)
-        if arg == "--":
-            return [*found, arg, *rest]
-        if arg in ("-C", "--as"):
-            rest = rest[1:]
-        elif not arg.startswith(("--as=", "-C")):
-            found.append(arg)
-    return found
-
-
 # The errors of a full, broken or forbidden disk; any other error of the system is unexpected.
 DISK = {
     errno.ENOSPC,
@@ -196,7 +163,7 @@ WORDS = frozenset(word for path in COMMANDS for word in path.split())
 
 def report(error: Exception, args: Sequence[str]) -> int:
     """Report an error and return its exit status."""
-    known = usage_of(error, args) or own_error_of(error)
+    known = usage_of(error) or own_error_of(error)
     expected = known is not None
     known = known or unexpected(error, "Please report the details on standard error.")
     if known.message.startswith("--as"):  # nobody is named by it: the next commands can't act as that

@@ -1,9 +1,4 @@
-"""The entry point: parse a command line by the table of the commands, without typer, and run it.
-
-A command line that the table does not accept (an unknown option, a missing value, --help) goes to typer, the only code
-that rejects and explains. For all others both pass the same values to the same function. Errors become a message, a
-hint and an exit status.
-"""
+"""The entry point: run a command line, or show the help that it asks for. Errors become a message, a hint and an exit status."""
 
 from __future__ import annotations
 
@@ -11,13 +6,12 @@ import gc
 import os
 import sys
 
-from . import COMPLETION
-from .parser_table import COMMANDS, COMMON
+from . import COMPLETION, parser
 from .render import output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from .environment import Environment
 
@@ -44,24 +38,11 @@ def git_mem(argv: Sequence[str] | None = None) -> int:
     Args:
         argv: As for `main`.
     """
-    return _answer_and_end(memory_first(sys.argv[1:])) if argv is None else _answer(memory_first(argv))
-
-
-def memory_first(argv: Sequence[str]) -> list[str]:
-    """Return the arguments of `git mem` as arguments of `gitmem`."""
-    args, rest = list(argv), list(argv)
-    if _take_options(rest, _options(COMMON.split()), {}, None) and rest and f"mem {rest[0]}" in COMMANDS:
-        args.insert(len(args) - len(rest), "mem")
-    return args
-
-
-def claims_first(argv: Sequence[str]) -> list[str]:
-    """Return the arguments with `claim paths` for a `claim` that no word of its group follows."""
-    args, rest = list(argv), list(argv)
-    is_claim = _take_options(rest, _options(COMMON.split()), {}, None) and rest[:1] == ["claim"]
-    if is_claim and rest[1:] and f"claim {rest[1]}" not in COMMANDS and rest[1] not in ("-h", "--help"):
-        args.insert(len(args) - len(rest) + 1, "paths")
-    return args
+    return (
+        _answer_and_end(parser.memory_first(sys.argv[1:]))
+        if argv is None
+        else _answer(parser.memory_first(argv))
+    )
 
 
 def _answer_and_end(args: list[str]) -> int:
@@ -100,141 +81,19 @@ def _answer(args: list[str]) -> int:
 
 def _run(args: list[str]) -> int:
     if "claim" in args:
-        args = claims_first(args)
-    parsed = parse(args)
-    if parsed is not None:
-        return parsed.run()
-    if args == ["--version"]:
-        from gitmem import __version__
-
-        output.write(f"gitmem {__version__}")
-        return 0
-    from .app import complete, run
-
+        args = parser.claims_first(args)
     if os.environ.get(COMPLETION):
+        from .app import complete
+
         return complete()
-    return run(args, run_command)
+    parsed = parser.parse(args)
+    if isinstance(parsed, str):
+        from .help import show
 
-
-class Parsed:
-    """A command line that was parsed by the table.
-
-    Attributes:
-        function: `module:function` below `commands`, which takes the values.
-        before: The options before the command's name.
-        values: The values after it, by parameter; missing ones are left out.
-    """
-
-    def __init__(self, function: str, before: Values, values: Values) -> None:
-        self.function = function
-        self.before = before
-        self.values = values
-
-    def run(self) -> int:
-        """Import the command, run it, and return its exit status."""
-        module, _, name = self.function.partition(":")
-        body = getattr(__import__(f"{__package__}.commands.{module}", fromlist=[name]), name)
-        return run_command(body, self.before, self.values)
-
-
-def parse(args: Sequence[str]) -> Parsed | None:
-    """Parse a command line; return None if typer must do it."""
-    rest = list(args)
-    before: Values = {}
-    common = _options(COMMON.split())
-    if os.environ.get(COMPLETION) or not _take_options(rest, common, before, None) or not rest:
-        return None
-    path = rest.pop(0)
-    if path not in COMMANDS and rest:
-        path += " " + rest.pop(0)
-    elif " " in path:
-        return None
-    if path not in COMMANDS:
-        return None
-    function, *declared = COMMANDS[path].split()
-    values: Values = {}
-    words: list[str] = []
-    options = common | _options(each for each in declared if each[0] == "-")
-    if not _take_options(rest, options, values, words):
-        return None
-    arguments = [each for each in declared if each[0] != "-"]
-    return Parsed(function, before, values) if _take_arguments(words, arguments, values) else None
-
-
-def _options(declared: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Return parameter and kind by option; the kinds are "" for a flag, "=" for a value, "=*" for values."""
-    found = {}
-    for each in declared:
-        option, _, name = each.partition(":")
-        option, equals, star = option.partition("=")
-        found[option] = (name or option.lstrip("-").replace("-", "_"), equals + star)
-    return found
-
-
-def _take_options(  # noqa: C901  (one branch for each form of an option)
-    rest: list[str], options: Mapping[str, tuple[str, str]], values: Values, words: list[str] | None
-) -> bool:
-    """Move options from `rest` to `values`; return False if the table does not accept one.
-
-    Args:
-        words: Receives the words that are not options. If None, the first such word ends the options.
-    """
-    while rest:
-        arg = rest.pop(0)
-        if arg == "--" and words is not None:
-            words += rest
-            return True
-        if arg == "-" or not arg.startswith("-"):
-            if words is None:
-                rest.insert(0, arg)
-                return True
-            words.append(arg)
-            continue
-        if arg.startswith("--"):
-            option, attached, value = arg.partition("=")
-        else:  # -q, -n5, -qn5
-            option, attached = arg[:2], arg[2:]
-            value = attached
-        if option not in options:
-            return False
-        name, kind = options[option]
-        if not kind:
-            values[name] = True
-            if attached:  # the part after -q in -qn5; there is no `-=` for --flag=value
-                rest.insert(0, "-" + attached)
-            continue
-        if not attached:
-            if not rest:
-                return False
-            value = rest.pop(0)
-        if kind == "=":
-            values[name] = value
-        else:
-            given = values.setdefault(name, [])
-            assert isinstance(given, list)
-            given.append(value)
-    return True
-
-
-def _take_arguments(words: list[str], arguments: Sequence[str], values: Values) -> bool:
-    """Move words to the parameters of arguments; return False if one is missing or left over.
-
-    Args:
-        arguments: `name`; `name?` is optional; `name*` takes all remaining words, `name+` at least one.
-    """
-    for argument in arguments:
-        name, kind = argument.rstrip("?*+"), argument[-1]
-        if not words and kind not in "?*":
-            return False
-        if words and kind in "*+":
-            values[name], words = words, []
-        elif words:
-            values[name] = words.pop(0)
-    return not words
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        return show(parsed)
+    module, _, name = parsed.function.partition(":")
+    body = getattr(__import__(f"{__package__}.commands.{module}", fromlist=[name]), name)
+    return run_command(body, parsed.before, parsed.values)
 
 
 def run_command(body: Callable[..., int | None], before: Mapping[str, object], values: Values) -> int:
@@ -273,3 +132,7 @@ def run_command(body: Callable[..., int | None], before: Mapping[str, object], v
 
 def _text(value: object) -> str | None:
     return None if value is None else str(value)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import re
@@ -15,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from cli import app
 from cli import main as front
 from tests import in_process
 
@@ -45,12 +43,6 @@ class Said:
 
 
 Run = Callable[..., Said]
-
-
-_build = functools.cache(app.build)
-app.build = lambda args=None, execute=None: _build(
-    None if args is None else tuple(name for name in app.GROUPS if name in args), execute
-)
 
 
 def let_wait(request: pytest.FixtureRequest, patch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cli import main as front
+from cli import parser
 from cli.render import claims as render
 from gitmem.work.claims import ClaimRow
 from gitmem.work.edit_guard import Guard
@@ -201,7 +201,7 @@ def test_a_pattern_that_matches_nothing_is_a_note(run: Run, start: Start) -> Non
 )
 def test_claim_with_a_path_is_claim_paths(args: list[str], meant: list[str]) -> None:
     """A file with the name of a command is claimed by the long form."""
-    assert front.claims_first(args) == meant
+    assert parser.claims_first(args) == meant
 
 
 def test_a_claim_says_with_which_task_it_ends(run: Run, start: Start) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from cli import failure, main
+from cli import failure, main, parser
 from cli.render import output
 from gitmem.errors import RemoteError, StoreError
 
@@ -123,20 +123,20 @@ BOTH = {"show"}  # names of commands in both groups: each was decided, see decis
         ("signal create", "signal create"),
         ("--version", "--version"),
         ("--bogus create", "--bogus create"),
-        ("-- create", "-- create"),
+        ("-- create", "-- mem create"),
         ("", ""),
     ],
 )
 def test_git_mem_means_a_command_of_the_memory_first(typed: str, meant: str) -> None:
     """Any other command is that of `gitmem`, and what is not plainly a command stays as it is."""
-    assert main.memory_first(typed.split()) == meant.split()
+    assert parser.memory_first(typed.split()) == meant.split()
 
 
 def test_each_name_that_git_mem_could_mean_twice_was_decided() -> None:
     """A new command of the memory must not silently take over a command of `gitmem`."""
-    tops = {path.partition(" ")[0] for path in main.COMMANDS}
+    tops = {path.partition(" ")[0] for path in parser.COMMANDS}
 
-    assert {name for name in tops if f"mem {name}" in main.COMMANDS} == BOTH
+    assert {name for name in tops if f"mem {name}" in parser.COMMANDS} == BOTH
 
 
 def test_git_runs_the_memory_and_the_rest(

@@ -1,4 +1,4 @@
-"""The parser gives each command the values that typer gives it, or leaves the command line to typer."""
+"""The parser gives each command the values that typer gives it, refuses what typer refuses, and the help is typer's."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ import typer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli import app, main
+from cli import app, help_text, main
+from cli.parser import CommandLineError, parse
 from cli.parser_table import COMMANDS, COMMON
-from tools import compile_man, compile_parser
+from tools import compile_help, compile_man, compile_parser
 
 from .conftest import Run
 
@@ -44,12 +45,25 @@ EVERYDAY = (
     ["signal", "--", "--to"], ["signal", "-", "--to", "-1"], ["reply", "-qCsub", "sig-1", "Yes"],
     ["inbox", "--wu", "WU-7", "--wu", "WU-8"], ["session", "set", "--wu", ""],
 )  # fmt: skip
-LEFT_TO_TYPER = (
-    [], ["--version"], ["--help"], ["inbox", "--help"], ["inbox", "-h"], ["inbox", "--bogus"], ["inbox", "extra"],
-    ["inbox", "--for"], ["signal"], ["signal", "a", "b"], ["signal", "-1 for this"], ["signal", "x", "--sync=yes"],
-    ["signal", "x", "-qx"], ["reply", "sig-1"], ["session"], ["session", "begin"], ["session start"],
-    ["session", "--json", "list"], ["mem", "search"], ["-C"], ["--", "inbox"], ["--json"], ["nonsense"], [""],
-)  # fmt: skip
+# What is asked for, by what is typed.
+ASKED = {
+    (): "", ("--help",): "", ("-h",): "", ("help",): "", ("-C", "x"): "", ("--version",): "--version", ("-C", "x", "--version"): "--version",
+    ("--all", "--help"): "--all", ("help", "--all"): "--all", ("inbox", "--help"): "inbox", ("inbox", "-h"): "inbox",
+    ("--help", "inbox"): "inbox", ("help", "inbox"): "inbox", ("help", "mem", "create"): "mem create", ("mem", "--help"): "mem",
+    ("mem", "create", "x", "-h"): "mem create", ("signal", "-qh"): "signal", ("claim", "--help"): "claim",
+}  # fmt: skip
+WRONG = {
+    ("inbox", "--bogus"): "No such option: --bogus.", ("inbox", "--quite"): "No such option: --quite. Did you mean --quiet?",
+    ("inbox", "extra"): "Got unexpected extra argument(s) (extra).", ("inbox", "--for"): "Option '--for' requires an argument.",
+    ("signal",): "Missing argument 'MESSAGE'.", ("signal", "a", "b"): "Got unexpected extra argument(s) (b).",
+    ("signal", "-1 for this"): "No such option: -1.", ("signal", "x", "--sync=yes"): "Option '--sync' does not take a value.",
+    ("signal", "x", "-qx"): "No such option: -x.", ("reply", "sig-1"): "Missing argument 'MESSAGE'.", ("session",): "gitmem session needs a command",
+    ("session", "strat"): "No such command 'strat'. Did you mean 'start'?", ("session start",): "No such command 'session start'.",
+    ("session", "--json", "list"): "gitmem session needs a command", ("mem", "search"): "Missing argument 'QUERY'.",
+    ("-C",): "Option '-C' requires an argument.", ("--json",): "Missing command before --json.", ("nonsense",): "No such command 'nonsense'.",
+    ("",): "No such command ''.", ("help", "nonsense"): "No such command 'nonsense'.", ("--all", "inbox"): "No such option: --all.",
+    ("commit-waitin",): "No such command 'commit-waitin'.",
+}  # fmt: skip
 
 
 def called(how: Callable[[], object]) -> list[Call]:
@@ -88,9 +102,13 @@ def by_typer(args: list[str]) -> list[Call]:
     ]
 
 
-def by_parser(args: list[str]) -> list[Call] | None:
-    parsed = main.parse(args)
-    return None if parsed is None else called(parsed.run)
+def by_parser(args: list[str]) -> list[Call]:
+    """The call, none if it can't be run or asks for help."""
+    try:
+        parsed = parse(args)
+    except CommandLineError:
+        return []
+    return [] if isinstance(parsed, str) else called(lambda: main._run(list(args)))
 
 
 @pytest.mark.parametrize("args", EVERYDAY, ids=str)
@@ -99,17 +117,33 @@ def test_every_everyday_command_is_parsed_without_typer_and_alike(args: list[str
     assert by_parser(args) == by_typer(args)
 
 
-@pytest.mark.parametrize("args", LEFT_TO_TYPER, ids=str)
-def test_whatever_is_not_plainly_right_is_left_to_typer(args: list[str]) -> None:
-    """Errors, help and completion are made by typer alone."""
-    assert main.parse(args) is None
+@pytest.mark.parametrize(("args", "asked"), ASKED.items(), ids=str)
+def test_help_is_found(args: tuple[str, ...], asked: str) -> None:
+    """Of a command wherever it is asked for, of a group, of all, and the version."""
+    assert parse(args) == asked
+    assert asked == "--version" or help_text.HELP[asked]
 
 
-def test_a_shell_that_completes_is_left_to_typer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It asks by a variable, with any command line."""
-    monkeypatch.setenv("_GITMEM_COMPLETE", "complete_bash")
+@pytest.mark.parametrize(("args", "message"), WRONG.items(), ids=str)
+def test_what_is_wrong_is_said(args: tuple[str, ...], message: str, run: Run) -> None:
+    """With what was probably meant; with exit status 2, and nothing written."""
+    said = run(*args)
+    assert (said.status, said.out) == (2, "") or "--json" in args
+    assert message.partition(" Did you mean")[0] in said.err + said.out
 
-    assert main.parse(["inbox"]) is None
+
+def test_the_first_screen_fits_a_terminal() -> None:
+    """Of 80 columns and 24 rows; what is all has no line that is longer."""
+    first = help_text.HELP[""].splitlines()
+    assert len(first) <= 23 and max(map(len, first)) <= 80
+    assert len(app.FIRST) <= 5 and sum(map(len, app.FIRST.values())) == 12
+    assert max(map(len, help_text.HELP["--all"].splitlines())) <= 80
+
+
+def test_each_command_is_listed_once() -> None:
+    listed = [name for names in app.TOPICS.values() for name in names]
+    assert len(listed) == len(set(listed))
+    assert {*listed} == {path.partition(" ")[0] for path in COMMANDS if path not in app.BACKGROUND}
 
 
 TEXTS = st.sampled_from(
@@ -132,7 +166,7 @@ def pieces(path: str) -> st.SearchStrategy[list[str]]:
 
 
 @given(data=st.data())
-def test_for_any_command_line_both_give_the_same_or_typer_decides(data: st.DataObject) -> None:
+def test_for_any_command_line_both_give_the_same(data: st.DataObject) -> None:
     """Options in any form and order, doubled, before the command and behind it, right or wrong."""
     path = data.draw(st.sampled_from(list(COMMANDS)))
     before = data.draw(
@@ -143,10 +177,7 @@ def test_for_any_command_line_both_give_the_same_or_typer_decides(data: st.DataO
     behind = data.draw(st.lists(pieces(path), max_size=5))
     args = [*before, *path.split(), *(word for piece in behind for word in piece)]
 
-    found = by_parser(args)
-
-    if found is not None:
-        assert found == by_typer(args)
+    assert by_parser(args) == by_typer(args)
 
 
 @pytest.mark.parametrize("value", ["a value", ""])
@@ -164,9 +195,10 @@ def test_no_option_is_left_to_typer(value: str) -> None:
         assert by_parser(args) == by_typer(args) != [], args
 
 
-def test_the_table_and_the_man_page_are_fresh() -> None:
+def test_the_table_the_help_and_the_man_page_are_fresh() -> None:
     """After a change of a command or an option: python tools/compile_all.py."""
     assert compile_parser.TABLE.read_text(encoding="utf-8") == compile_parser.compile_table()
+    assert compile_help.TEXT.read_text(encoding="utf-8") == compile_help.compile_help()
     assert compile_man.PAGE.read_text(encoding="utf-8") == compile_man.compile_man()
 
 
@@ -210,10 +242,10 @@ def test_what_the_table_cannot_say_is_no_declaration(what: str) -> None:
 
 
 def test_no_command_imports_typer_or_another_heavy_module() -> None:
-    """They are imported for help and errors alone."""
+    """They are imported for what is generated, and for a shell's completion."""
     slow = {"typer", "click", "rich", "pydantic", "dulwich", "rapidfuzz", "inspect", "importlib.metadata"}
     code = (
-        "import sys; from cli import main, parser_table\n"
+        "import sys; from cli import help, main, parser_table\n"
         "for each in parser_table.COMMANDS.values():\n"
         "    __import__('cli.commands.' + each.split()[0].partition(':')[0])\n"
         "print(*sys.modules)"

@@ -6,8 +6,6 @@ from collections.abc import Callable
 
 import pytest
 
-from cli import failure
-
 from .conftest import Run
 
 Start = Callable[..., str]
@@ -84,10 +82,3 @@ def test_an_empty_as_is_refused_everywhere(before: bool, args: list[str], run: R
 
     assert said.status == 2
     assert "--as is empty" in said.err
-
-
-def test_the_common_options_are_taken_off_a_command_that_is_offered_again() -> None:
-    """But not what stands behind `--`, or in the message."""
-    args = ["-C", "x", "--as=Me", "signal", "--as", "You", "a", "--", "--as", "b"]
-
-    assert failure.without_common(args) == ["signal", "a", "--", "--as", "b"]

@@ -319,7 +319,7 @@ def test_without_the_sdk_it_says_what_to_install(
 
 def test_nothing_else_needs_the_sdk(git: Git, shop: Path) -> None:
     """The app is imported without it: `gitmem mcp` alone costs that second."""
-    code = "import sys; from cli import app, main; app.run(['roster'], main.run_command); print({'mcp', 'anyio'} & set(sys.modules))"
+    code = "import sys; from cli import app, main; app.build(); main.main(['roster']); print({'mcp', 'anyio'} & set(sys.modules))"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=shop, env=environment(), capture_output=True, text=True, timeout=60
     )  # fmt: skip
