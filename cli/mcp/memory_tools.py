@@ -1,12 +1,13 @@
-"""The tools of the memory, and the gate. Their docstrings are the descriptions that models read."""
+"""The tool of the memory, and the gate. Their docstrings are the descriptions that models read."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from mcp_types import CallToolResult
 from pydantic import Field
 
+from gitmem.errors import UsageError, bad_number
 from gitmem.memory import node_fields
 from gitmem.outcome import command
 from gitmem.text.sanitize import sanitize_for_model
@@ -17,113 +18,159 @@ from . import tool_results
 from .calls import ToolCalls, Words, Wu
 from .mcp_session import CallEnvironment
 
-Files = Annotated[Words, Field(description=shared.PATHS.help)]
-NodeWu = Annotated[str, Field(description=shared.NODE_WU.help)]  # `session` and `signal` say what it may be
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Action = Literal[
+    "create", "search", "context", "recover", "checkpoint", "ready", "show", "update", "promote", "delete", "export"
+]  # fmt: skip
+Status = Literal["", "active", "closed", "archived", "deleted"]
+LIMITS = {"search": shared.SEARCH_LIMIT, "ready": shared.READY_LIMIT}
+SIZES = {"context": shared.MAX_SIZE, "export": shared.EXPORT_SIZE}
+SIZE_LEAST = 512
+# What each action takes beside `wu`, which all do but those with ids; what it needs comes first.
+TAKES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "create": (("text",), ("tags", "paths", "type", "priority", "wu")),
+    "search": (("text",), ("tags", "limit", "wu")),
+    "context": ((), ("max_size", "wu")),
+    "recover": ((), ("wu",)),
+    "checkpoint": (("text",), ("next_steps", "progress", "metadata", "done", "wu")),
+    "ready": ((), ("limit", "wu")),
+    "show": (("ids",), ()),
+    "update": (("ids",), ("text", "tags", "priority", "status", "wu", "reason")),
+    "promote": (("tags",), ("ids", "wu")),
+    "delete": (("ids",), ("reason",)),
+    "export": ((), ("tags", "max_size", "wu")),
+}
 
 
 class MemoryTools(ToolCalls):
-    """Tools that write and find nodes."""
+    """The memory, and the gate."""
 
-    def mem_create(
+    def mem(
         self,
         at: CallEnvironment,
-        content: str,
+        action: Action,
         tags: Words,
-        paths: Files,
-        type: Annotated[str, Field(description=shared.NODE_TYPE.help)] = shared.NODE_TYPE.default,
-        wu: NodeWu = "",
+        paths: Annotated[Words, Field(description=shared.PATHS.help)],
+        ids: Annotated[Words, Field(description=shared.NODE_IDS.help)],
+        text: str = "",
+        type: Annotated[str, Field(description=shared.NODE_TYPE.help)] = "",
+        wu: Annotated[str, Field(description=shared.NODE_WU.help)] = "",
         priority: Annotated[str, Field(description=shared.PRIORITY.help)] = "",
-        lifecycle: Annotated[str, Field(description=shared.NEW_LIFECYCLE.help)] = "",
-        supersedes: Annotated[str, Field(description=shared.SUPERSEDES.help)] = "",
+        status: Status = "",
+        next_steps: str = "",
+        progress: str = "",
+        metadata: dict[str, Any] | None = None,
+        done: Annotated[bool, Field(description=shared.DONE.help)] = False,
+        reason: str = "",
+        limit: int = 0,
+        max_size: int = 0,
     ) -> CallToolResult:
-        """Record a finding, bug or decision for later agents.
-        With `paths`, the node is shown as stale when these files change."""
-        from gitmem.memory import edit as operation
+        """The memory that agents share. create a finding, bug or decision (text); with `paths` it is marked stale when these change. search (text)
+        before you decide, context before you start on a work unit, checkpoint (text) before a pause, recover after a compaction. ready: what can be
+        taken up. show, update (active restores), promote (tags: a kind of knowledge), delete nodes (ids). export all."""
+        given: dict[str, Any] = {
+            "text": text, "tags": tags, "paths": at.paths(paths), "ids": ids, "type": type, "wu": wu, "priority": priority, "status": status,
+            "next_steps": next_steps, "progress": progress, "metadata": metadata, "done": done, "reason": reason, "limit": limit, "max_size": max_size,
+        }  # fmt: skip
+        _check(action, given)
+        answer: CallToolResult = getattr(self, f"_{action}")(at, {**given, "wu": wu or None})
+        return answer
 
-        created = operation.create(
-            self._memory(at), self._session.caller(at), content, type=type or None, wu=wu or None, tags=tags,
-            paths=at.paths(paths), priority=priority or None, lifecycle=lifecycle or None,
-            supersedes=supersedes,
+    def _create(self, at: CallEnvironment, given: Mapping[str, Any]) -> CallToolResult:
+        from gitmem.memory import edit
+
+        created = edit.create(
+            self._memory(at), self._session.caller(at), given["text"], type=given["type"] or shared.NODE_TYPE.default, wu=given["wu"],
+            tags=given["tags"], paths=given["paths"], priority=given["priority"] or None,
         )  # fmt: skip
         return tool_results.of(created, memory.created(created))
 
-    def mem_search(
-        self,
-        at: CallEnvironment,
-        query: str,
-        tags: Words,
-        wu: Annotated[str, Field(description=shared.ONLY_WU.help)] = "",
-        limit: Annotated[
-            int, Field(ge=1, le=shared.SEARCH_LIMIT.tool_most)
-        ] = shared.SEARCH_LIMIT.tool_default,
-    ) -> CallToolResult:
-        """Search the memory, best match first, before you decide or repeat work. Double quotes make a phrase."""
+    def _search(self, at: CallEnvironment, given: Mapping[str, Any]) -> CallToolResult:
         from gitmem.memory import search
 
+        limit = given["limit"] or shared.SEARCH_LIMIT.tool_default
         found = search.search(
-            self._memory(at), query, wu=wu or None, tags=tags, limit=limit,
-        )  # fmt: skip
+            self._memory(at), given["text"], wu=given["wu"], tags=given["tags"], limit=limit
+        )
         return tool_results.of(found, memory.matching(found), peers=bool(found.hits))
 
-    def mem_context(
-        self,
-        at: CallEnvironment,
-        wu: str = "",
-        max_size: Annotated[int, Field(ge=512, le=shared.MAX_SIZE.tool_most)] = shared.MAX_SIZE.tool_default,
-    ) -> CallToolResult:
-        """Return the memory nodes for a work unit, within `max_size` bytes. Call it before you start on one."""
-        from gitmem.memory import context as operation
+    def _context(self, at: CallEnvironment, given: Mapping[str, Any]) -> CallToolResult:
+        from gitmem.memory import context
 
-        found = operation.context(at.store(), self._session.reader(at), wu=wu or None, max_size=max_size)
+        most = given["max_size"] or shared.MAX_SIZE.tool_default
+        found = context.context(at.store(), self._session.reader(at), wu=given["wu"], max_size=most)
         return tool_results.of(
             found, [found.block or tool_results.NOTHING], peers=bool(found.block), most=None
         )
 
-    def mem_recover(self, at: CallEnvironment, wu: str = "") -> CallToolResult:
-        """Return what you need after a compaction or restart: identity, last checkpoint, changes since then, context."""
+    def _recover(self, at: CallEnvironment, given: Mapping[str, Any]) -> CallToolResult:
         from gitmem.memory import context
 
-        found = context.recover(at.store(), self._session.caller(at), wu=wu or None)
+        found = context.recover(at.store(), self._session.caller(at), wu=given["wu"])
         return tool_results.of(found, memory.packed(found), peers=True, most=None)
 
-    def mem_checkpoint(
-        self,
-        at: CallEnvironment,
-        note: str,
-        next_steps: str = "",
-        progress: str = "",
-        wu: str = "",
-        metadata: dict[str, Any] | None = None,
-        done: Annotated[bool, Field(description=shared.DONE.help)] = False,
-    ) -> CallToolResult:
-        """Record the state of the work for mem_recover, before a pause, hand-over or compaction."""
-        from gitmem.memory import checkpoints as operation
+    def _checkpoint(self, at: CallEnvironment, given: Mapping[str, Any]) -> CallToolResult:
+        from gitmem.memory import checkpoints
 
-        created = operation.checkpoint(
-            at.store(), self._session.caller(at), note, progress=progress or None,
-            next_steps=next_steps or None, wu=wu or None, metadata=metadata, done=done,
+        created = checkpoints.checkpoint(
+            at.store(), self._session.caller(at), given["text"], progress=given["progress"] or None,
+            next_steps=given["next_steps"] or None, wu=given["wu"], metadata=given["metadata"], done=given["done"],
         )  # fmt: skip
         return tool_results.of(created, memory.checkpointed(created))
 
-    def mem_ready(
-        self,
-        at: CallEnvironment,
-        wu: NodeWu = "",
-        limit: Annotated[int, Field(ge=1, le=shared.READY_LIMIT.tool_most)] = shared.READY_LIMIT.tool_default,
-    ) -> CallToolResult:
-        """List the nodes of a work unit that are ready, what blocks the others, and the tasks that you may take."""
+    def _ready(self, at: CallEnvironment, given: Mapping[str, Any]) -> CallToolResult:
         from gitmem.work import task_views
 
-        found = task_views.ready_work(self._memory(at), self._session.reader(at), wu or None, limit=limit)
+        limit = given["limit"] or shared.READY_LIMIT.tool_default
+        found = task_views.ready_work(self._memory(at), self._session.reader(at), given["wu"], limit=limit)
         return tool_results.of(found, memory.ready(found), peers=True)
 
+    def _show(self, at: CallEnvironment, given: Mapping[str, Any]) -> CallToolResult:
+        from gitmem.memory import listing
 
-Ids = Annotated[Words, Field(description=shared.NODE_IDS.help)]
-Status = Literal["", "active", "closed", "archived", "deleted"]
+        found = listing.show(self._memory(at), given["ids"][0])
+        whole = command("gitmem", "mem", "show", found.node.id)
+        return tool_results.of(found, memory.shown(found), peers=True, whole=whole)
 
+    def _update(self, at: CallEnvironment, given: Mapping[str, Any]) -> CallToolResult:
+        from gitmem.memory import edit
 
-class NodeTools(ToolCalls):
-    """Tools for single nodes, for the whole memory, and for the gate."""
+        status = given["status"]
+        names = {"text": "content", "tags": "tags", "priority": "priority", "wu": "wu", "reason": "reason"}
+        options = {name: given[of] for of, name in names.items() if given[of]}
+        empty = [name for name in node_fields.STATUSES[1:] if status == "active"]
+        options |= {status: True} if status not in ("", "active") else {}
+        changed = edit.change(
+            self._memory(at), self._session.caller(at), given["ids"], clear=empty, **options
+        )
+        return tool_results.of(changed, memory.changed(changed))
+
+    def _promote(self, at: CallEnvironment, given: Mapping[str, Any]) -> CallToolResult:
+        from gitmem.memory import knowledge
+
+        (node,) = given["ids"][:1] or [None]
+        found = knowledge.promote(
+            at.store(), self._session.caller(at), node=node, wu=given["wu"], tag=given["tags"][0]
+        )
+        return tool_results.of(found, memory.promoted(found), peers=True)
+
+    def _delete(self, at: CallEnvironment, given: Mapping[str, Any]) -> CallToolResult:
+        from gitmem.memory import upkeep
+
+        deleted = upkeep.delete(
+            self._memory(at), self._session.caller(at), given["ids"], reason=given["reason"] or None
+        )
+        return tool_results.of(deleted, memory.deleted(deleted))
+
+    def _export(self, at: CallEnvironment, given: Mapping[str, Any]) -> CallToolResult:
+        from gitmem.memory import listing
+
+        found = listing.export(at.store(), wu=given["wu"], tags=given["tags"])
+        text = sanitize_for_model(found.document, keep="\n\t")
+        most = given["max_size"] or shared.EXPORT_SIZE.tool_default
+        return tool_results.of(found, [text], peers=True, whole="gitmem mem export", most=most)
 
     def gate(
         self,
@@ -138,80 +185,19 @@ class NodeTools(ToolCalls):
         whole = command("gitmem", "gate", *(["--wu", found.wu_id] if found.wu_id else []))
         return tool_results.of(found, signals.gate(found), peers=bool(found.signals), whole=whole)
 
-    def mem_show(
-        self, at: CallEnvironment, id: Annotated[str, Field(description=shared.NODE_ID.help)]
-    ) -> CallToolResult:
-        """Show a node in full, with its relations and changes."""
-        from gitmem.memory import listing
 
-        found = listing.show(self._memory(at), id)
-        whole = command("gitmem", "mem", "show", found.node.id)
-        return tool_results.of(found, memory.shown(found), peers=True, whole=whole)
-
-    def mem_update(
-        self,
-        at: CallEnvironment,
-        ids: Ids,
-        tags: Words,
-        content: str = "",
-        status: Status = "",
-        priority: Annotated[str, Field(description=shared.PRIORITY.help)] = "",
-        wu: str = "",
-        reason: str = "",
-        verified: Annotated[bool, Field(description=shared.VERIFIED.help)] = False,
-    ) -> CallToolResult:
-        """Change nodes; what is not given stays. `tags` replaces all tags."""
-        from gitmem.memory import edit
-
-        given: dict[str, Any] = {
-            "content": content,
-            "tags": tags,
-            "priority": priority,
-            "wu": wu,
-            "reason": reason,
-        }
-        options = {name: value for name, value in given.items() if value}
-        empty = [name for name in node_fields.STATUSES[1:] if status == "active"]
-        options |= {status: True} if status not in ("", "active") else {}
-        changed = edit.change(
-            self._memory(at), self._session.caller(at), ids, verified=verified, clear=empty, **options
+def _check(action: str, given: Mapping[str, Any]) -> None:
+    """Raise UsageError for an argument that an action needs and has not, or has and does not use; or for a bad number."""
+    needs, takes = TAKES[action]
+    if missing := [name for name in needs if not given[name] or given[name] == ""]:
+        raise UsageError(
+            f"The action {action} needs {missing[0]}. Nothing was written.", code="usage", next=[]
         )
-        return tool_results.of(changed, memory.changed(changed))
-
-    def mem_promote(
-        self,
-        at: CallEnvironment,
-        tag: Annotated[str, Field(description=shared.TAXONOMY.help)],
-        id: str = "",
-        wu: str = "",
-    ) -> CallToolResult:
-        """Make a node, or the summaries of a work unit, part of every context. Give `id` or `wu`."""
-        from gitmem.memory import knowledge
-
-        found = knowledge.promote(
-            at.store(), self._session.caller(at), node=id or None, wu=wu or None, tag=tag
+    if unused := [name for name, value in given.items() if value and name not in (*needs, *takes)]:
+        raise UsageError(
+            f"The action {action} takes no {unused[0]}. Nothing was written.", code="usage", next=[]
         )
-        return tool_results.of(found, memory.promoted(found), peers=True)
-
-    def mem_delete(self, at: CallEnvironment, ids: Ids, reason: str = "") -> CallToolResult:
-        """Hide nodes. mem_update with status `active` restores them."""
-        from gitmem.memory import upkeep
-
-        deleted = upkeep.delete(self._memory(at), self._session.caller(at), ids, reason=reason or None)
-        return tool_results.of(deleted, memory.deleted(deleted))
-
-    def mem_export(
-        self,
-        at: CallEnvironment,
-        tags: Words,
-        wu: Annotated[str, Field(description=shared.ONLY_WU.help)] = "",
-        max_size: Annotated[
-            int, Field(ge=512, le=shared.EXPORT_SIZE.tool_most)
-        ] = shared.EXPORT_SIZE.tool_default,
-    ) -> CallToolResult:
-        """Return the memory as one document in Markdown, cut to `max_size` bytes."""
-        from gitmem.memory import listing
-
-        found = listing.export(at.store(), wu=wu or None, tags=tags)
-        text = sanitize_for_model(found.document, keep="\n\t")
-        return tool_results.of(found, [text], peers=True, whole="gitmem mem export", most=max_size)
+    if (limit := given["limit"]) and not 1 <= limit <= LIMITS[action].tool_most:
+        raise bad_number("limit", limit, LIMITS[action].tool_most)
+    if (size := given["max_size"]) and not SIZE_LEAST <= size <= SIZES[action].tool_most:
+        raise bad_number("max_size", size, SIZES[action].tool_most, SIZE_LEAST)

@@ -83,7 +83,7 @@ class TaskTools(ToolCalls):
         wu: Wu = "",
         limit: Annotated[int, Field(ge=1, le=shared.TASK_LIMIT.tool_most)] = shared.TASK_LIMIT.tool_default,
     ) -> CallToolResult:
-        """List or show tasks, and work on them. Who does a task: take it (or a handoff) before you begin, ask, then done; renew,
+        """Who does a task: take it (or a handoff) before you begin, ask, then done; renew,
         release or reject it. Who asked for it: answer with message, cancel, accept its result with seal; close it if its
         writer has ended."""
         _check_task(action, id, text, failed=failed, filtered=bool(only or wu))

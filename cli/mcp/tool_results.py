@@ -17,7 +17,7 @@ from gitmem.signals.message_frame import PEERS as PEERS
 from gitmem.text.sanitize import sanitize_for_model
 
 from .. import failure
-from ..main import claims_first, parse
+from ..parser import CommandLineError, Parsed, claims_first, parse
 from ..parser_table import COMMANDS
 from ..render import output
 from ..values import duration
@@ -47,6 +47,11 @@ TASK_ACTIONS = (
     "seal",
     "close",
 )
+MEM_ACTIONS = {
+    "write": ("create", "update", "checkpoint"),
+    "read": ("show", "search", "ready", "export", "context", "recover"),
+    "upkeep": ("promote", "delete"),
+}
 # The function of a command, its tool, and the arguments that the command implies. `options` has what is called otherwise.
 CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "signals:signal": ("signal", {}), "signals:reply": ("signal", {}), "signals:inbox": ("inbox", {}),
@@ -58,11 +63,7 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "claims:check": ("claim", {"action": "check"}), "claims:release": ("claim", {"action": "release"}),
     "claims:overlap": ("overlap", {}), "claims:why": ("why", {}), "repository:sync": ("sync", {}), "threads:gate": ("gate", {}),
     "tasks:listing": ("task", {"action": "list"}), **{f"tasks:{each}": ("task", {"action": each}) for each in TASK_ACTIONS},
-    "memory_write:create": ("mem_create", {}), "memory_write:update": ("mem_update", {}),
-    "memory_write:checkpoint": ("mem_checkpoint", {}), "memory_read:show": ("mem_show", {}),
-    "memory_read:search": ("mem_search", {}), "memory_read:ready": ("mem_ready", {}), "memory_read:export": ("mem_export", {}),
-    "memory_read:context": ("mem_context", {}), "memory_read:recover": ("mem_recover", {}),
-    "memory_upkeep:promote": ("mem_promote", {}), "memory_upkeep:delete": ("mem_delete", {}),
+    **{f"memory_{module}:{each}": ("mem", {"action": each}) for module, some in MEM_ACTIONS.items() for each in some},
 }  # fmt: skip
 # What the parameter of a command is called in its tool, and of a flag with what value.
 _ANY: dict[str, str | tuple[str, Any]] = {"tag": "tags", "path": "paths", "agent_identity": "agent_identity"}
@@ -80,7 +81,7 @@ RENAMED: dict[str, dict[str, str | tuple[str, Any]]] = {
         "reason": "text", "give_up": "text", "mine": ("only", "mine"), "open_": ("only", "open"), "blocked": ("only", "blocked"),
         "stuck": ("only", "stuck"),
     },
-    "mem_promote": {"node": "id"},
+    "mem": {"content": "text", "query": "text", "note": "text", "node": "ids", "id": "ids", "tag": "tags"},
 }  # fmt: skip
 LEFT_OUT = {("roster", "query")}  # without it, the tool answers more
 _SECONDS = {"wait": "wait_seconds"}
@@ -116,8 +117,11 @@ def call_of(command: str, missing: int = 0) -> str | None:
     if words[-1] == "--help":
         words, missing = words[:-1], WORDS_MAX
     for count in range(missing + 1):
-        parsed = parse(claims_first([*words[1:], *[ELLIPSIS] * count]))
-        if parsed is not None:
+        try:
+            parsed = parse(claims_first([*words[1:], *[ELLIPSIS] * count]))
+        except CommandLineError:
+            continue
+        if isinstance(parsed, Parsed):
             return _call(parsed.function, parsed.values)
     return None
 

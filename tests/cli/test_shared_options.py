@@ -20,22 +20,9 @@ from gitmem.records.table import OPTIONS as FIELD_OPTIONS
 from gitmem.signals import inbox, signal_options
 from tools import compile_parser
 
-COMMANDS = {"session": "session set", "role": "role show", "task": "task list", "claim": "claim paths"} | {
-    f"mem_{name}": f"mem {name}"
-    for name in (
-        "create",
-        "search",
-        "context",
-        "recover",
-        "checkpoint",
-        "ready",
-        "show",
-        "update",
-        "promote",
-        "delete",
-        "export",
-    )
-}
+COMMANDS = {
+    "session": "session set", "role": "role show", "task": "task list", "claim": "claim paths", "mem": "mem create",
+}  # fmt: skip
 OTHER_NAMES = {"tags": "tag", "paths": "path"}  # a tool takes a list at once, a command its items one by one
 REPEATED = " May be repeated."
 OPTIONS = {
@@ -46,10 +33,9 @@ OPTIONS = {
 
 
 LIMITS = {
-    "mem_search.limit": shared_options.SEARCH_LIMIT, "mem_context.max_size": shared_options.MAX_SIZE,
-    "mem_ready.limit": shared_options.READY_LIMIT, "receipts.limit": shared_options.RECEIPTS_LIMIT,
+    "receipts.limit": shared_options.RECEIPTS_LIMIT,
     "thread.limit": shared_options.THREAD_LIMIT, "roster.limit": shared_options.ROSTER_LIMIT,
-    "mem_export.max_size": shared_options.EXPORT_SIZE, "task.limit": shared_options.TASK_LIMIT,
+    "task.limit": shared_options.TASK_LIMIT,
 }  # fmt: skip
 
 
@@ -58,7 +44,7 @@ def tool_schemas() -> dict[str, dict[str, Any]]:
     mute: Any = None  # nothing is called
     return {
         f"{name}.{parameter}": schema
-        for name, tool in server.Server(*server.groups(mute, mute, mute))._ours.items()
+        for name, tool in server.Server(*server.groups(mute, mute, mute), everything=True)._ours.items()
         for parameter, schema in tool.parameters["properties"].items()
     }
 
@@ -81,14 +67,7 @@ def shared() -> dict[str, tuple[dict[str, Any], str]]:
 def test_what_people_and_models_read_of_an_option_is_the_same_object() -> None:
     """A description that a tool repeats could say something else tomorrow."""
     described = {name: each for name, each in shared().items() if "description" in each[0]}
-    assert {
-        "signal.to",
-        "signal.thread",
-        "inbox.all",
-        "session.name",
-        "mem_create.type",
-        "mem_ready.wu",
-    } <= described.keys()
+    assert {"signal.to", "inbox.all", "session.role", "mem.type"} <= described.keys()
     for name, (schema, help) in described.items():
         (option,) = [each for each in OPTIONS if each.help is schema["description"]]
         assert help.removeprefix("Required: ") in (option.help, option.help + REPEATED), name
@@ -100,7 +79,6 @@ def test_defaults_and_values_of_tools_are_those_of_commands_and_of_the_library()
     assert {name: schema["default"] for name, schema in schemas.items() if "default" in schema} == {
         "signal.intent": shared_options.INTENT.default,
         "call.join": shared_options.CALL_JOIN.default,
-        "mem_create.type": shared_options.NODE_TYPE.default,
         **{name: option.tool_default for name, option in LIMITS.items() if name in schemas},
     }
     for name, option in LIMITS.items():
@@ -108,7 +86,7 @@ def test_defaults_and_values_of_tools_are_those_of_commands_and_of_the_library()
         assert (schema["default"], schema["maximum"]) == (option.tool_default, option.tool_most), name
         shorter = (shared_options.THREAD_LIMIT, shared_options.TASK_LIMIT, shared_options.ROSTER_LIMIT)
         assert option.default in (None, option.tool_default) or option in shorter
-    assert tool_schemas()["mem_update.status"]["enum"] == ["", *node_fields.STATUSES]
+    assert tool_schemas()["mem.status"]["enum"] == ["", *node_fields.STATUSES]
     assert schemas["signal.intent"]["enum"] == [*shared_options.INTENT.values]
     assert schemas["call.join"]["enum"] == [*shared_options.CALL_JOIN.values]
     for operation, name, option in (

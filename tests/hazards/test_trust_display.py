@@ -194,8 +194,8 @@ def test_what_watch_writes_has_no_tag(curie: Clone, tmp_path: Path) -> None:
 
 def test_what_mcp_answers_has_no_tag(curie: Clone) -> None:
     """In the text and in the fields, of every tool that reads."""
-    calls = [("inbox", {}), ("thread", {"id": "thread-evil0001"}), ("roster", {}), ("mem_search", {"query": "system"}),
-             ("mem_context", {}), ("mem_recover", {}), ("converged", {"id": "thread-evil0001"})]  # fmt: skip
+    calls = [("inbox", {}), ("thread", {"id": "thread-evil0001"}), ("roster", {}), ("mem", {"action": "search", "text": "system"}),
+             ("mem", {"action": "context"}), ("mem", {"action": "recover"}), ("converged", {"id": "thread-evil0001"})]  # fmt: skip
     asked: list[dict[str, object]] = [
         {"id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {},
                                                      "clientInfo": {"name": "t", "version": "1"}}},
@@ -204,7 +204,7 @@ def test_what_mcp_answers_has_no_tag(curie: Clone) -> None:
           for number, (name, arguments) in enumerate(calls, 1)),
     ]  # fmt: skip
     with subprocess.Popen(
-        [PROGRAM, "mcp"], cwd=curie.path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        [PROGRAM, "mcp", "--tools", "all"], cwd=curie.path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         env={**os.environ, "GITMEM_SESSION": curie.session},
     ) as server:  # fmt: skip
         assert server.stdin is not None and server.stdout is not None
@@ -468,8 +468,8 @@ def test_what_models_get_of_work_has_no_tag(tmp_path: Path) -> None:
 
     calls = [("roster", {}), ("inbox", {}), *(("task", {"action": "show", "id": f"task-evil000{number}"}) for number in range(1, 6)),
              ("task", {"action": "show", "id": desk.asked}), ("task", {"action": "list"}), ("claim", {"action": "list"}),
-             ("claim", {"action": "check", "paths": ["src/a.py"]}), ("claim", {"paths": ["src/c.py"]}), ("role", {}), ("mem_context", {}),
-             ("mem_ready", {}), ("task", {"action": "take", "id": "task-evil0001"}), ("task", {"action": "take", "id": "task-evil0003"}),
+             ("claim", {"action": "check", "paths": ["src/a.py"]}), ("claim", {"paths": ["src/c.py"]}), ("role", {}), ("mem", {"action": "context"}),
+             ("mem", {"action": "ready"}), ("task", {"action": "take", "id": "task-evil0001"}), ("task", {"action": "take", "id": "task-evil0003"}),
              ("handoff", {"to": MALLORY, "message": "Go on"}), ("overlap", {})]  # fmt: skip
     requests = [
         {"id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}},
@@ -478,7 +478,7 @@ def test_what_models_get_of_work_has_no_tag(tmp_path: Path) -> None:
     ]  # fmt: skip
     shown = set[str]()
     with subprocess.Popen(
-        [PROGRAM, "mcp"],
+        [PROGRAM, "mcp", "--tools", "all"],
         cwd=desk.clone.path,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

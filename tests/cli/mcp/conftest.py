@@ -41,7 +41,7 @@ def _keep_declarations() -> None:
 
     Tool.from_function = made  # type: ignore[assignment, method-assign]
     nobody: Any = None  # nothing is called
-    tools_server.Server(*tools_server.groups(nobody, nobody, nobody))
+    tools_server.Server(*tools_server.groups(nobody, nobody, nobody), everything=True)
 
 
 _keep_declarations()
@@ -92,10 +92,11 @@ def serve(shop: Path) -> Serve:
         mode: str = "legacy",
         json: bool = True,
         fork: bool = True,
+        tools: str = "all",
         **env: str,
     ) -> Any:
         where = cwd or shop
-        given = ["mcp", *args, *(["--json"] if json else [])]
+        given = ["mcp", "--tools", tools, *args, *(["--json"] if json else [])]
         command, *rest = program(where, *given)
         server = StdioServerParameters(command=command, args=rest, cwd=where, env=environment(**env))
         pipes = _forked(server, given) if fork else stdio_client(server)
@@ -143,7 +144,7 @@ class Raw:
     """A client that speaks no more than JSON lines, so that it can do what a good client never does."""
 
     def __init__(self, cwd: Path, *args: str, json: bool = True, **env: str) -> None:
-        args = (*args, "--json") if json else args
+        args = ("--tools", "all", *args, *(("--json",) if json else ()))
         self.process = subprocess.Popen(
             program(cwd, "mcp", *args), cwd=cwd, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, preexec_fn=partial(in_process.become, ["mcp", *args], environment(**env)),  # noqa: PLW1509

@@ -51,9 +51,9 @@ def test_words_of_a_message_stand_once_in_an_answer(serve: Serve) -> None:
                 assert (wire(shown).count(WORDS), shown.structured_content) == (1, None), tool
                 shown = await machine.call_tool(tool, given)
                 assert (wire(shown).count(WORDS), text(shown)) == (1, tool_results.IN_FIELDS), tool
-            await sender.call_tool("mem_create", {"content": FINDING})
-            for tool, given in (("mem_search", {"query": "parser"}), ("mem_context", {}), ("mem_recover", {}),
-                                ("mem_export", {})):  # fmt: skip
+            await sender.call_tool("mem", {"action": "create", "text": FINDING})
+            for tool, given in (("mem", {"action": "search", "text": "parser"}), ("mem", {"action": "context"}), ("mem", {"action": "recover"}),
+                                ("mem", {"action": "export"})):  # fmt: skip
                 shown = await model.call_tool(tool, given)
                 assert wire(shown).replace("«", "").replace("»", "").count(FINDING) == 1, tool
             for each in (await model.list_tools()).tools:
@@ -128,21 +128,23 @@ def test_no_list_of_a_peer_makes_an_answer_long(serve: Serve, shop: Path) -> Non
 
     async def talk() -> None:
         async with serve() as machine, serve(json=False) as model:
-            calls: dict[str, dict[str, Any]] = {
-                "thread": {"id": thread, "limit": 100}, "converged": {"id": thread}, "mem_show": {"id": node},
-                "gate": {"wu": "WU-7"}, "receipts": {"limit": 200}, "roster": {"limit": 200}, "mem_search": {"query": "change"},
-                "mem_ready": {"wu": "WU-7"}, "mem_update": {"ids": [node], "reason": "again"}, "mem_export": {},
-            }  # fmt: skip
-            for tool, given in calls.items():
+            show = {"action": "show", "ids": [node]}
+            calls: list[tuple[str, dict[str, Any]]] = [
+                ("thread", {"id": thread, "limit": 100}), ("converged", {"id": thread}), ("mem", show),
+                ("gate", {"wu": "WU-7"}), ("receipts", {"limit": 200}), ("roster", {"limit": 200}), ("mem", {"action": "search", "text": "change"}),
+                ("mem", {"action": "ready", "wu": "WU-7"}), ("mem", {"action": "update", "ids": [node], "reason": "again"}),
+                ("mem", {"action": "export"}),
+            ]  # fmt: skip
+            for tool, given in calls:
                 said = text(await model.call_tool(tool, given))
                 assert len(said.encode()) < tool_results.TEXT_BYTES + SLACK, tool
             whole = {
                 "thread": f"thread {thread}",
                 "converged": f"converged {thread}",
-                "mem_show": f"mem show {node}",
+                "mem": f"mem show {node}",
             }
             for tool, command in whole.items():
-                said = text(await model.call_tool(tool, calls[tool]))
+                said = text(await model.call_tool(tool, dict(calls[:3])[tool]))
                 assert "not shown" in said and command in said.partition("\nnext: ")[2].split("\n")[0], tool
             assert "0 of 400 recipients agreed" in text(await model.call_tool("converged", {"id": thread}))
             for tool in ("thread", "converged"):
@@ -158,7 +160,7 @@ def test_no_list_of_a_peer_makes_an_answer_long(serve: Serve, shop: Path) -> Non
             found = fields(await machine.call_tool("converged", {"id": thread}))
             assert found["not_shown"] == {"recipients": 200, "pending": 200}
             assert (
-                len(fields(await machine.call_tool("mem_show", {"id": node}))["history"])
+                len(fields(await machine.call_tool("mem", {"action": "show", "ids": node}))["history"])
                 == tool_results.ENTRIES
             )
 
@@ -172,14 +174,12 @@ def test_every_tool_but_the_inbox_says_what_is_unread(serve: Serve) -> None:
         async with serve() as planck, serve() as curie:
             await planck.call_tool("session", {"name": "Planck"})
             await curie.call_tool("session", {"name": "Curie", "wu": "WU-7"})
-            node = fields(await curie.call_tool("mem_create", {"content": FINDING}))["node"]["id"]
-            await curie.call_tool("mem_checkpoint", {"note": "x"})  # something to hand over
+            node = fields(await curie.call_tool("mem", {"action": "create", "text": FINDING}))["node"]["id"]
+            await curie.call_tool("mem", {"action": "checkpoint", "text": "x"})  # something to hand over
             sent = fields(await planck.call_tool("signal", {"message": WORDS, "to": ["Curie"]}))["signal"]
             given: dict[str, dict[str, Any]] = {
                 "signal": {"message": "x", "to": ["Planck"]}, "thread": {"id": sent["thread_id"]},
-                "converged": {"id": sent["thread_id"]}, "mem_create": {"content": "x"}, "mem_search": {"query": "tabs"},
-                "mem_checkpoint": {"note": "x"}, "mem_show": {"id": node}, "mem_update": {"ids": [node], "priority": "P1"},
-                "mem_promote": {"id": node, "tag": "pitfall"}, "mem_delete": {"ids": [node]},
+                "converged": {"id": sent["thread_id"]}, "mem": {"action": "show", "ids": [node]},
                 "call": {"agent": "Planck", "message": "x", "wait_seconds": 0},
                 "delegate": {"message": "x", "to": "role:implementer/test", "wu": "WU-7"}, "handoff": {"to": "Planck", "dry_run": True},
                 "why": {"target": "HEAD"},
@@ -203,7 +203,7 @@ def test_an_error_says_what_is_unread_too(serve: Serve) -> None:
             await curie.call_tool("session", {"name": "Curie"})
             await planck.call_tool("signal", {"message": WORDS, "to": ["Curie"]})
             calls: list[tuple[str, dict[str, Any]]] = [
-                ("mem_serch", {}), ("roster", {"limit": 0}), ("signal", {"message": "x", "to": ["Cury"]}),
+                ("mem", {"action": "serch"}), ("roster", {"limit": 0}), ("signal", {"message": "x", "to": ["Cury"]}),
                 ("converged", {"id": "thread-000000000000"}), ("sync", {"remotes": ["nowhere"]}), ("inbox", {"thread": "nowhere"}),
             ]  # fmt: skip
             for tool, given in calls:

@@ -58,7 +58,9 @@ def test_i5_a_tool_calls_an_agent_and_hands_over_what_is_asked_for(serve: Serve,
     async def talk() -> None:
         async with serve() as one, serve(json=False) as two:
             await one.call_tool("session", {"name": "Planck", "wu": "WU-7"})
-            await one.call_tool("mem_create", {"content": "Round once per line", "tags": ["decision"]})
+            await one.call_tool(
+                "mem", {"action": "create", "text": "Round once per line", "tags": ["decision"]}
+            )
             answering(answer)
             plain = fields(await one.call_tool("call", {"agent": "prices", "message": "x"}))
             assert (plain["state"], plain["message"], plain["results"][0]["confirmed"]) == (

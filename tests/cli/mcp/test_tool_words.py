@@ -19,7 +19,7 @@ from .conftest import Serve, text, within
 @pytest.fixture(autouse=True)
 def known() -> None:
     """The parameters of all tools, as a server has them."""
-    made: Any = server.Server(*server.groups(None, None, None))  # type: ignore[arg-type]
+    made: Any = server.Server(*server.groups(None, None, None), everything=True)  # type: ignore[arg-type]
     assert set(tool_results.PARAMETERS) == set(made._ours)
 
 
@@ -40,7 +40,7 @@ def test_each_command_that_a_tool_does_is_one_of_ours() -> None:
         ("gitmem roster --all", "roster(all=true)"),
         ("gitmem roster Bohr", "roster()"),
         ("gitmem gate --help", "gate()"),
-        ("gitmem mem show --help", 'mem_show(id="…")'),
+        ("gitmem mem show --help", 'mem(action="show", ids="…")'),
         ("gitmem signal 'May I?' --to Bohr,Curie", 'signal(message="May I?", to=["Bohr,Curie"])'),
         ("gitmem reply sig-1 agreed --agree", 'signal(message="agreed", reply_to="sig-1", intent="AGREE")'),
         ("gitmem task take task-1", 'task(action="take", id="task-1")'),
@@ -115,10 +115,10 @@ def test_no_error_of_a_tool_names_an_option(serve: Serve, shop: Path) -> None:
         ("claim", {"paths": ["a"], "lease": "x"}), ("claim", {"paths": ["zzz/*.nothing"]}), ("claim", {"action": "release", "id": "claim-abcdef"}),
         ("claim", {"action": "release"}), ("handoff", {"to": "Nobody"}), ("handoff", {"to": ""}), ("handoff", {"to": "Bohr"}),
         ("overlap", {"branch": "none"}), ("sync", {"remotes": ["none"]}), ("sync", {}), ("gate", {}), ("gate", {"wu": "WU-99"}),
-        ("mem_create", {"content": " "}), ("mem_create", {"content": "x", "type": "y"}), ("mem_create", {"content": "x", "wu": "a b"}),
-        ("mem_show", {"id": "mem-abcdef"}), ("mem_update", {"id": "mem-abcdef", "content": "x"}), ("mem_promote", {"tag": "decision"}),
-        ("mem_delete", {"ids": ["mem-abcdef"]}), ("mem_search", {"query": " "}), ("mem_ready", {"type": "x"}), ("mem_serch", {}),
-        ("mem_export", {"wu": "a b"}), ("mem_context", {"wu": "a b"}), ("mem_checkpoint", {"note": " "}),
+        ("mem", {"action": "create", "text": " "}), ("mem", {"action": "create", "text": "x", "type": "y"}), ("mem", {"action": "create", "text": "x", "wu": "a b"}),
+        ("mem", {"action": "show", "ids": "mem-abcdef"}), ("mem", {"action": "update", "ids": "mem-abcdef", "text": "x"}), ("mem", {"action": "promote", "tags": "decision"}),
+        ("mem", {"action": "delete", "ids": ["mem-abcdef"]}), ("mem", {"action": "search", "text": " "}), ("mem", {"action": "ready", "type": "x"}), ("mem", {"action": "serch"}),
+        ("mem", {"action": "export", "wu": "a b"}), ("mem", {"action": "context", "wu": "a b"}), ("mem", {"action": "checkpoint", "text": " "}),
     ]  # fmt: skip
     kept: set[str] = set()
     named: list[tuple[str, Any, str]] = []
@@ -139,7 +139,7 @@ def test_no_error_of_a_tool_names_an_option(serve: Serve, shop: Path) -> None:
                 said = re.sub(
                     r"`gitmem [^`]*`|next: gitmem .*|`--[a-z-]+`( of the command line)?", "", text(found)
                 )
-                if re.search(r"(?<![\w-])--[a-z]|next: (signal|mem_update|delegate|call)\(\)", said):
+                if re.search(r"(?<![\w-])--[a-z]|next: (signal|mem|delegate|call)\(\)", said):
                     named.append((tool, given, text(found)))
 
     within(talk)

@@ -20,13 +20,14 @@ from tests.hook_agents import handed, said
 
 from .conftest import Serve, fields, text, within
 
-SCHEMA_MAX_BYTES = 15 * 1024  # of what models read: without the hints for clients
+DAY_MAX_BYTES = 7_000  # 2,000 tokens of o200k
+SCHEMA_MAX_BYTES = 12 * 1024  # of what models read: without the hints for clients
 FOR_CLIENTS: Any = {"tools": {"__all__": {"annotations"}}}
 WORDS_MAX = 150
 INSTRUCTIONS_MAX = 2_048  # Claude Code cuts there
 NAMES = {
-    "signal", "inbox", "thread", "converged", "receipts", "roster", "sync", "session", "role", "call", "delegate", "task", "handoff", "claim", "overlap", "why", "mem_create",
-    "mem_search", "mem_context", "mem_recover", "mem_checkpoint", "mem_ready", "gate", "mem_show", "mem_update", "mem_promote", "mem_delete", "mem_export",
+    "signal", "inbox", "thread", "converged", "receipts", "roster", "sync", "session", "role", "call", "delegate", "task", "handoff", "claim", "overlap", "why",
+    "mem", "gate",
 }  # fmt: skip
 
 
@@ -118,7 +119,7 @@ def test_done_without_a_checkpoint_is_refused_by_the_gate(serve: Serve, shop: Pa
             await agent.call_tool("session", {"name": "Planck", "wu": "WU-7"})
             refused = await agent.call_tool("session", {"done": True})
             assert refused.is_error and "WU-7 has no checkpoint" in text(refused)
-            await agent.call_tool("mem_checkpoint", {"note": "Tests pass"})
+            await agent.call_tool("mem", {"action": "checkpoint", "text": "Tests pass"})
             assert "WU-7 is done" in fields(await agent.call_tool("session", {"done": True}))["remark"]
 
     within(talk)
@@ -195,7 +196,7 @@ def test_what_is_wrong_is_said_with_the_way_out(serve: Serve, shop: Path) -> Non
             )
             await refused("signal", {"message": "Hello"}, "no-recipient", "roster()")
             assert secret not in await refused("signal", {"message": secret, "broadcast": True}, "secret")
-            said = await refused("mem_create", {"content": f"token {secret}"}, "secret")
+            said = await refused("mem", {"action": "create", "text": f"token {secret}"}, "secret")
             assert secret not in said and "Call the tool again without that text" in said
             assert "ask your user" in said and "say --allow-secret" not in said
             await refused("signal", {"message": "x", "to": ["Curie"], "intent": "SHOUT"}, "usage")
@@ -203,10 +204,11 @@ def test_what_is_wrong_is_said_with_the_way_out(serve: Serve, shop: Path) -> Non
             assert "message" in await refused("signal", {"to": ["Curie"]}, "usage")
             said = await refused("roster", {"limit": 0}, "usage")
             assert "Invalid limit: 0; it must be a whole number of 1 to 200. Nothing was written." in said
-            assert "mem_search" in await refused("mem_serch", {"query": "x"}, "usage")
+            assert "search" in await refused("mem", {"action": "serch", "text": "x"}, "usage")
+            assert "mem" in await refused("meme", {"text": "x"}, "usage")
             await refused("thread", {"id": "thread-000000000000"}, "unknown-id")
             await refused("sync", {}, "no-remote")
-            await refused("mem_update", {}, "usage")
+            await refused("mem", {"action": "update"}, "usage")
             subprocess.run(["git", "remote", "add", "origin", "/nowhere"], cwd=shop, check=True)
             await refused("thread", {"id": "thread-000000000000"}, "unknown-id", "sync()")
             with pytest.raises(Exception, match=r"No such signal or thread.*next: sync\(\)") as failed:
@@ -222,27 +224,33 @@ def test_the_memory_is_written_and_found(serve: Serve, shop: Path) -> None:
 
     async def talk() -> None:
         async with serve() as agent, serve(json=False) as other:
-            empty = await other.call_tool("mem_context", {"wu": "WU-7"})
+            empty = await other.call_tool("mem", {"action": "context", "wu": "WU-7"})
             assert text(empty).startswith(tool_results.NOTHING)
             await agent.call_tool("session", {"wu": "WU-7"})
-            node = {"content": "Prices round per line", "type": "bug", "tags": ["money"], "paths": ["README"]}
-            created = fields(await agent.call_tool("mem_create", node))["node"]
+            node = {"text": "Prices round per line", "type": "bug", "tags": ["money"], "paths": ["README"]}
+            created = fields(await agent.call_tool("mem", {"action": "create", **node}))["node"]
             assert (created["wu_id"], created["paths"], created["tags"]) == (
                 "WU-7",
                 ["README"],
                 ["bug", "money"],
             )
-            found = await agent.call_tool("mem_search", {"query": "round"})
+            found = await agent.call_tool("mem", {"action": "search", "text": "round"})
             assert [hit["node"]["id"] for hit in fields(found)["hits"]] == [created["id"]]
-            assert tool_results.PEERS in text(await other.call_tool("mem_search", {"query": "round"}))
-            assert "Prices round per line" in text(await other.call_tool("mem_context", {"wu": "WU-7"}))
+            assert tool_results.PEERS in text(
+                await other.call_tool("mem", {"action": "search", "text": "round"})
+            )
+            assert "Prices round per line" in text(
+                await other.call_tool("mem", {"action": "context", "wu": "WU-7"})
+            )
             more = {"progress": "3 of 5", "metadata": {"milestone": "ports-complete"}, "done": True}
-            note = {"note": "Half way", "next_steps": "Write the docs", **more}
-            assert "WU-7 is done" in str(fields(await agent.call_tool("mem_checkpoint", note))["warnings"])
-            recovered = text(await other.call_tool("mem_recover", {"wu": "WU-7"}))
+            note = {"text": "Half way", "next_steps": "Write the docs", **more}
+            assert "WU-7 is done" in str(
+                fields(await agent.call_tool("mem", {"action": "checkpoint", **note}))["warnings"]
+            )
+            recovered = text(await other.call_tool("mem", {"action": "recover", "wu": "WU-7"}))
             for word in ("Half way", "Write the docs", "3 of 5", "milestone=ports-complete"):
                 assert word in recovered
-            ready = fields(await agent.call_tool("mem_ready"))
+            ready = fields(await agent.call_tool("mem", {"action": "ready"}))
             assert created["id"] in [each["id"] for each in ready["nodes"]]
             for uri in ("gitmem://context", "gitmem://context/WU-7"):
                 (resource,) = (await agent.read_resource(uri)).contents
@@ -326,24 +334,36 @@ def test_nodes_are_changed_shown_and_exported_and_the_gate_checked(serve: Serve)
         async with serve() as one, serve() as two, serve(json=False) as eye:
             await two.call_tool("session", {"name": "Curie"})
             created = fields(
-                await one.call_tool("mem_create", {"content": "drops tabs <system-reminder>\n" + "x" * 3_000})
+                await one.call_tool(
+                    "mem", {"action": "create", "text": "drops tabs <system-reminder>\n" + "x" * 3_000}
+                )
             )
             id = created["node"]["id"]
-            await one.call_tool("mem_update", {"ids": id, "priority": "P1", "tags": ["parser"]})
-            assert fields(await one.call_tool("mem_show", {"id": id}))["node"]["priority"] == "P1"
-            assert "| drops tabs ‹system-reminder>" in text(await eye.call_tool("mem_show", {"id": id}))
-            promoted = fields(await one.call_tool("mem_promote", {"id": id, "tag": "pitfall"}))
+            await one.call_tool("mem", {"action": "update", "ids": id, "priority": "P1", "tags": ["parser"]})
+            assert (
+                fields(await one.call_tool("mem", {"action": "show", "ids": id}))["node"]["priority"] == "P1"
+            )
+            assert "| drops tabs ‹system-reminder>" in text(
+                await eye.call_tool("mem", {"action": "show", "ids": id})
+            )
+            promoted = fields(await one.call_tool("mem", {"action": "promote", "ids": id, "tags": "pitfall"}))
             assert promoted["promoted_nodes"][0]["lifecycle"] == "project"
-            wrong = await one.call_tool("mem_promote", {"id": id, "tag": "nonsense"})
+            wrong = await one.call_tool("mem", {"action": "promote", "ids": id, "tags": "nonsense"})
             assert wrong.is_error and "pitfall" in text(wrong)
-            cut = await eye.call_tool("mem_export", {"max_size": 1_024})
+            cut = await eye.call_tool("mem", {"action": "export", "max_size": 1_024})
             assert "bytes not shown" in text(cut) and "lines not shown" in text(cut)
             assert tool_results.PEERS in text(cut) and len(text(cut)) < 1_400
             assert "\nnext: gitmem mem export\nnext: " in text(cut) and "<system-reminder>" not in text(cut)
-            await one.call_tool("mem_delete", {"ids": [id], "reason": "wrong"})
-            assert fields(await one.call_tool("mem_show", {"id": id}))["node"]["status"] == "deleted"
-            await one.call_tool("mem_update", {"ids": [id], "status": "active"})
-            assert fields(await one.call_tool("mem_show", {"id": id}))["node"]["status"] == "active"
+            await one.call_tool("mem", {"action": "delete", "ids": [id], "reason": "wrong"})
+            assert (
+                fields(await one.call_tool("mem", {"action": "show", "ids": id}))["node"]["status"]
+                == "deleted"
+            )
+            await one.call_tool("mem", {"action": "update", "ids": [id], "status": "active"})
+            assert (
+                fields(await one.call_tool("mem", {"action": "show", "ids": id}))["node"]["status"]
+                == "active"
+            )
 
             short = fields(await one.call_tool("roster", {"limit": 1}))
             assert (len(short["sessions"]), short["more"], short["next"][0].split()[-1]) == (1, 1, "roster")
@@ -366,7 +386,7 @@ def test_nodes_are_changed_shown_and_exported_and_the_gate_checked(serve: Serve)
             assert any(each.endswith("--limit 4") for each in fields(some)["next"])
             assert "2 more not shown" in text(await eye.call_tool("thread", {"id": thread, "limit": 2}))
             assert fields(await two.call_tool("gate", {"wu": "WU-7"}))["open"] is False
-            assert fields(await two.call_tool("mem_export", {}))["notice"]["unread"] == 4
+            assert fields(await two.call_tool("mem", {"action": "export"}))["notice"]["unread"] == 4
 
     within(talk)
 
@@ -406,51 +426,91 @@ def test_i18_no_tool_shows_a_private_node_of_another_agent(serve: Serve, shop: P
         async with serve() as other:
             await other.call_tool("session", {"name": "Curie", "wu": "WU-7"})
             for tool, arguments in (
-                ("mem_search", {"query": "rounding"}), ("mem_context", {"wu": "WU-7"}), ("mem_recover", {"wu": "WU-7"}), ("mem_ready", {}),
-                ("mem_export", {}),
+                ("mem", {"action": "search", "text": "rounding"}), ("mem", {"action": "context", "wu": "WU-7"}), ("mem", {"action": "recover", "wu": "WU-7"}), ("mem", {"action": "ready"}),
+                ("mem", {"action": "export"}),
             ):  # fmt: skip
                 answer = str(await other.call_tool(tool, arguments))
                 assert "private guess" not in answer and private not in answer, tool
-                assert tool == "mem_recover" or "rounding, for all" in answer, tool
-            for tool in ("mem_show", "mem_delete", "mem_promote"):
-                refused = await other.call_tool(
-                    tool, {"id": private} if tool == "mem_show" else {"ids": [private]}
-                )
-                assert refused.is_error and "private guess" not in str(refused), tool
+                assert arguments["action"] == "recover" or "rounding, for all" in answer, tool
+            for action in ("show", "delete", "promote"):
+                given = {"tags": ["pitfall"]} if action == "promote" else {}
+                refused = await other.call_tool("mem", {"action": action, "ids": [private], **given})
+                assert refused.is_error and "private guess" not in str(refused), action
             (resource,) = (await other.read_resource("gitmem://context/WU-7")).contents
             assert "private guess" not in str(resource) and "rounding, for all" in str(resource)
 
     within(talk)
 
 
-def test_what_a_model_reads_before_the_first_call_is_small() -> None:
+@pytest.mark.parametrize(("everything", "most"), [(False, DAY_MAX_BYTES), (True, SCHEMA_MAX_BYTES)])
+def test_what_a_model_reads_before_the_first_call_is_small(everything: bool, most: int) -> None:
     """The limits by themselves, for whoever adds a tool."""
     nobody: Any = None  # nothing is called
-    made = server.Server(*server.groups(nobody, nobody, nobody))
+    made = server.Server(*server.groups(nobody, nobody, nobody), everything=everything)
     listed = asyncio.run(made.list_tools())
     sizes = {
         each.name: len(each.model_dump_json(by_alias=True, exclude_none=True, exclude={"annotations"}))
         for each in listed
     }
 
-    assert sum(sizes.values()) + len('{"tools":[]}') + len(sizes) < SCHEMA_MAX_BYTES, sizes
+    assert sum(sizes.values()) + len('{"tools":[]}') + len(sizes) < most, sizes
     assert {each.name: len((each.description or "").split()) for each in listed if
             len((each.description or "").split()) >= WORDS_MAX} == {}  # fmt: skip
     assert len(server.INSTRUCTIONS) < INSTRUCTIONS_MAX
     assert all(each.input_schema["additionalProperties"] is False for each in listed)
 
 
+def test_ten_tools_are_served_unless_all_are_asked_for(serve: Serve, shop: Path) -> None:
+    """A call of another one says how it is served, and a wrong word is refused."""
+
+    async def talk() -> None:
+        async with serve(tools="day") as one:
+            listed = await one.list_tools()
+            assert [tool.name for tool in listed.tools] == list(server.DEFAULT)
+            refused = await one.call_tool("delegate", {"message": "x", "to": "Curie"})
+            assert refused.is_error and "`gitmem mcp --tools all` serves it" in text(refused)
+            assert all(
+                each in server.INSTRUCTIONS for each in ("session", "signal", "converged", "task", "mem")
+            )
+
+    within(talk)
+    assert in_process.gitmem("mcp", "--tools", "some", cwd=shop, env={}).returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"action": "create"}, "The action create needs text."),
+        ({"action": "show"}, "The action show needs ids."),
+        ({"action": "promote", "ids": "mem-1"}, "The action promote needs tags."),
+        ({"action": "recover", "text": "x"}, "The action recover takes no text."),
+        ({"action": "delete", "ids": "mem-1", "wu": "WU-7"}, "The action delete takes no wu."),
+        ({"action": "search", "text": "x", "limit": 1_000}, "Invalid limit: 1000"),
+        ({"action": "export", "max_size": 1}, "Invalid max_size: 1"),
+    ],
+)
+def test_the_memory_refuses_what_an_action_does_not_take(
+    serve: Serve, given: dict[str, Any], message: str
+) -> None:
+    async def talk() -> None:
+        async with serve() as one:
+            refused = await one.call_tool("mem", given)
+            assert refused.is_error and message in text(refused)
+
+    within(talk)
+
+
 def test_a_cautious_client_need_not_ask_before_tools_that_stay_in_the_repository() -> None:
     """Without these hints a client takes a tool for one that may destroy things and reaches the open world."""
     nobody: Any = None  # nothing is called
-    listed = asyncio.run(server.Server(*server.groups(nobody, nobody, nobody)).list_tools())
+    listed = asyncio.run(server.Server(*server.groups(nobody, nobody, nobody), everything=True).list_tools())
     hints = {each.name: each.annotations for each in listed}
     assert {name for name, each in hints.items() if each and each.open_world_hint is not False} == {"sync"}
     assert {
         name
         for name, each in hints.items()
         if each and not (each.read_only_hint or each.destructive_hint is False)
-    } == {"mem_delete"}
+    } == {"mem"}
 
 
 def test_a_tool_tells_that_work_is_done_and_accepts_a_new_work_unit(serve: Serve, shop: Path) -> None:
@@ -460,7 +520,9 @@ def test_a_tool_tells_that_work_is_done_and_accepts_a_new_work_unit(serve: Serve
         async with serve() as one, serve() as two:
             await two.call_tool("session", {"name": "Curie"})
             await one.call_tool("session", {"name": "Planck", "wu": "WU-7"})
-            made = fields(await one.call_tool("mem_checkpoint", {"note": "All parsed", "done": True}))
+            made = fields(
+                await one.call_tool("mem", {"action": "checkpoint", "text": "All parsed", "done": True})
+            )
             assert "WU-7 is done" in str(made["warnings"])
             (told,) = fields(await two.call_tool("inbox"))["signals"]
             assert "WU-7" in told["message"] and "done" in told["message"]
@@ -500,7 +562,7 @@ def test_each_answer_says_how_many_signals_wait(serve: Serve) -> None:
             asks = {"message": "Shall we?", "to": to, "intent": "PROPOSE", "requires_ack": True}
             thread = fields(await planck.call_tool("signal", asks))["signal"]["thread_id"]
 
-            calls: dict[str, Any] = {"roster": {}, "mem_search": {"query": "x"}, "session": {}, "converged": {"id": thread},
+            calls: dict[str, Any] = {"roster": {}, "mem": {"action": "search", "text": "x"}, "session": {}, "converged": {"id": thread},
                      "signal": {"message": "hello", "to": ["Planck"]}}  # fmt: skip
             for tool, given in calls.items():
                 assert fields(await curie.call_tool(tool, given))["notice"]["wants_answer"] == 1, tool
