@@ -68,7 +68,6 @@ GROUPS = {
     "gitmem mem": ("such as create, context, search, ready or recover", "gitmem mem list"),
     "gitmem import": ("lumenflow", "gitmem import lumenflow ."),
     "gitmem session": ("start, set, end or list", "gitmem session list"),
-    "gitmem name": ("add, remove or list", "gitmem name list"),
     "gitmem claim": ("a path, or list, check or release", "gitmem claim list"),
     "gitmem task": ("list, show, take, ask, done or cancel", "gitmem task list"),
     "gitmem hooks": ("install, uninstall, status or test", "gitmem hooks status"),

@@ -507,30 +507,27 @@ def a2a_serve(
 
 
 def token(
-    at: Environment, name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the caller.")]
+    at: Environment,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Name of the caller.")] = None,
+    revoke: Annotated[
+        bool, typer.Option("--revoke", help="Make the token of that caller invalid, at once.")
+    ] = False,
 ) -> None:
-    """Make a token for a caller of `gitmem a2a serve`, and print it once; its earlier one is no longer valid."""
-    from gitmem.calls.a2a_files import Tokens
-
-    store = at.store()
-    found = Tokens(store.repo.state).add(name, store.now())
-    output.answer(at.json, found, _new_token)
-
-
-def tokens(at: Environment) -> None:
-    """List the callers that have a token for `gitmem a2a serve`."""
+    """Make a token for a caller of `gitmem a2a serve`, and print it once; without a name list who has one."""
     from gitmem.calls.a2a_files import TokenList, Tokens
 
-    output.answer(at.json, TokenList(Tokens(at.store().repo.state).list()), _token_list)
-
-
-def revoke(
-    at: Environment, name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the caller.")]
-) -> None:
-    """Make the token of a caller invalid, at once."""
-    from gitmem.calls.a2a_files import Tokens
-
-    output.answer(at.json, Tokens(at.store().repo.state).remove(name), _revoked)
+    store = at.store()
+    kept = Tokens(store.repo.state)
+    if name is None:
+        if revoke:
+            raise UsageError(
+                "--revoke needs the name of a caller. Nothing was written.", next=["gitmem a2a token"]
+            )
+        output.answer(at.json, TokenList(kept.list()), _token_list)
+    elif revoke:
+        output.answer(at.json, kept.remove(name), _revoked)
+    else:
+        output.answer(at.json, kept.add(name, store.now()), _new_token)
 
 
 def _new_token(found: Token) -> list[str]:

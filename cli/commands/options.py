@@ -170,14 +170,12 @@ Client = Annotated[
     str | None, typer.Option("--client", metavar="C", help="Client: the program that runs the agent.")
 ]
 ActualRole = Annotated[str | None, typer.Option("--role", metavar="ROLE", help=shared.ROLE.help)]
-RoleName = Annotated[str, typer.Argument(metavar="ROLE", help=shared.SHOWN_ROLE.help)]
 ActualScope = Annotated[list[str] | None, typer.Option("--scope", metavar="SCOPE", help=shared.SCOPE.help)]
 Model = Annotated[str | None, typer.Option("--model", metavar="M", help=shared.MODEL.help)]
 Capabilities = Annotated[
     list[str] | None, typer.Option("--capabilities", metavar="A,B", help=shared.CAPABILITIES.help)
 ]
 Workspace = Annotated[str | None, typer.Option("--workspace", metavar="W", help="Workspace.")]
-Names = Annotated[list[str], typer.Argument(metavar="NAME", help="Names of 1 to 64 characters.")]
 
 CLIENTS = "claude-code|codex|gemini|cursor|opencode|cline|copilot|windsurf|aider|all-found"
 ClientOption = Annotated[

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from gitmem.agents.roster import Roster, SessionList
 
+    from .. import shared_options as shared
     from .options import (
         ActualRole,
         ActualScope,
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
         Milestone,
         Model,
         Name,
-        Names,
-        RoleName,
         RosterLimit,
         Summary,
         Workspace,
@@ -291,50 +290,54 @@ def _make_key(at: Environment, path: str, *, alone: bool) -> None:
     output.answer(at.json, key_choice.make(path, os.urandom), sessions.made_key)
 
 
-def add_names(at: Environment, names: Names, allow_secret: AllowSecret = False) -> None:
-    """Add names to the pool."""
-    from gitmem.agents import display_names as operation
-
-    changed = operation.add(at.store(), at.caller(), names, allow_secret=allow_secret)
-    output.answer(at.json, changed, sessions.names_changed)
-
-
-def remove_names(at: Environment, names: Names, allow_secret: AllowSecret = False) -> None:
-    """Remove names from the pool; sessions keep the names they have."""
-    from gitmem.agents import display_names as operation
-
-    changed = operation.remove(at.store(), at.caller(), names, allow_secret=allow_secret)
-    output.answer(at.json, changed, sessions.names_changed)
-
-
-def list_names(at: Environment) -> None:
-    """List the pool, least recently used first."""
-    from gitmem.agents import display_names as operation
-
-    output.answer(at.json, operation.listing(at.store()), sessions.names)
-
-
-def list_roles(at: Environment) -> None:
-    """List the roles, who holds them, and the names that mean them."""
-    from gitmem.agents import role_list
-
-    output.answer(at.json, role_list.listing(at.store()), sessions.roles)
-
-
-def show_role(
+def names(
     at: Environment,
-    role: RoleName,
+    add: Annotated[
+        list[str] | None,
+        typer.Option("--add", metavar="NAME", help="Add a name of 1 to 64 characters; may be repeated."),
+    ] = None,
+    remove: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--remove", metavar="NAME", help="Remove a name; sessions keep theirs. May be repeated."
+        ),
+    ] = None,
+    allow_secret: AllowSecret = False,
 ) -> None:
-    """Show what a role or alias means, and who holds it."""
+    """List the names that sessions get, least recently used first; add to this pool, or remove from it."""
+    from gitmem.agents import display_names as operation
+
+    if add and remove:
+        raise UsageError("--add and --remove are mutually exclusive. Nothing was written.")
+    if not (add or remove):
+        output.answer(at.json, operation.listing(at.store()), sessions.names)
+        return
+    change = operation.add if add else operation.remove
+    changed = change(at.store(), at.caller(), add or remove or (), allow_secret=allow_secret)
+    output.answer(at.json, changed, sessions.names_changed)
+
+
+def role(
+    at: Environment,
+    role: Annotated[str | None, typer.Argument(metavar="[ROLE]", help=shared.SHOWN_ROLE.help)] = None,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check", help="Exit 1 if roles of the project, of clients' files or of sessions are wrong."
+        ),
+    ] = False,
+) -> int:
+    """List the roles, who holds them, and the names that mean them; or show one."""
     from gitmem.agents import role_list
 
-    output.answer(at.json, role_list.show(at.store(), role), sessions.role)
-
-
-def check_role(at: Environment) -> int:
-    """Check `.gitmem/roles.toml`, the agent files of clients, and the roles of sessions; exit with 1 for a finding."""
-    from gitmem.agents import role_list
-
+    if role is not None and check:
+        raise UsageError("--check checks all roles; leave out the role. Nothing was written.")
+    if role is not None:
+        output.answer(at.json, role_list.show(at.store(), role), sessions.role)
+        return 0
+    if not check:
+        output.answer(at.json, role_list.listing(at.store()), sessions.roles)
+        return 0
     found = role_list.check(at.store())
     output.answer(at.json, found, sessions.role_checked)
     return 1 if found.problems or found.unknown else 0

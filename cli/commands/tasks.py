@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ..environment import Environment
 from ..render import output
 from ..render import tasks as render
@@ -268,6 +270,14 @@ def _changed(at: Environment, found: TaskChange, quiet: bool) -> None:
 def launch(
     at: Environment,
     id: TaskId,
+    again: Annotated[
+        str | None,
+        typer.Option(
+            "--again",
+            metavar="REASON",
+            help="Start another worker in the place of one that is gone, and why.",
+        ),
+    ] = None,
     attempt: LaunchAttempt = None,
     wave: LaunchWave = None,
     lane: Lane = None,
@@ -284,36 +294,9 @@ def launch(
     """Record that you start a worker for a task; exit 1 if somebody has it. No program is started."""
     from gitmem.work import task_work as launches
 
-    found = launches.launch(
+    begin = launches.launch if again is None else partial(launches.relaunch, reason=again)
+    found = begin(
         at.store(), at.caller(), id, attempt=attempt, wave=wave, lane=lane, claimed_mode=claimed_mode, branch=branch,
-        worktree=_folder(worktree), handoff_path=_path(at, handoff), client=client, requested_model=model, role=role,
-        scopes=scope,
-    )  # fmt: skip
-    output.answer(at.json, found, render.launched, only=[found.launch] if quiet else None)
-
-
-def relaunch(
-    at: Environment,
-    id: TaskId,
-    reason: Reason = None,
-    attempt: LaunchAttempt = None,
-    wave: LaunchWave = None,
-    lane: Lane = None,
-    claimed_mode: LaunchMode = None,
-    branch: LaunchBranch = None,
-    worktree: LaunchWorktree = None,
-    handoff: LaunchHandoff = None,
-    client: LaunchClient = None,
-    model: LaunchModel = None,
-    role: LaunchRole = None,
-    scope: LaunchScope = None,
-    quiet: Quiet = False,
-) -> None:
-    """Record that you start another worker for a task; exit 1 if its worker is live; needs --reason. No program is started."""
-    from gitmem.work import task_work as launches
-
-    found = launches.relaunch(
-        at.store(), at.caller(), id, reason or "", attempt=attempt, wave=wave, lane=lane, claimed_mode=claimed_mode, branch=branch,
         worktree=_folder(worktree), handoff_path=_path(at, handoff), client=client, requested_model=model, role=role,
         scopes=scope,
     )  # fmt: skip

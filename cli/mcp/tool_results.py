@@ -58,7 +58,7 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "threads:thread": ("thread", {}), "threads:converged": ("converged", {}), "threads:receipts": ("receipts", {}),
     "sessions:roster": ("roster", {}), "sessions:whoami": ("session", {}), "sessions:start": ("session", {}),
     "sessions:change": ("session", {}), "sessions:note": ("session", {}), "sessions:end": ("session", {}),
-    "sessions:list_roles": ("role", {}), "sessions:show_role": ("role", {}), "calls:call": ("call", {}), "tasks:delegate": ("delegate", {}),
+    "sessions:role": ("role", {}), "calls:call": ("call", {}), "tasks:delegate": ("delegate", {}),
     "tasks:handoff": ("handoff", {}), "claims:paths": ("claim", {}), "claims:listing": ("claim", {"action": "list"}),
     "claims:check": ("claim", {"action": "check"}), "claims:release": ("claim", {"action": "release"}),
     "claims:overlap": ("overlap", {}), "claims:why": ("why", {}), "repository:sync": ("sync", {}), "threads:gate": ("gate", {}),

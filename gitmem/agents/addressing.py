@@ -372,7 +372,7 @@ def _others(
             f"--to: more than {HOLDERS_MAX} sessions hold {shown}, and no more can be addressed. Nothing was written.",
             hint="Name some of them, or use --broadcast.",
             code="too-many-recipients",
-            next=["gitmem role list"],
+            next=["gitmem role"],
         )
     if not found:
         from . import vocabulary
@@ -384,10 +384,10 @@ def _others(
         raise UsageError(
             f"--to: nobody{alone} holds {shown}: no open session with a record of the last 24 hours states this role. "
             "Nothing was written.",
-            hint="`gitmem role list` shows who holds which role; `gitmem session set --role` states one. "
+            hint="`gitmem role` shows who holds which role; `gitmem session set --role` states one. "
             "A delegation waits for whoever takes the role.",
             code="no-role-holder",
             suggestions=[f"{ROLE_PREFIX}{each}" for each in similar],
-            next=[*([delegate] if role.resolved_by != vocabulary.UNKNOWN else []), "gitmem role list"],
+            next=[*([delegate] if role.resolved_by != vocabulary.UNKNOWN else []), "gitmem role"],
         )
     return found

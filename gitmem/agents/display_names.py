@@ -88,7 +88,7 @@ class NameChanged(Outcome):
     unchanged: Sequence[str]
     commit: str | None
     recorded: bool
-    next: list[str] = ["gitmem name list", "gitmem session start"]
+    next: list[str] = ["gitmem name", "gitmem session start"]
 
 
 def add(store: Store, caller: Caller, names: Sequence[str], *, allow_secret: bool = False) -> NameChanged:
@@ -132,7 +132,7 @@ def check(name: str) -> None:
             f"Invalid name: {ascii(name)[:80]} {wrong}. Nothing was recorded.",
             hint="Use letters of one script, digits, dashes and spaces, or omit --name to get a name from the pool.",
             code="bad-name",
-            next=["gitmem session start", "gitmem name list"],
+            next=["gitmem session start", "gitmem name"],
         )
 
 

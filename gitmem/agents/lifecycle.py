@@ -495,7 +495,7 @@ def _set_scope(
             f"Unknown responsibility: {unknown[0]}. Nothing was written.",
             hint=f"Known are {', '.join(roles.pack.responsibility_kinds)}.",
             code="unknown-responsibility",
-            next=["gitmem role list"],
+            next=["gitmem role"],
         )
     if unknown:
         found.remarks.append(f"Unknown responsibility: {', '.join(unknown)}. It is recorded as it is.")

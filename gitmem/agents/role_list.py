@@ -216,7 +216,7 @@ class RoleCheck(Outcome):
     path: str | None
     problems: Sequence[Problem]
     unknown: list[str]
-    next: list[str] = ["gitmem role list"]
+    next: list[str] = ["gitmem role"]
 
 
 def listing(store: Store) -> RoleList:

@@ -416,7 +416,7 @@ class Roles(Struct):
         """What somebody who names a role should know of the file, or None."""
         if not self.problems:
             return None
-        more = f" {len(self.problems) - 1} more: `gitmem role check`." if self.problems[1:] else ""
+        more = f" {len(self.problems) - 1} more: `gitmem role --check`." if self.problems[1:] else ""
         left = "This entry does not count." if self.is_whole else "Only the built-in roles count."
         return f"{self.problems[0].text}. {left}{more}"
 
@@ -557,9 +557,7 @@ def warning(roles: Roles, role: Role, typed: str) -> str | None:
         return None
     known = similar_roles(roles.pack, typed)
     meant = f" Similar: {', '.join(known)}." if known else ""
-    return (
-        f"Unknown role: {role.role_id}. It is recorded as it is.{meant} `gitmem role list` lists the roles."
-    )
+    return f"Unknown role: {role.role_id}. It is recorded as it is.{meant} `gitmem role` lists the roles."
 
 
 def similar_roles(pack: Pack, text: str) -> list[str]:
@@ -597,7 +595,7 @@ def _by_prefix(pack: Pack, text: str, nothing: str) -> Role | None:
             hint="Type more of it.",
             code="ambiguous-role",
             suggestions=found[:SIMILAR_MAX],
-            next=["gitmem role list"],
+            next=["gitmem role"],
         )
     role = find(pack, found[0])
     assert role is not None
@@ -607,7 +605,7 @@ def _by_prefix(pack: Pack, text: str, nothing: str) -> Role | None:
 
 def _unknown(roles: Roles, text: str, code: str, policy: str, nothing: str) -> UsageError:
     what = "Unknown" if code == "unknown-role" else "Invalid"
-    hint = "A role is LIFECYCLE/PROFILE or an alias; `gitmem role list` lists them."
+    hint = "A role is LIFECYCLE/PROFILE or an alias; `gitmem role` lists them."
     if code == "unknown-role" and policy == REFUSE:
         hint += f" `git config {SETTING} {WARN}` accepts others."
     elif code == "unknown-role":
@@ -617,5 +615,5 @@ def _unknown(roles: Roles, text: str, code: str, policy: str, nothing: str) -> U
         hint=" ".join(filter(None, (hint, roles.warning))),
         code=code,
         suggestions=similar_roles(roles.pack, text),
-        next=["gitmem role list"],
+        next=["gitmem role"],
     )

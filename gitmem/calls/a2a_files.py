@@ -43,7 +43,7 @@ class Token(Outcome):
         self.identity = caller_identity(name)
         self.created_at = created_at
         self.token = token
-        self.next = ["gitmem a2a tokens"]
+        self.next = ["gitmem a2a token"]
 
 
 class TokenList(Outcome):
@@ -101,7 +101,7 @@ class Tokens:
             raise UsageError(
                 f"No such caller: {name[:80]!r}. Nothing was written.",
                 code="unknown-caller",
-                next=["gitmem a2a tokens"],
+                next=["gitmem a2a token"],
             )
         self._write(known)
         return Token(name, before["created_at"])

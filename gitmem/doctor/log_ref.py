@@ -511,7 +511,7 @@ OFF = (autosync.OFF, "false", "no", "0", "")
 MAY_PASS = ("offline", "rejected", "timeout", "empty")
 
 FILE, UNKNOWN = "roles-file", "unknown-role"
-COMMAND = "gitmem role check"
+COMMAND = "gitmem role --check"
 
 
 class Autosync(Check):

@@ -115,7 +115,7 @@ def hand_over(
             "A handoff needs somebody who may accept it: an agent or a role. Nothing was written.",
             hint="Name one with --to NAME, or with --to role:ROLE.",
             code="no-addressee",
-            next=["gitmem roster", "gitmem role list"],
+            next=["gitmem roster", "gitmem role"],
         )
     assert to is not None
     send.check_message(message or "")
@@ -187,7 +187,7 @@ def _check(store: Store, caller: Caller, to: str, found: Addressees) -> list[str
             raise UsageError(
                 f"--to {sanitize(to)}: {one.session_id} has ended, and nobody reads its messages. Nothing was written.",
                 code="ended-session",
-                next=["gitmem roster", "gitmem role list"],
+                next=["gitmem roster", "gitmem role"],
             )
     waiting = handoffs.of_caller(store, caller).given
     if len(waiting) >= handoffs.LISTED:

@@ -511,7 +511,7 @@ def _default_role(roles: Roles, to: str, message: str) -> vocabulary.Role:
         hint="Name the role with --role.",
         code="no-role",
         next=[*(_completed(message, "--to", to, "--role", each) for each in list(roles.pack.lifecycle_roles)[:1]),
-              "gitmem role list"],
+              "gitmem role"],
     )  # fmt: skip
 
 

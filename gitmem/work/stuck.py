@@ -128,9 +128,9 @@ def _stuck(store: Store, task: TaskRow, row: Sequence[object], now: int) -> Stuc
         return made("lost", f"{over}; it begins only once", step("seal", "--give-up", "its worker is lost"))
     if session is not None and not session.is_current:
         return made("crashed", f"{over}, its session has ended or is gone",
-                    step("relaunch", "--reason", "its worker is gone"))  # fmt: skip
+                    step("launch", "--again", "its worker is gone"))  # fmt: skip
     seen = f", its session was seen {presence.format_age(session.age)}" if session is not None else ""
-    return made("overdue", f"{over}{seen}", step("relaunch", "--reason", "its time ran out"))
+    return made("overdue", f"{over}{seen}", step("launch", "--again", "its time ran out"))
 
 
 ESCALATED_MAX = 20  # in one call

@@ -570,7 +570,7 @@ def relaunch(
     if is_blank(reason):
         raise UsageError(
             "A relaunch needs a reason. Nothing was written.",
-            hint="Say with --reason what became of the last worker.",
+            hint="Say with --again what became of the last worker.",
             code="no-reason",
         )
     return _record(store, caller, task_id, reason, options)
@@ -588,7 +588,7 @@ def _record(
         _refuse_live(store, caller, task)
         if reason is None and earlier:
             _refuse(task, "launched-task", f"was launched already, at {earlier[-1].record['at']}",
-                    "relaunch", "--reason", "what became of its worker")  # fmt: skip
+                    "launch", "--again", "what became of its worker")  # fmt: skip
         if reason is not None and not earlier and not task.takes:
             _refuse(task, "not-launched", "was never launched nor taken", "launch")
         fields, remark = _fields(store, task, options)

@@ -99,7 +99,7 @@ def test_names_enter_and_leave_the_pool(repo: Path, monkeypatch: pytest.MonkeyPa
     store = open_store(repo, Clock())
     assert display_names.add(store, person(store), ["Hopper", "curie"]).as_json() == {
         "event": "add", "names": ["Hopper"], "unchanged": ["curie"], "commit": store.git.tip("refs/gitmem/log"),
-        "recorded": True, "next": ["gitmem name list", "gitmem session start"],
+        "recorded": True, "next": ["gitmem name", "gitmem session start"],
     }  # fmt: skip
     assert display_names.remove(store, person(store), ["CURIE", "Nobody"]).unchanged == ["Nobody"]
     assert [(each.name, each.origin) for each in display_names.listing(store).names] == [

@@ -120,7 +120,7 @@ def test_every_command_that_writes_has_it_synced(
         ["signal", "Hello", "--broadcast"],
         ["session", "set", "--wu", "WU-1"],
         ["mem", "create", "Tabs are dropped", "--type", "discovery"],
-        ["name", "add", "Zorngold"],
+        ["name", "--add", "Zorngold"],
     )
     for args in writes:
         quiet(repo)

@@ -323,9 +323,9 @@ def test_doctor_says_what_to_do_about_each_finding(
 
 def test_names_enter_and_leave_the_pool(run: Run) -> None:
     """Several at once."""
-    assert "added: Foo, Bar" in run("name", "add", "Foo", "Bar").out
-    assert run("name", "remove", "Foo", "--json").json["names"] == ["Foo"]
-    assert "Bar" in [each["name"] for each in run("name", "list", "--json").json["names"]]
+    assert "added: Foo, Bar" in run("name", "--add", "Foo", "--add", "Bar").out
+    assert run("name", "--remove", "Foo", "--json").json["names"] == ["Foo"]
+    assert "Bar" in [each["name"] for each in run("name", "--json").json["names"]]
 
 
 def test_schemas_are_json_schema(run: Run, tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def day(run: Run, start: Start, repo: Path) -> None:
     run("mem", "update", one, "--priority", "P1", session=planck)
     assert run("mem", "relate", one, "blocks", two, session=planck).status == 0
     run("mem", "context", "--wu", "WU-7", "--track-access", session=curie)
-    run("name", "add", "Zeno", session=planck)
+    run("name", "--add", "Zeno", session=planck)
     assert (
         run("forget", id_of("signal", "A slip", "--to", "Curie"), "--reason", "a slip", session=planck).status
         == 0

@@ -24,7 +24,7 @@ WITHIN = re.compile(
 )  # a command within a text, that does not act in the caller's place
 # What each of two agents does in a day; {1} is the id that the command marked with it has printed, and so on.
 DAY = (
-    "A whoami", "A roster", "A session list", "A session note reading", "A session set --lane core", "A role list", "A name list",
+    "A whoami", "A roster", "A session list", "A session note reading", "A session set --lane core", "A role", "A name",
     "A1 signal 'Split it?' --to Curie --intent propose --wu WU-7", "A converged {1}", "A thread {1}", "A receipts {1}", "C gate --wu WU-7",
     "C inbox --no-mark", "C inbox", "C reply {1} yes --agree", "A converged {1}", "A inbox", "A inbox", "C gate --wu WU-7",
     "A signal hello", "A signal hello --to Curi", "A2 delegate Review --to Curie", "A delegate Review", "A task list", "C task take {2}",
@@ -37,7 +37,7 @@ DAY = (
     "A overlap", "A stats", "A wu:prep", "A mem:signal", "A thread {1}", "A why HEAD", "C gate --wu WU-7", "A gate --wu WU-7", "A doctor",
     "A thread thread-zzzzzz", "A task show task-zzzzzz", "A mem show mem-zzzzzz", "A converged sig-zzzzzz", "A receipts sig-zzzzzz",
     "A mem ready", "A mem ready --wu WU-9", "A mem update", "A mem list", "A hooks status", "A hooks install --git pre-commit",
-    "A hooks uninstall --git pre-commit", "A delegate 'Say when' --to Curie", "C inbox", "A roster Curie", "A role show reviewer", "A gate --anyway x",
+    "A hooks uninstall --git pre-commit", "A delegate 'Say when' --to Curie", "C inbox", "A roster Curie", "A role reviewer", "A gate --anyway x",
 )  # fmt: skip
 
 

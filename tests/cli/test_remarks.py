@@ -107,8 +107,8 @@ def test_a_query_that_nobody_fits_says_who_is_here(run: Run, start: Start) -> No
 
 def test_names_that_change_nothing_are_said_in_words(run: Run) -> None:
     """Not in the pool, or in it already."""
-    assert "Nope is not in the pool; unchanged" in run("name", "remove", "Nope").out
-    assert "Curie is already in the pool; unchanged" in run("name", "add", "Curie").out
+    assert "Nope is not in the pool; unchanged" in run("name", "--remove", "Nope").out
+    assert "Curie is already in the pool; unchanged" in run("name", "--add", "Curie").out
 
 
 def test_schemas_end_with_a_next_step_in_json(run: Run) -> None:
@@ -126,8 +126,8 @@ def test_a_secret_may_be_meant(run: Run) -> None:
     session = said.json["session_id"]
     assert run("session", "set", "--client", TOKEN, session=session).status == 2
     assert run("session", "set", "--client", TOKEN, "--allow-secret", session=session).status == 0
-    assert run("name", "add", TOKEN).status == 2
-    assert run("name", "add", TOKEN, "--allow-secret").status == 0
+    assert run("name", "--add", TOKEN).status == 2
+    assert run("name", "--add", TOKEN, "--allow-secret").status == 0
     named = run("session", "start", "--name", TOKEN, "--allow-secret", "--json").json["session_id"]
     assert run("session", "end", session=named).status == 0
 

@@ -18,9 +18,9 @@ def test_roles_are_listed_with_holders_aliases_and_agent_files(run: Run, repo: P
     """Held ones first; R12: a legacy alias only where a holder has it."""
     write(repo, ".codex/agents/test_engineer.toml", 'name = "test-engineer"\nmodel = "gpt-5"\n')
     write(repo, ".claude/agents/poet.md", "---\nname: poet\n---\n")
-    assert "lumenflow-doc-sync" not in run("role", "list").out
+    assert "lumenflow-doc-sync" not in run("role").out
     run("session", "start", "--name", "Lovelace", "--role", "lumenflow-doc-sync", "--agent-identity", "a:b:c")
-    said = run("role", "list")
+    said = run("role")
     _, second, *rest = said.out.splitlines()
 
     assert said.status == 0
@@ -30,26 +30,26 @@ def test_roles_are_listed_with_holders_aliases_and_agent_files(run: Run, repo: P
                for line in rest)  # fmt: skip
     assert "agents without a role: .claude/agents/poet.md" in rest
     assert not any(line.startswith("next:") for line in rest)
-    assert run("role", "list", "--json").json["roles"][0]["holders"][0]["role_alias"] == "lumenflow-doc-sync"
+    assert run("role", "--json").json["roles"][0]["holders"][0]["role_alias"] == "lumenflow-doc-sync"
 
 
 def test_a_role_is_shown_with_the_step_that_found_it(run: Run, repo: Path) -> None:
     """Without holders too; an unknown one is refused with suggestions."""
-    found = run("role", "show", "code-rev", "--json").json
+    found = run("role", "code-rev", "--json").json
     assert (found["resolved_by"], found["entry"]["role"], found["responsibility_kinds"]) == (
         "prefix", "reviewer/general", ["verify"],
     )  # fmt: skip
-    assert "held by nobody" in run("role", "show", "reviewer/docs").out
-    said = run("role", "show", "revewer", "--json")
+    assert "held by nobody" in run("role", "reviewer/docs").out
+    said = run("role", "revewer", "--json")
     assert (said.status, json.loads(said.out)["error"]["code"]) == (2, "unknown-role")
 
 
 def test_the_files_are_checked_with_line_and_reason(run: Run, repo: Path) -> None:
     """Exit status 1 for a finding."""
-    assert run("role", "check").status == 0
+    assert run("role", "--check").status == 0
     write(repo, ".gitmem/roles.toml", "[alias]\n\nlint = 'linter'\n")
     write(repo, ".codex/agents/bad.toml", "name = \n")
-    said = run("role", "check")
+    said = run("role", "--check")
 
     assert said.status == 1
     assert ".gitmem/roles.toml:3: alias lint: unknown role linter" in said.out
@@ -138,7 +138,7 @@ def test_a_role_that_is_not_there_is_shown_as_such(run: Run) -> None:
         ("nope", "Unknown role: nope."),
         ("lumenflow", "Ambiguous role: lumenflow is the beginning of"),
     ):
-        said = run("role", "show", name)
+        said = run("role", name)
         assert said.status == 2 and sentence in said.err, said
         assert "Nothing was written" not in said.err and "git config" not in said.err
 

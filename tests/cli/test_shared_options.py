@@ -21,7 +21,7 @@ from gitmem.signals import inbox, signal_options
 from tools import compile_parser
 
 COMMANDS = {
-    "session": "session set", "role": "role show", "task": "task list", "claim": "claim paths", "mem": "mem create",
+    "session": "session set", "role": "role", "task": "task list", "claim": "claim paths", "mem": "mem create",
 }  # fmt: skip
 OTHER_NAMES = {"tags": "tag", "paths": "path"}  # a tool takes a list at once, a command its items one by one
 REPEATED = " May be repeated."

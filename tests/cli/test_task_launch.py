@@ -67,14 +67,14 @@ def test_r21_r23_a_launch_and_a_relaunch_are_recorded_and_shown(run: Run, start:
         "asked for implementer/test",
     ], made
     refused = run("task", "launch", id, session=planck)
-    assert refused.status == 2 and f"next: gitmem task relaunch {id} --reason " in refused.err
+    assert refused.status == 2 and f"next: gitmem task launch {id} --again " in refused.err
 
     run("task", "take", id, session=bohr)
-    live = run("task", "relaunch", id, "--reason", "slow", session=planck)
+    live = run("task", "launch", id, "--again", "slow", session=planck)
     assert live.status == 1 and "was taken by test:worker:bohr, who has it until 2" in live.err
     run("task", "release", id, session=bohr)
-    assert run("task", "relaunch", id, session=planck).status == 2
-    again = run("task", "relaunch", id, "--reason", "given back", "--role", "code-reviewer", session=planck)
+    assert run("task", "launch", id, "--again", "", session=planck).status == 2
+    again = run("task", "launch", id, "--again", "given back", "--role", "code-reviewer", session=planck)
     assert (
         "asked for implementer/test · starts as reviewer/general · the last worker was reviewer/docs"
         in again.out
@@ -90,7 +90,7 @@ def test_r21_r23_a_launch_and_a_relaunch_are_recorded_and_shown(run: Run, start:
         "plan.md",
         first["launch"],
     )
-    found = run("task", "relaunch", id, "--reason", "once more", "--json", session=planck).json
+    found = run("task", "launch", id, "--again", "once more", "--json", session=planck).json
     assert (found["relaunch_reason"], found["last_actual_role"]["role_alias"], found["attempt_number"]) == (
         "once more", "code-reviewer", 3,
     )  # fmt: skip

@@ -27,7 +27,6 @@ Start = Callable[..., str]
         (["mem", "create", "text", "--wu"], "`gitmem mem create --help` for its usage"),
         (["--as", "x", "-C", ".", "session", "start", "--wu"], "`gitmem session start --help` for its usage"),
         (["session"], "gitmem session list --json"),
-        (["name", "--json"], "gitmem name list --json"),
     ],
     ids=" ".join,
 )

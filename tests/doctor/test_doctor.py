@@ -754,7 +754,7 @@ def test_files_and_sessions_with_unknown_roles_are_reported_once_each(repo: Path
     assert found["unknown-role"].what.endswith(
         "has the role auditor/general, which is not known here. 1 more."
     )
-    assert found["unknown-role"].command == "gitmem role check"
+    assert found["unknown-role"].command == "gitmem role --check"
 
 
 def test_roles_without_a_fault_are_no_finding(repo: Path) -> None:

@@ -20,7 +20,7 @@ from .conftest import Desk
 
 COMMANDS = """
 why HEAD
-name add Zorba
+name --add Zorba
 name list
 roster
 roster --all

@@ -51,9 +51,9 @@ SHAPES: dict[str, tuple[list[str], set[str]]] = {
     "sync": (["sync", "--publish"], {"remotes"}),
     "setup": (["setup"], {"log", "state", "publish"}),
     "doctor": (["doctor"], {"findings"}),
-    "name list": (["name", "list"], {"names"}),
-    "name add": (["name", "add", "Zorba"], {"names", "unchanged", "commit"}),
-    "name remove": (["name", "remove", "Zorba"], {"names", "unchanged", "commit"}),
+    "name list": (["name"], {"names"}),
+    "name add": (["name", "--add", "Zorba"], {"names", "unchanged", "commit"}),
+    "name remove": (["name", "--remove", "Zorba"], {"names", "unchanged", "commit"}),
 }  # fmt: skip
 ERRORS: dict[str, tuple[list[str], int]] = {
     "unknown command": (["nonsense"], 2),
@@ -345,9 +345,7 @@ def test_every_next_step_can_be_taken(desk: Desk, git: Git, scene: dict[str, str
         _run(desk, git, command, session)
 
 
-@pytest.mark.parametrize(
-    "args", [["log"], ["roster"], ["session", "list"], ["name", "list"], ["inbox"], ["whoami"]]
-)
+@pytest.mark.parametrize("args", [["log"], ["roster"], ["session", "list"], ["name"], ["inbox"], ["whoami"]])
 def test_every_next_step_can_be_taken_in_an_empty_log(desk: Desk, git: Git, args: list[str]) -> None:
     """The first command in a clone leads on, and not to what is not there yet."""
     found = desk(*args, "--json")

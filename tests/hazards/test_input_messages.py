@@ -311,7 +311,7 @@ ODD = ["a\x1b[31mb", "a\u202eb", "a\nSignal: sig-aaaaaaaaaaaa", "a\u2028b", "a\x
         ["session", "start", "--wu", "WU-1{}"],
         ["session", "set", "--name", "{}"],
         ["session", "set", "--lane", "{}"],
-        ["name", "add", "{}"],
+        ["name", "--add", "{}"],
         ["signal", "hi", "--wu", "WU-1{}"],
         ["signal", "hi", "--lane", "{}"],
         ["signal", "hi", "--initiative", "{}"],
@@ -455,7 +455,7 @@ def test_an_unknown_role_is_accepted_with_a_warning_and_shown(run: Run, start: S
     [
         (["--to", "Bohr", "--role", "reviewer/poetry"], "Unknown role: reviewer/poetry.", "`git config gitmem.roles warn` accepts others."),
         (["--to", "Bohr", "--role", "re viewer"], "Unknown role: re viewer.", "`git config gitmem.roles warn` accepts others."),
-        (["--to", "Bohr", "--role", "x" * 1_000_000], f"Invalid role: {'x' * 80}.", "`gitmem role list` lists them."),
+        (["--to", "Bohr", "--role", "x" * 1_000_000], f"Invalid role: {'x' * 80}.", "`gitmem role` lists them."),
         (["--to", "role:auditor/tax"], "Unknown role: auditor/tax.", "Nobody holds this one; `.gitmem/roles.toml` adds roles."),
         (["--to", "role:"], "Invalid role: (empty).", ""),
         (["--to", "re\x1b[2Jviewer"], "Unknown recipient", ""),
@@ -478,13 +478,13 @@ def test_an_unknown_role_is_refused_by_the_setting(
 
 
 def test_a_roles_file_with_errors_takes_nothing_else_away(run: Run, start: Start, repo: Path) -> None:
-    """Its good entries count, delegations go on, and `role check` names line and reason."""
+    """Its good entries count, delegations go on, and `role --check` names line and reason."""
     put(repo, ".gitmem/roles.toml", '[alias]\nours = "implementer"\nlint = "implementer/lint"\n')
     planck, bohr = start("Planck"), start("Bohr")
     assert (
         run("delegate", "One", "--to", "Bohr", "--role", "ours", "--wu", "WU-7", session=planck).status == 0
     )
-    checked = run("role", "check")
+    checked = run("role", "--check")
     assert checked.status == 1
     assert ".gitmem/roles.toml:3: alias lint: unknown role implementer/lint;" in checked.out + checked.err
 
@@ -493,7 +493,7 @@ def test_a_roles_file_with_errors_takes_nothing_else_away(run: Run, start: Start
         "delegate", "Two", "--to", "Bohr", "--role", "code-reviewer", "--wu", "WU-7", "--json", session=planck
     )
     assert said.json["task"]["requested_role"]["role_alias"] == "code-reviewer"
-    assert ".gitmem/roles.toml:1: " in run("role", "check").out
+    assert ".gitmem/roles.toml:1: " in run("role", "--check").out
     for each in run("task", "list", "--json").json["tasks"]:
         assert run("task", "take", each["task_id"], session=bohr).status == 0
     assert tasks(run) == [("One", "working"), ("Two", "working")]
@@ -553,7 +553,7 @@ def test_odd_agent_files_of_each_client_break_nothing(
     for number, head in enumerate(ODD_TOML if client == "codex" else ODD_HEADS):
         put(repo, f"{folder}/odd{number}.{suffix}", head)
     put(repo, f"{folder}/binary.{suffix}", b"---\n\0\xff\n---")
-    listed, checked = run("role", "list"), run("role", "check")
+    listed, checked = run("role"), run("role", "--check")
 
     assert listed.status == 0 and "test-engineer" in listed.out, listed
     assert checked.status == 1 and f"{folder}/binary.{suffix}" in checked.out, checked

@@ -46,7 +46,7 @@ FAR = f"x:{'b' * 100}:{'c' * 99}"
 # Every command that reads the log, in an order in which those that mark come late.
 COMMANDS: tuple[tuple[str, ...], ...] = (
     ("log",), ("log", "--from", "Planck"), ("inbox", "--count"), ("gate", "--wu", "WU-1"), ("roster",), ("roster", "--all"), ("roster", "Plnck"),
-    ("whoami",), ("session", "list"), ("session", "list", "--all"), ("name", "list"), ("thread", "THREAD"),
+    ("whoami",), ("session", "list"), ("session", "list", "--all"), ("name"), ("thread", "THREAD"),
     ("converged", "THREAD"), ("converged", "THREAD"), ("show", "SIGNAL"), ("mem", "show", "NODE"),
     ("mem", "list"), ("mem", "list", "--wu", "WU-1"), ("mem", "ready", "--wu", "WU-1"), ("mem", "search", "find c"),
     ("mem", "context", "--wu", "WU-1"), ("mem", "recover"), ("mem", "profile"), ("mem", "triage"), ("mem", "access"),

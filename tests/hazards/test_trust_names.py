@@ -89,7 +89,7 @@ def test_nobody_can_take_a_name_that_reads_like_another(kind: str, planck: Clone
         refused(planck, "bad-name", "session", "start", f"--name={name}")
     for name in ("all", BOB, HIDDEN[0]):
         refused(planck, "bad-name", "session", "set", f"--name={name}")
-        refused(planck, "bad-name", "name", "add", "Fine", name)
+        refused(planck, "bad-name", "name", "--add", "Fine", "--add", name)
 
 
 @pytest.mark.deep
@@ -172,7 +172,7 @@ def test_a_name_enters_the_pool_only_where_it_is_clear_who_adds_it(planck: Clone
             "name", verb, "Curie" if verb == "remove" else "Zorba", "--json", env={"GITMEM_SESSION": ""}
         )
         assert answer.status == 2 and answer.json["error"]["code"] == "which-session", answer
-    assert planck("name", "add", "Zorba").status == 0
+    assert planck("name", "--add", "Zorba").status == 0
     (said,) = (row for row in log_lines(planck) if b'"kind":"name"' in row)
     assert planck.session.encode() in said
 

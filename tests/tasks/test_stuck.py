@@ -66,7 +66,7 @@ def test_r37_the_reasons_are_told_apart(store: Store, clock: Clock) -> None:
     }  # fmt: skip
     assert len(replacing) == 1
     page = {each.task.task_id: each for each in stuck.find(store).stuck}
-    assert page[crashed].step == f"gitmem task relaunch {crashed} --reason 'its worker is gone'"
+    assert page[crashed].step == f"gitmem task launch {crashed} --again 'its worker is gone'"
     assert page[overdue].text == f"the time of {BOHR} ended 40 minutes ago, its session was seen just now"
     assert [len(stuck.find(store, limit=2).stuck), stuck.find(store, limit=2).more] == [2, 5]
     assert {each.task.task_id for each in stuck.find(store, curie.caller).stuck} == {crashed, orphaned}

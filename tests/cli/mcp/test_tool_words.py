@@ -52,7 +52,7 @@ def test_each_command_that_a_tool_does_is_one_of_ours() -> None:
         ("gitmem claim docs --for 2h", 'claim(paths=["docs"], lease="2h")'),
         ("gitmem converged sig-1 --wait 60s", 'converged(id="sig-1", wait_seconds=60)'),
         ("gitmem --as Bohr session set --role x", 'session(role="x")'),
-        ("gitmem task relaunch task-1 --reason x", None),  # no tool does it
+        ("gitmem task launch task-1 --again x", None),  # no tool does it
         ("gitmem signal x --to Bohr --fuzzy", None),  # the tool can't
         ("gitmem doctor", None),
         ("git config x y", None),
@@ -66,9 +66,9 @@ def test_a_command_is_the_call_that_does_the_same_or_stays(command: str, call: s
 def test_a_text_names_parameters_and_keeps_what_no_tool_has() -> None:
     error = UsageError(
         "--to has an empty name; --for 40d is too long; '--to=x' was typed.",
-        hint="Name it with --role; `gitmem role list` lists them, `gitmem session set --role` states one. To everybody: --broadcast. "
+        hint="Name it with --role; `gitmem role` lists them, `gitmem session set --role` states one. To everybody: --broadcast. "
         "`gitmem doctor --fix` repairs. Send with --fuzzy.",
-        next=["gitmem role list", "gitmem doctor --fix"],
+        next=["gitmem role", "gitmem doctor --fix"],
     )
     tool_results.translate(error, "delegate")
     assert (
@@ -147,7 +147,7 @@ def test_no_error_of_a_tool_names_an_option(serve: Serve, shop: Path) -> None:
     assert kept == {
         "gitmem session end",
         "gitmem mem list",
-        "gitmem name list",
+        "gitmem name",
         "gitmem log",
         "gitmem serve-agent",
     }
