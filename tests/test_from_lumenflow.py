@@ -304,7 +304,7 @@ def test_sessions_and_init(log: Log, cli: Cli) -> None:
 
     assert started.session_id.startswith("sess-")
     assert cli("session", "start", "--client", "codex", "--json")["display_name"]
-    assert cli("init", "--json")["log"]
+    assert cli("setup", "--json")["log"]
 
 
 @row("agent:session:end")

@@ -232,7 +232,7 @@ def _last(store: Store, id: str) -> RecordDetail | None:
 # What shows more of a record of a kind: the words of the command.
 _FOLLOW: dict[str, Callable[[Mapping[str, Any]], tuple[str, ...]]] = {
     "session": lambda record: ("roster",),
-    "name": lambda record: ("name", "list"),
+    "name": lambda record: ("name",),
     "patch": lambda record: ("mem", "show", record["node_ids"][0]),
     "relation": lambda record: ("mem", "show", record["from_id"]),
     "access": lambda record: ("mem", "show", record["node_ids"][0]),
