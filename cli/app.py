@@ -60,7 +60,7 @@ TOPICS = {
     "Talk": ("signal", "inbox", "reply", "converged", "thread", "show", "receipts", "watch", "gate", "call"),
     "Work": ("claim", "delegate", "task", "handoff", "overlap", "why", "serve-agent", "a2a"),
     "Remember": ("mem", "forget", "import"),
-    "Share, look": ("sync", "view", "top", "log", "stats", "doctor", "verify"),
+    "Share, look": ("sync", "view", "top", "log", "doctor", "verify"),
     "Connect": ("hooks", "agents-md", "mcp", "schema", "completion", "demo"),
 }
 GROUPS = {
@@ -144,7 +144,6 @@ COMMANDS = {
     "forget": "threads:forget",
     "log": "threads:log",
     "view": "view:view",
-    "stats": "view:stats",
     "sync": "repository:sync",
     "hooks install": "clients:install",
     "hooks uninstall": "clients:uninstall",

@@ -232,7 +232,9 @@ def test_the_configuration_of_an_mcp_client_starts_a_server(shell: Shell, tmp_pa
 def test_every_command_is_in_the_guide(shell: Shell) -> None:
     """A command that `--help` lists is in the table."""
     (listed,) = shell(["gitmem help --all"])
-    commands = dict.fromkeys(re.findall(r"^  ([a-z-]+)(?: [a-z-]+)? {2,}", listed.partition("\nOptions of")[0], re.MULTILINE))
+    commands = dict.fromkeys(
+        re.findall(r"^  ([a-z-]+)(?: [a-z-]+)? {2,}", listed.partition("\nOptions of")[0], re.MULTILINE)
+    )
 
     assert len(commands) > 20
     assert [command for command in commands if f"`gitmem {command}`" not in GUIDE] == []

@@ -167,7 +167,7 @@ def _connect(
         if each.state != "failed" and CLIENTS[each.client].pushes
     ]
     if working:
-        found.tried = client_scope.try_hooks(folders, working, dict(os.environ), program)
+        found.tried = client_scope.try_hooks(folders, working, dict(os.environ), program, scope)
 
 
 def _preview(

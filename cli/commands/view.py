@@ -1,4 +1,4 @@
-"""`gitmem view`, `stats` and `top`: the work of all agents at a glance, as a page, as figures and on a screen."""
+"""`gitmem view` and `top`: the work of all agents at a glance, as a page, as figures and on a screen."""
 
 from __future__ import annotations
 
@@ -45,14 +45,29 @@ def view(
     port: Annotated[
         str | None, typer.Option("--port", metavar="N", help="Port for --serve (default: a free one).")
     ] = None,
+    stats: Annotated[
+        bool,
+        typer.Option(
+            "--stats", help="Print the figures alone: signals a day, how long answers take, what is unread."
+        ),
+    ] = False,
 ) -> None:
     """Write a page with the timeline of all agents, what is open, the memory and figures, for a browser."""
-    from gitmem.page import page_file as pages
-
     from ..render import repository as render
     from ..values import parse_moment
 
     moment = parse_moment(since) if since is not None else None
+    if stats:
+        if serve or open or out is not None or port is not None:
+            raise UsageError(
+                "--stats prints, and makes no page. Nothing was written.", next=["gitmem view --stats"]
+            )
+        from gitmem.history import figures
+
+        output.answer(at.json, figures.stats(at.store(), since=moment, wu=wu, agent=agent), render.stats)
+        return
+    from gitmem.page import page_file as pages
+
     if serve or port is not None:
         _serve(at, out, port, serves=serve, opens=open, since=moment, wu=wu, agent=agent)
         return
@@ -93,18 +108,6 @@ def _serve(
         port,
         open_in_browser if opens else None,
     )
-
-
-def stats(at: Environment, since: Since = None, wu: Wu = None, agent: OnlyAgent = None) -> None:
-    """Show signals a day, how long answers and agreements take, what is unread, and how tasks end."""
-    from gitmem.history import figures
-
-    from ..render import repository as render
-    from ..values import parse_moment
-
-    moment = parse_moment(since) if since is not None else None
-    found = figures.stats(at.store(), since=moment, wu=wu, agent=agent)
-    output.answer(at.json, found, render.stats)
 
 
 def open_in_browser(url: str) -> bool:

@@ -443,11 +443,22 @@ class HookTestResults(Outcome):
 
 
 def try_hooks(
-    folders: ClientFolders, names: Sequence[str], environment: dict[str, str], program: str | None
+    folders: ClientFolders,
+    names: Sequence[str],
+    environment: dict[str, str],
+    program: str | None,
+    scope: str | None = None,
 ) -> HookTestResults:
     """Test the hooks of clients, one after the other.
 
     Remove the last recorded error of a client whose tests all pass: it no longer needs attention.
+
+    Args:
+        folders: The folders of the clients.
+        names: The clients' names; `all-found` means every client with hooks.
+        environment: The environment that a client would pass to a hook.
+        program: The gitmem program to test with.
+        scope: Only this scope, whose hooks have just been written: others may be as a repository brought them.
 
     Raises:
         UsageError: No hooks are installed.
@@ -458,8 +469,9 @@ def try_hooks(
         if ALL_FOUND not in names
         else CLIENTS.values()
     )
-    scopes = [scope for scope in SCOPES if scope == USER or folders.worktree is not None]
-    found = [target_of(folders, each, scope) for each in picked if each.form != RULE for scope in scopes]
+    scopes = [each for each in SCOPES if each == USER or folders.worktree is not None]
+    scopes = [scope] if scope is not None else scopes
+    found = [target_of(folders, client, each) for client in picked if client.form != RULE for each in scopes]
     targets = [target for target in found if target is not None and _is_there(target)]
     if not targets:
         raise UsageError(

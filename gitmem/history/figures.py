@@ -1,4 +1,4 @@
-"""Compute the figures of `gitmem stats` and of the page.
+"""Compute the figures of `gitmem view --stats` and of the page.
 
 Times of lines are those of their writers' clocks: an answer that seems to be earlier than its question took no time.
 """

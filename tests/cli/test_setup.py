@@ -120,6 +120,23 @@ def test_instructions_lead_out_of_the_work_tree_by_no_link(run: Run, repo: Path,
     assert run("remove").status == 0 and mine.read_text() == "mine\n"
 
 
+def test_hooks_that_the_repository_brought_are_not_run(
+    run: Run, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of the project are not tried by a setup for the user, and are replaced by one for the project."""
+    home, mark = tmp_path / "home", tmp_path / "mark"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    run("setup", "--client", "claude-code")
+    settings = repo / ".claude" / "settings.json"
+    evil = settings.read_text().replace("signal-received.sh", f"signal-received.sh; touch {mark}; :")
+    settings.write_text(evil)
+    run("setup", "--client", "claude-code", "--scope", "user")
+    assert not mark.exists() and settings.read_text() == evil
+    run("setup", "--client", "claude-code")
+    assert not mark.exists() and str(mark) not in settings.read_text()
+
+
 def test_a_dry_run_names_the_files_and_writes_none(run: Run, repo: Path) -> None:
     before = files(repo)
     said = run("setup", "--dry-run")

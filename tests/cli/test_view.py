@@ -63,16 +63,16 @@ def test_only_a_file_is_replaced(run: Run, repo: Path) -> None:
 
 def test_figures_are_shown_as_a_table(run: Run, repo: Path) -> None:
     """An empty log gets a sentence, and --json the same figures."""
-    assert run("stats").out.startswith("Nothing was said, and there are no tasks.")
+    assert run("view", "--stats").out.startswith("Nothing was said, and there are no tasks.")
     run("session", "start", "--name", "Curie", "--agent-identity", "a:b:curie")
     run("signal", "One", "--broadcast", "--as", "Curie")
 
-    said = run("stats")
+    said = run("view", "--stats")
 
     assert said.out.splitlines()[0].split() == ["DAY", "SIGNALS", "AGENTS", "PROPOSALS", "ANSWERS"]
     assert said.out.splitlines()[1].split()[1:] == ["1", "1", "0", "0"]
-    assert run("stats", "--since", "1h", "--json").json["days"][0]["signals"] == 1
-    assert run("stats", "--agent", "nobody").status == 2
+    assert run("view", "--stats", "--since", "1h", "--json").json["days"][0]["signals"] == 1
+    assert run("view", "--stats", "--agent", "nobody").status == 2
 
 
 def test_serving_and_a_file_exclude_each_other(run: Run) -> None:
@@ -125,9 +125,9 @@ def test_a_work_unit_of_which_there_is_nothing_is_named(run: Run) -> None:
     run("signal", "Done", "--broadcast", "--wu", "WU-7", "--as", "Curie")
     run("claim", "a.py", "--wu", "WU-8", "--as", "Curie")
     said = "Nothing here is of the work unit WU-77."
-    assert run("stats", "--wu", "WU-77").out.startswith(f"{said}\n")
-    assert run("stats", "--wu", "WU-77", "--json").json["remark"] == said
+    assert run("view", "--stats", "--wu", "WU-77").out.startswith(f"{said}\n")
+    assert run("view", "--stats", "--wu", "WU-77", "--json").json["remark"] == said
     assert run("view", "--wu", "WU-77", "--json").json["warnings"] == [said]
     for unit in ("wu-7", "#wu-7", "WU-8"):
         assert run("view", "--wu", unit, "--json").json["warnings"] == []
-    assert "Nothing here is of" not in run("stats", "--wu", "wu-7").out
+    assert "Nothing here is of" not in run("view", "--stats", "--wu", "wu-7").out

@@ -57,7 +57,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("mem", "create", "a finding", "--wu", "WU-1"), ("mem", "update", "NODE", "--priority", "P1"),
     ("mem", "relate", "mem-000001", "blocks", "NODE"), ("mem", "checkpoint", "so far"), ("mem", "promote", "NODE"),
     ("mem", "summarize", "--wu", "WU-1"), ("mem", "index"), ("mem", "archive"), ("mem", "cleanup"),
-    ("mem", "delete", "NODE"), ("view",), ("stats",), ("top",), ("why", "README"), ("why", "HEAD"), ("doctor",), ("verify",), ("verify", "THREAD"), ("session", "end"),
+    ("mem", "delete", "NODE"), ("view",), ("view", "--stats"), ("top",), ("why", "README"), ("why", "HEAD"), ("doctor",), ("verify",), ("verify", "THREAD"), ("session", "end"),
 )  # fmt: skip
 
 # The shapes nearest to the limit, and of each the commands that take longest. All of them also build the index (`log`)
@@ -80,10 +80,10 @@ COSTLY: dict[str, tuple[tuple[str, ...], ...]] = {
     "own_answers": (("thread", "THREAD"), ("inbox", "--for", ME)),
     "old_own_answers": (("thread", "THREAD"), ("inbox", "--for", ME)),
     "one_commit": (("why", "HEAD"), ("why", "README"), ("view",)),
-    "one_task": (("top",), ("view",), ("stats",)),
-    "broadcasts_and_sessions": (("top",), ("view",), ("stats",)),
-    "own_threads": (("top",), ("view",), ("stats",)),
-    "task_handoffs": (("top",), ("view",), ("stats",)),
+    "one_task": (("top",), ("view",), ("view", "--stats")),
+    "broadcasts_and_sessions": (("top",), ("view",), ("view", "--stats")),
+    "own_threads": (("top",), ("view",), ("view", "--stats")),
+    "task_handoffs": (("top",), ("view",), ("view", "--stats")),
     "small_attestations": (("verify",),),
     "full_attestations": (("verify",),),
 }

@@ -16,7 +16,7 @@ from .conftest import Desk, Said, process
 
 SIZE = 50_000_000
 MEMORY = 1_500_000_000  # of addresses, which Python and git reserve generously
-READING = (("view",), ("stats",), ("why", "README"), ("why", "HEAD"), ("whoami",))
+READING = (("view",), ("view", "--stats"), ("why", "README"), ("why", "HEAD"), ("whoami",))
 
 
 def run(desk: Desk, *args: str) -> Said:

@@ -350,7 +350,7 @@ def test_a_page_has_a_limit_whatever_peers_write(page_log: Path) -> None:
         assert thread.get("more", 0) == thread["signals"] - here
 
 
-# `gitmem stats`: each figure, and what is left out of it.
+# `gitmem view --stats`: each figure, and what is left out of it.
 
 
 def test_the_figures_are_those_of_the_page_and_of_the_log(page_log: Path) -> None:
