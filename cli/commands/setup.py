@@ -71,6 +71,8 @@ def setup(
         output.answer(at.json, found, render.setup)
         return 0
     consents = True if publish else False if no_publish else _may_publish(at, asks=asks)
+    if autosync is None and _may_sync(at, consents, asks=asks, yes=yes):
+        autosync = every = INTERVAL
     merger = clients.merge_program()
     from gitmem.sync import init as operation
 
@@ -82,10 +84,6 @@ def setup(
         timeout=duration(timeout, "--timeout"),
     )
     found.changed = clients.installer.install(store.repo, merger)
-    if autosync is None and found.log.autosync is None and found.log.publishes_to is not None:
-        wanted = output.ask(f"Sync by itself, every {INTERVAL}?", default=True) if asks else None
-        if found.log.agreed or yes if wanted is None else wanted:
-            autosync = every = INTERVAL
     if autosync is not None:
         found.changed += clients.installer.set_autosync(store.repo, every)
         operation.apply_autosync(store, found.log, every)
@@ -122,19 +120,38 @@ def _clients(folders: ClientFolders, named: list[str] | None, scope: str, *, ask
 def _may_publish(at: Environment, *, asks: bool) -> bool | None:
     """Return whether the person at the terminal agrees to publish now; None leaves it as it is."""
     from gitmem.sync import consent
+
+    found = _destination(at) if asks else None
+    if found is None or consent.is_given(at.store().repo, found[1]):
+        return None
+    name, url = found
+    return output.ask(f"Publish the log to {name} ({url})? {PUBLISHED}.") or None
+
+
+def _may_sync(at: Environment, consents: bool | None, *, asks: bool, yes: bool) -> bool:
+    """Return whether to sync by itself from now on: where that is not chosen yet, and the log is published."""
+    from gitmem.sync import autosync, consent
+
+    store = at.store()
+    url = _destination(at)
+    publishes = consents or (consents is None and url is not None and consent.is_given(store.repo, url[1]))
+    if url is None or not publishes or autosync.configured_interval(store.repo) is not None:
+        return False
+    wanted = output.ask(f"Sync by itself, every {INTERVAL}?", default=True) if asks else None
+    return bool(consents) or yes if wanted is None else wanted
+
+
+def _destination(at: Environment) -> tuple[str, str] | None:
+    """Return the usual remote and the URL of pushes to it; None without one."""
+    from gitmem.sync import consent
     from gitmem.sync.remote import choose
 
-    if not asks:
-        return None
     store = at.store()
     try:
         names, _ = choose(store, (), all=False)
+        return names[0], consent.destination(store.repo, names[0])
     except UsageError:
         return None
-    url = consent.destination(store.repo, names[0])
-    if consent.is_given(store.repo, url):
-        return None
-    return output.ask(f"Publish the log to {names[0]} ({url})? {PUBLISHED}.") or None
 
 
 def _connect(
@@ -206,7 +223,9 @@ def remove(
 
     found = render.Removed()
     folders = clients.client_folders(at, scope)
-    found.clients = operation.uninstall(folders, [ALL_FOUND], scope)
+    found.clients = operation.InstallResult([], None)
+    if scope == USER or folders.worktree is not None:
+        found.clients = operation.uninstall(folders, [ALL_FOUND], scope, keep_going=True)
     if scope != USER:
         store = at.store(long_lived=True)
         there = [hook for hook in (clients.git_hooks(at)[0] or {}).values() if git_hook.is_there(hook)]
@@ -225,8 +244,8 @@ def remove(
             found.instructions.append(agents_md.remove(path, _named(at, path)))
         except GitmemError as error:
             found.remarks.append(f"{error.message} {error.hint or ''}".strip())
-    found.next = (
-        [command("gitmem", "remove", "--scope", USER)] if scope != USER and found.clients.remarks else []
-    )
+    found.next = [command("gitmem", "remove")] if scope == USER and folders.state is not None else []
+    if scope != USER and operation.still_installed(folders, scope):
+        found.next = [command("gitmem", "remove", "--scope", USER)]
     output.answer(at.json, found, render.removed)
     return found.clients.status

@@ -42,9 +42,9 @@ class Setup(Outcome):
 
     @property
     def status(self) -> int:
-        """The exit status: that of the worst error of a client, or 1 if a hook did not show the message."""
+        """The exit status: that of the worst error of a client, or 1 if a hook did not show the message or a file was left out."""
         failed = self.clients.status if self.clients is not None else 0
-        return failed or (self.tried.status if self.tried is not None else 0)
+        return failed or (self.tried.status if self.tried is not None else 0) or int(bool(self.remarks))
 
 
 class Removed(Outcome):
@@ -93,7 +93,11 @@ def removed(found: Removed) -> list[str]:
     """Return what was taken out, what stays, and the commands that delete that."""
     assert found.clients is not None
     lines = block(
-        [f"{each.title}: {each.state}" for each in found.clients.clients if not each.files],
+        [
+            f"{each.title}: {each.state} {each.problem}".rstrip()
+            for each in found.clients.clients
+            if not each.files
+        ],
         [f"removed from {plain(path)}" for each in found.clients.clients for path in each.files],
         gated(found.clients),
         [line for each in found.instructions for line in agents_md_block(each)],

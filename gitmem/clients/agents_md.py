@@ -293,13 +293,16 @@ def _imports(path: str) -> list[str]:
     seen = None
     for claude in ("CLAUDE.md", os.path.join(".claude", "CLAUDE.md")):
         other = os.path.join(folder, claude)
+        if os.path.realpath(other) == os.path.realpath(path):
+            return []
         try:
-            if os.path.samefile(other, path):
-                return []
-            with open(other, "rb") as file:
-                text = file.read()
-        except OSError:
+            text = managed_files.read_file(other, folder)
+        except GitmemError:
             continue
+        if text is None:
+            continue
+        if BEGIN in text:
+            return []
         if any(word.startswith(b"@") and word.endswith(name.encode()) for word in text.split()):
             return []
         seen = seen or claude

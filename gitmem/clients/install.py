@@ -482,11 +482,14 @@ def install(
     return found
 
 
-def uninstall(folders: ClientFolders, names: Sequence[str], scope: str) -> InstallResult:
+def uninstall(
+    folders: ClientFolders, names: Sequence[str], scope: str, *, keep_going: bool = False
+) -> InstallResult:
     """Remove the entries and files of install, and nothing else.
 
     Args:
         names: The clients' names; `all-found` means every client.
+        keep_going: Whether to report each error of a client, and to go on with the others.
 
     Raises:
         UsageError, StoreError: As in `install`. With `all-found`, a client whose files are too large, or behind a link
@@ -496,7 +499,8 @@ def uninstall(folders: ClientFolders, names: Sequence[str], scope: str) -> Insta
     picked = every if ALL_FOUND in names else chosen_clients(folders, names, scope)
     plans = [_Plan(folders, client, scope, why) for client, why in picked]
     for plan in plans:
-        plan.attempt(plan.read_uninstall, alone=ALL_FOUND not in names, kept=("outside", "too-large"))
+        kept = None if keep_going else ("outside", "too-large")
+        plan.attempt(plan.read_uninstall, alone=ALL_FOUND not in names, kept=kept)
     for plan in plans:
         plan.uninstall()
     found = InstallResult(

@@ -82,13 +82,13 @@ def init(
         timeout: Seconds for the network.
 
     Raises:
-        UsageError: `bad-publish`; `foreign-log`, if the remote's log is of another project.
+        UsageError: `bad-ref`; `foreign-log`, if the remote's log is of another project.
         StoreError: The log can't be read or written.
     """
     if publish is not None and publish not in PUBLISH_CHOICES:
         raise UsageError(
-            f"Invalid --publish: {publish!r}; choose from branch, hidden. Nothing was changed.",
-            code="bad-publish",
+            f"Invalid --ref: {publish!r}; choose from branch, hidden. Nothing was changed.",
+            code="bad-ref",
             suggestions=list(PUBLISH_CHOICES),
         )
     log = store.log
@@ -194,8 +194,18 @@ def uninstall(store: Store) -> Uninstalled:
         remove.append(command("rm", "-r", repo.state))
     tip, published = git.tip(ref.LOG_REF), git.tip(ref.PUBLISHED_REF)
     waiting = any(file.size for wal in store.log.wals for file in wal.files())
-    if waiting or (tip is not None and (published is None or not git.contains(published, tip))):
-        remarks.append("This clone has lines that no remote is known to have: `gitmem sync` sends them.")
+    unsent = waiting or (tip is not None and (published is None or not git.contains(published, tip)))
+    if unsent and store.has_remote():
+        remarks.append(
+            "This clone has lines that no remote is known to have: `gitmem sync --publish` sends them."
+        )
+    if published is not None:
+        remarks.append(
+            "The branch gitmem of the remote stays for the others; `git push REMOTE :gitmem` deletes it."
+        )
+    key = store.writers.describe()[1]
+    if key and not key.startswith(os.path.join(repo.state, "")):
+        remarks.append(f"Your key stays: {key}. It signs for you in other clones of this project, too.")
     return Uninstalled(kept, remove, remarks)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import stat
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from tests.conftest import Git
 
 from .conftest import Run
 
+INSTRUCTIONS = ("CLAUDE.md", "AGENTS.md", "GEMINI.md")
 GUIDE = b"# Guide\r\n\r\nWrite tests.\r\n"
 
 
@@ -137,6 +139,50 @@ def test_hooks_that_the_repository_brought_are_not_run(
     assert not mark.exists() and str(mark) not in settings.read_text()
 
 
+@pytest.mark.parametrize("name", ["CLAUDE.md", "AGENTS.md", "GEMINI.md"])
+def test_a_file_that_never_ends_stops_nothing(run: Run, repo: Path, name: str) -> None:
+    """A pipe in the place of what a model reads; the other files are written, and taken out again."""
+    (repo / ".gemini").mkdir()
+    (repo / name).unlink(missing_ok=True)
+    os.mkfifo(repo / name)
+    said = run("setup")
+    assert said.status == 1 and name in said.out
+    assert (
+        sum((repo / each).is_file() and b"gitmem" in (repo / each).read_bytes() for each in INSTRUCTIONS) == 2
+    )
+    assert run("remove").status == 0
+    assert not any(
+        (repo / each).is_file() and b"gitmem" in (repo / each).read_bytes() for each in INSTRUCTIONS
+    )
+
+
+def test_remove_goes_on_beside_a_file_that_it_cannot_read(run: Run, repo: Path) -> None:
+    run("setup")
+    hooks = repo / ".codex" / "hooks.json"
+    hooks.write_text(hooks.read_text() + "{")
+    said = run("remove")
+    assert said.status != 0 and "Codex CLI: failed" in said.out and "hooks.json" in said.out
+    assert b"gitmem" not in (repo / "CLAUDE.md").read_bytes()
+    assert "gitmem" not in (repo / ".git" / "config").read_text()
+
+
+def test_who_leaves_the_questions_has_written_nothing(repo: Path, remote: str) -> None:
+    """All are asked before anything is done."""
+    before = files(repo)
+    theirs, ours = os.openpty()
+    program = str(Path(sys.executable).with_name("gitmem"))
+    with subprocess.Popen([program, "setup"], cwd=repo, stdin=ours, stderr=ours, stdout=subprocess.DEVNULL) as process:  # fmt: skip
+        os.close(ours)
+        os.write(theirs, b"y\ny\n")
+        shown = b""
+        while b"Sync by itself" not in shown:
+            shown += os.read(theirs, 1_000)
+        process.send_signal(signal.SIGINT)
+    os.close(theirs)
+    assert process.returncode == 130
+    assert files(repo) == before and not (repo / ".git" / "gitmem" / consent.FOLDER).exists()
+
+
 def test_a_dry_run_names_the_files_and_writes_none(run: Run, repo: Path) -> None:
     before = files(repo)
     said = run("setup", "--dry-run")
@@ -164,6 +210,9 @@ def test_a_bare_repository_gets_a_log_and_no_project_files(run: Run, tmp_path: P
     said = run("setup", cwd=bare)
     assert said.status == 0, said
     assert "Created the log" in said.out and "No client was connected" in said.out
+    assert "gitmem" in (bare / "config").read_text()
+    assert run("remove", cwd=bare).status == 0
+    assert "gitmem" not in (bare / "config").read_text()
 
 
 def at_terminal(repo: Path, *answers: str) -> tuple[dict[str, Any], list[str]]:

@@ -223,7 +223,7 @@ def test_the_name_that_the_log_had_before_lets_go_of_the_text(ring: Ring) -> Non
     id = planck.send(f"Use {SECRET}?", "--to", "Curie")["signal_id"]
     for each in (planck, curie):
         each.sync()
-    assert planck("init", "--publish", "hidden").status == 0
+    assert planck("setup", "--ref", "hidden").status == 0
     for each in (planck, curie):
         each.sync()
     assert git(hub.path, "rev-parse", LOG) and git(hub.path, "rev-parse", "refs/gitmem/log")

@@ -256,7 +256,7 @@ def test_a_log_at_the_other_name_that_cannot_be_read_is_not_replaced(town: Town)
     """The log was moved from there, and somebody has pushed something else since."""
     id = town.planck.send(f"Use {SECRET}?")["signal_id"]
     town.sync()
-    assert town.planck("init", "--publish", "hidden").status == 0
+    assert town.planck("setup", "--ref", "hidden").status == 0
     town.sync()
     town.hub.forge(line("signal", signal_id="sig-abcdabcdabcd", message="only on the branch"))
     before = lines(town.hub.path)

@@ -21,7 +21,7 @@ from .conftest import Desk
 COMMANDS = """
 why HEAD
 name --add Zorba
-name list
+name
 roster
 roster --all
 roster pla

@@ -49,7 +49,7 @@ SHAPES: dict[str, tuple[list[str], set[str]]] = {
     "log": (["log"], {"entries"}),
     "log empty": (["log", "--wu", "WU-404"], {"entries"}),
     "sync": (["sync", "--publish"], {"remotes"}),
-    "setup": (["setup"], {"log", "state", "publish"}),
+    "setup": (["setup"], {"log", "changed", "clients"}),
     "doctor": (["doctor"], {"findings"}),
     "name list": (["name"], {"names"}),
     "name add": (["name", "--add", "Zorba"], {"names", "unchanged", "commit"}),
@@ -77,7 +77,7 @@ ERRORS: dict[str, tuple[list[str], int]] = {
     "bad intent": (["signal", "hi", "--intent", "maybe"], 2),
     "bad interrupt": (["signal", "hi", "--interrupt", "now"], 2),
     "bad kind": (["schema", "rumour"], 2),
-    "bad publish": (["init", "--publish", "everywhere"], 2),
+    "bad ref": (["setup", "--ref", "everywhere"], 2),
     "unknown remote": (["sync", "nowhere"], 2),
     "unknown id": (["show", "sig-zzzzzz"], 2),
     "unknown recipient": (["signal", "hi", "--to", "Nobody"], 2),
@@ -209,7 +209,7 @@ def _check_error(desk: Desk, scene: dict[str, str], args: list[str], status: int
         before = desk("--json", *args, session=scene["planck"])
         after = before if args[-1:] in ([], ["--for"]) else desk(*args, "--json", session=scene["planck"])
     if not args:
-        assert text.status == 0 and "Commands:" in text.out
+        assert text.status == 0 and "gitmem help --all" in text.out
     else:
         assert text.status == status, text
         assert text.out == ""

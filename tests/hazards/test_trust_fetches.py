@@ -782,6 +782,6 @@ def test_a_rule_of_the_forge_names_the_hidden_ref(town: Town, two_clones: tuple[
 
     assert found.code == 5 and found.remote["state"] == "refused", found.text
     assert "gitmem setup --ref hidden" in found.remote["message"]
-    assert a.run("init", "--publish", "hidden").code == 0
+    assert a.run("setup", "--ref", "hidden").code == 0
     assert a.sync().code == 0
     assert b.sync().code == 0 and "from a" in b.messages()

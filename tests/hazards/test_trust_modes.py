@@ -56,7 +56,7 @@ def shared(tmp_path: Path, git: Git, value: str, umask: int) -> Path:
 def work(repo: Path, umask: int) -> None:
     """Commands that leave files of all kinds."""
     for args in (
-        ["init", "--autosync", "1h"],
+        ["setup", "--autosync", "1h"],
         ["session", "start", "--name", "Planck"],
         ["session", "start", "--name", "Curie"],
         ["signal", "hello", "--to", "Curie", "--as", "Planck"],

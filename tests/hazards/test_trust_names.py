@@ -167,9 +167,9 @@ def test_a_word_that_a_peer_uses_as_its_address_means_nobody(hub: Hub, planck: C
 def test_a_name_enters_the_pool_only_where_it_is_clear_who_adds_it(planck: Clone) -> None:
     """Two agents work here, and nothing says which of them calls."""
     assert planck("session", "start", "--name", "Noether").status == 0
-    for verb in ("add", "remove"):
+    for verb in ("--add", "--remove"):
         answer = planck(
-            "name", verb, "Curie" if verb == "remove" else "Zorba", "--json", env={"GITMEM_SESSION": ""}
+            "name", verb, "Curie" if verb == "--remove" else "Zorba", "--json", env={"GITMEM_SESSION": ""}
         )
         assert answer.status == 2 and answer.json["error"]["code"] == "which-session", answer
     assert planck("name", "--add", "Zorba").status == 0

@@ -459,9 +459,9 @@ def test_uninstall_leaves_the_log_and_names_the_commands_that_delete_it(hub: Hub
     found = init.uninstall(a.store)
     assert a.git.refs("refs/") == before
     assert "no remote is known to have" in found.remarks[0]
-    assert found.next == ["gitmem hooks status"] and len(found.remove) == 2
+    assert len(found.remove) == 2
     a.exchange()
-    assert not init.uninstall(a.store).remarks
+    assert not any("no remote is known" in each for each in init.uninstall(a.store).remarks)
     for line in found.remove:
         subprocess.run(line, shell=True, check=True, cwd="/")
     assert not a.git.refs("refs/gitmem/")
