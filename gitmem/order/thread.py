@@ -205,13 +205,21 @@ class FoldedThread:
     def deciding(self) -> CausalOrder[ThreadSignal]:
         """The order of the signals of parties alone: nobody else orders their proposals."""
         own = list(filter(self.leads, self.signals.values()))
-        return self.order if len(own) == len(self.signals) else CausalOrder(own, self.order)
+        return self.order if len(own) == len(self.signals) else CausalOrder(own)
+
+    @cached_property
+    def _said(self) -> dict[str, list[ThreadSignal]]:
+        """The signals of each sender, by identity and by session."""
+        found: dict[str, list[ThreadSignal]] = {}
+        for each in self.signals.values():
+            for name in each.writers:
+                found.setdefault(name, []).append(each)
+        return found
 
     def order_of(self, name: str) -> CausalOrder[ThreadSignal]:
         """Return the order of the signals of one sender alone: nobody else orders its decisions."""
         if name not in self._orders:
-            own = (each for each in self.signals.values() if each.is_by(name))
-            self._orders[name] = CausalOrder(own, self.order)
+            self._orders[name] = CausalOrder(self._said.get(name, ()))
         return self._orders[name]
 
     def is_by_party(self, signal: ThreadSignal) -> bool:
