@@ -133,8 +133,8 @@ def test_a_session_without_a_writer_takes_no_name_and_no_role(tmp_path: Path) ->
     exchange(planck, bohr)
     assert bohr.send("Hi.", "--to", "Curie")["recipients"] == [curie.identity]
     assert bohr("signal", "--to", "role:reviewer", "Hi.").status == 2
-    roster = bohr("roster", "--all", "--json").json["agents"]
-    assert {"Curie", "Curie-2"} <= {each["name"] for each in roster}  # it is displayed
+    roster = bohr("roster", "--all", "--json").json["sessions"]
+    assert {"Curie", "Curie-2"} <= {each["display_name"] for each in roster}  # it is displayed
 
 
 def test_a_word_that_a_peer_uses_as_its_address_means_nobody(hub: Hub, planck: Clone) -> None:
