@@ -235,7 +235,7 @@ def demo(
                 "",
                 *([f"Demo files kept in {folder}"] if keep else []),
                 f"All of it in one page, for your browser: {page}",
-                "To start in your own repository: gitmem session start",
+                "To start in your own repository: gitmem setup",
                 *(f"next: {each}" for each in next_commands),
             ]
         )
