@@ -88,12 +88,25 @@ def _run(args: list[str]) -> int:
         return complete()
     parsed = parser.parse(args)
     if isinstance(parsed, str):
-        from .help import show
-
-        return show(parsed)
+        return _show_help(parsed)
     module, _, name = parsed.function.partition(":")
     body = getattr(__import__(f"{__package__}.commands.{module}", fromlist=[name]), name)
     return run_command(body, parsed.before, parsed.values)
+
+
+def _show_help(path: str) -> int:
+    """Print the generated help of a command or group, or what else `parser.parse` returns."""
+    if path == "--version":
+        from gitmem import __version__
+
+        output.write(f"gitmem {__version__}")
+        return 0
+    from .help_text import HELP
+
+    if path not in HELP:
+        raise parser.CommandLineError("", f"No such command '{path}'.")
+    output.write(HELP[path])
+    return 0
 
 
 def run_command(body: Callable[..., int | None], before: Mapping[str, object], values: Values) -> int:

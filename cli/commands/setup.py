@@ -16,10 +16,12 @@ from . import clients
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Annotated
 
     import typer
 
+    from gitmem.clients.agents_md import AgentsMdBlock
     from gitmem.clients.clients import ClientFolders
     from gitmem.clients.git_hook import Hook
 
@@ -165,19 +167,14 @@ def _connect(
     """Install hooks and instructions, and try a message through each hook."""
     from gitmem.clients import agents_md, client_scope
     from gitmem.clients import install as operation
-    from gitmem.clients.clients import CLIENTS, PROJECT
+    from gitmem.clients.clients import CLIENTS
 
     program = clients.gitmem_program()
     found.clients = operation.InstallResult([], program)
     if names:
         found.clients = operation.install(folders, names, scope, program=program, keep_going=True)
     clients.with_git(found.clients, hooks, lambda hook: clients.install_gate(at, hook))
-    for path in agents_md.files_of(folders, names, scope):
-        try:
-            agents_md.refuse_outside(path, folders.worktree if scope == PROJECT else None, writes=True)
-            found.instructions.append(agents_md.write(path, _named(at, path)))
-        except GitmemError as error:
-            found.remarks.append(f"{client_scope.bare_message(error)} {error.hint or ''}".strip())
+    _each_file(at, found, agents_md.files_of(folders, names, scope), folders, scope, agents_md.write)
     working = [
         each.client
         for each in found.clients.clients
@@ -193,15 +190,38 @@ def _preview(
     """Say which files would be written."""
     from gitmem.clients import agents_md
     from gitmem.clients import install as operation
+    from gitmem.clients.clients import PROJECT
 
     found.changed = clients.installer.files(at.store().repo)
     found.clients = operation.InstallResult([], None)
     if names:
         found.clients = operation.install(folders, names, scope, program=None, dry_run=True, keep_going=True)
-    found.instructions = [
-        agents_md.preview(path, _named(at, path)) for path in agents_md.files_of(folders, names, scope)
+    _each_file(at, found, agents_md.files_of(folders, names, scope), folders, scope, agents_md.preview)
+    clients_named = [part for name in names for part in ("--client", name)]
+    found.next = [
+        command("gitmem", "setup", *clients_named, *(["--scope", scope] if scope != PROJECT else []))
     ]
-    found.next = ["gitmem setup"]
+
+
+def _each_file(
+    at: Environment,
+    found: render.Setup | render.Removed,
+    paths: list[str],
+    folders: ClientFolders,
+    scope: str,
+    do: Callable[[str, str], AgentsMdBlock],
+) -> None:
+    """Do something with the instructions in each file; one that can't be read or changed stops no other."""
+    from gitmem.clients import agents_md
+    from gitmem.clients.client_scope import bare_message
+    from gitmem.clients.clients import PROJECT
+
+    for path in paths:
+        try:
+            agents_md.refuse_outside(path, folders.worktree if scope == PROJECT else None, writes=True)
+            found.instructions.append(do(path, _named(at, path)))
+        except GitmemError as error:
+            found.problems.append(f"{bare_message(error)} {error.hint or ''}".strip())
 
 
 def _named(at: Environment, path: str) -> str:
@@ -238,14 +258,9 @@ def remove(
         syncs.switch(store.repo, False)
         found.left = init.uninstall(store)
         found.remarks += found.left.remarks
-    for path in agents_md.written(folders, scope):
-        try:
-            agents_md.refuse_outside(path, folders.worktree if scope != USER else None, writes=True)
-            found.instructions.append(agents_md.remove(path, _named(at, path)))
-        except GitmemError as error:
-            found.remarks.append(f"{error.message} {error.hint or ''}".strip())
+    _each_file(at, found, agents_md.written(folders, scope), folders, scope, agents_md.remove)
     found.next = [command("gitmem", "remove")] if scope == USER and folders.state is not None else []
     if scope != USER and operation.still_installed(folders, scope):
         found.next = [command("gitmem", "remove", "--scope", USER)]
     output.answer(at.json, found, render.removed)
-    return found.clients.status
+    return found.status

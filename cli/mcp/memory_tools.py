@@ -189,7 +189,7 @@ class MemoryTools(ToolCalls):
 def _check(action: str, given: Mapping[str, Any]) -> None:
     """Raise UsageError for an argument that an action needs and has not, or has and does not use; or for a bad number."""
     needs, takes = TAKES[action]
-    if missing := [name for name in needs if not given[name] or given[name] == ""]:
+    if missing := [name for name in needs if not given[name]]:
         raise UsageError(
             f"The action {action} needs {missing[0]}. Nothing was written.", code="usage", next=[]
         )

@@ -20,15 +20,16 @@ class Setup(Outcome):
     """What `setup` did, or would do.
 
     Attributes:
-        log: The log, its remote, and the consent to publish; None of a dry run.
+        log: The log, its remote, and the consent to publish; None after a dry run.
         changed: The changed files of git's config.
-        clients: The hooks of each client; None if there is no client.
+        clients: The hooks of each client that was connected.
         instructions: The instructions in each file that the clients' models read.
         tried: Whether a message went through each hook; None if there is none.
+        problems: Why files were left out.
         dry_run: Whether nothing was written.
     """
 
-    __slots__ = ("dry_run", "log", "changed", "clients", "instructions", "tried", "remarks", "next")
+    __slots__ = ("dry_run", "log", "changed", "clients", "instructions", "tried", "problems", "next")
 
     def __init__(self, dry_run: bool) -> None:
         self.dry_run = dry_run
@@ -37,14 +38,14 @@ class Setup(Outcome):
         self.clients: InstallResult | None = None
         self.instructions: list[AgentsMdBlock] = []
         self.tried: HookTestResults | None = None
-        self.remarks: list[str] = []
+        self.problems: list[str] = []
         self.next: list[str] = []
 
     @property
     def status(self) -> int:
         """The exit status: that of the worst error of a client, or 1 if a hook did not show the message or a file was left out."""
         failed = self.clients.status if self.clients is not None else 0
-        return failed or (self.tried.status if self.tried is not None else 0) or int(bool(self.remarks))
+        return failed or (self.tried.status if self.tried is not None else 0) or int(bool(self.problems))
 
 
 class Removed(Outcome):
@@ -55,17 +56,25 @@ class Removed(Outcome):
         changed: The changed files of git's config.
         clients: The hooks of each client and of git.
         instructions: The instructions in each file that had them.
+        problems: Why they are left in a file.
     """
 
-    __slots__ = ("left", "changed", "clients", "instructions", "remarks", "next")
+    __slots__ = ("left", "changed", "clients", "instructions", "problems", "remarks", "next")
 
     def __init__(self) -> None:
         self.left: Uninstalled | None = None
         self.changed: list[str] = []
         self.clients: InstallResult | None = None
         self.instructions: list[AgentsMdBlock] = []
+        self.problems: list[str] = []
         self.remarks: list[str] = []
         self.next: list[str] = []
+
+    @property
+    def status(self) -> int:
+        """The exit status: that of the worst error of a client, or 1 if instructions are left in a file."""
+        failed = self.clients.status if self.clients is not None else 0
+        return failed or int(bool(self.problems))
 
 
 def setup(found: Setup) -> list[str]:
@@ -76,6 +85,7 @@ def setup(found: Setup) -> list[str]:
         return block(
             "Nothing was written. gitmem setup would write the log below refs/gitmem/ and its folder in the git folder, and",
             [f"  {plain(path)}" for path in (*found.changed, *files)],
+            map(sanitize, found.problems),
         )
     assert found.log is not None and found.clients is not None
     return block(
@@ -84,7 +94,7 @@ def setup(found: Setup) -> list[str]:
         [line for each in found.instructions for line in agents_md_block(each)],
         found.tried is not None and "A message through each hook:",
         found.tried is not None and [f"  {line}" for line in hooks_tried(found.tried)],
-        map(sanitize, found.remarks),
+        map(sanitize, found.problems),
         paint("Set up.", "good") if not found.status else paint("Set up, but not all of it works.", "bad"),
     )
 
@@ -110,6 +120,6 @@ def removed(found: Removed) -> list[str]:
         left is not None
         and left.kept
         and f"stays, as it has what was recorded: {plain(', '.join(left.kept))}",
-        map(sanitize, found.remarks),
+        map(sanitize, (*found.problems, *found.remarks)),
         left is not None and [f"to delete it: {sanitize(each)}" for each in left.remove],
     )

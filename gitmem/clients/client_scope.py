@@ -500,7 +500,14 @@ def _try(
 ) -> Trial:
     folder = tempfile.mkdtemp(prefix="gitmem-hooks-test-")
     try:
-        target.state()  # a client reads no hook from broken settings
+        if (
+            target.state() == OUTDATED and target.scope == PROJECT
+        ):  # a client reads no hook from broken settings
+            trial = Trial(target)
+            trial.problem = (
+                "Its files are not those that this version writes, and were not run: install them again."
+            )
+            return trial
         return _run(target, folders, os.path.realpath(folder), environment, program)
     except GitmemError as error:
         trial = Trial(target)

@@ -248,8 +248,8 @@ class FoldedThread:
     def answered(self) -> dict[str, str]:
         """The proposal that each signal belongs to: itself, or the first one reached through `reply_to`.
 
-        What answers a PROPOSE or COUNTER that is none belongs to none, as its writer has read another text; nor does what answers
-        somebody who is no party, or one of several texts of one id: what that answers may change.
+        A signal belongs to no proposal if the search meets a PROPOSE or COUNTER that is not one, since its writer has read that text; a
+        signal of somebody who is no party; or an id with several texts. The latter two may be written again with another `reply_to`.
         """
         found = {id: id for id in self.proposals}
         for id, each in self.signals.items():

@@ -61,15 +61,15 @@ def test_it_is_installed_tried_and_taken_out(run: Run, home: Path, repo: Path) -
 
 
 def test_a_try_of_what_does_not_work_says_no(run: Run, home: Path, repo: Path) -> None:
-    """Exit status 1, and why."""
-    run("hooks", "install", "--client", "codex")
-    script = repo / ".codex" / "hooks" / "signal-received.sh"
+    """Exit status 1, and why; a user's own files are run as they are."""
+    run("hooks", "install", "--client", "codex", "--scope", "user")
+    script = home / ".codex" / "hooks" / "signal-received.sh"
     script.write_text("\n".join([*script.read_text().splitlines()[:2], "exit 0", ""]))
 
     tried = run("hooks", "test")
 
     assert tried.status == 1
-    assert "Codex CLI (project): FAILED · The hook did not show the signal" in tried.out
+    assert "Codex CLI (user): FAILED · The hook did not show the signal" in tried.out
 
 
 def test_nothing_to_try_is_said(run: Run, home: Path) -> None:

@@ -245,7 +245,7 @@ def test_no_command_imports_typer_or_another_heavy_module() -> None:
     """They are imported for what is generated, and for a shell's completion."""
     slow = {"typer", "click", "rich", "pydantic", "dulwich", "rapidfuzz", "inspect", "importlib.metadata"}
     code = (
-        "import sys; from cli import help, main, parser_table\n"
+        "import sys; from cli import help_text, main, parser_table\n"
         "for each in parser_table.COMMANDS.values():\n"
         "    __import__('cli.commands.' + each.split()[0].partition(':')[0])\n"
         "print(*sys.modules)"

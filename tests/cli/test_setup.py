@@ -156,6 +156,32 @@ def test_a_file_that_never_ends_stops_nothing(run: Run, repo: Path, name: str) -
     )
 
 
+def test_instructions_that_cannot_be_taken_out_are_no_success(run: Run, repo: Path) -> None:
+    """Half of the markers is gone: each command says so, also the one that only looks."""
+    run("setup")
+    guide = repo / "AGENTS.md"
+    guide.write_bytes(guide.read_bytes().replace(b"<!-- gitmem:end -->", b""))
+    for args in (["setup", "--dry-run"], ["setup"], ["remove"]):
+        said = run(*args)
+        assert "markers in AGENTS.md are not a pair" in said.out, args
+        assert said.status == (0 if args[-1] == "--dry-run" else 1), args
+
+
+def test_a_dry_run_names_the_command_that_does_it(run: Run, repo: Path) -> None:
+    said = run("setup", "--dry-run", "--client", "codex", "--json")
+    assert said.json["next"] == ["gitmem setup --client codex"]
+
+
+def test_hooks_that_a_clone_brought_are_tried_only_as_this_program_writes_them(
+    run: Run, repo: Path, tmp_path: Path
+) -> None:
+    mark, script = tmp_path / "mark", repo / ".claude" / "hooks" / "signal-received.sh"
+    run("setup", "--client", "claude-code")
+    script.write_text(f"#!/bin/sh\ntouch {mark}\n{script.read_text()}")
+    said = run("hooks", "test", "--client", "claude-code")
+    assert said.status == 1 and "were not run" in said.out and not mark.exists()
+
+
 def test_remove_goes_on_beside_a_file_that_it_cannot_read(run: Run, repo: Path) -> None:
     run("setup")
     hooks = repo / ".codex" / "hooks.json"
