@@ -33,7 +33,6 @@ OTHERS = {
     "cli/mcp/server.py:claim": "/dev/null",
     "cli/render/output.py:_redirect_to_null": "/dev/null",
     "cli/commands/watch.py:_read": "a file that the user names",
-    "gitmem/clients/agents_md.py:_imports": "instructions in the work tree",
     "gitmem/clients/install.py:_config": "a client's settings",
     "gitmem/clients/managed_files.py:installed_content": "this package",
     "gitmem/clients/managed_files.py:read_file": "files of the user",
