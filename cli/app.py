@@ -1,7 +1,7 @@
 """The typer app: this module and the signatures of the functions are the only declaration of commands.
 
-`tools/compile_all.py` generates the parser's table, the help and the man page from it; only a shell's completion needs it when
-gitmem runs.
+`tools/compile_all.py` generates the parser's table, the help, the reference and the man page from it; only a shell's
+completion needs it when gitmem runs.
 """
 
 from __future__ import annotations

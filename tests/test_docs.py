@@ -41,6 +41,7 @@ CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs/decisions").glob("*.md")),
+    *sorted((ROOT / "docs/reference").glob("*.md")),
     *sorted(ROOT.glob("*.md")),
 ]
 

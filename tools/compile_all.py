@@ -21,18 +21,23 @@ WRITTEN = {
     "compile_shape.py": ("gitmem/index/index_file.py",),
     "compile_parser.py": ("cli/parser_table.py",),
     "compile_help.py": ("cli/help_text.py",),
-    "compile_man.py": ("docs/man/gitmem.1",),
+    "compile_reference.py": ("docs/man/gitmem.1", "docs/reference/*.md"),
 }
 
 
 def main() -> int:
     """Run the tools in their order and print what changed."""
     for tool, files in WRITTEN.items():
-        before = [(ROOT / file).read_bytes() for file in files]
+        before = contents(files)
         subprocess.run([sys.executable, ROOT / "tools" / tool], check=True)
-        for file, old in zip(files, before, strict=True):
-            print(f"{file}: {'unchanged' if (ROOT / file).read_bytes() == old else 'changed'}")
+        for path, content in contents(files).items():
+            print(f"{path.relative_to(ROOT)}: {'unchanged' if before.get(path) == content else 'changed'}")
     return 0
+
+
+def contents(patterns: tuple[str, ...]) -> dict[Path, bytes]:
+    """Return the content of each file that matches."""
+    return {path: path.read_bytes() for each in patterns for path in sorted(ROOT.glob(each))}
 
 
 if __name__ == "__main__":

@@ -78,13 +78,14 @@ def all_commands(root: Any) -> str:
             each = getattr(command, "commands", None)
             found = [(f"{name} {word}", one) for word, one in each.items()] if each else [(name, command)]
             for path, one in found:
-                about = textwrap.wrap(_first_sentence(one.help), COLUMNS - 20)
+                about = textwrap.wrap(first_sentence(one.help), COLUMNS - 20)
                 lines += [f"  {path:17} {about[0]}", *(f"{'':20}{line}" for line in about[1:])]
     return "\n".join([*lines, OPTIONS.rstrip()])
 
 
-def _first_sentence(text: str) -> str:
-    return text.partition(". ")[0].rstrip(".") + "."
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a help, on one line."""
+    return " ".join(text.split()).partition(". ")[0].rstrip(".") + "."
 
 
 def _helps(group: Any, path: str) -> Iterator[tuple[str, str]]:

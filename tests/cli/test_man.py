@@ -1,4 +1,4 @@
-"""The man page has what the help has, and man can read it."""
+"""The man page and the reference have what the help has, and man can read the first."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from cli.parser_table import COMMANDS
-from tools import compile_man
+from tools import compile_reference
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCE = compile_man.PAGE.read_text(encoding="utf-8")
+SOURCE = compile_reference.MAN.read_text(encoding="utf-8")
 HIDDEN = {"upkeep", "commit-waiting", "note-commits"}
 
 
@@ -46,7 +46,7 @@ def test_the_wheel_installs_both_pages() -> None:
 def test_roff_has_no_complaints() -> None:
     """Dots, quotes and backslashes of the help are plain text on the page."""
     done = subprocess.run(
-        ["groff", "-man", "-Tutf8", "-ww", "-K", "utf8", compile_man.PAGE],
+        ["groff", "-man", "-Tutf8", "-ww", "-K", "utf8", compile_reference.MAN],
         capture_output=True,
         text=True,
         timeout=60,
@@ -58,6 +58,6 @@ def test_roff_has_no_complaints() -> None:
 
 def test_what_roff_would_obey_is_text() -> None:
     """roff does not run a line of the help that begins with a dot as a request."""
-    assert compile_man.text(".TH x") == r"\&.TH x"
-    assert compile_man.text("'so /etc/passwd") == r"\&'so /etc/passwd"
-    assert compile_man.text("a\\fB -x `b`") == r"a\efB \-x \fBb\fR"
+    assert compile_reference.roff(".TH x") == r"\&.TH x"
+    assert compile_reference.roff("'so /etc/passwd") == r"\&'so /etc/passwd"
+    assert compile_reference.roff("a\\fB -x `b`") == r"a\efB \-x \fBb\fR"

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from cli import app, help_text, main
 from cli.parser import CommandLineError, parse
 from cli.parser_table import COMMANDS, COMMON
-from tools import compile_help, compile_man, compile_parser
+from tools import compile_help, compile_parser, compile_reference
 
 from .conftest import Run
 
@@ -195,11 +195,13 @@ def test_no_option_is_left_to_typer(value: str) -> None:
         assert by_parser(args) == by_typer(args) != [], args
 
 
-def test_the_table_the_help_and_the_man_page_are_fresh() -> None:
+def test_the_table_the_help_and_the_reference_are_fresh() -> None:
     """After a change of a command or an option: python tools/compile_all.py."""
     assert compile_parser.TABLE.read_text(encoding="utf-8") == compile_parser.compile_table()
     assert compile_help.TEXT.read_text(encoding="utf-8") == compile_help.compile_help()
-    assert compile_man.PAGE.read_text(encoding="utf-8") == compile_man.compile_man()
+    files = compile_reference.compile_reference()
+    assert {path: path.read_text(encoding="utf-8") for path in files} == files
+    assert set(compile_reference.REFERENCE.iterdir()) < files.keys()
 
 
 INEXPRESSIBLE: dict[str, tuple[object, object]] = {
