@@ -60,17 +60,14 @@ def types(session: nox.Session) -> None:
 
 @nox.session
 def wheel(session: nox.Session) -> None:
-    """Build the distributions into `dist/`, and try the wheel in an empty environment."""
+    """Build the distributions into `dist/`, check them, and run the demo of the wheel in an empty environment."""
     shutil.rmtree(ROOT / "dist", ignore_errors=True)
-    session.install("build")
+    session.install("build", "twine", "uv")
     session.run("python", "-m", "build", "--outdir", "dist")
-    (built,) = ROOT.glob("dist/*.whl")
-    session.run("python", "-m", "venv", "--clear", f"{session.virtualenv.location}/empty")
-    programs = Path(session.virtualenv.location, "empty", "bin")
-    session.run(f"{programs}/python", "-m", "pip", "install", "--quiet", str(built), external=True)
+    built = [str(path) for path in sorted(ROOT.glob("dist/*"))]
+    session.run("twine", "check", "--strict", *built)
     session.chdir(session.create_tmp())  # not where the sources could be imported
-    session.run(f"{programs}/gitmem", "--version", external=True)
-    session.run(f"{programs}/gitmem", "demo", external=True)
+    session.run("uvx", "--from", next(path for path in built if path.endswith(".whl")), "gitmem", "demo")
 
 
 @nox.session

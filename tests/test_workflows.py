@@ -37,16 +37,16 @@ def sessions() -> set[str]:
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
 def test_a_workflow_is_well_formed(path: Path) -> None:
-    """Every job ends in time, takes actions of a named version, and may only read unless it says so."""
+    """Every job ends in time, takes actions by their commit, and may only read unless it says so."""
     workflow = load(path)
 
     assert workflow["permissions"] == {"contents": "read"}
     for name, job in workflow["jobs"].items():
         assert isinstance(job["timeout-minutes"], int), name
-        assert set(job.get("needs", "").split()) <= set(workflow["jobs"])
+        assert set(job.get("needs", [])) <= set(workflow["jobs"])
         for step in job["steps"]:
             assert ("run" in step) != ("uses" in step), f"{name}: {step}"
-            assert re.fullmatch(r"[\w./-]+@[\w./-]+", step.get("uses", "owner/name@v1")), step
+            assert "run" in step or re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", step["uses"]), step
 
 
 def test_the_tests_of_the_page_have_a_browser_in_ci() -> None:
@@ -70,8 +70,9 @@ def test_the_tasks_that_are_named_exist() -> None:
 
 
 def test_the_matrix_covers_what_the_package_claims() -> None:
-    """Every Python and system of the classifiers, and the oldest Python that it installs on."""
+    """Every Python and system of the classifiers, and the oldest Python that it installs on; no release claims an untested one."""
     matrix = load(ROOT / ".github/workflows/ci.yml")["jobs"]["tests"]["strategy"]["matrix"]
+    before_release = load(ROOT / ".github/workflows/release.yml")["jobs"]["tests"]["strategy"]["matrix"]
     systems = {"POSIX :: Linux": "ubuntu", "MacOS": "macos"}
     claims = [each.partition(" :: ") for each in PROJECT["classifiers"]]
     pythons = {rest.rpartition(" :: ")[2] for area, _, rest in claims if area == "Programming Language"} - {
@@ -79,19 +80,21 @@ def test_the_matrix_covers_what_the_package_claims() -> None:
     }
     claimed = {systems[rest] for area, _, rest in claims if area == "Operating System"}
 
+    assert pythons == set(before_release["python"])
     assert pythons <= set(matrix["python"])
     assert PROJECT["requires-python"] == f">={matrix['python'][0]}"
     assert claimed <= {each.partition("-")[0] for each in matrix["os"]}
 
 
 def test_only_a_tag_publishes() -> None:
-    """With the identity of the workflow and no token, after the wheel was tried."""
+    """With the identity of the workflow and no token, after the tests, and after the wheel was tried."""
     release = load(ROOT / ".github/workflows/release.yml")
     publish = release["jobs"]["publish"]
 
     assert release["on"] == {"push": {"tags": ["v*"]}}
     assert publish["permissions"] == {"id-token": "write"}
-    assert publish["needs"] == "build"
+    assert publish["needs"] == ["tests", "build"]
+    assert {"run": "nox -s tests"} in release["jobs"]["tests"]["steps"]
     assert {"run": "nox -s wheel"} in release["jobs"]["build"]["steps"]
     assert "secrets." not in (ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8")
 
