@@ -156,8 +156,10 @@ class Lanes:
         id = self._ids.get(address)
         if id is None:
             id = self._ids[address] = self._of_reader(self._reader_of(address), name)
+        lane = self._lanes[id]
+        if name and lane["name"] == lane["identity"]:  # another record had only the address
+            put(lane, "name", name)
         if at is not None:
-            lane = self._lanes[id]
             if not lane["last"]:
                 lane["first"] = lane["last"] = at
             elif at < lane["first"]:

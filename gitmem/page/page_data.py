@@ -108,6 +108,7 @@ RELATIONS_MAX = 10_000
 CHANGES_MAX = 30  # of a node
 STALE_BY_MAX = 5  # commits that made a node stale
 LISTED_MAX = 20  # tags and paths of a node
+SUMMARIZES = "summarizes"  # the type of the relation from a summary to what it covers
 
 
 def collect(
@@ -611,7 +612,9 @@ class NodeMarks:
             self._node(each, patches.get(each.id, ()), changed.get(each.id), ends.get(each.id))
             for each in found
         ][::-1]
-        every = relations.between(db, ids)
+        shown = set(ids)
+        sums = [(node.summarized_into, node.id, SUMMARIZES) for node in found if node.summarized_into]
+        every = [*(each for each in sums if each[0] in shown), *relations.between(db, ids)]
         self.omitted_relations = max(0, len(every) - RELATIONS_MAX)
         self.relations: list[Relation] = [
             {"from": start, "to": end, "type": short(type), "supersedes": type == SUPERSEDES}

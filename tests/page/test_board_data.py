@@ -507,6 +507,19 @@ def test_the_history_of_a_node_says_who_verified_it_at_which_commit(tmp_path: Pa
     ]
 
 
+def test_a_summary_leads_to_all_that_it_covers(tmp_path: Path) -> None:
+    """The marks of the covered nodes are relations of the page, though no line of a relation says so."""
+    path = start(tmp_path)
+    with opened(path, "Curie", 1) as log:
+        nodes = [str(log.memory.append(text, wu="WU-1").node.id) for text in ("one", "two")]
+        summary = str(log.memory.summarize("WU-1").summary.id)
+
+    relations = data_of(path)["relations"]
+
+    found = {(each["from"], each["to"], each["type"]) for each in relations}
+    assert found == {(summary, node, "summarizes") for node in nodes}
+
+
 def test_gates_that_were_not_looked_at_are_counted(tmp_path: Path) -> None:
     """Nobody reads from the page that they are open."""
     with opened(start(tmp_path)) as log:

@@ -126,6 +126,8 @@ def test_what_is_unsigned_and_whose_words_are_shared_is_said(show: Show) -> None
         "unverified not all proposals and answers are signed, "
     )
     assert browser.text("#detail .signal").split("\n")[0].endswith("unsigned")
+    assert "unsigned" not in browser.text("#timeline .legend")  # it is folded
+    browser.run("document.querySelector('#timeline .legend summary').click()")
     assert "unsigned" in browser.text("#timeline .legend")
 
 

@@ -96,8 +96,10 @@
       const from = body.children.length;
       const fresh = document.createDocumentFragment();
       for (const row of rows.slice(from, from + number_)) {
-        const cells = columns.map(([name, cell, kind]) =>
-          el("td", { role: "cell", class: kind, "data-label": name }, ...[cell(row)].flat()));
+        const cells = columns.map(([name, cell, kind = ""]) => {
+          const made = [cell(row)].flat().filter((each) => each !== "");
+          return el("td", { role: "cell", class: made.length === 1 && made[0] === "–" ? `${kind} none` : kind, "data-label": name }, ...made);
+        });
         fresh.append(el("tr", { role: "row" }, ...cells));
       }
       body.append(fresh);
@@ -167,7 +169,10 @@
     return made;
   };
 
+  /** A legend, folded until it is asked for. */
+  const legend = (...parts) => el("details", { class: "legend" }, el("summary", {}, "Legend"), el("div", {}, ...parts));
+
   Object.assign(page, {
-    el, number, count, useZone, localZone, when, time, since, duration, ago, cut, badge, link, table, colour, say, valid, INTENTS, shape, icon,
+    el, legend, number, count, useZone, localZone, when, time, since, duration, ago, cut, badge, link, table, colour, say, valid, INTENTS, shape, icon,
   });
 })();

@@ -10,10 +10,13 @@
     if (page.narrowing() && all) return `Nothing for ${page.narrowing()} (${page.number.format(all)} without the filter).`;
     return Object.keys(page.data.filters ?? {}).length ? "Nothing within what this page was limited to when it was written." : empty;
   };
-  /** A list with a heading, of so many rows without the filters; `note` says what they are. */
-  const card = (title, rows, all, empty, note) =>
-    el("div", { class: "card" }, el("h2", {}, title, el("span", { class: "quiet" }, rows.length ? ` ${page.number.format(rows.length)}${rows.length < all ? ` of ${page.number.format(all)}` : ""}` : "")),
-      note && rows.length ? el("p", { class: "quiet" }, note) : "", rows.length ? list(rows) : el("p", { class: "quiet" }, nothing(all, empty)));
+  let empties = [];
+  /** A list with a heading, of so many rows without the filters; `note` says what they are. What is empty is one line of the last card. */
+  const card = (title, rows, all, empty, note) => {
+    if (!rows.length) empties.push(el("p", {}, el("b", {}, title), " ", el("span", { class: "quiet" }, nothing(all, empty))));
+    return rows.length && el("div", { class: "card" }, el("h2", {}, title, el("span", { class: "quiet" }, ` ${page.number.format(rows.length)}${rows.length < all ? ` of ${page.number.format(all)}` : ""}`)),
+      note ? el("p", { class: "quiet" }, note) : "", list(rows));
+  };
   const list = (rows, first = 12) => {
     const made = el("ul", {}, rows.slice(0, first).map((row) => row()));
     if (rows.length <= first) return made;
@@ -122,19 +125,22 @@
     const unread = page.kept.unread(model).sort((a, b) => b.count - a.count);
     const kinds = ["answer", "reply", "take", "confirmation"].map((what) => [page.kept.owed(model).filter((each) => each.what === what).length, what]).filter(([n]) => n);
     const OWED = { answer: ["answer to a signal", "answers to signals"], reply: ["reply to a question of a task", "replies to questions of tasks"], take: ["task to take or refuse", "tasks to take or refuse"], confirmation: ["result to accept", "results to accept"] };
-    document.querySelector("#board .cards").replaceChildren(
+    empties = [];
+    const cards = [
       live(model),
       card("Cannot pass the gate", gates(model), board.gates.length, "Nothing closes the gate of an agent at work.", "The gate is the check before a push or the end of work: gitmem gate. Signals on the work unit that are unread, or want an answer, close it."),
       card("Owed", owed(model), board.owed.length, "Nobody owes an answer, a reply, a start or a decision.", `${kinds.map(([n, what]) => count(n, ...OWED[what])).join(", ")}.`),
       card("Contested claims", contests, board.contested.length, "No two agents claim the same paths."),
       card("Mismatches", mismatches, board.mismatches.length, "Every worker is what was asked for."),
       card("Passed with a reason", passed(model), board.passed.length, "Nobody passed a gate or a claim."),
-      tasks(model),
       card("Claims that are held", held.map(claimRow), standing, pairs ? `None is held; ${count(pairs, "pair is", "pairs are")} contested.` : "No path is claimed."),
       card("Agents with unread signals", unread.map((row) => () => el("li", {}, el("b", {}, name(row.agent)), ` has ${count(row.count, "unread signal")}`, page.filter.wu ? ` on ${page.filter.wu}` : units(row))), board.unread.length, "Everybody has read everything.", `${count(unread.reduce((sum, row) => sum + row.count, 0), "signal")} to agents at work; a signal to two of them counts twice.`),
       card("Branches that overlap", overlaps.map((row) => () => el("li", {}, el("code", {}, row.branches.join(" ↔ ")), " ",
         row.conflicts === undefined ? badge("not tried") : row.conflicts ? badge("conflicts", "bad") : badge("merges", "good"), el("br"), el("span", { class: "quiet" }, cut(row.paths.join(", "), 240)))), board.overlaps.length, "No two branches change the same files."),
-    );
+      empties.length && el("div", { class: "card" }, ...empties),
+      tasks(model),
+    ];
+    document.querySelector("#board .cards").replaceChildren(...cards.filter(Boolean));
   };
   page.sections.board = { build, show };
 })();

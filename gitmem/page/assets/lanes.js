@@ -102,7 +102,7 @@
     const [low, high] = [times[0], times.at(-1)];
     const [early, late] = [times[Math.floor(times.length * 0.02)], times[Math.ceil(times.length * 0.98) - 1] ?? high];
     const pad = (a, b) => {
-      const by = Math.max((b - a) * 0.03, 30e3);
+      const by = Math.max((b - a) * 0.03, 2e3);
       return [a - by, b + by];
     };
     const apart = high - low > 25 * Math.max(late - early, 60e3);

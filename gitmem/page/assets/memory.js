@@ -31,11 +31,13 @@
     { selector: "node.closed", style: { "background-opacity": 0.25 } },
     { selector: "edge", style: { width: 1.2, "line-color": colour("line"), "target-arrow-color": colour("quiet"), "target-arrow-shape": "vee", "arrow-scale": 0.8, "curve-style": "straight" } },
     { selector: "edge.supersedes", style: { width: 2.4, "line-color": colour("warn"), "target-arrow-color": colour("warn"), "target-arrow-shape": "triangle" } },
+    { selector: "edge.summarizes", style: { width: 1.6, "line-style": "dotted", "line-color": colour("quiet") } },
     { selector: "node.named", style: { label: "data(full)", "z-index": 8, "text-background-color": colour("paper"), "text-background-opacity": 0.9, "text-background-padding": 2 } },
     { selector: ".dim", style: { opacity: 0.12 } },
     { selector: "node.chosen", style: { "border-color": colour("focus"), "border-width": 5, "border-style": "solid", "z-index": 9 } },
     { selector: "node.stale.chosen", style: { "border-style": "dashed" } },
     { selector: "edge.chosen", style: { "z-compound-depth": "top",  "line-color": colour("focus"), "target-arrow-color": colour("focus"), width: 2.4, label: "data(type)", "font-size": 9, color: colour("ink"), "text-background-color": colour("paper"), "text-background-opacity": 0.9 } },
+    { selector: "edge.summarizes.chosen", style: { label: "" } }, // of many that all say the same
   ];
 
   const elements = (model) => {
@@ -49,7 +51,7 @@
       scratch: { _node: each.id },
     }));
     const edges = model.data.relations.filter((each) => key.has(each.from) && key.has(each.to)).map((each, place) => ({
-      data: { id: `e${place}`, source: key.get(each.from), target: key.get(each.to), type: cut(each.type, 40) }, classes: each.supersedes ? ["supersedes"] : [],
+      data: { id: `e${place}`, source: key.get(each.from), target: key.get(each.to), type: cut(each.type, 40) }, classes: each.supersedes ? ["supersedes"] : each.type === "summarizes" ? ["summarizes"] : [],
     }));
     return { nodes, edges, key };
   };
@@ -196,7 +198,7 @@
   const build = (section) => {
     parts = { list: el("div", { class: "nodes", role: "group", "aria-label": "Nodes, the last changed first; arrow keys move", onkeydown: rove }),
       graph: el("div", { class: "graph", role: "img", "aria-label": "Graph of the nodes and their relations; the list beside it says the same" }),
-      node: el("div", { class: "node", "aria-live": "off" }), busy: el("span", { class: "quiet", role: "status" }), found: el("span", { class: "quiet" }), types: el("div", { class: "legend" }), table: el("div") };
+      node: el("div", { class: "node", "aria-live": "off" }), busy: el("span", { class: "quiet", role: "status" }), found: el("span", { class: "quiet" }), types: page.legend(), table: el("div") };
     const fit = (words, label, onclick) => el("button", { type: "button", "aria-label": label, title: label, onclick }, words);
     parts.fold = el("details", { class: "fold", ontoggle: () => fillTable() }, el("summary", {}, "Nodes as a table"), parts.table);
     section.append(
@@ -214,8 +216,8 @@
 
   page.sections.memory = {
     build,
-    /** Show what the filters leave; with an id, show that node. */
-    show(key, move) {
+    /** Show what the filters leave; with an id, show that node. `tell` says it to who can't see it. */
+    show(key, move, tell = true) {
       const { model } = page;
       if (typeof key === "string") {
         if (!model.node.has(key)) return;
@@ -225,7 +227,7 @@
         list();
         mark(move);
         if (move) parts.node.querySelector("h2").focus();
-        else say(`Node: ${cut(model.node.get(key).text, 160)}`);
+        else if (tell) say(`Node: ${cut(model.node.get(key).text, 160)}`);
         return;
       }
       kept = page.kept.nodes(model).sort((a, b) => (b.updated ?? b.at) - (a.updated ?? a.at));
@@ -234,10 +236,11 @@
       fillTable();
       if (key === true || !cy) {
         const glyphs = ["●", "■", "◆", "▲", "⬢", "★", "⬟", "▰"];
-        parts.types.replaceChildren(...kindsOf(model).slice(0, 12).map((type, at) => el("span", {}, `${glyphs[at % glyphs.length]} ${cut(type, 30)}`)),
-          el("span", {}, "faded ", el("span", { class: "decay" }), " fresh"), el("span", {}, el("span", { class: "swatch stale" }), "dashed red outline: stale"), el("span", {}, el("span", { class: "swatch thick" }), "thick arrow: supersedes"));
+        parts.types.lastChild.replaceChildren(...kindsOf(model).slice(0, 12).map((type, at) => el("span", {}, `${glyphs[at % glyphs.length]} ${cut(type, 30)}`)),
+          el("span", {}, "faded ", el("span", { class: "decay" }), " fresh"), el("span", {}, el("span", { class: "swatch stale" }), "dashed red outline: stale"), el("span", {}, el("span", { class: "swatch thick" }), "thick arrow: supersedes"), el("span", {}, el("span", { class: "swatch dots" }), "dotted: summarizes"));
         draw();
         if (chosen !== null && model.node.has(chosen)) parts.node.replaceChildren(...detail(model.node.get(chosen)).filter((each) => each !== ""));
+        if (chosen === null && kept.length) this.show(kept[0].id, false, false);
       } else markLater();
     },
     restyle: () => { if (cy) draw(); },

@@ -178,6 +178,7 @@
       page.useZone($("zone").value || undefined);
       if (page.data) page.update(page.data);
     });
+    $("filter-more").addEventListener("click", () => $("filter-more").setAttribute("aria-expanded", String($("filter-more").getAttribute("aria-expanded") !== "true")));
     $("filter-text").addEventListener("input", () => { page.filter.text = $("filter-text").value.trim().toLowerCase(); apply(); });
     $("filter-agent").addEventListener("change", () => { page.filter.agent = $("filter-agent").value; apply(); });
     $("filter-wu").addEventListener("change", () => { page.filter.wu = $("filter-wu").value; apply(); });

@@ -225,7 +225,7 @@
         button("−", "Zoom out", () => view.zoomAt(middle(), 1 / 1.6)), button("+", "Zoom in", () => view.zoomAt(middle(), 1.6)),
         button("◀", "Earlier", () => view.pan(-0.4)), button("▶", "Later", () => view.pan(0.4)), button("All", "Show all times", () => view.setView(state.all)),
         parts.hint,
-        el("div", { class: "legend" }, swatch("session", "session"), swatch("task pale", "task asked"), swatch("task", "taken"), swatch("failed", "failed"), swatch("claim", "claim"), swatch("claim pale", "ended"), swatch("commit", "commit"), swatch("agents", "of an agent"), swatch("tipped", "tip of a branch"), swatch("answer", "answers"), swatch("dots", "to whom"), swatch("passed", "passed with a reason"),
+        page.legend(swatch("session", "session"), swatch("task pale", "task asked"), swatch("task", "taken"), swatch("failed", "failed"), swatch("claim", "claim"), swatch("claim pale", "ended"), swatch("commit", "commit"), swatch("agents", "of an agent"), swatch("tipped", "tip of a branch"), swatch("answer", "answers"), swatch("dots", "to whom"), swatch("passed", "passed with a reason"),
           swatch("outline", "mismatch or contested"), swatch("unsigned", "unsigned"), swatch("ring", "an answer, or the start of a task, is owed"))),
       parts.overview, parts.box,
       el("p", { class: "quiet", id: "timeline-keys" }, "Drag to pan, Ctrl and wheel to zoom, click a mark for its thread. Keys: ← → mark by mark, ↑ ↓ lane by lane and to the commits, Enter opens the mark, + − 0 zoom, [ ] pan."),
