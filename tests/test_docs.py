@@ -424,8 +424,7 @@ DECISION_MARKS = ["Question", "Choice", "Why", "Price", "Revisit"]
 DECISION_HEAD = re.compile(
     r"# (?P<number>\d+)\. (?P<title>.+)\n\n"
     r"Status: accepted\n"
-    r"Date: (?P<date>\d{4}-\d\d-\d\d)\n"
-    r"(Supersedes: (?P<supersedes>.+)\n)?(Merges: (?P<merges>.+)\n)?\n"
+    r"Date: (?P<date>\d{4}-\d\d-\d\d)\n\n"
 )
 
 
@@ -440,10 +439,6 @@ def decisions() -> dict[str, re.Match[str]]:
     return heads
 
 
-def numbers_in(text: str | None) -> list[str]:
-    return re.findall(r"(?<![-\w])\d{4}(?![-\w])", re.sub(r"\(.*?\)", "", text or ""))
-
-
 def test_decisions_have_one_form() -> None:
     """Title, date, then question, choice, reason, price, and what would change our mind; half a page at most."""
     assert len(decisions()) == len(DECISIONS), "two decisions have one number"
@@ -456,28 +451,33 @@ def test_decisions_have_one_form() -> None:
         assert len(text.split()) <= 300, f"{path.name} is longer than half a page"
 
 
-def test_a_decision_ends_once() -> None:
-    """What was superseded or merged has no page any more, and one successor."""
-    heads = decisions()
-    lists = [numbers_in(head[field]) for head in heads.values() for field in ("supersedes", "merges")]
-    ended = [old for numbers in lists for old in numbers]
-    assert len(set(ended)) == len(ended)
-    assert not set(ended) & set(heads)
+def test_there_are_at_most_sixty_decisions() -> None:
+    """Somebody should find what was decided on a subject on its page, not on ten."""
+    assert len(DECISIONS) <= 60, "merge pages on one subject"
 
 
 def test_the_index_of_decisions_has_a_row_for_each() -> None:
-    """Number and title; what was superseded or merged is found by its old number."""
-    expected = {}
-    for path, (number, head) in zip(DECISIONS, decisions().items(), strict=True):
-        expected[int(number)] = f"[{head['title']}]({path.name})"
-        for old in numbers_in(head["supersedes"]):
-            expected[int(old)] = f"superseded by {int(number)}"
-        for old in numbers_in(head["merges"]):
-            expected[int(old)] = f"merged into {int(number)}"
+    """Number and title, in the order of numbers."""
+    expected = [
+        (str(int(number)), head["title"], path.name)
+        for path, (number, head) in zip(DECISIONS, decisions().items(), strict=True)
+    ]
     index = (ROOT / "docs/decisions/README.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| (\d+) \| (.*) \|$", index, re.MULTILINE)
 
-    assert [(int(number), row) for number, row in rows] == sorted(expected.items())
+    assert re.findall(r"^\| (\d+) \| \[(.*)\]\((.*)\) \|$", index, re.MULTILINE) == expected
+
+
+def test_the_decisions_that_are_named_have_a_page() -> None:
+    """Code, tests and pages name them by number; one that was merged is named by the page that has it now."""
+    folders = ("gitmem", "cli", "merge_driver", "tests", "tools", "benchmarks")
+    code = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    named = {
+        (number, path.name)
+        for path in [*PAGES, ROOT / "benchmarks/README.md", *code]
+        for number in re.findall(r"\bdecision(?: |s/0*)(\d+)\b", path.read_text(encoding="utf-8"))
+    }
+
+    assert {each for each in named if f"{int(each[0]):04d}" not in decisions()} == set()
 
 
 def test_the_changelog_has_what_is_to_come() -> None:

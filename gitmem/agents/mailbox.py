@@ -8,7 +8,7 @@ Broadcasts are not copied to every reader: a reader has a cursor, the sequence n
 The number is this index's own order of arrival, so a broadcast that arrives late is still new.
 
 Signals that an importer brought for addresses of another tool, such as `agent-1`, are history: `lumenflow:agent-1` names
-their inbox, which everybody may read and nothing marks as read (decision 108). The names of sessions never contain a
+their inbox, which everybody may read and nothing marks as read (decision 26). The names of sessions never contain a
 colon, and identities have three parts, so the origin before the address makes it another name than theirs.
 """
 

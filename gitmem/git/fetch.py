@@ -15,7 +15,7 @@ ignores those of the user: no hook, filter, merge driver, text conversion or laz
 `Incoming` is for fetches. It is a git folder of the same repository, like that of a linked worktree. So git uses the user's
 configuration and negotiates with the repository's refs, but writes only in that folder: objects, and refs below
 `refs/worktree/`. `admit` moves the packs into the repository. The size of files, of objects and of the output is limited, so
-that a small push of somebody else cannot fill the disk or the memory ([decision 173](docs/decisions/0173-fetch-into-a-folder-of-its-own.md)).
+that a small push of somebody else cannot fill the disk or the memory ([decision 173](docs/decisions/0173-limit-and-check-what-a-sync-takes-in.md)).
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class Lock:
     Args:
         path: The file.
         background: Whether no answer waits for the lock: then filelock takes it. Importing that costs three times as
-            much as starting Python, so all others call `flock` on the same file, see docs/decisions/0092.
+            much as starting Python, so all others call `flock` on the same file, see docs/decisions/0082.
     """
 
     def __init__(self, path: str, *, background: bool = False) -> None:

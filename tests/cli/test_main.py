@@ -106,7 +106,7 @@ def test_an_interrupt_is_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("roster").status == 130
 
 
-BOTH = {"show"}  # names of commands in both groups: each was decided, see decision 97
+BOTH = {"show"}  # names of commands in both groups: each was decided, see decision 318
 
 
 @pytest.mark.parametrize(

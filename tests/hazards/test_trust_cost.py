@@ -61,7 +61,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
 )  # fmt: skip
 
 # The shapes nearest to the limit, and of each the commands that take longest. All of them also build the index (`log`)
-# and take in the log of a remote (`sync`), and `doctor` reads everything: docs/decisions/0081 has the figures.
+# and take in the log of a remote (`sync`), and `doctor` reads everything: docs/decisions/0072 has the figures.
 COSTLY: dict[str, tuple[tuple[str, ...], ...]] = {
     "dense_after": (("thread", "THREAD"), ("converged", "THREAD")),
     "one_id": (("thread", "THREAD"), ("show", "SIGNAL")),
