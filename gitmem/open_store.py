@@ -133,6 +133,16 @@ class DomainPackages:
 
         return open_work.open_work(store, wu=wu)
 
+    def waits(self, store: Store, caller: Caller | None) -> PartOfAnswer | None:
+        """Return who waits for whom; None if nobody can."""
+        from .agents import waiting_work
+
+        if not waiting_work.may_anybody_wait(store.db(), store.now()):
+            return None
+        from .history import waits
+
+        return waits.waits(store, caller)
+
 
 _TOLD_UP_TO = "task collisions"  # in `meta`: the line up to which sessions were told of collisions
 _LATE_MICROS = 30 * 24 * 3600 * 1_000_000  # for which sessions are told of late results

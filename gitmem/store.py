@@ -83,6 +83,9 @@ if TYPE_CHECKING:
         def open_work(self, store: Store, wu: str | None = None) -> PartOfAnswer | None:
             """Return the tasks that somebody has, the open handoffs and the claims, or those on a work unit; None without any."""
 
+        def waits(self, store: Store, caller: Any) -> PartOfAnswer | None:
+            """Return who waits for whom; None if nobody can."""
+
 
 SALT_BYTES = 17  # for the bits of a salt
 # New bytes of a sync. For fewer, catching up is faster than starting a process. With more, the next command would not

@@ -6,12 +6,12 @@ from gitmem.agents.descriptions import beside_name
 from gitmem.index import grants
 from gitmem.text.sanitize import first_of, within
 
-from .output import paint, record_position, sanitize, with_options
-from .text import SEPARATOR, block, facts, format_ago, lines_of_work, plain, sync_error_line, table
+from .output import paint, record_position, sanitize, terminal, with_options
+from .text import SEPARATOR, block, facts, format_ago, lines_of_work, plain, rest, sync_error_line, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from gitmem.agents.descriptions import SessionRow
     from gitmem.agents.display_names import NameChanged, NamePool
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gitmem.agents.other_keys import Trust
     from gitmem.agents.role_list import ClientAgent, RoleCheck, RoleEntry, RoleList, RoleShown
     from gitmem.agents.roster import Roster, SessionList, WhoAmI
+    from gitmem.history.waits import Wait, Waits
     from gitmem.trust.key_choice import MadeKey
 
 
@@ -31,7 +32,12 @@ PARTS_OF_ROLE = (
     "role_pack",
 )  # text shows the role that they make
 HEADS = ("NAME", "STATUS", "SEEN", "UNREAD", "ROLE", "IDENTITY", "WORK", "WHERE", "DOES")
-EDITS_SHOWN = 3
+EDITS_SHOWN = OWING_SHOWN = 3
+ID_SHOWN = 12  # the beginning of an id, which commands take
+WIDE, NARROW_CELLS = (
+    100,
+    4,
+)  # on a terminal of fewer columns all but who waits, since when and the id is one cell
 OPTIONAL = ("ROLE", "DOES")  # columns that are left out if all their cells are empty
 # In the order in which a narrow terminal shortens them.
 SHORTENED = ("DOES", "WHERE", "WORK", "ROLE", "SEEN", "UNREAD", "STATUS")
@@ -79,14 +85,43 @@ def ended(found: SessionEnded) -> list[str]:
     return list(map(plain, lines))
 
 
+def waits(found: Waits) -> list[str]:
+    """Return who waits for whom as a table, a line for each thing that is owed."""
+    from gitmem.history.waits import words_of
+
+    together: dict[tuple[str, str | None], list[Wait]] = {}
+    for each in found.rows:
+        together.setdefault((each.id, each.you), []).append(each)
+    shown = terminal()
+    width = shown.columns if shown is not None else 0
+    rows: list[list[str]] = []
+    for every in together.values():
+        waiter, verb, owes, to_do = words_of(every[0])
+        owes = first_of([owes, *(words_of(each)[2] for each in every[1:])], OWING_SHOWN)
+        age = format_ago(every[0].since).removesuffix(" ago")
+        said = [f"{verb} {owes} {to_do}"] if 0 < width < WIDE else [verb, owes, to_do]
+        rows.append([plain(each) for each in (f"  {waiter}", *said, age, every[0].id[:ID_SHOWN])])
+    styles = ["head", *(["", "head", ""] if len(rows[0]) > NARROW_CELLS else [""]), "quiet", "quiet"]
+    last = len(styles) - 1
+    painted: Callable[[int, int, str], str] = lambda _, column, cell: paint(cell, styles[column])  # noqa: E731
+    return block(
+        paint("who waits for whom", "head"),
+        table(rows, shortened=(last - 2, last, last - 1, 0), painted=painted),
+        rest(found.more, then=""),
+    )
+
+
 def roster(found: Roster | SessionList) -> list[str]:
-    """Return the sessions as a table."""
+    """Return who waits for whom, and the sessions as a table."""
     rows = [_row(each) for each in found.sessions]
     failed = sync_error_line(getattr(found, "autosync", None))
     remark = str(getattr(found, "remark", None) or "")
-    work = lines_of_work(getattr(found, "work", None))
+    waiting: Waits | None = getattr(found, "waits", None)
+    above = [*waits(waiting), ""] if waiting is not None and waiting.rows else []
+    said = {each.id for each in waiting.rows} if waiting is not None else ()
+    work = lines_of_work(getattr(found, "work", None), said)
     if not rows:
-        return [plain(remark or "No active sessions"), *work, *failed]
+        return [*above, plain(remark or "No active sessions"), *work, *failed]
     kept = [at for at, head in enumerate(HEADS) if head not in OPTIONAL or any(row[at] for row in rows)]
     shortened = [kept.index(at) for at in map(HEADS.index, SHORTENED) if at in kept]
     cells = [[row[at] for at in kept] for row in (HEADS, *rows)]
@@ -102,9 +137,12 @@ def roster(found: Roster | SessionList) -> list[str]:
     more = found.more and not hasattr(found, "remark") and f"{found.more} more not shown."
     writer = getattr(found, "writer", None)
     key = writer and any(row["writer"] not in (None, writer) for row in found.sessions)
-    return block(
-        shown, more, edits, work, plain(remark), key and f"you write with the key of {writer}", failed
-    )
+    return [
+        *above,
+        *block(
+            shown, more, edits, work, plain(remark), key and f"you write with the key of {writer}", failed
+        ),
+    ]
 
 
 def _painted(row: int, column: int, cell: str) -> str:

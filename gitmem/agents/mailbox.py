@@ -272,6 +272,10 @@ def _add_signals(
     db.executemany(_NEW, values)
 
 
+# The time of the first line of an id, whatever arrives first.
+_ASKED = "INSERT INTO asked VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET at = min(at, excluded.at)"
+
+
 def _add_mail(
     db: sqlite3.Connection,
     signals: NewLines,
@@ -293,21 +297,22 @@ def _add_mail(
             continue
         own = (record["sender_identity"], record.get("sender_session"))
         workspace = record.get("workspace_id") or ""
+        of_signal = (id, workspace, record.get("task_id") or "", record["at"])
         asks = record.get("requires_ack") or record["intent"] in _WANTS
         if asks and not all(to in own for to in recipients):
-            asked.add((own[0], id, workspace, record.get("task_id") or ""))
+            asked.add((own[0], *of_signal))
         for to in recipients:
             if to in own:
                 continue
             if asks:
-                asked.add((to, id, workspace, record.get("task_id") or ""))
+                asked.add((to, *of_signal))
             if content is not digest:
                 keyed.append((to, id, workspace, content))
             if (id, to, digest) not in read:
                 mail.append((to, id, workspace, bytearray(content)))
     db.executemany(_UNREAD, mail)
     db.executemany(_SAME, keyed)
-    db.executemany("INSERT OR IGNORE INTO asked VALUES (?, ?, ?, ?)", sorted(asked))
+    db.executemany(_ASKED, sorted(asked))
     broadcasts.add(db, to_all)
 
 
@@ -327,8 +332,10 @@ DDL = (
     # Every line of an id counts, so the rows do not depend on the order of arrival.
     "CREATE TABLE mail (reader TEXT, signal_id TEXT, workspace TEXT, content BLOB,"
     " PRIMARY KEY (reader, signal_id, workspace, content)) WITHOUT ROWID",
-    "CREATE TABLE asked (reader TEXT, signal_id TEXT, workspace TEXT, task TEXT,"
+    "CREATE TABLE asked (reader TEXT, signal_id TEXT, workspace TEXT, task TEXT, at TEXT,"
     " PRIMARY KEY (reader, signal_id, workspace, task)) WITHOUT ROWID",
+    # For who waits for whom.
+    "CREATE INDEX asked_at ON asked (at)",
     *broadcasts.DDL,
     *RECEIPT_DDL,
 )

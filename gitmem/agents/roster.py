@@ -34,13 +34,14 @@ UNREAD_STEPS = 20_000_000  # steps of SQLite for all sessions of one answer
 
 
 class Roster(Outcome, kw_only=True):
-    """Sessions, each with its name, location, `status`, `last_seen`, `headline` and number of `unread` signals.
+    """Who waits for whom (`history.waits`), and sessions, each with its name, location, `status`, `last_seen`, `headline` and number of `unread` signals.
 
     `more` is the number of sessions that a limit left out. `remark` says why the list is empty, and which sessions claim
     without proof to be of this clone. `autosync` has the failure of the last sync, or None. `work` has who works on
     what (`history.open_work`), where the answer has it. `writer` is the id of the key that writes here, None if none was needed yet.
     """
 
+    waits: PartOfAnswer | None = None
     sessions: Sequence[SessionRow]
     more: int = 0
     writer: str | None = None
@@ -148,12 +149,12 @@ def roster(
         for each in rows:
             if each["session_id"] == session_id:
                 each["edits"] = paths[:EDITS_MAX]
-    key = store.writers.describe()[0] or None
-    outcome = Roster(sessions=rows, writer=key, next=_next(found, query, all, caller))
-    outcome.work = store.domain.open_work(store) if not query else None
-    _follow_pins(store, outcome, found)
+    key, failed = store.writers.describe()[0] or None, autosync.last_failure(store.repo)
+    outcome = Roster(sessions=rows, writer=key, autosync=failed, next=_next(found, query, all, caller))
     outcome.more = total - len(known)
-    outcome.autosync = autosync.last_failure(store.repo)
+    if not query:
+        _add_work(store, outcome, caller)
+    _follow_pins(store, outcome, found)
     if outcome.autosync is not None:
         outcome.next = ["gitmem sync", *outcome.next]
     if query and not found:
@@ -166,6 +167,13 @@ def roster(
     notes = (outcome.remark, not_shown, not_read, elsewhere, away, whereabouts.unread(store))
     outcome.remark = " ".join(filter(None, notes)) or None
     return outcome
+
+
+def _add_work(store: Store, outcome: Roster, caller: Caller | None) -> None:
+    """Add who waits for whom, with the command that ends what the caller owes longest, and who works on what."""
+    outcome.waits = store.domain.waits(store, caller)
+    outcome.next = [*(outcome.waits.steps if outcome.waits is not None else ()), *outcome.next]
+    outcome.work = store.domain.open_work(store)
 
 
 def _shown(store: Store, limit: int | None, most: int, *, all: bool) -> tuple[list[Presence], int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .. import records
 from ..index import entities
 from ..outcome import command
+from ..text import strict_json
 from . import heartbeats, mailbox, presence
 from .broadcasts import IMPORTED_ORIGIN
 from .mailbox import IMPORTED_PREFIX
@@ -96,6 +97,23 @@ def asked(db: sqlite3.Connection, ids: Iterable[str]) -> Iterable[tuple[str, str
     is_author = f"asked.signal_id || ' ' || asked.reader IN ({authors})"
     query = f"SELECT DISTINCT reader, signal_id FROM asked WHERE signal_id {among}{mailbox.owed(is_author)}"
     return db.execute(query, (entities.json_list(ids),)).fetchall()
+
+
+_NEWEST_ASKED = (
+    "SELECT asked.signal_id AS id, min(s.thread), json_group_array(DISTINCT asked.reader), min(asked.at) AS first FROM asked"
+    " CROSS JOIN signal s ON s.signal_id = asked.signal_id WHERE asked.at > ?"
+    f" AND NOT EXISTS (SELECT 1 FROM task t WHERE t.task_id = asked.task){mailbox.OWED} GROUP BY asked.signal_id ORDER BY first DESC, id LIMIT ?"
+)
+
+
+def newest_asked(db: sqlite3.Connection, since: str, most: int) -> list[tuple[str, str, list[str]]]:
+    """Return the newest signals that ask somebody for an answer, each with its thread and who may owe one; not those about tasks.
+
+    Args:
+        since: Only those from this time on, as lines have it.
+    """
+    rows = db.execute(_NEWEST_ASKED, (since, most)).fetchall()
+    return [(id, thread, sorted(strict_json.read(readers))) for id, thread, readers, _ in rows]
 
 
 # A reply counts for a recipient of an answered line, and for a reader of a broadcast. There, the reply of a session

@@ -5,6 +5,7 @@ An inbox with nothing unread is answered without the packages of tasks and claim
 
 from __future__ import annotations
 
+from ..log.lines import format_at
 from ..trust import own_sessions
 
 TYPE_CHECKING = False
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 # Tasks and claims that wait for a reader beside signals: an inbox with nothing unread is answered without their packages.
 WEEK_MICROS = 7 * 24 * 3600 * 1_000_000  # for how long a giver is told that nobody has answered a handoff
 DAY_MICROS = 24 * 3600 * 1_000_000
+MONTH_MICROS = 30 * DAY_MICROS  # for which somebody is waited for who has not answered a signal
 VOID_MICROS = 2 * DAY_MICROS  # for how long a taker is told that a part of what it accepted is not its own
 GRACE_MICROS = 15 * 60 * 1_000_000  # for which a claim that is over may have been renewed elsewhere
 _FREE = "t.decided_by IS NULL AND t.holder IS NULL AND t.replaced <> 1 AND t.cancels = 0 AND coalesce(t.deadline > :now, 1)"
@@ -111,6 +113,15 @@ def is_any_of_all(db: sqlite3.Connection, now: int) -> bool:
     """Return whether a task is open, or anybody may have a claim, or a handoff waits."""
     values = {"day_ago": now - DAY_MICROS, "recent": now - GRACE_MICROS}
     return bool(db.execute(_OF_ALL, values).fetchone()[0])
+
+
+def may_anybody_wait(db: sqlite3.Connection, now: int) -> bool:
+    """Return whether a signal of the last month asks for an answer, or a task is open or waits for its caller's decision."""
+    query = (
+        "SELECT EXISTS (SELECT 1 FROM asked WHERE at > ?)"
+        " OR EXISTS (SELECT 1 FROM task t WHERE t.decided_by IS NULL OR t.decided_by = 'status')"
+    )
+    return bool(db.execute(query, (format_at(now - MONTH_MICROS),)).fetchone()[0])
 
 
 _OF_BODY = ("thread_id", "lane", "target_role", "requested_role", "requested_ownership_scope")

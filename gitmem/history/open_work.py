@@ -101,7 +101,11 @@ class OpenWork(PartOfAnswer):
         found = []
         for each in self.roles:
             role = each.role or NO_ROLE
-            found += [f"{role}: {task.worker} has {task.about}" for task in each.workers]
+            found += [
+                f"{role}: {task.worker} has {task.about}"
+                for task in each.workers
+                if task.task_id not in without
+            ]
             found += [f"{role}: mismatch: {mismatch_text(task)}" for task in each.workers if task.mismatch]
             found += [
                 f"{f'{each.role}: ' if each.role else ''}handoff: {_handoff(waiting)}"

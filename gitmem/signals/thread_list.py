@@ -241,13 +241,13 @@ def _count(store: Store, page: ThreadPage, caller: Caller, cache: ThreadCache) -
             found[thread_id].unread += 1
     for thread_id, signal_id in sorted(signal_rows.threads_of(db, asked)):
         readers = dict.fromkeys([*asked[signal_id], *caller.ids])
-        if _owes(db, cache, thread_id, signal_id, list(readers)):
+        if owes(db, cache, thread_id, signal_id, list(readers)):
             page.owed += 1
             if thread_id in found:
                 found[thread_id].owed.append(signal_id)
 
 
-def _owes(
+def owes(
     db: sqlite3.Connection, cache: ThreadCache, thread_id: str, signal_id: str, readers: Collection[str]
 ) -> bool:
     """Return whether a reader owes an answer to a signal, under any of its names."""

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from ..index import entities
+from ..outcome import Struct
 from ..records.lines import as_json
 
 TYPE_CHECKING = False
@@ -293,6 +294,50 @@ def waiting_longest(
         f"SELECT *, {_WAITS_SINCE} FROM ({_WAITING.format(where=condition)}) WHERE {_WAITS_SINCE} <= :before"
     )
     return entities.select(db, query, values, order=f"ours DESC, {_WAITS_SINCE}, task_id", limit=limit)
+
+
+class OpenTask(Struct):
+    """A task for which somebody waits.
+
+    Attributes:
+        is_done: Whether it has an outcome on which its caller has not decided.
+        asked: The role that it asks for; `role` is the one that may take it.
+        since: Since when somebody waits, in microseconds.
+    """
+
+    id: str
+    title: str
+    state: str
+    is_done: bool
+    purpose: str
+    agent: str | None
+    role: str | None
+    asked: str | None
+    unit: str | None
+    caller: str
+    holder: str | None
+    since: int
+
+
+AWAITED_MAX = 500
+_AWAITED = (
+    "SELECT t.task_id, coalesce(t.title, ''), t.state, t.decided_by IS NOT NULL, t.purpose, t.agent, t.target_role, t.asked, t.unit, t.caller, t.holder,"
+    " CASE WHEN t.decided_by IS NULL AND t.state = 'working' THEN coalesce(t.first_take, t.since) ELSE t.since END AS waits"
+    f" FROM task t WHERE {UNSEALED} AND t.replaced <> 1 AND (t.purpose <> 'handoff' OR t.decided_by IS NULL AND t.created > :open)"
+    " AND (t.holder IS NOT NULL OR t.decided_by IS NOT NULL OR t.cancels = 0 AND coalesce(t.deadline > :now, 1)"
+    f" AND {BLOCKERS} = '[]')"
+)
+
+
+def awaited(db: sqlite3.Connection, now: int, handoffs_since: int) -> list[OpenTask]:
+    """Return the tasks that somebody may take, has or has done without a decision, the newest of too many; not those that wait for others.
+
+    Args:
+        handoffs_since: From when on a handoff waits for its addressee.
+    """
+    values = {"now": now, "open": handoffs_since}
+    rows, _ = entities.select(db, _AWAITED, values, order="waits DESC, task_id", limit=AWAITED_MAX)
+    return [OpenTask(*row) for row in rows]
 
 
 def launch_numbers(db: sqlite3.Connection, task: FoldedTask) -> dict[str, int]:

@@ -264,6 +264,16 @@ def _rank(event: TaskEvent | EventRow) -> int:
     return 2 if event.event == "status" and not event.is_terminal else int(event.event == "release")
 
 
+def question_of(task: FoldedTask) -> TaskEvent | None:
+    """Return what the holder of a task asked last; None unless it waits for an answer."""
+    if task.holder is None or task.state not in WAITING:
+        return None
+    asked = (
+        each for each in task.events.values() if each.state == task.state and each.take == task.holder.id
+    )
+    return max((each for each in asked if task.counts(each)), key=lambda each: each.line, default=None)
+
+
 TAKEN_MAX = 32  # tasks that a session may have had at one moment and that are read
 # With the tasks that it has by a handoff.
 _TAKEN = (
@@ -456,12 +466,8 @@ def _times(task: FoldedTask) -> tuple[int, int | None, int | None]:
         ]
         return max(moves, default=created), first, None
     if task.state in WAITING:
-        asked = [
-            each.at
-            for each in task.events.values()
-            if each.state == task.state and each.take == task.holder.id and task.counts(each)
-        ]
-        return max(asked, default=created), first, None
+        asked = question_of(task)
+        return asked.at if asked is not None else created, first, None
     return task.lease(task.holder), first, None
 
 

@@ -99,8 +99,9 @@ def test_roster_and_context_show_workers_handoffs_and_mismatches_by_role(scene: 
     assert [each["task_id"] for each in scene.json("roster")["work"]["free"]] == [id]
     scene.run("task", "take", id, session=scene.bohr)
     texts = [scene.lines("roster").out, scene.lines("mem", "context").out]
+    assert 'you  wait for  Bohr  to finish "Write the tests" as reviewer/docs' in texts[0]
+    assert f"implementer/test: Bohr has {id} (WU-7) Write the tests" in texts[1]
     for text in texts:
-        assert f"implementer/test: Bohr has {id} (WU-7) Write the tests" in text
         assert (
             "implementer/test: mismatch: Bohr was asked as reviewer/docs and works as implementer/test"
             in text
@@ -205,6 +206,26 @@ def test_the_context_of_a_unit_has_its_own_work_and_counts_the_rest(scene: Scene
     assert scene.json("roster")["work"]["others"] == 0
 
 
+def test_the_roster_begins_with_who_waits_for_whom_and_what_to_type(scene: Scene) -> None:
+    """In text for a person, in JSON for programs; the first next command ends what the caller owes longest."""
+    id = scene.delegate()
+    scene.run("task", "take", id, session=scene.bohr)
+    scene.run("task", "done", id, "ok", session=scene.bohr)
+    for who in ("Bohr", "Curie"):
+        scene.run("signal", "Freeze it", "--to", who, "--requires-ack", session=scene.planck)
+    said = scene.lines("roster").out.splitlines()
+    assert said[:2] == [
+        "who waits for whom",
+        f'  Bohr  waits for  you    to accept "Write the tests"  just now  {id[:12]}',
+    ]
+    assert f"next: gitmem task seal {id}" in said
+    narrow = scene.run("roster", session=scene.planck, COLUMNS="80", FORCE_COLOR="1").out
+    assert "\x1b[1mwho waits for whom\x1b[0m" in narrow
+    asked, done, other = scene.json("roster", session=scene.bohr)["waits"]["rows"]
+    assert (asked["you"], other["you"]) == ("owes", None) and asked["next"][0].endswith("--agree")
+    assert (done["what"], done["state"], done["you"]) == ("acceptance", "completed", "waits")
+
+
 def test_views_say_each_thing_once(scene: Scene) -> None:
     """A mismatch stands by its role, a task by its thread, and a handoff in the roster in one line; an inbox has each command once."""
     id = scene.delegate()
@@ -223,7 +244,7 @@ def test_views_say_each_thing_once(scene: Scene) -> None:
     offer = scene.run("handoff", "Go on", "--to", "Curie", "-q", session=scene.bohr)
     assert offer.status == 0, offer
     handoff = offer.out.strip()
-    assert scene.lines("roster").out.count(handoff) == 1
+    assert scene.lines("roster").out.count(handoff[:12]) == 1
     scene.run("inbox", session=scene.curie)
     told = scene.lines("inbox", session=scene.curie).out
     assert told.count("handoff: ") == 1 and f"next: gitmem task take {handoff}\n" in told
@@ -398,7 +419,9 @@ def test_the_context_has_the_roster_and_what_nobody_has_taken(run: Run, start: S
         assert line in run("mem", "context", session=session).out
         assert line not in run("mem", "context", "--wu", "WU-8", session=session).out
     assert line not in (own := run("mem", "context", "--wu", "WU-7", session=curie).out) and task in own
-    assert f"not taken: {task}" in run("roster", session=bohr).out
+    assert f'waits for  Curie  to take "Review it" as implementer/general  just now  {task[:12]}' in (
+        run("roster", session=bohr).out
+    )
     free = run("roster", "--json", session=bohr).json["work"]["free"]
     assert [each["task_id"] for each in free] == [task]
     assert run("task", "take", task, session=curie).status == 0
