@@ -85,23 +85,31 @@ def ended(found: SessionEnded) -> list[str]:
     return list(map(plain, lines))
 
 
-def waits(found: Waits) -> list[str]:
-    """Return who waits for whom as a table, a line for each thing that is owed."""
+def wait_rows(found: Waits) -> list[tuple[Wait, list[str]]]:
+    """Return a row for each thing that is owed, by however many: who waits, the verb, for whom, to do what, and since when."""
     from gitmem.history.waits import words_of
 
     together: dict[tuple[str, str | None], list[Wait]] = {}
     for each in found.rows:
         together.setdefault((each.id, each.you), []).append(each)
-    shown = terminal()
-    width = shown.columns if shown is not None else 0
-    rows: list[list[str]] = []
+    rows = []
     for every in together.values():
         waiter, verb, owes, to_do = words_of(every[0])
         owes = first_of([owes, *(words_of(each)[2] for each in every[1:])], OWING_SHOWN)
-        age = format_ago(every[0].since).removesuffix(" ago")
-        said = [f"{verb} {owes} {to_do}"] if 0 < width < WIDE else [verb, owes, to_do]
-        rows.append([plain(each) for each in (f"  {waiter}", *said, age, every[0].id[:ID_SHOWN])])
-    styles = ["head", *(["", "head", ""] if len(rows[0]) > NARROW_CELLS else [""]), "quiet", "quiet"]
+        cells = (waiter, verb, owes, to_do, format_ago(every[0].since).removesuffix(" ago"))
+        rows.append((every[0], list(map(plain, cells))))
+    return rows
+
+
+def waits(found: Waits) -> list[str]:
+    """Return who waits for whom as a table."""
+    shown = terminal()
+    is_narrow = shown is not None and 0 < shown.columns < WIDE
+    rows = []
+    for wait, (waiter, verb, owes, to_do, age) in wait_rows(found):
+        said = [f"{verb} {owes} {to_do}"] if is_narrow else [verb, owes, to_do]
+        rows.append([f"  {waiter}", *said, age, wait.id[:ID_SHOWN]])
+    styles = ["head", *([""] if is_narrow else ["", "head", ""]), "quiet", "quiet"]
     last = len(styles) - 1
     painted: Callable[[int, int, str], str] = lambda _, column, cell: paint(cell, styles[column])  # noqa: E731
     return block(

@@ -17,7 +17,7 @@ from textual.widgets import Footer, Input, Static
 
 from . import answers, board, panes
 from .answers import Answers, Help, KeyOrderApp
-from .board import AGENTS, CLAIMS, PANES, TASKS, THREADS, Board, LogAccess, error_sentence
+from .board import AGENTS, CLAIMS, PANES, TASKS, THREADS, WAITS, Board, LogAccess, error_sentence
 from .panes import DetailPane, ListPane, MainScreen
 
 TYPE_CHECKING = False
@@ -47,7 +47,6 @@ ListPane.active { display: block; }
 #body.wide { layout: horizontal; }
 #body.wide #lists { width: 1fr; }
 #body.wide #lists ListPane { display: block; border: round $border-blurred; }
-#body.wide #threads { height: 2fr; }
 #body.wide DetailPane { width: 1fr; border: round $border-blurred; }
 #body.wide ListPane:focus, #body.wide DetailPane:focus { border: heavy $primary; }
 #body.middle #lists { height: 2fr; }
@@ -68,6 +67,7 @@ TextArea .text-area--selection { color: ansi_default; background: ansi_default; 
 Button:focus { text-style: reverse bold; }
 WriteDialog.low #dialog { border: none; height: 100%; width: 100%; padding: 0; }
 """
+ROWS_LEAST, ROWS_MOST = 3, 9  # the share of a list where all are shown: of its frame, and of its rows
 MIDDLE, WIDE = (60, 16), (100, 22)  # the least columns and lines
 KEYS = (  # a narrow footer shows the first ones
     Binding("escape", "leave", "Back"),
@@ -87,7 +87,7 @@ KEYS = (  # a narrow footer shows the first ones
     Binding("g", "gate", "Gate"),
 )
 HELP = (
-    "1 2 3 4     agents, threads, tasks, claims; Tab goes on",
+    "1 2 3 4 5   who waits for whom, agents, threads, tasks, claims; Tab goes on",
     "j k, arrows move; Page Up, Page Down, Home, End",
     "Enter       open what the row is about; Escape goes back",
     "n p         choose the next or the previous signal of a thread",
@@ -138,7 +138,7 @@ class TopApp(KeyOrderApp):
         self.theme = "ansi-dark"
         self.limits = dict.fromkeys(PANES, board.LISTED)
         self.board: Board | None = None
-        self.active = THREADS
+        self.active = WAITS
         self.log_access = LogAccess(at)
         self.answers = Answers(self, self.log_access, self._say, self._open)
         self._failed = self._said = ""
@@ -163,7 +163,7 @@ class TopApp(KeyOrderApp):
 
     def on_mount(self) -> None:
         """Begin to follow the log."""
-        self.action_pane(THREADS)
+        self.action_pane(WAITS)
         self.log_access.follow(
             self.limits, lambda found: self.post_message(self.Refreshed(found)), lambda said: self.post_message(self.Failed(said))
         )  # fmt: skip
@@ -186,6 +186,8 @@ class TopApp(KeyOrderApp):
             one = self._list(pane)
             one.set_rows(found.rows[pane], found.more[pane])
             one.border_title = found.heads[pane]
+            share = min(len(one.rows), ROWS_MOST) + ROWS_LEAST
+            one.styles.height = f"{share * (3 if pane == WAITS else 2)}fr"
         self._show_tabs()
         self._failed = ""
         self._show_status()
@@ -205,7 +207,7 @@ class TopApp(KeyOrderApp):
     def on_list_pane_opened(self, event: ListPane.Opened) -> None:
         """Open what a row is about."""
         self._say("")
-        self._load(event.pane, event.row.id)
+        self._load(board.kind_of(event.pane, event.row.id), event.row.id)
 
     def on_detail_pane_chosen(self) -> None:
         """Offer the keys that fit."""

@@ -12,6 +12,7 @@ import time
 from gitmem import calls
 from gitmem.agents import caller as callers
 from gitmem.agents import mailbox, roster
+from gitmem.history import waits
 from gitmem.order.task import WAITING
 from gitmem.outcome import Struct
 from gitmem.signals import message_frame, thread_list, threads
@@ -25,6 +26,7 @@ from .. import background, failure, syncing
 from ..environment import external_wals
 from ..render import claims as claim_text
 from ..render import output
+from ..render import sessions as session_text
 from ..render import signals as signal_text
 from ..render import tasks as task_text
 from ..render.output import sanitize
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
     Answer = TypeVar("Answer")
 
 
-AGENTS, THREADS, TASKS, CLAIMS = PANES = ("agents", "threads", "tasks", "claims")
+WAITS, AGENTS, THREADS, TASKS, CLAIMS = PANES = ("waits", "agents", "threads", "tasks", "claims")
 LISTED = 200  # rows of each list; more on request
 CELL_MAX = 1_000  # characters of a cell: no terminal shows more, and the paths of a claim may be 250,000
 STUCK_MAX = 1_000
@@ -61,6 +63,7 @@ UNREAD_STEPS = 2_000_000  # of SQLite for the unread signals of all agents; the 
 ASKS, NEW, QUIET, USUAL = "asks", "new", "quiet", ""  # how a row is shown
 ATTENTION, UNREAD = "!", "*"
 NOTHING = {
+    WAITS: "Nobody waits for anybody.",
     AGENTS: "No agent is at work. `gitmem session start` begins a session.",
     THREADS: "No signals yet. `gitmem signal 'your message' --to NAME` sends one.",
     TASKS: "No tasks. `gitmem delegate` writes one.",
@@ -78,6 +81,7 @@ class Column(Struct):
 
 # The last column of each takes what is left of the width.
 COLUMNS: Mapping[str, Sequence[Column]] = {
+    WAITS: [Column("", 1), Column("WHO", 16), Column("WAITS FOR", 24), Column("SINCE", 8, 1), Column("TO DO WHAT", 0)],
     AGENTS: [Column("", 1), Column("NAME", 20), Column("STATUS", 6), Column("UNREAD", 6, 3), Column("WORK", 14, 4),
              Column("ROLE", 16, 2), Column("SEEN", 11, 1), Column("DOES", 0)],
     THREADS: [Column("", 2), Column("LAST", 11, 3), Column("FROM", 16, 4), Column("N", 5, 2), Column("WORK", 12, 1),
@@ -139,13 +143,26 @@ def read(store: Store, caller: Caller, limits: Mapping[str, int]) -> Board:
     """
     found = Board(sender_text(caller.name, caller.reader))
     with store.one_look():
-        _put_agents(found, roster.roster(store, caller=caller, steps_most=UNREAD_STEPS, limit=limits[AGENTS]))
+        _put_agents(
+            found,
+            roster.roster(store, caller=caller, steps_most=UNREAD_STEPS, limit=limits[AGENTS], work=False),
+        )
+        _put_waits(found, waits.waits(store, caller, limit=limits[WAITS]))
         _put_threads(found, thread_list.list_threads(store, caller, limit=limits[THREADS]))
         _put_tasks(found, store, caller, limits[TASKS])
         _put_claims(found, store, caller, limits[CLAIMS])
         peek = callers.peek_reason(store, caller) if caller.who is not None else None
     found.notes += filter(None, [peek])
     return found
+
+
+def _put_waits(found: Board, waiting: waits.Waits) -> None:
+    rows = [
+        Row(each.id, (ATTENTION if each.you == waits.OWES else "", who, owes, since, to_do), ASKS if each.you == waits.OWES else USUAL)
+        for each, (who, _, owes, to_do, since) in session_text.wait_rows(waiting)
+    ]  # fmt: skip
+    asks = sum(row.style == ASKS for row in rows)
+    found.put(WAITS, rows, waiting.more, f"{ATTENTION}{asks}" if asks else "")
 
 
 def _put_agents(found: Board, roll: Roster) -> None:
@@ -272,6 +289,11 @@ class Detail:
         self.asks = False
         self.question = self.to_name = ""
         self.to: str | None = None
+
+
+def kind_of(pane: str, id: str) -> str:
+    """Return what a row of a list is about: somebody waits because of a task, or a thread."""
+    return pane if pane != WAITS else TASKS if id.startswith("task-") else THREADS
 
 
 def thread_detail(

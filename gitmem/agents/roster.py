@@ -106,6 +106,7 @@ def roster(
     steps_most: int = UNREAD_STEPS,
     limit: int | None = None,
     read_most: int = presence.READ_MAX,
+    work: bool = True,
 ) -> Roster:
     """Return the sessions at work, grouped by role, those without one last; in each group last seen first.
 
@@ -117,12 +118,11 @@ def roster(
             headline the name.
         limit: The maximum number of sessions, those of the caller and of this clone first, then live ones; None for all that are read.
         read_most: How many sessions of the log are read, if the limit is not higher: those of this clone first, then those last at work.
+        work: Whether it says who waits for whom and who works on what.
 
     Raises:
         UsageError: The limit is below 1.
     """
-    from . import edited_paths
-
     check_limit(limit)
     left = unread = 0
     if query:
@@ -145,18 +145,14 @@ def roster(
         {**each, "unread": steps.ask(_unread, db, one, now)}
         for one, each in zip(found, _rows(store, db, steps, found, marks=all), strict=True)
     ]
-    for session_id, paths in edited_paths.by_session(store).items():
-        for each in rows:
-            if each["session_id"] == session_id:
-                each["edits"] = paths[:EDITS_MAX]
+    _add_edits(store, rows)
     key, failed = store.writers.describe()[0] or None, autosync.last_failure(store.repo)
     outcome = Roster(sessions=rows, writer=key, autosync=failed, next=_next(found, query, all, caller))
     outcome.more = total - len(known)
-    if not query:
+    if work and not query:
         _add_work(store, outcome, caller)
     _follow_pins(store, outcome, found)
-    if outcome.autosync is not None:
-        outcome.next = ["gitmem sync", *outcome.next]
+    outcome.next = [*(["gitmem sync"] if failed is not None else []), *outcome.next]
     if query and not found:
         live = sum(one.status == "live" for one in presence.shown(store, most=read_most).values())
         outcome.remark = f"No sessions match {query}; active sessions: {live}."
@@ -167,6 +163,16 @@ def roster(
     notes = (outcome.remark, not_shown, not_read, elsewhere, away, whereabouts.unread(store))
     outcome.remark = " ".join(filter(None, notes)) or None
     return outcome
+
+
+def _add_edits(store: Store, rows: Sequence[SessionRow]) -> None:
+    """Add which paths each session has changed without a claim."""
+    from . import edited_paths
+
+    edits = edited_paths.by_session(store)
+    for each in rows:
+        if paths := edits.get(each["session_id"]):
+            each["edits"] = paths[:EDITS_MAX]
 
 
 def _add_work(store: Store, outcome: Roster, caller: Caller | None) -> None:

@@ -140,6 +140,7 @@ def run(repo: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
             screen.app = TopApp(screen.at)
             async with screen.app.run_test(size=size) as screen.pilot:
                 await screen.until(lambda: screen.app.board is not None)
+                await screen.keys("3")  # the threads
                 await screen.pilot.pause()
                 await script(screen)
 
@@ -200,7 +201,7 @@ def test_a_person_answers_everything_from_the_screen(run: Run, desk: Screen) -> 
         await screen.keys("escape")
         await screen.write("r", "warm")
         await screen.until(lambda: screen.status.startswith(f"{task} · answered"))
-        await screen.keys("2", "end")
+        await screen.keys("3", "end")
         await screen.open()
         for key, text, intent in (
             ("r", "why?", "INFO"),
@@ -339,6 +340,25 @@ def test_text_of_peers_is_neither_markup_nor_control(run: Run, desk: Screen) -> 
     run(script)
 
 
+def test_who_waits_for_whom_comes_first_and_opens_what_it_is_about(run: Run, desk: Screen) -> None:
+    """What the reader owes is marked; a row opens the thread, or the task."""
+    desk.say("Freeze it?", to=["Curie"], requires_ack=True)
+    new_task.delegate(desk.store, desk.planck, "Measure", to="Curie", role="reviewer")
+
+    async def script(screen: Screen) -> None:
+        await screen.keys("1")
+        (first, second) = screen.app.query_one("#waits", ListPane).rows
+        assert first.cells[:3] == ["!", "Planck", "you"] and first.cells[-1] == 'to answer "Freeze it?"'
+        assert second.cells[-1].startswith('to take "Measure"')
+        await screen.open()
+        assert "| Freeze it?" in screen.text()
+        await screen.keys("escape", "j")
+        await screen.open()
+        assert screen.app.pane.detail.kind == "tasks"  # type: ignore[union-attr]
+
+    run(script)
+
+
 def test_a_small_screen_shows_one_thing_at_a_time_and_a_larger_one_more(run: Run, desk: Screen) -> None:
     """At 40 columns and 10 lines; the same keys, and what is open stays open when the size changes."""
     desk.say(f"first words of a signal that is longer than forty columns {'x' * 36}Z", to=["Curie"])
@@ -355,13 +375,13 @@ def test_a_small_screen_shows_one_thing_at_a_time_and_a_larger_one_more(run: Run
         assert threads.has_focus and pane.region.width == 0
         await screen.keys("slash", *"nothing", "enter")
         assert screen.rows("threads") == [] and screen.rows("agents") == []
-        await screen.keys("3", "escape")  # it ends for all lists, whichever is active
+        await screen.keys("4", "escape")  # it ends for all lists, whichever is active
         assert len(screen.rows("agents")) == 2
-        await screen.keys("2")
+        await screen.keys("3")
         assert len(screen.rows("threads")) == 1
         await screen.keys("question_mark")
         assert isinstance(screen.app.screen, Help)
-        await screen.keys("escape", "3")
+        await screen.keys("escape", "4")
         assert screen.app.query_one("#tasks", ListPane).has_focus
         await screen.pilot.resize_terminal(80, 24)
         await screen.pilot.pause()
@@ -369,7 +389,8 @@ def test_a_small_screen_shows_one_thing_at_a_time_and_a_larger_one_more(run: Run
         await screen.pilot.resize_terminal(120, 40)
         await screen.pilot.pause()
         assert all(
-            screen.app.query_one(f"#{each}").region.width for each in ("agents", "threads", "tasks", "claims")
+            screen.app.query_one(f"#{each}").region.width
+            for each in ("waits", "agents", "threads", "tasks", "claims")
         )
 
     run(script, (40, 10))
@@ -448,7 +469,7 @@ def test_it_follows_the_log_and_the_mouse(run: Run, desk: Screen) -> None:
         await screen.until(lambda: "| hello" in screen.text())
         screen.say("and more", reply_to=root)
         await screen.until(lambda: "| and more" in screen.text())
-        await screen.pilot.click("#tabs", offset=(2, 0))
+        await screen.pilot.click("#tabs", offset=(14, 0))
         await screen.until(lambda: screen.app.active == "agents")
         await screen.open()
         name = (
