@@ -72,7 +72,7 @@ def view(
         _serve(at, out, port, serves=serve, opens=open, since=moment, wu=wu, agent=agent)
         return
     path = os.path.abspath(os.path.join(at.folder, out)) if out is not None else None
-    found = pages.view(at.store(), path, since=moment, wu=wu, agent=agent)
+    found = pages.view(at.store(), path, since=moment, wu=wu, agent=agent, who=at.who())
     if open:
         from pathlib import Path
 
@@ -104,7 +104,7 @@ def _serve(
     Selection(at.store(), since=since, wu=wu, agent=agent)
     run(
         at,
-        lambda store: collect(store, since=since, wu=wu, agent=agent),
+        lambda store: collect(store, since=since, wu=wu, agent=agent, who=at.who()),
         port,
         open_in_browser if opens else None,
     )
@@ -198,7 +198,7 @@ def run(
     bound = a2a.bind(LISTEN, a2a.port_of(port) if port is not None else 0)
     entry_file = os.path.join(at.store().repo.state, ENTRY_FILE)
     log = a2a.served_log(at, push=False, allow_private=False)
-    page = LivePage(log, lambda: collect(log.store))
+    page = LivePage(log, lambda: collect(log.store), at.who())
     number = bound.getsockname()[1]
     url = f"http://{LISTEN}:{number}{page.entry}"
 

@@ -47,6 +47,8 @@ class Guard:
         cards: The paths of cards, which need no token.
         anonymous: The caller of requests without a token; None to refuse these.
         needed: What to tell who has no valid token.
+        serves_pages: Whether pages of the host that a request names may ask, too.
+        body_most: Bytes of a body.
     """
 
     def __init__(
@@ -59,6 +61,8 @@ class Guard:
         anonymous: str | None = None,
         body_seconds: float = BODY_SECONDS,
         needed: str = NEEDED,
+        serves_pages: bool = False,
+        body_most: int = BODY_MAX_BYTES,
     ) -> None:
         self._app = app
         self._hosts = frozenset(hosts)
@@ -67,6 +71,8 @@ class Guard:
         self._cards = frozenset(cards)
         self._body_seconds = body_seconds
         self._needed = needed
+        self._serves_pages = serves_pages
+        self._body_most = body_most
         self._running: Counter[Caller] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -113,10 +119,14 @@ class Guard:
     def _refuse(self, scope: Scope) -> JSONResponse | None:
         """Return the error that answers a request by its head alone, or note its caller."""
         headers = Headers(scope=scope)
-        if headers.get("host", "").lower() not in self._hosts or len(headers.getlist("host")) != 1:
+        host = headers.get("host", "").lower()
+        if host not in self._hosts or len(headers.getlist("host")) != 1:
             return _error(403, "The Host header does not name this gateway.")
-        if "origin" in headers:
-            return _error(403, "Requests of web pages are refused: the request has an Origin header.")
+        ours = [f"http://{host}"] if self._serves_pages else []
+        if any(each not in ours for each in headers.getlist("origin")):
+            return _error(
+                403, "Requests of other web pages are refused: the request has their Origin header."
+            )
         path, method = scope["path"], scope["method"]
         if method == "GET" and path in self._cards:
             return None
@@ -127,12 +137,15 @@ class Guard:
         if "transfer-encoding" in headers and "content-length" in headers:
             return _error(400, "The request has both a Content-Length and a Transfer-Encoding.")
         length = headers.get("content-length", "0")
-        if not length.isascii() or not length.isdigit() or int(length[:12]) > BODY_MAX_BYTES:
-            return _error(413, f"The body is too large; at most {BODY_MAX_BYTES} bytes are allowed.")
+        if not length.isascii() or not length.isdigit() or int(length[:12]) > self._body_most:
+            return self._too_large()
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if method == "POST" and kind not in _TYPES and (kind or length != "0"):
             return _wrong_type(kind, is_rest=_REST in path)
         return None
+
+    def _too_large(self) -> JSONResponse:
+        return _error(413, f"The body is too large; at most {self._body_most} bytes are allowed.")
 
     def _caller(self, headers: Headers) -> Caller | None:
         """Return the name of the caller and its tenants."""
@@ -160,10 +173,8 @@ class Guard:
                         return None
                     parts.append(message.get("body", b""))
                     size += len(parts[-1])
-                    if size > BODY_MAX_BYTES:
-                        return _error(
-                            413, f"The body is too large; at most {BODY_MAX_BYTES} bytes are allowed."
-                        )
+                    if size > self._body_most:
+                        return self._too_large()
                     if not message.get("more_body"):
                         return b"".join(parts)
         except TimeoutError:

@@ -82,16 +82,18 @@ class Waits(PartOfAnswer):
 
 def words_of(wait: Wait) -> tuple[str, str, str, str]:
     """Return four parts of a sentence for the caller, such as `Dora`, `waits for`, `you` and `to answer "Freeze it"`; they have a peer's text."""
-    to_do = "to answer"
-    if wait.what == ACCEPTANCE:
-        to_do = "to accept" if wait.state == "completed" else f"to accept as {wait.state}"
-    elif wait.what != ANSWER:
-        to_do = (
-            "to finish" if wait.state == WORKING else "to take over" if wait.what == HANDOFF else "to take"
-        )
     role = f" as {wait.role}" if wait.role and wait.owes and wait.what == TASK else ""
     waiter, verb = (YOU, "wait for") if wait.you == WAITS else (wait.waiter_name, "waits for")
-    return waiter, verb, YOU if wait.you == OWES else wait.owes_name, f'{to_do} "{wait.text}"{role}'
+    return waiter, verb, YOU if wait.you == OWES else wait.owes_name, f'{to_do(wait)} "{wait.text}"{role}'
+
+
+def to_do(wait: Wait) -> str:
+    """Return what is owed as a verb, such as `to answer`."""
+    if wait.what == ANSWER:
+        return "to answer"
+    if wait.what == ACCEPTANCE:
+        return "to accept" if wait.state == "completed" else f"to accept as {wait.state}"
+    return "to finish" if wait.state == WORKING else "to take over" if wait.what == HANDOFF else "to take"
 
 
 def waits(

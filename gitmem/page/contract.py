@@ -32,6 +32,13 @@ class Filters(TypedDict):
     agent: NotRequired[str]
 
 
+class You(TypedDict):
+    """The caller of the command that made or serves the page; without `agent`, `why` says why nobody knows."""
+
+    agent: NotRequired[str]
+    why: NotRequired[str]
+
+
 class AgentLane(TypedDict):
     """An agent or a person: a lane. Its sessions share it; `person` is true for `human:<mail>`.
 
@@ -252,6 +259,7 @@ class PageData(TypedDict):
     filters: Filters
     omitted: Omitted
     notes: list[str]
+    you: You
     agents: list[AgentLane]
     sessions: list[SessionBar]
     signals: list[SignalMark]
@@ -321,23 +329,31 @@ class PassedRule(TypedDict):
     claims: list[str]
 
 
-class Owed(TypedDict):
-    """What somebody owes to somebody: `agent`, or one who has the role `target`.
+class Wait(TypedDict):
+    """Somebody waits for somebody, as `gitmem roster` says it.
 
-    `what`: an `answer` (a signal asks for a decision), a `reply` (the worker on a task asks its caller for input), a `take` (nobody has
-    taken or refused the task), or a `confirmation` (the caller has not decided on the result).
+    `owes`: Who is waited for; without it `anyone` says who may do it, such as one that has a role.
+    `yours`: Whether it waits for `you`. `ways`: by which answers the page may end it then.
+    `what`: An `answer` (to a signal, or to the question about a task), a `task`, its `acceptance` or a `handoff`; `to_do` says it.
+    `text`: A line. `question`: All of what the holder of a task asks `you`.
+    `id`: The signal or the task; `thread` is that of the signal.
     """
 
-    what: Literal["answer", "reply", "take", "confirmation"]
-    agent: NotRequired[str]
-    target: NotRequired[str]
-    to: str
-    since: int
+    waiter: str
+    owes: NotRequired[str]
+    anyone: NotRequired[str]
+    yours: bool
+    ways: list[str]
+    what: str
+    to_do: str
+    state: NotRequired[str]
     text: str
+    question: NotRequired[str]
     wu: NotRequired[str]
-    signal: NotRequired[str]
+    since: int
+    id: str
     thread: NotRequired[str]
-    task: NotRequired[str]
+    commands: list[str]
 
 
 class ContestSide(TypedDict):
@@ -384,7 +400,7 @@ class Board(TypedDict):
     gates: list[ClosedGate]
     passed: list[PassedRule]
     unread: list[UnreadSignals]
-    owed: list[Owed]
+    waits: list[Wait]
     contested: list[Contest]
     mismatches: list[Mismatch]
     overlaps: list[BranchOverlap]

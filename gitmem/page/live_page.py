@@ -9,22 +9,27 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hmac
+import json
 import secrets
 import time
 
 from a2a.utils.errors import A2AError
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from ..agents.caller import CallerClaims
 from ..calls.http_guard import Guard
+from ..errors import GateError, UsageError
 from ..signals.watch import ChangeWatcher, NeverSet
-from .page_file import DATA_URL, EVENTS_URL, Assets, packed
+from ..text.sanitize import sanitize
+from . import answers
+from .page_file import ANSWER_URL, DATA_URL, EVENTS_URL, Assets, packed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Collection
+    from collections.abc import AsyncIterator, Callable, Collection, Sequence
 
     from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -37,7 +42,10 @@ COOKIE, READER = "gitmem_view", "page"
 REST_SECONDS, REST_TIMES = 1.0, 4  # after a change: at least so long, and so many times what collecting took
 OLD_SECONDS = 60.0  # data that depend on the time are collected again after it
 BEAT_SECONDS = 15.0
+FORM_TOKEN = "X-Gitmem-Token"  # noqa: S105  (the name of a header)
+FORM_MOST = 64 * 1024  # bytes of an answer
 _NEEDED = "Open the link that gitmem view --serve has printed; it is valid until that ends."
+_NO_FORM = "This is no answer of the page of this server: load the page again. Nothing was written."
 _CLOSED = "default-src 'none'; frame-ancestors 'none'"
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -57,6 +65,7 @@ class LivePage:
     Args:
         log: The log, in its thread.
         collect: Collects the data, in that thread.
+        who: Who answers in the page: the caller of the command that serves it.
         rest: The least time between two notices of changes, seconds.
 
     Attributes:
@@ -65,13 +74,20 @@ class LivePage:
     """
 
     def __init__(
-        self, log: ServedLog, collect: Callable[[], PageData], *, rest: float = REST_SECONDS
+        self,
+        log: ServedLog,
+        collect: Callable[[], PageData],
+        who: CallerClaims | None = None,
+        *,
+        rest: float = REST_SECONDS,
     ) -> None:
         self._log = log
         self._collect = collect
+        self._who = who or CallerClaims()
         self._rest = rest
         self._watcher = ChangeWatcher(log.store, NeverSet(), events=False)
         self._token = secrets.token_urlsafe(32)
+        self._form_token = secrets.token_urlsafe(32)
         self.path = f"/{secrets.token_urlsafe(12)}/"
         self.entry = f"{self.path}open/{secrets.token_urlsafe(32)}"
         self._assets = Assets()
@@ -91,11 +107,20 @@ class LivePage:
             Route(self.path, self._page),
             Route(self.path + DATA_URL, self._data),
             Route(self.path + EVENTS_URL, self._events),
+            Route(self.path + ANSWER_URL, self._answer, methods=["POST"]),
             Route(self.entry, self._enter),
         ]
         app = Starlette(routes=routes, lifespan=self._watched)
         app.router.redirect_slashes = False
-        guarded = Guard(app, hosts, {"": self._caller}, cards=(self.entry,), needed=_NEEDED)
+        guarded = Guard(
+            app,
+            hosts,
+            {"": self._caller},
+            cards=(self.entry,),
+            needed=_NEEDED,
+            serves_pages=True,
+            body_most=FORM_MOST,
+        )
         return _with_headers(_cookie_as_token(guarded))
 
     @contextlib.asynccontextmanager
@@ -127,7 +152,7 @@ class LivePage:
                 except A2AError as error:
                     return PlainTextResponse(str(error.message), 503)
                 self._seen = stamp
-        headers = {"Content-Encoding": "gzip"}
+        headers = {"Content-Encoding": "gzip", FORM_TOKEN: self._form_token}
         return Response(self._body, media_type="application/json", headers=headers)
 
     def _read(self) -> bytes:
@@ -136,6 +161,26 @@ class LivePage:
         self._made = time.monotonic()
         self._took = self._made - started
         return body
+
+    async def _answer(self, request: Request) -> Response:
+        """Record an answer. Its token is in the data, which no other page can read; a form of another page has no headers."""
+        if not hmac.compare_digest(request.headers.get(FORM_TOKEN, "").encode(), self._form_token.encode()):
+            return _refused(403, "forbidden", _NO_FORM)
+        try:
+            form = json.loads(await request.body())
+        except ValueError:
+            form = None
+        try:
+            return await self._log.run(lambda: self._record(form))
+        except A2AError as error:
+            return _refused(503, "store", str(error.message))
+
+    def _record(self, form: object) -> Response:
+        try:
+            return JSONResponse(answers.record(self._log.store, self._who, form))
+        except (GateError, UsageError) as error:
+            status = 400 if error.code == answers.BAD_FORM else 409
+            return _refused(status, error.code, f"{error.message} {error.hint}".strip(), error.next)
 
     async def _events(self, _: Request) -> Response:
         return StreamingResponse(self._changes(), media_type="text/event-stream")
@@ -154,6 +199,11 @@ class LivePage:
             elif time.monotonic() - said > BEAT_SECONDS:
                 said = time.monotonic()
                 yield ": no change\n\n"
+
+
+def _refused(status: int, code: str, message: str, next: Sequence[str] = ()) -> Response:
+    error = {"code": status, "status": code, "message": sanitize(message), "next": list(next)}
+    return JSONResponse({"error": error}, status)
 
 
 def _cookie_as_token(app: ASGIApp) -> ASGIApp:

@@ -7,10 +7,11 @@ import time
 
 from .. import __version__
 from ..agents import audits, mailbox
+from ..agents import caller as callers
 from ..agents.caller import of_session
-from ..errors import GitmemError
+from ..errors import GitmemError, UsageError
 from ..git import history
-from ..history import overlap, rows
+from ..history import overlap, rows, waits
 from ..history.commits import MadeHere, find_makers
 from ..history.figures import statistics
 from ..history.overlap import decoded
@@ -25,13 +26,14 @@ from ..records.ids import is_id, unit_key
 from ..signals import gate
 from ..signals.thread_lines import initiatives_of
 from ..signals.thread_list import ManyThreads, Selection
+from ..work import task_state
 from ..work.branches import Refs
+from .answers import ANSWER, ways
 from .board import (
     SHORT_MAX,
     SIGNALS_MAX,
     ClaimSpans,
     Lanes,
-    OwedRows,
     SessionBars,
     SignalMarks,
     TaskSpans,
@@ -41,6 +43,7 @@ from .board import (
     millis_of,
     put,
     short,
+    title,
 )
 from .contract import FORMAT
 
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator, Sequence
 
+    from ..agents.caller import Caller, CallerClaims
     from ..agents.presence import Presence
     from ..git.history import UserCommit
     from ..git.objects import PathChanges
@@ -69,13 +73,14 @@ if TYPE_CHECKING:
         GateBlocker,
         MemoryNode,
         NodeChange,
-        Omitted,
         PageData,
         PassedRule,
         Relation,
         SessionBar,
         TaskSpan,
         UnreadSignals,
+        Wait,
+        You,
     )
 
 # Of texts in bytes, so that no log makes a page of more than 8 MB: base64 needs four thirds of what can't be compressed.
@@ -91,6 +96,8 @@ PATHS_MAX = 20
 OVERLAP_SECONDS = 3.0
 MAKER_SECONDS = 1.0  # for finding who made the commits
 
+WAITS_MAX = 500
+WHY_MAX = 1_000  # characters
 UNITS_MAX = 100  # of one agent, those with the most
 UNREAD_STEPS = 20_000_000  # of SQLite for all sessions
 GATES_MAX = 200  # that are looked at
@@ -112,13 +119,19 @@ SUMMARIZES = "summarizes"  # the type of the relation from a summary to what it 
 
 
 def collect(
-    store: Store, *, since: int | None = None, wu: str | None = None, agent: str | None = None
+    store: Store,
+    *,
+    since: int | None = None,
+    wu: str | None = None,
+    agent: str | None = None,
+    who: CallerClaims | None = None,
 ) -> PageData:
     """Return the data of the page.
 
     Args:
         store: The log.
         since: As for `Selection`; so `wu` and `agent`.
+        who: The caller of the command; None if it has none.
 
     Raises:
         UsageError: `unknown-agent`.
@@ -133,7 +146,8 @@ def collect(
         signals = SignalMarks(db, threads, lanes, TextBudget(SIGNAL_BYTES))
         tasks = TaskSpans(db, only, lanes, TextBudget(TASK_BYTES))
         claims = ClaimSpans(store, only, lanes)
-        open_now = OpenNow(store, only, sessions.current, threads, signals, tasks, claims, lanes)
+        caller, you = _you(store, who, lanes)
+        open_now = OpenNow(store, only, caller, sessions.current, threads, signals, tasks, claims, lanes)
         nodes = NodeMarks(store, only, lanes, TextBudget(NODE_BYTES))
         history = HistoryMarks(store, only, lanes)
         notes = [*filter(None, [only.remark(db)]), *_format_note(store), *history.notes, *open_now.notes]
@@ -152,17 +166,15 @@ def collect(
         "agents": lanes.omitted,
         **open_now.omitted,
     }
-    omitted: Omitted = {name: count for name, count in left.items() if count > 0}
-    if history.is_cut:
-        notes.append(f"Only the newest {COMMITS_MAX:,} commits are here.")
     return {
         "format": FORMAT,
         "made": millis(store.now()),
         "repository": short(os.path.basename(store.repo.worktree or store.repo.common)),
         "generator": f"gitmem {__version__}",
         "filters": _filters(only),
-        "omitted": omitted,
+        "omitted": {name: count for name, count in left.items() if count > 0},
         "notes": notes,
+        "you": you,
         "agents": lanes.lanes(),
         "sessions": bars,
         "signals": signals.marks,
@@ -176,6 +188,60 @@ def collect(
         "board": open_now.board,
         "statistics": figures,
     }
+
+
+def _you(store: Store, who: CallerClaims | None, lanes: Lanes) -> tuple[Caller | None, You]:
+    """Return the caller, and what the page says of it."""
+    if who is None:
+        return None, {}
+    try:
+        caller = callers.find(store, who)
+    except UsageError as error:
+        return None, {"why": short(f"{error.message} {error.hint}", WHY_MAX)}
+    assert caller is not None  # `find` raises
+    return caller, {"agent": lanes.of(caller.reader, None, caller.name)}
+
+
+def wait_rows(store: Store, only: Selection, caller: Caller | None, lanes: Lanes) -> tuple[list[Wait], int]:
+    """Return who waits for whom, and how many rows are left out."""
+    found = waits.waits(store, caller, only=only, limit=WAITS_MAX)
+    texts = TextBudget(TASK_BYTES)
+    shown: list[Wait] = []
+    for each in found.rows:
+        yours = each.you == waits.OWES
+        row: Wait = {
+            "waiter": lanes.of(each.waiter, None, each.waiter_name),
+            "yours": yours,
+            "ways": ways(each) if yours else [],
+            "what": each.what,
+            "to_do": short(waits.to_do(each)),
+            "text": title(each.text),
+            "since": millis_of(each.since),
+            "id": each.id,
+            "commands": each.next,
+        }
+        if each.owes:
+            row["owes"] = lanes.of(each.owes, None, each.owes_name)
+        else:
+            row["anyone"] = short(each.owes_name)
+        put(row, "state", each.state)
+        put(row, "wu", each.wu_id)
+        put(row, "thread", each.thread_id)
+        if ANSWER in row["ways"]:
+            _put_question(store, row, texts)
+        shown.append(row)
+    return shown, found.more
+
+
+def _put_question(store: Store, row: Wait, texts: TextBudget) -> None:
+    """Set what is asked; who can't see all of it can't answer in the page."""
+    task = task_state.load_task(store.db(), row["id"])
+    asked = task_state.question_of(task) if task is not None else None
+    text, cut = texts.cut((asked.record.get("message") if asked is not None else None) or "")
+    if text and not cut:
+        row["question"] = text
+    else:
+        row["ways"].remove(ANSWER)
 
 
 def _format_note(store: Store) -> list[str]:
@@ -260,7 +326,6 @@ class HistoryMarks:
         commits: The newest, the oldest of them first.
         branches: Those whose tip is one of them, the newest first.
         omitted: How many branches are left out.
-        is_cut: Whether there may be older commits.
         notes: Sentences on what could not be read.
     """
 
@@ -269,7 +334,6 @@ class HistoryMarks:
         self.commits: list[CommitMark] = []
         self.branches: list[BranchTip] = []
         self.notes: list[str] = []
-        self.is_cut = False
         self.omitted = 0
         try:
             self._add(store, (only.since or 0) // 1_000)
@@ -289,7 +353,8 @@ class HistoryMarks:
         found = history.newest_commits(
             store.repo.common, [*refs.commits(), *([head] if head else [])], COMMITS_MAX
         )
-        self.is_cut = len(found) == COMMITS_MAX
+        if len(found) == COMMITS_MAX:  # there may be older ones
+            self.notes.append(f"Only the newest {COMMITS_MAX:,} commits are here.")
         makers = self._makers(store, found)
         for commit in found:
             at = commit.seconds * 1_000
@@ -380,6 +445,7 @@ class OpenNow:
         self,
         store: Store,
         only: Selection,
+        caller: Caller | None,
         current: list[Presence],
         threads: ManyThreads,
         signals: SignalMarks,
@@ -387,13 +453,12 @@ class OpenNow:
         claims: ClaimSpans,
         lanes: Lanes,
     ) -> None:
-        spans = {each["id"]: each for each in tasks.spans}
         gates = GateMarks(store, only, current, tasks.rows, threads, lanes)
-        owed = OwedRows(store.db(), threads, tasks.rows, spans, lanes, store.now())
+        waiting, waits_left = wait_rows(store, only, caller, lanes)
         self.omitted = {
             "passed": gates.omitted,
             "gates": gates.unseen,
-            "owed": owed.omitted,
+            "waits": waits_left,
             "contested": claims.omitted_contests,
         }
         self.notes = gates.notes
@@ -402,7 +467,7 @@ class OpenNow:
             "gates": gates.closed,
             "passed": gates.passed,
             "unread": _unread(store, only, current, lanes, units, self.notes),
-            "owed": owed.rows,
+            "waits": waiting,
             "contested": claims.contests,
             "mismatches": tasks.mismatches,
             "overlaps": [],

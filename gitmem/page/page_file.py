@@ -22,13 +22,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
+    from ..agents.caller import CallerClaims
     from ..store import Store
     from .contract import PageData, ThreadState
 
 
 ASSETS = os.path.join(os.path.dirname(__file__), "assets")
 TEMPLATE = "page.html"
-DATA_URL, EVENTS_URL = "data.json", "events"
+DATA_URL, EVENTS_URL, ANSWER_URL = "data.json", "events", "answer"
 _PART = re.compile(r"<!-- (policy|data|style|script)(?: ([\w./-]+))? -->")
 _CLOSES = re.compile(r"<(?=/script|!--)", re.IGNORECASE)  # what a script in HTML can't have
 _LEVEL = 5  # 6 takes half as long again and saves a twentieth
@@ -37,7 +38,7 @@ PACKED_MAX = 5_250_000  # of them in gzip: base64 needs four thirds of it, and t
 
 # The lists that can be shortened, and whether the entries that go first are at the beginning. Those of "signals" take threads along.
 _LISTS = {"sessions": True, "signals": True, "tasks": True, "claims": True, "commits": True, "nodes": True, "branches": False, "relations": False}  # fmt: skip
-_OF_BOARD = {"gates": False, "passed": True, "owed": True, "contested": False, "mismatches": False, "overlaps": False}  # fmt: skip
+_OF_BOARD = {"gates": False, "passed": True, "waits": False, "contested": False, "mismatches": False, "overlaps": False}  # fmt: skip
 
 
 class Assets:
@@ -100,7 +101,7 @@ class Assets:
             data: What it shows; None for a page that asks its server for them.
         """
         if data is None:
-            block = f'<script type="application/json" id="data" data-source="{DATA_URL}" data-events="{EVENTS_URL}"></script>'
+            block = f'<script type="application/json" id="data" data-source="{DATA_URL}" data-events="{EVENTS_URL}" data-answer="{ANSWER_URL}"></script>'
         else:
             text = base64.b64encode(packed(data)).decode("ascii")
             block = f'<script type="application/octet-stream+base64" id="data">{text}</script>'
@@ -265,6 +266,7 @@ def view(
     since: int | None = None,
     wu: str | None = None,
     agent: str | None = None,
+    who: CallerClaims | None = None,
 ) -> View:
     """Write the page, for this user alone to read: it has everybody's messages.
 
@@ -272,6 +274,7 @@ def view(
         store: The log that it is about.
         out: The file; by default one in the clone's folder of gitmem, which the next page replaces.
         since: As for `signals.thread_list.Selection`; so `wu` and `agent`.
+        who: For whom it is, see `page_data.collect`.
 
     Raises:
         UsageError: `not-writable`: the file can't be written, or the name is that of something else than a file; `unknown-agent`.
@@ -281,7 +284,7 @@ def view(
         _refuse_others(path)
     except OSError as error:
         raise _not_writable(path, error) from error
-    data = page_data.collect(store, since=since, wu=wu, agent=agent)
+    data = page_data.collect(store, since=since, wu=wu, agent=agent, who=who)
     content = Assets().page(data)
     try:
         if out is None:

@@ -58,10 +58,10 @@ NAMES = [
 def empty() -> dict[str, Any]:
     """Return the data of a log without a line."""
     return {
-        "format": FORMAT, "made": MADE, "repository": "sample", "generator": "gitmem", "filters": {}, "omitted": {}, "notes": [],
+        "format": FORMAT, "made": MADE, "repository": "sample", "generator": "gitmem", "filters": {}, "omitted": {}, "notes": [], "you": {},
         "agents": [], "sessions": [], "signals": [], "threads": [], "tasks": [], "claims": [], "commits": [], "branches": [],
         "nodes": [], "relations": [],
-        "board": {"gates": [], "passed": [], "unread": [], "owed": [], "contested": [], "mismatches": [], "overlaps": [], "open_tasks": []},
+        "board": {"gates": [], "passed": [], "unread": [], "waits": [], "contested": [], "mismatches": [], "overlaps": [], "open_tasks": []},
         "statistics": {"days": [], "first_answer": {"n": 0}, "agreement": {"n": 0}, "unread_age": {"n": 0}, "unanswered": 0, "tasks": {}},
     }  # fmt: skip
 
@@ -122,7 +122,8 @@ def _talk(
         data["signals"].append(signal)
     for signal in data["signals"][-max(1, signals // 30) :]:
         if signal["to"]:
-            data["board"]["owed"].append({"what": "answer", "agent": signal["to"][0], "to": signal["from"], "wu": signal["wu"], "signal": signal["id"], "thread": signal["thread"], "since": signal["at"], "text": signal["text"]})  # fmt: skip
+            data["board"]["waits"].append({"waiter": signal["from"], "owes": signal["to"][0], "yours": False, "ways": [], "what": "answer", "to_do": "to answer", "text": signal["text"], "wu": signal["wu"],
+                                           "since": signal["at"], "id": signal["id"], "thread": signal["thread"], "commands": [f"gitmem thread {signal['thread']}"]})  # fmt: skip
     data["board"]["unread"] = [{"agent": each, "count": 3, "units": {"WU-1": 2, "": 1}} for each in ids]
     for signal in [each for each in data["signals"] if each["to"]][:1]:
         reader, at = signal["to"][0], signal["at"]

@@ -10,6 +10,7 @@ from typing import Any
 import gitmem
 from benchmarks import workbench
 from gitmem import records
+from gitmem.agents.caller import CallerClaims
 from gitmem.api.log import Log
 from gitmem.log.lines import format_at
 from gitmem.page import page_data
@@ -169,22 +170,30 @@ def test_what_is_owed_names_who_owes_what_to_whom_since_when(tmp_path: Path) -> 
 
     agents = {each["id"]: each["name"] for each in data["agents"]}
     rows = [
-        (each["what"], agents[each["agent"]], agents[each["to"]], each["since"] - NOW // 1_000, each["text"], each.get("task"))
-        for each in data["board"]["owed"]
+        (each["to_do"], agents[each["owes"]], agents[each["waiter"]], each["since"] - NOW // 1_000, each["text"], each["id"], each["yours"])
+        for each in data["board"]["waits"]
     ]  # fmt: skip
     assert rows == [
-        ("answer", "Curie", "Noether", 60_000, "Rename it?", None),
-        ("take", "Gauss", "Curie", 120_000, "Begin it", fresh),
-        ("reply", "Curie", "Noether", 300_000, "Which of the two?", waiting),
-        ("confirmation", "Curie", "Gauss", 420_000, "Do it", done),
+        ("to answer", "Curie", "Noether", 60_000, "Rename it?", proposal, False),
+        ("to take", "Gauss", "Curie", 120_000, "Begin it", fresh, False),
+        ("to answer", "Curie", "Noether", 300_000, "Which of the two?", waiting, False),
+        ("to accept", "Curie", "Gauss", 420_000, "Do it", done, False),
     ]
-    assert data["board"]["owed"][0]["signal"] == proposal
-    assert data["board"]["owed"][1]["signal"] in {each["id"] for each in data["signals"]}
+    gauss = data_of(path, who=CallerClaims(as_="Gauss"))
+    assert gauss["you"] == {"agent": named(gauss, "Gauss")}
+    assert [(each["id"], each["yours"], each["ways"]) for each in gauss["board"]["waits"]][:2] == [
+        (fresh, True, ["take", "refuse"]),
+        (proposal, False, []),
+    ]
 
     with opened(path, "Curie", 8) as log:
         log.tasks.message(waiting, "The first one")
         log.tasks.seal(done)
-    assert [each["what"] for each in data_of(path)["board"]["owed"]] == ["answer", "take"]
+    assert [each["to_do"] for each in data_of(path)["board"]["waits"]] == [
+        "to answer",
+        "to take",
+        "to take",  # its lease is over
+    ]
 
 
 def test_a_thread_says_what_was_agreed_in_the_end(tmp_path: Path) -> None:
@@ -357,10 +366,9 @@ def test_a_handoff_names_what_it_hands_over(tmp_path: Path) -> None:
     assert (hands["tasks"], hands["claims"], hands["threads"]) == ([task], [claim], [])
     assert hands["checkpoint"] in {each["id"] for each in data["nodes"]}
     assert claim in {each["id"] for each in data["claims"]}
-    takes = [each for each in data["board"]["owed"] if each["what"] == "take"]
-    assert [each.get("task") for each in takes] == [handoff]
-    late = data_of(path, 25 * 60)["board"]["owed"]  # nobody can accept it any more
-    assert "take" not in {each["what"] for each in late}
+    assert handoff in {each["id"] for each in data["board"]["waits"] if each["what"] == "handoff"}
+    late = data_of(path, 25 * 60)["board"]["waits"]  # nobody can accept it any more
+    assert handoff not in {each["id"] for each in late}
 
 
 def test_a_task_names_what_it_waits_for_after_that_has_ended(tmp_path: Path) -> None:
@@ -563,7 +571,5 @@ def test_hostile_words_of_the_board_are_data_and_have_limits(tmp_path: Path) -> 
     assert max(len(each["signals"]) for each in board["passed"]) == 50
     assert 0 < len(board["contested"]) <= 200
     assert max(len(each["overlaps"]) for each in board["contested"]) <= 10
-    assert next(each for each in board["owed"] if each["what"] == "reply")["text"].startswith(
-        "Which </script>"
-    )
+    assert any(each["text"].startswith("Which ‹/script>") for each in board["waits"])
     assert not {"\u202e", "\x1b"} & set(json.dumps(data, ensure_ascii=False))

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from gitmem.agents.caller import CallerClaims
 from gitmem.calls.a2a_server import server_of
 from gitmem.calls.served_log import ServedLog
 from gitmem.page.live_page import LivePage
@@ -298,7 +299,7 @@ const streamed = () => new Promise((resolve, reject) => {
 Promise.all([
   tried("fetch", fetch(page + "data.json", { credentials: "include" }).then((answer) => answer.text())),
   tried("opaque", fetch(page + "data.json", { credentials: "include", mode: "no-cors" }).then((answer) => answer.text()).then((text) => text || Promise.reject())),
-  tried("post", fetch(page + "data.json", { credentials: "include", method: "POST", mode: "no-cors", body: "x" }).then((answer) => answer.text()).then((text) => text || Promise.reject())),
+  tried("post", fetch(page + "answer", { credentials: "include", method: "POST", mode: "no-cors", body: "{}" }).then((answer) => answer.text()).then((text) => text || Promise.reject())),
   tried("stream", streamed()),
   tried("script", loaded("script", { src: page + "data.json" })),
   tried("image", loaded("img", { src: page })),
@@ -332,14 +333,22 @@ def other() -> Iterator[int]:
     server.server_close()
 
 
+NOTIFIED = """
+window.Notification = class { constructor(title, { body }) { window.told = `${title}: ${body}`; } };
+window.Notification.permission = "granted";
+document.hasFocus = () => false;
+"""
+
+
 def test_only_the_browser_with_the_link_sees_the_page_and_no_other_origin_in_it(
     chromium: Browser, repo: Path, other: int
 ) -> None:
-    """The link lets a browser in and stays out of the history; signals appear; pages of other ports and names get nothing."""
+    """The link lets a browser in and stays out of the history; signals appear, notify and are answered; pages of other ports and names get nothing."""
     with opened(repo) as log:
         session = log.sessions.start(name="Curie", agent_identity="a:b:curie").session_id
+        person = CallerClaims(as_=log.sessions.start(name="Ada <b>", agent_identity="a:b:ada").session_id)
     with opened(repo, session=session) as log:
-        page = LivePage(ServedLog(log.store), lambda: collect(log.store))
+        page = LivePage(ServedLog(log.store), lambda: collect(log.store, who=person), person)
         bound = socket.create_server(("127.0.0.1", 0))
         port = bound.getsockname()[1]
         ready = threading.Event()
@@ -358,6 +367,19 @@ def test_only_the_browser_with_the_link_sees_the_page_and_no_other_origin_in_it(
             with log.store.lock:
                 log.signals.send("only for the link", broadcast=True)
             chromium.until("return gitmemPage.data.signals.some((each) => each.text === 'only for the link')")
+            chromium.run(NOTIFIED)
+            with log.store.lock:
+                asked = log.signals.send("Drop <i>it</i>?", to=[str(person.as_)], intent="PROPOSE")
+            told = chromium.until("return window.told")
+            assert told == "Curie waits for you to answer: Drop <i>it</i>?"
+            chromium.run("document.querySelector('#waits .yours .ways button').click()")
+            assert "Drop <i>it</i>?" in chromium.text("#answer blockquote")
+            chromium.run("document.querySelector('#answer button.main').click()")
+            chromium.until(
+                "return !document.querySelector('#waits .yours') && !document.querySelector('#answer').open"
+            )
+            with log.store.lock:
+                assert log.converged(str(asked.signal["signal_id"])).converged
             assert not chromium.wrong()
             assert page._token not in chromium.run("return document.cookie")
 
@@ -368,7 +390,7 @@ def test_only_the_browser_with_the_link_sees_the_page_and_no_other_origin_in_it(
                     assert got == [], (origin, target)
 
             chromium.open(url + page.path)  # the cookie of the other server does no harm
-            assert chromium.run("return gitmemPage.data.signals.length") == 1
+            assert chromium.run("return gitmemPage.data.signals.length") == 3
         finally:
             server.should_exit = True
             running.join(20)

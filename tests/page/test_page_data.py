@@ -370,9 +370,7 @@ def test_the_figures_are_those_of_the_page_and_of_the_log(page_log: Path) -> Non
     assert sum(found.tasks.values()) == len(data["tasks"]) and found.tasks["open"] == len(
         data["board"]["open_tasks"]
     )
-    assert found.unanswered == sum(
-        each["what"] in ("answer", "take") and "signal" in each for each in data["board"]["owed"]
-    )
+    assert found.unanswered == sum("thread" in each for each in data["board"]["waits"])
     assert (few.older, few.days) == (SIGNALS - 10, found.days)
     assert few.first_answer["n"] < found.first_answer["n"]
     assert found.agreement["n"] == sum(each["state"] == "converged" for each in data["threads"])

@@ -254,7 +254,7 @@ def test_a_page_of_a_server_asks_it_for_data() -> None:
     """It has none itself."""
     page = Assets().page(None).decode()
 
-    assert 'id="data" data-source="data.json" data-events="events"></script>' in page
+    assert 'id="data" data-source="data.json" data-events="events" data-answer="answer"></script>' in page
     assert "connect-src 'self';" in page
 
 

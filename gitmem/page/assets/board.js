@@ -1,9 +1,9 @@
 "use strict";
-/* The board: what is open now, and who waits for whom. */
+/* The board: what is open now, below who waits for whom. */
 (() => {
   const page = window.gitmemPage;
-  const { el, ago, since, cut, badge, link, count, table } = page;
-  const { name, opens, taskState, claimState, mismatch, reference, passing, contest, owes, debtor, waiting, lease } = page.words;
+  const { el, ago, since, cut, badge, count, table } = page;
+  const { name, opens, taskState, claimState, mismatch, reference, passing, contest, waiting, lease } = page.words;
 
   /** Say that a list is empty: of all that is on the page, or only of what the filters leave of so many. */
   const nothing = (all, empty) => {
@@ -29,7 +29,7 @@
     const { board } = model.data; // what an agent has not read and owes is the same whatever the filters are about
     const unread = new Map(board.unread.map((each) => [each.agent, each.count]));
     const debts = new Map();
-    for (const { agent } of board.owed) debts.set(agent, (debts.get(agent) ?? 0) + 1);
+    for (const { owes } of board.waits) debts.set(owes, (debts.get(owes) ?? 0) + 1);
     const gate = (agent, session) => {
       const closed = model.closed.get(agent.id) ?? [];
       return closed.length ? [badge("closed", "bad"), ` ${cut(closed.map((each) => each.wu).join(", "), 60)}`] : session?.wu && !model.data.omitted?.gates && ["live", "idle"].includes(session.status) ? "open" : "–";
@@ -77,15 +77,6 @@
       done.length ? el("details", { class: "fold" }, el("summary", {}, `Tasks that ended (${page.number.format(done.length)})`), page.tables.tasks(done, { first: 10, hideCaption: true })) : "");
   };
 
-  const owed = (model) =>
-    page.kept.owed(model).sort((a, b) => a.since - b.since).map((row) => () => {
-      const task = model.task.get(row.task);
-      const [what, how] = owes(row);
-      return el("li", {}, el("b", {}, debtor(row)), " owes ", name(row.to), ` ${what}, ${how} `, since(row.since), row.wu ? ` · ${row.wu}` : "", el("br"),
-        row.what === "answer" ? link(cut(row.text, 140) || "(no text)", () => page.open("thread", row.thread, row.signal)) : opens("task", row.task, cut(row.text, 140) || row.task),
-        task && row.what !== "answer" ? [" ", taskState(task)] : "", task?.blocked_by?.length && row.what === "take" ? [" ", badge(`waits for ${count(task.blocked_by.length, "task")}`, "warn")] : "");
-    });
-
   /** The work units of unread signals: the gate of each counts only its own. */
   const units = (row) => {
     const of = Object.entries(row.units);
@@ -123,13 +114,10 @@
     const standing = model.data.claims.filter(isHeld).length;
     const pairs = board.contested.length;
     const unread = page.kept.unread(model).sort((a, b) => b.count - a.count);
-    const kinds = ["answer", "reply", "take", "confirmation"].map((what) => [page.kept.owed(model).filter((each) => each.what === what).length, what]).filter(([n]) => n);
-    const OWED = { answer: ["answer to a signal", "answers to signals"], reply: ["reply to a question of a task", "replies to questions of tasks"], take: ["task to take or refuse", "tasks to take or refuse"], confirmation: ["result to accept", "results to accept"] };
     empties = [];
     const cards = [
       live(model),
       card("Cannot pass the gate", gates(model), board.gates.length, "Nothing closes the gate of an agent at work.", "The gate is the check before a push or the end of work: gitmem gate. Signals on the work unit that are unread, or want an answer, close it."),
-      card("Owed", owed(model), board.owed.length, "Nobody owes an answer, a reply, a start or a decision.", `${kinds.map(([n, what]) => count(n, ...OWED[what])).join(", ")}.`),
       card("Contested claims", contests, board.contested.length, "No two agents claim the same paths."),
       card("Mismatches", mismatches, board.mismatches.length, "Every worker is what was asked for."),
       card("Passed with a reason", passed(model), board.passed.length, "Nobody passed a gate or a claim."),

@@ -3,7 +3,7 @@
 (() => {
   const page = window.gitmemPage;
   const { el, cut, badge, link, count } = page;
-  const { waiting, waited, until, lease, unit, nodeKind, nodeState, name, names, whom, threadState, taskState, claimState, facts, opens, id, text, stands, mismatch, threadTitle, reference, listed, passing, contest, owes, debtor } = page.words;
+  const { waiting, waited, until, lease, unit, nodeKind, nodeState, name, names, whom, threadState, taskState, claimState, facts, opens, id, text, stands, mismatch, threadTitle, reference, listed, passing, contest, wait } = page.words;
   const time = (ms) => page.time(ms, true);
   const WINDOW = 150; // signals of a thread that are shown at a time
   const dialog = () => document.getElementById("detail");
@@ -26,7 +26,8 @@
         receipts.size ? "" : each.to.length ? "no receipt · " : "",
         each.task ? [page.model.task.has(each.task) ? opens("task", each.task, "task") : "task", " ", id(each.task), " · "] : "",
         id(each.id)),
-      ...owed.slice(0, 30).map((row) => el("p", {}, badge("owed", "bad"), " ", debtor(row), ` ${owes(row)[2]}`)),
+      ...owed.slice(0, 30).map((row) => el("div", { class: "ways" }, badge("waiting", "bad"), el("span", {}, ...wait(row)), ...(page.ways(row) ?? []))),
+      page.reply(each),
       ...(page.model.blocking.get(each.id) ?? []).map(({ gate, why }) => el("p", {}, badge("gate", "bad"), " ", name(gate.agent), ` cannot pass the gate of ${gate.wu}: this is ${why}`)),
       ...(page.model.passedSignal.get(each.id) ?? []).slice(0, 30).map((row) => el("p", {}, badge("passed", "warn"), " ", ...passing(row), ": ", opens("passed", row.id, cut(row.reason, 120) || "(no reason)"))));
   };
@@ -93,7 +94,7 @@
     return [el("h3", {}, "Hands over"), parts.some((part) => part[2].length) ? facts(parts.map(([title, kind, ids]) => [title, ids.length && el("ul", { class: "plain" }, listed(kind, ids))])) : el("p", { class: "quiet" }, "Nothing beside its text.")];
   };
   const given = (kind, key) => (page.model.handedBy[kind].get(key) ?? []).slice(0, 20).map((task) => el("p", {}, "by ", name(task.from), ": ", opens("task", task.id, cut(task.text, 60) || task.id), " ", taskState(task)));
-  const owedFor = (key) => (page.model.owedTask.get(key) ?? []).map((row) => el("p", {}, debtor(row), " owes ", name(row.to), ` ${owes(row)[0]}, ${owes(row)[1]} `, time(row.since), row.what === "reply" ? `: ${row.text}` : ""));
+  const owedFor = (key) => (page.model.owedTask.get(key) ?? []).map((row) => el("div", {}, el("p", {}, ...wait(row), ", since ", time(row.since), row.what === "answer" ? `: ${row.text}` : ""), el("div", { class: "ways" }, ...(page.ways(row) ?? []))));
 
   /** Who has agreed to exactly this signal, and when. */
   const agreeing = (key) => {
@@ -136,7 +137,7 @@
           ["Taken", task.taken && [time(task.taken), ` (after ${page.duration(task.taken - task.at)})`]], ["Lease until", until(task.until)],
           ["Ended", task.ended && [time(task.ended), ` (after ${page.duration(task.ended - task.at)})`]], ["Waits", waiting(task, 50)], ["Waited for by", waited(key)],
           ["Mismatch", task.mismatch], ["Result", task.result && el("span", { class: "text", dir: "auto" }, task.result)], ["Notes", (task.notes ?? []).map((note) => el("p", {}, note))],
-          ["Handed over", given("tasks", key)], ["Owed", owedFor(key)], ["Work unit", task.wu], ["Thread", task.thread && page.model.thread.has(task.thread) && opens("thread", task.thread, "open the thread")], ["Id", id(task.id)]]),
+          ["Handed over", given("tasks", key)], ["Waiting", owedFor(key)], ["Work unit", task.wu], ["Thread", task.thread && page.model.thread.has(task.thread) && opens("thread", task.thread, "open the thread")], ["Id", id(task.id)]]),
         ...handed(task.hands), ...ofUnit(task.wu, key)]];
     },
     claim(key) {

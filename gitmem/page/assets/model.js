@@ -30,8 +30,9 @@
   /** The work units of what is part of a task: what it says itself, and that of the task. */
   const unitsOf = (model, row) => [row.wu, model.task.get(row.task)?.wu];
   const indexBoard = (model, board) => {
-    model.owed = grouped(board.owed, (each) => each.signal);
-    model.owedTask = grouped(board.owed, (each) => each.task);
+    const asks = new Map(model.signals.toReversed().map((each) => [each.task, each.id])); // of a task: the first signal about it
+    model.owed = grouped(board.waits, (each) => (each.thread ? each.id : each.state === "submitted" ? asks.get(each.id) : undefined));
+    model.owedTask = grouped(board.waits, (each) => (each.thread ? undefined : each.id));
     model.closed = grouped(board.gates, (each) => each.agent);
     model.blocking = groupedByEach(board.gates, (gate) => gate.blockers.map((each) => each.signal), (gate, key) => ({ gate, why: gate.blockers.find((each) => each.signal === key).why }));
     model.passed = by(board.passed);
@@ -47,7 +48,7 @@
   /** Index the data of a page. */
   const index = (data) => {
     for (const name of LISTS) data[name] ??= [];
-    data.board = { gates: [], passed: [], unread: [], owed: [], contested: [], mismatches: [], overlaps: [], open_tasks: [], ...data.board };
+    data.board = { gates: [], passed: [], unread: [], waits: [], contested: [], mismatches: [], overlaps: [], open_tasks: [], ...data.board };
     const model = { data };
     page.seconds = [data.signals, data.tasks, data.commits, data.claims].some((rows) => sharesMinutes(rows.map((each) => each.at ?? each.start)));
     model.agents = by(data.agents);
@@ -138,9 +139,9 @@
     gates: (model) =>
       model.data.board.gates.filter((each) =>
         fits(model, each, (g) => [g.agent, ...g.blockers.map((b) => b.from)], (g) => ["gate", g.wu, ...g.blockers.flatMap((b) => [b.why, b.signal, model.signal.get(b.signal)?.text]), ...agentWords(model, g.agent)])),
-    owed: (model) =>
-      model.data.board.owed.filter((each) =>
-        fits(model, each, (o) => [o.agent, o.to], (o) => [o.text, o.what, o.target, o.wu, o.task, model.task.get(o.task)?.state_text, ...agentWords(model, o.agent, o.to)])),
+    waits: (model) =>
+      model.data.board.waits.filter((each) =>
+        fits(model, each, (w) => [w.owes, w.waiter], (w) => [w.text, w.what, w.to_do, w.anyone, w.wu, w.id, model.task.get(w.id)?.state_text, ...agentWords(model, w.owes, w.waiter)])),
     contests: (model) =>
       model.data.board.contested.filter((each) =>
         fits(model, each, (c) => c.sides.map((side) => side.agent), (c) => ["contested", ...c.overlaps.flat(), ...c.sides.flatMap((side) => [side.claim, model.claim.get(side.claim)?.reason, ...agentWords(model, side.agent)])],

@@ -19,7 +19,8 @@
   };
   const fetched = async (source) => {
     const answer = await fetch(source, { cache: "no-store", credentials: "same-origin" });
-    if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
+    if (!answer.ok) throw new Error(answer.status === 401 || answer.status === 404 ? "its link has expired, open the one that gitmem view --serve has printed" : `the server answered ${answer.status}`);
+    page.served.token = answer.headers.get("X-Gitmem-Token");
     return answer.json();
   };
 
@@ -51,6 +52,7 @@
     }
     $("filter-intents").hidden = name !== "timeline";
     $("filters").hidden = name === "figures";
+    $("waits").hidden = name === "memory" || name === "figures";
     if (dirty.has(name)) refresh(name, true);
     else if (name === "timeline") page.timelineView.resize();
     tell();
@@ -59,6 +61,7 @@
   /** Apply a change of the filters to the section in view; the others follow when they are opened. */
   const apply = () => {
     for (const name of NAMES) if (name !== "figures") dirty.add(name);
+    page.showWaits();
     if (current !== "figures") {
       dirty.delete(current);
       page.sections[current].show();
@@ -79,7 +82,7 @@
     return select.value;
   };
   const OMITTED = { agents: "agent", sessions: "session", signals: "signal", threads: "thread", tasks: "task", claims: "claim", commits: "commit", branches: ["branch", "branches"], nodes: "node", relations: "relation", passed: ["rule passed with a reason", "rules passed with a reason"],
-    gates: "gate", owed: ["debt", "debts"], contested: ["contest of claims", "contests of claims"], mismatches: ["mismatch", "mismatches"], overlaps: ["overlap of branches", "overlaps of branches"] };
+    gates: "gate", waits: "wait", contested: ["contest of claims", "contests of claims"], mismatches: ["mismatch", "mismatches"], overlaps: ["overlap of branches", "overlaps of branches"] };
   const heads = (data) => {
     $("repository").textContent = `${data.repository || "Repository"} · gitmem`;
     document.title = `${page.cut(data.repository, 80) || "Repository"} · gitmem`;
@@ -103,8 +106,10 @@
     page.model = page.index(data);
     heads(data);
     for (const name of NAMES) dirty.add(name);
+    page.showWaits();
     refresh(current, true);
     tell();
+    page.tellWaits();
     page.refreshDetail();
     if (before !== undefined && data.signals.length > before) say(`${count(data.signals.length - before, "new signal")}`);
   };
@@ -129,6 +134,7 @@
     stream.addEventListener("changed", reload);
     stream.onerror = () => { $("state").textContent = "The connection to the server is lost; trying again. Start it with gitmem view --serve."; };
     stream.onopen = () => { if (page.data) reload(); };
+    page.reload = reload;
     return reload();
   };
 
@@ -193,6 +199,7 @@
       event.preventDefault();
       $("filter-text").focus();
     });
+    page.listenWaits();
     const dialog = $("detail");
     dialog.addEventListener("close", page.closed);
     dialog.addEventListener("click", (event) => { if (event.target === dialog && event.clientX < dialog.getBoundingClientRect().left) dialog.close(); });
@@ -218,6 +225,7 @@
     const block = $("data");
     try {
       if (!block) throw new Error("it has no data");
+      if (block.dataset.source) page.served = { answer: block.dataset.answer };
       if (block.dataset.source) await follow(block.dataset.source, block.dataset.events);
       else page.update(block.type === "application/json" ? JSON.parse(block.textContent) : await unpack(block.textContent));
       if (page.data) $("state").textContent = page.data.signals.length || page.data.nodes.length ? "" : "The log has no signals yet. gitmem signal sends one; then write this page again.";

@@ -99,12 +99,8 @@
     return [overlaps.length ? ["Both cover ", ...paths, ". "] : "They may cover the same paths. ", ...(Object.hasOwn(reasons, why) ? reasons[why] : [])].flat();
   };
 
-  const OWED = {
-    answer: ["an answer", "asked", "has not answered"], reply: ["a reply to a question", "asked", "has not replied"],
-    take: ["to take or refuse a task", "asked", "has not taken or refused the task"], confirmation: ["to accept or close a result", "reported", "has not accepted the result"],
-  };
-  const owes = (row) => (Object.hasOwn(OWED, row.what) ? OWED[row.what] : OWED.answer);
-  const debtor = (row) => (row.agent ? name(row.agent) : cut(row.target, 60) || "anyone");
+  /** Say who waits for whom to do what. */
+  const wait = (row) => [el("b", {}, name(row.waiter)), " waits for ", el("b", {}, row.owes ? name(row.owes) : cut(row.anyone, 60) || "anybody"), ` ${cut(row.to_do, 60)}`];
 
-  page.words = { isFailed, waiting, waited, until, lease, unit, nodeKind, nodeState, name, names, whom, threadState, taskState, claimState, facts, opens, id, text, stands, mismatch, threadTitle, reference, listed, passing, contest, owes, debtor };
+  page.words = { isFailed, waiting, waited, until, lease, unit, nodeKind, nodeState, name, names, whom, threadState, taskState, claimState, facts, opens, id, text, stands, mismatch, threadTitle, reference, listed, passing, contest, wait };
 })();
