@@ -15,7 +15,7 @@ from gitmem.calls.served_log import ServedLog
 from gitmem.page.live_page import COOKIE, FORM_MOST, FORM_TOKEN, LivePage
 from gitmem.page.page_data import collect
 
-from .test_board_data import asked, delegated, opened, start
+from .test_board_data import delegated, opened, start
 
 HOST = "127.0.0.1:4810"
 HOSTILE = ("</script><img src=x onerror=alert(1)>", "\u202e\x1b[31m\x00", "\ud800", " ", "x" * 60_000)
@@ -61,8 +61,9 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def person(path: Path) -> Iterator[Person]:
-    """Noether, who has been asked by Curie."""
-    asked(path, "Curie", "Noether", "Rename it?", "WU-1")
+    """Noether, who has been asked by Curie, as has Gauss."""
+    with opened(path, "Curie", 1) as log:
+        log.signals.send("Rename it?", to=["Noether", "Gauss"], intent="PROPOSE", wu="WU-1")
     found = Person(path)
     yield found
     found.log.close()
@@ -88,7 +89,7 @@ def test_an_answer_is_recorded_as_the_person_and_once(person: Person, path: Path
             ("INFO", "Noether"),
             ("AGREE", "Noether"),
         ]
-        assert log.converged(row["id"]).converged
+        assert not log.converged(row["id"]).converged  # nobody has answered for Gauss
 
 
 def test_an_answer_to_a_proposal_that_another_one_has_replaced_is_refused(person: Person, path: Path) -> None:
@@ -114,7 +115,7 @@ def test_no_other_page_and_nobody_without_the_link_can_answer(person: Person) ->
     before, right = person.lines(), dict(person.headers)
     wrong = (
         (403, {FORM_TOKEN: ""}), (403, {FORM_TOKEN: "wrong"}), (403, {"Origin": "http://127.0.0.1:4811"}), (403, {"Origin": "null"}),
-        (403, {"Origin": "http://localhost:4810"}), (403, {"Origin": f"https://{HOST}"}), (403, {"Host": "evil.example:4810"}),
+        (403, {"Origin": "http://localhost:4810"}), (403, {"Origin": f"https://{HOST}"}), (403, {"Host": "evil.example:4810", "Origin": "http://evil.example:4810"}),
         (401, {"Cookie": f"{COOKIE}=of-an-earlier-start"}),
     )  # fmt: skip
     for status, headers in wrong:

@@ -68,7 +68,7 @@
     const spreads = [["Time to the first answer", figures.first_answer], ["Time to agreement", figures.agreement], ["Age of what is unread", figures.unread_age]];
     parts.all.replaceChildren(...[
       el("div", { class: "tiles" }, tile(spreads[0][0], figures.first_answer, "nothing was answered", "answered signal"), tile(spreads[1][0], figures.agreement, "nothing was agreed", "agreement"), tile(spreads[2][0], figures.unread_age, "nothing is unread", "unread signal", "; without broadcasts"),
-        el("div", { class: "tile" }, el("span", { class: "quiet" }, "Answers owed"), el("b", {}, page.number.format(figures.unanswered ?? 0)), el("span", { class: "quiet" }, "to signals that ask for one, requests for tasks included; “Owed” on the board has replies and results, too"))),
+        el("div", { class: "tile" }, el("span", { class: "quiet" }, "Answers owed"), el("b", {}, page.number.format(figures.unanswered ?? 0)), el("span", { class: "quiet" }, "to signals that ask for one, requests for tasks included; who waits for whom has replies and results, too"))),
       table("How long it took", [["What", (row) => row[0]], ["Median", (row) => duration(row[1]?.median_ms), "num"], ["9 of 10 within", (row) => duration(row[1]?.p90_ms), "num"], ["Of", (row) => page.number.format(row[1]?.n ?? 0), "num"]], spreads),
       el("h2", {}, title),
       days.length ? el("div", { class: "figure" },

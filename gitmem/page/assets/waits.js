@@ -8,13 +8,15 @@
   const FEW = 3; // notifications at a time; of more there is one
   const $ = (id) => document.getElementById(id);
 
+  /** A command, which breaks between words alone. */
+  const typed = (line) => el("code", {}, line.split(" ").flatMap((word, at) => [at ? " " : "", el("span", { class: "nowrap" }, word)]));
   const saidIn = (row) => cut(page.model.signal.get(row.id)?.text ?? row.text, 140);
   const open = (row) => (row.thread ? page.open("thread", row.thread, row.id) : page.open("task", row.id));
   const rowOf = (row) =>
     el("li", { class: row.yours ? "yours" : "" },
       el("p", {}, ...wait(row), " ", link(saidIn(row) || row.id, () => open(row), { dir: "auto" })),
       el("p", { class: "quiet" }, since(row.since), row.wu ? ` · ${row.wu}` : ""),
-      el("div", { class: "ways" }, ...(page.ways(row) ?? row.commands.map((each) => el("code", {}, each)))));
+      el("div", { class: "ways" }, ...(page.ways(row) ?? row.commands.map(typed))));
 
   /** Show what the filters leave. */
   page.showWaits = () => {
