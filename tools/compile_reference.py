@@ -67,7 +67,7 @@ def compile_reference() -> dict[Path, str]:
         usage = " ".join(piece for piece in command.collect_usage_pieces(ctx) if piece != "[OPTIONS]")
         own = [each for each in command.params if not common.intersection(each.opts)]
         commands.append(
-            Command(path, re.sub("{([^a-z]*)}", r"\1", usage), command.help, list(options_of(own, ctx)))
+            Command(path, re.sub("{([^a-z}]*)}", r"\1", usage), command.help, list(options_of(own, ctx)))
         )
     every = list(options_of(root.params, top))
     topics = {
