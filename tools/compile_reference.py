@@ -21,6 +21,7 @@ MAN = DOCS / "man" / "gitmem.1"
 REFERENCE = DOCS / "reference"
 DO_NOT_EDIT = "Written by tools/compile_reference.py from the help of the commands: do not edit."
 EVERY = "Every command takes these, too, before or after its name."
+BY_GIT = "`git mem X` is `gitmem mem X` if there is such a command, else `gitmem X`."
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,7 @@ def index(every: list[tuple[str, str]], topics: dict[str, list[Command]]) -> str
     """Return the page that lists all commands."""
     from tools.compile_help import first_sentence
 
-    lines = [f"<!-- {DO_NOT_EDIT} -->\n", "# Commands\n", f"{EVERY}\n", *options_in_markdown(every)]
+    lines = [f"<!-- {DO_NOT_EDIT} -->\n", "# Commands\n", f"{EVERY}\n", *options_in_markdown(every), f"\n{BY_GIT}"]
     for topic, commands in topics.items():
         lines += [f"\n## {topic}\n"]
         for each in commands:

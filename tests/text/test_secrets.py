@@ -36,7 +36,7 @@ MIXED = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3hJ6kL9nP2rS5tV8xY1zA4cE7gI0kM3oQ6sU9wX
 UPPER = "QWERTYUIOPASDFGHJKLZXCVB2345"
 
 HEX = "3f9a2c7e1b5d8046af92e3c17b5d0846e2a91f3c7d5b80462c9e1fa73d5b8064"
-SHOWN_AS_REFUSED = "$ gitmem signal 'The staging database is "  # in the user guide
+SHOWN_AS_REFUSED = "$ gitmem signal 'The staging database is "  # in troubleshooting
 SMALL = "k3v9x2m7q1z5w8r4t6y0p3n9b2c7d1f5g8h4j6"
 UUID = "7b3e19c4-52d8-4f60-9a17-c4e8d2b05f36"
 
@@ -480,7 +480,7 @@ def test_working_notes_and_the_pages_of_this_project_pass() -> None:
     from benchmarks import messages
 
     root = Path(__file__).resolve().parents[2]
-    paths = [root / "docs/user-guide.md", root / "README.md", *sorted((root / "docs").rglob("*.md"))]
+    paths = [root / "docs/troubleshooting.md", root / "README.md", *sorted((root / "docs").rglob("*.md"))]
     pages = [path.read_text(encoding="utf-8") for path in dict.fromkeys(paths)]
 
     (refused,) = (each for each in pages[0].splitlines() if SHOWN_AS_REFUSED in each)
