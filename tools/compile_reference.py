@@ -128,7 +128,13 @@ def index(every: list[tuple[str, str]], topics: dict[str, list[Command]]) -> str
     """Return the page that lists all commands."""
     from tools.compile_help import first_sentence
 
-    lines = [f"<!-- {DO_NOT_EDIT} -->\n", "# Commands\n", f"{EVERY}\n", *options_in_markdown(every), f"\n{BY_GIT}"]
+    lines = [
+        f"<!-- {DO_NOT_EDIT} -->\n",
+        "# Commands\n",
+        f"{EVERY}\n",
+        *options_in_markdown(every),
+        f"\n{BY_GIT}",
+    ]
     for topic, commands in topics.items():
         lines += [f"\n## {topic}\n"]
         for each in commands:
