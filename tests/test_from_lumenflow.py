@@ -1,4 +1,4 @@
-"""The table of `docs/from-lumenflow.md`: every row of it is done here, as a command and in the library.
+"""The tables of `docs/from-lumenflow.md` and `lumenflow_table.md`: every row of them is done here, as a command and in the library.
 
 A test names the rows that it covers; a row without a test, and a test of no row, both fail.
 """
@@ -30,9 +30,10 @@ from .sandbox import DAY, HOUR, SECOND, START, Clock, worktree
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "docs/from-lumenflow.md").read_text(encoding="utf-8")
+TABLES = PAGE + (ROOT / "tests/lumenflow_table.md").read_text(encoding="utf-8")
 TABLE = [
     [cell.strip() for cell in line.strip("|").split("|")]
-    for line in PAGE.splitlines()
+    for line in TABLES.splitlines()
     if line.startswith("| `")
 ]
 COVERED: dict[str, list[str]] = {}
@@ -97,7 +98,7 @@ def test_every_row_has_a_test_and_every_test_a_row() -> None:
     assert COVERED.keys() - set(keys) == set()
 
 
-PARTS = re.findall(r"^\| (\d+) \| (.*?) \| (.*?) \|(.*?)\|(.*?)\|$", PAGE, re.MULTILINE)
+PARTS = re.findall(r"^\| (\d+) \| (.*?) \| (.*?) \|(.*?)\|(.*?)\|$", TABLES, re.MULTILINE)
 
 
 def test_every_part_of_the_reference_has_its_state_once() -> None:
@@ -118,6 +119,11 @@ def test_every_part_that_works_names_tests_that_exist() -> None:
         for file, name in named:
             source = (ROOT / "tests" / file).read_text(encoding="utf-8")
             assert re.search(rf"^(async )?def {name}\(", source, re.MULTILINE), f"{number}: {file}::{name}"
+
+
+def test_the_page_is_short() -> None:
+    """Who moves reads it to the end."""
+    assert len(PAGE.encode()) <= 8_000
 
 
 def test_every_row_has_all_its_cells() -> None:
