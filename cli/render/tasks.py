@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gitmem.agents import descriptors
 from gitmem.text.sanitize import first_of
+from gitmem.work import task_rules
 
 from .output import paint, program, sanitize
 from .text import (
@@ -160,13 +161,13 @@ def change(found: TaskChange) -> list[str]:
     elif found.event == "message" and found.told and found.state == "submitted":
         what = "answered"
     elif found.reported and found.reported != found.state:
-        what = found.reported
+        what = task_rules.WORDS.get(found.reported, found.reported)
     told = found.told and f"told {', '.join(found.told[:TOLD_SHOWN])}"
     if found.handoff is not None:
         has: HandoffContent = found.handoff
         accepted = f"accepted; its tasks are {what}" if has.tasks else "accepted"
         return block(facts(found.task_id, accepted), handoff_content(has), notes(found.warnings))
-    head = facts(found.task_id, what, told, found.state)
+    head = facts(found.task_id, what, told, task_rules.WORDS.get(found.state, found.state))
     return block(head, _asked(found), _received(found), notes(found.warnings))
 
 
@@ -448,7 +449,7 @@ def _agent(each: AgentResult) -> list[str]:
         facts(
             each.task_id,
             _whom(each),
-            each.state if is_sure else f"{each.state} (unconfirmed)",
+            task_rules.text_of("", str(each.state), None if is_sure else "status"),
             each.resolved_by not in ("exact", "") and f"found by {each.resolved_by}",
             each.timed_out and each.state != "canceled" and "stopped waiting; the task goes on",
         ),

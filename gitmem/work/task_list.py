@@ -246,7 +246,7 @@ class TaskDetail(Outcome):
     """A task, its state, and its events in their order.
 
     Attributes:
-        state_text: The state for people, such as `completed (unconfirmed)`.
+        state_text: The state for people, such as `done, not yet accepted`.
         outcome: The event with the result.
         seal: The caller's decision.
         close: The decision of somebody in the caller's place, shown beside a seal, too.

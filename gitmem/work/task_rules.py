@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 
 TAKEN = "taken-task"  # the code where somebody else has it
-UNCONFIRMED = " (unconfirmed)"
+UNCONFIRMED = ", not yet accepted"
+# For people; other states of A2A are words already.
+WORDS = {"submitted": "not taken", "input-required": "asks a question", "auth-required": "asks for access"}
 TAKES_MAX = 3  # takes that lapsed or failed, after which only a new task goes on
 
 
@@ -38,10 +40,12 @@ def state_text(task: FoldedTask) -> str:
 
 
 def text_of(purpose: str, state: str, decided_by: str | None) -> str:
-    """Return a state for people: `completed (unconfirmed)` until its caller has decided, of a handoff, which nobody confirms, `accepted`."""
+    """Return a state for people: `done, not yet accepted` until its caller has decided, of a handoff, which nobody confirms, `accepted`."""
     if purpose == HANDOFF:
-        return "accepted" if state == "completed" else state
-    return f"{state}{UNCONFIRMED}" if decided_by == "status" else state
+        return "accepted" if state == "completed" else WORDS.get(state, state)
+    if decided_by == "status":
+        return f"{'done' if state == 'completed' else state}{UNCONFIRMED}"
+    return WORDS.get(state, state)
 
 
 def may_cancel(store: Store, task: FoldedTask, caller: Caller) -> bool:

@@ -48,7 +48,7 @@ def test_a_result_is_provisional_until_who_asked_accepts_it(
     assert "12 cases pass" in run(*look, session=planck).out
     assert not office.is_sealed(id)
     said = run("inbox", session=planck).out
-    assert f"waits for you: {id} Write it, completed (unconfirmed); next: gitmem task seal {id}" in said, said
+    assert f"waits for you: {id} Write it, done, not yet accepted; next: gitmem task seal {id}" in said, said
     accepted = run("task", "seal", id, session=planck)
     assert (accepted.status, "already" in accepted.out) == (0, False), accepted
     assert office.is_sealed(id)

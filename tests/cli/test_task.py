@@ -56,7 +56,7 @@ def test_a_task_is_taken_asked_about_done_and_sealed(run: Run, start: Start, wri
 
     shown = run("task", "show", id, session=planck).out
     assert (
-        "completed (unconfirmed) · delegation · P1 · WU-7 · for Bohr (test:worker:bohr)"
+        "done, not yet accepted · delegation · P1 · WU-7 · for Bohr (test:worker:bohr)"
         in shown.splitlines()[0]
     )
     assert (
@@ -72,7 +72,7 @@ def test_lists_show_names_and_json_has_the_identities_too(run: Run, start: Start
     """As the roster and the inbox do; a role, and an agent that no session names, are shown as they are."""
     planck, bohr = start("Planck"), start("Bohr")
     id = write(planck, "Write", to="Bohr")
-    assert f"{id}  submitted  Bohr  Planck  Write" in run("task", "list", session=planck).out.splitlines()
+    assert f"{id}  not taken  Bohr  Planck  Write" in run("task", "list", session=planck).out.splitlines()
     assert f"task {id} · for Bohr · from Planck · Write" in run("mem", "ready", session=bohr).out.splitlines()
     (row,) = run("task", "list", "--json", session=planck).json["tasks"]
     assert (row["agent"], row["agent_name"], row["caller"], row["caller_name"]) == (
@@ -85,7 +85,7 @@ def test_lists_show_names_and_json_has_the_identities_too(run: Run, start: Start
     assert (shown["task"]["agent"], shown["agent_name"]) == ("test:worker:bohr", "Bohr")
     open_to_all = write(planck, "Review", to="role:implementer/test")
     assert (
-        f"{open_to_all}  submitted  implementer/test  Planck  Review"
+        f"{open_to_all}  not taken  implementer/test  Planck  Review"
         in run("task", "list", session=planck).out
     )
 
@@ -128,7 +128,7 @@ def test_tasks_are_listed_by_what_is_asked(run: Run, start: Start, write: Write)
     assert ids("--blocked") == {second}
     text = run("task", "list", session=curie).out
     assert "Bohr has it" in text and "WU-7 · first" in text and "second line" not in text
-    assert "submitted, waits for 1" in text
+    assert "not taken, waits for 1" in text
     assert "1 more not shown; use --limit N" in run("task", "list", "--limit", "1", session=curie).out
     run("task", "done", first, "ok", session=bohr)
     assert ids("--open") == {second}
@@ -149,7 +149,7 @@ def test_a_task_of_another_is_refused_with_exit_1_and_the_next_command(
     assert run(*shlex.split(step), session=curie).status == 0
     assert (
         run("task", "release", id, "--reason", "no time", session=bohr).out
-        == f"{id} · released · told Planck · submitted\n"
+        == f"{id} · released · told Planck · not taken\n"
     )
     assert run("task", "take", id, session=curie).status == 0
 
@@ -279,15 +279,15 @@ def test_each_answer_says_who_was_told_and_a_sealed_task_is_held_by_nobody(
     id = write(planck, to="Bohr")
     run("task", "take", id, session=bohr)
     assert run("task", "ask", id, "Which?", session=bohr).out.startswith(
-        f"{id} · told Planck · input-required\n"
+        f"{id} · told Planck · asks a question\n"
     )
     assert (
-        run("task", "message", id, "this", session=planck).out == f"{id} · answered · told Bohr · submitted\n"
+        run("task", "message", id, "this", session=planck).out == f"{id} · answered · told Bohr · not taken\n"
     )
     asked = run("task", "cancel", id, session=planck).out
     assert asked.startswith(f"{id} · asked to stop · told Bohr · ") and "canceled\n" not in asked
     run("task", "done", id, "ok", session=bohr)
-    assert "completed (unconfirmed)" in run("task", "list", session=planck).out
+    assert "done, not yet accepted" in run("task", "list", session=planck).out
     assert "It accepts the result of Bohr." in run("task", "seal", id, session=planck).out
     shown = run("task", "show", id, session=planck).out
     assert "\naccepted: the result of Bohr" in shown and "held by" not in shown

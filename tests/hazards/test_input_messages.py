@@ -506,14 +506,14 @@ def test_a_finished_task_is_not_taken(run: Run, start: Start) -> None:
     id = run("delegate", "One", *given, session=planck).out.split()[0]
     run("task", "take", id, session=bohr)
     run("task", "done", id, "12 cases", session=bohr)
-    finished = f"gitmem: {id} is finished: completed (unconfirmed). Nothing was written.\nnext: gitmem task show {id}\n"
+    finished = f"gitmem: {id} is finished: done, not yet accepted. Nothing was written.\nnext: gitmem task show {id}\n"
     for who in (bohr, curie, planck):
         said = run("task", "take", id, session=who)
         assert (said.status, said.err.replace(said.err.partition("show " + id)[2], "\n")) == (2, finished)
     said = run("task", "seal", id, "--give-up", "too late", session=planck)
     assert said.status == 2
     assert (
-        f"{id} has an outcome, which is sealed without a reason: completed (unconfirmed). Nothing was written."
+        f"{id} has an outcome, which is sealed without a reason: done, not yet accepted. Nothing was written."
         in said.err
     )
     assert run("task", "seal", id, session=planck).status == 0

@@ -106,7 +106,7 @@ def test_r19_the_writer_may_name_the_task_or_none(team: Team) -> None:
     team.refused("short-id", "b", "e", within="task-")
 
     task_work.report(team.store, team["b"].caller, top, "completed")
-    assert "is finished: completed" in team.refused("finished-task", "b", "e", within=top)
+    assert "is finished: done" in team.refused("finished-task", "b", "e", within=top)
     task_decisions.cancel(team.store, team["a"].caller, other)
     assert "is finished: canceled" in team.refused("finished-task", "b", "e", within=other)
 

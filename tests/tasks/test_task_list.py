@@ -116,7 +116,7 @@ def test_the_library_does_all_of_it(repo: Path, clock: Clock) -> None:
         log.tasks.ask(task_id, "Which rounding?")
         log.tasks.message(task_id, "half up")
         log.tasks.report(task_id, "completed", "12 cases")
-        assert log.tasks.show(task_id).state_text == "completed (unconfirmed)"
+        assert log.tasks.show(task_id).state_text == "done, not yet accepted"
         log.tasks.seal(task_id)
         detail = log.tasks.show(task_id).as_json()
         assert (detail["state"], detail["state_text"]) == ("completed", "completed")

@@ -110,7 +110,7 @@ def test_a_take_of_a_finished_task_is_refused(office: Office) -> None:
     task_id = office.new()
     task_work.take(office.store, office.bohr, task_id)
     task_work.report(office.store, office.bohr, task_id, "completed", "done")
-    assert "completed (unconfirmed)" in office.refused("finished-task", task_work.take, office.curie, task_id)
+    assert "done, not yet accepted" in office.refused("finished-task", task_work.take, office.curie, task_id)
     office.refused("finished-task", task_work.report, office.bohr, task_id, "failed")
     office.refused("finished-task", task_work.renew, office.bohr, task_id)
     office.refused("finished-task", task_work.release, office.bohr, task_id)

@@ -89,7 +89,7 @@ def test_the_work_of_an_agent_comes_back_with_its_context(
     else:
         text = hook.reads(CLAUDE, START, "before", source="compact")
     assert (
-        f"waits for you: {given[0]} Sort it, input-required; next: gitmem task show {given[0]} (and 1 more"
+        f"waits for you: {given[0]} Sort it, asks a question; next: gitmem task show {given[0]} (and 1 more"
         in text
     )
     assert f"you have: {held} Write it" in text

@@ -46,7 +46,7 @@ def test_a_task_goes_from_one_worktree_to_another_and_back(
             assert "yours until" in taken
             assert "asked as implementer/test and is reviewer/docs" in taken.replace("works as", "is"), taken
             question = {"action": "ask", "id": id, "text": "Also the old tables?"}
-            assert "input-required" in text(await curie.call_tool("task", question))
+            assert "asks a question" in text(await curie.call_tool("task", question))
 
             shown = fields(await planck.call_tool("task", {"action": "show", "id": id}))
             assert (shown["state"], shown["peers"]) == ("input-required", tool_results.PEERS)
