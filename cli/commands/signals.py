@@ -281,7 +281,7 @@ def _is_empty(at: Environment, *, count: bool, quiet: bool = False) -> bool:
     if not count:
         values = {"reader": reader, "unread": 0, "signals": [], "more": 0, "work": None, "warnings": []}
         nothing = output.NOTHING.format(output.sanitize(reader, keep=""))
-        output.answer_values(at.json, values, [nothing], ["gitmem roster"])
+        output.answer_values(at.json, values, [nothing], [])
     elif at.json:
         output.write_json({"reader": reader, "unread": 0})
     else:

@@ -147,7 +147,7 @@ def roster(
     ]
     _add_edits(store, rows)
     key, failed = store.writers.describe()[0] or None, autosync.last_failure(store.repo)
-    outcome = Roster(sessions=rows, writer=key, autosync=failed, next=_next(found, query, all, caller))
+    outcome = Roster(sessions=rows, writer=key, autosync=failed, next=_next(found, rows, query, all, caller))
     outcome.more = total - len(known)
     if work and not query:
         _add_work(store, outcome, caller)
@@ -223,7 +223,7 @@ def listing(
     rows = [*_rows(store, db, steps, found)]
     outcome = SessionList(
         sessions=rows,
-        next=["gitmem session start" if not every else "gitmem roster", "gitmem session list --all"],
+        next=[] if every else ["gitmem session start"],
     )
     outcome.more = len(current) + left - len(found)
     return outcome
@@ -255,7 +255,7 @@ def whoami(store: Store, caller: Caller) -> WhoAmI:
         unread=len({id for _, id in unread}),
         work=store.domain.own_work(store, caller),
         remark=remark,
-        next=[*caller.next, *(["gitmem inbox"] if unread else []), "gitmem roster"][:3],
+        next=[*caller.next, *(["gitmem inbox"] if unread else [])][:3],
     )
 
 
@@ -297,15 +297,18 @@ def _unread(db: sqlite3.Connection, one: Presence, now: int) -> int:
     return len({id for _, id in rows})
 
 
-def _next(found: Sequence[Presence], query: str | None, all: bool, caller: Caller | None = None) -> list[str]:
+def _next(
+    found: Sequence[Presence], rows: Sequence[SessionRow], query: str | None, all: bool, caller: Caller | None
+) -> list[str]:
     if not found:
         again = ["gitmem", "roster", *([query] if query else []), "--all"]
         first = "gitmem roster" if query else "gitmem session start"
         return [first, *([] if all else [command(*again)])]
     ours = caller.ids if caller is not None else []
-    if any(one.held or one.reader in ours for one in found):
-        return ["gitmem inbox", *([] if all else ["gitmem roster --all"])]
-    return ["gitmem session start"]
+    own = [each for one, each in zip(found, rows, strict=True) if one.held or one.reader in ours]
+    if not own:
+        return ["gitmem session start"]
+    return ["gitmem inbox"] if any(each["unread"] != 0 for each in own) else []
 
 
 def _not_at_work(found: Sequence[Presence], left_behind: Sequence[Presence], left: Sequence[str]) -> str:

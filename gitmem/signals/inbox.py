@@ -504,7 +504,7 @@ def _filtered(
 
 def _next(outcome: InboxResult) -> list[str]:
     if not outcome.signals:
-        return ["gitmem roster"]
+        return []
     last = outcome.signals[-1]["signal_id"]
     conflicting = [each["signal_id"] for each in outcome.signals if has_conflict(each)]
     cut = [fields["signal_id"] for fields in outcome.signals if "message_cut" in fields]

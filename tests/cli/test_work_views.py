@@ -123,7 +123,6 @@ def test_an_inbox_says_in_a_line_each_what_waits_for_its_reader(scene: Scene) ->
         "Nothing new for test:worker:bohr",
         f"for you: {id} (WU-7) Write the tests, from Planck, asked: reviewer/docs · haiku · docs/**",
         f"next: gitmem task take {id}",
-        "next: gitmem roster",
     ]
     assert "for you" not in scene.lines("inbox", session=scene.curie).out
     role = scene.delegate("Review it", "--to", "role:reviewer", "--wu", "WU-8")
@@ -141,23 +140,22 @@ def test_an_inbox_says_in_a_line_each_what_waits_for_its_reader(scene: Scene) ->
     assert [line.partition(": ")[0] for line in seen] == [
         "Nothing new for test:worker:planck",
         "mismatch",
-        "next",
     ]
     assert seen[1].startswith("mismatch: Bohr was asked as reviewer/docs and works as implementer/test")
     assert seen[1].endswith(f"({id})")
     scene.run("task", "ask", id, "Which year?", session=scene.bohr)
     asked = [line for line in scene.lines("inbox").out.splitlines() if line.startswith("waits for you")]
     assert asked == [
-        f"waits for you: {id} (WU-7) Write the tests, input-required; next: gitmem task show {id}"
+        f"waits for you: {id} (WU-7) Write the tests, asks a question; next: gitmem task show {id}"
     ]
     scene.lines("task", "message", id, "2026")
     scene.run("task", "done", id, "12 cases", session=scene.bohr)
     assert (
-        f"waits for you: {id} (WU-7) Write the tests, completed (unconfirmed); next: gitmem task seal {id}"
+        f"waits for you: {id} (WU-7) Write the tests, done, not yet accepted; next: gitmem task seal {id}"
         in scene.lines("inbox").out
     )
     scene.lines("task", "seal", id)
-    assert scene.lines("inbox").out.splitlines()[1:] == ["next: gitmem roster"]
+    assert scene.lines("inbox").out.splitlines()[1:] == []
 
 
 def test_whoami_says_what_the_caller_has_and_claims(scene: Scene) -> None:

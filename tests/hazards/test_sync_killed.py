@@ -444,7 +444,7 @@ def move_back(desk: Desk, git: Git) -> None:
 
 def warned(answer: Any) -> bool:
     """Whether an answer says that lines are missing, with the repair as its next command."""
-    assert answer["next"][0] == FIX or not answer["warnings"], answer
+    assert not answer["warnings"] or answer["next"][0] == FIX, answer
     return any("missing from the log" in each for each in answer["warnings"])
 
 

@@ -11,6 +11,7 @@ from gitmem.agents import caller, lifecycle, roster
 from gitmem.agents.caller import CallerClaims
 from gitmem.log.lines import format_at
 from gitmem.memory import live_pieces
+from gitmem.signals import send
 from gitmem.store import Store
 
 from ..sandbox import HOUR, START, Clock, acting, annas, carry, new_repo, no_role, open_store, say
@@ -31,6 +32,7 @@ def test_the_roster_has_every_field_of_its_shape(repo: Path) -> None:
     found = roster.roster(store, "Planck")
 
     assert found.as_json() == {
+        "waits": None,
         "sessions": [
             {
                 "session_id": one.session_id, "display_name": "Planck", "agent_identity": IDENTITY,
@@ -42,7 +44,7 @@ def test_the_roster_has_every_field_of_its_shape(repo: Path) -> None:
             }
         ],
         "more": 0, "work": None, "remark": None, "autosync": None, "writer": ANNA.writer,
-        "next": ["gitmem inbox", "gitmem roster --all"],
+        "next": ["gitmem inbox"],
     }  # fmt: skip
 
 
@@ -110,14 +112,15 @@ def test_a_query_is_a_fuzzy_look(repo: Path) -> None:
     assert nobody.remark == "No sessions match zz'zz; active sessions: 1."
 
 
-def test_a_roster_leads_to_the_inbox(repo: Path) -> None:
-    """Of who is alone, and of two: what to say is theirs to know."""
+def test_a_roster_leads_to_an_inbox_with_something_in_it(repo: Path) -> None:
+    """Nothing else: what to say is theirs to know."""
     store = open_store(repo, Clock())
-    one = acting(store, lifecycle.start(store, CallerClaims(), name="Planck"))
-    assert roster.roster(store, caller=one).next == ["gitmem inbox", "gitmem roster --all"]
-    lifecycle.start(store, CallerClaims(), name="Curie")
-
-    assert roster.roster(store, caller=one).next == ["gitmem inbox", "gitmem roster --all"]
+    one, two = (
+        acting(store, lifecycle.start(store, CallerClaims(), name=name)) for name in ("Planck", "Curie")
+    )
+    assert roster.roster(store, caller=one).next == []
+    send.send(store, two, "hello", to=["Planck"])
+    assert roster.roster(store, caller=one).next == ["gitmem inbox"]
 
 
 def test_other_clones_see_the_time_of_the_last_record(tmp_path: Path, repo: Path) -> None:
@@ -136,7 +139,7 @@ def test_other_clones_see_the_time_of_the_last_record(tmp_path: Path, repo: Path
 def test_an_empty_roster_says_what_to_do(repo: Path) -> None:
     """A new clone."""
     assert roster.roster(open_store(repo, Clock())).as_json() == {
-        "sessions": [], "more": 0, "work": None, "remark": None, "autosync": None, "writer": ANNA.writer, "next": ["gitmem session start", "gitmem roster --all"],
+        "waits": None, "sessions": [], "more": 0, "work": None, "remark": None, "autosync": None, "writer": ANNA.writer, "next": ["gitmem session start", "gitmem roster --all"],
     }  # fmt: skip
 
 
@@ -153,7 +156,7 @@ def test_whoami_says_what_others_see(repo: Path) -> None:
         "display_name": "Planck", "wu_id": "WU-1", "initiative_id": None, "lane": "docs", "activity": None,
         "workspace_id": None, **no_role("implementer"), "worktree": "repo",
         "status": "live", "headline": "Planck", "writer": store.writers.writer(), "known": False, "unread": 1, "work": None,
-        "remark": None, "next": ["gitmem inbox", "gitmem roster"],
+        "remark": None, "next": ["gitmem inbox"],
     }  # fmt: skip
 
 
