@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gitmem.records import ID_FIELDS
 from gitmem.signals import message_frame
+from gitmem.text.sanitize import first_of
 
 from .output import NOTHING, paint, program, record_position, sanitize, with_options
 from .text import (
@@ -19,6 +20,7 @@ from .text import (
     plural,
     rest,
     sender_text,
+    shown_frame,
     table,
 )
 
@@ -83,23 +85,40 @@ def signals_only(found: InboxResult) -> list[str]:
 
 
 def _note(signal: ShownSignal) -> str:
-    """Return what the head of a signal in an inbox ends with: its delivery state, and whether it is a broadcast."""
+    """Return what the head of a signal in an inbox ends with: whether it is a broadcast, and how the reader has answered."""
     everybody = not signal.get("recipients") and signal.get("origin") == "local"
-    return facts(everybody and "to everybody", signal.get("delivery_state"))
+    return facts(everybody and "to everybody", YOURS.get(signal.get("delivery_state") or ""))
+
+
+# What a state of delivery says of the reader of an inbox, and of others.
+YOURS = {"acked": "you agreed", "rejected": "you rejected"}
+THEIRS = {"delivered": "seen by", "acked": "agreed by", "rejected": "rejected by"}
 
 
 def thread(found: Thread, most: int | None = None) -> list[str]:
     """Return the signals of a thread in their frames, and the decision of each recipient, of at most this many."""
-    lines = [f"{found.thread_id}: {plural(len(found.signals) + found.more, 'signal')}, root {found.root}"]
     more = ["", rest(found.more)] if found.more else []
+    lines = [thread_head(found)]
     for place, signal in enumerate(found.signals):
-        lines += [*(more if place == 1 else []), "", *signal_of_thread(signal, most)]
+        lines += [*(more if place == 1 else []), "", *signal_of_thread(signal, found, most)]
     return [*lines, "", *(more[1:] if len(found.signals) < 2 else []), *standing(found, most)]
 
 
-def signal_of_thread(signal: ShownSignal, most: int | None = None) -> list[str]:
+def thread_head(found: Thread) -> str:
+    """Return what a thread is: its id, how many signals it has, and on what it is."""
+    return facts(found.thread_id, plural(len(found.signals) + found.more, "signal"), unit_of(found))
+
+
+def unit_of(found: Thread) -> str | None:
+    """Return the work unit of a thread: the first that a signal names."""
+    return next((wu for each in found.signals if (wu := each.get("wu_id"))), None)
+
+
+def signal_of_thread(signal: ShownSignal, found: Thread, most: int | None = None) -> list[str]:
     """Return a signal of a thread in its frame, with its delivery to at most this many recipients."""
-    return framed(signal, note=_delivery(signal, most))
+    names = {each.identity: each.display_name or each.identity for each in found.recipients}
+    shown: ShownSignal = {**signal, "wu_id": None} if signal.get("wu_id") == unit_of(found) else signal
+    return framed(shown, note=_delivery(signal, names, most))
 
 
 def standing(found: Thread, most: int | None = None) -> list[str]:
@@ -118,42 +137,63 @@ def _in_force(found: Standing) -> str:
 
 
 def _proposal(each: Proposal) -> str:
-    text = f": {each.text}" if each.text else ""
-    return f"{each.signal_id} by {plain(each.by_name or each.by)}{text}"
+    text = f'"{each.text}" ' if each.text else ""
+    return f"{text}({plain(each.by_name or each.by)}, {each.signal_id})"
 
 
-def _delivery(signal: ShownSignal, most: int | None) -> str:
+def _delivery(signal: ShownSignal, names: Mapping[str, str], most: int | None) -> str:
     if "counts" in signal:
         return "answers a signal that is missing from this log"
-    states = [
-        f"{state} {'to' if state == 'delivered' else 'by'} {reader}"
-        for reader, state in signal["delivery"].items()
-    ]
-    left = [f"{len(states) - most} more"] if most is not None and len(states) > most else []
-    return ", ".join([*states[:most], *left])
+    by_state: dict[str, list[str]] = {}
+    for reader, state in signal["delivery"].items():
+        by_state.setdefault(THEIRS[state], []).append(names.get(reader, reader))
+    shown = len(signal["delivery"]) if most is None else most
+    return SEPARATOR.join(f"{state} {first_of(every, shown)}" for state, every in by_state.items())
+
+
+DECISIONS = {
+    "agree": "agrees", "reject": "rejects", "counter": "proposes it", "pending": "has not answered",
+}  # fmt: skip
 
 
 def _parties(found: Standing, most: int | None) -> list[str]:
-    """Return a line for each party. Of too many, those with a decision come first, and the others are counted."""
+    """Return a table of the parties. Of too many, those with a decision come first, and the others are counted."""
     every, in_force = found.recipients, [each.signal_id for each in found.in_force]
-    if most is None or len(every) <= most:
-        return [_party(each, in_force) for each in every]
     decided = [each for each in every if each.decision != "pending"]
     others = [each for each in every if each.decision == "pending"]
-    shown = [*decided, *others][:most]
-    pending = len(others) - max(0, most - len(decided))
-    left = f"{len(every) - most} more recipients not shown, {min(pending, len(every) - most)} of them pending"
-    return [*(_party(each, in_force) for each in shown), left]
+    shown = every if most is None or len(every) <= most else [*decided, *others][:most]
+    rows = [_party(each, in_force, asks=found.asks) for each in shown]
+    kept = [at for at in range(PARTY_COLUMNS) if any(row[at] for row in rows)]
+    styles = [["head", each.decision, *["quiet"] * (PARTY_COLUMNS - 2)] for each in shown]
+    lines = table(
+        [[row[at] for at in kept] for row in rows],
+        shortened=[kept.index(at) for at in (PARTY_COLUMNS - 1, 3) if at in kept],
+        painted=lambda row, column, cell: paint(cell, styles[row][kept[column]]),
+    )
+    if len(shown) == len(every):
+        return lines
+    pending = min(len(others) - max(0, len(shown) - len(decided)), len(every) - len(shown))
+    return [*lines, f"{len(every) - len(shown)} more recipients not shown, {pending} of them pending"]
 
 
-def _party(each: Party, in_force: Sequence[str]) -> str:
-    said = each.delivery_state
+PARTY_COLUMNS = 6
+
+
+def _party(each: Party, in_force: Sequence[str], *, asks: bool) -> list[str]:
+    """Return a row: who, the decision, since when, on what if not on what is in force, by which signal, and the address."""
+    word = DECISIONS[each.decision] if asks or each.signal_id else ""
+    age = format_ago(each.decided_at) if each.decided_at else ""
+    note = "has seen it" if each.delivery_state == "delivered" else ""
     if each.signal_id and each.proposal not in in_force:
-        own = each.signal_id == each.proposal
-        said = f"proposed {each.proposal}" if own else f"{each.signal_id} was on {each.proposal}"
+        note = "proposed" if each.signal_id == each.proposal else "answered"
+        note = f"{note} an earlier one, {each.proposal}"
+    elif each.signal_id == each.proposal and each.signal_id:
+        word, note = "proposed it", ""
     elif each.signal_id:
-        said = each.signal_id
-    return SEPARATOR.join(block(sender_text(each.display_name, each.identity), paint(each.decision), said))
+        note = ""
+    name = each.display_name or each.identity
+    cells = (name, word, age, note, each.signal_id or "", each.identity if name != each.identity else "")
+    return ["  " + plain(cells[0]), *map(plain, cells[1:])]
 
 
 def _ambiguous(ids: Sequence[str]) -> list[str]:
@@ -303,9 +343,9 @@ def watched(fields: ShownSignal, of: WatchOwner, *, age: str) -> str:
 
 
 def watched_together(signals: Sequence[ShownSignal], of: WatchOwner) -> str:
-    """Return signals that arrive together, below one heading, with their intents in colour."""
+    """Return signals that arrive together, below one heading."""
     shown = [
-        paint_intent(watched(fields, of, age=format_ago(fields["created_at"])), fields["intent"])
+        "\n".join(shown_frame(watched(fields, of, age=format_ago(fields["created_at"])), fields["intent"]))
         for fields in signals
     ]
     return message_frame.injection(shown, via=program()) + "\n"

@@ -8,14 +8,15 @@ from gitmem.signals import message_frame
 from gitmem.signals.message_frame import BAR as BAR
 from gitmem.signals.message_frame import quote_lines as quote_lines
 from gitmem.text.sanitize import SEPARATOR as SEPARATOR
+from gitmem.text.sanitize import columns_of, within
 from gitmem.text.sanitize import sender_text as sender_text
-from gitmem.text.sanitize import within
 
 from .output import paint, program, sanitize, terminal
+from .output import plain as shortened
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from gitmem.outcome import PartOfAnswer
     from gitmem.records.record_types import ShownSignal
@@ -125,17 +126,77 @@ def framed(signal: ShownSignal, *, note: str = "", line: str | None = None) -> l
     """
     age = format_ago(signal["created_at"])
     text = message_frame.signal_text(signal, age=age, note=note, line=line, via=program())
-    return paint_intent(text, signal["intent"]).split("\n")
+    return shown_frame(text, signal["intent"])
+
+
+def shown_frame(text: str, intent: str) -> list[str]:
+    """Return the lines of a frame; on a terminal painted, and broken between words, never in a command."""
+    head, *lines = shortened(text).split("\n")
+    shown = terminal()
+    if shown is None:
+        return [head, *lines]
+    found = [
+        piece for each in lines for piece in (wrap(each, shown.columns) if each.startswith(BAR) else [each])
+    ]
+    return [*_head(head, intent, shown.columns), *found]
+
+
+def _head(head: str, intent: str, columns: int) -> list[str]:
+    """Return the lines of a head: the name and what its sender wants stand out, the rest is dim."""
+    rows: list[list[str]] = [[]]
+    room = columns
+    for part in head.split(SEPARATOR):
+        if columns and rows[-1] and columns_of(part) + len(SEPARATOR) > room:
+            rows.append([])
+            room = columns - len(INDENT)
+        room -= columns_of(part) + len(SEPARATOR)
+        name, bracket, rest = part.partition(" (") if rows == [[]] else ("", "", "")
+        style = "" if part == intent else "careful" if part == message_frame.WANTS else "quiet"
+        painted = (
+            paint("[", "quiet") + paint(name[1:], "head") + paint(bracket + rest, "quiet")
+            if name
+            else paint(part, style)
+        )
+        rows[-1].append(painted)
+    joint = paint(SEPARATOR, "quiet")
+    return [(INDENT if place else "") + joint.join(row) for place, row in enumerate(rows)]
+
+
+INDENT = "  "
+
+
+def wrap(line: str, width: int, size: Callable[[str], int] = columns_of) -> Iterator[str]:
+    """Yield a line in pieces that are at most this wide, broken at spaces; 0 for no limit. Pieces of a peer's text keep its bar.
+
+    Args:
+        size: Returns the columns that a text takes.
+    """
+    bar = BAR if line.startswith(BAR) else ""
+    rest, indent = line[len(bar) :].expandtabs(4), bar
+    room = max(1, width - len(bar))
+    while width and (end := _end(rest, room, size)) < len(rest):
+        space = rest.rfind(" ", 1, end + 1)
+        end = space if space > room // 3 else end
+        yield (indent + rest[:end]).rstrip()
+        rest = rest[end:].lstrip(" ")
+    yield (indent + rest).rstrip() if width else line
+
+
+def _end(text: str, room: int, size: Callable[[str], int]) -> int:
+    """Return how many signs of a text fit, at least one."""
+    if text[: room + 1].isascii():
+        return min(len(text), room)
+    used = 0
+    for place, each in enumerate(text):
+        used += size(each)
+        if used > room and place:
+            return place
+    return len(text)
 
 
 def paint_intent(text: str, intent: str) -> str:
-    """Return a frame or a description with its intent in colour, if its first line has it."""
-    if not intent or terminal() is None:
-        return text
-    head, end, rest = text.partition("\n")
-    for before in "[ ":
-        head = head.replace(f"{before}{intent} ", f"{before}{paint(intent)} ", 1)
-    return head + end + rest
+    """Return a description with its intent in colour, if it has it."""
+    return text.replace(f" {intent} ", f" {paint(intent)} ", 1) if intent else text
 
 
 def table(

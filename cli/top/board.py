@@ -30,7 +30,7 @@ from ..render import sessions as session_text
 from ..render import signals as signal_text
 from ..render import tasks as task_text
 from ..render.output import sanitize
-from ..render.text import format_ago, minute, plural, sender_text, value_text
+from ..render.text import format_ago, minute, sender_text, value_text
 from ..worker import Worker
 
 TYPE_CHECKING = False
@@ -309,12 +309,11 @@ def thread_detail(
         _fit(found, bytes_most * max(1, limit // SIGNALS))
         who = (caller.reader, caller.session_id, caller.workspace)
         unread = {each for _, each in mailbox.unread_ids(store.db(), *who, store.now())}
-    total = plural(len(found.signals) + found.more, "signal")
-    blocks = [Block([f"{found.thread_id}: {total}", message_frame.PEERS])]
+    blocks = [Block([signal_text.thread_head(found), message_frame.PEERS])]
     for place, signal in enumerate(found.signals):
         if place == 1 and found.more:
             blocks.append(Block([OLDER.format(found.more)]))
-        one = Block(signal_text.signal_of_thread(signal, RECIPIENTS_MAX), signal)
+        one = Block(signal_text.signal_of_thread(signal, found, RECIPIENTS_MAX), signal)
         one.is_new = signal["signal_id"] in unread
         one.is_owed = bool(signal.get("owed"))
         blocks.append(one)

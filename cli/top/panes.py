@@ -18,14 +18,14 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from gitmem.outcome import Struct
-from gitmem.signals.message_frame import BAR
 from gitmem.text.sanitize import is_unsafe
 
+from ..render.text import wrap
 from .board import COLUMNS, NOTHING, Row
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from textual import events
     from textual.timer import Timer
@@ -59,35 +59,6 @@ def strip(text: str, width: int, style: Style = PLAIN) -> Strip:
     if not text.isprintable():  # it is sanitized before; this holds even where that was forgotten
         text = "".join("\ufffd" if is_unsafe(each) or not each.isprintable() else each for each in text)
     return Strip([Segment(set_cell_size(text, width), style)], width)
-
-
-def wrap(text: str, width: int) -> Iterator[str]:
-    """Yield a line in pieces that are at most this wide, broken at spaces. Pieces of a peer's text keep its bar."""
-    bar = BAR if text.startswith(BAR) else ""
-    rest, indent = text[len(bar) :].expandtabs(4), bar
-    room = max(1, width - len(bar))
-    while True:
-        end = _end(rest, room)
-        if end >= len(rest):
-            yield (indent + rest).rstrip()
-            return
-        space = rest.rfind(" ", 1, end + 1)
-        end = space if space > room // 3 else end
-        yield (indent + rest[:end]).rstrip()
-        rest = rest[end:].lstrip(" ")
-
-
-def _end(text: str, room: int) -> int:
-    """Return how many signs of a text fit, at least one."""
-    part = text[: room + 1]
-    if part.isascii():
-        return min(len(text), room)
-    used = 0
-    for place, each in enumerate(text):
-        used += cell_len(each)
-        if used > room and place:
-            return place
-    return len(text)
 
 
 GAP = " "
@@ -242,7 +213,7 @@ class ListPane(ScrollView, can_focus=True):
             said = "Nothing matches the filter; Escape ends it."
         else:
             said = NOTHING[self.pane] if self._read else "Reading the log…"
-        pieces = list(wrap(said, width))
+        pieces = list(wrap(said, width, cell_len))
         return pieces[place] if place < len(pieces) else ""
 
     def _text(self, cells: Sequence[str], width: int) -> str:
@@ -394,7 +365,7 @@ class DetailPane(ScrollView, can_focus=True):
             first = len(self._rows)
             for place, line in enumerate(block.lines):
                 style = _style(block, place, line)
-                self._rows += [ShownRow(piece, style, number) for piece in wrap(line, width)]
+                self._rows += [ShownRow(piece, style, number) for piece in wrap(line, width, cell_len)]
             self._spans.append(range(first, len(self._rows)))
             self._rows.append(ShownRow("", PLAIN, -1))
         self.virtual_size = Size(1, max(1, len(self._rows)))

@@ -43,7 +43,7 @@ class Party(Outcome):
 
     Attributes:
         decision: agree, reject, counter or pending, on the proposal in force.
-        signal_id: Its latest decision.
+        signal_id: Its latest decision; `decided_at` is its time.
         proposal: The proposal that this decision answers.
         delivery_state: What became of the root at this party.
     """
@@ -53,6 +53,7 @@ class Party(Outcome):
         self.display_name = names.get(identity) if names is not None else None
         self.decision, at = found.stands(identity)
         self.signal_id = at.signal.id if at is not None else None
+        self.decided_at = at.signal.record.get("at") if at is not None else None
         self.proposal = at.proposal if at is not None else None
         self.delivery_state: str | None = None
 
@@ -301,7 +302,7 @@ def _versions(db: sqlite3.Connection, names: ShownNames, fields: ShownSignal) ->
 def _next(store: Store, outcome: Thread, asked: Sequence[SignalRecord]) -> list[str]:
     found = ["gitmem doctor"] if outcome.ambiguous else []
     found += [each for record in asked for each in next_steps.decide_now(store, record)]
-    if outcome.recipients and not outcome.settled:
+    if outcome.recipients and not outcome.settled and outcome.agreed_on is None:
         found.append(command("gitmem", "converged", outcome.thread_id))
     if outcome.more:
         total = len({each["signal_id"] for each in outcome.signals}) + outcome.more

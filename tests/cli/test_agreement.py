@@ -76,7 +76,7 @@ def test_a_counter_that_its_proposer_rejects_is_not_agreed(talk: Talk) -> None:
             ["test:worker:ada"],
         )
     said = talk("Ada", "converged", vim, "--wait", "60s")
-    assert f"{vim} was replaced by {emacs} by Bohr: Use emacs; ask about that" in said.out
+    assert f'{vim} was replaced by "Use emacs" (Bohr, {emacs}); ask about that' in said.out
     assert steps(said)[0] == f"gitmem converged {emacs}" and said.status == 1
 
 
@@ -94,8 +94,8 @@ def test_a_counter_that_all_accept_is_named(talk: Talk) -> None:
         found = talk.converged(id)
         assert (found["converged"], found["agreed_on"]) == (True, agreed)
     assert thread["agreed_on"] == agreed and thread["in_force"] == [agreed]
-    assert f"agreed on {emacs} by Bohr: Use emacs" in talk.run("thread", vim).out
-    assert f"all 3 parties agreed on {emacs} by Bohr: Use emacs" in talk.run("converged", emacs).out
+    assert f'agreed on "Use emacs" (Bohr, {emacs})' in talk.run("thread", vim).out
+    assert f'all 3 parties agreed on "Use emacs" (Bohr, {emacs})' in talk.run("converged", emacs).out
     found = talk.converged(vim)
     assert (found["converged"], found["replaced"], found["agreed_on"]) == (False, True, agreed)
 
@@ -413,9 +413,12 @@ def test_a_withdrawn_proposal_is_not_replaced(talk: Talk) -> None:
 
     found = talk.converged(nano)
     assert (found["withdrawn"], found["replaced"]) == (True, False)
-    assert f"{nano} was withdrawn by Curie; in force now: {emacs} by Bohr" in talk.run("converged", nano).out
+    assert (
+        f'{nano} was withdrawn by Curie; in force now: "Use emacs" (Bohr, {emacs})'
+        in talk.run("converged", nano).out
+    )
     assert (found["agreed"], found["countered"]) == (["test:worker:bohr"], ["test:worker:bohr"])
-    assert f"1 of 3 parties agreed on {emacs}" in talk.run("converged", emacs).out
+    assert f'1 of 3 parties agreed on "Use emacs" (Bohr, {emacs})' in talk.run("converged", emacs).out
     said = talk("Ada", "reply", nano, "yes", "--agree")
     assert f"{nano} was withdrawn by test:worker:curie; now in force: {emacs}" in said.out
     assert steps(said)[:2] == [

@@ -93,7 +93,7 @@ def test_a_signal_travels(run: Run, start: Start) -> None:
 
     shown = run("inbox", session=curie)
     head = next(line for line in shown.out.splitlines() if line.startswith("["))
-    assert head.startswith("[PROPOSE · test:worker:planck · ")
+    assert head.startswith("[test:worker:planck · PROPOSE · ")
     assert "| Shall we?\n| Really?\n" in shown.out
     assert f"gitmem reply {signal_id} " in shown.out
     assert run("converged", signal_id).status == 1
@@ -392,7 +392,7 @@ def test_of_a_long_thread_the_first_and_the_last_signals_are_shown(
 
     said = run("thread", root["signal_id"], "--limit", "3").out
 
-    assert said.startswith(f"{root['thread_id']}: 6 signals, root ")
+    assert said.startswith(f"{root['thread_id']} · 6 signals\n\n[Planck ")
     assert [line[2:] for line in said.splitlines() if line.startswith("| ")] == ["root", "reply 3", "reply 4"]
     assert said.index("| root") < said.index("\n3 more not shown; use --limit N\n") < said.index("| reply 3")
     assert len(run("thread", root["signal_id"], "--json").json["signals"]) == 6

@@ -312,10 +312,10 @@ def test_a_settled_task_asks_nobody(
         assert (
             time.monotonic() - began < 30
             and said.status == 1
-            and f"{settled}, so nobody is asked any more: {signal}" in said.out
+            and f'{settled}, so nobody is asked any more: "Write it" (Planck, {signal})' in said.out
         )
         said = run("thread", signal, session=who)
-        assert f"\n{settled}: {signal} by Planck: Write it\n" in said.out and "pending" not in said.out
+        assert f'\n{settled}: "Write it" (Planck, {signal})\n' in said.out and "not answered" not in said.out
         assert "converged" not in said.out
         run("inbox", session=who)
         assert run("gate", "--wu", "WU-7", session=who).status == 0

@@ -249,9 +249,9 @@ def test_a_thread_says_to_whom_a_signal_was_delivered(run: Run, start: Start) ->
     planck, curie = start("Planck"), start("Curie")
     sent = run("signal", "Hello", "--to", "Curie", "-q", session=planck).out.strip()
     run("inbox", session=curie)
-    assert "delivered to test:worker:curie" in run("thread", sent, session=planck).out
+    assert "seen by Curie" in run("thread", sent, session=planck).out
     run("reply", sent, "yes", "--agree", session=curie)
-    assert "acked by test:worker:curie" in run("thread", sent, session=planck).out
+    assert "agreed by Curie" in run("thread", sent, session=planck).out
 
 
 def test_an_inbox_tells_a_broadcast_from_a_message_to_its_reader(run: Run, start: Start) -> None:

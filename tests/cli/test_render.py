@@ -64,8 +64,8 @@ def test_the_head_of_a_frame_is_one_line_and_names_the_sender() -> None:
          "created_at": "2020-01-01T00:00:00.000000Z", "message": "Hi"}
     )  # fmt: skip
 
-    assert head.startswith("[sig-1 · PROPOSE · priority · from Pl\\u000aanck (a:b:c) · WU-1 · thread-x · ")
-    assert head.endswith("needs AGREE or REJECT]")
+    assert head.startswith("[Pl\\u000aanck (a:b:c) · PROPOSE · needs AGREE or REJECT · WU-1 · ")
+    assert head.endswith(" · sig-1]")
     assert text == ["| Hi"]
 
 
@@ -120,7 +120,7 @@ def test_an_agreement_of_all_that_does_not_count_says_why() -> None:
     }
     said = {each["signal_id"]: ThreadSignal(each, [_line(each["signal_id"])]) for each in (root, agreed)}
     assert signals.converged(Converged("thread-1", FoldedThread("thread-x", said), {}, None))[0] == (
-        "converged (unverified): thread-1: the 1 recipient agreed on sig-1 by a:b:a: So?"
+        'converged (unverified): thread-1: the 1 recipient agreed on "So?" (a:b:a, sig-1)'
     )
     said["sig-1"].lines.append(_line("another"))
 

@@ -124,7 +124,7 @@ def test_what_asks_for_a_decision_has_both_commands(
     assert agree == f"gitmem reply {sent['signal_id']} agreed --agree"
     assert reject == f"gitmem reply {sent['signal_id']} --reject - <<'EOF'"
     assert shell(f"{reject}\n{DANGEROUS}\nEOF\n", session=curie).status == 0
-    assert f"REJECT · {CURIE}" in (seen := run("inbox", session=planck).out) and f"| {DANGEROUS}\n" in seen
+    assert f"[{CURIE} · REJECT" in (seen := run("inbox", session=planck).out) and f"| {DANGEROUS}\n" in seen
     assert not (repo / "ran").exists()
     assert shell(agree, session=curie).status == 0
     again = run("inbox", "--json", "--all", session=curie).json["signals"][0]["reply_line"]

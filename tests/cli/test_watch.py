@@ -194,7 +194,7 @@ def test_a_terminal_gets_the_intent_in_colour_and_nothing_else_does(desk: Desk) 
     desk.to_curie("\x1b[31mred\x07\x9b2J", "--intent", "propose")
     seen.until_said("red")
     assert seen.end() == 0, seen
-    assert "[\x1b[33mPROPOSE\x1b[0m " in seen.out
+    assert "\x1b[33mPROPOSE\x1b[0m" in seen.out
     assert not set(re.sub("\x1b\\[[0-9]+m", "", seen.out)) & set("\x1b\x07\x9b")
     assert "\\u001b[31mred" in seen.out
     assert "\x1b" not in (desk.other / "kept").read_text()
@@ -203,7 +203,7 @@ def test_a_terminal_gets_the_intent_in_colour_and_nothing_else_does(desk: Desk) 
     desk.to_curie("And this?", "--intent", "propose")
     seen.until_said("And this?")
     assert seen.end() == 0, seen
-    assert "[PROPOSE " in seen.out
+    assert "· PROPOSE ·" in seen.out
 
 
 def test_in_a_terminal_a_signal_appears_once_and_ctrl_c_ends_it(desk: Desk) -> None:

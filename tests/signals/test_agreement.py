@@ -155,7 +155,7 @@ class Places:
         for text in texts:
             is_named = text is None or not found.recipients or all(id in text for id in force)
             assert is_named and (
-                text is None or ("agreed on sig-" in text) >= (on is not None and bool(found.recipients))
+                text is None or ('agreed on "' in text) >= (on is not None and bool(found.recipients))
             )
 
     def check_page(
