@@ -23,7 +23,7 @@ COMMANDS = {
     'signal': 'signals:signal message --to=* --broadcast --reply-to= --thread= --intent= --interrupt= --requires-ack --idempotency-key= --wu= --initiative= --lane= --target-role= --delegation-id= --artifact= --allow-unseen --fuzzy --allow-secret --insist --sync -q:quiet --quiet',
     'reply': 'signals:reply id message --agree --reject --counter --to=* --requires-ack --idempotency-key= --allow-secret --insist --sync -q:quiet --quiet',
     'inbox': 'signals:inbox --for=:for_ --wu= --lane= --thread= --intent=* --from=:from_ --since= --all --no-mark -q:quiet --quiet --watch --count --limit= --max-bytes=',
-    'watch': 'watch:watch --session= --sync= --exec=:exec_ --exec-limit= --write=',
+    'watch': 'watch:watch --session= --sync= --exec=:exec_ --exec-limit= --write= --notify',
     'top': 'view:top',
     'thread': 'threads:thread id --limit= --pager',
     'show': 'threads:show id --pager',

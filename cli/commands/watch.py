@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from gitmem.signals.watch import Watch, WatchOwner
     from gitmem.store import Store
 
+    from ..desktop import Desktop
+
     class StopChild(Protocol):
         """A flag that ends a running child early."""
 
@@ -252,6 +254,10 @@ def watch(
         str | None,
         typer.Option("--write", metavar="FILE", help="Also write the latest signals to this file."),
     ] = None,
+    notify: Annotated[
+        bool,
+        typer.Option("--notify", help="Also tell of signals sent to you by the desktop's notifications."),
+    ] = False,
 ) -> None:
     """Show new signals as they arrive, each once, until Ctrl-C. With --json, one per line."""
     from gitmem.signals import watch as watching
@@ -268,6 +274,10 @@ def watch(
         )
     output.set_options(None, (of.session or of.reader) if session is not None else None)
     showing = SignalPrinter(at, of, stop, exec_, limit or 0.0)
+    if notify:
+        from ..desktop import desktop
+
+        showing.desktop = desktop()
     if write is not None:
         from gitmem.signals.message_frame import LIMIT
 
@@ -310,7 +320,7 @@ def _watch_loop(at: Environment, seen: Watch, showing: SignalPrinter, syncs: Bac
 
 
 class SignalPrinter(Struct):
-    """Shows signals: on standard output, in the file of --write, and by the command of --exec.
+    """Shows signals: on standard output, by the desktop of --notify, in the file of --write, and by the command of --exec.
 
     Attributes:
         at: The environment.
@@ -326,6 +336,7 @@ class SignalPrinter(Struct):
     command: str | None
     limit: float
     kept: SignalFile | None = None
+    desktop: Desktop | None = None
     _unwritten: bool = False
 
     def show(self, batch: InboxResult, seen: Watch) -> bool:
@@ -345,6 +356,11 @@ class SignalPrinter(Struct):
             text = render.watched_together(batch.signals, self.of)
         if not output.write(text):
             return False
+        if self.desktop is not None and (said := render.notification(batch.signals)) is not None:
+            wrong = self.desktop.tell(*said)
+            if wrong is not None:
+                _note(f"--notify: {wrong}; no more notifications")
+                self.desktop = None
         if self.kept is not None and not self._write(self.kept, batch):
             for fields in batch.signals:
                 seen.leave(batch, fields["signal_id"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitmem.records import ID_FIELDS
 from gitmem.signals import message_frame
-from gitmem.text.sanitize import first_of
+from gitmem.text.sanitize import first_of, title, within
 
 from .output import NOTHING, paint, program, record_position, sanitize, with_options
 from .text import (
@@ -349,6 +349,25 @@ def watched_together(signals: Sequence[ShownSignal], of: WatchOwner) -> str:
         for fields in signals
     ]
     return message_frame.injection(shown, via=program()) + "\n"
+
+
+NOTIFIED_MAX, NOTIFIED_COLUMNS = 3, 120
+
+
+def notification(signals: Sequence[ShownSignal]) -> tuple[str, str] | None:
+    """Return title and text of a notification about signals that name the reader, each one line; None without any."""
+    said = [
+        (within(plain(each.get("sender_name") or each["sender_identity"]), NOTIFIED_COLUMNS), each["intent"], title(each["message"]))
+        for each in signals
+        if each.get("recipients")
+    ]  # fmt: skip
+    if not said:
+        return None
+    if len(said) == 1:
+        ((name, intent, text),) = said
+        return f"gitmem: {name}{SEPARATOR}{intent}", text
+    lines = [f"{name}: {text}" for name, _, text in said]
+    return f"gitmem: {plural(len(said), 'signal')}", first_of(lines, NOTIFIED_MAX, joint=SEPARATOR)
 
 
 def watched_event(fields: ShownSignal, of: WatchOwner) -> str:

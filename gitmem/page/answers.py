@@ -137,7 +137,7 @@ def _answer(store: Store, caller: Caller, id: str, text: str) -> Recorded:
         raise UsageError(
             f"{id} is done by a server, which gets an answer only while a command waits. Nothing was written.",
             code="remote-task",
-            next=[command("gitmem", "task", "input", id, "your answer")],
+            next=[command("gitmem", "task", "show", id)],
         )
     found = task_decisions.message(store, caller, id, text)
     return _recorded(found.event_id, found.warnings)

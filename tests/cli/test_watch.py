@@ -20,9 +20,12 @@ import pytest
 
 from cli.commands import watch
 from cli.commands import watch as watching
+from cli.desktop import Desktop
 from cli.main import main
 from gitmem.errors import UsageError
 from tests import in_process
+
+from .conftest import Run
 
 ROOT = Path(__file__).resolve().parents[2]
 WAIT_MAX_SECONDS = 120.0
@@ -730,3 +733,35 @@ def test_the_stop_gives_the_handlers_back() -> None:
 
     assert signal.getsignal(signal.SIGTERM) is before
     assert callable(main)
+
+
+def test_the_desktop_tells_of_signals_to_the_reader_and_runs_nothing_of_them(desk: Desk) -> None:
+    """As arguments of its program, which reads no markup in them; a broadcast disturbs nobody."""
+    folder = desk.other.parent / "programs"
+    folder.mkdir()
+    told = folder / "told"
+    (folder / "notify-send").write_text(f'#!/bin/sh\nprintf "%s|" "$@" >> {told}\necho >> {told}\n')
+    (folder / "notify-send").chmod(0o755)
+    path = f"{folder}{os.pathsep}{os.environ['PATH']}"
+    seen = desk.watch("--session", "Curie", "--notify", PATH=path).until_ready()
+    desk.say("to all")
+    seen.until_said("to all")
+    desk.to_curie("$(touch x) <b>\x1b[31mred\nnext", "--intent", "propose")
+    seen.until_said("red")
+    assert seen.end() == 0, seen
+    assert told.read_text() == (
+        "--app-name=gitmem|--|gitmem: Planck · PROPOSE|$(touch x) ‹b&gt;\\u001b[31mred next|\n"
+    )
+    assert not list(desk.other.glob("x")) and not list(folder.glob("x"))
+
+
+def test_a_desktop_without_a_program_is_refused_and_no_text_is_in_a_script(run: Run, tmp_path: Path) -> None:
+    """Before anything is watched; scripts of other desktops are the same for every text."""
+    (tmp_path / "git").symlink_to(str(shutil.which("git")))
+    said = run("watch", "--notify", PATH=str(tmp_path))
+    assert said.status == 2 and "notify-send, osascript, powershell.exe" in said.err
+    evil = '"; do shell script "x'
+    for program in ("osascript", "powershell.exe"):
+        (one, given), (other, _) = (Desktop(program).command("gitmem: a", text) for text in (evil, "b"))
+        assert [word for word in one if word != evil] == [word for word in other if word != "b"]
+        assert one.count(evil) == (program == "osascript") and evil not in given
