@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 ABOUT = "Agents and people in one git repository: messages, agreement, work, memory."
 BEGIN = {
     "gitmem setup": "once in a repository: connect your agents",
-    "gitmem roster": "who is here, and who you are",
+    "gitmem roster": "who waits for whom, and who is here",
     "gitmem signal 'Hello' --broadcast": "say something to everybody",
 }
 # The first screen of help: what each of its commands is for.
 FIRST = {
     "Start": {
         "setup": "set up this repository and your agents",
-        "roster": "who is here, on what, and how much they have not read",
+        "roster": "who waits for whom, who is here, and on what",
     },
     "Talk": {
         "signal": "send a message to agents, or to everybody",

@@ -7,7 +7,18 @@ from gitmem.index import grants
 from gitmem.text.sanitize import first_of, within
 
 from .output import paint, record_position, sanitize, terminal, with_options
-from .text import SEPARATOR, block, facts, format_ago, lines_of_work, plain, rest, sync_error_line, table
+from .text import (
+    ID_SHOWN,
+    SEPARATOR,
+    block,
+    facts,
+    format_ago,
+    lines_of_work,
+    plain,
+    rest,
+    sync_error_line,
+    table,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +44,6 @@ PARTS_OF_ROLE = (
 )  # text shows the role that they make
 HEADS = ("NAME", "STATUS", "SEEN", "UNREAD", "ROLE", "IDENTITY", "WORK", "WHERE", "DOES")
 EDITS_SHOWN = OWING_SHOWN = 3
-ID_SHOWN = 12  # the beginning of an id, which commands take
 WIDE, NARROW_CELLS = (
     100,
     4,

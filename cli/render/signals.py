@@ -8,6 +8,7 @@ from gitmem.text.sanitize import first_of, title, within
 
 from .output import NOTHING, paint, program, record_position, sanitize, with_options
 from .text import (
+    ID_SHOWN,
     SEPARATOR,
     block,
     facts,
@@ -22,6 +23,7 @@ from .text import (
     sender_text,
     shown_frame,
     table,
+    wrapped,
 )
 
 TYPE_CHECKING = False
@@ -53,7 +55,7 @@ def inbox(found: InboxResult) -> list[str]:
         if found.unread:
             nothing = f"No signals match; {found.unread} unread for {plain(found.reader)}"
         return [*lines, nothing, *work]
-    lines.append(f"{found.unread} unread for {plain(found.reader)}. {message_frame.PEERS}")
+    lines += wrapped(f"{found.unread} unread for {plain(found.reader)}. {message_frame.PEERS}")
     return block(
         [*lines, ""],
         signals_only(found),
@@ -192,7 +194,14 @@ def _party(each: Party, in_force: Sequence[str], *, asks: bool) -> list[str]:
     elif each.signal_id:
         note = ""
     name = each.display_name or each.identity
-    cells = (name, word, age, note, each.signal_id or "", each.identity if name != each.identity else "")
+    cells = (
+        name,
+        word,
+        age,
+        note,
+        (each.signal_id or "")[:ID_SHOWN],
+        each.identity if name != each.identity else "",
+    )
     return ["  " + plain(cells[0]), *map(plain, cells[1:])]
 
 

@@ -43,7 +43,7 @@ def facts(*parts: object) -> str:
 
 def notes(sentences: Iterable[str]) -> list[str]:
     """Return sentences as lines that begin with `note:`."""
-    return [f"note: {sanitize(each)}" for each in sentences]
+    return [line for each in sentences for line in wrapped(f"note: {sanitize(each)}")]
 
 
 def rest(count: int, noun: str = "", then: str = "; use --limit N") -> str:
@@ -130,15 +130,30 @@ def framed(signal: ShownSignal, *, note: str = "", line: str | None = None) -> l
 
 
 def shown_frame(text: str, intent: str) -> list[str]:
-    """Return the lines of a frame; on a terminal painted, and broken between words, never in a command."""
+    """Return the lines of a frame; on a terminal painted, and broken between words, never in a command that fits."""
     head, *lines = shortened(text).split("\n")
     shown = terminal()
     if shown is None:
         return [head, *lines]
-    found = [
-        piece for each in lines for piece in (wrap(each, shown.columns) if each.startswith(BAR) else [each])
-    ]
+    found: list[str] = []
+    for each in lines:
+        if each.startswith(BAR):
+            found += wrap(each, shown.columns)
+        elif 0 < shown.columns < columns_of(each):  # the reply line: one command a line
+            found += (
+                each.replace(f"{SEPARATOR}To ", f"\n{INDENT}To ")
+                .replace(". To ", f".\n{INDENT}To ", 1)
+                .split("\n")
+            )
+        else:
+            found.append(each)
     return [*_head(head, intent, shown.columns), *found]
+
+
+def wrapped(line: str) -> list[str]:
+    """Return a sentence in lines that a terminal need not break."""
+    shown = terminal()
+    return [line] if shown is None else list(wrap(line, shown.columns))
 
 
 def _head(head: str, intent: str, columns: int) -> list[str]:
@@ -150,10 +165,10 @@ def _head(head: str, intent: str, columns: int) -> list[str]:
             rows.append([])
             room = columns - len(INDENT)
         room -= columns_of(part) + len(SEPARATOR)
-        name, bracket, rest = part.partition(" (") if rows == [[]] else ("", "", "")
+        name = part.partition(" (")[0].partition(", ")[0] if rows == [[]] else ""
         style = "" if part == intent else "careful" if part == message_frame.WANTS else "quiet"
         painted = (
-            paint("[", "quiet") + paint(name[1:], "head") + paint(bracket + rest, "quiet")
+            paint("[", "quiet") + paint(name[1:], "head") + paint(part[len(name) :], "quiet")
             if name
             else paint(part, style)
         )
@@ -162,23 +177,22 @@ def _head(head: str, intent: str, columns: int) -> list[str]:
     return [(INDENT if place else "") + joint.join(row) for place, row in enumerate(rows)]
 
 
-INDENT = "  "
+INDENT, ID_SHOWN = "  ", 12  # of a list; the beginning of an id, which commands take
 
 
 def wrap(line: str, width: int, size: Callable[[str], int] = columns_of) -> Iterator[str]:
-    """Yield a line in pieces that are at most this wide, broken at spaces; 0 for no limit. Pieces of a peer's text keep its bar.
+    """Yield a line in pieces that are at most this wide, broken at spaces; 0 for no limit. Pieces of a peer's text keep its bar, those of an indented line are indented more.
 
     Args:
         size: Returns the columns that a text takes.
     """
-    bar = BAR if line.startswith(BAR) else ""
+    bar = BAR if line.startswith(BAR) else INDENT if line.startswith(INDENT) else ""
     rest, indent = line[len(bar) :].expandtabs(4), bar
-    room = max(1, width - len(bar))
-    while width and (end := _end(rest, room, size)) < len(rest):
+    while width and (end := _end(rest, room := max(1, width - len(indent)), size)) < len(rest):
         space = rest.rfind(" ", 1, end + 1)
         end = space if space > room // 3 else end
         yield (indent + rest[:end]).rstrip()
-        rest = rest[end:].lstrip(" ")
+        rest, indent = rest[end:].lstrip(" "), 2 * INDENT if bar == INDENT else bar
     yield (indent + rest).rstrip() if width else line
 
 

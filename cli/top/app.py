@@ -46,7 +46,7 @@ ListPane.active { display: block; }
 #filter.open { display: block; }
 #body.wide { layout: horizontal; }
 #body.wide #lists { width: 1fr; }
-#body.wide #lists ListPane { display: block; border: round $border-blurred; }
+#body.wide #lists ListPane { display: block; min-height: 4; border: round $border-blurred; }
 #body.wide DetailPane { width: 1fr; border: round $border-blurred; }
 #body.wide ListPane:focus, #body.wide DetailPane:focus { border: heavy $primary; }
 #body.middle #lists { height: 2fr; }
@@ -68,7 +68,7 @@ Button:focus { text-style: reverse bold; }
 WriteDialog.low #dialog { border: none; height: 100%; width: 100%; padding: 0; }
 """
 ROWS_LEAST, ROWS_MOST = 3, 9  # the share of a list where all are shown: of its frame, and of its rows
-MIDDLE, WIDE = (60, 16), (100, 22)  # the least columns and lines
+MIDDLE, WIDE = (60, 16), (100, 24)  # the least columns and lines
 KEYS = (  # a narrow footer shows the first ones
     Binding("escape", "leave", "Back"),
     Binding("question_mark", "help", "Help"),

@@ -365,7 +365,11 @@ class DetailPane(ScrollView, can_focus=True):
             first = len(self._rows)
             for place, line in enumerate(block.lines):
                 style = _style(block, place, line)
-                self._rows += [ShownRow(piece, style, number) for piece in wrap(line, width, cell_len)]
+                rows = [ShownRow(piece, style, number) for piece in wrap(line, width, cell_len)]
+                if block.signal is not None and place == 0:  # of a head: times and ids are dim
+                    for row in rows[1:]:
+                        row.style = row.style if block.signal["intent"] in row.text else DIM
+                self._rows += rows
             self._spans.append(range(first, len(self._rows)))
             self._rows.append(ShownRow("", PLAIN, -1))
         self.virtual_size = Size(1, max(1, len(self._rows)))

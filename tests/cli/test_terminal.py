@@ -219,3 +219,22 @@ def test_a_terminal_that_does_not_know_its_width_gets_all(run: Run, start: Start
 
     assert "lane " * 29 in pseudo_terminal.run(["roster"], repo, columns=0)[1]
     assert "…" in pseudo_terminal.run(["roster"], repo, columns=0, variables={"COLUMNS": "100"})[1]
+
+
+def test_a_signal_breaks_between_words_and_its_sender_stands_out(
+    run: Run, start: Start, repo: Path
+) -> None:
+    """At any width; each line of a message keeps its bar, each command a line; without colour the lines are the same."""
+    planck = start("Planck")
+    start("Curie", "--agent-identity", "test:worker:curie")
+    words = "whoever edits src/tax/** until then has to merge by hand " * 3
+    run("signal", words, "--to", "Curie", "--intent", "propose", "--wu", "WU-7", session=planck)
+    for columns in (80, 40):
+        inbox = ["inbox", "--for", "Curie"]
+        said = pseudo_terminal.run(inbox, repo, columns=columns)[1].splitlines()
+        bare = pseudo_terminal.run(inbox, repo, columns=columns, variables={"TERM": "dumb"})[1].splitlines()
+        assert "\x1b[1mPlanck\x1b[0m" in "".join(said) and "\x1b[33mPROPOSE\x1b[0m" in "".join(said)
+        assert [plain(line) for line in said] == bare
+        assert all(columns_of(line) <= columns or line.startswith(("Inbox", "next: ")) for line in bare), bare
+        text = [line for line in bare if line.startswith("| ")]
+        assert " ".join(line[2:] for line in text) == words.strip() and len(text) > 1
