@@ -221,9 +221,7 @@ def test_a_terminal_that_does_not_know_its_width_gets_all(run: Run, start: Start
     assert "…" in pseudo_terminal.run(["roster"], repo, columns=0, variables={"COLUMNS": "100"})[1]
 
 
-def test_a_signal_breaks_between_words_and_its_sender_stands_out(
-    run: Run, start: Start, repo: Path
-) -> None:
+def test_a_signal_breaks_between_words_and_its_sender_stands_out(run: Run, start: Start, repo: Path) -> None:
     """At any width; each line of a message keeps its bar, each command a line; without colour the lines are the same."""
     planck = start("Planck")
     start("Curie", "--agent-identity", "test:worker:curie")
