@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 ANSWER, TASK, ACCEPTANCE = "answer", "task", "acceptance"  # what is owed; also `handoff`
 YOU, OWES, WAITS = "you", "owes", "waits"
 LISTED = 50
-ASKED_MAX = 1_000  # signals that ask for something, the newest, of which the threads are looked at
+ASKED_MAX = 500  # signals that ask for something, the newest, of which the threads are looked at
 FOLD_MAX_BYTES = 1024 * 1024
 
 
@@ -161,7 +161,7 @@ def _answers(store: Store, caller: Caller | None, fold_most: int) -> Iterator[Wa
                 since=record["at"],
                 id=id,
                 thread_id=thread,
-                next=next_steps.decide_now(store, record) if yours else [command("gitmem", "thread", thread)],
+                next=next_steps.decide(record) if yours else [command("gitmem", "thread", thread)],
             )
 
 
