@@ -82,7 +82,7 @@ COMMANDS = {
     'log': 'threads:log -n= --wu= --thread= --from=:from_ --since= --role= --receipts --audits --pager',
     'view': 'view:view --out= --open --since= --wu= --agent= --serve --port= --stats',
     'sync': 'repository:sync remotes* --all --publish --allow-foreign --allow-large --repair --forget --yes --timeout= --progress -q:quiet --quiet --auto',
-    'hooks install': 'clients:install --client=* --scope= --wake --git=*',
+    'hooks install': 'clients:install --client=* --scope= --git=*',
     'hooks uninstall': 'clients:uninstall --client=* --scope= --git=*',
     'hooks status': 'clients:status',
     'hooks test': 'clients:test --client=*',

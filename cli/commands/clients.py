@@ -81,9 +81,6 @@ def install(
     at: Environment,
     client: ClientOption = None,
     scope: Scope = "project",
-    wake: Annotated[
-        bool, typer.Option("--wake", help="Claude Code: also wake an idle session when a signal arrives.")
-    ] = False,
     git: GitHooks = None,
 ) -> int:
     """Install hooks that show signals to coding agents. Idempotent."""
@@ -93,7 +90,7 @@ def install(
     found = operation.InstallResult([], gitmem_program())
     if client or not hooks:
         found = operation.install(
-            client_folders(at, scope), client or ["all-found"], scope, program=gitmem_program(), wake=wake
+            client_folders(at, scope), client or ["all-found"], scope, program=gitmem_program()
         )
     with_git(found, hooks, lambda hook: install_gate(at, hook))
     output.answer(at.json, found, render.hooked)

@@ -1,6 +1,6 @@
 """`gitmem hook CLIENT EVENT`: handle one event of a coding agent.
 
-Its exit status is always 0, except for the wake-up. It prints only what the client understands, and notes errors in
+Its exit status is always 0. It prints only what the client understands, and notes errors in
 `<state>/hook-error`.
 """
 
@@ -34,58 +34,55 @@ USAGE = (
 
 
 def main(args: Sequence[str]) -> int:
-    """Run the hook; return the exit status: 0, or 2 for a wake-up with a message."""
+    """Run the hook; return the exit status, 0."""
     try:
-        return _main(args)
+        _main(args)
     except BaseException:
-        # KeyboardInterrupt and SystemExit, too: no failure here may affect the agent.
-        return 0
+        pass  # KeyboardInterrupt and SystemExit, too: no failure here may affect the agent
+    return 0
 
 
-def _main(args: Sequence[str]) -> int:
+def _main(args: Sequence[str]) -> None:
     client, event, also = (*args, "", "", "")[:3]
     kind = events.kind(client, event)
     if kind is None:
         if sys.stdin is not None and sys.stdin.isatty():
             output.write_error(USAGE)
-        return 0
+        return
     from . import hook_call
     from .hook_call import HookTimer
 
     notices = also == events.EDITED
     seconds = LIMIT_EDITS if notices else LIMITS.get(kind, LIMIT)
     clock = HookTimer(f"{client} {event}", seconds, is_background=notices)
-    if kind != events.WAKE:
-        clock.begin()
+    clock.begin()
     try:
         call = hook_call.read_call(client, event, kind)
         call.notices_edits = notices
         call.saves = call.saves or (kind == events.TOOL and also == events.CHECKPOINT)
         if call.in_subagent and not call.saves and kind not in (events.EDIT, events.TOOL):
-            return 0
-        return _try(call, clock)
+            return
+        _try(call, clock)
     finally:
         clock.end()
 
 
-def _try(call: HookInput, clock: HookTimer) -> int:
-    """Handle a call and return the exit status; after a failure note the error and return 0."""
+def _try(call: HookInput, clock: HookTimer) -> None:
+    """Handle a call; after a failure note the error."""
     from ..environment import Environment, run_in
 
     try:
-        return run_in(lambda: Environment(_top_of(call.folder)), lambda at: _begin(at, call, clock))
+        run_in(lambda: Environment(_top_of(call.folder)), lambda at: _begin(at, call, clock))
     except Exception as error:
         reason = getattr(error, "message", None) or f"{type(error).__name__} {error}"
         clock.note(str(reason))
-        return 0
 
 
-def _begin(at: Environment, call: HookInput, clock: HookTimer) -> int:
+def _begin(at: Environment, call: HookInput, clock: HookTimer) -> None:
     at.is_hook = True
     clock.state = at.repo.state
-    if not os.path.isdir(clock.state):
-        return 0  # no log here, and a hook in user scope must not start one in every repository
-    return _answer(at, call, clock)
+    if os.path.isdir(clock.state):  # a hook in user scope must not start a log in every repository
+        _answer(at, call, clock)
 
 
 def _top_of(folder: str | None) -> str | None:
@@ -102,23 +99,19 @@ def _top_of(folder: str | None) -> str | None:
         return folder  # opening it raises the same error
 
 
-def _answer(at: Environment, call: HookInput, clock: HookTimer) -> int:
-    if call.kind == events.WAKE:
-        from . import show_signals
-
-        return show_signals.wait(at, call)
+def _answer(at: Environment, call: HookInput, clock: HookTimer) -> None:
     if call.notices_edits:
         from . import tool_use
 
         tool_use.notice_edits(at)
-        return 0
+        return
     if call.kind not in (events.START, events.END, events.EDIT):
         _follow(at, call)
     if call.kind == events.EDIT:
         from . import tool_use
 
         tool_use.before_edit(at, call, clock)
-        return 0
+        return
     if call.saves or call.kind in (events.START, events.END):
         from . import client_session
 
@@ -127,10 +120,10 @@ def _answer(at: Environment, call: HookInput, clock: HookTimer) -> int:
             _note_commits(at, call)
         bodies.get(call.kind, client_session.checkpoint)(at, call, clock)
         if call.kind != events.TOOL or call.in_subagent:
-            return 0
+            return
     _note_commits(at, call)
     if call.in_subagent:
-        return 0
+        return
     from . import show_signals
 
     if show_signals.show_unread(at, call, clock):
@@ -138,7 +131,6 @@ def _answer(at: Environment, call: HookInput, clock: HookTimer) -> int:
 
         client_session.start(at, call, clock)
         show_signals.limit_retries(at.store(), call)
-    return 0
 
 
 def _follow(at: Environment, call: HookInput) -> None:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ..store import Store
 
 
-BEATS, PROMPTS, WAKES, EMPTY, TOOL_CALLS = "beats", "prompts", "wake", "empty", "tool-calls"
+BEATS, PROMPTS, EMPTY, TOOL_CALLS = "beats", "prompts", "empty", "tool-calls"
 QUEUE, FLAGS = "queue", "flags"
 HERE = "here"  # see `clients.hook_state`
 HERE_MAX = 64  # files; one for each client and worktree
@@ -262,7 +262,7 @@ def _heartbeat_of(store: Store, session_id: str, beats: set[str]) -> int:
 
 def forget_old(store: Store, oldest: int) -> None:
     """Remove files of hooks written before a time, in microseconds since the epoch: dead sessions left them."""
-    for kind in (BEATS, PROMPTS, WAKES, EMPTY, TOOL_CALLS):
+    for kind in (BEATS, PROMPTS, EMPTY, TOOL_CALLS):
         folder = os.path.join(store.repo.state, kind)
         for name in local_files.names_in(folder):
             if _modified_micros(os.path.join(folder, name)) < oldest:

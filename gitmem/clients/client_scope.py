@@ -176,11 +176,8 @@ class ClientScope:
         paths = [os.path.join(self.base, "hooks", name) for name in SCRIPTS]
         return [OwnFile(path, text, top=self.top, runs=True) for path in paths]
 
-    def wanted(self, wake: bool) -> list[HookEntry]:
+    def wanted(self) -> list[HookEntry]:
         """Return the entries that the settings should contain.
-
-        Args:
-            wake: Whether to include the background hook that wakes an idle session, if the client has one.
 
         Raises:
             UsageError: The path of the script is not UTF-8.
@@ -191,9 +188,9 @@ class ClientScope:
             path.encode()
         except UnicodeEncodeError:
             raise UsageError(f"{self.base} is not UTF-8. Nothing was written.", code="not-utf8") from None
-        return self.client.entries(self.scope, path, file.content, wake=wake)
+        return self.client.entries(self.scope, path, file.content)
 
-    def install(self, *, wake: bool) -> list[FileChange]:
+    def install(self) -> list[FileChange]:
         """Return the changes of an install, that of the settings last."""
         own = [self.script()] if self.client.has_script else []
         own += self._others()
@@ -202,7 +199,6 @@ class ClientScope:
             own.insert(0, attributes)
         if self.settings is None:
             return [file.install() for file in own]
-        self.settings.wake = wake
         return [file.install() for file in (*own, self.settings)]
 
     def uninstall(self) -> list[FileChange]:
@@ -317,7 +313,7 @@ class ClientScope:
         own = [path for path in self.own_paths() if os.path.basename(path) != ATTRIBUTES]
         if not own and not (present and self.settings is not None):
             return ABSENT
-        changes = [change for change in self.install(wake=False) if change.needed]
+        changes = [change for change in self.install() if change.needed]
         missing = [change.path for change in changes if change.before is None]
         if not present or any(os.path.basename(path) != ATTRIBUTES for path in missing):
             return INCOMPLETE

@@ -150,8 +150,6 @@ END = " gitmem"  # the last word of each of our command lines
 PROJECT, USER = "project", "user"
 SCOPES = (PROJECT, USER)
 GROUPS, FLAT, FILES, PLUGIN, RULE, NOTHING = "groups", "flat", "files", "plugin", "rule", "nothing"
-WAKE = "Wake"
-WAKE_SECONDS = 31 * 60  # a little more than the half hour after which it ends by itself
 # A missing script must be silent: a shell that can't open one may end with 2, which blocks the agent.
 _RUN = """exec sh -c '[ ! -r "$0" ] || . "$0"' """
 # Run the script from the top of the work tree, and only in the installed version: never a script of the folder that the
@@ -225,29 +223,17 @@ class Client(NamedTuple):
         """Whether the client runs our hook script."""
         return self.form in (GROUPS, FLAT, PLUGIN)
 
-    def entries(self, scope: str, script: str, content: bytes, *, wake: bool) -> list[HookEntry]:
+    def entries(self, scope: str, script: str, content: bytes) -> list[HookEntry]:
         """Return the entries for its settings.
 
         Args:
             script: The script as the command line names it; see `in_command`.
             content: The script's content.
-            wake: Whether to include the background hook that wakes an idle session, if the client has one.
         """
         run = _RUN
         if scope == PROJECT and self.name in _CHECKED:
             run = _CHECK.replace("@DIGEST@", sha256(content).hexdigest())
-        found = [self._entry(f"{run}{script} {event}{END}", event, seconds) for event, seconds in self.events]
-        if wake and self.name == "claude-code":
-            line = f"{run}{script} {WAKE}{END}"
-            handler = {
-                "type": "command",
-                "command": line,
-                "timeout": WAKE_SECONDS,
-                "async": True,
-                "asyncRewake": True,
-            }
-            found.append(HookEntry("Stop", line, {"hooks": [handler]}))
-        return found
+        return [self._entry(f"{run}{script} {event}{END}", event, seconds) for event, seconds in self.events]
 
     def _entry(self, line: str, event: str, seconds: int) -> HookEntry:
         handler: dict[str, object] = {"type": "command", "command": line, "timeout": seconds}

@@ -13,12 +13,11 @@ START = "start"
 STOP = "stop"  # the agent is done and would wait for its user
 END = "end"
 CHECKPOINT = "checkpoint"  # the client drops context, or a subagent is done: save what is known
-WAKE = "wake"  # in the background of an idle agent
 
 EVENTS: dict[str, dict[str, str]] = {
     "claude-code": {
         "PreToolUse": EDIT, "PostToolUse": TOOL, "PostToolUseFailure": TOOL, "PostToolBatch": TOOL, "UserPromptSubmit": PROMPT,
-        "SessionStart": START, "Stop": STOP, "SessionEnd": END, "Wake": WAKE,
+        "SessionStart": START, "Stop": STOP, "SessionEnd": END,
         "PreCompact": CHECKPOINT, "SubagentStop": CHECKPOINT,
     },
     "codex": {

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-from functools import partial
 
 from .. import local_files
 from ..errors import GitmemError, StoreError
@@ -215,7 +214,7 @@ def trust(folders: ClientFolders, target: ClientScope) -> str:
     ours = target.settings.ours()
     if not ours:
         return ELSEWHERE
-    return trust_state(folder, target.settings.path, ours, target.wanted(False))
+    return trust_state(folder, target.settings.path, ours, target.wanted())
 
 
 def _last_run(folders: ClientFolders) -> str | None:
@@ -347,10 +346,10 @@ class _Plan:
         self.changes: list[FileChange] = []
         self.error: GitmemError | None = None
 
-    def read_install(self, wake: bool) -> None:
+    def read_install(self) -> None:
         """Plan the changes of an install."""
         if self.target is not None:
-            self.changes = self.target.install(wake=wake)
+            self.changes = self.target.install()
 
     def read_uninstall(self) -> None:
         """Plan the changes of an uninstall."""
@@ -431,7 +430,6 @@ def install(
     scope: str,
     *,
     program: str | None,
-    wake: bool = False,
     dry_run: bool = False,
     keep_going: bool = False,
 ) -> InstallResult:
@@ -440,7 +438,6 @@ def install(
     Args:
         names: The clients' names; `all-found` means those in use here.
         program: The absolute path of the gitmem program that the hooks run.
-        wake: Whether to include the background hook that wakes an idle session of Claude Code.
         dry_run: Whether to write nothing: the results have the files that would be written.
         keep_going: Whether to report an error of a client, as with `all-found`, also of one that was named or is alone.
 
@@ -457,21 +454,21 @@ def install(
     alone = len(plans) == 1 and not keep_going
     raises = alone or not (ALL_FOUND in names or keep_going)
     for plan in plans:
-        plan.attempt(partial(plan.read_install, wake), alone=raises)
+        plan.attempt(plan.read_install, alone=raises)
     if dry_run:
         for plan in plans:
             plan.result.files = [each.path for each in plan.changes if each.needed]
         return InstallResult([plan.result for plan in plans], program)
     for plan in plans:
         plan.attempt(plan.install, alone=alone)
-        _add_remarks(plan, folders, wake=wake)
+        _add_remarks(plan, folders)
     found = InstallResult([plan.result for plan in plans], program)
     failed = [plan for plan in plans if plan.error is not None]
     found.status = _status(plans)
     if len(failed) < len(plans):
         _name_program(found, folders, scope)
     clients.remove_unused_copies(folders)
-    found.remarks += remarks_for_all(found.clients, scope, wake=wake)
+    found.remarks += remarks_for_all(found.clients, scope)
     there = [each for each in found.clients if each.state != "failed"]
     found.next = [
         *(step for plan in failed[:1] for step in _next_after_failure(plan, scope)),
@@ -523,11 +520,11 @@ def _next_after_failure(plan: _Plan, scope: str) -> list[str]:
     return [*(plan.error.next if isinstance(plan.error, StoreError) else []), again]
 
 
-def _add_remarks(plan: _Plan, folders: ClientFolders, *, wake: bool) -> None:
+def _add_remarks(plan: _Plan, folders: ClientFolders) -> None:
     """Add the remarks for the user; for an unchanged client only that Codex does not run its hooks."""
     result, target = plan.result, plan.target
     if plan.error is None and result.state != "unchanged":
-        result.remarks += remarks(result.client, result.scope, folders, wake=wake)
+        result.remarks += remarks(result.client, result.scope, folders)
         file = target.attributes() if target is not None and target.lacks_attributes() else None
         if file is not None:
             result.remarks.append(
@@ -559,7 +556,7 @@ def _name_program(found: InstallResult, folders: ClientFolders, scope: str) -> N
         )
 
 
-def remarks(name: str, scope: str, folders: ClientFolders, *, wake: bool) -> list[str]:
+def remarks(name: str, scope: str, folders: ClientFolders) -> list[str]:
     """Return the remarks for one client after an install."""
     found = [*_ALWAYS.get(name, ()), *(_IN_PROJECTS.get(name, ()) if scope == PROJECT else ())]
     if name == "codex":
@@ -569,10 +566,6 @@ def remarks(name: str, scope: str, folders: ClientFolders, *, wake: bool) -> lis
             "Windsurf supports project scope only: use --scope project. Nothing was written."
             if scope == USER
             else "Windsurf hooks cannot show text to the model. The installed rule asks the model to run `gitmem inbox`; `gitmem watch` in a side terminal shows signals to you."
-        )
-    if wake and name == "claude-code":
-        found.append(
-            "A signal wakes an idle session of Claude Code in a terminal, up to half an hour after it became idle."
         )
     if name in CLIENTS and CLIENTS[name].pushes and is_installed(folders, CLIENTS[name], _other(scope)):
         found.append(
@@ -603,15 +596,13 @@ def untrusted_advice(word: str) -> list[str]:
     return [_SKIPPED[word]] if word in _SKIPPED else []
 
 
-def remarks_for_all(done: Sequence[ClientHooks], scope: str, *, wake: bool) -> list[str]:
+def remarks_for_all(done: Sequence[ClientHooks], scope: str) -> list[str]:
     """Return the remarks for all clients of an install."""
     found = []
     failed = [each.title for each in done if each.state == "failed"]
     if failed and len(failed) < len(done):
         there = [each.title for each in done if each.state not in ("failed", "advised")]
         found.append(f"Installed: {', '.join(there) or 'none'}. Not installed: {', '.join(failed)}.")
-    if wake and all(each.client != "claude-code" for each in done):
-        found.append("--wake is supported for Claude Code only.")
     if scope == PROJECT and any(each.files for each in done):
         found.append(
             "Commit these files to install the hooks in every worktree and clone; --scope user installs them for you only, in every repository."

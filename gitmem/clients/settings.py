@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from ..errors import UsageError
 from ..outcome import command
-from .clients import END, GROUPS, SCRIPT, WAKE
+from .clients import END, GROUPS, SCRIPT
 from .managed_files import InstallRecord, ManagedFile, read_record
 
 TYPE_CHECKING = False
@@ -273,19 +273,18 @@ class SettingsFile(ManagedFile):
     """A client's settings.
 
     Args:
-        wanted: Returns the entries of this version, with the background hook that wakes an idle session or without.
+        wanted: Returns the entries of this version.
         record_path: The record of an earlier installation.
 
     Attributes:
         record: The record of the last `with_ours`.
-        wake: Whether to add the background hook; one that is there stays.
     """
 
     def __init__(
         self,
         client: Client,
         path: str,
-        wanted: Callable[[bool], Sequence[HookEntry]],
+        wanted: Callable[[], Sequence[HookEntry]],
         record_path: str,
         *,
         top: str | None = None,
@@ -294,7 +293,6 @@ class SettingsFile(ManagedFile):
         self.client = client
         self.record_path = record_path
         self.record = InstallRecord()
-        self.wake = False
         self._wanted = wanted
 
     def ours(self) -> list[OwnEntry]:
@@ -311,12 +309,12 @@ class SettingsFile(ManagedFile):
 
     def is_current(self, content: bytes) -> bool:
         """Return whether our entries are those of this version and scope."""
-        return {each[:2] for each in self._ours(content)} == {each[:2] for each in self._entries(content)}
+        return {each[:2] for each in self._ours(content)} == {each[:2] for each in self._wanted()}
 
     def with_ours(self, content: bytes | None) -> bytes:
         """Return the settings with our entries behind all others, and keep the record."""
         before = self.without_ours(content) if content is not None and self.has_ours(content) else content
-        text, self.record = self.add(None if before is None else self._text(before), self._entries(content))
+        text, self.record = self.add(None if before is None else self._text(before), self._wanted())
         return text.encode()
 
     def without_ours(self, content: bytes) -> bytes | None:
@@ -455,10 +453,6 @@ class SettingsFile(ManagedFile):
         """Return the handlers of an item of an event: those of a group, or the item itself."""
         group = item.get(HOOKS) if self.client.form == GROUPS else None
         return group.items if group is not None and group.kind == "array" else [item]
-
-    def _entries(self, content: bytes | None) -> Sequence[HookEntry]:
-        wakes = any(f" {WAKE}{END}" in each.command for each in self._ours(content))
-        return self._wanted(self.wake or wakes)
 
     def _parse(self, text: str) -> tuple[JsonNode, JsonNode | None]:
         """Return the root of a text, and its hooks.

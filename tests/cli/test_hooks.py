@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.hooks import show_signals
-from gitmem.clients import clients, hook_state
+from gitmem.clients import hook_state
 
 from .conftest import Run
 
@@ -462,14 +461,6 @@ def test_aider_is_told_whose_signals_and_which_file(run: Run, home: Path) -> Non
 
     assert "gitmem watch --session NAME --write .aider.signals.md" in said
     assert ".git/info/exclude" in said
-
-
-def test_the_wake_up_lasts_as_long_as_it_says(run: Run, home: Path) -> None:
-    """Half an hour: the hook ends by itself, and its client gives it a little more."""
-    assert show_signals.SLEEP_SECONDS == 30 * 60
-    assert show_signals.SLEEP_SECONDS < clients.WAKE_SECONDS <= show_signals.SLEEP_SECONDS + 120
-    said = run("hooks", "install", "--client", "claude-code", "--wake").out
-    assert "up to half an hour after it became idle" in said
 
 
 def test_help_says_what_is_taken_without_a_client(run: Run) -> None:

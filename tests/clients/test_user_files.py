@@ -318,8 +318,8 @@ JSON_CLIENTS = [client for client in CLIENTS.values() if client.form in ("groups
 def settings_file(name: str, folder: Path) -> SettingsFile:
     client = CLIENTS[name]
 
-    def wanted(wake: bool) -> list[HookEntry]:
-        return client.entries(USER, "hooks/signal-received.sh", b"", wake=wake)
+    def wanted() -> list[HookEntry]:
+        return client.entries(USER, "hooks/signal-received.sh", b"")
 
     return SettingsFile(client, str(folder / "settings.json"), wanted, str(folder / "record"))
 

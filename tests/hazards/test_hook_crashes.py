@@ -104,7 +104,7 @@ def test_garbage_is_silence(told: Told, client: str) -> None:
     """Every event of every client: nothing is started, read or ended for it."""
     sessions = sorted(path.name for path in (told.state / "sessions").iterdir())
 
-    for event, kind in events.EVENTS[client].items():
+    for event in events.EVENTS[client]:
         for raw in (
             b"",
             b"{",
@@ -113,7 +113,7 @@ def test_garbage_is_silence(told: Told, client: str) -> None:
             b'{"session_id":{}}',
             b'{"session_id":"c-1","agent_id":"a"}',
         ):
-            assert kind == events.WAKE or told.is_silent(told.hook(event, client=client, raw=raw))
+            assert told.is_silent(told.hook(event, client=client, raw=raw))
 
     assert sorted(path.name for path in (told.state / "sessions").iterdir()) == sessions
     assert "| The parser drops tabs" in told.hook("PostToolUse").out

@@ -72,7 +72,6 @@ GITS = {  # modules that read git's and users' small files, following links as g
 SMALL = (
     "beats",
     "prompts",
-    "wake",
     "empty",
     "tool-calls",
     "flags",

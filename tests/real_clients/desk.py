@@ -118,18 +118,6 @@ class Desk:
                 continue
         return found
 
-    def sleepers(self) -> list[int]:
-        """Those of them that wait in order to wake the client."""
-        found = []
-        for each in self.left():
-            try:
-                words = Path(f"/proc/{each}/cmdline").read_bytes().split(b"\0")
-            except OSError:
-                continue
-            if words[-3:] == [b"claude-code", b"Wake", b""]:
-                found.append(each)
-        return found
-
     def clear(self) -> None:
         """End what the client has left behind."""
         for each in self.left():

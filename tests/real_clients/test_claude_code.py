@@ -1,14 +1,11 @@
-"""Claude Code: subagents, and the hook in the background that wakes a session which waits for its user."""
+"""Claude Code: subagents, a cleared conversation, and worktrees of its own."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import pytest
 
-from tests.real_clients.clients import RUN_SECONDS
 from tests.real_clients.desk import Desk, until
 from tests.real_clients.model import Asked, Model, Play, serving
 from tests.real_clients.terminal import terminal
@@ -42,46 +39,6 @@ def test_a_subagent_leaves_the_mail_to_its_parent(desk: Callable[..., Desk]) -> 
 
     assert ["Begin now." in each.text for each in asked] == [True, False, False, True]
     assert [each.text.count(NEWS) for each in asked] == [0, 0, 0, 1]
-
-
-def test_a_session_that_waits_for_its_user_is_woken_once(desk: Callable[..., Desk]) -> None:
-    """With `--wake`: the turn is over, a signal comes, and the model is asked again, with the signal, once.
-
-    When the window is closed, nobody sleeps on.
-    """
-    if not Path("/proc/self/environ").exists():
-        pytest.skip("who sleeps is read from /proc")
-    there = desk("claude-code", "--wake")
-    done = threading.Event()
-
-    def wakes(asked: Asked) -> Step:
-        done.set()
-        return Step("Read.")
-
-    model = Model(there.client.dialect, [lambda asked: Step("Done."), wakes])
-    with serving(model):
-        env = {**there.env, **there.client.variables(model.url)}
-        there.client.prepare(there.program, there.work, there.home, env, model.url)
-        command = [str(there.program), "--dangerously-skip-permissions", "Begin now."]
-        with terminal(command, there.work, env) as shown:
-            assert until(there.sleepers), b"".join(shown)[-2000:]
-            there.signal(NEWS, str(there.sessions()[0]["session_id"]))
-            assert done.wait(RUN_SECONDS), "the signal woke nobody"
-            assert until(there.sleepers), "the next signal would wake nobody"
-
-    assert model.trouble == []
-    assert [each.text.count(NEWS) for each in model.asked] == [0, 1]
-    assert until(lambda: not there.left())
-
-
-def test_with_the_wake_up_a_single_turn_still_ends(desk: Callable[..., Desk]) -> None:
-    """`claude -p` has nobody to wake: it ends, and nobody sleeps on when it has gone."""
-    there = desk("claude-code", "--wake")
-
-    asked = there.turn([lambda asked: Step("Done.")])
-
-    assert len(asked) == 1
-    assert until(lambda: not there.left())
 
 
 def test_a_cleared_conversation_is_the_same_agent(desk: Callable[..., Desk]) -> None:

@@ -2,8 +2,8 @@
 # gitmem: written by gitmem hooks install
 # Start gitmem if there are new signals for this agent; otherwise start no program.
 # It prints nothing itself, and exits with 0 even after an error, so that it cannot block the agent.
-status=0 # a remark at the end of these lines also hides a CR, which a checkout may have put at the end of each
-trap 'exit "$status"' EXIT # a shell that cannot fork or read this exits with 2, which would stop the agent
+# A remark at the end of the next lines also hides a CR, which a checkout may have put at the end of each.
+trap 'exit 0' EXIT # a shell that cannot fork or read this exits with 2, which would stop the agent
 cr=
 [ -z "$cr" ] || exit 0 # no shell can run the rest with CRs
 set +eu
@@ -277,7 +277,6 @@ input='' go='' due='' also='' here='' edits=''
           keep_edit || go=1
         fi
         ;;
-      wake) [ "${CLAUDE_CODE_SESSION_ATTENDED-}" = 0 ] || go=1 ;; # `claude -p` would wait half a minute for it to end
       *)
         [ "$kind" = prompt ] && keep_prompt
         case $kind in @READS@) has_signals && go=1 ;; esac
@@ -311,9 +310,8 @@ fi
 if [ -n "$due" ]; then
   { "$program" sync --auto </dev/null >/dev/null 2>&1 & } 2>/dev/null
 elif [ -n "$go" ]; then
-  if [ "$kind" = wake ]; then run_gitmem "$program"; else run_gitmem "$program" 2>/dev/null; fi
+  run_gitmem "$program" 2>/dev/null
   case $? in
-    2) [ "$kind" = wake ] && status=2 ;;
     126 | 127) # its Python was removed
       text=$(command -v gitmem 2>/dev/null)
       case $text in "$program") ;; /* | [A-Za-z]:*) run_gitmem "$text" 2>/dev/null ;; esac
@@ -321,4 +319,4 @@ elif [ -n "$go" ]; then
   esac
 fi
 case $input in */.[0-9]*) rm -f "$input" 2>/dev/null ;; esac
-exit "$status"
+exit 0

@@ -6,9 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from cli.environment import Environment
-from cli.hooks import hook_call, show_signals
-
 from ...clones import git
 from ...in_process import background_starts
 from .conftest import Hook
@@ -26,14 +23,6 @@ def test_a_hook_that_hands_mail_over_does(hook: Hook, started: list[list[str]]) 
     hook("claude-code", "PostToolUse")
 
     assert started == [["sync", "--auto"]]
-
-
-def test_so_does_one_that_sleeps_until_there_is_mail(hook: Hook, started: list[list[str]]) -> None:
-    call = hook_call.HookInput("claude-code", "Wake", "wake", {"session_id": "h-1"})
-    with Environment(str(hook.repo)) as at:
-        show_signals.wait(at, call, seconds=0.0)
-
-    assert started == [["-C", str(hook.repo), "sync", "--auto"]]
 
 
 def test_who_has_no_session_here_does_not(hook: Hook, started: list[list[str]], tmp_path: Path) -> None:

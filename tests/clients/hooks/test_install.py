@@ -22,11 +22,9 @@ from tests.clients.hooks.test_settings import styles
 from tests.profiles import up_to
 
 
-def put_in(
-    folders: ClientFolders, client: Client | str, scope: str = PROJECT, *, wake: bool = False
-) -> install.InstallResult:
+def put_in(folders: ClientFolders, client: Client | str, scope: str = PROJECT) -> install.InstallResult:
     name = client if isinstance(client, str) else client.name
-    return install.install(folders, [name], scope, program=PROGRAM, wake=wake)
+    return install.install(folders, [name], scope, program=PROGRAM)
 
 
 def take_out(folders: ClientFolders, client: Client | str, scope: str = PROJECT) -> install.InstallResult:
@@ -530,23 +528,6 @@ def test_the_program_that_hooks_run_is_noted(repo: Path, tmp_path: Path) -> None
     )
 
 
-def test_the_wake_up_is_opt_in_and_stays_until_uninstall(repo: Path, tmp_path: Path) -> None:
-    """A second hook for Stop, in the background in every mode."""
-    folders = at(repo, tmp_path / "home")
-    path = settings_of(CLIENTS["claude-code"], folders, PROJECT)
-
-    put_in(folders, "claude-code")
-    assert "asyncRewake" not in path.read_text()
-    assert put_in(folders, "claude-code", wake=True).clients[0].state == "updated"
-
-    stop = [each["hooks"][0] for each in json.loads(path.read_text())["hooks"]["Stop"]]
-    assert [each.get("asyncRewake") for each in stop] == [None, True]
-    assert stop[1]["async"] is True
-    assert put_in(folders, "claude-code").clients[0].state == "unchanged"
-    take_out(folders, "claude-code")
-    assert not path.exists()
-
-
 @pytest.mark.parametrize(
     "client", [each for each in CLIENTS.values() if each.events], ids=lambda client: client.name
 )
@@ -682,12 +663,14 @@ def test_a_failed_update_leaves_what_was_installed(
     put_in(folders, client)
     script_path = Path(target(folders, client).script().path)
     script_path.write_text(script_path.read_text() + "# old\n")
+    path = settings_of(client, folders, PROJECT)
+    path.write_text(path.read_text().replace("SubagentStop gitmem", "Old gitmem"))
     note = Path(target(folders, client).record_path).read_bytes()
     before = everything(repo)
     with monkeypatch.context() as patch:
-        unwritable(settings_of(client, folders, PROJECT), patch)
+        unwritable(path, patch)
         with pytest.raises(StoreError):
-            put_in(folders, client, wake=True)
+            put_in(folders, client)
 
     assert everything(repo) == before
     assert Path(target(folders, client).record_path).read_bytes() == note

@@ -28,13 +28,13 @@ FLAT_EVENTS = ("postToolUse", "stop")
 
 def entries(*, groups: bool = True) -> list[HookEntry]:
     client = CLIENTS["claude-code" if groups else "cursor"]
-    found = client.entries(PROJECT, "hooks/signal-received.sh", b"", wake=False)
+    found = client.entries(PROJECT, "hooks/signal-received.sh", b"")
     return [each for each in found if each.event in (EVENTS if groups else FLAT_EVENTS)]
 
 
 def file_of(*, groups: bool = True, comments: bool = False) -> SettingsFile:
     client = CLIENTS["claude-code" if groups else "cursor"]._replace(comments=comments, extra=())
-    return SettingsFile(client, "settings.json", lambda wake: entries(groups=groups), "no record")
+    return SettingsFile(client, "settings.json", lambda: entries(groups=groups), "no record")
 
 
 def added(text: str | None, *, groups: bool = True, comments: bool = False) -> tuple[str, InstallRecord]:
@@ -179,7 +179,7 @@ def test_what_a_user_put_behind_ours_or_copied_is_seen() -> None:
 def test_a_part_of_ours_that_the_user_has_as_well_does_not_stay() -> None:
     """An unchanged text is restored by spans: the part alone would not tell which of the two is ours."""
     text = '{"a": {"b": 0, "version": 1}, "hooks": {"stop": []}}'
-    file = SettingsFile(CLIENTS["cursor"], "hooks.json", lambda wake: entries(groups=False), "no record")
+    file = SettingsFile(CLIENTS["cursor"], "hooks.json", lambda: entries(groups=False), "no record")
 
     after, record = file.add(text, entries(groups=False))
 
@@ -325,7 +325,7 @@ def test_a_command_line_has_no_path_of_this_machine(client: object) -> None:
         PROJECT, f"/some/where/{client.base}/hooks/signal-received.sh", "/some/where", "/home/me"
     )
 
-    for entry in client.entries(PROJECT, script, b"", wake=True):
+    for entry in client.entries(PROJECT, script, b""):
         assert "/some/where" not in json.dumps(entry.value)
         assert settings.is_ours(entry.command)
 
@@ -409,7 +409,7 @@ def review(folders: ClientFolders, scope: str, *, trust: str | None = None) -> N
     assert base is not None and folder is not None
     target = ClientScope(client, scope, folders, base)
     assert target.settings is not None
-    digests = {each.command: install.digest(each) for each in target.wanted(False)}
+    digests = {each.command: install.digest(each) for each in target.wanted()}
     names = {"PostToolUse": "post_tool_use", "UserPromptSubmit": "user_prompt_submit", "SessionStart": "session_start",
              "Stop": "stop", "SessionEnd": "session_end", "PreCompact": "pre_compact", "SubagentStop": "subagent_stop",
              "PreToolUse": "pre_tool_use"}  # fmt: skip
@@ -471,7 +471,7 @@ def test_the_digest_is_the_one_that_codex_shows() -> None:
     """The form that `hooks/list` of Codex 0.169 was seen to hash, computed here by hand."""
     import hashlib
 
-    entries = CLIENTS["codex"].entries(USER, "x", b"", wake=False)
+    entries = CLIENTS["codex"].entries(USER, "x", b"")
     (entry,) = (each for each in entries if each.event == "SessionEnd")
     command = entry.command.replace('"', '\\"')
     hook = f'{{"async":false,"command":"{command}","timeout":3,"type":"command"}}'
