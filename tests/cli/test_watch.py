@@ -134,7 +134,11 @@ class Running:
     @property
     def ids(self) -> list[str]:
         """The signals whose heads were shown, in order."""
-        return re.findall(r"^(?:\[|— from session .* reply )(sig-\w+) ", self.out, re.MULTILINE)
+        return re.findall(
+            r"^(?:\[.* · (?=sig-\w+\])|(?:— from session .*|  To reply: .*)reply )(sig-\w+)",
+            self.out,
+            re.MULTILINE,
+        )
 
     def __repr__(self) -> str:
         return f"out {self.out!r}, err {self.err!r}"
