@@ -376,6 +376,7 @@ def test_an_entry_that_moves_head_to_a_commit_made_before_makes_none(
     hookless: Hookless, tmp_path: Path
 ) -> None:
     """Whatever the message of the entry says: the committer's time differs from that of the entry."""
+    hookless.look()  # at the first commit, perhaps of the second in which the session began
     hookless.prompt()
     git(tmp_path, "clone", "--quiet", str(hookless.one.folder), "far")
     person = Somebody("p", tmp_path / "far")
