@@ -376,7 +376,6 @@ def test_an_entry_that_moves_head_to_a_commit_made_before_makes_none(
     hookless: Hookless, tmp_path: Path
 ) -> None:
     """Whatever the message of the entry says: the committer's time differs from that of the entry."""
-    hookless.look()  # at the first commit, perhaps of the second in which the session began
     hookless.prompt()
     git(tmp_path, "clone", "--quiet", str(hookless.one.folder), "far")
     person = Somebody("p", tmp_path / "far")
@@ -384,7 +383,8 @@ def test_an_entry_that_moves_head_to_a_commit_made_before_makes_none(
     theirs = person.commit()
     hookless.one.git("fetch", "--quiet", str(tmp_path / "far"))
     hookless.one.git("update-ref", "-m", "commit: looks like one", "HEAD", theirs)
-    assert hookless.look() == 0 and hookless.one.makers(theirs) == set()
+    hookless.look()  # may record the first commit, if the session began in the same second
+    assert hookless.one.makers(theirs) == set()
 
 
 def test_the_setting_off_records_nothing_and_stops_hooks_from_looking(bohr: Somebody) -> None:
