@@ -30,7 +30,7 @@ class Desktop(Struct):
         """Return the command that shows one line as title and one as text, and its standard input.
 
         Args:
-            title: It begins with a word of ours, so that it is no option.
+            title: It starts with a fixed word, so that no program reads it as an option.
         """
         if self.program == "notify-send":  # which reads markup in the text
             return ["notify-send", "--app-name=gitmem", "--", title, html.escape(text)], ""

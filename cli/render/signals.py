@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitmem.records import ID_FIELDS
 from gitmem.signals import message_frame
-from gitmem.text.sanitize import first_of, title, within
+from gitmem.text.sanitize import first_of, part, title, within
 
 from .output import NOTHING, paint, program, record_position, sanitize, with_options
 from .text import (
@@ -148,7 +148,7 @@ def _delivery(signal: ShownSignal, names: Mapping[str, str], most: int | None) -
         return "answers a signal that is missing from this log"
     by_state: dict[str, list[str]] = {}
     for reader, state in signal["delivery"].items():
-        by_state.setdefault(THEIRS[state], []).append(names.get(reader, reader))
+        by_state.setdefault(THEIRS[state], []).append(part(names.get(reader, reader)))
     shown = len(signal["delivery"]) if most is None else most
     return SEPARATOR.join(f"{state} {first_of(every, shown)}" for state, every in by_state.items())
 

@@ -80,7 +80,7 @@ def prepare(
 def passed_at_gate(store: Store, caller: Caller, wu: str | None) -> dict[str, str]:
     """Return the signals on a work unit that the caller passed at the gate with a reason, with the ids of the audits.
 
-    Only audits that were written in this clone count: a peer must not open the gate of somebody here.
+    Only the caller's own audits count: an address names its writer, so a peer can't open the gate of somebody here.
     """
     found: dict[str, str] = {}
     for audit in of_readers(store, caller.ids):

@@ -341,7 +341,7 @@ class OwnFile(ManagedFile):
         return content is not None and WORDS.encode() in content[:_WITHIN]
 
     def is_current(self, content: bytes) -> bool:
-        """Return whether it is this version's file, also as git checks a file out that is no script: with CRLF."""
+        """Return whether it is this version's file. A file that no shell runs may have CRLF, as git may check it out."""
         return (content if self.runs else content.replace(b"\r\n", b"\n")) == self.content
 
     def with_ours(self, content: bytes | None) -> bytes:

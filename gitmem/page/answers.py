@@ -10,7 +10,7 @@ from ..order.task import SUBMITTED
 from ..outcome import command
 from ..records.ids import is_id
 from ..signals import reply, send
-from ..work import task_decisions, task_rules, task_work
+from ..work import accept_handoff, task_decisions, task_rules, task_work
 from .board import millis_of
 
 TYPE_CHECKING = False
@@ -56,7 +56,7 @@ def record(store: Store, who: CallerClaims, form: object) -> Recorded:
 
     Raises:
         GateError: A rule of the project refuses it. Nothing was written.
-        UsageError: `bad-form`: it is no such form; `not-awaited`: it does not wait for the caller, or does no more; otherwise as the operation.
+        UsageError: `bad-form`: the form is invalid; `not-awaited`: nothing waits for the caller, or no longer; other codes are those of the operation.
         StoreError: It can't be recorded.
     """
     found = _form(form)
@@ -117,7 +117,7 @@ def _reply(intent: str | None) -> Callable[[Store, Caller, str, str], Recorded]:
 
 
 def _take(store: Store, caller: Caller, id: str, text: str) -> Recorded:
-    found = task_work.take(store, caller, id)
+    found = accept_handoff.take_handoff(store, caller, id)
     return _recorded(found.event_id, found.warnings)
 
 

@@ -9,7 +9,7 @@ from .. import records
 from ..agents.descriptions import sender_name_from
 from ..order.content import STOP, has_conflict
 from ..records.table import HEAD
-from ..text.sanitize import SEPARATOR, sanitize_for_model, sender_text, title, within
+from ..text.sanitize import SEPARATOR, part, sanitize_for_model, sender_text, title, within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,20 +59,24 @@ def head(fields: ShownSignal, *, age: str | None = None, note: str = "", line: s
     is_owed = _is_asked(fields)
     asks = (is_owed or fields.get("requires_ack")) and not settled and not (line and is_owed)
     parts = [
-        sender_text(name, identity) + (f", {role}" if role and role not in identity.split(":") else ""),
+        part(sender_text(name, identity) + (f", {role}" if role and role not in identity.split(":") else "")),
         _conflict(fields),
         _recorded(fields),
         fields.get("unverified"),
         "" if line and fields["intent"] == "INFO" else fields["intent"],
         WANTS if asks else "",
-        *(words.format(within(str(said[name]), PART_MAX)) for name, words in HEAD.items() if said.get(name)),
+        *(
+            words.format(part(within(str(said[name]), PART_MAX)))
+            for name, words in HEAD.items()
+            if said.get(name)
+        ),
         f"answers {fields['reply_to']}" if fields.get("reply_to") else "",
         age,
         settled,
         note,
         "" if line else fields["signal_id"],
     ]
-    return "[" + SEPARATOR.join(_inside(part) for part in parts if part) + "]"
+    return "[" + SEPARATOR.join(_inside(each) for each in parts if each) + "]"
 
 
 def _is_asked(fields: ShownSignal) -> bool:
@@ -99,9 +103,9 @@ def _recorded(fields: ShownSignal) -> str:
     return f"recorded by {fields['via']} in the sender's name{void}"
 
 
-def _inside(part: str) -> str:
+def _inside(said: str) -> str:
     """Sanitize a part of the head so that no bracket ends the head early: the rest would look like gitmem's text."""
-    text, depth = sanitize_for_model(part), 0
+    text, depth = sanitize_for_model(said), 0
     for sign in text:
         depth += (sign == "[") - (sign == "]")
         if depth < 0:

@@ -199,6 +199,11 @@ def _widths(text: str) -> list[int]:
     return [0 if combining(char) else 1 + (east_asian_width(char) in "WF") for char in text]
 
 
+def part(text: str) -> str:
+    """Return a peer's text that is one part of a line, without the separator of parts: a name could pass for several."""
+    return text.replace(_SEPARATOR, "-")
+
+
 def sender_text(name: str | None, identity: str | None) -> str:
     """Return `Planck (codex:implementer:host42)`, or only the name or the identity."""
     shown = sanitize_for_model(name or "")

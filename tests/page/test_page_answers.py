@@ -182,6 +182,21 @@ def test_a_task_is_taken_answered_refused_and_accepted(path: Path) -> None:
     person.log.close()
 
 
+def test_a_handoff_that_is_taken_moves_the_claims_as_the_command_does(path: Path) -> None:
+    """The page accepts it; it does not only take the task."""
+    person = Person(path)
+    with opened(path, "Curie", 1) as log:
+        log.claims.claim(["src/**"], wu="WU-1")
+        offered = log.tasks.handoff("Noether", "Go on.").task["task_id"]
+    (row,) = (each for each in person.look() if each["id"] == offered)
+
+    assert person.post(row, "take")[0] == 200
+
+    with opened(path, "Noether", 31) as log:
+        assert [each.paths for each in log.claims.list(mine=True).claims] == [["src/**"]]
+    person.log.close()
+
+
 def test_who_is_nobody_here_is_told_why(person: Person, path: Path) -> None:
     """The page has no buttons then, and the server records nothing."""
     with opened(path, "Noether", 31) as log:
