@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ..hazards.conftest import Said, process
+from ..hazards.conftest import Desk, Said
 
 
 def git(cwd: Path, *args: str, given: bytes | None = None) -> str:
@@ -37,7 +37,7 @@ class Machine:
         return self.top / name
 
     def __call__(self, repo: Path, *args: str) -> Said:
-        return process(*args, cwd=repo, env=self.env)
+        return Desk(repo)(*args, env=self.env)
 
     def say(self, repo: Path, text: str) -> Any:
         said = self(repo, "signal", text, "--broadcast", "--commit", "--json")
