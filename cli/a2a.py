@@ -1,7 +1,7 @@
 """Agents of other systems, by the A2A protocol: serve our agents to their clients, and call their servers as agents of this clone.
 
 A server is served as long as somebody here waits for it. After a question, or when nobody waits any more, it goes on with its task; `gitmem task
-wait` and `gitmem task input` follow it, and tell it what it was not told.
+wait` and `gitmem task message` follow it, and tell it what it was not told.
 """
 
 from __future__ import annotations

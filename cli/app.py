@@ -18,7 +18,7 @@ from . import COMPLETION
 from . import shared_options as shared
 from .commands import options
 from .commands.options import As, Commit, Directory, Json  # noqa: TC001  (typer evaluates the annotations of `before`)
-from .parser import BACKGROUND
+from .parser import HIDDEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -56,7 +56,7 @@ FIRST = {
 }
 # All commands, each in one group.
 TOPICS = {
-    "Start": ("setup", "remove", "session", "roster", "whoami", "name", "role", "trust"),
+    "Start": ("setup", "remove", "session", "roster", "name", "role", "trust"),
     "Talk": ("signal", "inbox", "reply", "converged", "thread", "show", "receipts", "watch", "gate", "call"),
     "Work": ("claim", "delegate", "task", "handoff", "overlap", "why", "serve-agent", "a2a"),
     "Remember": ("mem", "forget", "import"),
@@ -78,7 +78,6 @@ COMMANDS = {
     "session set": "sessions:change",
     "session note": "sessions:note",
     "session end": "sessions:end",
-    "session list": "sessions:listing",
     "whoami": "sessions:whoami",
     "trust": "sessions:trust",
     "roster": "sessions:roster",
@@ -95,7 +94,6 @@ COMMANDS = {
     "gate": "threads:gate",
     "claim paths": "claims:paths",
     "claim list": "claims:listing",
-    "claim check": "claims:check",
     "claim release": "claims:release",
     "overlap": "claims:overlap",
     "why": "claims:why",
@@ -105,22 +103,15 @@ COMMANDS = {
     "handoff": "tasks:handoff",
     "task list": "tasks:listing",
     "task wait": "calls:wait",
-    "task input": "calls:input",
     "task show": "tasks:show",
-    "task tree": "tasks:tree",
-    "task stats": "tasks:stats",
-    "task verify": "tasks:verify",
     "task launch": "tasks:launch",
     "task take": "tasks:take",
-    "task renew": "tasks:renew",
     "task release": "tasks:release",
     "task done": "tasks:done",
-    "task ask": "tasks:ask",
     "task message": "tasks:message",
+    "task accept": "tasks:accept",
     "task reject": "tasks:reject",
     "task cancel": "tasks:cancel",
-    "task seal": "tasks:seal",
-    "task close": "tasks:close",
     "mem create": "memory_write:create",
     "mem update": "memory_write:update",
     "mem relate": "memory_write:relate",
@@ -140,7 +131,6 @@ COMMANDS = {
     "mem cleanup": "memory_upkeep:cleanup",
     "mem delete": "memory_upkeep:delete",
     "mem export": "memory_read:export",
-    "mem access": "memory_upkeep:access",
     "forget": "threads:forget",
     "log": "threads:log",
     "view": "view:view",
@@ -162,9 +152,7 @@ COMMANDS = {
     "schema": "repository:schema",
     "completion": "repository:completion",
     "demo": "demo:demo",
-    "upkeep": "repository:upkeep",
-    "commit-waiting": "repository:commit_waiting",
-    "note-commits": "repository:note_commits",
+    "background": "repository:background",
 }
 PROGRAM = "gitmem"
 ORDER = tuple(dict.fromkeys(path.partition(" ")[0] for path in COMMANDS))
@@ -264,7 +252,7 @@ def build(execute: Execute | None = None) -> typer.core.TyperGroup:
         group, _, word = path.rpartition(" ")
         module, _, name = function.partition(":")
         body = getattr(import_module(f".commands.{module}", __package__), name)
-        groups[group].command(word, hidden=path in BACKGROUND)(_declared(body, execute))
+        groups[group].command(word, hidden=path in HIDDEN)(_declared(body, execute))
     root = typer.main.get_command(app)
     assert isinstance(root, typer.core.TyperGroup)
     return root

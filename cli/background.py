@@ -91,7 +91,7 @@ def start_committer(at: OpenedRepo) -> None:
     from gitmem.errors import GitmemError
 
     if commit_process.is_wanted(at.repo):
-        start([*at.same_repo_options, "commit-waiting"])
+        start([*at.same_repo_options, "background", "commit-waiting"])
     elif commit_process.is_off(at.repo):
         try:
             at.store().commit_waiting()

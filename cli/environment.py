@@ -444,7 +444,7 @@ class Environment:
     def _start_upkeep(self) -> None:
         from . import background
 
-        background.start([*self.same_repo_options, "upkeep"])
+        background.start([*self.same_repo_options, "background", "upkeep"])
 
 
 def run_in(make: Callable[[], At], job: Callable[[At], Answer]) -> Answer:
@@ -478,7 +478,7 @@ def machine() -> str:
 
 # The functions of commands that show the signals, print a document, or run for another program.
 SILENT = frozenset(
-    ("inbox", "watch", "gate", "mcp", "demo", "completion", "context", "recover", "export", "upkeep", "commit_waiting", "note_commits")
+    ("inbox", "watch", "gate", "mcp", "demo", "completion", "context", "recover", "export", "background")
 )  # fmt: skip
 INBOX = "gitmem inbox"
 COMMIT_SECONDS = 5.0

@@ -67,9 +67,9 @@ SYNONYMS = {
 GROUPS = {
     "gitmem mem": ("such as create, context, search, ready or recover", "gitmem mem list"),
     "gitmem import": ("lumenflow", "gitmem import lumenflow ."),
-    "gitmem session": ("start, set, end or list", "gitmem session list"),
-    "gitmem claim": ("a path, or list, check or release", "gitmem claim list"),
-    "gitmem task": ("list, show, take, ask, done or cancel", "gitmem task list"),
+    "gitmem session": ("start, set, note or end", "gitmem roster"),
+    "gitmem claim": ("a path, list or release", "gitmem claim list"),
+    "gitmem task": ("list, show, take, message, done, accept or cancel", "gitmem task list"),
     "gitmem hooks": ("install, uninstall, status or test", "gitmem hooks status"),
 }
 # Words for what is done in another way, or not at all, with the way that exists.

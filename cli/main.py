@@ -32,19 +32,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     return _answer_and_end(sys.argv[1:]) if argv is None else _answer(list(argv))
 
 
-def git_mem(argv: Sequence[str] | None = None) -> int:
-    """Run `git mem`: `git mem X` is `gitmem mem X` if the memory has a command X, otherwise `gitmem X`.
-
-    Args:
-        argv: As for `main`.
-    """
-    return (
-        _answer_and_end(parser.memory_first(sys.argv[1:]))
-        if argv is None
-        else _answer(parser.memory_first(argv))
-    )
-
-
 def _answer_and_end(args: list[str]) -> int:
     """Answer the only command of this process, and end the process where that loses nothing."""
     gc.set_threshold(GARBAGE_MIN)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 GROUPS = frozenset(path.partition(" ")[0] for path in COMMANDS if " " in path)
 _TOP = {"--version": ("version", ""), "--all": ("all", "")}  # before a command
-BACKGROUND = ("upkeep", "commit-waiting", "note-commits")  # what only other programs run
+HIDDEN = ("background", "whoami")  # what other programs run, and a word for the first line of `roster`
 
 
 class CommandLineError(Exception):
@@ -49,14 +49,6 @@ class Parsed:
         self.function = function
         self.before = before
         self.values = values
-
-
-def memory_first(argv: Sequence[str]) -> list[str]:
-    """Return the arguments of `git mem` as arguments of `gitmem`."""
-    args, rest = list(argv), _behind_options(argv)
-    if rest and f"mem {rest[0]}" in COMMANDS:
-        args.insert(len(args) - len(rest), "mem")
-    return args
 
 
 def claims_first(argv: Sequence[str]) -> list[str]:
@@ -140,7 +132,7 @@ def _command_of_group(group: str, rest: list[str]) -> str:
 def _no_command(group: str, word: str) -> CommandLineError:
     prefix = f"{group} " if group else ""
     every = {path.removeprefix(prefix).partition(" ")[0] for path in COMMANDS if path.startswith(prefix)}
-    near = [] if word in BACKGROUND else _near(word, every.difference(BACKGROUND))
+    near = [] if word in HIDDEN else _near(word, every.difference(HIDDEN))
     quoted = " or ".join(f"'{each}'" for each in near)
     meant = f" Did you mean {quoted}?" if near else ""
     return CommandLineError(group, f"No such command '{word}'.{meant}", near=near)

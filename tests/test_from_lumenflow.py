@@ -412,9 +412,7 @@ def test_access(memory: Memory, cli: Cli, clock: Clock) -> None:
     assert str(memory.access_stats(one).last_accessed_at).startswith("2026-")
     assert memory.get(one).accesses == 2
     assert memory.get(two).content == "two"
-    recorded = cli("mem", "access", one, two, "--record", "--json")["accesses"]
-    assert [each["count"] for each in recorded] == [3, 2]
-    assert cli("mem", "access", one, "--json")["accesses"][0]["last_accessed_at"]
+    assert "read 2 times, last " in cli("mem", "show", one)
 
 
 @row(

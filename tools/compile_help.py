@@ -93,8 +93,6 @@ def _helps(group: Any, path: str) -> Iterator[tuple[str, str]]:
     import typer
 
     for name, command in group.commands.items():
-        if command.hidden:
-            continue
         own = f"{path} {name}".strip()
         context = typer.Context(
             command, info_name=f"gitmem {own}", terminal_width=COLUMNS, max_content_width=COLUMNS

@@ -1,7 +1,7 @@
 """Write the reference from the help of the commands: `docs/reference/`, and the man page that the wheel installs.
 
 For developers, after a change of a command or an option: `python tools/compile_reference.py`. A test compares the checked-in files
-with fresh ones. `git help mem` shows `git-mem.1`, which names the man page.
+with fresh ones.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ MAN = DOCS / "man" / "gitmem.1"
 REFERENCE = DOCS / "reference"
 DO_NOT_EDIT = "Written by tools/compile_reference.py from the help of the commands: do not edit."
 EVERY = "Every command takes these, too, before or after its name."
-BY_GIT = "`git mem X` is `gitmem mem X` if there is such a command, else `gitmem X`."
 
 
 @dataclass(frozen=True)
@@ -102,8 +101,8 @@ def man(about: str, every: list[tuple[str, str]], commands: list[Command]) -> st
         rf".\" {DO_NOT_EDIT}",
         '.TH GITMEM 1 "" gitmem "gitmem manual"',
         ".SH NAME",
-        rf"gitmem, git-mem \- {roff(about[:1].lower() + about[1:].rstrip('.'))}",
-        *(".SH SYNOPSIS", r".B gitmem", usage, ".br", r".B git mem", usage),
+        rf"gitmem \- {roff(about[:1].lower() + about[1:].rstrip('.'))}",
+        *(".SH SYNOPSIS", r".B gitmem", usage),
         *(".SH OPTIONS", EVERY, *options(every)),
         ".SH COMMANDS",
     ]
@@ -133,7 +132,6 @@ def index(every: list[tuple[str, str]], topics: dict[str, list[Command]]) -> str
         "# Commands\n",
         f"{EVERY}\n",
         *options_in_markdown(every),
-        f"\n{BY_GIT}",
     ]
     for topic, commands in topics.items():
         lines += [f"\n## {topic}\n"]

@@ -1,4 +1,4 @@
-"""`gitmem call`, `task wait`, `task input`, `serve-agent` and `a2a`: agents call agents, also those of other systems."""
+"""`gitmem call`, `task wait`, `serve-agent` and `a2a`: agents call agents, also those of other systems."""
 
 from __future__ import annotations
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
         ServeLease,
         ServeTrust,
         ServeWorktree,
-        TaskId,
         TaskIds,
         TaskText,
     )
@@ -130,34 +129,6 @@ def wait(at: Environment, ids: TaskIds, timeout: CallTimeout = None) -> int:
         )
     found.warnings += untold
     return _answer(at, found)
-
-
-def input(
-    at: Environment,
-    id: TaskId,
-    text: TaskText,
-    timeout: CallTimeout = None,
-    allow_secret: AllowSecret = False,
-) -> int:
-    """Answer the question of a task that you wrote, and wait for its result as `gitmem call` does."""
-    from gitmem.order.task import WAITING
-    from gitmem.work import task_decisions, task_rules
-
-    from .. import a2a
-    from ..values import typed
-
-    store, caller, answer = committing(at), at.caller(), typed(text, "text")
-    task = task_rules.require(store, id, writing=True)
-    if task.state not in WAITING:
-        raise UsageError(
-            f"{task.record['task_id']} asks nothing: it is {task.state}. Nothing was written.",
-            hint="`gitmem task message` writes to whoever works on it.",
-            code="no-question",
-            next=[f"gitmem task show {task.record['task_id']}"],
-        )
-    a2a.of_servers(store, [id])  # whose token must be right before the answer is recorded
-    task_decisions.message(store, caller, id, answer, allow_secret=allow_secret)
-    return wait(at, [task.record["task_id"]], timeout)
 
 
 def committing(at: Environment, *, long_lived: bool = False) -> Store:

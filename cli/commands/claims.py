@@ -73,26 +73,28 @@ def _task_id(at: Environment, text: str | None) -> str | None:
 
 def listing(
     at: Environment,
+    path: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="PATH...", help="Only who claims these; exit 1 if somebody else does."),
+    ] = None,
     mine: Annotated[bool, typer.Option("--mine", help="Only your own claims.")] = False,
     edited: Annotated[
         bool, typer.Option("--edited", help="Also what sessions of this clone change without a claim.")
     ] = False,
-) -> None:
+) -> int:
     """List what is claimed now, by whom and until when."""
     from gitmem.work import claim_work
 
+    if path and (mine or edited):
+        raise UsageError("Paths exclude --mine and --edited. Nothing was written.", code="contradiction")
+    if path:
+        check = claim_work.check_paths(at.store(), at.caller_if_any(), at.paths(path))
+        output.answer(at.json, check, render.check)
+        return 0 if check.free else CLAIMED
     caller = at.caller() if mine else at.caller_if_any()
     found = claim_work.list_claims(at.store(), caller, mine=mine, edited=edited)
     output.answer(at.json, found, render.page)
-
-
-def check(at: Environment, path: Paths) -> int:
-    """Exit 1 if somebody else claims one of these paths."""
-    from gitmem.work import claim_work
-
-    found = claim_work.check_paths(at.store(), at.caller_if_any(), at.paths(path))
-    output.answer(at.json, found, render.check)
-    return 0 if found.free else CLAIMED
+    return 0
 
 
 def guard(at: Environment, paths: list[str], anyway: str | None, *, pre_commit: bool) -> int:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
         DryRun,
         Force,
         HalfLife,
-        NodeIds,
         NodeReason,
         NodeWu,
         OnlyTags,
@@ -326,23 +325,6 @@ def delete(
         reason=reason, dry_run=dry_run,
     )  # fmt: skip
     output.answer(at.json, deleted, render.deleted)
-
-
-def access(
-    at: Environment,
-    ids: NodeIds,
-    record: Annotated[bool, typer.Option("--record", help="Record one access of each node.")] = False,
-    half_life_: HalfLife = None,
-) -> None:
-    """Show access counts and decay scores of nodes."""
-    from gitmem.memory import decay as operation
-
-    life = half_life(half_life_)
-    if record:
-        found = operation.record_accesses(at.memory(), at.caller(), ids, half_life=life)
-    else:
-        found = operation.accesses_of(at.memory(), ids, half_life=life)
-    output.answer(at.json, found, render.accessed)
 
 
 def score(text: str | None) -> float:

@@ -167,8 +167,18 @@ def lumenflow(
     output.answer(at.json, found, repository.imported)
 
 
-def upkeep(at: Environment) -> None:
-    """Update the index, and combine the log's small packs if there are many. Prints nothing."""
+def background(
+    at: Environment,
+    job: Annotated[str, typer.Argument(metavar="JOB", help="upkeep, commit-waiting or note-commits.")],
+) -> None:
+    """Do what commands and git's hooks leave to a process in the background. Prints nothing."""
+    if job not in JOBS:
+        raise UsageError(f"Invalid job: {output.sanitize(job)}; choose from {', '.join(JOBS)}.", code="usage")
+    JOBS[job](at)
+
+
+def _upkeep(at: Environment) -> None:
+    """Update the index, and combine the log's small packs if there are many."""
     store = at.store()
     store.starts_upkeep = None
     store.db()  # with full priority: other processes wait for it
@@ -176,8 +186,8 @@ def upkeep(at: Environment) -> None:
     store.keep_up()
 
 
-def commit_waiting(at: Environment) -> None:
-    """Commit waiting records unless another process does; commands start this automatically."""
+def _commit_waiting(at: Environment) -> None:
+    """Commit waiting records unless another process does."""
     from gitmem import commit_process
 
     from ..background import COMMIT_AFTER
@@ -188,11 +198,14 @@ def commit_waiting(at: Environment) -> None:
     store.tidy_index()
 
 
-def note_commits(at: Environment) -> None:
-    """Record the commits of this worktree's sessions; git's post-commit hook starts this. Prints nothing."""
+def _note_commits(at: Environment) -> None:
+    """Record the commits of this worktree's sessions; git's post-commit hook starts this."""
     from gitmem.agents import heartbeats
 
     heartbeats.begin_commits(at.store(), from_beginning=True)  # every command records them at its end
+
+
+JOBS = {"upkeep": _upkeep, "commit-waiting": _commit_waiting, "note-commits": _note_commits}
 
 
 def schema(

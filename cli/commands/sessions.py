@@ -157,17 +157,6 @@ def end(
     output.answer(at.json, ended, sessions.ended)
 
 
-def listing(at: Environment, all: Everyone = False, limit: RosterLimit = None) -> None:
-    """List the sessions of this repository."""
-    from gitmem.agents import roster
-
-    from ..values import number
-
-    found = roster.listing(at.store(), all=all, limit=number("--limit", limit, roster.SHOWN))
-    _name_the_rest(found, "session", "list", *(["--all"] if all else []))
-    output.answer(at.json, found, sessions.roster)
-
-
 def roster(
     at: Environment,
     query: Annotated[

@@ -48,6 +48,10 @@ VERIFIED = {"matches": 0, "changed": 1, "missing": 2}  # exit statuses
 
 def listing(
     at: Environment,
+    id: Annotated[
+        str | None,
+        typer.Argument(metavar="ID", help=shared.TASK_ID.help),
+    ] = None,
     mine: Annotated[
         bool, typer.Option("--mine", help="Only tasks that you wrote, hold, or are asked to do.")
     ] = False,
@@ -62,78 +66,110 @@ def listing(
             help="Only tasks that wait for somebody for half an hour or more; tells those concerned, once.",
         ),
     ] = False,
+    tree: Annotated[
+        bool,
+        typer.Option("--tree", help="By initiative and work unit, each above those within it; ID as root."),
+    ] = False,
+    stats: Annotated[
+        bool,
+        typer.Option("--stats", help="Counts by state, outcome and role, and how long tasks wait and take."),
+    ] = False,
     wu: Wu = None,
+    initiative: OfInitiative = None,
     limit: Annotated[str | None, typer.Option("--limit", metavar="N", help=shared.TASK_LIMIT.help)] = None,
 ) -> None:
     """List tasks: open ones first, then by priority, the latest first."""
-    from gitmem.work import stored_tasks, task_list
+    from gitmem.work import stored_tasks
 
     from ..values import number
 
-    if stuck:
-        _stuck(at, mine, open_ or blocked, wu, number("--limit", limit, stored_tasks.LISTED))
-        return
+    tree = tree or id is not None
+    _refuse_mixed(
+        {"--mine": mine, "--open": open_, "--blocked": blocked, "--stuck": stuck, "--tree": tree, "--stats": stats},
+        initiative,
+    )  # fmt: skip
+    if stats:
+        from gitmem.work import task_views
+
+        output.answer(at.json, task_views.stats(at.store(), wu=wu, initiative=initiative), render.stats)
+    elif tree:
+        from gitmem.work import task_views
+
+        most = number("--limit", limit, task_views.TREE_LISTED)
+        found = task_views.tree(at.store(), id, wu=wu, initiative=initiative, limit=most)
+        output.answer(at.json, found, render.tree)
+    elif stuck:
+        _stuck(at, mine, wu, number("--limit", limit, stored_tasks.LISTED))
+    else:
+        _list(at, mine, open_, blocked, wu, number("--limit", limit, stored_tasks.LISTED))
+
+
+VIEWS = ("--stats", "--tree", "--stuck")
+
+
+def _refuse_mixed(given: dict[str, bool], initiative: str | None) -> None:
+    """Raise UsageError for filters that a view does not have.
+
+    Args:
+        given: Whether each view or filter is given, by its option.
+        initiative: The value of `--initiative`.
+    """
+    from gitmem.errors import UsageError
+
+    found = [name for name, is_given in given.items() if is_given]
+    view = next((name for name in VIEWS if name in found), None)
+    others = [name for name in found if name != view and not (view == "--stuck" and name == "--mine")]
+    if view is not None and others:
+        raise UsageError(
+            f"{view} excludes {', '.join(others)}. Nothing was written.",
+            hint="Stuck tasks are open, and do not wait for others." if view == "--stuck" else "",
+            code="contradiction",
+        )
+    if initiative is not None and view not in ("--stats", "--tree"):
+        raise UsageError("--initiative needs --tree or --stats. Nothing was written.", code="contradiction")
+
+
+def _list(at: Environment, mine: bool, is_open: bool, blocked: bool, wu: str | None, limit: int) -> None:
+    from gitmem.work import task_list
+
     caller = at.caller() if mine else None
     if caller is not None:
         from gitmem.work import task_decisions
 
         task_decisions.give_up_lost(at.store(), caller)
-    found = task_list.list_tasks(
-        at.store(),
-        caller,
-        open=open_,
-        blocked=blocked,
-        wu=wu,
-        limit=number("--limit", limit, stored_tasks.LISTED),
-    )
+    found = task_list.list_tasks(at.store(), caller, open=is_open, blocked=blocked, wu=wu, limit=limit)
     output.answer(at.json, found, render.page)
 
 
-def _stuck(at: Environment, mine: bool, is_restricted: bool, wu: str | None, limit: int) -> None:
-    from gitmem.errors import UsageError
+def _stuck(at: Environment, mine: bool, wu: str | None, limit: int) -> None:
     from gitmem.work import stuck
-    from gitmem.work import stuck as tasks
 
-    if is_restricted:
-        raise UsageError(
-            "--stuck excludes --open and --blocked. Nothing was written.",
-            hint="Stuck tasks are open, and do not wait for others.",
-            code="contradiction",
-        )
     caller = at.caller() if mine else at.caller_if_any()
-    found = tasks.find(at.store(), caller if mine else None, wu=wu, limit=limit)
+    found = stuck.find(at.store(), caller if mine else None, wu=wu, limit=limit)
     if caller is not None:
         stuck.escalate(at.store(), caller, found)
     output.answer(at.json, found, render.stuck)
 
 
-def show(at: Environment, id: TaskId) -> None:
-    """Show a task with its state, its holder, its events, and what it hands over."""
+def show(
+    at: Environment,
+    id: TaskId,
+    check_brief: Annotated[
+        bool,
+        typer.Option(
+            "--check-brief", help="Exit 1 if its brief is not as attested, 2 if that can't be compared."
+        ),
+    ] = False,
+) -> int:
+    """Show a task with its state, its holder, its events, what it hands over, and whether its brief is as attested."""
     from gitmem import calls
-    from gitmem.work import handoffs
+    from gitmem.work import handoffs, task_roles
 
     found = handoffs.show_handoff(at.store(), id, at.caller_if_any())
     calls.attach_received(at.store(), found, found.task)
+    status = VERIFIED[task_roles.verify_brief(at.store(), found.task["task_id"]).status] if check_brief else 0
     output.answer(at.json, found, render.detail)
-
-
-def verify(
-    at: Environment,
-    id: TaskId,
-    brief: Annotated[
-        str | None,
-        typer.Option(
-            "--brief", metavar="FILE", help="File to compare (default: the one that the task names)."
-        ),
-    ] = None,
-) -> int:
-    """Compare a task's brief with what its writer attested; exit 1 if it differs, 2 if it can't be compared."""
-    from gitmem.work import task_roles as briefs
-
-    path = at.paths([brief])[0] if brief is not None else None
-    found = briefs.verify_brief(at.store(), id, path)
-    output.answer(at.json, found, render.brief)
-    return VERIFIED[found.status]
+    return status
 
 
 def take(
@@ -147,7 +183,7 @@ def take(
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Take a task, so that others see who works on it, or accept a handoff; exit 1 if somebody else has it."""
+    """Take a task, so that others see who works on it, or accept a handoff; again to have it longer. Exit 1 if somebody else has it."""
     from gitmem import calls
     from gitmem.work import accept_handoff, task_rules
 
@@ -157,13 +193,6 @@ def take(
     found = accept_handoff.take_handoff(at.store(), at.caller(), id, lease=time)
     calls.attach_received(at.store(), found, task_rules.require(at.store(), found.task_id).record)
     _changed(at, found, quiet)
-
-
-def renew(at: Environment, id: TaskId, quiet: Quiet = False) -> None:
-    """Extend the time for which you have a task."""
-    from gitmem.work import task_work
-
-    _changed(at, task_work.renew(at.store(), at.caller(), id), quiet)
 
 
 def release(at: Environment, id: TaskId, reason: Reason = None, quiet: Quiet = False) -> None:
@@ -191,35 +220,30 @@ def done(
     _changed(at, found, quiet)
 
 
-def ask(
-    at: Environment, id: TaskId, text: TaskText, quiet: Quiet = False, allow_secret: AllowSecret = False
-) -> None:
-    """Ask whoever wrote a task that you have taken; it waits for the answer."""
-    from gitmem.work import task_work
-
-    from ..values import typed
-
-    question = typed(text, "question")
-    found = task_work.report(
-        at.store(), at.caller(), id, "input-required", question, allow_secret=allow_secret
-    )
-    _changed(at, found, quiet)
-
-
 def message(
-    at: Environment, id: TaskId, text: TaskText, quiet: Quiet = False, allow_secret: AllowSecret = False
+    at: Environment,
+    id: TaskId,
+    text: TaskText,
+    ask: Annotated[
+        bool, typer.Option("--ask", help="A question to its writer: the task waits for the answer.")
+    ] = False,
+    quiet: Quiet = False,
+    allow_secret: AllowSecret = False,
 ) -> None:
-    """Write to the other side of a task, such as the answer to a question."""
-    from gitmem.work import task_decisions
+    """Write to the other side of a task: a question about one that you have taken, or the answer to it."""
+    from gitmem.work import task_decisions, task_work
 
     from .. import a2a
     from ..values import typed
 
     store, caller, said = at.store(), at.caller(), typed(text, "message")
-    is_asked = a2a.asks(store, id)  # by a server, whose token must be right before the answer is recorded
-    found = task_decisions.message(store, caller, id, said, allow_secret=allow_secret)
-    if is_asked:
-        a2a.send_answer(store, found)
+    if ask:
+        found = task_work.report(store, caller, id, "input-required", said, allow_secret=allow_secret)
+    else:
+        is_asked = a2a.asks(store, id)  # by a server, whose token must be right before the answer is recorded
+        found = task_decisions.message(store, caller, id, said, allow_secret=allow_secret)
+        if is_asked:
+            a2a.send_answer(store, found)
     _changed(at, found, quiet)
 
 
@@ -241,26 +265,35 @@ def cancel(at: Environment, id: TaskId, reason: Reason = None, quiet: Quiet = Fa
     _changed(at, found, quiet)
 
 
-def seal(
+def accept(
     at: Environment,
     id: TaskId,
     give_up: Annotated[
         str | None,
-        typer.Option("--give-up", metavar="TEXT", help="Seal a task without a result as failed, and why."),
+        typer.Option("--give-up", metavar="TEXT", help="End a task without a result as failed, and why."),
+    ] = None,
+    reason: Annotated[
+        str | None,
+        typer.Option("--reason", metavar="TEXT", help="End a task whose writer has ended, and why."),
     ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Accept the result of a task that your session wrote: from now on nothing changes it."""
+    from gitmem.errors import UsageError
     from gitmem.work import task_decisions
 
-    _changed(at, task_decisions.seal_task(at.store(), at.caller(), id, give_up=give_up), quiet)
-
-
-def close(at: Environment, id: TaskId, reason: Reason = None, quiet: Quiet = False) -> None:
-    """Close a task whose writer has ended; needs --reason."""
-    from gitmem.work import task_decisions
-
-    _changed(at, task_decisions.close(at.store(), at.caller(), id, reason or ""), quiet)
+    if give_up is not None and reason is not None:
+        raise UsageError(
+            "--give-up and --reason are mutually exclusive. Nothing was written.",
+            hint="--give-up ends a task of your own, --reason one of a writer who has ended.",
+            code="contradiction",
+        )
+    store, caller = at.store(), at.caller()
+    if reason is not None:
+        found = task_decisions.close(store, caller, id, reason)
+    else:
+        found = task_decisions.seal_task(store, caller, id, give_up=give_up)
+    _changed(at, found, quiet)
 
 
 def _changed(at: Environment, found: TaskChange, quiet: bool) -> None:
@@ -312,36 +345,6 @@ def _folder(typed: str | None) -> str | None:
 
 def _path(at: Environment, typed: str | None) -> str | None:
     return at.paths([typed])[0] if typed else None
-
-
-def tree(
-    at: Environment,
-    id: Annotated[
-        str | None,
-        typer.Argument(metavar="ID", help="Only this task and those within it; an id or a prefix."),
-    ] = None,
-    wu: Wu = None,
-    initiative: OfInitiative = None,
-    limit: Annotated[
-        str | None, typer.Option("--limit", metavar="N", help="Maximum number of tasks (default: 200).")
-    ] = None,
-) -> None:
-    """List tasks by initiative and work unit, each above those that were written within it."""
-    from gitmem.work import task_views
-
-    from ..values import number
-
-    found = task_views.tree(
-        at.store(), id, wu=wu, initiative=initiative, limit=number("--limit", limit, task_views.TREE_LISTED)
-    )
-    output.answer(at.json, found, render.tree)
-
-
-def stats(at: Environment, wu: Wu = None, initiative: OfInitiative = None) -> None:
-    """Count tasks by state, outcome and role, and how long they wait and take."""
-    from gitmem.work import task_views
-
-    output.answer(at.json, task_views.stats(at.store(), wu=wu, initiative=initiative), render.stats)
 
 
 def delegate(

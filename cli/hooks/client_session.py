@@ -195,7 +195,7 @@ def _program() -> str | None:
     """Return the running program, for later hooks; None if it has another name."""
     path = os.path.abspath(sys.argv[0])
     name = os.path.basename(path).removesuffix(".exe")
-    return path if name in ("gitmem", "git-mem") and os.access(path, os.X_OK) else None
+    return path if name == "gitmem" and os.access(path, os.X_OK) else None
 
 
 def _register(at: Environment, call: HookInput) -> Presence | None:

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from gitmem.work.task_records import TaskChange
 
 
-Action = Literal["list", "show", "take", "renew", "release", "ask", "done", "reject", "message", "cancel", "seal", "close"]  # fmt: skip
+Action = Literal["list", "show", "take", "release", "ask", "done", "reject", "message", "cancel", "accept"]  # fmt: skip
 Filter = Literal["", "mine", "open", "blocked", "stuck"]
 READS = ("list", "show")
-NEED_TEXT = {"ask": "the question", "done": "the result", "message": "the message", "close": "the reason"}
-TAKE_TEXT = (*NEED_TEXT, "release", "reject", "cancel")
-MAY_FAIL = ("done", "seal")
+NEED_TEXT = {"ask": "the question", "done": "the result", "message": "the message"}
+TAKE_TEXT = (*NEED_TEXT, "release", "reject", "cancel", "accept")
+MAY_FAIL = ("done", "accept")
 
 
 class TaskTools(ToolCalls):
@@ -78,14 +78,13 @@ class TaskTools(ToolCalls):
         action: Action = "list",
         id: Annotated[str, Field(description=shared.TASK_ID.help)] = "",
         text: Annotated[str, Field(description="Result, question, message or reason.")] = "",
-        failed: Annotated[bool, Field(description="With done: it failed; with seal: give it up.")] = False,
+        failed: Annotated[bool, Field(description="With done: it failed; with accept: give it up.")] = False,
         only: Filter = "",
         wu: Wu = "",
         limit: Annotated[int, Field(ge=1, le=shared.TASK_LIMIT.tool_most)] = shared.TASK_LIMIT.tool_default,
     ) -> CallToolResult:
-        """Who does a task: take it (or a handoff) before you begin, ask, then done; renew,
-        release or reject it. Who asked for it: answer with message, cancel, accept its result with seal; close it if its
-        writer has ended."""
+        """Who does a task: take it (or a handoff) before you begin, again for more time, ask, then done; release or
+        reject it. Who asked for it: answer with message, cancel, accept its result; with a text also if its writer has ended."""
         _check_task(action, id, text, failed=failed, filtered=bool(only or wu))
         if action == "list":
             return self._list(at, only, wu, limit)
@@ -158,9 +157,9 @@ def _change(store: Store, caller: Caller, action: str, id: str, text: str, *, fa
         return task_work.report(store, caller, id, "input-required", text)
     if action == "message":
         return task_decisions.message(store, caller, id, text)
-    if action == "close":
+    if action == "accept" and text and not failed:
         return task_decisions.close(store, caller, id, text)
-    if action == "seal":
+    if action == "accept":
         return task_decisions.seal_task(store, caller, id, give_up=reason if failed else None)
     if action == "reject":
         return task_work.reject(store, caller, id, reason)
@@ -168,8 +167,6 @@ def _change(store: Store, caller: Caller, action: str, id: str, text: str, *, fa
         return task_decisions.cancel(store, caller, id, reason=reason)
     if action == "release":
         return task_work.release(store, caller, id, reason=reason)
-    if action == "renew":
-        return task_work.renew(store, caller, id)
     taken = accept_handoff.take_handoff(store, caller, id)
     calls.attach_received(store, taken, task_rules.require(store, taken.task_id).record)
     return taken
@@ -177,12 +174,11 @@ def _change(store: Store, caller: Caller, action: str, id: str, text: str, *, fa
 
 def _check_task(action: str, id: str, text: str, *, failed: bool, filtered: bool) -> None:
     """Raise UsageError for an argument that the action needs and has not, or has and does not use."""
-    wants_text = action in TAKE_TEXT or (action == "seal" and failed)
     if action != "list" and not id:
         problem = f"Missing id: which task to {action}."
-    elif (action in NEED_TEXT or (action == "seal" and failed)) and not text.strip():
+    elif (action in NEED_TEXT or (action == "accept" and failed)) and not text.strip():
         problem = f"Missing text: {NEED_TEXT.get(action, 'the reason')}."
-    elif text and not wants_text:
+    elif text and action not in TAKE_TEXT:
         problem = f"The action {action} takes no text."
     elif failed and action not in MAY_FAIL:
         problem = f"The action {action} takes no failed; only {' and '.join(MAY_FAIL)} do."

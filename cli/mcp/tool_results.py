@@ -37,15 +37,12 @@ PARAMETERS: dict[str, tuple[str, ...]] = {}
 TASK_ACTIONS = (
     "show",
     "take",
-    "renew",
     "release",
     "done",
-    "ask",
     "message",
     "reject",
     "cancel",
-    "seal",
-    "close",
+    "accept",
 )
 MEM_ACTIONS = {
     "write": ("create", "update", "checkpoint"),
@@ -60,7 +57,7 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "sessions:change": ("session", {}), "sessions:note": ("session", {}), "sessions:end": ("session", {}),
     "sessions:role": ("role", {}), "calls:call": ("call", {}), "tasks:delegate": ("delegate", {}),
     "tasks:handoff": ("handoff", {}), "claims:paths": ("claim", {}), "claims:listing": ("claim", {"action": "list"}),
-    "claims:check": ("claim", {"action": "check"}), "claims:release": ("claim", {"action": "release"}),
+    "claims:release": ("claim", {"action": "release"}),
     "claims:overlap": ("overlap", {}), "claims:why": ("why", {}), "repository:sync": ("sync", {}), "threads:gate": ("gate", {}),
     "tasks:listing": ("task", {"action": "list"}), **{f"tasks:{each}": ("task", {"action": each}) for each in TASK_ACTIONS},
     **{f"memory_{module}:{each}": ("mem", {"action": each}) for module, some in MEM_ACTIONS.items() for each in some},
@@ -78,7 +75,7 @@ RENAMED: dict[str, dict[str, str | tuple[str, Any]]] = {
     "handoff": {"text": "message"},
     "claim": {"for_": "lease", "of": "id"},
     "task": {
-        "reason": "text", "give_up": "text", "mine": ("only", "mine"), "open_": ("only", "open"), "blocked": ("only", "blocked"),
+        "reason": "text", "give_up": "text", "ask": ("action", "ask"), "mine": ("only", "mine"), "open_": ("only", "open"), "blocked": ("only", "blocked"),
         "stuck": ("only", "stuck"),
     },
     "mem": {"content": "text", "query": "text", "note": "text", "node": "ids", "id": "ids", "tag": "tags"},

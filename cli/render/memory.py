@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from gitmem.memory.context import Context, Profile, Recovered
-    from gitmem.memory.decay import Accessed
     from gitmem.memory.edit import Created, NodesChanged, NodesCreated
     from gitmem.memory.knowledge import Promoted, Summarized
     from gitmem.memory.listing import Blocked, Listing, NodeChange, NodeDetail, Ready, Relative
@@ -449,16 +448,6 @@ def deleted(found: Deleted) -> list[str]:
     head = f"{verb} {plural(len(found.ids), 'node')}" if found.ids else "nothing to delete"
     already = [f"{id}: already deleted" for id in found.already]
     return [head + end(found.commit, found.recorded), *_ids(found.ids), *already, *notes(found.warnings)]
-
-
-def accessed(found: Accessed) -> list[str]:
-    """Return how often and when each node was read, and its score."""
-    lines = []
-    for each in found.accesses:
-        last = f", last {format_ago(each.last_accessed_at)}" if each.last_accessed_at else ""
-        read = f"{each.node_id}: read {plural(each.count, 'time')}{last}"
-        lines.append(facts(read, f"score {each.score:.3g}"))
-    return lines
 
 
 def _ids(ids: Sequence[str]) -> list[str]:

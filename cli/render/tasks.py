@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from gitmem.work.stuck import StuckPage
     from gitmem.work.task_list import LaunchReceipt, TaskDetail, TaskPage, TaskRow
     from gitmem.work.task_records import TaskChange
-    from gitmem.work.task_roles import BriefCheck
     from gitmem.work.task_views import Durations, TaskStats, TaskTree, TreeRow
     from gitmem.work.task_work import Launched
 
@@ -70,17 +69,6 @@ def launched(found: Launched) -> list[str]:
         found.role_mismatch and plain(f"mismatch: asked for {asked}, starts as {actual}"),
         notes(found.warnings),
     )  # fmt: skip
-
-
-def brief(found: BriefCheck) -> list[str]:
-    """Return whether a brief is the attested one, and what was attested."""
-    size = plural(found.attested_length, "byte") if found.attested_length is not None else None
-    via = found.attested_client and f"with {found.attested_client}"
-    return block(
-        facts(found.task_id, found.path, found.status),
-        facts(f"attested {format_ago(found.attested_at)}", via, size, f"SHA-256 {found.attested_sha256}"),
-        notes(filter(None, [found.sentence])),
-    )
 
 
 SHOWN = 10  # of each kind

@@ -250,7 +250,7 @@ def answer_task(store: Store, caller: Caller, task_id: str, text: str) -> list[s
     if a2a.of_servers(store, [task_id]):
         raise UsageError(
             f"{task_id} is done by a server, which gets an answer only while somebody waits. Nothing was written.",
-            hint=f"Run `gitmem task input {task_id} 'your answer'` in a shell.",
+            hint=f"Run `gitmem task message {task_id} 'your answer'` in a shell.",
             code="remote-task",
         )
     return task_text.change(task_decisions.message(store, caller, task_id, text))

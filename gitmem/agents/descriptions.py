@@ -252,7 +252,7 @@ def scope_of(text: str) -> OwnershipScope | None:
 
 
 def row(found: Presence, headline: str) -> SessionRow:
-    """Return a session as `session list` and `roster` show it."""
+    """Return a session as `roster` shows it."""
     record = found.record
     return {
         "session_id": found.session_id,

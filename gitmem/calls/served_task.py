@@ -151,7 +151,7 @@ class ServedTask:
             lines += [self._inherited.rstrip("\n")]
         for kind, text in self.messages:
             lines += ["You asked:" if kind == "question" else "The caller answered:", *quote_lines(text)]
-        ask = command("gitmem", "task", "ask", self.task_id, "your question")
+        ask = command("gitmem", "task", "message", "--ask", self.task_id, "your question")
         lines.append(f"Your standard output is the answer. To ask first, run `{ask}` and end.")
         return "\n".join(lines) + "\n"
 

@@ -221,7 +221,7 @@ def by_hand_refusal(what: str, file: HookScript | LefthookSettings, code: str = 
     """Return the error that says what to add by hand, where we don't write."""
     return UsageError(
         f"{what}. It was not changed, and nothing calls gitmem's {file.name} hook yet.",
-        hint=f"It runs `{_RUNS.get(file.name, 'gitmem note-commits')}`. Add this to {file.path} yourself: {file.line}",
+        hint=f"It runs `{_RUNS.get(file.name, 'gitmem background note-commits')}`. Add this to {file.path} yourself: {file.line}",
         code=code,
         next=["gitmem hooks status"],
     )

@@ -41,7 +41,9 @@ from .library import (
 WATCH_SECONDS = 60.0  # until a watch has shown what is unread
 USAGE = 2  # the exit status of a usage error
 TAKEN = 1  # of a refusal because somebody else has it
-WITH_TEXT = ("ask", "done", "message")  # commands of tasks
+# The command of `gitmem task` for each event of a task that another command gives, and the events with a text.
+WORDS = {"ask": ("message", "--ask"), "seal": ("accept",), "renew": ("take",)}
+WITH_TEXT = ("ask", "done", "message")
 FLAGS = {"broadcast": "--broadcast", "requires_ack": "--requires-ack", "allow_unseen": "--allow-unseen"}
 NAMES = {"intent": "--intent", "reply_to": "--reply-to", "thread_id": "--thread", "interrupt_class": "--interrupt",
          "idempotency_key": "--idempotency-key", "wu_id": "--wu", "initiative_id": "--initiative", "lane": "--lane",
@@ -185,7 +187,9 @@ class CommandLine:
     def work(self, session: str, task_id: str, event: str, text: str = "") -> Task:
         """Change a task with `task`."""
         words = ["--", text] if event in WITH_TEXT else []
-        self.ask("task", event, task_id, *words, session=session, refused=(USAGE, TAKEN))
+        self.ask(
+            "task", *WORDS.get(event, (event,)), task_id, *words, session=session, refused=(USAGE, TAKEN)
+        )
         return self.task(task_id)
 
     def task(self, task_id: str) -> Task:

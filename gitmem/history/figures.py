@@ -82,7 +82,7 @@ class Stats(Outcome):
         self.tasks = found["tasks"]
         self.older = older
         self.remark = remark
-        self.next = ["gitmem view --open", "gitmem task stats"]
+        self.next = ["gitmem view --open", "gitmem task list --stats"]
 
 
 def stats(

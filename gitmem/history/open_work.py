@@ -293,7 +293,7 @@ def _why(task: TaskRow) -> str:
 
 def _step(task: TaskRow, via: str = "gitmem") -> str:
     """Return the command that ends the waiting of a task, or shows what does."""
-    return f"{via} task {'seal' if task.is_unconfirmed else 'show'} {task.task_id}"
+    return f"{via} task {'accept' if task.is_unconfirmed else 'show'} {task.task_id}"
 
 
 def _paths(caller: Caller) -> list[str]:

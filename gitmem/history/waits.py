@@ -223,5 +223,5 @@ def _question(db: sqlite3.Connection, task: OpenTask) -> str:
 def _verb(task: OpenTask, what: str) -> str:
     """Return the subcommand of `gitmem task` by which whoever owes it goes on."""
     if what == ACCEPTANCE:
-        return "seal"
+        return "accept"
     return "take" if task.holder is None else "show"

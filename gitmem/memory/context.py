@@ -469,9 +469,9 @@ def _session(store: Store, text: str) -> presence.Presence:
     if found is None:
         raise UsageError(
             f"Unknown session: {cut(sanitize_for_model(text), 80) or '(empty)'}.",
-            hint="`gitmem session list --all` lists sessions; `gitmem sync` fetches those of other machines.",
+            hint="`gitmem roster --all` lists sessions; `gitmem sync` fetches those of other machines.",
             code="unknown-session",
-            next=["gitmem session list --all"],
+            next=["gitmem roster --all"],
         )
     return found
 

@@ -312,9 +312,9 @@ def _session(db: sqlite3.Connection, text: str | None) -> str | None:
         raise UsageError(
             f"Unknown session: {sanitize(text)[:80] or '(empty)'}; no node belongs to it. "
             "Nothing was written.",
-            hint="`gitmem session list --all` lists all sessions.",
+            hint="`gitmem roster --all` lists all sessions.",
             code="unknown-session",
-            next=["gitmem session list --all"],
+            next=["gitmem roster --all"],
         )
     return found or text
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def take_handoff(
     store: Store, caller: Caller, task_id: str, *, lease: int | None = None, **facts: Unpack[TakeFacts]
 ) -> TaskChange:
-    """Take a task as `task_work.take` does; of a handoff that accepts it. Accepting it again returns what it has.
+    """Take a task as `task_work.take` does, or extend the time of one that the caller has; of a handoff accept it. Accepting it again returns what it has.
 
     Args:
         lease: For how long, in microseconds; of a handoff for each of its tasks.
@@ -39,7 +39,8 @@ def take_handoff(
     named = task_rules.resolve(store.db(), task_id, writing=True)
     record = task_rules.record_of(store.db(), named)
     if record is None or record["purpose"] != HANDOFF:
-        return task_work.take(store, caller, named, lease=lease, **facts)
+        found = task_work.take(store, caller, named, lease=lease, **facts)
+        return found if found.recorded else task_work.renew(store, caller, named)
     return _accept(store, caller, named, lease, facts)
 
 

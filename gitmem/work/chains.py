@@ -145,7 +145,7 @@ def check_new(
             f"{sentence}. Nothing was written.",
             hint="--again allows it." if code == CYCLE and not above.is_ring else "Do it yourself, or ask the writer of the outermost task.",
             code=f"chain-{code.lower()}",
-            next=[command("gitmem", "task", "tree", above.root)] if above.root else [],
+            next=[command("gitmem", "task", "list", above.root)] if above.root else [],
         )  # fmt: skip
     first = above.deadline
     if first is not None and (first <= store.now() or (deadline or 0) > first):
@@ -153,7 +153,7 @@ def check_new(
             f"A task within {chain[-1]} begins before {format_at(first)} or never: that is the first deadline of its chain. Nothing was written.",
             hint="Leave --deadline out to use that one, if it is not over.",
             code="late-deadline",
-            next=[command("gitmem", "task", "tree", chain[0])],
+            next=[command("gitmem", "task", "list", chain[0])],
         )
     return deadline or first
 

@@ -147,7 +147,7 @@ def close(store: Store, caller: Caller, task_id: str, reason: str, *, state: str
         )
     task = task_rules.require(store, task_id, writing=True)
     if sender_of(caller) == task.caller:
-        refuse(task, ("own-task", "was written by this session, which seals it instead"))
+        refuse(task, ("own-task", "was written by this session, which accepts it instead"))
     refuse(task, task_rules.close(task, sender_of(caller)))
     fields = outcome_fields(task) if state in (None, task.state) else {}
     fields["reason"] = reason

@@ -177,7 +177,7 @@ def refuse(task: FoldedTask, sender: Sender, addresses: Collection[str]) -> Refu
 def seal(task: FoldedTask, sender: Sender) -> Refusal | None:
     """Return why a caller may not seal an outcome."""
     if sender != task.caller:
-        return "not-the-caller", f"can only be sealed by the session that wrote it, of {task.caller[0]}"
+        return "not-the-caller", f"can only be accepted by the session that wrote it, of {task.caller[0]}"
     if task.seal is not None:
         return "sealed-task", f"is sealed already: {task.state}"
     return None
@@ -225,7 +225,7 @@ def steps(task: FoldedTask, caller: Caller, now: int, *, is_left: bool) -> list[
         return command("gitmem", "task", word, task.record["task_id"])
 
     if task.is_finished:
-        return [step("seal")] if task.record["purpose"] != HANDOFF and seal(task, sender) is None else []
+        return [step("accept")] if task.record["purpose"] != HANDOFF and seal(task, sender) is None else []
     if own_take(task, sender) is not None:
         return [step("release")] if task.cancels else []
     if is_left and take(task, sender, caller.ids, now) is not None:

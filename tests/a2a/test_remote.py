@@ -108,7 +108,8 @@ def test_i35_a_question_of_a_server_is_one_of_the_task_and_its_answer_goes_back(
     assert links(caller) == [id]
     status, again = say(caller, "task", "wait", id, "--timeout", "5s")
     assert (status, again["state"], again["message"]) == (1, state, question), again
-    status, found = say(caller, "task", "input", id, "gross", "--timeout", "20s")
+    assert say(caller, "task", "message", id, "gross")[0] == 0
+    status, found = say(caller, "task", "wait", id, "--timeout", "20s")
     assert (status, found["state"], found["message"]) == (0, "completed", "GROSS"), found
     assert found["results"][0]["confirmed"]
     assert external.script.told == [text, "gross"]
@@ -188,11 +189,12 @@ def test_i33_a_token_goes_only_to_the_server_that_got_it_with_the_call(
     """Whatever the variable has later: nothing is written or sent."""
     _, asked = call(caller, external.url, "ask", "first")
     id = asked["results"][0]["task_id"]
-    status, found = say(caller, "task", "input", id, "gross", token="of another server")
+    status, found = say(caller, "task", "message", id, "gross", token="of another server")
     assert (status, found["error"]["code"]) == (2, "other-token"), found
     assert external.tokens == {"Bearer first"}
     assert external.script.told == ["ask"]
-    status, found = say(caller, "task", "input", id, "gross", "--timeout", "20s", token="first")
+    assert say(caller, "task", "message", id, "gross", token="first")[0] == 0
+    status, found = say(caller, "task", "wait", id, "--timeout", "20s", token="first")
     assert (status, found["message"]) == (0, "GROSS"), found
 
 

@@ -140,7 +140,7 @@ def test_who_has_changed_a_path_is_told_of_a_claim_that_arrives(store: Store, fa
 def test_what_sessions_edit_is_listed_until_it_is_committed(
     store: Store, other: Store, repo: Path, clock: Clock
 ) -> None:
-    """In `claim list --edited`, `claim check` of somebody else, and the roster; without what the session has claimed."""
+    """In `claim list --edited`, `claim list PATH` of somebody else, and the roster; without what the session has claimed."""
     bohr, curie = Agent(store, BOHR).caller, Agent(other, CURIE).caller
     write(repo, "src/a.py", "docs/b.md")
     edit_guard.note_overlaps(store)

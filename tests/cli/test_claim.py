@@ -42,9 +42,9 @@ def test_a_claim_is_made_listed_checked_and_released(run: Run, start: Start, rep
     assert refused.status == 1
     assert refused.err.startswith("gitmem: Already claimed: Bohr claims src/a.py until ")
     assert "next: gitmem signal 'May I change src?' --to test:worker:bohr" in refused.err
-    assert run("claim", "check", "src/a.py", session=curie).status == 1
-    assert run("claim", "check", "src/a.py", session=bohr).status == 0
-    assert run("claim", "check", "docs", session=curie).out.startswith("Nobody else claims docs.\n")
+    assert run("claim", "list", "src/a.py", session=curie).status == 1
+    assert run("claim", "list", "src/a.py", session=bohr).status == 0
+    assert run("claim", "list", "docs", session=curie).out.startswith("Nobody else claims docs.\n")
     (line,) = run("claim", "list", session=curie).out.splitlines()
     assert line.startswith("Bohr claims src/a.py · until ")
     assert line.endswith(f' · "rounding" · WU-7 · {made.json["claim_id"]}')
@@ -126,7 +126,7 @@ def git_config(repo: Path, value: str) -> None:
         (["claim", "src", "--for", "soon"], "Invalid duration: --for 'soon'."),
         (["claim", "src", "--task", "task-nothere0"], "No such task in this log"),
         (["claim", "release", "--of", "claim-0001"], "--of and --reason must be given together"),
-        (["claim"], "list, check or release"),
+        (["claim"], "a path, list or release"),
     ],
 )
 def test_bad_input_is_exit_2_with_a_sentence(

@@ -38,7 +38,7 @@ def test_a_roster_of_any_form_names_the_command_for_the_rest(run: Run) -> None:
     """JSON has the same limit as text."""
     for name in "Planck", "Bohr":
         run("session", "start", "--name", name)
-    for words in ("roster", "--all"), ("session", "list", "--all"):
+    for words in ("roster", "--all"), ("roster", "--all"):
         found = run(*words, "--limit", "1", "--json").json
         assert (len(found["sessions"]), found["more"]) == (1, 1)
         assert found["next"][-1] == " ".join(("gitmem", *words, "--limit", "2"))

@@ -142,7 +142,7 @@ def test_whoever_is_something_else_than_asked_is_shown_as_a_mismatch(run: Run, s
     listed = run("task", "list", session=planck)
     assert listed.status == 0 and "working, other role, scope, model" in listed.out
     (row,) = run("task", "list", "--json", session=planck).json["tasks"]
-    renewed = run("task", "renew", id, "--json", session=bohr).json
+    renewed = run("task", "take", id, "--json", session=bohr).json
     for answer in (row, found, renewed):
         assert {name: answer[name] for name in COMPARED} == {
             "requested_role": {"lifecycle_role": "reviewer", "specialty_profile": "docs", "capabilities": []},
@@ -220,7 +220,7 @@ def test_a_workers_delegations_are_within_the_task_it_was_started_for(run: Run, 
     assert (twice.status, "--again" in twice.err) == (2, True), twice
     back = run("delegate", "back", "--to", "Planck", "--again", "-q", session=bohr).out.strip()
     assert run("task", "take", back, session=planck).status == 0
-    assert f"  {inner.json['task']['task_id']}" in run("task", "tree", top).out
+    assert f"  {inner.json['task']['task_id']}" in run("task", "list", "--tree", top).out
 
 
 def test_the_command_of_the_readme_works_for_whoever_has_just_started(

@@ -135,11 +135,11 @@ def test_r17_a_result_is_a_signal_of_the_thread(
 def test_r17_a_question_reaches_the_asker_and_its_reply_answers_it(
     run: Run, start: Start, delegate: Callable[..., Delegated]
 ) -> None:
-    """`task ask` and `task message` are signals; a plain reply of the asker is the message that the holder waits for."""
+    """A question and a message of a task are signals; a plain reply of the asker is the message that the holder waits for."""
     bohr = start("Bohr")
     planck, id, _ = delegate()
     run("task", "take", id, session=bohr)
-    run("task", "ask", id, "Which year?", session=bohr)
+    run("task", "message", "--ask", id, "Which year?", session=bohr)
     assert state(run, id) == "input-required"
     (question,) = inbox(run, planck)
     assert question["message"] == "Question: Which year?"
@@ -147,7 +147,7 @@ def test_r17_a_question_reaches_the_asker_and_its_reply_answers_it(
     assert state(run, id) == "submitted"
     (answer,) = inbox(run, bohr)
     assert answer["message"] == "2026"
-    run("task", "ask", id, "And which month?", session=bohr)
+    run("task", "message", "--ask", id, "And which month?", session=bohr)
     run("task", "message", id, "May", session=planck)
     assert state(run, id) == "submitted"
     assert [each["message"] for each in inbox(run, bohr)] == ["May"]
@@ -292,9 +292,9 @@ def test_a_settled_task_asks_nobody(
     planck, id, signal = delegate()
     assert run("converged", signal, "--json").json["settled"] == ""
     words = {
-        "take": (bohr, "task", "take", id), "ask": (bohr, "task", "ask", id, "Which?"),
+        "take": (bohr, "task", "take", id), "ask": (bohr, "task", "message", "--ask", id, "Which?"),
         "release": (bohr, "task", "release", id, "--reason", "ill"), "done": (bohr, "task", "done", id, "ok"),
-        "fail": (bohr, "task", "done", id, "no disk", "--failed"), "seal": (planck, "task", "seal", id),
+        "fail": (bohr, "task", "done", id, "no disk", "--failed"), "seal": (planck, "task", "accept", id),
         "cancel": (planck, "task", "cancel", id), "reject": (bohr, "reply", signal, "no", "--reject"),
     }  # fmt: skip
     for step in steps:

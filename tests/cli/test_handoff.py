@@ -116,7 +116,7 @@ def test_an_offer_changes_nothing_until_it_is_accepted(scene: Scene) -> None:
     assert scene.unread(scene.bohr) == [("AGREE", f"I accept {id}")]
     late = scene.run("task", "done", scene.task_id, "12 cases", session=scene.bohr)
     assert (late.status, "Nothing was written." in late.err) == (2, True)
-    assert scene.run("claim", "check", "src/a.py", session=scene.bohr).status == 1
+    assert scene.run("claim", "list", "src/a.py", session=scene.bohr).status == 1
     scene.said(scene.curie, "task", "done", scene.task_id, "12 cases")
 
 

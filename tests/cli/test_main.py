@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from cli import failure, main, parser
+from cli import failure, main
 from cli.render import output
 from gitmem.errors import RemoteError, StoreError
 
@@ -104,66 +104,6 @@ def test_an_interrupt_is_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_sqlite3, "connect", interrupt)
 
     assert run("roster").status == 130
-
-
-BOTH = {"show"}  # names of commands in both groups: each was decided, see decision 318
-
-
-@pytest.mark.parametrize(
-    ("typed", "meant"),
-    [
-        ("create text --type bug", "mem create text --type bug"),
-        ("show mem-1", "mem show mem-1"),
-        ("-C sub --as Curie --json create text", "-C sub --as Curie --json mem create text"),
-        ("-Csub list", "-Csub mem list"),
-        ("create --help", "mem create --help"),
-        ("mem create text", "mem create text"),
-        ("inbox --all", "inbox --all"),
-        ("session list", "session list"),
-        ("signal create", "signal create"),
-        ("--version", "--version"),
-        ("--bogus create", "--bogus create"),
-        ("-- create", "-- mem create"),
-        ("", ""),
-    ],
-)
-def test_git_mem_means_a_command_of_the_memory_first(typed: str, meant: str) -> None:
-    """Any other command is that of `gitmem`, and what is not plainly a command stays as it is."""
-    assert parser.memory_first(typed.split()) == meant.split()
-
-
-def test_each_name_that_git_mem_could_mean_twice_was_decided() -> None:
-    """A new command of the memory must not silently take over a command of `gitmem`."""
-    tops = {path.partition(" ")[0] for path in parser.COMMANDS}
-
-    assert {name for name in tops if f"mem {name}" in parser.COMMANDS} == BOTH
-
-
-def test_git_runs_the_memory_and_the_rest(
-    run: Run, start: Callable[..., str], repo: Path, tmp_path: Path
-) -> None:
-    """As git runs it: the program `git-mem`, with what was typed behind `git mem`."""
-    sent = run("signal", "Hello", "--broadcast", "--json", session=start("Planck")).json["signal"][
-        "signal_id"
-    ]
-    program = tmp_path / "git-mem"
-    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from cli.main import git_mem; sys.exit(git_mem())"
-    program.write_text(f"#!{sys.executable} -P\n{code}\n")
-    program.chmod(0o755)
-
-    def git_mem(*args: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            ["git", "mem", *args], cwd=repo, capture_output=True, text=True, timeout=60,
-            env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
-        )  # fmt: skip
-
-    made = git_mem("create", "Tabs are dropped", "--type", "bug", "-q")
-    assert made.returncode == 0, made.stderr
-    assert "Tabs are dropped" in git_mem("show", made.stdout.strip()).stdout
-    assert "Planck" in git_mem("roster").stdout
-    refused = git_mem("show", sent)
-    assert refused.returncode == 2
-    assert f"next: gitmem thread {sent}" in refused.stderr
 
 
 def test_help_and_version_need_no_repository(run: Run, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tools import compile_reference
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = compile_reference.MAN.read_text(encoding="utf-8")
-HIDDEN = {"upkeep", "commit-waiting", "note-commits"}
+HIDDEN = {"background", "whoami"}
 
 
 def test_every_command_and_option_is_on_the_page() -> None:
@@ -32,14 +32,13 @@ def test_every_command_and_option_is_on_the_page() -> None:
             assert option in said or (path, option) == ("sync", "--auto"), (path, option)
 
 
-def test_the_wheel_installs_both_pages() -> None:
-    """`git help mem` is `man git-mem`, which shows the same page."""
+def test_the_wheel_installs_the_page() -> None:
+    """For `man gitmem`."""
     files = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"][
         "data-files"
     ]
 
-    assert files == {"share/man/man1": ["docs/man/gitmem.1", "docs/man/git-mem.1"]}
-    assert (ROOT / "docs/man/git-mem.1").read_text(encoding="utf-8") == ".so man1/gitmem.1\n"
+    assert files == {"share/man/man1": ["docs/man/gitmem.1"]}
 
 
 @pytest.mark.skipif(shutil.which("groff") is None, reason="no groff")

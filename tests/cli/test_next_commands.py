@@ -326,7 +326,7 @@ def test_commands_inside_an_inbox_carry_place_and_actor(
         return next(line.partition(before)[2] for line in lines if before in line)
 
     first = taken()
-    run("task", "ask", first, "Which year?", session=curie)
+    run("task", "message", "--ask", first, "Which year?", session=curie)
     run("inbox", session=planck)
     answer = printed(plancks, "; next: ")
     assert answer == f"gitmem -C {repo} --as Planck task show {first}"
@@ -336,7 +336,7 @@ def test_commands_inside_an_inbox_carry_place_and_actor(
     run("task", "done", first, "12 cases", session=curie)
     run("inbox", session=planck)
     seal = printed(plancks, "; next: ")
-    assert seal == f"gitmem -C {repo} --as Planck task seal {first}"
+    assert seal == f"gitmem -C {repo} --as Planck task accept {first}"
     assert again(run, seal, cwd=tmp_path).status == 0
 
     second = taken()

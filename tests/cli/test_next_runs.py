@@ -24,12 +24,12 @@ WITHIN = re.compile(
 )  # a command within a text, that does not act in the caller's place
 # What each of two agents does in a day; {1} is the id that the command marked with it has printed, and so on.
 DAY = (
-    "A whoami", "A roster", "A session list", "A session note reading", "A session set --lane core", "A role", "A name",
+    "A whoami", "A roster", "A session note reading", "A session set --lane core", "A role", "A name",
     "A1 signal 'Split it?' --to Curie --intent propose --wu WU-7", "A converged {1}", "A thread {1}", "A receipts {1}", "C gate --wu WU-7",
     "C inbox --no-mark", "C inbox", "C reply {1} yes --agree", "A converged {1}", "A inbox", "A inbox", "C gate --wu WU-7",
     "A signal hello", "A signal hello --to Curi", "A2 delegate Review --to Curie", "A delegate Review", "A task list", "C task take {2}",
-    "C task show {2}", "C task ask {2} which", "A task show {2}", "C task done {2} ok", "A task seal {2}", "A task tree", "A task stats",
-    "A3 claim src", "C claim src", "C claim check src", "C claim list", "A claim release src", "A claim release", "C claim list",
+    "C task show {2}", "C task message --ask {2} which", "A task show {2}", "C task done {2} ok", "A task accept {2}", "A task list --tree", "A task list --stats",
+    "A3 claim src", "C claim src", "C claim list src", "C claim list", "A claim release src", "A claim release", "C claim list",
     "A4 mem create 'A fact' --wu WU-7", "A mem list", "A mem ready --wu WU-7", "A mem search fact", "A mem search zebra",
     "A mem context --wu WU-7", "A mem checkpoint half", "A mem recover", "A mem update {4} --priority P1", "A mem show {4}",
     "A mem promote {4}", "A mem promote {4} --tag decision", "A mem profile", "A mem triage", "A mem archive", "A mem archive {4}",

@@ -435,7 +435,7 @@ def test_a_command_that_ends_leaves_the_log_of_sqlite_to_the_committer(scene: Sc
     scene.end_committer()
 
     subprocess.run(
-        [sys.executable, "-m", "cli", "commit-waiting", "-C", str(repo)],
+        [sys.executable, "-m", "cli", "background", "commit-waiting", "-C", str(repo)],
         cwd=Path(background.__file__).parents[1], env={**os.environ, "GITMEM_COMMIT_AFTER": "0.01"}, timeout=60, check=True,
     )  # fmt: skip
     assert not log.exists() or not log.stat().st_size

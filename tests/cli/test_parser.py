@@ -15,7 +15,7 @@ import typer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli import app, help_text, main
+from cli import app, help_text, main, parser
 from cli.parser import CommandLineError, parse
 from cli.parser_table import COMMANDS, COMMON
 from tools import compile_help, compile_parser, compile_reference
@@ -29,7 +29,7 @@ parameters_of = functools.cache(app.parameters_of)
 # What people and agents call all the time, with arguments that are plainly right.
 EVERYDAY = (
     ["session", "start", "--name", "Curie"], ["session", "set", "--wu", "WU-7"], ["session", "note", "Reading"],
-    ["session", "end"], ["session", "list", "--all"], ["whoami"], ["roster"], ["roster", "Cur"],
+    ["session", "end"], ["roster", "--all"], ["whoami"], ["roster"], ["roster", "Cur"],
     ["signal", "Hello", "--to", "Curie", "--to=Planck", "-q"], ["reply", "sig-1", "Yes", "--agree", "--json"],
     ["inbox", "--intent", "propose", "--limit=3"], ["watch", "--session", "Curie"], ["thread", "sig-1"],
     ["show", "sig-1"], ["converged", "sig-1", "--wait", "30s"], ["converged", "--thread", "sig-1"],
@@ -40,7 +40,7 @@ EVERYDAY = (
     ["mem", "ready"], ["mem", "search", "tabs", "parser"], ["mem", "context", "--wu", "WU-7"], ["mem", "recover"],
     ["mem", "profile"], ["mem", "promote", "mem-1", "--tag", "decision"], ["mem", "summarize"],
     ["mem", "triage"], ["mem", "triage", "archive", "mem-1", "mem-2", "--reason", "Done"], ["mem", "index"],
-    ["mem", "archive"], ["mem", "cleanup"], ["mem", "delete", "mem-1"], ["mem", "export"], ["mem", "access", "mem-1"],
+    ["mem", "archive"], ["mem", "cleanup"], ["mem", "delete", "mem-1"], ["mem", "export"],
     ["-C", "sub", "--as", "Curie", "--json", "inbox"], ["-Csub", "--as=Curie", "inbox", "-C", "..", "--as", "Planck"],
     ["signal", "--", "--to"], ["signal", "-", "--to", "-1"], ["reply", "-qCsub", "sig-1", "Yes"],
     ["inbox", "--wu", "WU-7", "--wu", "WU-8"], ["session", "set", "--wu", ""],
@@ -143,7 +143,7 @@ def test_the_first_screen_fits_a_terminal() -> None:
 def test_each_command_is_listed_once() -> None:
     listed = [name for names in app.TOPICS.values() for name in names]
     assert len(listed) == len(set(listed))
-    assert {*listed} == {path.partition(" ")[0] for path in COMMANDS if path not in app.BACKGROUND}
+    assert {*listed} == {path.partition(" ")[0] for path in COMMANDS if path not in parser.HIDDEN}
 
 
 TEXTS = st.sampled_from(

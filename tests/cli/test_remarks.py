@@ -232,7 +232,7 @@ def test_a_workspace_is_selected_beside_the_session(run: Run, start: Start, repo
     other = start("Planck", "--workspace", "red")
     subprocess.run(["git", "config", "gitmem.workspace", "blue"], cwd=repo, check=True)
     sessions = [start("Curie"), start("Bohr", "--workspace", "red"), start("Noether", "--workspace", "")]
-    listed = run("session", "list", "--json").json["sessions"]
+    listed = run("roster", "--json").json["sessions"]
     found = {each["session_id"]: each["workspace_id"] for each in listed}
 
     assert [found[each] for each in (other, *sessions)] == ["red", "blue", "red", None]

@@ -183,9 +183,7 @@ def test_one_says_what_one_does_and_takes_it_back(run: Run, planck: str, begin: 
     table = run("roster", session=bohr).out.split("\n")
     assert table[0].split()[-1] == "DOES"
     assert any(row.endswith("reads ‹user> the rules") for row in table)
-    listed = {
-        each["session_id"]: each["activity"] for each in run("session", "list", "--json").json["sessions"]
-    }
+    listed = {each["session_id"]: each["activity"] for each in run("roster", "--json").json["sessions"]}
     assert listed == {bohr: "reads <user> the rules", planck: None}
     sent = run("signal", "hello", "--json", session=bohr).json["signal"]
     assert sent["sender_headline"] == "reads ‹user> the rules"

@@ -48,8 +48,10 @@ def test_a_result_is_provisional_until_who_asked_accepts_it(
     assert "12 cases pass" in run(*look, session=planck).out
     assert not office.is_sealed(id)
     said = run("inbox", session=planck).out
-    assert f"waits for you: {id} Write it, done, not yet accepted; next: gitmem task seal {id}" in said, said
-    accepted = run("task", "seal", id, session=planck)
+    assert f"waits for you: {id} Write it, done, not yet accepted; next: gitmem task accept {id}" in said, (
+        said
+    )
+    accepted = run("task", "accept", id, session=planck)
     assert (accepted.status, "already" in accepted.out) == (0, False), accepted
     assert office.is_sealed(id)
     assert "waits for you" not in run("inbox", session=planck).out
@@ -79,5 +81,5 @@ def test_a_person_accepts_what_the_person_asked(run: Run, office: Office) -> Non
     id = office.done("--as", PERSON)
     assert "12 cases pass" in run("inbox", "--as", PERSON).out
     assert not office.is_sealed(id)
-    run("task", "seal", id, "--as", PERSON)
+    run("task", "accept", id, "--as", PERSON)
     assert office.is_sealed(id)

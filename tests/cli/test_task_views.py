@@ -1,4 +1,4 @@
-"""`gitmem task tree`: text and JSON."""
+"""`gitmem task list --tree`: text and JSON."""
 
 from __future__ import annotations
 
@@ -30,46 +30,46 @@ def test_r19_the_tree_indents_what_was_written_within_a_task(run: Run, start: St
         )
 
     for args in ((), ("--wu", "WU-7"), ("--initiative", "INI-1"), (top,)):
-        found = run("task", "tree", *args)
+        found = run("task", "list", "--tree", *args)
         first, second, third = found.out.splitlines()[:3]
         assert (
             first == "INI-1 · WU-7" and second.startswith(f"  {top} ") and third.startswith(f"    {below} ")
         ), found
         assert f"next: gitmem task show {top}" in found.out
-    (group,) = run("task", "tree", "--json").json["groups"]
+    (group,) = run("task", "list", "--tree", "--json").json["groups"]
     assert (group["initiative_id"], group["wu_id"]) == ("INI-1", "WU-7")
     assert [(row["task"]["task_id"], row["parent"], row["depth"]) for row in group["tasks"]] == [
         (top, None, 0),
         (below, top, 1),
     ]
     assert group["tasks"][1]["task"]["title"] == "Test it"
-    assert "1 more not shown; use --limit N" in run("task", "tree", "--limit", "1").out
-    assert run("task", "tree", "--wu", "WU-99").out == "No tasks.\n"
+    assert "1 more not shown; use --limit N" in run("task", "list", "--tree", "--limit", "1").out
+    assert run("task", "list", "--tree", "--wu", "WU-99").out == "No tasks.\n"
 
 
 @pytest.mark.parametrize("args", [["task-nothere0"], ["--limit", "0"]])
 def test_what_is_asked_wrongly_is_exit_2(run: Run, args: list[str]) -> None:
     """With a sentence."""
-    said = run("task", "tree", *args)
+    said = run("task", "list", "--tree", *args)
     assert said.status == 2 and said.err
 
 
 def test_stats_are_a_line_for_each_kind(run: Run, start: Start) -> None:
     """And the same numbers in JSON."""
     planck = start("Planck")
-    assert run("task", "stats").out.splitlines()[0] == "0 tasks · 0 open"
+    assert run("task", "list", "--stats").out.splitlines()[0] == "0 tasks · 0 open"
     id = run(
         "delegate", "x", "--to", "role:implementer/test", "--wu", "WU-7", "-q", session=planck
     ).out.strip()
     run("task", "take", id, session=planck)
     run("task", "done", id, "ok", session=planck)
-    lines = run("task", "stats", "--wu", "WU-7").out.splitlines()
+    lines = run("task", "list", "--stats", "--wu", "WU-7").out.splitlines()
     assert lines == [
         "1 task · 0 open", "states: 1 completed", "outcomes: 1 unconfirmed", "role implementer/test: 1 task, 0 open, 1 completed",
         "first taken after 0 s (median), 90% within 0 s, at most 0 s; 1 task", "done after 0 s (median), 90% within 0 s, at most 0 s; 1 task",
         "next: gitmem task list --open",
     ]  # fmt: skip
-    found = run("task", "stats", "--json").json
+    found = run("task", "list", "--stats", "--json").json
     assert (found["tasks"], found["states"], found["to_end"]["count"]) == (1, {"completed": 1}, 1)
 
 

@@ -106,7 +106,7 @@ def test_the_whole_story_of_a_line(shop: Path, run: Run, start: Start) -> None:
     [
         (("done", "Rounded."), "completed"),
         (("release",), "given back"),
-        (("ask", "Up or down?"), "input-required"),
+        (("message", "Up or down?", "--ask"), "input-required"),
     ],
 )
 def test_taking_a_delegation_answers_it(

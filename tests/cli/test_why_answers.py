@@ -248,7 +248,7 @@ def test_an_answered_question_has_the_time_of_its_answer(shop: Path, run: Run, s
     time.sleep(0.05)
     commit(shop, "a.py", "1\n", "first", GITMEM_SESSION=curie, GITMEM_TASK=task)
     times = []
-    for words, session in ((("ask", task, "Up?"), curie), (("message", task, "Yes."), bohr)):
+    for words, session in ((("message", task, "Up?", "--ask"), curie), (("message", task, "Yes."), bohr)):
         before = format_at(int(time.time() * 1e6))
         assert run("task", *words, session=session).status == 0
         (answer,) = run("why", "a.py", "--json").json["commits"][0]["threads"][0]["answers"]

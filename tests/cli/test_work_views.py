@@ -66,7 +66,7 @@ def test_every_answer_has_the_names_of_the_role_contract(scene: Scene) -> None:
     sessions = [
         scene.json("whoami", session=scene.bohr),
         next(each for each in scene.json("roster")["sessions"] if each["session_id"] == scene.bohr),
-        next(each for each in scene.json("session", "list")["sessions"] if each["session_id"] == scene.bohr),
+        next(each for each in scene.json("roster")["sessions"] if each["session_id"] == scene.bohr),
     ]
     for each in sessions:
         assert {*ROLE_FIELDS, *DESCRIPTOR, "actual_role", "actual_ownership_scope", "model"} <= each.keys()
@@ -111,7 +111,7 @@ def test_roster_and_context_show_workers_handoffs_and_mismatches_by_role(scene: 
     assert (group["role"], len(group["workers"]), len(group["mismatches"])) == ("implementer/test", 1, 1)
     assert id not in scene.lines("mem", "context", "--no-roster").out
     scene.run("task", "done", id, "ok", session=scene.bohr)
-    scene.lines("task", "seal", id)
+    scene.lines("task", "accept", id)
     assert scene.json("roster")["work"] is None
 
 
@@ -143,7 +143,7 @@ def test_an_inbox_says_in_a_line_each_what_waits_for_its_reader(scene: Scene) ->
     ]
     assert seen[1].startswith("mismatch: Bohr was asked as reviewer/docs and works as implementer/test")
     assert seen[1].endswith(f"({id})")
-    scene.run("task", "ask", id, "Which year?", session=scene.bohr)
+    scene.run("task", "message", "--ask", id, "Which year?", session=scene.bohr)
     asked = [line for line in scene.lines("inbox").out.splitlines() if line.startswith("waits for you")]
     assert asked == [
         f"waits for you: {id} (WU-7) Write the tests, asks a question; next: gitmem task show {id}"
@@ -151,10 +151,10 @@ def test_an_inbox_says_in_a_line_each_what_waits_for_its_reader(scene: Scene) ->
     scene.lines("task", "message", id, "2026")
     scene.run("task", "done", id, "12 cases", session=scene.bohr)
     assert (
-        f"waits for you: {id} (WU-7) Write the tests, done, not yet accepted; next: gitmem task seal {id}"
+        f"waits for you: {id} (WU-7) Write the tests, done, not yet accepted; next: gitmem task accept {id}"
         in scene.lines("inbox").out
     )
-    scene.lines("task", "seal", id)
+    scene.lines("task", "accept", id)
     assert scene.lines("inbox").out.splitlines()[1:] == []
 
 
@@ -216,7 +216,7 @@ def test_the_roster_begins_with_who_waits_for_whom_and_what_to_type(scene: Scene
         "who waits for whom",
         f'  Bohr  waits for  you    to accept "Write the tests"  just now  {id[:12]}',
     ]
-    assert f"next: gitmem task seal {id}" in said
+    assert f"next: gitmem task accept {id}" in said
     narrow = scene.run("roster", session=scene.planck, COLUMNS="80", FORCE_COLOR="1").out
     assert "\x1b[1mwho waits for whom\x1b[0m" in narrow
     asked, done, other = scene.json("roster", session=scene.bohr)["waits"]["rows"]
@@ -235,7 +235,7 @@ def test_views_say_each_thing_once(scene: Scene) -> None:
     scene.delegate("Else", *DELEGATE[:-1], "WU-8")
     of_other = scene.lines("mem", "context", "--wu", "WU-8").out
     assert of_other.count("Bohr was asked as") == 1 and "- mismatch: Bohr was" in of_other
-    scene.run("task", "ask", id, "Which year?", session=scene.bohr)
+    scene.run("task", "message", "--ask", id, "Which year?", session=scene.bohr)
     scene.lines("inbox")
     assert scene.lines("inbox").out.count(f"gitmem task show {id}") == 1
     assert scene.json("inbox")["next"][0] == f"gitmem task show {id}"

@@ -346,7 +346,7 @@ def test_a_thread_watches_while_another_sends_by_the_same_log(tmp_path: Path) ->
 WORK_COMMANDS = {
     "delegate": ({"task": 1, "signal": 1}, "planck", "delegate", "Write more", "--to", "Bohr", "--role", "implementer/test", "--wu", "WU-8"),
     "take": ({"task_event take": 1}, "bohr", "task", "take", "{open}"),
-    "ask": ({"task_event status": 1, "signal": 1}, "bohr", "task", "ask", "{task}", "Which?"),
+    "ask": ({"task_event status": 1, "signal": 1}, "bohr", "task", "message", "--ask", "{task}", "Which?"),
     "cancel": ({"task_event cancel": 1, "task_event seal": 1}, "planck", "task", "cancel", "{open}"),
     "call": ({"task": 1, "signal": 1}, "planck", "call", "Bohr", "Is it right?", "--no-wait"),
     "done": ({"task_event status": 1, "signal": 1}, "bohr", "task", "done", "{task}", "12 cases"),

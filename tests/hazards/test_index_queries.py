@@ -42,7 +42,7 @@ show {root}
 show {planck}
 log
 log --wu WU-1
-session list
+roster
 session set --wu WU-1 --lane a
 mem create a_node --wu WU-1 --tag x --path README
 mem create another --lifecycle project --tag x --priority P0
@@ -82,11 +82,11 @@ task list
 task list --mine
 task list --open --wu WU-1
 task list --blocked
-task tree
+task list --tree
 session set --role implementer/test
 inbox
 claim src --wu WU-1 --for 2h
-claim check src
+claim list src
 claim list
 claim list --mine
 gate --paths src/new.py
@@ -159,7 +159,7 @@ mem context
 mem ready --wu WU-1
 delegate tests --to Curie --role implementer/test --scope paths=tests --wu WU-1
 claim src --for 2h
-claim check src
+claim list src
 gate --paths src/new.py
 claim release
 """

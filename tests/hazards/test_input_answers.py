@@ -21,7 +21,6 @@ SHAPES: dict[str, tuple[list[str], set[str]]] = {
     ),
     "session set": (["session", "set", "--wu", "WU-9"], {"session_id", "display_name", "reader_identity", "wu_id"}),
     "session set nothing": (["session", "set"], {"session_id", "display_name"}),
-    "session list": (["session", "list"], {"sessions"}),
     "session end": (["session", "end"], {"session_id"}),
     "whoami": (["whoami"], {"reader_identity", "session_id", "display_name", "unread", "headline"}),
     "roster": (["roster"], {"sessions"}),
@@ -345,7 +344,7 @@ def test_every_next_step_can_be_taken(desk: Desk, git: Git, scene: dict[str, str
         _run(desk, git, command, session)
 
 
-@pytest.mark.parametrize("args", [["log"], ["roster"], ["session", "list"], ["name"], ["inbox"], ["whoami"]])
+@pytest.mark.parametrize("args", [["log"], ["roster"], ["name"], ["inbox"], ["whoami"]])
 def test_every_next_step_can_be_taken_in_an_empty_log(desk: Desk, git: Git, args: list[str]) -> None:
     """The first command in a clone leads on, and not to what is not there yet."""
     found = desk(*args, "--json")

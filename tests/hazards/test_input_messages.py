@@ -510,13 +510,13 @@ def test_a_finished_task_is_not_taken(run: Run, start: Start) -> None:
     for who in (bohr, curie, planck):
         said = run("task", "take", id, session=who)
         assert (said.status, said.err.replace(said.err.partition("show " + id)[2], "\n")) == (2, finished)
-    said = run("task", "seal", id, "--give-up", "too late", session=planck)
+    said = run("task", "accept", id, "--give-up", "too late", session=planck)
     assert said.status == 2
     assert (
         f"{id} has an outcome, which is sealed without a reason: done, not yet accepted. Nothing was written."
         in said.err
     )
-    assert run("task", "seal", id, session=planck).status == 0
+    assert run("task", "accept", id, session=planck).status == 0
     shown = run("task", "show", id, "--json").json
     assert (shown["state"], shown["outcome"]["message"], shown["late"]) == ("completed", "12 cases", [])
 

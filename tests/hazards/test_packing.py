@@ -252,7 +252,7 @@ def test_the_command_that_is_started_unites(repo: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("GITMEM_SESSION", session)
     pile_up(repo)
     _run(main, "signal", "text", "--broadcast", "--json")
-    assert ["-C", str(repo), "upkeep"] in asked
+    assert ["-C", str(repo), "background", "upkeep"] in asked
     before = packing.own_packs(str(repo / ".git"))
     assert _run(main, *asked[-1]) == ""
     assert len(packing.own_packs(str(repo / ".git"))) < len(before)

@@ -248,7 +248,7 @@ def test_whoever_waits_for_a_task_of_another_clone_is_told_where_it_is(
     b.sync()
     a.sync()
     assert not any("sent" in notes(each) for each in waits(id))
-    assert b.run("task", "ask", id, "Which?", "--as", "Curie").code == 0
+    assert b.run("task", "message", "--ask", id, "Which?", "--as", "Curie").code == 0
     word = "tev-" if by_call else "sig-"
     assert f"not sent yet: {word}" in notes(b.run("task", "show", id, "--json"))
     b.sync()

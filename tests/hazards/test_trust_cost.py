@@ -46,10 +46,10 @@ FAR = f"x:{'b' * 100}:{'c' * 99}"
 # Every command that reads the log, in an order in which those that mark come late.
 COMMANDS: tuple[tuple[str, ...], ...] = (
     ("log",), ("log", "--from", "Planck"), ("inbox", "--count"), ("gate", "--wu", "WU-1"), ("roster",), ("roster", "--all"), ("roster", "Plnck"),
-    ("whoami",), ("session", "list"), ("session", "list", "--all"), ("name"), ("thread", "THREAD"),
+    ("whoami",), ("roster"), ("roster", "--all"), ("name"), ("thread", "THREAD"),
     ("converged", "THREAD"), ("converged", "THREAD"), ("show", "SIGNAL"), ("mem", "show", "NODE"),
     ("mem", "list"), ("mem", "list", "--wu", "WU-1"), ("mem", "ready", "--wu", "WU-1"), ("mem", "search", "find c"),
-    ("mem", "context", "--wu", "WU-1"), ("mem", "recover"), ("mem", "profile"), ("mem", "triage"), ("mem", "access"),
+    ("mem", "context", "--wu", "WU-1"), ("mem", "recover"), ("mem", "profile"), ("mem", "triage"),
     ("mem", "export"), ("agents-md",), ("inbox", "--for", ME), ("inbox", "--all", "--limit", "50"),
     ("signal", "hello", "--to", "Planck"), ("signal", "hello", "--to", "Plamkc"), ("signal", "hello", "--to", FAR),
     ("signal", "hello all", "--broadcast"), ("reply", "SIGNAL", "yes", "--agree"), ("reply", "SIGNAL", "once more"),

@@ -95,7 +95,7 @@ def check(
 COMMANDS = [
     ["inbox", "--no-mark"], ["thread", "thread-evil0001"], ["thread", "sig-evil0002"], ["show", "sig-evil0001"],
     ["show", "sess-evil0000"], ["show", "audit-evil0001"], ["converged", "thread-evil0001"], ["roster"], ["roster", "--all"],
-    ["log"], ["log", "--receipts"], ["session", "list", "--all"], ["name"], ["whoami"], ["doctor"], ["sync"],
+    ["log"], ["log", "--receipts"], ["roster", "--all"], ["name"], ["whoami"], ["doctor"], ["sync"],
     ["verify"], ["verify", "thread-evil0001"], ["verify", "sess-evil0000"],
     ["gate", "--wu", "WU-7"], ["mem", "list"], ["mem", "show", "mem-evil0001"], ["mem", "search", "system"],
     ["mem", "context"], ["mem", "context", "--wu", "WU-7"], ["mem", "profile"], ["mem", "ready", "WU-7"], ["mem", "recover"],
@@ -406,15 +406,15 @@ class Attacked:
 
 
 VIEWS = [
-    ["roster"], ["roster", "--all"], ["whoami"], ["session", "list", "--all"], ["inbox", "--no-mark"], ["log"], ["thread", "thread-evil0001"],
-    ["task", "list"], ["task", "list", "--blocked"], ["task", "list", "--stuck"], ["task", "tree"], ["task", "stats"],
+    ["roster"], ["roster", "--all"], ["whoami"], ["roster", "--all"], ["inbox", "--no-mark"], ["log"], ["thread", "thread-evil0001"],
+    ["task", "list"], ["task", "list", "--blocked"], ["task", "list", "--stuck"], ["task", "list", "--tree"], ["task", "list", "--stats"],
     *(["task", "show", f"task-evil000{number}"] for number in range(1, 6)), ["task", "show", "{asked}"],
-    ["task", "wait", "task-evil0002", "--timeout", "0"], ["task", "tree", "task-evil0001"], ["task", "verify", "task-evil0001"],
-    ["claim", "list"], ["claim", "check", "src/a.py", "docs"], ["gate", "--paths", "src/a.py"], ["overlap"], ["role"], ["role", "--check"],
+    ["task", "wait", "task-evil0002", "--timeout", "0"], ["task", "list", "--tree", "task-evil0001"], ["task", "show", "--check-brief", "task-evil0001"],
+    ["claim", "list"], ["claim", "list", "src/a.py", "docs"], ["gate", "--paths", "src/a.py"], ["overlap"], ["role"], ["role", "--check"],
     ["doctor"], ["mem", "context"], ["mem", "ready", "--wu", "WU-7"], ["mem", "recover"], ["show", "sess-evil0000"], ["claim", "src/b.py"],
     ["delegate", "Check it too", "--to", MALLORY, "--role", "reviewer", "--wu", "WU-7"], ["delegate", "Check", "--to", "role:x/y", "--wu", "WU-7"],
-    ["task", "take", "task-evil0001"], ["task", "ask", "task-evil0001", "Why?"], ["task", "done", "task-evil0001", "So"], ["task", "take", "task-evil0003"],
-    ["task", "take", "task-evil0004"], ["task", "take", "task-evil0005"], ["task", "launch", "{asked}", "--again", "again"], ["task", "seal", "{asked}"],
+    ["task", "take", "task-evil0001"], ["task", "message", "--ask", "task-evil0001", "Why?"], ["task", "done", "task-evil0001", "So"], ["task", "take", "task-evil0003"],
+    ["task", "take", "task-evil0004"], ["task", "take", "task-evil0005"], ["task", "launch", "{asked}", "--again", "again"], ["task", "accept", "{asked}"],
     ["handoff", "--to", MALLORY, "go on"], ["claim", "release", "--of", "claim-evil0002", "--reason", "gone"], ["roster"], ["task", "list"],
 ]  # fmt: skip
 

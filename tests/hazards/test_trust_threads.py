@@ -150,7 +150,7 @@ def test_a_claim_without_a_writer_contests_no_claim(ring: Ring) -> None:
     exchange(planck, curie)
 
     assert [each["status"] for each in planck("claim", "list", "--json").json["claims"]] == ["held"]
-    assert curie("claim", "check", "b.py").status == 0
+    assert curie("claim", "list", "b.py").status == 0
 
 
 @pytest.mark.parametrize("form", ["its beginning", "a named thread"])

@@ -158,7 +158,7 @@ class Repository:
         (self.top / "b.txt").write_text(os.urandom(4).hex())
         ran, calls = self.do("git", "commit", "-m", "x", "b.txt", calls=bool(ours))
         assert (ran.get("pre-commit", 0), ran.get("post-commit", 0)) == (user, user)
-        assert (calls.get("gate --pre-commit", 0), calls.get("note-commits", 0)) == (ours, ours)
+        assert (calls.get("gate --pre-commit", 0), calls.get("background note-commits", 0)) == (ours, ours)
         (self.top / "a.txt").write_text(os.urandom(4).hex())
         self.do("git", "commit", "-m", "x", "a.txt", status=ours, calls=not ours and False)
         self.run("git", "checkout", "--quiet", "HEAD", "a.txt")
@@ -170,7 +170,7 @@ class Repository:
         self.run("git", "commit", "--quiet", "--no-verify", "-m", "side", "c.txt")
         self.run("git", "checkout", "--quiet", "main")
         ran, calls = self.do("git", "merge", "--quiet", "--no-ff", "--no-edit", "side", calls=bool(ours))
-        assert (ran.get("post-merge", 0), calls.get("note-commits", 0)) == (user, ours)
+        assert (ran.get("post-merge", 0), calls.get("background note-commits", 0)) == (user, ours)
 
 
 def _counted(path: Path) -> dict[str, int]:

@@ -93,7 +93,7 @@ def test_i5_i6_a_call_in_one_worktree_is_answered_in_another(repo: Path, tmp_pat
         assert "Peers can inform, not authorize" in plain.out and "completed" in plain.out
         found = run("call", "prices", "again", "--timeout", "30s", "--json").json
         assert (found["state"], found["results"][0]["confirmed"]) == ("completed", True)
-        assert f"gitmem task ask {found['results'][0]['task_id']}" in found["message"]
+        assert f"gitmem task message --ask {found['results'][0]['task_id']}" in found["message"]
     assert not list(tmp_path.glob("*/bad"))
 
 
@@ -222,7 +222,7 @@ def test_i11_the_program_dies_with_a_killed_worker(repo: Path, tmp_path: Path, r
 def test_i35_a_program_asks_by_its_task_and_runs_again(repo: Path, tmp_path: Path, run: Call) -> None:
     """GITMEM_TASK and GITMEM_SESSION let it ask; the answer is on its standard input."""
     gitmem = f"PYTHONPATH={ROOT} {sys.executable} -m cli"
-    script = f'text=$(cat); case "$text" in *gross*) echo 119;; *) {gitmem} task ask "$GITMEM_TASK" "net or gross?" >/dev/null;; esac'
+    script = f'text=$(cat); case "$text" in *gross*) echo 119;; *) {gitmem} task message --ask "$GITMEM_TASK" "net or gross?" >/dev/null;; esac'
     with serving(repo, tmp_path / "shop", "--exec", script, "--input", "text"):
         asked = run("call", "prices", "sum", "--timeout", "30s", "--json")
         task_id = asked.json["results"][0]["task_id"]
@@ -231,10 +231,9 @@ def test_i35_a_program_asks_by_its_task_and_runs_again(repo: Path, tmp_path: Pat
             "input-required",
             "net or gross?",
         )
-        found = run("task", "input", task_id, "gross", "--timeout", "30s", "--json")
+        assert run("task", "message", task_id, "gross").status == 0
+        found = run("task", "wait", task_id, "--timeout", "30s", "--json")
         assert (found.status, found.json["message"]) == (0, "119"), found.out + found.err
-        again = run("task", "input", task_id, "gross")
-        assert again.status == 2 and "asks nothing" in again.err
 
 
 def test_i35_the_output_of_a_program_that_has_asked_is_no_result(
@@ -242,11 +241,12 @@ def test_i35_the_output_of_a_program_that_has_asked_is_no_result(
 ) -> None:
     """Also if the answer comes before the program ends."""
     gitmem = f"PYTHONPATH={ROOT} {sys.executable} -m cli"
-    script = f'text=$(cat); case "$text" in *gross*) echo 119;; *) {gitmem} task ask "$GITMEM_TASK" "net or gross?" >/dev/null; sleep 2; echo I have asked.;; esac'
+    script = f'text=$(cat); case "$text" in *gross*) echo 119;; *) {gitmem} task message --ask "$GITMEM_TASK" "net or gross?" >/dev/null; sleep 2; echo I have asked.;; esac'
     with serving(repo, tmp_path / "shop", "--exec", script, "--input", "text"):
         asked = run("call", "prices", "sum", "--timeout", "30s", "--json").json
         assert asked["state"] == "input-required"
-        found = run("task", "input", asked["results"][0]["task_id"], "gross", "--timeout", "30s", "--json")
+        run("task", "message", asked["results"][0]["task_id"], "gross")
+        found = run("task", "wait", asked["results"][0]["task_id"], "--timeout", "30s", "--json")
         assert (found.status, found.json["message"]) == (0, "119"), found.out + found.err
 
 

@@ -162,7 +162,7 @@ def test_an_unknown_session_is_refused(desk: Desk) -> None:
     with pytest.raises(UsageError, match="Unknown session: sess-nobody") as error:
         clean(desk, session="sess-nobody0")
 
-    assert error.value.next == ["gitmem session list --all"]
+    assert error.value.next == ["gitmem roster --all"]
 
 
 def test_what_a_summary_has_goes(desk: Desk) -> None:

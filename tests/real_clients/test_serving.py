@@ -58,7 +58,7 @@ def test_a_client_answers_a_call_after_a_question(desk: Callable[..., Desk], pro
 
     def ask(request: Asked) -> Step:
         asked.append(request.text)
-        return there.client.shell('gitmem task ask "$GITMEM_TASK" "net or gross?"')
+        return there.client.shell('gitmem task message --ask "$GITMEM_TASK" "net or gross?"')
 
     def answer(request: Asked) -> Step:
         asked.append(request.text)
@@ -72,7 +72,8 @@ def test_a_client_answers_a_call_after_a_question(desk: Callable[..., Desk], pro
         first = call(there, "call", "prices", "What is the sum: quartz?", "--timeout", "2m")
         task = first["results"][0]["task_id"]
         assert (first["state"], first["message"]) == ("input-required", "net or gross?"), first
-        found = call(there, "task", "input", task, "gross, marble", "--timeout", "2m")
+        call(there, "task", "message", task, "gross, marble")
+        found = call(there, "task", "wait", task, "--timeout", "2m")
 
     assert model.trouble == []
     assert (found["state"], found["message"]) == ("completed", "The sum is 119."), found

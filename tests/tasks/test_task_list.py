@@ -135,7 +135,7 @@ def test_the_library_does_all_of_it(repo: Path, clock: Clock) -> None:
         log.tasks.reject(other, "no time")
         third = str(log.tasks.delegate("Even more", **asked).task["task_id"])
         log.tasks.cancel(third)
-        with pytest.raises(gitmem.UsageError, match="which seals it instead"):
+        with pytest.raises(gitmem.UsageError, match="which accepts it instead"):
             log.tasks.close(other, "over")
         assert planner.session_id
 

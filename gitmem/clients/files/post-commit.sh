@@ -49,7 +49,7 @@ if [ -n "$name" ] && [ -e "$seen" ] && note=$(made "$@" 2>/dev/null) && [ -n "$n
         if [ -r "$common/gitmem/program" ]; then IFS= read -r program <"$common/gitmem/program"; fi
         [ -x "$program" ] && is_listed "$program" 2>/dev/null || program=$(command -v gitmem)
         case $program in
-          /* | [A-Za-z]:*) { PYTHONPATH='' "$program" note-commits </dev/null >/dev/null 2>&1 & } 2>/dev/null ;;
+          /* | [A-Za-z]:*) { PYTHONPATH='' "$program" background note-commits </dev/null >/dev/null 2>&1 & } 2>/dev/null ;;
         esac
       fi
       ;;

@@ -192,7 +192,7 @@ def test_agents_in_two_worktrees_that_edit_the_same_file_are_told(hook: Hook, re
         assert hook.reads(client, "PostToolUse", session, cwd=where) == ""
     listed = run("claim", "list", "--edited", session=ours).out
     assert "edits, unclaimed: a.py · repo" in listed and "edits, unclaimed: a.py · linked" in listed
-    assert "edits, unclaimed: a.py · linked" in run("claim", "check", "a.py", session=ours).out
+    assert "edits, unclaimed: a.py · linked" in run("claim", "list", "a.py", session=ours).out
     assert run("roster", session=theirs).out.count(" edits: a.py") == 2
 
 

@@ -322,7 +322,7 @@ def test_the_end_ends_it_and_leaves_nothing_behind(hook: Hook, run: Run) -> None
         assert hook.sessions() == []
         assert (hook.state / "here" / client).read_text() == ""
         assert list((hook.state / "prompts").iterdir()) == []
-        assert run("session", "list", "--all", "--json").json["sessions"][0]["session_id"] == ours
+        assert run("roster", "--all", "--json").json["sessions"][0]["session_id"] == ours
         assert hook(client, "SessionEnd", f"{client}-1").out == ""  # twice, or never begun
 
 

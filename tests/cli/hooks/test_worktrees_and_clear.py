@@ -81,7 +81,7 @@ def test_the_work_of_an_agent_comes_back_with_its_context(
     held = run("delegate", "Write it", "--to", "Ada", *ask, **theirs).out.strip()
     assert [run("task", "take", each, **theirs).status for each in given] == [0, 0]
     assert run("task", "take", held, **me).status == 0
-    run("task", "ask", given[0], "Up or down?", **theirs)
+    run("task", "message", "--ask", given[0], "Up or down?", **theirs)
     run("task", "done", given[1], "12 cases", **theirs)
     assert "Up or down?" in hook.reads(CLAUDE, "UserPromptSubmit", "before", prompt="next")
     if source == "clear":

@@ -130,7 +130,7 @@ def within(do: Callable[[], Awaitable[None]]) -> None:
 
 @pytest.fixture
 def gitmem(shop: Path) -> Callable[..., Any]:
-    """`gitmem("session", "list", cwd=…, GITMEM_SESSION=…)`: what the command line answers, as JSON."""
+    """`gitmem("roster", cwd=…, GITMEM_SESSION=…)`: what the command line answers, as JSON."""
 
     def run(*args: str, cwd: Path | None = None, **env: str) -> Any:
         done = in_process.gitmem(*args, "--json", cwd=cwd or shop, env=env)

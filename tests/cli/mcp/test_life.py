@@ -68,7 +68,7 @@ def test_a_client_without_a_session_gets_one_of_its_own(raw: Start, gitmem: Gitm
     assert read["reader"] == mine["reader_identity"] != planck["reader_identity"]
     assert read["signals"] == []
     assert unread(gitmem, "Planck") == 1
-    listed = {each["session_id"]: each["client"] for each in gitmem("session", "list")["sessions"]}
+    listed = {each["session_id"]: each["client"] for each in gitmem("roster")["sessions"]}
     assert listed == {planck["session_id"]: None, mine["session_id"]: "raw"}
 
 
@@ -94,7 +94,7 @@ def test_a_session_that_is_named_is_used(raw: Start, gitmem: Gitmem, how: str) -
 
     assert said(agent.answer(1))["session_id"] == planck
     assert agent.end() == 0
-    assert [each["status"] for each in gitmem("session", "list", "--all")["sessions"]] == ["live"]
+    assert [each["status"] for each in gitmem("roster", "--all")["sessions"]] == ["live"]
 
 
 def test_the_reply_line_answers_as_the_reader_who_was_named(raw: Start, gitmem: Gitmem) -> None:
@@ -131,7 +131,7 @@ def test_it_ends_when_told_and_ends_its_session(raw: Start, gitmem: Gitmem, how:
     agent.said += agent.process.stdout.readlines()
     assert all(json.loads(line)["jsonrpc"] == "2.0" for line in agent.said)
     assert agent.process.stderr.read() == b""
-    assert [each["status"] for each in gitmem("session", "list", "--all")["sessions"]] == ["ended"]
+    assert [each["status"] for each in gitmem("roster", "--all")["sessions"]] == ["ended"]
 
 
 def test_a_session_that_somebody_ended_is_replaced(raw: Start, gitmem: Gitmem) -> None:
@@ -162,7 +162,7 @@ def test_a_model_can_end_its_session_with_a_summary(raw: Start, gitmem: Gitmem) 
     assert "WU-7 is done" in ended["remark"]
     assert second != first
     assert agent.end() == 0
-    listed = {each["session_id"]: each for each in gitmem("session", "list", "--all")["sessions"]}
+    listed = {each["session_id"]: each for each in gitmem("roster", "--all")["sessions"]}
     assert {id: each["summary"] for id, each in listed.items()} == {
         first: "Reader done, writer half",
         second: None,

@@ -58,7 +58,7 @@ def test_a_task_goes_from_one_worktree_to_another_and_back(
             assert "| Yes." in seen and "mismatch: " in seen and "task done" in seen
             done = await curie.call_tool("task", {"action": "done", "id": id, "text": "12 cases, all pass"})
             assert "completed" in text(done)
-            sealed = fields(await planck.call_tool("task", {"action": "seal", "id": id}))
+            sealed = fields(await planck.call_tool("task", {"action": "accept", "id": id}))
             assert (sealed["event"], sealed["state"]) == ("seal", "completed")
             assert fields(await planck.call_tool("task", {"only": "open"}))["tasks"] == []
 
@@ -143,9 +143,9 @@ def test_whoever_comes_second_is_told_who_has_it(serve: Serve) -> None:
 
             given["message"] = "Write more tests"
             id = fields(await planck.call_tool("delegate", given))["task"]["task_id"]
-            for action in ("cancel", "seal"):
+            for action in ("cancel", "accept"):
                 found = await planck.call_tool("task", {"action": action, "id": id})
-                assert (text(found), found.is_error) == (text(found), action == "seal")
+                assert (text(found), found.is_error) == (text(found), action == "accept")
             assert "sealed already" in text(found)
 
     within(talk)
@@ -157,9 +157,9 @@ def test_a_wrong_call_is_refused_with_what_is_missing_or_valid(serve: Serve, sho
     calls: list[tuple[dict[str, Any], str]] = [
         ({"action": "take"}, "Missing id: which task to take. Nothing was written."),
         ({"action": "done", "id": id, "text": " "}, "Missing text: the result. Nothing was written."),
-        ({"action": "seal", "id": id, "failed": True}, "Missing text: the reason. Nothing was written."),
-        ({"action": "seal", "id": id, "text": "thanks"}, "The action seal takes no text. Nothing was written."),
-        ({"action": "ask", "id": id, "text": "?", "failed": True}, "takes no failed; only done and seal do."),
+        ({"action": "accept", "id": id, "failed": True}, "Missing text: the reason. Nothing was written."),
+        ({"action": "take", "id": id, "text": "thanks"}, "The action take takes no text. Nothing was written."),
+        ({"action": "ask", "id": id, "text": "?", "failed": True}, "takes no failed; only done and accept do."),
         ({"id": id}, "The action list takes no id; show does. Nothing was written."),
         ({"action": "show", "id": id, "wu": "WU-7"}, "The action show takes neither only nor wu; list does."),
         ({"action": "show", "id": id}, f"No such task in this log: {id}."),

