@@ -133,6 +133,14 @@ def refs(repo: Path) -> str:
     ).stdout  # fmt: skip
 
 
+def _size(file: Path) -> int:
+    """Return the size of a file in bytes; 0 if it was removed since it was listed."""
+    try:
+        return file.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
 def waiting(repo: Path) -> list[str]:
     """Files with recorded lines that wait for a commit of a repository, those in the state folder and $TMPDIR too."""
     common = subprocess.run(
@@ -147,7 +155,7 @@ def waiting(repo: Path) -> list[str]:
     found = [
         file for folder in folders for end in ("wal1", "deferred1") for file in folder.rglob(f"[0-9]*.{end}")
     ]
-    return sorted(str(file) for file in found if file.stat().st_size)
+    return sorted(str(file) for file in found if _size(file))
 
 
 @contextmanager
