@@ -8,11 +8,41 @@ from pathlib import Path
 
 import pytest
 
-from tests.hazards.forging import LOG, Hub, line
+from tests import templates
+from tests.hazards.forging import LOG, Clone, Hub, line
 from tests.hazards.test_forgotten_objects import SECRET, epoch, forget, git, lines, objects_with, rewrite
 
 LOCAL = "refs/gitmem/log"
 GENESIS = "45788d4cd5abb587813b901f8cf28b8f29c15c6f"
+
+
+def _settle(root: Path) -> tuple[str, list[Clone]]:
+    """Make the hub and the clones of a town; return the thread that was agreed on, and the clones."""
+    hub = Hub(root)
+    planck, curie = hub.acquainted()
+    key = root / "other.key"
+    key.write_text(f"gitmem-key ed25519 {(bytes([7]) * 32).hex()}\n")
+    key.chmod(0o600)
+    other = hub.clone("Bohr")
+    planck.send("kept for ever")
+    asked = planck.send("Agreed?", "--to", "Curie", "--intent", "PROPOSE", "--wu", "WU-7")
+    for each in (planck, curie):
+        each.sync()
+    assert curie("reply", asked["signal_id"], "yes", "--agree").status == 0
+    for each in (planck, curie):
+        each.sync()
+    env = {"GITMEM_KEY_FILE": str(key), "GITMEM_SESSION": ""}
+    words = ("session", "start", "--name", "Mallory", "--agent-identity", "test:worker:mallory", "--json")
+    env["GITMEM_SESSION"] = other(*words, env=env).json["session_id"]
+    said = other("signal", "mine", "--json", env=env)
+    assert said.status == 0, said
+    assert other("sync", "--publish", env=env).status == 0
+    done = other("forget", said.json["signal"]["signal_id"], "--reason", "x", env=env)
+    assert done.status == 0, done
+    assert other("sync", "--publish", env=env).status == 0
+    for each in (planck, curie):
+        each.sync()
+    return str(asked["thread_id"]), [planck, curie, other]
 
 
 class Town:
@@ -20,27 +50,10 @@ class Town:
 
     def __init__(self, root: Path) -> None:
         self.hub = Hub(root)
-        self.planck, self.curie = self.hub.acquainted()
-        key = root / "other.key"
-        key.write_text(f"gitmem-key ed25519 {(bytes([7]) * 32).hex()}\n")
-        key.chmod(0o600)
-        self.other = self.hub.clone("Bohr")
-        self.planck.send("kept for ever")
-        asked = self.planck.send("Agreed?", "--to", "Curie", "--intent", "PROPOSE", "--wu", "WU-7")
-        self.thread = asked["thread_id"]
-        self.sync()
-        assert self.curie("reply", asked["signal_id"], "yes", "--agree").status == 0
-        self.sync()
-        env = {"GITMEM_KEY_FILE": str(key), "GITMEM_SESSION": ""}
-        words = ("session", "start", "--name", "Mallory", "--agent-identity", "test:worker:mallory", "--json")
-        env["GITMEM_SESSION"] = self.other(*words, env=env).json["session_id"]
-        said = self.other("signal", "mine", "--json", env=env)
-        assert said.status == 0, said
-        assert self.other("sync", "--publish", env=env).status == 0
-        done = self.other("forget", said.json["signal"]["signal_id"], "--reason", "x", env=env)
-        assert done.status == 0, done
-        assert self.other("sync", "--publish", env=env).status == 0
-        self.sync()
+        self.thread, clones = templates.copy("hub-of-epochs", root, _settle)
+        for each in clones:
+            each.path = root / each.path.name
+        self.planck, self.curie, self.other = clones
 
     def sync(self) -> None:
         for each in (self.planck, self.curie):
