@@ -23,14 +23,17 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterable, Sequence
     from types import TracebackType
-    from typing import Self, TypeVar
+    from typing import Self, TypeVar, Unpack
 
     from gitmem.agents.caller import Caller, CallerClaims
     from gitmem.history.commits import Clues
     from gitmem.store import Store
 
     At = TypeVar("At", bound="Environment")
+    from .render.output import Form
+
     Answer = TypeVar("Answer")
+    Answered = TypeVar("Answered", bound=Outcome)
 
 
 # The folders for temporary files without $TMPDIR: folders in them are checked for owner, mode and links.
@@ -348,6 +351,12 @@ class Environment:
         if self.json or not output.is_terminal(sys.stdout):
             return None
         return output.pager_if_wanted(self.store(), self.who(), asked=asked)
+
+    def answer(
+        self, outcome: Answered, lines: Callable[[Answered], Sequence[str]], **how: Unpack[Form]
+    ) -> bool:
+        """Print the outcome of the command, see `output.answer`; return False if the output is closed."""
+        return output.answer(self.json, outcome, lines, **how)
 
     def who(self) -> CallerClaims:
         """Return everything that identifies the caller."""

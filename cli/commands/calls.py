@@ -99,7 +99,7 @@ def call(
             "--cancel-on-timeout": cancel_on_timeout, "--once": once, "--again": again, "--allow-secret": allow_secret,
         }  # fmt: skip
         shown.next = [command("gitmem", "call", agent, text, *words(given))]
-        output.answer(at.json, shown, render.call_previewed)
+        at.answer(shown, render.call_previewed)
         return 0
     with contextlib.ExitStack() as stack:
         options["stop"] = stack.enter_context(WatchEnded())
@@ -149,7 +149,7 @@ def seconds(typed: str | None) -> float | None:
 
 def _answer(at: Environment, found: CallResult, *, is_waiting: bool = True) -> int:
     """Print a result and return the exit status."""
-    output.answer(at.json, found, render.call_result)
+    at.answer(found, render.call_result)
     if found.is_done or not is_waiting:
         return 0
     return TIMED_OUT if found.timed_out else 1
@@ -494,11 +494,11 @@ def token(
             raise UsageError(
                 "--revoke needs the name of a caller. Nothing was written.", next=["gitmem a2a token"]
             )
-        output.answer(at.json, TokenList(kept.list()), _token_list)
+        at.answer(TokenList(kept.list()), _token_list)
     elif revoke:
-        output.answer(at.json, kept.remove(name), _revoked)
+        at.answer(kept.remove(name), _revoked)
     else:
-        output.answer(at.json, kept.add(name, store.now()), _new_token)
+        at.answer(kept.add(name, store.now()), _new_token)
 
 
 def _new_token(found: Token) -> list[str]:

@@ -8,7 +8,6 @@ from gitmem.errors import UsageError
 
 from ..environment import Environment
 from ..render import claims as render
-from ..render import output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ def paths(
         anyway=anyway,
         allow_secret=allow_secret,
     )
-    output.answer(at.json, found, render.change, only=[found.claim_id] if quiet else None)
+    at.answer(found, render.change, only=[found.claim_id] if quiet else None)
 
 
 def _task_id(at: Environment, text: str | None) -> str | None:
@@ -89,11 +88,11 @@ def listing(
         raise UsageError("Paths exclude --mine and --edited. Nothing was written.", code="contradiction")
     if path:
         check = claim_work.check_paths(at.store(), at.caller_if_any(), at.paths(path))
-        output.answer(at.json, check, render.check)
+        at.answer(check, render.check)
         return 0 if check.free else CLAIMED
     caller = at.caller() if mine else at.caller_if_any()
     found = claim_work.list_claims(at.store(), caller, mine=mine, edited=edited)
-    output.answer(at.json, found, render.page)
+    at.answer(found, render.page)
     return 0
 
 
@@ -121,7 +120,7 @@ def guard(at: Environment, paths: list[str], anyway: str | None, *, pre_commit: 
         names, callers = at.paths(paths), [at.caller()]
     found = edit_guard.check_guard(store, callers, names, mode=mode, anyway=anyway)
     if not pre_commit or found.blocks or found.warns:
-        output.answer(at.json, found, lambda found: render.guard(found, pre_commit=pre_commit))
+        at.answer(found, lambda found: render.guard(found, pre_commit=pre_commit))
     return 0 if found.open else CLAIMED
 
 
@@ -153,7 +152,7 @@ def release(
     else:
         named = [each if each.startswith("claim-") else at.paths([each])[0] for each in id or ()]
         found = claim_work.release(at.store(), at.caller(), named)
-    output.answer(at.json, ClaimsReleased(found), render.released)
+    at.answer(ClaimsReleased(found), render.released)
 
 
 CONFLICTS = 1
@@ -173,7 +172,7 @@ def overlap(
     from gitmem.history import overlap as overlaps
 
     found = overlaps.overlap(at.store(), branch, notify=at.caller() if notify else None)
-    output.answer(at.json, found, render.overlap)
+    at.answer(found, render.overlap)
     return CONFLICTS if found.conflicts else 0
 
 
@@ -191,4 +190,4 @@ def why(
 
     is_early = environment.look_before_answer(at)
     found = operation.why(at.store(), target, folder=at.folder, inferred=not no_inferred, is_early=is_early)
-    output.answer(at.json, found, render.why)
+    at.answer(found, render.why)

@@ -93,7 +93,7 @@ def install(
             client_folders(at, scope), client or ["all-found"], scope, program=gitmem_program()
         )
     with_git(found, hooks, lambda hook: install_gate(at, hook))
-    output.answer(at.json, found, render.hooked)
+    at.answer(found, render.hooked)
     return found.status
 
 
@@ -118,7 +118,7 @@ def uninstall(
             if gate.is_there(here):
                 found.remarks.append(f"git's {name} hook is still installed.")
                 found.next.insert(0, f"gitmem hooks uninstall --git {name}")
-    output.answer(at.json, found, render.unhooked)
+    at.answer(found, render.unhooked)
     return found.status
 
 
@@ -127,7 +127,7 @@ def status(at: Environment) -> int:
     from gitmem.clients import install as operation
 
     found = operation.read_status(client_folders(at), *git_hooks(at))
-    output.answer(at.json, found, render.hooks_status)
+    at.answer(found, render.hooks_status)
     return found.status
 
 
@@ -138,7 +138,7 @@ def test(at: Environment, client: InstalledOption = None) -> int:  # noqa: PT028
     found = operation.try_hooks(
         client_folders(at), client or ["all-found"], dict(os.environ), gitmem_program()
     )
-    output.answer(at.json, found, render.hooks_tried)
+    at.answer(found, render.hooks_tried)
     return found.status
 
 
@@ -323,7 +323,7 @@ def agents_md(
     if not wanted:
         found = operation.show()
         if at.json:
-            output.answer(True, found, render.agents_md_block)
+            at.answer(found, render.agents_md_block)
         else:  # the lines alone, so that they can be piped into a file
             output.write_lines([str(found.text).rstrip("\n")])
         return 0
@@ -334,7 +334,7 @@ def agents_md(
         path, named = os.path.join(at.folder, file), file
         operation.refuse_outside(path, _worktree(at), writes=write)
     found = wanted[0](path, named, typed=file is not None)
-    output.answer(at.json, found, render.agents_md_block)
+    at.answer(found, render.agents_md_block)
     return int(check and found.state != "current")
 
 

@@ -51,7 +51,7 @@ def show(at: Environment, id: NodeId, half_life_: HalfLife = None, pager: Pager 
 
     found = operation.show(at.memory(), id, half_life=half_life(half_life_))
     note_workspaces(at, presence.workspaces(at.store(), [found.node.sender_session]))
-    output.answer(at.json, found, render.shown, page=at.pager(pager))
+    at.answer(found, render.shown, page=at.pager(pager))
     return 1 if found.ambiguous else 0
 
 
@@ -94,7 +94,7 @@ def listing(
         status=status, stale=stale, since=None if since is None else parse_moment(since),
         limit=number("--limit", limit, operation.LIMIT), reverse=reverse, include_archived=include_archived,
     )  # fmt: skip
-    output.answer(at.json, found, render.listed, page=at.pager(pager))
+    at.answer(found, render.listed, page=at.pager(pager))
 
 
 def ready(
@@ -116,7 +116,7 @@ def ready(
         limit=number("--limit", limit, operation.READY_LIMIT),
         include_archived=include_archived,
     )
-    output.answer(at.json, found, render.ready)
+    at.answer(found, render.ready)
 
 
 def export(
@@ -146,7 +146,7 @@ def export(
         }
         output.answer_values(True, values, (), found.next)
     elif at.json:
-        output.answer(True, found, lambda _: ())
+        at.answer(found, lambda _: ())
     elif found.document:
         output.write_lines([found.document])
 
@@ -182,7 +182,7 @@ def search(
         half_life=half_life(half_life_), by_decay=by_decay,
     )  # fmt: skip
     note_workspaces(at, presence.workspaces(at.store(), [hit.node.sender_session for hit in found.hits]))
-    output.answer(at.json, found, render.matching, page=at.pager(pager))
+    at.answer(found, render.matching, page=at.pager(pager))
 
 
 def context(
@@ -254,7 +254,7 @@ def _print_block(
 ) -> None:
     """Print only the block, for a prompt: its size is limited, and nothing may be added to it."""
     if at.json:
-        output.answer(True, found, render.packed)
+        at.answer(found, render.packed)
     elif found.block:
         (page or output.write)(found.block)
 
@@ -268,4 +268,4 @@ def profile(
     from gitmem.memory import context as operation
 
     found = operation.profile(at.memory(), limit=number("--limit", limit, operation.PROFILE_LIMIT), tag=tag)
-    output.answer(at.json, found, render.profile)
+    at.answer(found, render.profile)

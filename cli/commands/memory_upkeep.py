@@ -7,7 +7,6 @@ from gitmem.outcome import command
 
 from ..environment import Environment
 from ..render import memory as render
-from ..render import output
 from ..values import duration, half_life, named_unit, number, parts, typed
 
 TYPE_CHECKING = False
@@ -61,7 +60,7 @@ def promote(
         dry_run=dry_run,
         allow_secret=allow_secret,
     )
-    output.answer(at.json, found, render.promoted)
+    at.answer(found, render.promoted)
 
 
 def summarize(
@@ -106,7 +105,7 @@ def summarize(
         dry_run=dry_run,
         allow_secret=allow_secret,
     )
-    output.answer(at.json, found, render.summarized)
+    at.answer(found, render.summarized)
 
 
 def triage(
@@ -160,16 +159,12 @@ def triage(
     store = at.memory()
     if action == "promote":
         unit = operation.promote(store, at.caller(), named[0], wu=wu, lane=lane, title=title)
-        output.answer(at.json, unit, render.became_unit)
+        at.answer(unit, render.became_unit)
     elif action == "archive":
-        output.answer(
-            at.json, operation.archive(store, at.caller(), named, reason=reason or ""), render.format_archived
-        )
+        at.answer(operation.archive(store, at.caller(), named, reason=reason or ""), render.format_archived)
     else:
         most = number("--limit", limit, LIMIT)
-        output.answer(
-            at.json, operation.listing(store, wu=named_unit(at, wu), tag=tag, limit=most), render.triaged
-        )
+        at.answer(operation.listing(store, wu=named_unit(at, wu), tag=tag, limit=most), render.triaged)
 
 
 _TAKES = {
@@ -229,7 +224,7 @@ def index(
         path, equals, tags = each.rpartition("=")
         given.append(f"{at.paths([path])[0]}={tags}" if equals and path else each)
     found = operation.index(at.store(), at.caller(dry_run=dry_run), sources=given, dry_run=dry_run)
-    output.answer(at.json, found, render.indexed)
+    at.answer(found, render.indexed)
 
 
 def archive(
@@ -259,7 +254,7 @@ def archive(
                 next=[command("gitmem", "mem", "archive", *ids)],
             )
         done = edit.change(at.memory(), at.caller(), ids, archived=True, reason=reason)
-        output.answer(at.json, done, render.changed)
+        at.answer(done, render.changed)
         return
     if reason is not None:
         raise UsageError(
@@ -269,7 +264,7 @@ def archive(
         at.memory(), at.caller(dry_run=dry_run), threshold=score(threshold), half_life=half_life(half_life_), force=force,
         dry_run=dry_run,
     )  # fmt: skip
-    output.answer(at.json, archived, render.archived)
+    at.answer(archived, render.archived)
 
 
 def cleanup(
@@ -301,7 +296,7 @@ def cleanup(
         at.store(), at.caller(dry_run=dry_run), ttl=micros(ttl), session=session, decay=decay,
         decay_threshold=score(threshold), half_life=half_life(half_life_), force=force, dry_run=dry_run,
     )  # fmt: skip
-    output.answer(at.json, cleaned, render.cleaned)
+    at.answer(cleaned, render.cleaned)
 
 
 def delete(
@@ -324,7 +319,7 @@ def delete(
         at.memory(), at.caller(dry_run=dry_run), ids or (), tags=parts(tag), older_than=micros(older_than), wu=named_unit(at, wu),
         reason=reason, dry_run=dry_run,
     )  # fmt: skip
-    output.answer(at.json, deleted, render.deleted)
+    at.answer(deleted, render.deleted)
 
 
 def score(text: str | None) -> float:

@@ -106,15 +106,13 @@ def create(
         at.store().progress = output.progress(progress)
         many = [{**given, **node} for node in values.stdin_objects("node")]
         appended = edit.append(at.memory(), at.caller(), many, private=private, allow_secret=allow_secret)
-        output.answer(
-            at.json, appended, render.appended, only=[node.id for node in appended.nodes] if quiet else None
-        )
+        at.answer(appended, render.appended, only=[node.id for node in appended.nodes] if quiet else None)
         return
     text = typed(str(content), "text")
     created = edit.create(
         at.memory(), at.caller(), text, private=private, allow_secret=allow_secret, **options
     )
-    output.answer(at.json, created, render.created, only=[created.node.id] if quiet else None)
+    at.answer(created, render.created, only=[created.node.id] if quiet else None)
 
 
 def update(
@@ -164,7 +162,7 @@ def update(
     changed = edit.change(
         at.memory(), at.caller(), ids, verified=verified, clear=empty, allow_secret=allow_secret, **options
     )
-    output.answer(at.json, changed, render.changed)
+    at.answer(changed, render.changed)
 
 
 def relate(
@@ -191,7 +189,7 @@ def relate(
     from gitmem.memory import relations
 
     related = relations.relate(at.memory(), at.caller(), from_id, type, to_id, remove=remove)
-    output.answer(at.json, related, render.related)
+    at.answer(related, render.related)
 
 
 def checkpoint(
@@ -225,4 +223,4 @@ def checkpoint(
         next_steps=next_steps, trigger=trigger, wu=named_unit(at, wu), session=session, metadata=metadata(meta),
         diff_stat=not no_diff_stat, allow_secret=allow_secret, done=done,
     )  # fmt: skip
-    output.answer(at.json, created, render.checkpointed, only=[created.node.id] if quiet else None)
+    at.answer(created, render.checkpointed, only=[created.node.id] if quiet else None)

@@ -90,7 +90,7 @@ def sync(
     from ..render import repository
 
     if at.json or synced.status or not quiet:
-        output.answer(at.json, synced, repository.sync)
+        at.answer(synced, repository.sync)
     return int(synced.status)
 
 
@@ -111,7 +111,7 @@ def doctor(
     store, installed = at.store(), LocalInstallation(at)
     store.progress = output.progress(progress)
     report = operation.fix(store, installed) if fix else operation.examine(store, installed)
-    output.answer(at.json, report, repository.doctor)
+    at.answer(report, repository.doctor)
     return report.status
 
 
@@ -135,7 +135,7 @@ def verify(
     at.store().try_commit_waiting()  # until then nothing attests them
     at.store().asks_once = True  # also for each address that is shown
     found = operation.verify(at.store(), id)
-    output.answer(at.json, found, verified.verified, page=at.pager(pager))
+    at.answer(found, verified.verified, page=at.pager(pager))
     return found.status
 
 
@@ -164,7 +164,7 @@ def lumenflow(
         allow_secret=allow_secret,
         typed=folder,
     )
-    output.answer(at.json, found, repository.imported)
+    at.answer(found, repository.imported)
 
 
 def background(

@@ -75,7 +75,7 @@ def start(
         others = ("gitmem inbox", "gitmem session set")  # they would act as somebody else until the export
         started.next = [each for each in started.next if not each.startswith(others)]
     if at.json:
-        output.answer(True, started, sessions.session)
+        at.answer(started, sessions.session)
     else:
         output.write_lines(sessions.started(started))
 
@@ -103,7 +103,7 @@ def change(
         lane=lane, client=client, workspace=workspace, role=role, scope=scope, model=model,
         capabilities=capabilities, allow_secret=allow_secret,
     )  # fmt: skip
-    output.answer(at.json, changed, partial(sessions.session, head="" if at.as_ else "You are "))
+    at.answer(changed, partial(sessions.session, head="" if at.as_ else "You are "))
 
 
 def note(
@@ -120,7 +120,7 @@ def note(
     changed = announcements.change_session(
         at.store(), at.caller(), activity=text, milestone=milestone, allow_secret=allow_secret
     )
-    output.answer(at.json, changed, partial(sessions.session, head="" if at.as_ else "You are "))
+    at.answer(changed, partial(sessions.session, head="" if at.as_ else "You are "))
 
 
 def end(
@@ -154,7 +154,7 @@ def end(
     )
     if at.session is None:
         ended.next.remove("unset GITMEM_SESSION")
-    output.answer(at.json, ended, sessions.ended)
+    at.answer(ended, sessions.ended)
 
 
 def roster(
@@ -176,7 +176,7 @@ def roster(
     found = operation.roster(at.store(), query, all=all, caller=at.caller_if_any(), limit=most)
     handoffs.add_to(at.store(), found)
     _name_the_rest(found, "roster", *([query] if query else []), *(["--all"] if all else []))
-    output.answer(at.json, found, sessions.roster)
+    at.answer(found, sessions.roster)
 
 
 def _name_the_rest(found: Roster | SessionList, *words: str) -> None:
@@ -192,7 +192,7 @@ def whoami(at: Environment) -> None:
     from gitmem.agents import roster as operation
 
     at.store().asks_once = True
-    output.answer(at.json, operation.whoami(at.store(), at.caller()), sessions.whoami)
+    at.answer(operation.whoami(at.store(), at.caller()), sessions.whoami)
 
 
 def trust(
@@ -248,7 +248,7 @@ def trust(
             raise UsageError(
                 f"{option} needs a writer. Nothing was written.", code="usage", next=["gitmem trust --help"]
             )
-        output.answer(at.json, operation.listing(store), sessions.trust)
+        at.answer(operation.listing(store), sessions.trust)
         return
     if writer is None:
         step = operation.endorsement(store)
@@ -262,7 +262,7 @@ def trust(
                 refused, hint="Add --yes if you want that.", code="not-confirmed", next=[again]
             )
             syncing.confirm(at, step.question, error)
-    output.answer(at.json, operation.record(store, at.caller_if_any(), step), sessions.trust)
+    at.answer(operation.record(store, at.caller_if_any(), step), sessions.trust)
 
 
 def _make_key(at: Environment, path: str, *, alone: bool) -> None:
@@ -276,7 +276,7 @@ def _make_key(at: Environment, path: str, *, alone: bool) -> None:
 
     from gitmem.trust import key_choice
 
-    output.answer(at.json, key_choice.make(path, os.urandom), sessions.made_key)
+    at.answer(key_choice.make(path, os.urandom), sessions.made_key)
 
 
 def names(
@@ -299,11 +299,11 @@ def names(
     if add and remove:
         raise UsageError("--add and --remove are mutually exclusive. Nothing was written.")
     if not (add or remove):
-        output.answer(at.json, operation.listing(at.store()), sessions.names)
+        at.answer(operation.listing(at.store()), sessions.names)
         return
     change = operation.add if add else operation.remove
     changed = change(at.store(), at.caller(), add or remove or (), allow_secret=allow_secret)
-    output.answer(at.json, changed, sessions.names_changed)
+    at.answer(changed, sessions.names_changed)
 
 
 def role(
@@ -322,11 +322,11 @@ def role(
     if role is not None and check:
         raise UsageError("--check checks all roles; leave out the role. Nothing was written.")
     if role is not None:
-        output.answer(at.json, role_list.show(at.store(), role), sessions.role)
+        at.answer(role_list.show(at.store(), role), sessions.role)
         return 0
     if not check:
-        output.answer(at.json, role_list.listing(at.store()), sessions.roles)
+        at.answer(role_list.listing(at.store()), sessions.roles)
         return 0
     found = role_list.check(at.store())
-    output.answer(at.json, found, sessions.role_checked)
+    at.answer(found, sessions.role_checked)
     return 1 if found.problems or found.unknown else 0

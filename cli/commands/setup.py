@@ -70,7 +70,7 @@ def setup(
     hooks = clients.chosen_git_hooks(at, git or [], new=True)
     if dry_run:
         _preview(at, found, folders, names, scope)
-        output.answer(at.json, found, render.setup)
+        at.answer(found, render.setup)
         return 0
     consents = True if publish else False if no_publish else _may_publish(at, asks=asks)
     if autosync is None and _may_sync(at, consents, asks=asks, yes=yes):
@@ -94,7 +94,7 @@ def setup(
     found.next = ["gitmem roster", *(step for step in found.log.next if "sync" in step.split())]
     if syncing.is_agent(at):  # the agent's user decides what is published
         found.next = [each for each in found.next if "--publish" not in each.split()]
-    output.answer(at.json, found, render.setup)
+    at.answer(found, render.setup)
     return found.status
 
 
@@ -262,5 +262,5 @@ def remove(
     found.next = [command("gitmem", "remove")] if scope == USER and folders.state is not None else []
     if scope != USER and operation.still_installed(folders, scope):
         found.next = [command("gitmem", "remove", "--scope", USER)]
-    output.answer(at.json, found, render.removed)
+    at.answer(found, render.removed)
     return found.status

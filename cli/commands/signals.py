@@ -58,7 +58,7 @@ def signal(
         _publish(at, sent)
     if sent.commit is None:
         sent.warnings += where_waiting(at)
-    output.answer(at.json, sent, lines_of, only=[sent.signal["signal_id"]] if quiet else None)
+    at.answer(sent, lines_of, only=[sent.signal["signal_id"]] if quiet else None)
 
 
 def reply(
@@ -190,7 +190,7 @@ def inbox(
     caller = at.caller() if for_ is None else at.caller_if_any()
     at.reads_signals = caller is not None and caller.session_id is not None
     if count and not filtered:
-        output.answer(at.json, operation.count(store, caller, for_=for_), signals.count)
+        at.answer(operation.count(store, caller, for_=for_), signals.count)
         return
     whose = resolve_owner(store, caller, for_)
     marks = not (count or no_mark or whose.peek)
@@ -206,7 +206,7 @@ def inbox(
             reading.warnings += filter(None, [session_view.unit_remark(store, wu)])
         if count:
             fitting = operation.Count(reading.reader, len(reading.signals) + reading.more)
-            output.answer(at.json, fitting, signals.count)
+            at.answer(fitting, signals.count)
             return
         if reading.more:
             if no_mark or all or not reading.to_mark:  # the same would be shown again
@@ -248,7 +248,7 @@ def _show(at: Environment, reading: InboxResult, *, quiet: bool, filtered: bool)
         if not quiet:
             reading.add_namesake(at.store())
     if at.json or not quiet:
-        return output.answer(at.json, reading, signals.inbox, text_next=signals.inbox_next)
+        return at.answer(reading, signals.inbox, text_next=signals.inbox_next)
     more = [f"{reading.more} more not shown: {reading.next[0]}"] if reading.more else []
     output.note([*([reading.peek] if reading.peek else []), *reading.warnings, *more])
     return not reading.signals or output.write_lines(signals.signals_only(reading))

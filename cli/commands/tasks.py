@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 from ..environment import Environment
-from ..render import output
 from ..render import tasks as render
 
 TYPE_CHECKING = False
@@ -91,13 +90,13 @@ def listing(
     if stats:
         from gitmem.work import task_views
 
-        output.answer(at.json, task_views.stats(at.store(), wu=wu, initiative=initiative), render.stats)
+        at.answer(task_views.stats(at.store(), wu=wu, initiative=initiative), render.stats)
     elif tree:
         from gitmem.work import task_views
 
         most = number("--limit", limit, task_views.TREE_LISTED)
         found = task_views.tree(at.store(), id, wu=wu, initiative=initiative, limit=most)
-        output.answer(at.json, found, render.tree)
+        at.answer(found, render.tree)
     elif stuck:
         _stuck(at, mine, wu, number("--limit", limit, stored_tasks.LISTED))
     else:
@@ -138,7 +137,7 @@ def _list(at: Environment, mine: bool, is_open: bool, blocked: bool, wu: str | N
 
         task_decisions.give_up_lost(at.store(), caller)
     found = task_list.list_tasks(at.store(), caller, open=is_open, blocked=blocked, wu=wu, limit=limit)
-    output.answer(at.json, found, render.page)
+    at.answer(found, render.page)
 
 
 def _stuck(at: Environment, mine: bool, wu: str | None, limit: int) -> None:
@@ -148,7 +147,7 @@ def _stuck(at: Environment, mine: bool, wu: str | None, limit: int) -> None:
     found = stuck.find(at.store(), caller if mine else None, wu=wu, limit=limit)
     if caller is not None:
         stuck.escalate(at.store(), caller, found)
-    output.answer(at.json, found, render.stuck)
+    at.answer(found, render.stuck)
 
 
 def show(
@@ -168,7 +167,7 @@ def show(
     found = handoffs.show_handoff(at.store(), id, at.caller_if_any())
     calls.attach_received(at.store(), found, found.task)
     status = VERIFIED[task_roles.verify_brief(at.store(), found.task["task_id"]).status] if check_brief else 0
-    output.answer(at.json, found, render.detail)
+    at.answer(found, render.detail)
     return status
 
 
@@ -297,7 +296,7 @@ def accept(
 
 
 def _changed(at: Environment, found: TaskChange, quiet: bool) -> None:
-    output.answer(at.json, found, render.change, only=[found.task_id] if quiet else None)
+    at.answer(found, render.change, only=[found.task_id] if quiet else None)
 
 
 def launch(
@@ -333,7 +332,7 @@ def launch(
         worktree=_folder(worktree), handoff_path=_path(at, handoff), client=client, requested_model=model, role=role,
         scopes=scope,
     )  # fmt: skip
-    output.answer(at.json, found, render.launched, only=[found.launch] if quiet else None)
+    at.answer(found, render.launched, only=[found.launch] if quiet else None)
 
 
 def _folder(typed: str | None) -> str | None:
@@ -416,7 +415,7 @@ def delegate(
         allow_secret=allow_secret,
         **attested,
     )
-    output.answer(at.json, made, render.delegated, only=[str(made.task["task_id"])] if quiet else None)
+    at.answer(made, render.delegated, only=[str(made.task["task_id"])] if quiet else None)
 
 
 def handoff(
@@ -447,4 +446,4 @@ def handoff(
         dry_run=dry_run,
         allow_secret=allow_secret,
     )
-    output.answer(at.json, made, render.handoff_given, only=[made.task["task_id"]] if quiet else None)
+    at.answer(made, render.handoff_given, only=[made.task["task_id"]] if quiet else None)

@@ -50,7 +50,7 @@ def thread(at: Environment, id: AnyId, limit: ThreadLimit = None, pager: Pager =
     at.store().asks_once = True
     most = None if at.json and limit is None else number("--limit", limit, threads.LIMIT)
     found = threads.thread(at.store(), id, at.caller_if_any(), limit=most)
-    output.answer(at.json, found, signals.thread, page=at.pager(pager))
+    at.answer(found, signals.thread, page=at.pager(pager))
 
 
 def show(at: Environment, id: AnyId, pager: Pager = False) -> int:
@@ -63,7 +63,7 @@ def show(at: Environment, id: AnyId, pager: Pager = False) -> int:
 
     found = history.show(at.store(), id)
     note_workspaces(at, [found.record.get("workspace_id")])
-    output.answer(at.json, found, signals.one, page=at.pager(pager))
+    at.answer(found, signals.one, page=at.pager(pager))
     return 0
 
 
@@ -89,7 +89,7 @@ def forget(
             next=["gitmem forget --help"],
         )
     found = operation.forget(at.store(), at.caller(), id, reason)
-    output.answer(at.json, found, signals.forgotten)
+    at.answer(found, signals.forgotten)
 
 
 def log(
@@ -143,7 +143,7 @@ def log(
         audits=audits,
     )
     note_unknown_sender(at, from_)
-    output.answer(at.json, found, signals.format_history, page=at.pager(pager))
+    at.answer(found, signals.format_history, page=at.pager(pager))
 
 
 def converged(
@@ -188,7 +188,7 @@ def converged(
         found.warnings += failures
     else:
         output.note(failures)
-    output.answer(at.json, found, signals.converged)
+    at.answer(found, signals.converged)
     return 0 if found.converged else 1
 
 
@@ -205,7 +205,7 @@ def receipts(
     oldest = parse_moment(since) if since is not None else None
     most = number("--limit", limit, receipt_list.LIMIT)
     found = receipt_list.receipt_list(at.store(), id, reader=reader, since=oldest, limit=most)
-    output.answer(at.json, found, signals.receipts)
+    at.answer(found, signals.receipts)
 
 
 CLOSED = 1
@@ -316,7 +316,7 @@ def _print_unchecked(at: Environment, found: GateUnchecked) -> None:
     from gitmem import moved_back
 
     moved_back.add_warning(at.store(), found)
-    output.answer(at.json, found, signals.unchecked)
+    at.answer(found, signals.unchecked)
 
 
 def _print_answer(at: Environment, found: Gate, who: Sequence[str] = ()) -> None:
@@ -338,4 +338,4 @@ def _print_answer(at: Environment, found: Gate, who: Sequence[str] = ()) -> None
         assert isinstance(listed, list)
         signal["commands"] = with_options(acting(listed))
     found.next = acting(found.next)
-    output.answer(at.json, found, signals.gate)
+    at.answer(found, signals.gate)

@@ -64,7 +64,7 @@ def view(
             )
         from gitmem.history import figures
 
-        output.answer(at.json, figures.stats(at.store(), since=moment, wu=wu, agent=agent), render.stats)
+        at.answer(figures.stats(at.store(), since=moment, wu=wu, agent=agent), render.stats)
         return
     from gitmem.page import page_file as pages
 
@@ -80,7 +80,7 @@ def view(
         if not found.opened:
             found.warnings.append("No browser was found: open the file with your own.")
     found.next = [] if found.opened else ["gitmem view --open"] if not open else []
-    output.answer(at.json, found, render.view)
+    at.answer(found, render.view)
 
 
 def _serve(

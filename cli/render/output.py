@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any, BinaryIO, TextIO, TypeVar
+    from typing import Any, BinaryIO, TextIO, TypedDict, TypeVar
 
     from gitmem.agents.caller import CallerClaims
     from gitmem.outcome import Outcome
@@ -21,6 +21,14 @@ if TYPE_CHECKING:
     from .terminal import Progress, Terminal
 
     Answer = TypeVar("Answer", bound=Outcome)
+
+    class Form(TypedDict, total=False):
+        """How an answer in text differs from its lines and next commands, see `answer`."""
+
+        page: Callable[[str], bool] | None
+        text_next: Callable[[Any], Sequence[str]] | None
+        only: Sequence[str] | None
+
 
 NEXT_MAX = 3
 PAGER_SETTING = "gitmem.pager"
