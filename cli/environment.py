@@ -347,10 +347,8 @@ class Environment:
         return claimed if self._caller is None else self._caller.session_id
 
     def pager(self, asked: bool) -> Callable[[str], bool] | None:
-        """Return what shows an answer page by page, if this is a terminal, and the caller wants that."""
-        if self.json or not output.is_terminal(sys.stdout):
-            return None
-        return output.pager_if_wanted(self.store(), self.who(), asked=asked)
+        """Return what shows an answer page by page, if this is a terminal, and the caller asked for that."""
+        return output.show_in_pager if asked and not self.json and output.is_terminal(sys.stdout) else None
 
     def answer(
         self, outcome: Answered, lines: Callable[[Answered], Sequence[str]], **how: Unpack[Form]

@@ -14,9 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any, BinaryIO, TextIO, TypedDict, TypeVar
 
-    from gitmem.agents.caller import CallerClaims
     from gitmem.outcome import Outcome
-    from gitmem.store import Store
 
     from .terminal import Progress, Terminal
 
@@ -31,8 +29,6 @@ if TYPE_CHECKING:
 
 
 NEXT_MAX = 3
-PAGER_SETTING = "gitmem.pager"
-TRUE = ("true", "yes", "on", "1")
 NO_PAGER = ("", "cat")  # as for git
 CANNOT_RUN = (126, 127)  # exit statuses of the shell: not executable, not found
 
@@ -423,16 +419,6 @@ def encode(value: object) -> str:
     if as_value is None:
         raise TypeError(f"{type(value).__name__} has no JSON form")
     return encode(as_value())
-
-
-def pager_if_wanted(store: Store, caller: CallerClaims, *, asked: bool) -> Callable[[str], bool] | None:
-    """Return `page` if the option or the setting asks for it, else None.
-
-    The setting is for people: agents run in terminals, too, and would wait for the pager's end.
-    """
-    is_agent = caller.session or caller.client_session or caller.client is not None
-    is_on = asked or (not is_agent and store.settings().get(PAGER_SETTING, "").lower() in TRUE)
-    return show_in_pager if is_on else None
 
 
 def show_in_pager(text: str) -> bool:

@@ -21,7 +21,7 @@ class Scene:
     """A repository with a signal and a node, and a pager that writes down what it gets."""
 
     def __init__(self, run: Run, start: Start, repo: Path, folder: Path) -> None:
-        self.session = start("Planck")
+        start("Planck")
         self.ids = {
             "SIGNAL": run("signal", "The parser drops tabs", "-q", "--broadcast").out.strip(),
             "NODE": run("mem", "create", "The parser drops tabs", "-q", "--lifecycle", "project").out.strip(),
@@ -59,19 +59,6 @@ def test_a_pager_shows_the_same_answer_where_it_was_asked_for(args: list[str], s
 
     assert scene(*args, "--pager", GIT_PAGER=scene.pager) == ""
     assert scene.paged() == printed != ""
-
-
-def test_the_setting_is_for_people(scene: Scene, git: Callable[..., str]) -> None:
-    """An agent would wait for a key until its client stops it."""
-    git("config", "gitmem.pager", "true", cwd=scene.repo)
-
-    assert scene("log", GIT_PAGER=scene.pager) == ""
-    assert "tabs" in scene.paged()
-    assert "tabs" in scene("log", GIT_PAGER=scene.pager, CLAUDECODE="1")
-    assert "tabs" in scene("log", GIT_PAGER=scene.pager, AI_AGENT="1")
-    assert "tabs" in scene("log", GIT_PAGER=scene.pager, GITMEM_SESSION=scene.session)
-    assert "tabs" in scene("roster", "--all", GIT_PAGER=scene.pager).replace("Planck", "tabs")
-    assert scene.paged() == ""
 
 
 def test_pipes_and_json_have_no_pager(scene: Scene, run: Run) -> None:
