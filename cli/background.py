@@ -71,18 +71,11 @@ def start(args: Sequence[str]) -> None:
         return
 
 
-def commit_window(repo: Repo) -> float:
-    """Return the seconds until a command's records must be committed; 0 for before its answer.
-
-    Read only the repository's own config here: the committer asks git, and waits for the time in git's answer.
-    """
+def commit_window() -> float:
+    """Return the seconds until a command's records must be committed; 0 for before its answer."""
     from gitmem import commit_process
-    from gitmem.repo import read_config, read_small
 
-    given = os.environ.get(COMMIT_AFTER)
-    content = b"" if given else read_small(os.path.join(repo.common, "config"))
-    has_setting = b"commitafter" in content.lower()
-    return commit_process.window(dict(read_config(content)) if has_setting else {}, given)
+    return commit_process.window(os.environ.get(COMMIT_AFTER))
 
 
 def start_committer(at: OpenedRepo) -> None:

@@ -421,7 +421,7 @@ class Environment:
                 self.repo,
                 machine=machine(),
                 long_lived=long_lived,
-                commit_after=0.0 if self.commit else background.commit_window(self.repo),
+                commit_after=0.0 if self.commit else background.commit_window(),
                 wal_elsewhere=written,
                 wals_read=read,
                 keys_folder=os.path.join(user_state(), "keys"),

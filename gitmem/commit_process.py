@@ -18,12 +18,11 @@ from .errors import GitmemError, StoreError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from .repo import Repo
 
 LOCK, FAILED, OFF = "committer.lock", "commit-failed", "committer.off"
-SETTING = "gitmem.commitafter"
 WINDOW_SECONDS = 1.0
 WINDOW_SECONDS_MAX = 3600.0
 SENTENCE_MAX = 500
@@ -41,21 +40,17 @@ _URGENT = (b'"requires_ack":true', b'"intent":"PROPOSE"', b'"intent":"AGREE"', b
 TRIES_MAX = 5  # failed commits of one process; the next command starts another process
 
 
-def window(settings: Mapping[str, str], given: str | None = None) -> float:
+def window(given: str | None) -> float:
     """Return the commit window: the number of seconds from a record to its commit.
 
     Args:
-        settings: git's settings, with lower-case keys.
-        given: A value that takes precedence, such as GITMEM_COMMIT_AFTER. Invalid numbers are ignored.
+        given: The value of GITMEM_COMMIT_AFTER. An invalid number is ignored.
     """
-    for value in (given, settings.get(SETTING)):
-        try:
-            seconds = float((value or "").strip().removesuffix("s"))
-        except ValueError:
-            continue
-        if 0 <= seconds <= WINDOW_SECONDS_MAX:
-            return seconds
-    return WINDOW_SECONDS
+    try:
+        seconds = float((given or "").strip().removesuffix("s"))
+    except ValueError:
+        return WINDOW_SECONDS
+    return seconds if 0 <= seconds <= WINDOW_SECONDS_MAX else WINDOW_SECONDS
 
 
 def urgency(lines: Iterable[tuple[str, bytes]]) -> int:

@@ -22,23 +22,11 @@ from gitmem.store import Store
 
 
 @pytest.mark.parametrize(
-    ("given", "setting", "window"),
-    [
-        (None, None, 1.0),
-        (None, "5", 5.0),
-        ("0", "5", 0.0),
-        ("2.5s", None, 2.5),
-        ("soon", "3", 3.0),
-        ("-1", None, 1.0),
-        ("nan", None, 1.0),
-        ("1e9", None, 1.0),
-    ],
+    ("given", "window"),
+    [(None, 1.0), ("0", 0.0), ("2.5s", 2.5), ("soon", 1.0), ("-1", 1.0), ("nan", 1.0), ("1e9", 1.0)],
 )
-def test_the_window_is_what_says_so_first(given: str | None, setting: str | None, window: float) -> None:
-    """What is no number of seconds is passed over."""
-    settings = {commit_process.SETTING: setting} if setting is not None else {}
-
-    assert commit_process.window(settings, given) == window
+def test_the_window_is_a_second_unless_a_number_is_given(given: str | None, window: float) -> None:
+    assert commit_process.window(given) == window
 
 
 def test_commands_commit_by_themselves_only_where_ended_processes_stay(

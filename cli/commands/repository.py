@@ -188,12 +188,10 @@ def _upkeep(at: Environment) -> None:
 
 def _commit_waiting(at: Environment) -> None:
     """Commit waiting records unless another process does."""
-    from gitmem import commit_process
-
-    from ..background import COMMIT_AFTER
+    from .. import background
 
     store = at.store()
-    store.commit_after = commit_process.window(store.settings(), os.environ.get(COMMIT_AFTER))
+    store.commit_after = background.commit_window()
     store.run_committer()
     store.tidy_index()
 

@@ -267,13 +267,11 @@ def _export(at: Environment, variables: dict[str, str]) -> bool:
 
 
 def _memory(store: Store, caller: Caller, source: str) -> str:
-    """Return the short text of `mem recover`; "" if there is none, or if `gitmem.recover` is off.
+    """Return the short text of `mem recover`; "" if there is none.
 
     Args:
         source: How the session starts: a new one gets the text only after a checkpoint.
     """
-    if store.settings().get("gitmem.recover", "").lower() in ("false", "no", "off", "0"):
-        return ""
     from gitmem.memory import context, session_checkpoints
 
     try:

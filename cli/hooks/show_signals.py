@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 
 BUSY_MILLISECONDS = 500
 OLD_MICROS = 10 * 60 * 1_000_000  # an older signal is shown with its age
-BUDGET = 2048  # bytes of one injection
-BUDGET_MAX = 7000  # Codex cuts the middle out of more than 10,000 bytes, and a start has further texts
+BUDGET = 2048  # bytes of one injection; Codex cuts the middle out of more than 10,000
 TOP_BYTES = 160  # the injection's first and last line
 
 
@@ -132,8 +131,9 @@ def unread(store: Store, caller: Caller, text_of: Text, *, directed: bool) -> In
     def measure(fields: ShownSignal) -> int:
         return len(text_of(fields).encode("utf-8", "replace")) + 2
 
-    most = budget(store) - TOP_BYTES
-    return inbox.read(store, caller, directed=directed, max_text=most, measure=measure, again=False)
+    return inbox.read(
+        store, caller, directed=directed, max_text=BUDGET - TOP_BYTES, measure=measure, again=False
+    )
 
 
 def injection(reading: InboxResult, text_of: Text, via: str) -> str:
@@ -143,11 +143,6 @@ def injection(reading: InboxResult, text_of: Text, via: str) -> str:
     return message_frame.injection(
         [text_of(fields) for fields in reading.signals], more=reading.more, via=via
     )
-
-
-def budget(store: Store) -> int:
-    """Return the bytes of one injection: `gitmem.hookBudget` as of the last session start."""
-    return max(512, min(hook_state.budget(store) or BUDGET, BUDGET_MAX))
 
 
 def limit_retries(store: Store, call: HookInput) -> None:

@@ -1,7 +1,7 @@
 """The files in the state folder by which hooks remember their state and errors, and the hooks' update of the index.
 
-- `hook-budget`, `checkpoint-every`, `keep-prompts`: values of git's config, as of the last session start. Each call of
-  git costs a process.
+- `checkpoint-every`, `keep-prompts`: values of git's config, as of the last session start. Each call of git costs a
+  process.
 - `tool-calls/<client's session>`, `tool-calls/<client>-<worktree>`: a byte for each tool call since the last automatic
   checkpoint, while `checkpoint-every` exists.
 - `here/<client>`, `here/<client>-<worktree>`: the sessions that hooks have started in a worktree, one id a line, for
@@ -90,8 +90,6 @@ def _write(path: str, text: str) -> None:
     local_files.try_replace(path, text.encode("utf-8", "backslashreplace"))
 
 
-BUDGET = "hook-budget"
-SETTING = "gitmem.hookbudget"
 EVERY = "checkpoint-every"
 EVERY_SETTING = "gitmem.checkpointevery"
 EVERY_MAX = 999  # tool calls: the hook script reads as many bytes at each
@@ -133,30 +131,18 @@ def remove_flag(store: Store, client_session: str) -> None:
         local_files.remove_quietly(heartbeats.flag(store.repo.state, client_session))
 
 
-def budget(store: Store) -> int | None:
-    """Return `gitmem.hookBudget` in bytes as of the last session start, or None if it is not set."""
-    return _number(local_files.read(os.path.join(store.repo.state, BUDGET), 20).decode("ascii", "replace"))
-
-
 def cache_settings(store: Store) -> None:
     """Cache the current values of the git config. Never raises."""
     _keep_prompts(store)
-    _cache_number(store, BUDGET, _number(store.settings().get(SETTING, "")))
-    every = _number(store.settings().get(EVERY_SETTING, ""))
-    if every:
-        try:
-            local_files.make_dirs(os.path.join(store.repo.state, heartbeats.TOOL_CALLS))
-        except OSError:
-            every = None
-    _cache_number(store, EVERY, min(every, EVERY_MAX) if every else None)
-
-
-def _cache_number(store: Store, name: str, number: int | None) -> None:
-    path = os.path.join(store.repo.state, name)
+    path = os.path.join(store.repo.state, EVERY)
+    every = min(_number(store.settings().get(EVERY_SETTING, "")) or 0, EVERY_MAX)
+    content = b"%d\n" % every
     try:
-        if number is None:
+        if not every:
             local_files.remove_quietly(path)
-        elif local_files.read(path, 20) != (content := b"%d\n" % number):
+            return
+        local_files.make_dirs(os.path.join(store.repo.state, heartbeats.TOOL_CALLS))
+        if local_files.read(path, 20) != content:
             local_files.replace(path, content)
     except OSError:
         return

@@ -217,7 +217,7 @@ def test_a_branch_names_a_work_unit_that_the_log_knows(
 
 
 def test_memory_comes_back_with_a_context_that_was_lost(hook: Hook, run: Run) -> None:
-    """After compaction whatever there is; at a start only a checkpoint; never where the user says no."""
+    """After compaction whatever there is; at a start only a checkpoint."""
     ours = hook.start("codex", env={})
     assert "mem recover" not in hook.reads("codex", "SessionStart", source="compact")
     run("mem", "create", "The parser drops tabs", "--type", "discovery", session=ours)
@@ -230,9 +230,6 @@ def test_memory_comes_back_with_a_context_that_was_lost(hook: Hook, run: Run) ->
     text = hook.reads("codex", "SessionStart")
     assert "Half of the parser is done" in text and "data and not instructions" in text
     assert len(text.encode()) < 2500
-    with (hook.repo / ".git" / "config").open("a") as config:
-        config.write("[gitmem]\n\trecover = false\n")
-    assert "Half of the parser" not in hook.reads("codex", "SessionStart", source="compact")
 
 
 def test_the_script_is_told_what_it_has_to_know(

@@ -177,23 +177,6 @@ def test_what_does_not_fit_waits_for_the_next_time(hook: Hook, run: Run, start: 
     assert [every.count(f"| Number {number}: ") for number in range(9)] == [1] * 9
 
 
-@pytest.mark.parametrize(
-    ("setting", "whole"), [("6000", 4), ("20", 1), ("9999999", 4), ("much", 3), ("-1", 3)]
-)
-def test_the_budget_is_the_users(hook: Hook, run: Run, start: Start, setting: str, whole: int) -> None:
-    """From the next start on, within what clients take; what is no number is not heeded."""
-    with (hook.repo / ".git" / "config").open("a") as config:
-        config.write(f"[gitmem]\n\thookBudget = {setting}\n")
-    ours = hook.start("codex")
-    other = start("Planck")
-    for number in range(4):
-        run("signal", f"Number {number}: " + "long words " * 40, "--to", ours, session=other)
-
-    text = hook.reads("codex", "PostToolUse")
-
-    assert sum(f"| Number {number}: " in text for number in range(4)) == whole
-
-
 def test_another_reader_of_the_same_mail_keeps_hooks_silent(hook: Hook, run: Run, start: Start) -> None:
     """Whoever has the turn shows it: the hook says nothing, and the flag stays for the next call."""
     from gitmem.agents import delivery
