@@ -54,7 +54,7 @@ def _listed(values: Sequence[str], word: str = "or") -> str:
 
 ANY_ID = Option("An id or a unique prefix.")
 ALLOW_SECRET = Option("Record text even if it looks like a secret; a person must decide this.")
-MILESTONE = Option("Also tell everybody, unless `gitmem.progress` is `silent`.")
+MILESTONE = Option("Also tell everybody.")
 _VALUES = {"intent": INTENTS}
 # The options of `SignalOptions`, in the order of help; those of fields are declared in `records/kinds.py`.
 SIGNAL_OPTIONS = {

@@ -1,4 +1,4 @@
-"""Signals that gitmem writes to everybody: notices, notes of progress by the policy `gitmem.progress`, and completions.
+"""Signals that gitmem writes to everybody: notices, milestones of sessions, and completions.
 
 A notice is a signal that any clone may send, and that is one signal however many do (`mailbox.NOTICES`). Its id, text and
 fields are functions of a key, so two clones that send one before they sync make the same signal. The completion of a work
@@ -75,8 +75,6 @@ def record_notice(
 
 
 COMPLETION = "completion"
-SETTING = "gitmem.progress"
-SILENT, MILESTONES, ALL = POLICIES = ("silent", "milestones", "all")  # which notes of a session are sent
 
 
 class Announced(Outcome):
@@ -169,17 +167,15 @@ def announce(store: Store, caller: Caller, unit: str) -> Announced:
 def change_session(
     store: Store, caller: Caller, *, activity: str | None = None, milestone: bool = False, **fields: Any
 ) -> SessionChanged:
-    """Change the caller's session as `lifecycle.change` does, and send its note to everybody if the policy says so.
-
-    A note that the session has already is sent only as a milestone.
+    """Change the caller's session as `lifecycle.change` does, and send a note that is a milestone to everybody.
 
     Args:
         activity: The note, the current activity in one line; "" clears it.
-        milestone: Send the note, unless the policy is `silent`.
+        milestone: Send the note.
         fields: Other options of `lifecycle.change`.
 
     Raises:
-        UsageError: As in `lifecycle.change`, or `bad-setting`. Nothing was written.
+        UsageError: As in `lifecycle.change`. Nothing was written.
         StoreError: The change can't be recorded.
     """
     from ..agents import lifecycle
@@ -187,17 +183,12 @@ def change_session(
     if activity is None:
         return lifecycle.change(store, caller, **fields)
     note = " ".join(activity.split())
-    is_allowed = _sends(store, milestone=milestone)
-    before = presence.get(store, caller.session_id) if caller.session_id else None
-    is_new = before is None or before.record.get("activity") != note
     changed = lifecycle.change(store, caller, activity=note, **fields)
     told = None
     if not note:
         told = "Activity note cleared."
-    elif is_allowed and (is_new or milestone):
-        told = _send_note(store, changed, note, allow_secret=bool(fields.get("allow_secret")))
     elif milestone:
-        told = f"Not sent: {SETTING} is {SILENT}."
+        told = _send_note(store, changed, note, allow_secret=bool(fields.get("allow_secret")))
     changed.remark = " ".join(filter(None, (told, changed.remark))) or None
     return changed
 
@@ -212,19 +203,3 @@ def _send_note(store: Store, changed: SessionChanged, note: str, *, allow_secret
     except GitmemError as error:
         return f"The note is recorded, but nobody is told: {error.message} Send it again as a milestone."
     return f"Everybody is told ({sent.signal['signal_id']})."
-
-
-def _sends(store: Store, *, milestone: bool) -> bool:
-    """Return whether the policy sends a note to everybody: by default only milestones.
-
-    Raises:
-        UsageError: `bad-setting`: the policy is unknown.
-    """
-    policy = store.settings().get(SETTING, MILESTONES).lower()
-    if policy not in POLICIES:
-        raise UsageError(
-            f"Invalid {SETTING}: {policy!r}; valid are {', '.join(POLICIES)}. Nothing was written.",
-            code="bad-setting",
-            next=[f"git config {SETTING} {MILESTONES}"],
-        )
-    return policy == ALL or (policy == MILESTONES and milestone)

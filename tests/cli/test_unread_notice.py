@@ -162,33 +162,14 @@ def test_done_without_a_checkpoint_exits_with_one_at_the_gate(
     ]
 
 
-@pytest.mark.parametrize(
-    ("policy", "sent"),
-    [("", ["split"]), ("silent", []), ("milestones", ["split"]), ("all", ["reading", "split"])],
-)
-def test_notes_of_progress_follow_the_policy(
-    run: Run, start: Callable[..., str], git: Callable[..., str], repo: Path, policy: str, sent: list[str]
-) -> None:
+def test_only_milestones_are_told(run: Run, start: Callable[..., str]) -> None:
     """The session has the note in any case."""
     planck, curie = start("Planck"), start("Curie")
-    if policy:
-        git("config", "gitmem.progress", policy, cwd=repo)
     assert run("session", "note", "reading", session=planck).status == 0
     assert run("session", "note", "split", "--milestone", session=planck).status == 0
 
-    assert [each["message"] for each in run("inbox", "--json", session=curie).json["signals"]] == sent
+    assert [each["message"] for each in run("inbox", "--json", session=curie).json["signals"]] == ["split"]
     assert "split" in run("roster", "--json").out
-
-
-def test_an_unknown_policy_is_refused(
-    run: Run, start: Callable[..., str], git: Callable[..., str], repo: Path
-) -> None:
-    """Before anything is written."""
-    planck = start("Planck")
-    git("config", "gitmem.progress", "loud", cwd=repo)
-    said = run("session", "note", "reading", "--milestone", session=planck)
-    assert said.status == 2 and "valid are silent, milestones, all" in said.err
-    assert "reading" not in run("roster", "--json").out
 
 
 @pytest.mark.parametrize("identity", [None, "claude:architect:shop"])

@@ -22,7 +22,6 @@ from gitmem.records.ids import keyed_id
 from gitmem.signals import announcements, gate, history, inbox, send
 from gitmem.store import Store
 
-from ..conftest import Git
 from ..empty_index import empty_index
 from ..sandbox import SECOND, Clock, acting, bodies, carry, new_repo, open_store
 
@@ -231,10 +230,8 @@ def test_the_format_names_the_id() -> None:
     assert told["message"] == "WU-7 is done."
 
 
-@pytest.mark.parametrize(("policy", "sent"), [("all", 2), ("milestones", 1), ("silent", 0)])
-def test_an_unchanged_note_is_sent_once(repo: Path, git: Git, policy: str, sent: int) -> None:
-    """Agents repeat their note; what they send as a milestone is sent again."""
-    git("config", "gitmem.progress", policy, cwd=repo)
+def test_a_milestone_is_sent_also_if_the_note_is_known(repo: Path) -> None:
+    """Other notes tell nobody."""
     store = open_store(repo, Clock())
     began = lifecycle.start(store, CallerClaims(), name="Planck")
     for milestone in (False, False, True):
@@ -242,28 +239,25 @@ def test_an_unchanged_note_is_sent_once(repo: Path, git: Git, policy: str, sent:
             store, acting(store, began), activity=" split  the parser", milestone=milestone
         )
     assert told.activity == "split the parser"
-    assert (told.remark == "Not sent: gitmem.progress is silent.") == (policy == "silent")
 
-    assert len(signals(store)) == sent
+    assert len(signals(store)) == 1
 
 
-def test_a_note_s_signal_has_the_fields_of_the_same_change(repo: Path, git: Git) -> None:
+def test_a_note_s_signal_has_the_fields_of_the_same_change(repo: Path) -> None:
     """The name and the work unit that it is given with."""
-    git("config", "gitmem.progress", "all", cwd=repo)
     store = open_store(repo, Clock())
     caller = acting(store, lifecycle.start(store, CallerClaims(), name="Planck"))
-    announcements.change_session(store, caller, activity="split", name="Curie", wu="WU-7")
+    announcements.change_session(store, caller, activity="split", milestone=True, name="Curie", wu="WU-7")
 
     (sent,) = (json.loads(line) for line in signals(store))
     assert (sent["sender_name"], sent["wu_id"]) == ("Curie", "WU-7")
 
 
-def test_the_policy_holds_in_the_library(repo: Path, git: Git) -> None:
+def test_a_milestone_of_the_library_tells_everybody(repo: Path) -> None:
     """A log's caller tells as the command does."""
-    git("config", "gitmem.progress", "all", cwd=repo)
     with gitmem.open(repo) as log:
         log.sessions.start(name="Planck")
-        told = log.sessions.change(activity="split the parser")
+        told = log.sessions.change(activity="split the parser", milestone=True)
         assert told.remark is not None and told.remark.startswith("Everybody is told (sig-")
         assert log.sessions.change(wu="WU-7").remark is None
         with pytest.raises(TypeError):

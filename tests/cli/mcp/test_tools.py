@@ -92,20 +92,16 @@ def test_two_agents_in_two_worktrees_agree(serve: Serve, shop: Path, git: Git, t
     within(talk)
 
 
-def test_a_note_of_progress_follows_the_policy(serve: Serve, shop: Path, git: Git) -> None:
-    """As with the command; as a milestone it is sent under the usual policy, too."""
-    git("config", "gitmem.progress", "all", cwd=shop)
+def test_a_milestone_is_told_to_everybody(serve: Serve) -> None:
+    """As with the command."""
 
     async def talk() -> None:
         async with serve() as planck, serve() as curie:
             await curie.call_tool("session", {"name": "Curie"})
-            for _ in range(2):
-                await planck.call_tool("session", {"name": "Planck", "activity": "split the parser"})
-            git("config", "gitmem.progress", "milestones", cwd=shop)
-            await planck.call_tool("session", {"activity": "lexer"})
+            await planck.call_tool("session", {"name": "Planck", "activity": "lexer"})
             await planck.call_tool("session", {"activity": "tests pass", "milestone": True})
             read = fields(await curie.call_tool("inbox"))["signals"]
-            assert [each["message"] for each in read] == ["split the parser", "tests pass"]
+            assert [each["message"] for each in read] == ["tests pass"]
 
     within(talk)
 
