@@ -210,8 +210,7 @@ def index(
         typer.Option(
             "--source",
             metavar="FILE=TAG",
-            help="An additional file, such as docs/RULES.md=index:conventions. May be repeated. Files of the git "
-            "config value gitmem.indexSources are always included.",
+            help="An additional file, such as docs/RULES.md=index:conventions. May be repeated.",
         ),
     ] = None,
     dry_run: DryRun = False,

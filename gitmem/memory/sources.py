@@ -404,7 +404,6 @@ def _is_decoration(line: str) -> bool:
     return not any(char.isalnum() for char in rest)
 
 
-CONFIG = "gitmem.indexSources"
 MISSING_KEY = "source_gone"  # in the metadata of a node that was archived because its file is missing
 CREATED, UPDATED, UNCHANGED, ARCHIVED, AWAY = "created", "updated", "unchanged", "archived", "put away"
 
@@ -460,8 +459,7 @@ def index(
     Unchanged files are skipped. Files that cannot be read or seem to contain a secret are reported and skipped.
 
     Args:
-        sources: Sources such as `docs/RULES.md=index:conventions`, in addition to the default ones and those of the
-            git config value `gitmem.indexSources`.
+        sources: Sources such as `docs/RULES.md=index:conventions`, in addition to the default ones.
 
     Raises:
         UsageError: The repository is bare, or a source is invalid. Nothing was written.
@@ -478,9 +476,8 @@ def index(
     given = [each if isinstance(each, Source) else parsed(each) for each in sources]
     found = Indexed(dry_run=dry_run)
     found.warnings = [*filter(None, [caller.remark])]
-    configured = _configured(store, found)
-    wanted = {source.path: source for source in (*default_sources(), *configured, *given)}
-    asked = {source.path for source in (*configured, *given)}
+    wanted = {source.path: source for source in (*default_sources(), *given)}
+    asked = {source.path for source in given}
     read = [read_source(top, source) for source in wanted.values()]
     nodes = _nodes(store, wanted)
     read += [read_source(top, Source(path, node.tags)) for path, node in nodes.items() if path not in wanted]
@@ -489,19 +486,6 @@ def index(
         _write(store, caller, lines, found)
     found.next = _next(found, given)
     return found
-
-
-def _configured(store: Store, found: Indexed) -> list[Source]:
-    """Return the sources of the git config. An invalid one is a problem; the others are used."""
-    text = store.settings().get(CONFIG.lower(), "")
-    sources = []
-    for item in filter(None, (each.strip() for each in text.split(","))):
-        try:
-            sources.append(parsed(item))
-        except UsageError as error:
-            message = error.message.removesuffix(". Nothing was written.")
-            found.problems.append(f"{CONFIG} in the git config: {message}. {error.hint}")
-    return sources
 
 
 def node_id(path: str) -> str:
