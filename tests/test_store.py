@@ -167,15 +167,15 @@ def test_git_is_asked_once_for_the_person_and_the_settings(
     repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git: object
 ) -> None:
     """Every write needs the one, most need the other; keys are in small letters, as git compares them."""
-    git("config", "gitmem.loopLimit", "14", cwd=repo)  # type: ignore[operator]
-    git("config", "gitmem.headline", "name", cwd=repo)  # type: ignore[operator]
+    git("config", "gitmem.checkpointEvery", "14", cwd=repo)  # type: ignore[operator]
+    git("config", "gitmem.headline", "prompt", cwd=repo)  # type: ignore[operator]
     store = open_store(repo, Clock())
     program = GitOnPath(tmp_path, monkeypatch)
 
     assert store.person() == ("Test Person", "person@example.org")
     assert store.settings() == {
-        "user.name": "Test Person", "user.email": "person@example.org", "gitmem.looplimit": "14",
-        "gitmem.headline": "name",
+        "user.name": "Test Person", "user.email": "person@example.org", "gitmem.checkpointevery": "14",
+        "gitmem.headline": "prompt",
     }  # fmt: skip
     assert store.committer() == ("Test Person", "person@example.org")
     assert len([args for _, args in program.started if args.endswith("--list")]) == 1

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 TURNS_MAX = 12
 WINDOW_MICROS = 10 * 60 * 1_000_000
-SETTING = "gitmem.looplimit"  # in lower case, as in `settings`
 ENDS = ("AGREE", "REJECT")
 
 
@@ -274,16 +273,10 @@ def limit_loop(
     Args:
         thread: The signals of its thread.
         fields: The signal to be written; modified.
-
-    Raises:
-        UsageError: `loop` beyond the limit in git config.
     """
     if not thread or caller.is_person or (fields.get("intent") in ENDS and fields.get("reply_to")):
         return None
     turns, other = _count_turns(store.now(), caller, thread, fields.get("wu_id"))
-    limit = _limit(store)
-    if limit is not None and turns > limit:
-        raise _refused(turns, limit, other, fields)
     if turns <= TURNS_MAX:
         return None
     fields["interrupt_class"] = "advisory"
@@ -317,21 +310,3 @@ def _count_turns(
         turns += sender != last
         last = sender
     return (turns, sanitize_for_model(name)) if other else (1, "")
-
-
-def _limit(store: Store) -> int | None:
-    """Return the number of turns from git config, or None if it is missing or not a number above 0."""
-    text = store.settings().get(SETTING, "").strip()
-    return int(text) if text.isascii() and text.isdigit() and int(text) > 0 else None
-
-
-def _refused(turns: int, limit: int, other: str, fields: SignalFields) -> UsageError:
-    answers = fields.get("reply_to")
-    ends = [command("gitmem", "reply", answers, "agreed", "--agree")] if answers else []
-    return UsageError(
-        f"This would be turn {turns} between you and {other} in this thread within "
-        f"{WINDOW_MICROS // 60_000_000} minutes; the limit gitmem.loopLimit is {limit}. Nothing was written.",
-        hint="End it with --agree or --reject, which are always accepted, or ask a person: a message from a person resets the count.",
-        code="loop",
-        next=[*ends, command("gitmem", "thread", fields["thread_id"] or "")],
-    )

@@ -69,8 +69,6 @@ def test_everyday_commands_ask_git_for_no_setting_while_none_changed(
     assert run("inbox", session=planck).status == 0
     assert calls.of_settings() == []
 
-    (Path(os.environ["HOME"]) / ".gitconfig").write_text("[gitmem]\n\tloopLimit = 1\n")
-    assert (
-        run("signal", "and again", "--to", "Curie", "--thread", sent["thread_id"], session=planck).status == 2
-    )
+    (Path(os.environ["HOME"]) / ".gitconfig").write_text("[gitmem]\n\troles = refuse\n")
+    assert run("session", "set", "--role", "wizard", session=planck).status == 2
     assert any("--show-origin --list" in call for call in calls.of_settings())

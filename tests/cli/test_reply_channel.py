@@ -197,17 +197,3 @@ def test_a_note_needs_a_session_and_a_text(run: Run) -> None:
     answer = run("session", "note", "reading", "--as", "human:person@example.org", "--json")
     assert (answer.status, answer.json["error"]["code"]) == (2, "no-session")
     assert "gitmem session start" in answer.json["next"]
-
-
-def test_a_loop_beyond_the_limit_is_refused_with_a_way_out(
-    run: Run, repo: Path, planck: str, curie: str
-) -> None:
-    """Exit status 2, and an agreement still goes."""
-    subprocess.run(["git", "config", "gitmem.loopLimit", "2"], cwd=repo, check=True)
-    first = run("signal", "well?", "--to", CURIE, "--json", session=planck).json["signal"]["signal_id"]
-    second = run("reply", first, "well!", "--json", session=curie).json["signal"]["signal_id"]
-    refused = run("reply", second, "well?", "--json", session=planck)
-
-    assert (refused.status, refused.json["error"]["code"]) == (2, "loop")
-    assert refused.json["next"][0] == f"gitmem reply {second} agreed --agree"
-    assert run("reply", second, "agreed", "--agree", session=planck).status == 0

@@ -63,7 +63,7 @@ def clone(repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Clone:
     home = tmp_path / "home"
     (home / ".config" / "git").mkdir(parents=True)
     (home / ".gitconfig").write_text("[user]\n\tname = Home\n\temail = home@example.org\n")
-    (tmp_path / "system").write_text("[gitmem]\n\tloopLimit = 3\n")
+    (tmp_path / "system").write_text("[gitmem]\n\tcheckpointEvery = 3\n")
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("GIT_CONFIG_SYSTEM", str(tmp_path / "system"))
     for name in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "XDG_CONFIG_HOME"):
@@ -91,7 +91,7 @@ INCLUDE = "[include]\n\tpath = {}\n"
     ("before", "after", "expected"),
     {
         "home changed": ([], write("home/.gitconfig", "[user]\n\temail = new@example.org\n"),
-                         {"user.email": "new@example.org", "gitmem.looplimit": "3"}),
+                         {"user.email": "new@example.org", "gitmem.checkpointevery": "3"}),
         "home removed": ([], remove("home/.gitconfig"), {"user.name": None}),
         "home linked": ([], lambda tmp_path, git: (
             (tmp_path / "home/.gitconfig").unlink(), (tmp_path / "dot").write_text(HEADLINE.format("name")),
@@ -99,8 +99,8 @@ INCLUDE = "[include]\n\tpath = {}\n"
         "xdg created": ([], write("home/.config/git/config", HEADLINE.format("name")), {"gitmem.headline": "name"}),
         "xdg removed": ([write("home/.config/git/config", HEADLINE.format("name"))],
                         remove("home/.config/git/config"), {"gitmem.headline": None}),
-        "system changed": ([], write("system", "[gitmem]\n\tloopLimit = 4\n"), {"gitmem.looplimit": "4"}),
-        "system removed": ([], remove("system"), {"gitmem.looplimit": None}),
+        "system changed": ([], write("system", "[gitmem]\n\tcheckpointEvery = 4\n"), {"gitmem.checkpointevery": "4"}),
+        "system removed": ([], remove("system"), {"gitmem.checkpointevery": None}),
         "system created": ([remove("system")], write("system", HEADLINE.format("name")), {"gitmem.headline": "name"}),
         "local changed": ([], write("repo/.git/config", HEADLINE.format("prompt")), {"gitmem.headline": "prompt"}),
         "local moved into place": ([], lambda tmp_path, git: (
@@ -222,7 +222,7 @@ def test_what_is_kept_is_what_git_says(clone: Clone, repo: Path, git: Git) -> No
     assert clone.asked == []
     assert kept.has_remote and asked.has_remote
     assert kept.values == asked.values == {
-        "user.name": "Home", "user.email": "home@example.org", "gitmem.looplimit": "3", "gitmem.sources": "",
+        "user.name": "Home", "user.email": "home@example.org", "gitmem.checkpointevery": "3", "gitmem.sources": "",
         "gitmem.autosync": "true", "gitmem.latin": "\N{REPLACEMENT CHARACTER}ber", "gitmem.text": "a\nb →",
     }  # fmt: skip
     assert b"secret" not in clone.cache.read_bytes()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,7 @@ from gitmem.store import Store
 from tests.sandbox import annas
 
 from ..each import each as one_test_for
-from ..sandbox import MINUTE, SECOND, Clock, acting, bodies, carry, new_repo, open_store
+from ..sandbox import MINUTE, SECOND, Clock, acting, carry, new_repo, open_store
 
 
 class Talk:
@@ -157,11 +156,6 @@ class EndlessTalk:
         assert found
         return found
 
-    def limit(self, text: str) -> None:
-        subprocess.run(["git", "config", "gitmem.loopLimit", text], cwd=self.repo, check=True)
-        self.store.close()
-        self.store = open_store(self.repo, self.clock)
-
 
 @pytest.fixture
 def endless_talk(repo: Path) -> EndlessTalk:
@@ -214,8 +208,7 @@ def test_a_word_of_a_person_ends_a_run(endless_talk: EndlessTalk) -> None:
 
 
 def test_a_person_is_never_braked(endless_talk: EndlessTalk) -> None:
-    """However often it is answered, and whatever the limit."""
-    endless_talk.limit("1")
+    """However often it is answered."""
     person = endless_talk.person()
     for _ in range(10):
         assert not is_braked(endless_talk.say(person, to=[PLANCK]))
@@ -272,9 +265,8 @@ def test_a_session_is_the_same_agent_in_all_of_its_forms(endless_talk: EndlessTa
 
 @pytest.mark.parametrize("intent", ["AGREE", "REJECT"])
 def test_a_decision_is_never_held_up(endless_talk: EndlessTalk, intent: str) -> None:
-    """It is how a chain ends: it keeps its class, and no limit refuses it."""
-    endless_talk.limit("3")
-    endless_talk.turns(3)
+    """It is how a chain ends: it keeps its class."""
+    endless_talk.turns(13)
     ended = endless_talk.say(CURIE, intent=intent)
 
     assert ended.signal["interrupt_class"] == "priority"
@@ -282,40 +274,12 @@ def test_a_decision_is_never_held_up(endless_talk: EndlessTalk, intent: str) -> 
 
 
 def test_rejecting_for_ever_is_a_loop_of_the_one_who_proposes(endless_talk: EndlessTalk) -> None:
-    """So it ends all the same."""
-    endless_talk.limit("14")
-    for _ in range(7):
+    """So it is braked all the same."""
+    for _ in range(6):
         endless_talk.say(PLANCK, intent="PROPOSE")
         endless_talk.say(CURIE, intent="REJECT")
-    with pytest.raises(UsageError) as refused:
-        endless_talk.say(PLANCK, intent="PROPOSE")
 
-    assert refused.value.code == "loop"
-
-
-def test_beyond_the_limit_nothing_is_written(endless_talk: EndlessTalk) -> None:
-    """Only where the repository asks for it; the refusal says how to go on."""
-    endless_talk.limit("5")
-    endless_talk.turns(5)
-    before = bodies(endless_talk.store)
-    with pytest.raises(UsageError) as refused:
-        endless_talk.say(CURIE)
-
-    assert bodies(endless_talk.store) == before
-    assert refused.value.code == "loop"
-    assert "turn 6 " in refused.value.message
-    assert "Nothing was written" in refused.value.message
-    assert refused.value.next[0] == f"gitmem reply {endless_talk.last} agreed --agree"
-    assert endless_talk.say(endless_talk.person(), to=[PLANCK, CURIE]).signal
-    assert endless_talk.say(CURIE).signal
-
-
-@pytest.mark.parametrize("text", ["", "0", "-3", "many", "1e3", "٣"])
-def test_a_limit_that_is_no_number_refuses_nobody(endless_talk: EndlessTalk, text: str) -> None:
-    """A slip in a config must not stop the work; the brake holds all the same."""
-    endless_talk.limit(text)
-
-    assert is_braked(endless_talk.turns(13)[-1])
+    assert is_braked(endless_talk.say(PLANCK, intent="PROPOSE"))
 
 
 def test_the_brake_counts_what_came_from_another_clone(repo: Path, tmp_path: Path) -> None:
