@@ -16,6 +16,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tools.terminal_film import Moment, film
+
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 GUIDE = (ROOT / "docs/guide.md").read_text(encoding="utf-8")
@@ -316,9 +318,10 @@ def test_the_glossary_is_short() -> None:
         assert len(text.split()) <= 45, name
 
 
-def test_the_picture_can_be_read_by_everybody() -> None:
-    """Text for screen readers, colours for dark mode too, and nothing that is loaded or run."""
-    (link,) = re.findall(r"!\[.{40,}?\]\((docs/overview\.svg)\)", README)
+@pytest.mark.parametrize("name", ["clients", "overview"])
+def test_the_pictures_can_be_read_by_everybody(name: str) -> None:
+    """Text for screen readers, and nothing that is loaded or run."""
+    (link,) = re.findall(rf"!\[.{{40,}}?\]\((docs/{name}\.svg)\)", README)
     text = (ROOT / link).read_text(encoding="utf-8")
     svg = "{http://www.w3.org/2000/svg}"
     root = ElementTree.fromstring(text)
@@ -327,7 +330,42 @@ def test_the_picture_can_be_read_by_everybody() -> None:
     assert root.attrib["role"] == "img"
     assert set(root.attrib["aria-labelledby"].split()) == labels
     assert all(len((root.findtext(f"{svg}{tag}") or "").split()) >= 4 for tag in ("title", "desc"))
-    assert not re.search(r"<(script|image|foreignObject)|(?:href|src)=\"(?!#)|url\((?!#)|@import", text)
-    light, _, dark = text.partition("@media (prefers-color-scheme: dark)")
+    assert not re.search(
+        r"<(script|image|foreignObject|a)\b|(?:href|src)=\"(?!#)|url\((?!#)|@import|\bon\w+=", text
+    )
+
+
+def test_the_overview_has_colours_for_dark_mode() -> None:
+    """Each colour of the light one has its counterpart."""
+    light, _, dark = (ROOT / "docs/overview.svg").read_text(encoding="utf-8").partition("@media (prefers-color-scheme: dark)")  # fmt: skip
     colours = re.compile(r"^ *(\S+) \{.*#[0-9a-f]{6}", re.MULTILINE)
     assert colours.findall(light) == colours.findall(dark) != []
+
+
+def test_the_film_of_the_clients_shows_nothing_of_the_machine_that_made_it() -> None:
+    """No folder, host or address; it is small, begins anew, and stands still for who wants no motion."""
+    text = (ROOT / "docs/clients.svg").read_text(encoding="utf-8")
+    words = " ".join(ElementTree.fromstring(text).itertext())
+
+    assert not re.search(r"(?<![\w.~])/\w+/|\b\d+\.\d+\.\d+\.\d+\b|localhost|://|@\w", re.sub("@(keyframes|media)", "", words))  # fmt: skip
+    assert len(text.encode()) <= 300_000
+    assert "infinite" in text and "prefers-reduced-motion" in text
+    assert re.search(r"all 2 parties", words) and "--agree" in words
+
+
+def test_a_film_draws_each_line_once_in_the_style_that_holds() -> None:
+    """A style lasts beyond the end of its line, markup is text, and equal screens take no new place."""
+    red = "\x1b[31m<b>\n& \x1b[48;5;16m!\x1b[0m"
+    moments = [Moment((red,), "One", 1.0), Moment((red,), "Two", 1.0), Moment(("&",), "Two", 2.0)]
+    text = film(moments, [("Left", "beside")], 10, 2, "A name", "A story", "A note")
+    root = ElementTree.fromstring(text)
+    drawn = [
+        ["".join(each.itertext()) for each in line.iter("{http://www.w3.org/2000/svg}text")]
+        for line in root.iter("{http://www.w3.org/2000/svg}g")
+        if line.get("id")
+    ]
+
+    assert drawn == [["<b>"], ["&", "!"], ["&"]]
+    assert text.count("fill:#ff7b72") == 3
+    assert "@keyframes f0 {0.00%{transform:translateY(0px)}50.00%{transform:translateY(-34px)}100%" in text
+    assert "@keyframes c {0.00%{transform:translateY(0px)}25.00%{transform:translateY(-60px)}100%" in text

@@ -94,6 +94,7 @@ class ClaudeCode(Client):
     def prepare(self, program: Path, work: Path, home: Path, env: Mapping[str, str], url: str) -> None:
         answers = {
             "hasCompletedOnboarding": True,
+            "hasSeenAutoDefaultNotice": True,
             "theme": "dark",
             "bypassPermissionsModeAccepted": True,
             "customApiKeyResponses": {"approved": [self.key[-20:]], "rejected": []},

@@ -29,17 +29,14 @@ def until(holds: Callable[[], object]) -> bool:
     return False
 
 
-class Desk:
-    """The two worktrees, the program of gitmem, and a home that only this test has."""
+class Home:
+    """A home folder, a repository and the program of gitmem; a client runs in it as on a new machine."""
 
-    def __init__(self, root: Path, gitmem: Path, client: Client, program: Path) -> None:
-        self.client = client
-        self.program = program
-        self.home = root / "home"
-        self.work = root / "shop"
-        self.away = root / "shop-peer"
+    def __init__(self, home: Path, work: Path, gitmem: Path) -> None:
+        self.home = home
+        self.work = work
         self.gitmem_program = gitmem
-        self.home.mkdir()
+        self.home.mkdir(exist_ok=True)
         node = os.path.dirname(shutil.which("node") or "/usr/bin/node")
         path = os.pathsep.join([str(gitmem.parent), node, "/usr/local/bin", "/usr/bin", "/bin"])
         self.env = {
@@ -51,13 +48,10 @@ class Desk:
         }
         # A login shell, which some clients run commands in, takes its PATH from here.
         (self.home / ".profile").write_text(f'PATH="{path}"\n')
-        self.git("init", "--quiet", "--initial-branch=main", str(self.work), cwd=root)
+        self.git("init", "--quiet", "--initial-branch=main", str(self.work), cwd=self.home)
         self.git("config", "user.name", "Test Person")
         self.git("config", "user.email", "person@example.org")
         self.git("commit", "--quiet", "--allow-empty", "-m", "First")
-        self.git("worktree", "add", "--quiet", str(self.away))
-        self.gitmem("setup")
-        self.peer = str(self.gitmem("session", "start", "--name", PEER, cwd=self.away)["session_id"])
 
     def git(self, *args: str, cwd: Path | None = None) -> str:
         done = subprocess.run(
@@ -79,6 +73,39 @@ class Desk:
         )
         assert done.returncode == 0, f"gitmem {' '.join(args)}: {done.stdout}{done.stderr}"
         return json.loads(done.stdout)
+
+    def left(self) -> list[int]:
+        """The processes that the client has left behind: those that know our home."""
+        mark = f"HOME={self.home}".encode()
+        found = []
+        for path in Path("/proc").glob("[0-9]*/environ"):
+            try:
+                if mark in path.read_bytes().split(b"\0"):
+                    found.append(int(path.parent.name))
+            except OSError:
+                continue
+        return found
+
+    def clear(self) -> None:
+        """End what the client has left behind."""
+        for each in self.left():
+            try:
+                os.kill(each, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+
+
+class Desk(Home):
+    """The two worktrees, the program of gitmem, and a home that only this test has."""
+
+    def __init__(self, root: Path, gitmem: Path, client: Client, program: Path) -> None:
+        super().__init__(root / "home", root / "shop", gitmem)
+        self.client = client
+        self.program = program
+        self.away = root / "shop-peer"
+        self.git("worktree", "add", "--quiet", str(self.away))
+        self.gitmem("setup")
+        self.peer = str(self.gitmem("session", "start", "--name", PEER, cwd=self.away)["session_id"])
 
     def signal(self, message: str, to: str, *words: str) -> None:
         """The peer says something to one session."""
@@ -105,26 +132,6 @@ class Desk:
             raise error
         assert model.asked, f"{self.client.name} asked its model nothing: {said[-2000:]}"
         return model.asked
-
-    def left(self) -> list[int]:
-        """The processes that the client has left behind: those that know our home."""
-        mark = f"HOME={self.home}".encode()
-        found = []
-        for path in Path("/proc").glob("[0-9]*/environ"):
-            try:
-                if mark in path.read_bytes().split(b"\0"):
-                    found.append(int(path.parent.name))
-            except OSError:
-                continue
-        return found
-
-    def clear(self) -> None:
-        """End what the client has left behind."""
-        for each in self.left():
-            try:
-                os.kill(each, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
 
 
 def _run(command: Sequence[str], work: Path, env: dict[str, str]) -> str:

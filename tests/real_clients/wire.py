@@ -17,19 +17,29 @@ EVENTS = "text/event-stream"
 
 
 class Step:
-    """What the model does next: it calls a tool, maybe several times at once, or it says something and the turn is over."""
+    """What the model does next: it calls a tool, maybe several times at once, or it says something and the turn is over.
+
+    Claude Code's and Codex's models can say something `before` a tool, too.
+    """
 
     def __init__(
-        self, text: str = "", *, tool: str = "", arguments: Mapping[str, Any] | None = None, times: int = 1
+        self,
+        text: str = "",
+        *,
+        tool: str = "",
+        arguments: Mapping[str, Any] | None = None,
+        times: int = 1,
+        before: str = "",
     ) -> None:
         self.text = text
+        self.before = before if tool else ""
         self.tool = tool
         self.arguments = arguments or {}
         self.times = times if tool else 0
 
     def at_once(self, times: int) -> Step:
         """The same call several times in one answer."""
-        return Step(tool=self.tool, arguments=self.arguments, times=times)
+        return Step(tool=self.tool, arguments=self.arguments, times=times, before=self.before)
 
 
 def strings(value: object) -> Iterator[str]:
@@ -66,9 +76,9 @@ def responses(step: Step, request: Request, number: int) -> tuple[str, bytes]:
         {**called, "id": f"fc_{number}_{each}", "call_id": f"call_{number}_{each}"}
         for each in range(step.times)
     ]
-    if not items:
-        said = {"type": "output_text", "text": step.text, "annotations": []}
-        items.append({"type": "message", "id": f"msg_{number}", "role": "assistant", "content": [said]})
+    if step.before or not items:
+        said = {"type": "output_text", "text": step.before or step.text, "annotations": []}
+        items.insert(0, {"type": "message", "id": f"msg_{number}", "role": "assistant", "content": [said]})
     usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
     answer = {"id": f"resp_{number}"}
     shown = [
@@ -90,11 +100,9 @@ def messages(step: Step, request: Request, number: int) -> tuple[str, bytes]:
     blocks: list[dict[str, Any]] = [
         {"type": "tool_use", "id": f"toolu_{number}_{each}", "name": step.tool, "input": step.arguments}
         for each in range(step.times)
-    ] or [{"type": "text", "text": step.text}]
-    empty: dict[str, Any] = {"input": {}} if step.tool else {"text": ""}
-    more = {"type": "text_delta", "text": step.text}
-    if step.tool:
-        more = {"type": "input_json_delta", "partial_json": json.dumps(step.arguments)}
+    ]
+    if step.before or not blocks:
+        blocks.insert(0, {"type": "text", "text": step.before or step.text})
     answer: dict[str, Any] = {
         "id": f"msg_{number}",
         "type": "message",
@@ -109,6 +117,11 @@ def messages(step: Step, request: Request, number: int) -> tuple[str, bytes]:
         return JSON, json.dumps({**answer, "content": blocks, "stop_reason": end}).encode()
     shown: list[dict[str, Any]] = []
     for place, block in enumerate(blocks):
+        empty: dict[str, Any] = {"text": ""}
+        more = {"type": "text_delta", "text": block.get("text")}
+        if block["type"] == "tool_use":
+            empty = {"input": {}}
+            more = {"type": "input_json_delta", "partial_json": json.dumps(step.arguments)}
         shown += [
             {"type": "content_block_start", "index": place, "content_block": {**block, **empty}},
             {"type": "content_block_delta", "index": place, "delta": more},
