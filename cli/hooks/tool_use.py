@@ -138,8 +138,6 @@ def notice_edits(at: Environment) -> None:
     if hook_state.update_index(store, BUSY_MILLISECONDS):
         read_kept(store)
         edit_guard.note_overlaps(store)
-        for session_id in edited_paths.sessions_here(store):
-            edit_guard.publish_edits(store, session_id)
 
 
 def note_commits(at: Environment, caller: Caller | None, fields: object, *, in_turn: bool) -> None:

@@ -2,7 +2,7 @@
 
 Below `edits/` in the state folder, which all worktrees of the clone share:
 
-- `wanted`: exists while the paths concern somebody: several sessions are at work, or `gitmem.claims` is `publish`;
+- `wanted`: exists while several sessions are at work, so that the paths concern somebody;
 - `inputs/in-<git folder>/`: exists for a worktree with several sessions: the hook script keeps the inputs of edits there until
   the end of a turn, when `by/` is written from them;
 - `in-<git folder>`: the paths of a worktree, each with when it was first noticed;
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from ..store import Store
 
 FOLDER, WANTED, INPUTS, BY = "edits", "wanted", "inputs", "by"
-SETTING, PUBLISH = "gitmem.claims", "publish"
 PATHS_MAX = 2_000  # of a worktree; further ones are only counted
 PATH_MAX = 1_024  # characters; longer paths are left out
 WORKTREES_MAX = 64
@@ -71,7 +70,7 @@ def update_flags(store: Store) -> None:
     try:
         for name in (INPUTS, BY):
             local_files.make_dirs(path(state, name))
-        _set(path(state, WANTED), len(at_work) > 1 or is_published(store))
+        _set(path(state, WANTED), len(at_work) > 1)
         _set_folder(inputs(store.repo), shared)
         for name in local_files.names_in(path(state, INPUTS)):
             if not _has_worktree(store.repo, name):
@@ -81,11 +80,6 @@ def update_flags(store: Store) -> None:
                 local_files.remove_quietly(path(state, BY, name))
     except OSError:
         return
-
-
-def is_published(store: Store) -> bool:
-    """Return whether the user publishes edited paths as shared claims."""
-    return store.settings().get(SETTING, "").lower() == PUBLISH
 
 
 def inputs(repo: Repo) -> str:
@@ -173,11 +167,6 @@ def sessions_of(store: Store, found: EditedPaths, edited: str | None = None) -> 
         return here
     editors = [each for each in here if edited in _noted(path(store.repo.state, BY, each))]
     return editors or here
-
-
-def sessions_here(store: Store) -> list[str]:
-    """Return the sessions at work in this worktree."""
-    return _at_work(store, store.repo.tree)
 
 
 def _at_work(store: Store, tree: str) -> list[str]:

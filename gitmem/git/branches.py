@@ -171,21 +171,6 @@ def uncommitted_files(common: str, git_dir: str, folder: str, seconds: float) ->
     return _names(done.out, 3) if done.code == 0 else None
 
 
-def tracked_files(common: str, git_dir: str, folder: str, paths: Sequence[str], seconds: float) -> set[str]:
-    """Return those of these paths that are in a worktree's index and that no rule ignores; none if git can't tell."""
-    if not paths:
-        return set()
-    found = []
-    for more in ((), ("--ignored", "--exclude-standard")):
-        args = [f"--git-dir={git_dir}", f"--work-tree={folder}", "--literal-pathspecs", "ls-files", "-z", "--cached", *more,
-                "--", *paths]  # fmt: skip
-        done = processes.run(common, args, cwd=folder, timeout=seconds, out_max=NAMES_BYTES_MAX, check=False)
-        if done.code:
-            return set()
-        found.append(set(_names(done.out)))
-    return found[0] - found[1]
-
-
 def _names(out: bytes, skipped: int = 0) -> list[str]:
     """Return names that end with NUL, without so many bytes in front of each."""
     found = [os.fsdecode(name[skipped:]) for name in out.split(b"\0")[:-1]]

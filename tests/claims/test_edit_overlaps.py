@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import time
 from pathlib import Path
 
@@ -248,59 +247,6 @@ def test_the_flags_say_who_wants_to_know(store: Store, other: Store) -> None:
     edited_paths.update_flags(store)
     assert not (state / "wanted").exists()
     assert bohr.session_id
-
-
-def commit(repo: Path, *names: str) -> None:
-    write(repo, *names)
-    subprocess.run(["git", "add", "--force", "--", *names], cwd=repo, check=True)
-    who = ["-c", "user.name=T", "-c", "user.email=t@example.org"]
-    subprocess.run(["git", *who, "commit", "--quiet", "-m", "files"], cwd=repo, check=True)
-
-
-def test_edits_are_published_only_if_the_setting_says_so(store: Store, repo: Path, clock: Clock) -> None:
-    """As a shared claim, of tracked files alone: no ignored or new one, no secret, no pattern, nothing that is claimed."""
-    bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
-    session = bohr.session_id or ""
-    key = "keys/AKIA" + "IOSFODNN7QWERTYU"
-    names = ["src/a.py", key, "x.log", "own.py", "theirs.py", "src/[*].py", "line\nend.py"]
-    commit(repo, *names)
-    (repo / ".git" / "info" / "exclude").write_text("*.log\n")
-    for name in (*names, "untracked.py"):
-        (repo / name).write_text("again")
-    for caller, name in ((bohr, "own.py"), (curie, "theirs.py")):
-        claim_work.claim_paths(store, caller, [name])
-    edited_paths.update_flags(store)
-    edited_paths.note_edit(store, session, [*names, "untracked.py"])
-    edit_guard.note_overlaps(store)
-
-    assert edit_guard.publish_edits(store, session) is None
-    subprocess.run(["git", "config", "gitmem.claims", "publish"], cwd=repo, check=True)
-    fresh = open_store(repo, clock)
-    claim = edit_guard.publish_edits(fresh, session)
-    assert claim is not None
-    (found,) = [each for each in claims.standing(fresh) if each.id == claim]
-    assert (found.claim.record["paths"], found.claim.record["mode"]) == (["src/a.py"], "shared")
-    assert found.claim.owner == (bohr.reader, session)
-    assert edit_guard.publish_edits(fresh, session) is None
-
-
-def test_no_agent_floods_the_log_with_what_it_edits(store: Store, repo: Path, clock: Clock) -> None:
-    """At most 64 paths in a line and four lines in an hour; no commit because of them."""
-    bohr = Agent(store, BOHR).caller
-    session = bohr.session_id or ""
-    names = [f"src/{number}.py" for number in range(400)]
-    commit(repo, *names)
-    for name in names:
-        (repo / name).write_text("again")
-    subprocess.run(["git", "config", "gitmem.claims", "publish"], cwd=repo, check=True)
-    fresh = open_store(repo, clock)
-    edit_guard.note_overlaps(fresh)
-    made = [edit_guard.publish_edits(fresh, session) for _ in range(6)]
-    assert [each is not None for each in made] == [True] * 4 + [False] * 2
-    found = {each.id: each.claim.record["paths"] for each in claims.standing(fresh)}
-    assert [len(found[str(each)]) for each in made[:4]] == [64] * 4
-    clock.forward(edit_guard.HOUR + 1)
-    assert edit_guard.publish_edits(fresh, session) is not None
 
 
 def test_a_worktree_in_which_nobody_works_is_nobodys_edit(store: Store, other: Store, repo: Path) -> None:
