@@ -6,7 +6,7 @@ import os
 import time
 from _thread import RLock
 
-from . import commit_process, local_files, records
+from . import commit_process, local_files, records, settings
 from .errors import GitmemError, StoreError, UsageError
 from .git import files
 from .git.repository import cached_config, open_port, root_commits
@@ -541,7 +541,7 @@ class Store:
         return WriterSealer(self.writers, self.repo.state, self.log.clone_id(), self.log.clock.tick)
 
     def _chosen_key(self) -> str:
-        return self.settings().get("gitmem.key", "")
+        return settings.KEY.value(self.settings())
 
     def _project(self) -> str:
         return min(root_commits(self.repo), default="")

@@ -18,6 +18,7 @@ ORDER = (
     "gitmem.errors",
     "gitmem.repo",
     "gitmem.local_files",
+    "gitmem.settings",
     "gitmem.records",
     "gitmem.git",
     "gitmem.log",
@@ -53,7 +54,7 @@ NOT: dict[str, tuple[str, ...]] = {
     "gitmem.log": ("gitmem.records",),  # the log does not interpret what it carries
     "gitmem.index": ("gitmem.records",),  # the reader of lines is handed in
     "merge_driver": tuple(each for each in ORDER if each.startswith("gitmem.") and each not in
-                          ("gitmem.git", "gitmem.log", "gitmem.text", "gitmem.errors", "gitmem.repo", "gitmem.local_files")),  # git starts it for each file
+                          ("gitmem.git", "gitmem.log", "gitmem.text", "gitmem.errors", "gitmem.repo", "gitmem.local_files", "gitmem.settings")),  # git starts it for each file
 }  # fmt: skip
 
 

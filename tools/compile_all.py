@@ -21,7 +21,7 @@ WRITTEN = {
     "compile_shape.py": ("gitmem/index/index_file.py",),
     "compile_parser.py": ("cli/parser_table.py",),
     "compile_help.py": ("cli/help_text.py",),
-    "compile_reference.py": ("docs/man/gitmem.1", "docs/reference/*.md"),
+    "compile_reference.py": ("docs/man/gitmem.1", "docs/reference/*.md", "docs/settings.md"),
 }
 
 

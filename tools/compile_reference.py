@@ -1,4 +1,4 @@
-"""Write the reference from the help of the commands: `docs/reference/`, and the man page that the wheel installs.
+"""Write the reference from the help of the commands: `docs/reference/`, and the man page that the wheel installs; and the table of settings.
 
 For developers, after a change of a command or an option: `python tools/compile_reference.py`. A test compares the checked-in files
 with fresh ones.
@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 MAN = DOCS / "man" / "gitmem.1"
 REFERENCE = DOCS / "reference"
+SETTINGS = DOCS / "settings.md"
 DO_NOT_EDIT = "Written by tools/compile_reference.py from the help of the commands: do not edit."
 EVERY = "Every command takes these, too, before or after its name."
 
@@ -78,8 +79,21 @@ def compile_reference() -> dict[Path, str]:
     return {
         MAN: man(app.ABOUT, every, commands),
         REFERENCE / "README.md": index(every, topics),
+        SETTINGS: settings_page(SETTINGS.read_text(encoding="utf-8")),
         **{REFERENCE / name: content for name, content in pages.items()},
     }
+
+
+def settings_page(page: str) -> str:
+    """Return the page of the settings with a fresh table."""
+    from gitmem.settings import SETTINGS as DECLARED
+
+    head, rows = "| git config | meaning | values | default |\n|---|---|---|---|\n", []
+    for each in DECLARED:
+        values = [*(f"`{word}`" for word in each.choices), *filter(None, [each.form])]
+        default = f"`{each.default}`" if each.default else "–"
+        rows.append(f"| `{each.key}` | {each.meaning} | {', '.join(values) or 'text'} | {default} |\n")
+    return re.sub(rf"{re.escape(head)}(\|.*\n)*", lambda _: head + "".join(rows), page)
 
 
 def options_of(parameters: Iterable[Any], ctx: Any) -> Iterator[tuple[str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from gitmem.errors import UsageError
+from gitmem.settings import BLOCK, GUARD
 
 from ..environment import Environment
 from ..render import claims as render
@@ -108,7 +109,7 @@ def guard(at: Environment, paths: list[str], anyway: str | None, *, pre_commit: 
     if not paths and not pre_commit:
         raise UsageError("--anyway needs --paths. Nothing was written.", code="usage")
     store = at.store()
-    mode = edit_guard.guard_mode(store, edit_guard.BLOCK)
+    mode = GUARD.value(store.settings()) or BLOCK
     if pre_commit:
         import sys
 

@@ -294,7 +294,7 @@ def _before_push(at: Environment) -> int:
 
     store = at.store()
     status = 0
-    units = session_view.units_of_checkout(store, store.settings().get(session_view.UNIT_SETTING))
+    units = session_view.units_of_checkout(store)
     if not units:
         _print_unchecked(at, operation.unchecked(store))
     for wu in units:

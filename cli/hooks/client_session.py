@@ -236,7 +236,7 @@ def _work_unit(store: Store) -> str | None:
     from gitmem.agents import session_view
 
     try:
-        found = session_view.units_of_checkout(store, store.settings().get(session_view.UNIT_SETTING))
+        found = session_view.units_of_checkout(store)
         branch = store.head()[1] or ""
     except GitmemError:
         return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 from ..errors import UsageError
 from ..outcome import Struct, command
 from ..records.ids import is_id, role_of
+from ..settings import WORKSPACE
 from ..text.addresses import PERSON, words_of
 from ..text.name_matching import fold, is_client_id, is_reserved, is_word
 from ..text.sanitize import first_of, sanitize
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 
 SET_MAIL = "git config user.email you@example.org"
-WORKSPACE = "gitmem.workspace"  # setting: the workspace of new sessions, and of callers without a session
 NOBODY = "human:nobody"  # who makes a dry run
 KEEPALIVE_MICROS = 24 * 3600 * 1_000_000
 NAMED_MAX = 3  # workspaces in a sentence
@@ -145,7 +145,7 @@ def of_session(found: Presence, source: str) -> Caller:
 
 def default_workspace(store: Store) -> str | None:
     """Return the workspace that the user has configured for this clone, or None."""
-    return store.settings().get(WORKSPACE, "").strip() or None
+    return WORKSPACE.value(store.settings()) or None
 
 
 def other_workspaces(caller: Caller | None, names: Iterable[object]) -> str | None:

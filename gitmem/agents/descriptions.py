@@ -13,6 +13,7 @@ import os
 from .. import local_files
 from ..log.lines import format_at
 from ..records.ids import implied_role, role_id, role_of
+from ..settings import HEADLINE, PROMPT
 from ..text import strict_json
 from ..text.sanitize import SEPARATOR, title
 from ..text.secrets import find_secret
@@ -85,9 +86,6 @@ try:
 except ImportError:  # not CPython
     from json.decoder import scanstring  # type: ignore[attr-defined,no-redef]  # it is there, and typeshed lacks it
 
-SETTING = "gitmem.headline"
-NAME_ONLY = "name"  # setting: nothing about the work itself
-WITH_PROMPT = "prompt"  # setting: also the beginning of the user's last prompt
 READ_MAX = 256 * 1024  # bytes of a prompt file
 LOOKED_AT = 1_000  # characters of a text that are searched for secrets
 _KEY = '"prompt"'
@@ -141,7 +139,7 @@ def beside_name(headline: str | None, name: str, activity: str | None) -> str:
 
 def shows_prompts(store: Store) -> bool:
     """Return whether the user allows text of prompts in headlines: `git config gitmem.headline prompt`."""
-    return store.settings().get(SETTING) == WITH_PROMPT
+    return HEADLINE.value(store.settings()) == PROMPT
 
 
 def _first_usable(texts: Iterator[str]) -> str | None:
@@ -166,12 +164,10 @@ def _texts(
     name = record.get("display_name", "")
     if record.get("name_chosen"):
         yield name
-    setting = store.settings().get(SETTING) if here else None
-    if setting != NAME_ONLY:
-        yield record.get("activity", "")
-        yield store.domain.last_checkpoint(db, session_id)
-        if setting == WITH_PROMPT:
-            yield _prompt(store, session_id, client_id)
+    yield record.get("activity", "")
+    yield store.domain.last_checkpoint(db, session_id)
+    if here and shows_prompts(store):
+        yield _prompt(store, session_id, client_id)
     role = role_of(record)
     yield SEPARATOR.join(filter(None, (name, role, record.get("wu_id"))))
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import os
 
-from .. import local_files
+from .. import local_files, settings
 from ..git import files
 from ..records.ids import is_id
 from ..repo import is_gone
@@ -323,9 +323,6 @@ def _folder(store: Store) -> str:
 
 
 COMMITS, HOOKED = "commits", "hooked"
-COMMITS_SETTING = "gitmem.commits"
-OFF, EXACT = "off", "exact"
-_OFF = (OFF, "false", "no", "0")
 
 
 def commits_read(repo: Repo) -> str:
@@ -340,7 +337,7 @@ def commit_notes(repo: Repo) -> str:
 
 def are_commits_off(store: Store) -> bool:
     """Return whether the user does not want records of commits."""
-    return store.settings().get(COMMITS_SETTING, "").lower() in _OFF
+    return settings.COMMITS.value(store.settings()) == settings.OFF
 
 
 def begin_commits(store: Store, *, from_beginning: bool = False) -> None:

@@ -9,6 +9,7 @@ from ..outcome import Outcome, command
 from ..records import CLEARABLE
 from ..records.ids import role_id
 from ..records.lines import as_json
+from ..settings import REFUSE, ROLES
 from ..text import strict_json
 from ..text.addresses import words_of
 from ..text.sanitize import sanitize
@@ -446,7 +447,7 @@ def stated_fields(store: Store, known: Mapping[str, str], options: RoleOptions) 
 
         roles = vocabulary.read(store.repo.worktree)
         found.remarks.append(roles.warning)
-        policy = vocabulary.policy_of(store.settings())
+        policy = ROLES.checked(store.settings())
         if role:
             _set_role(found, roles, role, policy)
         _set_scope(found, roles, known, [each for each in scope or () if each], policy)
@@ -475,7 +476,7 @@ def _set_scope(
     Raises:
         UsageError: `unknown-responsibility`, if the setting refuses unknown ones.
     """
-    from . import descriptors, vocabulary
+    from . import descriptors
 
     before = known.get("lifecycle_role")
     role = before if found.fields["lifecycle_role"] is None else found.fields["lifecycle_role"]
@@ -490,7 +491,7 @@ def _set_scope(
         given, given.responsibility_kinds = kept, []
     descriptors.with_default_kinds(given, role, roles.pack)
     unknown = descriptors.unknown_kinds(given, roles.pack) if texts else []
-    if unknown and policy == vocabulary.REFUSE:
+    if unknown and policy == REFUSE:
         raise UsageError(
             f"Unknown responsibility: {unknown[0]}. Nothing was written.",
             hint=f"Known are {', '.join(roles.pack.responsibility_kinds)}.",

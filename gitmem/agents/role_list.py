@@ -22,6 +22,7 @@ from ..git import work_tree_files
 from ..index.index_file import StepLimit
 from ..outcome import Outcome, command
 from ..records.ids import role_id
+from ..settings import WARN
 from ..text import strict_json
 from ..text.name_matching import fold
 from ..text.sanitize import sanitize
@@ -240,9 +241,7 @@ def show(store: Store, text: str) -> RoleShown:
     roles = vocabulary.read(store.repo.worktree)
     holders, left_out = _holders(store)
     is_held = fold(text) in {one.role for one in holders}
-    role = vocabulary.resolve(
-        roles, text, policy=vocabulary.WARN if is_held else vocabulary.KNOWN, writing=False
-    )
+    role = vocabulary.resolve(roles, text, policy=WARN if is_held else vocabulary.KNOWN, writing=False)
     agents, _ = read_client_agents(store.repo.worktree)
     key = (role.lifecycle_role, role.specialty_profile or "")
     entries = _entries(store, roles, holders, roles.pack.offered(), agents)

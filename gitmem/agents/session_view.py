@@ -12,6 +12,7 @@ from ..index.entities import EntityKind, Fold
 from ..log.lines import parse_at
 from ..order.session import FIELDS, HOLD_MICROS, FoldedSession, HeldNames, united
 from ..records.ids import BOUND_LENGTH, is_work_unit, unit_key
+from ..settings import WU
 from ..text.name_matching import fold, strip_numbers
 
 TYPE_CHECKING = False
@@ -305,13 +306,10 @@ def names_had(
     yield from db.execute(query, (json_list(session_ids),))
 
 
-UNIT_SETTING = "gitmem.wu"
-
-
-def units_of_checkout(store: Store, setting: str | None) -> list[str]:
+def units_of_checkout(store: Store) -> list[str]:
     """Return the work units of the branch's name that the log knows; else the configured one or none."""
     known = [wu for wu in units_named_by(store.branch() or "") if is_known_unit(store, wu)]
-    return known or ([setting.strip()] if setting and setting.strip() else [])
+    return known or [*filter(None, [WU.value(store.settings())])]
 
 
 def units_named_by(branch: str) -> list[str]:

@@ -14,12 +14,13 @@ from ..errors import UsageError
 from ..git import work_tree_files
 from ..outcome import Outcome, Struct
 from ..records.ids import role_id
+from ..settings import REFUSE, ROLES, WARN
 from ..text.name_matching import SIMILAR_MAX, fold, is_reserved, similar
 from ..text.sanitize import sanitize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
 
@@ -459,8 +460,6 @@ def read(top: str | None) -> Roles:
 
 EXACT, FOLDED, ALIAS, PREFIX, UNKNOWN = "exact", "folded", "alias", "prefix", "unknown"
 PREFIX_MIN = 3
-SETTING = "gitmem.roles"
-WARN, REFUSE = POLICIES = ("warn", "refuse")  # what happens to a role or responsibility that is not known
 KNOWN = "known"  # as REFUSE, whatever the setting says: nobody could be meant by an unknown role
 
 
@@ -514,7 +513,7 @@ def resolve(roles: Roles, text: str, *, policy: str = WARN, writing: bool = True
     A role without a profile has the pack's default one.
 
     Args:
-        policy: `warn` accepts a role that is not in the vocabulary; see `policy_of`.
+        policy: `warn` accepts a role that is not in the vocabulary; see `settings.ROLES`.
         writing: Whether errors should say that nothing was written.
 
     Raises:
@@ -531,22 +530,6 @@ def resolve(roles: Roles, text: str, *, policy: str = WARN, writing: bool = True
         found = Role(lifecycle_role=lifecycle, specialty_profile=specialty or None, resolved_by=UNKNOWN)
     found.specialty_profile = found.specialty_profile or pack.default_specialty or None
     return found
-
-
-def policy_of(settings: Mapping[str, str]) -> str:
-    """Return what the settings say of a role that is not in the vocabulary.
-
-    Raises:
-        UsageError: `bad-setting`.
-    """
-    policy = settings.get(SETTING, WARN).lower()
-    if policy not in POLICIES:
-        raise UsageError(
-            f"Invalid {SETTING}: {policy!r}; valid are {', '.join(POLICIES)}. Nothing was written.",
-            code="bad-setting",
-            next=[f"git config {SETTING} {WARN}"],
-        )
-    return policy
 
 
 def warning(roles: Roles, role: Role, typed: str) -> str | None:
@@ -607,7 +590,7 @@ def _unknown(roles: Roles, text: str, code: str, policy: str, nothing: str) -> U
     what = "Unknown" if code == "unknown-role" else "Invalid"
     hint = "A role is LIFECYCLE/PROFILE or an alias; `gitmem role` lists them."
     if code == "unknown-role" and policy == REFUSE:
-        hint += f" `git config {SETTING} {WARN}` accepts others."
+        hint += f" `git config {ROLES.key} {WARN}` accepts others."
     elif code == "unknown-role":
         hint += " Nobody holds this one; `.gitmem/roles.toml` adds roles."
     return UsageError(

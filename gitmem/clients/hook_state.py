@@ -26,6 +26,7 @@ from ..errors import GitmemError
 from ..index import catch_up, index_file
 from ..index.index_file import sqlite3
 from ..log.lines import format_at
+from ..settings import CHECKPOINT_EVERY
 from ..text.sanitize import sanitize_for_model
 
 TYPE_CHECKING = False
@@ -91,8 +92,6 @@ def _write(path: str, text: str) -> None:
 
 
 EVERY = "checkpoint-every"
-EVERY_SETTING = "gitmem.checkpointevery"
-EVERY_MAX = 999  # tool calls: the hook script reads as many bytes at each
 KEEP_PROMPTS = "keep-prompts"  # an empty file; the hook script stores prompts only while it exists
 SEEN_MICROS = 24 * 3600 * 1_000_000  # without a heartbeat for longer, a session has died without its end hook
 
@@ -135,8 +134,8 @@ def cache_settings(store: Store) -> None:
     """Cache the current values of the git config. Never raises."""
     _keep_prompts(store)
     path = os.path.join(store.repo.state, EVERY)
-    every = min(_number(store.settings().get(EVERY_SETTING, "")) or 0, EVERY_MAX)
-    content = b"%d\n" % every
+    every = CHECKPOINT_EVERY.value(store.settings())
+    content = f"{every}\n".encode()
     try:
         if not every:
             local_files.remove_quietly(path)
@@ -166,11 +165,6 @@ def _keep_prompts(store: Store) -> None:
                 local_files.remove_quietly(entry.path)
     except OSError:
         return
-
-
-def _number(text: str) -> int | None:
-    text = text.strip()
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
 
 
 def _here(store: Store, client: str) -> str:

@@ -7,7 +7,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 
-from .. import local_files
+from .. import local_files, settings
 from .. import repo as repo_module
 from ..agents import delivery, heartbeats, mailbox, name_holders, other_keys
 from ..agents.caller import own_person
@@ -570,6 +570,17 @@ class WriterKey(Check):
                 path,
                 f"A new key was made: the writer is {writers.renew()} now, not {writer}.{where}",
             )
+
+
+class Settings(Check):
+    """Settings with a value that does not count, and names that are no setting."""
+
+    codes = ("setting",)
+
+    def check(self) -> Iterator[Finding]:
+        for key, what, correction in settings.problems(self.store.settings()):
+            how = "Set it again, or unset it." if correction else "Unset it."
+            yield note("setting", what, key, how, correction)
 
 
 class OtherKeys(Check):

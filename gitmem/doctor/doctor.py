@@ -277,6 +277,7 @@ CHECKS: tuple[type[Check], ...] = (
     log_ref.RoleFiles,
     log_ref.UnknownRoles,
     clone_files.Packs,
+    clone_files.Settings,
     log_ref.Autosync,
     Hooks,
     MergeDriver,  # the last: only people who merge by hand need it

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from .. import settings
 from ..agents import role_list, vocabulary
 from ..errors import StoreError, UsageError
 from ..git import packs, plumbing
@@ -507,7 +508,6 @@ def read_commits(run: Examination) -> Iterator[tuple[str, TreeEntry, bytes]]:
             )
 
 
-OFF = (autosync.OFF, "false", "no", "0", "")
 MAY_PASS = ("offline", "rejected", "timeout", "empty")
 
 FILE, UNKNOWN = "roles-file", "unknown-role"
@@ -515,26 +515,17 @@ COMMAND = "gitmem role --check"
 
 
 class Autosync(Check):
-    """An invalid setting, one that can't publish, and the failure of the last sync."""
+    """Automatic syncs that can't publish, and the failure of the last sync."""
 
-    codes = ("autosync-setting", "autosync-only-fetches", "sync-failed")
+    codes = ("autosync-only-fetches", "sync-failed")
 
     def check(self) -> Iterator[Finding]:
-        text = autosync.configured_interval(self.store.repo)
-        if text is not None and text.lower() not in OFF and autosync.seconds(text) is None:
-            yield note(
-                "autosync-setting",
-                f"Invalid interval in {autosync.KEY}: {text!r}. Automatic sync is off.",
-                autosync.KEY,
-                "Set it again.",
-                "gitmem setup --autosync 30s",
-            )
         remark = sync_remotes.consent_remark(self.store)
         if remark is not None:
             yield note(
                 "autosync-only-fetches",
                 remark,
-                autosync.KEY,
+                settings.AUTOSYNC.key,
                 "An agent must ask its user whether others may read this log there, and must not consent for the user.",
             )
         trouble = autosync.last_failure(self.store.repo)

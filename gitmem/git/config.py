@@ -14,6 +14,7 @@ import time
 from .. import local_files
 from ..errors import UsageError
 from ..outcome import Struct
+from ..settings import KEY
 from ..text.digests import sha256
 from . import port, processes
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 
 NAME = "config"
-KEY = "gitmem.key"  # the key file that the user has chosen; heeded from the user's own configuration alone
 WORKTREE = "config.worktree"
 MAGIC = b"gitmem-config-1"
 BYTES_MAX = 64 * 1024
@@ -288,7 +288,7 @@ def _rows(out: bytes) -> list[tuple[str, str, str]]:
     found = []
     for scope, origin, entry in zip(fields[::3], fields[1::3], fields[2::3], strict=True):
         key, newline, value = entry.decode("utf-8", "surrogateescape").partition("\n")
-        if key != KEY or scope in (b"global", b"system"):
+        if key != KEY.key or scope in (b"global", b"system"):
             found.append((os.fsdecode(origin), key, value if newline else "true"))
     return found
 
@@ -298,7 +298,7 @@ def _config(rows: list[tuple[str, str, str]], home: str) -> GitConfig:
     has_remote = False
     for _, key, value in rows:
         if key in ("user.name", "user.email") or key.startswith("gitmem."):
-            if key == KEY and value.startswith("~/"):
+            if key == KEY.key and value.startswith("~/"):
                 value = os.path.join(home, value[2:])
             values[key.lower()] = value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         has_remote = has_remote or (key.startswith("remote.") and key.endswith(".url") and key.count(".") > 1)
@@ -377,7 +377,7 @@ def ssh_without_prompts(common: str) -> dict[str, str]:
 
 def unheeded_key(folder: str) -> str:
     """Return the key file that the configuration of the repository itself names, which is not heeded; "" if none."""
-    out = processes.run(folder, ["config", "-z", "--show-scope", "--get-all", KEY], check=False).out
+    out = processes.run(folder, ["config", "-z", "--show-scope", "--get-all", KEY.key], check=False).out
     fields = out.split(b"\0")[:-1]
     own = [
         value

@@ -557,8 +557,6 @@ class _Look:
         store = self._store
         if self._has_hook or not self._clues.in_turn:
             return False
-        if store.settings().get(heartbeats.COMMITS_SETTING, "").lower() == heartbeats.EXACT:
-            return False
         here = [
             name
             for name, (where, at) in heartbeats.known_sessions(store).items()

@@ -15,6 +15,7 @@ from ..agents.delivery import delivery_lock
 from ..errors import GateError, GitmemError, StoreError, UsageError
 from ..git.port import WORK_TREE_SECONDS
 from ..outcome import command
+from ..settings import BLOCK, CHECKPOINT_GATE, OFF
 from ..text.digests import sha256
 from ..text.sanitize import first_of, is_blank, sanitize
 from ..text.secrets import find_secret
@@ -223,10 +224,6 @@ def _cut_to_end(text: str, most: int) -> str:
     return _cut("\n".join(lines), most)
 
 
-SETTING = "gitmem.checkpointGate"
-OFF, WARN, BLOCK = MODES = ("off", "warn", "block")
-
-
 def end_session(
     store: Store,
     caller: Caller,
@@ -269,7 +266,7 @@ def end_session(
             )  # fmt: skip
             store.record([audit.line], audit.message)
             warning = f"{missing}; the reason is recorded ({audit.id})."
-        elif _mode(store) == BLOCK:
+        elif CHECKPOINT_GATE.checked(store.settings()) == BLOCK:
             raise _refusal(missing, unit)
         else:
             warning = f"{missing}: {command('gitmem', 'mem', 'checkpoint', 'what is done', '--wu', unit)}"
@@ -284,27 +281,16 @@ def is_closed(store: Store, unit: str) -> bool:
     Raises:
         UsageError: `bad-setting`. Nothing was written.
     """
-    if _mode(store) == OFF:
+    if CHECKPOINT_GATE.checked(store.settings()) == OFF:
         return False
     written = session_checkpoints.last_checkpoint(store, None, unit, unit)
     return written is None and not session_checkpoints.automatic_ids(store, None, unit)
 
 
-def _mode(store: Store) -> str:
-    mode = store.settings().get(SETTING.lower(), OFF).lower()
-    if mode not in MODES:
-        raise UsageError(
-            f"Invalid {SETTING}: {mode!r}; valid are {', '.join(MODES)}. Nothing was written.",
-            code="bad-setting",
-            next=[f"git config {SETTING} {OFF}"],
-        )
-    return mode
-
-
 def _refusal(missing: str, unit: str) -> GateError:
     checkpoint = ["gitmem", "mem", "checkpoint", "what is done", "--wu", unit]
     return GateError(
-        f"{missing}, and {SETTING} is {BLOCK}. Nothing was written, and nobody was told.",
+        f"{missing}, and {CHECKPOINT_GATE.key} is {BLOCK}. Nothing was written, and nobody was told.",
         hint="A person can pass the gate with --allow-no-checkpoint --reason 'why', which is recorded.",
         code="no-checkpoint",
         next=[command(*checkpoint), "gitmem session end --done"],

@@ -11,6 +11,7 @@ from ..index import resolve_id
 from ..order import thread
 from ..outcome import Outcome, command
 from ..records.ids import UNIT_FORM, is_work_unit, unit_key
+from ..settings import WU
 from ..text.name_matching import similar
 from ..text.sanitize import is_blank
 from . import next_steps
@@ -308,9 +309,9 @@ def unchecked(store: Store) -> GateUnchecked:
         if branch
         else "no branch is checked out"
     )
-    reason = f"{where}, and {session_view.UNIT_SETTING} is not set; signals were not checked, and the push continues."
+    reason = f"{where}, and {WU.key} is not set; signals were not checked, and the push continues."
     named = session_view.unit_keys_in(branch or "")
-    setting = ["git", "config", session_view.UNIT_SETTING, named[0] if named else "WU-123"]
+    setting = ["git", "config", WU.key, named[0] if named else "WU-123"]
     return GateUnchecked(wu_id=None, reason=reason, next=[command(*setting), "gitmem inbox"])
 
 

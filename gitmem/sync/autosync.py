@@ -20,18 +20,15 @@ from ..commit_process import IF_DUE, NOW
 from ..errors import StoreError, UsageError
 from ..outcome import Outcome
 from ..repo import read_config, read_small
+from ..settings import AUTOSYNC, OFF, seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..log.lock import Lock
     from ..repo import Repo
 
-KEY = "gitmem.autosync"
 FOLDER, NEXT, ASKED, HURRY, FAILED, LOCK = "autosync", "next", "asked", "hurry", "failed", "lock"
 CLOCK_FILE = "look"
-OFF = "off"
-UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-LEAST_SECONDS, MOST_SECONDS = 1.0, 86400.0
 START_SECONDS = 5.0  # the time that a started process may take to get the lock
 # A process waits for a sync that is due within this time. It is shorter after a failure: offline, no process stays.
 WAIT_MAX_SECONDS, WAIT_MAX_FAILED_SECONDS = 600.0, 60.0
@@ -66,24 +63,13 @@ def configured_interval(repo: Repo) -> str | None:
     data = read_small(os.path.join(repo.common, "config"))
     if b"autosync" not in data.lower():
         return None
-    return next((value for key, value in reversed([*read_config(data)]) if key == KEY), None)
+    return next((value for key, value in reversed([*read_config(data)]) if key == AUTOSYNC.key), None)
 
 
 def interval(repo: Repo) -> float | None:
     """Return the seconds between two syncs, or None if gitmem does not sync automatically."""
     text = configured_interval(repo)
     return seconds(text) if text is not None else None
-
-
-def seconds(text: str) -> float | None:
-    """Return the seconds of `30s`, `5m` or a bare number; None if invalid or not between a second and a day."""
-    word = text.strip().lower()
-    unit = UNITS.get(word[-1:])
-    try:
-        found = float(word[:-1] if unit else word) * (unit or 1)
-    except ValueError:
-        return None
-    return found if LEAST_SECONDS <= found <= MOST_SECONDS else None
 
 
 def normalize_interval(text: str) -> str | None:

@@ -6,10 +6,11 @@ import os
 
 from .. import local_files
 from ..agents import audits, delivery, edited_paths, presence
-from ..commit_message import cut, sanitize
+from ..commit_message import cut
 from ..errors import UsageError
 from ..log.lines import format_at
 from ..outcome import Outcome, Struct, command
+from ..settings import BLOCK, GUARD, OFF, WARN
 from ..text.digests import sha256
 from ..text.sanitize import first_of, is_blank, sanitize_for_model
 from . import claim_notices, claims, path_patterns
@@ -25,11 +26,9 @@ if TYPE_CHECKING:
     from .claims import StandingClaim
 
 
-SETTING = "gitmem.guard"
-OFF, WARN, BLOCK = "off", "warn", "block"
 PATHS_MAX = 10_000  # paths that one check compares; a commit of more is not checked further
 STEPS_MAX = 400_000  # of matches in one check
-CLAIMS_SHOWN, VALUE_MAX = 20, 40
+CLAIMS_SHOWN = 20
 
 
 class Guard(Outcome):
@@ -56,23 +55,6 @@ class Guard(Outcome):
         return self.warnings[min(CLAIMS_SHOWN, len(self.blocks) + len(self.warns)) :]
 
 
-def guard_mode(store: Store, otherwise: str) -> str:
-    """Return `gitmem.guard`: off, warn or block; `otherwise` if it is not set to one of them."""
-    value = store.settings().get(SETTING, "").lower()
-    return value if value in (OFF, WARN, BLOCK) else otherwise
-
-
-def invalid_mode(store: Store) -> str:
-    """Return a warning if `gitmem.guard` is set and is none of its values; else ""."""
-    value = store.settings().get(SETTING, "")
-    if value.lower() in ("", OFF, WARN, BLOCK):
-        return ""
-    return (
-        f"Invalid `git config {SETTING}`: {cut(sanitize(value), VALUE_MAX)}; choose from {BLOCK}, {WARN}, {OFF}."
-        " The default applies."
-    )
-
-
 def check_guard(
     store: Store,
     callers: Sequence[Caller],
@@ -97,7 +79,7 @@ def check_guard(
     _check_reason(anyway)
     if mode == OFF:
         guard = Guard([], [])
-        guard.warnings = [f"`git config {SETTING}` is off: claims are not checked."]
+        guard.warnings = [f"`git config {GUARD.key}` is off: claims are not checked."]
         return guard
     addresses = {each for caller in callers for each in caller.ids}
     blocks, warns = [], []
@@ -137,8 +119,8 @@ def check_guard(
             command("gitmem", "gate", "--paths", *list(blocked)[:CLAIMS_SHOWN], "--anyway", "why"),
         ]
     guard.warnings += [text_of(each) for each in (*blocks, *warns)][:CLAIMS_SHOWN]
-    if invalid := invalid_mode(store):
-        guard.warnings.append(invalid)
+    if problem := GUARD.problem(store.settings()):
+        guard.warnings.append(f"{problem} The default applies.")
     if budget.is_spent or len(paths) > PATHS_MAX:
         guard.warnings.append("Not all paths were compared with all claims: there are too many.")
     return guard
@@ -320,7 +302,7 @@ def warnings_of_edit(
     Raises:
         StoreError: The log can't be read.
     """
-    mode = guard_mode(store, WARN)
+    mode = GUARD.value(store.settings()) or WARN
     if mode == OFF or not paths:
         return EditWarnings()
     mode = mode if may_refuse else WARN
@@ -335,8 +317,8 @@ def warnings_of_edit(
         for path, each in _touched(paths, guard.warns)
         if _is_first(store.repo.state, each.claim_id, caller.session_id or "", path)
     ]
-    invalid = invalid_mode(store) if warned else ""
-    return EditWarnings("\n".join([*_cut(warned), *filter(None, [invalid])]))
+    problem = GUARD.problem(store.settings()) if warned else ""
+    return EditWarnings("\n".join([*_cut(warned), *filter(None, [problem])]))
 
 
 def _touched(paths: Sequence[str], found: Iterable[ClaimRow]) -> Iterator[tuple[str, ClaimRow]]:

@@ -13,6 +13,7 @@ from ..outcome import Outcome, Struct, command
 from ..records import KEYED, TEXTS, is_forgotten
 from ..records.ids import role_id
 from ..records.table import FILLED
+from ..settings import ROLES
 from ..signals import next_steps, send
 from . import CALL, LINKS_MAX, chains, collisions, stuck, task_records, task_roles, task_rules
 
@@ -382,7 +383,7 @@ def delegate(
         StoreError: It can't be recorded.
     """
     roles = vocabulary.read(store.repo.worktree)
-    stated = vocabulary.resolve(roles, role, policy=vocabulary.policy_of(store.settings())) if role else None
+    stated = vocabulary.resolve(roles, role, policy=ROLES.checked(store.settings())) if role else None
     if (same := task_of_key(store, caller, message, _as_said(options, stated, scopes))) is not None:
         return same
     if options.get("to") is None and not options.get("target_role"):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem import records
+from gitmem import records, settings
 from gitmem.agents import audits, delivery
 from gitmem.errors import UsageError
 from gitmem.log.lines import CommitMessage
@@ -259,7 +259,7 @@ def test_claims_on_other_paths_and_none_with_the_guard_off_are_no_news(store: St
     claim_work.claim_paths(store, bohr, ["src"])
     beside = edit_guard.check_guard(store, [curie], ["docs/a.md"])
     assert (beside.open, beside.warns, beside.warnings) == (True, [], [])
-    off = edit_guard.check_guard(store, [curie], ["src/a.py"], mode=edit_guard.OFF)
+    off = edit_guard.check_guard(store, [curie], ["src/a.py"], mode=settings.OFF)
     assert (off.open, off.warns) == (True, [])
     assert off.warnings == ["`git config gitmem.guard` is off: claims are not checked."]
 
@@ -271,13 +271,13 @@ def test_an_edit_is_refused_warned_of_or_let_alone_as_the_setting_says(
     """A client that can't keep the edit from happening shows a warning; with the guard off nothing. Each warning is given once."""
     bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
     claim_work.claim_paths(store, bohr, ["src"])
-    git("config", edit_guard.SETTING, edit_guard.BLOCK, cwd=repo)
+    git("config", settings.GUARD.key, settings.BLOCK, cwd=repo)
     found = edit_guard.warnings_of_edit(store, curie, ["src/a.py"], may_refuse=may_refuse)
     assert (found.is_refused, "Nothing was changed" in found.text) == (may_refuse, may_refuse)
     assert found.text.startswith("src/a.py: ")
-    git("config", edit_guard.SETTING, edit_guard.OFF, cwd=repo)
+    git("config", settings.GUARD.key, settings.OFF, cwd=repo)
     assert edit_guard.warnings_of_edit(store, curie, ["src/b.py"], may_refuse=may_refuse).text == ""
-    git("config", edit_guard.SETTING, edit_guard.WARN, cwd=repo)
+    git("config", settings.GUARD.key, settings.WARN, cwd=repo)
     assert edit_guard.warnings_of_edit(store, curie, ["src/b.py"]).text
     assert not edit_guard.warnings_of_edit(store, curie, ["src/b.py"]).text
 

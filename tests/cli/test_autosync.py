@@ -295,16 +295,6 @@ def test_its_last_error_shows_until_a_sync_is_good(
     assert "sync-failed" not in run("doctor", "--json").out
 
 
-def test_a_setting_that_is_no_interval_is_pointed_out(run: Run, repo: Path) -> None:
-    run("setup")
-    git("config", "gitmem.autosync", "yes", cwd=repo)
-
-    (finding,) = [
-        each for each in run("doctor", "--json").json["findings"] if each["code"] == "autosync-setting"
-    ]
-    assert finding["command"] == "gitmem setup --autosync 30s"
-
-
 @pytest.fixture
 def hangs(repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A remote that takes the connection and says nothing; the file has the process that hangs."""
@@ -423,3 +413,17 @@ def test_a_relative_remote_that_is_away_keeps_its_consent(
     assert run("sync").status == 5
     found = {each["code"] for each in run("doctor", "--json").json["findings"]}
     assert "sync-failed" in found and "autosync-only-fetches" not in found
+
+
+def test_doctor_names_what_does_not_count(run: Run, repo: Path) -> None:
+    """And how to correct it; what counts is not named."""
+    with Path(repo, ".git", "config").open("a") as file:
+        file.write("[gitmem]\n\tautosync = yes\n\tcommits = no\n\troles = maybe\n\tpager = true\n")
+
+    found = [each for each in run("doctor", "--json").json["findings"] if each["code"] == "setting"]
+
+    assert {each["where"]: each["command"] for each in found} == {
+        "gitmem.autosync": "git config gitmem.autosync 30s",
+        "gitmem.roles": "git config gitmem.roles warn",
+        "gitmem.pager": "",
+    }

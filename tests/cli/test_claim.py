@@ -91,7 +91,7 @@ def test_the_gate_checks_claims_on_paths_as_the_setting_says(run: Run, start: St
     git_config(repo, "blcok\u202e")
     unclear = run("gate", "--paths", "src/new.py", session=curie)
     assert unclear.status == 1
-    assert r"Invalid `git config gitmem.guard`: blcok\u202e; choose from block, warn, off." in unclear.out
+    assert r"Invalid `git config gitmem.guard`: blcok\u202e; valid are block, warn, off." in unclear.out
     git_config(repo, "block")
     assert run("gate", "--paths", "src/new.py", "--anyway", "we agreed", session=curie).status == 0
     assert "we agreed" in run("log", "--json", session=curie).out

@@ -348,8 +348,8 @@ def test_without_the_hook_only_what_the_agents_command_printed_is_exact(hookless
     assert (hookless.one.makers(own), hookless.one.makers(theirs)) == ({hookless.one.session}, set())
 
 
-def test_alone_in_its_turn_is_inferred_and_can_be_switched_off(hookless: Hookless, repo: Path) -> None:
-    """Not outside of a turn, not beside another session, not with `exact`, and never with the hook."""
+def test_alone_in_its_turn_is_inferred(hookless: Hookless, repo: Path) -> None:
+    """Not outside of a turn, not beside another session, and never with the hook."""
     one = hookless.one
     before = one.commit()
     hookless.look()
@@ -360,15 +360,11 @@ def test_alone_in_its_turn_is_inferred_and_can_be_switched_off(hookless: Hookles
     assert (one.makers(commit), one.makers(commit, inferred=False)) == ({one.session}, set())
     idle = one.commit()
     hookless.look(in_turn=False)
-    git(repo, "config", "gitmem.commits", "exact")
-    exact = one.commit()
     other = store_at(repo)
-    commits.note(other, Clues(acting(other, one.session), in_turn=True))
-    git(repo, "config", "--unset", "gitmem.commits")
     Somebody("b", repo, other)
     beside = one.commit()
     hookless.look()
-    assert [one.makers(each) for each in (before, idle, exact, beside)] == [set()] * 4
+    assert [one.makers(each) for each in (before, idle, beside)] == [set()] * 3
     other.close()
 
 

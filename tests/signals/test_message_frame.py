@@ -471,16 +471,7 @@ def test_a_folder_of_prompts_that_is_none_is_no_harm(desk: Desk) -> None:
     assert desk.headline(acting(desk.store, long)) == long.display_name
 
 
-def test_a_repository_may_keep_the_work_out_of_headlines(desk: Desk) -> None:
-    """With gitmem.headline=name only names, roles and units are told."""
-    desk.note("writing the tests")
-    desk.prompt('{"prompt": "a private matter"}')
-    subprocess.run(["git", "config", "gitmem.headline", "name"], cwd=desk.repo, check=True)
-
-    assert desk.headline() == desk.plain
-
-
-@pytest.mark.parametrize("value", ["", "default", "name", "PROMPT", "prompts", None])
+@pytest.mark.parametrize("value", ["", "default", "prompts", None])
 def test_no_word_of_a_prompt_is_told_unless_the_user_says_so(desk: Desk, value: str | None) -> None:
     """One may have been stored."""
     desk.prompt('{"prompt": "a private matter"}')

@@ -72,7 +72,7 @@ def test_only_the_setting_keeps_an_edit_from_happening(
     session = hook.start(client)
     hook.reads(client, TOOLS[client])
     guard(repo, "blcok")
-    assert "Invalid `git config gitmem.guard`: blcok; choose from" in warned(hook, client, "src/other.py")
+    assert "Invalid `git config gitmem.guard`: blcok; valid are" in warned(hook, client, "src/other.py")
     guard(repo, "off")
     assert warned(hook, client, "src/a.py") == ""
     guard(repo, "block")

@@ -305,7 +305,7 @@ def test_prompts_are_stored_only_while_headlines_may_show_them(hook: Hook, git: 
     git("config", "gitmem.headline", "prompt", cwd=repo)
     hook.start("claude-code", "third")
     assert (hook.state / "keep-prompts").exists()
-    git("config", "gitmem.headline", "name", cwd=repo)
+    git("config", "--unset", "gitmem.headline", cwd=repo)
     hook.start("claude-code", "fourth")
     assert not (hook.state / "keep-prompts").exists()
 
