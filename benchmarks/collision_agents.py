@@ -137,7 +137,7 @@ class Messages(Logged):
 class Claims(Logged):
     """An agent claims the files of a job as it begins it, and releases them at its end.
 
-    Hooks do what `gitmem hooks install` lets them do: at each turn they renew claims and tell of contested ones, before an
+    Hooks do what `gitmem setup` lets them do: at each turn they renew claims and tell of contested ones, before an
     edit they check the file, and the pre-commit hook refuses a commit over somebody else's claim. In one clone
     `gitmem overlap --notify` runs every half an hour; its notices change nothing of what an agent does.
     """

@@ -56,10 +56,8 @@ SYNONYMS = {
     "gitmem mem search 'words'": ("search", "recall", "find", "memory"),
     "gitmem mem context": ("context",),
     "gitmem import lumenflow .": ("migrate", "lumenflow"),
-    "gitmem agents-md": ("agents", "instructions", "teach"),
     "gitmem mcp": ("server", "serve"),
-    "gitmem hooks install": ("hook",),
-    "gitmem setup": ("init", "install"),
+    "gitmem setup": ("init", "install", "hook", "hooks", "agents-md", "instructions", "teach"),
     "gitmem remove": ("uninstall",),
     "gitmem task show ID": ("status", "state"),
     "gitmem task done ID 'the result'": ("complete", "finish", "report"),
@@ -70,7 +68,6 @@ GROUPS = {
     "gitmem session": ("start, set, note or end", "gitmem roster"),
     "gitmem claim": ("a path, list or release", "gitmem claim list"),
     "gitmem task": ("list, show, take, message, done, accept or cancel", "gitmem task list"),
-    "gitmem hooks": ("install, uninstall, status or test", "gitmem hooks status"),
 }
 # Words for what is done in another way, or not at all, with the way that exists.
 ABSENT = {
@@ -179,7 +176,8 @@ def report(error: Exception, args: Sequence[str]) -> int:
     if known.hint:
         lines.append(output.typed(sanitize(known.hint)))
     if known.suggestions:
-        lines += [f"  {sanitize(str(each), keep='')}" for each in known.suggestions]
+        told = " ".join((known.hint, *known.next))
+        lines += [f"  {sanitize(str(each), keep='')}" for each in known.suggestions if str(each) not in told]
     if not expected:
         lines.append(details(error, args))
     output.write_error(output.with_next(lines, known.next))

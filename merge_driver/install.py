@@ -247,18 +247,18 @@ def install(repo: Repo, program: str) -> list[str]:
     return [path for path in changed if path]
 
 
-def uninstall(repo: Repo) -> list[str]:
-    """Remove exactly what `install` added, and return the changed files.
+def uninstall(repo: Repo, *, dry_run: bool = False) -> list[str]:
+    """Remove exactly what `install` added, and return the changed files; in a dry run those that would be changed.
 
     Raises:
         StoreError: a file is locked or cannot be read or written; it is unchanged.
     """
     config, attributes = _config(repo), _attributes(repo)
     marker = _RULES.extract(read(attributes) or b"")[1]
-    changed = [
-        edit(attributes, _RULES.without, like=config),
-        edit(config, _SECTION.without, like=config),
-    ]
+    steps = ((attributes, _RULES.without), (config, _SECTION.without))
+    if dry_run:
+        return [path for path, change in steps if change(before := read(path)) != before]
+    changed = [edit(path, change, like=config) for path, change in steps]
     if _NEW_FOLDER in marker:
         try:
             os.rmdir(os.path.dirname(attributes))

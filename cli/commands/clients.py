@@ -1,4 +1,4 @@
-"""`gitmem hooks`, `agents-md` and `mcp`: what clients get of us; and our console scripts."""
+"""What clients get of us, for setup, remove and doctor; `gitmem mcp`; and our console scripts."""
 
 from __future__ import annotations
 
@@ -12,23 +12,19 @@ from gitmem.outcome import Struct
 from ..environment import Environment, user_state
 from ..failure import needs_extra
 from ..render import output
-from ..render import repository as render
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Annotated
 
     import typer
 
     from gitmem.clients.clients import ClientFolders
     from gitmem.clients.git_hook import GitHookResult, Hook
-    from gitmem.clients.install import HookStatus, InstallResult
+    from gitmem.clients.install import HookStatus
     from gitmem.doctor.findings import DriverStatus
     from gitmem.repo import Repo
-
-    from .options import ClientOption, GitHooks, InstalledOption, Scope
-
 
 if TYPE_CHECKING:
     import merge_driver.install
@@ -75,71 +71,6 @@ def console_script(name: str, beside: str) -> str | None:
 
 
 PUBLISHES = "The log gets ids and patch ids of commits that sessions make here. `git config gitmem.commits off` ends that."
-
-
-def install(
-    at: Environment,
-    client: ClientOption = None,
-    scope: Scope = "project",
-    git: GitHooks = None,
-) -> int:
-    """Install hooks that show signals to coding agents. Idempotent."""
-    from gitmem.clients import install as operation
-
-    hooks = chosen_git_hooks(at, git or [], new=True)
-    found = operation.InstallResult([], gitmem_program())
-    if client or not hooks:
-        found = operation.install(
-            client_folders(at, scope), client or ["all-found"], scope, program=gitmem_program()
-        )
-    with_git(found, hooks, lambda hook: install_gate(at, hook))
-    at.answer(found, render.hooked)
-    return found.status
-
-
-def uninstall(
-    at: Environment, client: InstalledOption = None, scope: Scope = "project", git: GitHooks = None
-) -> int:
-    """Remove what install added; every file is restored byte for byte."""
-    from gitmem.clients import git_hook as gate
-    from gitmem.clients import install as operation
-
-    hooks = chosen_git_hooks(at, git or [])
-    found = operation.InstallResult([], None)
-    try:
-        if client or not hooks:
-            found = operation.uninstall(client_folders(at, scope), client or ["all-found"], scope)
-    except GitmemError as error:
-        error.next = [each.replace("hooks install", "hooks uninstall") for each in error.next]
-        raise
-    with_git(found, hooks, lambda hook: uninstall_gate(at, hook))
-    if not hooks:
-        for name, here in (git_hooks(at)[0] or {}).items():
-            if gate.is_there(here):
-                found.remarks.append(f"git's {name} hook is still installed.")
-                found.next.insert(0, f"gitmem hooks uninstall --git {name}")
-    at.answer(found, render.unhooked)
-    return found.status
-
-
-def status(at: Environment) -> int:
-    """Show the installed hooks of each client, and whether they can run."""
-    from gitmem.clients import install as operation
-
-    found = operation.read_status(client_folders(at), *git_hooks(at))
-    at.answer(found, render.hooks_status)
-    return found.status
-
-
-def test(at: Environment, client: InstalledOption = None) -> int:  # noqa: PT028  (a command, and no test)
-    """Run the installed hooks as the client would, with a signal in a temporary repository; exit 1 on failure."""
-    from gitmem.clients import client_scope as operation
-
-    found = operation.try_hooks(
-        client_folders(at), client or ["all-found"], dict(os.environ), gitmem_program()
-    )
-    at.answer(found, render.hooks_tried)
-    return found.status
 
 
 def client_folders(at: Environment, scope: str = "user") -> ClientFolders:
@@ -194,10 +125,9 @@ def _repo_or_none(at: Environment) -> Repo | None:
 
 def _no_project(at: Environment) -> UsageError:
     return UsageError(
-        f"Not a git repository: {os.path.realpath(at.folder)}. Project hooks need one. Nothing was written.",
-        hint="Run the command inside a repository, or name one with -C DIR. --scope user installs the hooks in your home folder, for all your repositories.",
+        f"Not a git repository: {os.path.realpath(at.folder)}. Nothing was written.",
+        hint="Run the command inside a repository, or name one with -C DIR. --scope user means your home folder.",
         code="not-a-repository",
-        next=["gitmem hooks install --scope user"],
     )
 
 
@@ -241,29 +171,11 @@ def chosen_git_hooks(at: Environment, names: Sequence[str], *, new: bool = False
             f"Invalid git hook: {', '.join(wrong)}. Nothing was written.",
             hint=f"gitmem has three git hooks: {', '.join(operation.NAMES)}.",
             code="unknown-git-hook",
-            next=[f"gitmem hooks install --git {name}" for name in operation.NAMES],
+            next=[f"gitmem setup --git {name}" for name in operation.NAMES],
         )
     if new and names:
         operation.refuse_bare(at.repo, names[0])
     return [operation.find_hook(at.repo, _configured(at), name) for name in dict.fromkeys(names)]
-
-
-def with_git(found: InstallResult, hooks: Sequence[Hook], change: Callable[[Hook], GitHookResult]) -> None:
-    """Change git's hooks one after the other, and add the results and their next commands."""
-    for hook in hooks:
-        try:
-            found.git.append(change(hook))
-        except GitmemError as error:
-            done = [each.title for each in found.clients if each.files] + [
-                each.name for each in hooks[: len(found.git)]
-            ]
-            if done:
-                error.message = (
-                    error.message.replace(" Nothing was written.", "")
-                    + f" Before it, changed as asked: {', '.join(done)}."
-                )
-            raise
-    found.next += dict.fromkeys(step for each in found.git for step in each.next)
 
 
 def install_gate(at: Environment, hook: Hook) -> GitHookResult:
@@ -282,68 +194,14 @@ def install_gate(at: Environment, hook: Hook) -> GitHookResult:
     return found
 
 
-def uninstall_gate(at: Environment, hook: Hook) -> GitHookResult:
+def uninstall_gate(at: Environment, hook: Hook, *, dry_run: bool = False) -> GitHookResult:
     """Remove a git hook."""
     from gitmem.agents import heartbeats
     from gitmem.clients import git_hook as operation
 
-    if hook.name == operation.POST_COMMIT:
+    if hook.name == operation.POST_COMMIT and not dry_run:
         heartbeats.set_commit_hook(at.repo.state, installed=False)
-    return operation.uninstall(hook)
-
-
-def agents_md(
-    at: Environment,
-    file: Annotated[
-        str | None,
-        typer.Argument(metavar="[FILE]", help="The file (default: AGENTS.md of this working tree)."),
-    ] = None,
-    write: Annotated[
-        bool,
-        typer.Option("--write", help="Add the instructions to FILE between markers, or update them."),
-    ] = False,
-    remove: Annotated[bool, typer.Option("--remove", help="Remove the instructions from FILE.")] = False,
-    check: Annotated[
-        bool, typer.Option("--check", help="Exit 1 if the instructions are missing or of another version.")
-    ] = False,
-) -> int:
-    """Print gitmem's instructions for agents, or write them to AGENTS.md."""
-    from gitmem.clients import agents_md as operation
-
-    wanted = [verb for verb, is_wanted in
-              ((operation.write, write), (operation.remove, remove), (operation.check, check)) if is_wanted]  # fmt: skip
-    if len(wanted) > 1 or (file is not None and not wanted):
-        raise UsageError(
-            "--write, --remove and --check are mutually exclusive. Nothing was written."
-            if wanted
-            else f"No action given for {file}. Nothing was written.",
-            hint="Choose one: --write adds the instructions, --remove removes them, --check checks them.",
-            next=["gitmem agents-md --write"],
-        )
-    if not wanted:
-        found = operation.show()
-        if at.json:
-            at.answer(found, render.agents_md_block)
-        else:  # the lines alone, so that they can be piped into a file
-            output.write_lines([str(found.text).rstrip("\n")])
-        return 0
-    if file is None:
-        path = operation.default(at.trusted_repo().worktree)
-        named = os.path.relpath(path, at.folder)
-    else:
-        path, named = os.path.join(at.folder, file), file
-        operation.refuse_outside(path, _worktree(at), writes=write)
-    found = wanted[0](path, named, typed=file is not None)
-    at.answer(found, render.agents_md_block)
-    return int(check and found.state != "current")
-
-
-def _worktree(at: Environment) -> str | None:
-    """Return the top of the work tree; None outside of one, where FILE can still be given."""
-    try:
-        return at.trusted_repo().worktree
-    except UsageError:
-        return None
+    return operation.uninstall(hook, dry_run=dry_run)
 
 
 PACKAGES = ("mcp", "mcp_types", "anyio")
@@ -391,6 +249,9 @@ class LocalInstallation(Struct):
         from gitmem.clients import install
 
         found = install.install(client_folders(self.at, scope), [client], scope, program=gitmem_program())
+        for each in found.clients:
+            if each.problem:
+                raise StoreError(each.problem)
         return [path for each in found.clients for path in each.files]
 
     def install_git_hook(self, name: str) -> None:

@@ -355,7 +355,7 @@ def _delegate_and_claim(sandbox: Sandbox, planck: Agent, gauss: Agent, *, role: 
     sandbox.gitmem(gauss, "task", "take", printed.splitlines()[-1])
     sandbox.gitmem(planck, "task", "list")
     sandbox.show(["", "# Planck claims a file; a hook refuses Gauss's commit of it"])
-    sandbox.gitmem(planck, "hooks", "install", "--git", "pre-commit")
+    sandbox.gitmem(planck, "setup", "--git", "pre-commit")
     sandbox.gitmem(planck, "claim", "README.md", "--for", "2h", "--reason", "new title")
     sandbox.commit(gauss, "README.md", "Prices are in euros.", "Name the currency", status=1)
 

@@ -11,21 +11,19 @@ from .. import syncing
 from ..environment import Environment
 from ..render import output
 from ..render import setup as render
-from ..values import duration
 from . import clients
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Annotated
 
     import typer
 
-    from gitmem.clients.agents_md import AgentsMdBlock
     from gitmem.clients.clients import ClientFolders
-    from gitmem.clients.git_hook import Hook
+    from gitmem.clients.git_hook import GitHookResult, Hook
 
-    from .options import AllowForeign, ClientOption, GitHooks, Scope, Timeout
+    from .options import ClientOption, DryRun, GitHooks, InstalledOption, Scope
 
 INTERVAL = "30s"
 PUBLISHED = "Everybody who can read it can then read all records: messages, memory, agreements, names and mail addresses"
@@ -52,46 +50,43 @@ def setup(
         typer.Option("--autosync", metavar="30s|off", help="Sync automatically at this interval, or off."),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing: take the defaults.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be written.")] = False,
-    allow_foreign: AllowForeign = False,
-    timeout: Timeout = syncing.TIMEOUT,
+    dry_run: DryRun = False,
 ) -> int:
     """Set up this repository and your agents: log, merge driver, hooks, instructions, sync. Repairs when run again."""
     from gitmem.sync import autosync as syncs
+    from gitmem.sync import init
 
     if publish and no_publish:
         raise UsageError("--publish and --no-publish are mutually exclusive. Nothing was written.")
     every = syncs.normalize_interval(autosync) if autosync is not None else None
-    store = at.store(long_lived=True)
     asks = not (yes or dry_run or syncing.is_agent(at))
     found = render.Setup(dry_run)
     folders = clients.client_folders(at, scope)
-    names = _clients(folders, client, scope, asks=asks)
+    names = [] if git and not client else _clients(folders, client, scope, asks=asks)
     hooks = clients.chosen_git_hooks(at, git or [], new=True)
+    # Without a repository, only this user's clients are set up.
+    has_log = folders.state is not None or publish or no_publish or ref is not None or every is not None
     if dry_run:
-        _preview(at, found, folders, names, scope)
+        _preview(at, found, folders, names, scope, hooks)
         at.answer(found, render.setup)
         return 0
-    consents = True if publish else False if no_publish else _may_publish(at, asks=asks)
-    if autosync is None and _may_sync(at, consents, asks=asks, yes=yes):
-        autosync = every = INTERVAL
-    merger = clients.merge_program()
-    from gitmem.sync import init as operation
-
-    found.log = operation.init(
-        store,
-        publish=ref,
-        consents=consents,
-        allow_foreign=allow_foreign,
-        timeout=duration(timeout, "--timeout"),
-    )
-    found.changed = clients.installer.install(store.repo, merger)
-    if autosync is not None:
-        found.changed += clients.installer.set_autosync(store.repo, every)
-        operation.apply_autosync(store, found.log, every)
-    found.changed = list(dict.fromkeys(found.changed))
+    if has_log:
+        store = at.store(long_lived=True)
+        consents = True if publish else False if no_publish else _may_publish(at, asks=asks)
+        if autosync is None and _may_sync(at, consents, asks=asks, yes=yes):
+            autosync = every = INTERVAL
+        merger = clients.merge_program()
+        found.log = init.init(store, publish=ref, consents=consents)
+        found.changed = clients.installer.install(store.repo, merger)
+        if autosync is not None:
+            found.changed += clients.installer.set_autosync(store.repo, every)
+            init.apply_autosync(store, found.log, every)
+        found.changed = list(dict.fromkeys(found.changed))
     _connect(at, found, folders, names, scope, hooks)
-    found.next = ["gitmem roster", *(step for step in found.log.next if "sync" in step.split())]
+    if found.log is not None:
+        found.next = ["gitmem roster", *(step for step in found.log.next if "sync" in step.split())]
+    if found.status:
+        found.next = ["gitmem doctor"]
     if syncing.is_agent(at):  # the agent's user decides what is published
         found.next = [each for each in found.next if "--publish" not in each.split()]
     at.answer(found, render.setup)
@@ -104,19 +99,16 @@ def _clients(folders: ClientFolders, named: list[str] | None, scope: str, *, ask
     from gitmem.clients.clients import ALL_FOUND, CLIENTS, PROJECT
 
     if named:
-        return [client.name for client, _ in client_scope.chosen_clients(folders, named, scope)]
+        return [client.name for client in client_scope.chosen_clients(folders, named, scope)]
     if scope == PROJECT and folders.worktree is None:
         return []
-    try:
-        every = client_scope.chosen_clients(folders, [ALL_FOUND], scope)
-    except UsageError as error:
-        if error.code != "no-client":
-            raise
+    every = client_scope.chosen_clients(folders, [ALL_FOUND], scope)
+    if not every:
         return []
-    titles = ", ".join(CLIENTS[client.name].title for client, _ in every)
+    titles = ", ".join(CLIENTS[client.name].title for client in every)
     if asks and output.ask(f"Connect {titles}, so that their agents see messages?", default=True) is False:
         return []
-    return [client.name for client, _ in every]
+    return [client.name for client in every]
 
 
 def _may_publish(at: Environment, *, asks: bool) -> bool | None:
@@ -170,11 +162,10 @@ def _connect(
     from gitmem.clients.clients import CLIENTS
 
     program = clients.gitmem_program()
-    found.clients = operation.InstallResult([], program)
     if names:
-        found.clients = operation.install(folders, names, scope, program=program, keep_going=True)
-    clients.with_git(found.clients, hooks, lambda hook: clients.install_gate(at, hook))
-    _each_file(at, found, agents_md.files_of(folders, names, scope), folders, scope, agents_md.write)
+        found.clients = operation.install(folders, names, scope, program=program)
+    _each_hook(found, hooks, lambda hook: clients.install_gate(at, hook))
+    found.instructions = agents_md.install(folders, names, scope)
     working = [
         each.client
         for each in found.clients.clients
@@ -185,82 +176,106 @@ def _connect(
 
 
 def _preview(
-    at: Environment, found: render.Setup, folders: ClientFolders, names: list[str], scope: str
+    at: Environment,
+    found: render.Setup,
+    folders: ClientFolders,
+    names: list[str],
+    scope: str,
+    hooks: list[Hook],
 ) -> None:
     """Say which files would be written."""
     from gitmem.clients import agents_md
     from gitmem.clients import install as operation
     from gitmem.clients.clients import PROJECT
 
-    found.changed = clients.installer.files(at.store().repo)
-    found.clients = operation.InstallResult([], None)
+    if folders.state is not None:
+        found.changed = clients.installer.files(at.store().repo)
+    found.changed += [file.path for hook in hooks for file in hook.files()]
     if names:
-        found.clients = operation.install(folders, names, scope, program=None, dry_run=True, keep_going=True)
-    _each_file(at, found, agents_md.files_of(folders, names, scope), folders, scope, agents_md.preview)
-    clients_named = [part for name in names for part in ("--client", name)]
+        found.clients = operation.install(folders, names, scope, program=None, dry_run=True)
+    found.instructions = agents_md.install(folders, names, scope, dry_run=True)
+    named = [part for name in names for part in ("--client", name)]
+    named += ["--scope", scope] if scope != PROJECT else []
     found.next = [
-        command("gitmem", "setup", *clients_named, *(["--scope", scope] if scope != PROJECT else []))
+        command("gitmem", "setup", *named, *(part for each in hooks for part in ("--git", each.name)))
     ]
 
 
-def _each_file(
-    at: Environment,
-    found: render.Setup | render.Removed,
-    paths: list[str],
-    folders: ClientFolders,
-    scope: str,
-    do: Callable[[str, str], AgentsMdBlock],
+def _each_hook(
+    found: render.Setup | render.Removed, hooks: Sequence[Hook], change: Callable[[Hook], GitHookResult]
 ) -> None:
-    """Do something with the instructions in each file; one that can't be read or changed stops no other."""
-    from gitmem.clients import agents_md
-    from gitmem.clients.client_scope import bare_message
-    from gitmem.clients.clients import PROJECT
+    """Change git's hooks; one that can't be changed stops no other."""
+    from gitmem.clients.managed_files import problem_of
 
-    for path in paths:
+    for hook in hooks:
         try:
-            agents_md.refuse_outside(path, folders.worktree if scope == PROJECT else None, writes=True)
-            found.instructions.append(do(path, _named(at, path)))
+            found.clients.git.append(change(hook))
         except GitmemError as error:
-            found.problems.append(f"{bare_message(error)} {error.hint or ''}".strip())
-
-
-def _named(at: Environment, path: str) -> str:
-    """Return a file as commands name it: relative to the current folder where it is below it."""
-    named = os.path.relpath(path, at.folder)
-    return path if named.startswith(os.pardir) else named
+            found.problems.append(problem_of(error))
 
 
 def remove(
     at: Environment,
+    client: InstalledOption = None,
     scope: Scope = "project",
+    git: GitHooks = None,
+    dry_run: DryRun = False,
 ) -> int:
-    """Take out all that setup added to this repository, byte for byte, and say what stays and how to delete it."""
-    from gitmem.clients import agents_md, git_hook
+    """Take out all that setup added to this repository, or what is named, byte for byte. Says what stays and how to delete it."""
+    from gitmem.clients import agents_md, client_scope, git_hook
     from gitmem.clients import install as operation
-    from gitmem.clients.clients import ALL_FOUND, USER
+    from gitmem.clients.clients import ALL_FOUND, CLIENTS, USER
+
+    found = render.Removed(dry_run)
+    folders = clients.client_folders(at, scope)
+    whole = not client and not git
+    every = whole or ALL_FOUND in (client or [])
+    names = (
+        list(CLIENTS)
+        if every
+        else [each.name for each in client_scope.chosen_clients(folders, client or [], scope)]
+    )
+    hooks = clients.chosen_git_hooks(at, git or [])
+    if whole and scope != USER:
+        hooks = [hook for hook in (clients.git_hooks(at)[0] or {}).values() if git_hook.is_there(hook)]
+    if scope == USER or folders.worktree is not None:
+        others = [each.name for each in operation.installed_clients(folders, scope) if each.name not in names]
+        # Instructions first: a folder of hooks that setup has created is empty without them.
+        found.instructions = agents_md.uninstall(folders, names, scope, others=others, dry_run=dry_run)
+        found.clients = operation.uninstall(folders, [ALL_FOUND] if every else names, scope, dry_run=dry_run)
+    _each_hook(found, hooks, lambda hook: clients.uninstall_gate(at, hook, dry_run=dry_run))
+    if whole:
+        _remove_rest(at, found, folders, scope)
+    if dry_run:
+        named = [part for each in client or [] for part in ("--client", each)]
+        named += ["--scope", scope] if scope == USER else []
+        found.next = [
+            command("gitmem", "remove", *named, *(part for each in git or [] for part in ("--git", each)))
+        ]
+    at.answer(found, render.removed)
+    return found.status
+
+
+def _remove_rest(at: Environment, found: render.Removed, folders: ClientFolders, scope: str) -> None:
+    """Take out what is not a client's, and say what stays: the log, other worktrees' files, those of the other scope."""
+    from gitmem.clients import install as operation
+    from gitmem.clients.clients import USER
     from gitmem.sync import autosync as syncs
     from gitmem.sync import init
 
-    found = render.Removed()
-    folders = clients.client_folders(at, scope)
-    found.clients = operation.InstallResult([], None)
-    if scope == USER or folders.worktree is not None:
-        found.clients = operation.uninstall(folders, [ALL_FOUND], scope, keep_going=True)
-    if scope != USER:
-        store = at.store(long_lived=True)
-        there = [hook for hook in (clients.git_hooks(at)[0] or {}).values() if git_hook.is_there(hook)]
-        clients.with_git(found.clients, there, lambda hook: clients.uninstall_gate(at, hook))
-        found.changed = list(
-            dict.fromkeys(
-                [*clients.installer.set_autosync(store.repo, None), *clients.installer.uninstall(store.repo)]
-            )
-        )
+    if scope == USER:
+        found.next = [command("gitmem", "remove")] if folders.state is not None else []
+        return
+    store = at.store(long_lived=True)
+    if not found.dry_run:
+        found.changed = clients.installer.set_autosync(store.repo, None)
         syncs.switch(store.repo, False)
-        found.left = init.uninstall(store)
-        found.remarks += found.left.remarks
-    _each_file(at, found, agents_md.written(folders, scope), folders, scope, agents_md.remove)
-    found.next = [command("gitmem", "remove")] if scope == USER and folders.state is not None else []
-    if scope != USER and operation.still_installed(folders, scope):
-        found.next = [command("gitmem", "remove", "--scope", USER)]
-    at.answer(found, render.removed)
-    return found.status
+    found.changed += clients.installer.uninstall(store.repo, dry_run=found.dry_run)
+    found.changed = list(dict.fromkeys(found.changed))
+    found.left = init.uninstall(store, dry_run=found.dry_run)
+    found.remarks += found.left.remarks
+    for top in operation.other_worktrees(folders):
+        found.remarks.append(f"Files of gitmem stay in another worktree: {top}.")
+        found.next.append(command("gitmem", "-C", top, "remove"))
+    if operation.installed_clients(folders, USER):
+        found.next.append(command("gitmem", "remove", "--scope", USER))

@@ -28,9 +28,7 @@ LIMIT = 6.0
 BUSY_MILLISECONDS = 500
 LIMIT_EDITS = 20.0  # nobody waits for it
 LIMITS = {events.START: 15.0, events.END: 2.5}
-USAGE = (
-    "gitmem hook is an internal command for the hooks of coding agents. `gitmem hooks install` installs them."
-)
+USAGE = "gitmem hook is an internal command for the hooks of coding agents. `gitmem setup` installs them."
 
 
 def main(args: Sequence[str]) -> int:

@@ -44,7 +44,7 @@ class _Screen:
 
 _state = {"written": False, "for_models": False, "last": False}
 # The commands that act as nobody or begin a session; all others keep --as.
-OF_NOBODY = frozenset(("session start", "setup", "remove", "hooks", "doctor", "sync", "agents-md", "schema", "view", "mcp", "completion"))  # fmt: skip
+OF_NOBODY = frozenset(("session start", "setup", "remove", "doctor", "sync", "schema", "view", "mcp", "completion"))  # fmt: skip
 NOTHING = "Nothing new for {}"  # of an empty inbox, with its reader
 SYNCS = ("gitmem sync", "gitmem sync --publish")
 _typed: dict[str, str] = {}

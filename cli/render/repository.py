@@ -100,7 +100,7 @@ def _changed(changed: Sequence[str]) -> list[str]:
 
 
 def doctor(found: Report) -> list[str]:
-    """Return the findings with their fixes, and a summary of what was checked."""
+    """Return the findings with their fixes, the state of the hooks, and a summary of what was checked."""
     looked = ", ".join(f"{count} {what}" for what, count in found.checked.items())
     lines = []
     for each in found.findings:
@@ -115,7 +115,8 @@ def doctor(found: Report) -> list[str]:
     fixed = f", {found.fixed} fixed" if found.fixed else ""
     head = paint("No problems found", "good") if found.healthy else paint("Problems found", "bad")
     key = f"; the key of {found.writer} writes here" if found.writer else ""
-    return [*lines, f"{head}{fixed}; checked {looked}{key}"]
+    hooks = hooks_status(found.hooks) if found.hooks is not None else []
+    return [*lines, *hooks, f"{head}{fixed}; checked {looked}{key}"]
 
 
 def imported(found: Imported) -> list[str]:
@@ -165,9 +166,7 @@ _BLOCK_STATES = {
     "unchanged": "{path}: gitmem's instructions are already up to date",
     "removed": "{path}: removed gitmem's instructions",
     "deleted": "{path}: deleted; gitmem had created it, and it had no other content",
-    "missing": "{path}: no instructions of gitmem",
-    "current": "{path}: gitmem's instructions are up to date",
-    "outdated": "{path}: gitmem's instructions are of another version",
+    "failed": "{path}: left as it is. {problem}",
 }
 
 
@@ -177,17 +176,10 @@ def hooked(found: InstallResult) -> list[str]:
     return [*lines, *gated(found), *(sanitize(each) for each in found.remarks)]
 
 
-def unhooked(found: InstallResult) -> list[str]:
-    """Return what an uninstallation removed for each client and from git's hooks."""
-    lines = [*(line for each in found.clients for line in _client(each)), *gated(found)]
-    return block(lines or "No gitmem hooks are installed in this scope", map(sanitize, found.remarks))
-
-
 def _client(each: ClientHooks) -> list[str]:
-    why = "" if each.why == "asked for" else f" ({plain(each.why)})"
     whom = f"this {each.scope}" if each.scope == "project" else "this user"
     return block(
-        f"{each.title}{why}: {_STATES.get(each.state, f'{each.state} for {whom}')}",
+        f"{each.title}: {_STATES.get(each.state, f'{each.state} for {whom}')}",
         [f"  {'' if each.state == 'removed' else 'wrote '}{plain(path)}" for path in each.files],
         each.problem and f"  {sanitize(each.problem)}",
         [f"  {sanitize(remark)}" for remark in each.remarks],
@@ -231,13 +223,12 @@ def hooks_status(found: HookStatus) -> list[str]:
             gits.append(f"git {name}: {shown.get(state, state)}")
     program = plain(found.program) if found.program is not None else "gitmem from the PATH"
     return block(
-        [line for each in found.clients for line in _status(each)]
-        or "No clients found, and no client hooks installed",
+        [line for each in found.clients for line in _status(each)],
         found.installed and f"program of the hooks: {program}{'' if found.program_works else ', not found'}",
         gits,
         found.hooks_path is not None and f"core.hooksPath: {plain(found.hooks_path)}",
         found.manager is not None
-        and f"{found.manager} writes git's hooks here; `gitmem hooks install --git` uses its form",
+        and f"{found.manager} writes git's hooks here; `gitmem setup --git` uses its form",
         found.last_run is not None and f"last hook run: {format_ago(found.last_run)}",
         found.last_error is not None and f"last hook error: {sanitize(found.last_error)}",
     )
@@ -251,13 +242,16 @@ def _status(each: ClientStatus) -> list[str]:
 
 
 def _scope(each: ClientStatus, scope: ScopeStatus) -> list[str]:
-    correct = (
-        f"  Correct that file: {each.title} may ignore its hooks, and `gitmem hooks install` rejects it."
-    )
+    text = scope.instructions
     return block(
-        facts(f"{each.title}: {scope.state}", f"{scope.scope} scope", scope.trust and _TRUST[scope.trust]),
-        scope.problem and [f"  {sanitize(scope.problem)}", correct],
-        [f"  {plain(path)}" for path in scope.files],
+        facts(
+            f"{each.title}: {scope.state}",
+            f"{scope.scope} scope",
+            scope.trust and _TRUST[scope.trust],
+            text and f"instructions {text.state}",
+        ),
+        scope.problem
+        and [f"  {sanitize(scope.problem)}", f"  {each.title} may ignore its hooks in that file."],
     )
 
 
@@ -285,8 +279,7 @@ def hooks_tried(found: HookTestResults) -> Sequence[str]:
 
 def agents_md_block(found: AgentsMdBlock) -> list[str]:
     """Return the state of gitmem's block in AGENTS.md."""
-    text = _BLOCK_STATES[found.state].format(path=found.path)
-    return [sanitize(text), *notes(found.remarks)]
+    return [sanitize(_BLOCK_STATES[found.state].format(path=found.path, problem=found.problem))]
 
 
 DAYS_SHOWN = 14

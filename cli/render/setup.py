@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gitmem.clients.install import InstallResult
 from gitmem.outcome import Outcome
 
 from .output import paint, sanitize
@@ -12,7 +13,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitmem.clients.agents_md import AgentsMdBlock
     from gitmem.clients.client_scope import HookTestResults
-    from gitmem.clients.install import InstallResult
     from gitmem.sync.init import Initialised, Uninstalled
 
 
@@ -20,12 +20,12 @@ class Setup(Outcome):
     """What `setup` did, or would do.
 
     Attributes:
-        log: The log, its remote, and the consent to publish; None after a dry run.
+        log: The log, its remote, and the consent to publish; None after a dry run, and without a repository.
         changed: The changed files of git's config.
         clients: The hooks of each client that was connected.
         instructions: The instructions in each file that the clients' models read.
         tried: Whether a message went through each hook; None if there is none.
-        problems: Why files were left out.
+        problems: Why hooks of git were left out.
         dry_run: Whether nothing was written.
     """
 
@@ -35,7 +35,7 @@ class Setup(Outcome):
         self.dry_run = dry_run
         self.log: Initialised | None = None
         self.changed: list[str] = []
-        self.clients: InstallResult | None = None
+        self.clients = InstallResult([], None)
         self.instructions: list[AgentsMdBlock] = []
         self.tried: HookTestResults | None = None
         self.problems: list[str] = []
@@ -44,8 +44,7 @@ class Setup(Outcome):
     @property
     def status(self) -> int:
         """The exit status: that of the worst error of a client, or 1 if a hook did not show the message or a file was left out."""
-        failed = self.clients.status if self.clients is not None else 0
-        return failed or (self.tried.status if self.tried is not None else 0) or int(bool(self.problems))
+        return self.clients.status or (self.tried.status if self.tried is not None else 0) or _failed(self)
 
 
 class Removed(Outcome):
@@ -56,15 +55,17 @@ class Removed(Outcome):
         changed: The changed files of git's config.
         clients: The hooks of each client and of git.
         instructions: The instructions in each file that had them.
-        problems: Why they are left in a file.
+        problems: Why hooks of git stay.
+        dry_run: Whether nothing was removed.
     """
 
-    __slots__ = ("left", "changed", "clients", "instructions", "problems", "remarks", "next")
+    __slots__ = ("dry_run", "left", "changed", "clients", "instructions", "problems", "remarks", "next")
 
-    def __init__(self) -> None:
+    def __init__(self, dry_run: bool) -> None:
+        self.dry_run = dry_run
         self.left: Uninstalled | None = None
         self.changed: list[str] = []
-        self.clients: InstallResult | None = None
+        self.clients = InstallResult([], None)
         self.instructions: list[AgentsMdBlock] = []
         self.problems: list[str] = []
         self.remarks: list[str] = []
@@ -73,23 +74,25 @@ class Removed(Outcome):
     @property
     def status(self) -> int:
         """The exit status: that of the worst error of a client, or 1 if instructions are left in a file."""
-        failed = self.clients.status if self.clients is not None else 0
-        return failed or int(bool(self.problems))
+        return self.clients.status or _failed(self)
+
+
+def _failed(found: Setup | Removed) -> int:
+    return int(bool(found.problems) or any(each.problem for each in found.instructions))
 
 
 def setup(found: Setup) -> list[str]:
     """Return what was written where, and whether a message went through each hook."""
     if found.dry_run:
-        files = [path for each in found.clients.clients for path in each.files] if found.clients else []
-        files += [str(each.path) for each in found.instructions if each.state != "unchanged"]
+        files = [path for each in found.clients.clients for path in each.files]
+        files += [each.path for each in found.instructions if each.state not in ("unchanged", "failed")]
         return block(
             "Nothing was written. gitmem setup would write the log below refs/gitmem/ and its folder in the git folder, and",
             [f"  {plain(path)}" for path in (*found.changed, *files)],
-            map(sanitize, found.problems),
+            [sanitize(each.problem) for each in found.instructions if each.problem],
         )
-    assert found.log is not None and found.clients is not None
     return block(
-        init(found.log, found.changed),
+        found.log is not None and init(found.log, found.changed),
         hooked(found.clients) or "No client was connected; `gitmem setup --client NAME` connects one",
         [line for each in found.instructions for line in agents_md_block(each)],
         found.tried is not None and "A message through each hook:",
@@ -101,20 +104,27 @@ def setup(found: Setup) -> list[str]:
 
 def removed(found: Removed) -> list[str]:
     """Return what was taken out, what stays, and the commands that delete that."""
-    assert found.clients is not None
+    left = found.left
+    hooks, gits = found.clients.clients, found.clients.git
     lines = block(
-        [
-            f"{each.title}: {each.state} {each.problem}".rstrip()
-            for each in found.clients.clients
-            if not each.files
-        ],
-        [f"removed from {plain(path)}" for each in found.clients.clients for path in each.files],
+        [f"{each.title}: {each.state} {each.problem}".rstrip() for each in hooks if not each.files],
+        [f"removed from {plain(path)}" for each in hooks for path in each.files],
         gated(found.clients),
         [line for each in found.instructions for line in agents_md_block(each)],
         [f"removed from {plain(path)}" for path in found.changed],
         map(sanitize, found.clients.remarks),
     )
-    left = found.left
+    if found.dry_run:
+        files = [path for each in hooks for path in each.files] + [
+            path for each in gits for path in each.files
+        ]
+        files += [each.path for each in found.instructions if not each.problem]
+        problems = [each.problem for each in hooks] + [each.problem for each in found.instructions]
+        lines = block(
+            "Nothing was removed. gitmem remove would take out what is gitmem's in",
+            [f"  {plain(path)}" for path in dict.fromkeys((*files, *found.changed))],
+            [sanitize(each) for each in problems if each],
+        )
     return block(
         lines or "Nothing of gitmem is installed here",
         left is not None

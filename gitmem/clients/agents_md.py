@@ -1,16 +1,19 @@
 """The instructions for agents in AGENTS.md, between two markers in a file of the user's.
 
 Everything outside of the markers stays byte for byte, whatever its encoding and line ends; our lines are ASCII. The
-first marker records what removal needs: whether the file is new, and which line ends were added before it.
+first marker records what removal needs: whether the file is new, which line ends were added before it, and a digest of
+the text, so that a text that somebody else has put between the markers is neither replaced nor removed.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from typing import NamedTuple
 
 from ..errors import GitmemError, UsageError
-from ..outcome import Outcome, command
+from ..outcome import Outcome
+from ..text.digests import sha256
 from . import managed_files
 from .clients import CLIENTS, PROJECT
 from .managed_files import ManagedFile
@@ -20,94 +23,52 @@ FILE = "AGENTS.md"
 FILES = {"claude-code": "CLAUDE.md", "gemini": "GEMINI.md"}  # others read AGENTS.md
 READS_AT_HOME = ("claude-code", "codex", "gemini", "opencode")
 BEGIN, CLOSE, END = b"<!-- gitmem:begin", b" -->", b"<!-- gitmem:end -->"
+_MARKER = b"<!-- gitmem:"
 NEW_FILE, NEWLINE, BLANK = b"new-file", b"newline", b"blank"
 _BOM = b"\xef\xbb\xbf"
-_BEGINS = re.compile(rb"(?:^|\A\xef\xbb\xbf)%b[^\n]*-->[^\S\n]*(?:\n|\Z)" % BEGIN, re.MULTILINE)
+_BEGINS = re.compile(rb"(?:^|\A\xef\xbb\xbf)(%b([^\n]*)-->[^\S\n]*(?:\n|\Z))" % BEGIN, re.MULTILINE)
 _ENDS = re.compile(rb"^%b[^\S\n]*$" % END, re.MULTILINE)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from .clients import Client, ClientFolders
+    from .clients import ClientFolders
+    from .managed_files import FileChange
 
 
 class AgentsMdBlock(Outcome):
-    """The instructions, and the result of the operation on them.
+    """The instructions in one file.
 
     Attributes:
-        path: The file; None if the text is only shown.
-        state: `shown`; `created`, `added`, `updated` or `unchanged` after a write; `removed`, `deleted` (the file was
-            ours and had nothing else) or `missing` after a removal; `current`, `outdated` or `missing` after a check.
-        text: The text, if it is only shown.
-        remarks: Further advice.
+        path: The file.
+        state: `created`, `added`, `updated` or `unchanged` by setup; `removed` or `deleted` (the file was ours and had
+            nothing else) by remove; `current`, `outdated` or `missing` in doctor; `failed` with a problem.
+        problem: Why the file can't be read or changed, in a sentence; "" without an error.
     """
 
-    path: str | None
+    path: str
     state: str
-    text: str | None = None
-    remarks: list[str] = []
-    next: list[str] = []
+    problem: str = ""
 
 
-def show() -> AgentsMdBlock:
-    """Return the text with its markers, as `write` would write it to a file."""
-    found = AgentsMdBlock(None, "shown")
-    found.text = (BEGIN + CLOSE + b"\n").decode() + _text() + END.decode() + "\n"
-    found.next = ["gitmem agents-md --write"]
-    return found
+class _Block(NamedTuple):
+    """The place of our lines in a text.
 
-
-def default(worktree: str | None) -> str:
-    """Return the path of the AGENTS.md of a work tree.
-
-    Raises:
-        UsageError: There is no work tree, or AGENTS.md is a link that leads out of it.
+    Attributes:
+        start: The start of the first marker.
+        begin, end: The span of the text between the markers.
+        notes: The words in the first marker.
     """
-    if worktree is None:
-        raise UsageError(
-            "This repository has no worktree and no AGENTS.md. Nothing was written.",
-            hint="Name the file.",
-            code="no-worktree",
-        )
-    path = os.path.join(worktree, FILE)
-    managed_files.resolve_inside(path, worktree)
-    return path
 
-
-def refuse_outside(path: str, worktree: str | None, *, writes: bool) -> None:
-    """Refuse a path that leads out of the work tree by a link and, to write, any path outside of it.
-
-    Raises:
-        UsageError: `outside`.
-    """
-    if worktree is None:
-        return
-    written, top = os.path.abspath(path), os.path.realpath(worktree)
-    folder, name = os.path.split(written)
-    here = (written, os.path.join(os.path.realpath(folder), name))
-    if any(each.startswith(os.path.join(top, "")) for each in here):
-        managed_files.resolve_inside(path, top)
-    elif writes:
-        raise UsageError(
-            f"{path} is outside of the work tree {top}. Nothing was written.",
-            hint="Name a file of the work tree, or run the command in the folder of that file.",
-            code="outside",
-            next=["gitmem agents-md --write"],
-        )
+    start: int
+    begin: int
+    end: int
+    notes: list[bytes]
 
 
 class AgentsMd(ManagedFile):
-    """A file of the user's with the instructions between the markers.
-
-    Args:
-        path: The file; its folder must exist.
-        named: The file as commands name it.
-    """
-
-    def __init__(self, path: str, named: str) -> None:
-        super().__init__(path)
-        self.named = named
+    """A file of the user's with the instructions between the markers."""
 
     def has_ours(self, content: bytes | None) -> bool:
         """Return whether there are markers."""
@@ -115,18 +76,17 @@ class AgentsMd(ManagedFile):
 
     def is_current(self, content: bytes) -> bool:
         """Return whether the instructions are this version's; git may have changed their line ends."""
-        begin, end = self._find(content) or (0, 0)
-        return content[begin:end].replace(b"\r\n", b"\n") == _text().encode()
+        found = self._find(content)
+        return found is not None and _plain(content[found.begin : found.end]) == _text()
 
     def with_ours(self, content: bytes | None) -> bytes:
         """Return a content with the instructions between its markers, or at its end."""
         text = content or b""
         found = self._find(text)
-        eol = _eol(text[: found[0]] if found else text)
-        body = _text().encode().replace(b"\n", eol)
+        eol = _eol(text[: found.begin] if found else text)
         if found:
-            return text[: found[0]] + body + text[found[1] :]
-        notes = [BEGIN] if content is not None else [BEGIN, NEW_FILE]
+            return text[: found.start] + _begin(found.notes, eol) + text[found.end :]
+        notes = [] if content is not None else [NEW_FILE]
         before = text
         if text.removeprefix(_BOM) and not text.endswith(b"\n"):
             notes.append(NEWLINE)
@@ -134,178 +94,174 @@ class AgentsMd(ManagedFile):
         if text.removeprefix(_BOM) and not before.endswith((b"\n\n", b"\n\r\n")):
             notes.append(BLANK)
             before += eol
-        return before + b" ".join(notes) + CLOSE + eol + body + END + eol
+        return before + _begin(notes, eol) + END + eol
 
     def without_ours(self, content: bytes) -> bytes | None:
         """Return the content from before the instructions; None if install created the file and nothing else is in it."""
-        begin, end = self._find(content) or (0, 0)
-        before, start, notes = content[:begin].rpartition(BEGIN)
-        assert start
-        eol = _eol(content[:begin])
-        after = content[end:].partition(END)[2].removeprefix(eol)
-        if BLANK in notes:
+        found = self._find(content)
+        assert found is not None
+        eol, before = _eol(content[: found.begin]), content[: found.start]
+        after = content[found.end :].partition(END)[2].removeprefix(eol)
+        if BLANK in found.notes:
             before = before.removesuffix(eol)
-        if NEWLINE in notes and not after:
+        if NEWLINE in found.notes and not after:
             before = before.removesuffix(eol)
-        return None if NEW_FILE in notes and not before + after else before + after
+        return None if NEW_FILE in found.notes and not before + after else before + after
 
-    def _find(self, text: bytes) -> tuple[int, int] | None:
-        """Return the start and end of the text between the markers, or None without markers.
+    def _find(self, text: bytes) -> _Block | None:
+        """Return the place of our lines, or None without markers.
 
         Raises:
-            UsageError: `markers` if they are not one pair, `not-text` if the encoding would hide them.
+            UsageError: `markers` if they are not one pair, or the text between them is not gitmem's; `not-text` if the
+                encoding would hide them.
         """
         if b"\0" in text or text.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise UsageError(
-                f"{self.named} is not text in UTF-8 or a similar encoding. Nothing was written.",
+                f"{self.path} is not text in UTF-8 or a similar encoding. Nothing was written.",
                 hint="Convert it, for example with iconv.",
                 code="not-text",
             )
-        begins = [found.end() for found in _BEGINS.finditer(text)]
+        begins = list(_BEGINS.finditer(text))
         ends = [found.start() for found in _ENDS.finditer(text)]
         if not begins and not ends:
             return None
-        if len(begins) != 1 or len(ends) != 1 or begins[0] > ends[0]:
+        if len(begins) != 1 or len(ends) != 1 or begins[0].end() > ends[0]:
             raise UsageError(
-                f"The gitmem markers in {self.named} are not a pair ({len(begins) or 'none'} of {BEGIN.decode()}…, "
+                f"The gitmem markers in {self.path} are not a pair ({len(begins) or 'none'} of {BEGIN.decode()}…, "
                 f"{len(ends) or 'none'} of {END.decode()}). Nothing was written.",
                 hint="Keep one block, or remove all marker lines, then run the command again.",
                 code="markers",
             )
-        return begins[0], ends[0]
+        found = _Block(begins[0].start(1), begins[0].end(), ends[0], begins[0][2].split())
+        inner = _plain(text[found.begin : found.end])
+        if inner.strip() and inner != _text() and _digest(inner) not in found.notes:
+            raise UsageError(
+                f"The text between the gitmem markers in {self.path} is not gitmem's. Nothing was written.",
+                hint="Move your text out of the markers, or remove both marker lines, then run the command again.",
+                code="markers",
+            )
+        return found
 
 
-def write(path: str, named: str, *, typed: bool = True) -> AgentsMdBlock:
-    """Write the instructions to a file, or update those in it.
+def install(
+    folders: ClientFolders, names: Sequence[str], scope: str, *, dry_run: bool = False
+) -> list[AgentsMdBlock]:
+    """Write the instructions into the files that the models of these clients read: none twice, and none that imports another."""
 
-    Args:
-        path: The file; it need not exist, but its folder must.
-        named: The file as commands name it.
-        typed: Whether the user named it; otherwise it is the default of these commands.
+    def write(file: AgentsMd) -> str:
+        change = file.install()
+        state = "updated" if file.has_ours(change.before) else "added"
+        _write(change, dry_run=dry_run)
+        return "unchanged" if not change.needed else state if change.before is not None else "created"
 
-    Raises:
-        UsageError, StoreError: `markers`, `no-such-folder`, `not-text`, or no access. The file is unchanged.
-    """
-    done, change = preview(path, named), AgentsMd(path, named).install()
-    if not os.path.isdir(os.path.dirname(os.path.realpath(path))):  # a mistyped name must not create folders
-        raise UsageError(f"The folder of {path} does not exist. Nothing was written.", code="no-such-folder")
-    managed_files.write_files([change])
-    done.remarks = _imports(path)
-    done.next = ["gitmem hooks status"] if done.state == "unchanged" else [command("git", "add", named)]
-    return done
+    every = [path for path in _files(folders, names, scope) if os.path.isdir(os.path.dirname(path))]
+    paths = [path for path in every if not any(_is_read(each, [path]) for each in every if each != path)]
+    return [_attempt(folders, path, scope, write) for path in paths]
 
 
-def files_of(folders: ClientFolders, names: Sequence[str], scope: str) -> list[str]:
-    """Return the files in which the models of these clients read instructions: none twice, and none that imports another."""
-    found = [path for name in names if (path := _file_of(folders, CLIENTS[name], scope)) is not None]
-    every = [path for path in dict.fromkeys(found) if os.path.isdir(os.path.dirname(path))]
-    return [path for path in every if not any(_reads(path, other) for other in every if other != path)]
+def uninstall(
+    folders: ClientFolders,
+    names: Sequence[str],
+    scope: str,
+    *,
+    others: Sequence[str] = (),
+    dry_run: bool = False,
+) -> list[AgentsMdBlock]:
+    """Remove the instructions from the files of these clients, except from those that other clients read."""
+
+    def remove(file: AgentsMd) -> str:
+        change = file.remove()
+        _write(change, dry_run=dry_run)
+        return "missing" if not change.needed else "removed" if change.after is not None else "deleted"
+
+    mine, kept = (_files(folders, each, scope) for each in (names, others))
+    paths = [path for path in written(folders, scope) if _is_read(path, mine) and not _is_read(path, kept)]
+    done = [_attempt(folders, path, scope, remove) for path in paths]
+    return [each for each in done if each.state != "missing"]
+
+
+def check(folders: ClientFolders, name: str, scope: str) -> AgentsMdBlock | None:
+    """Return the state of the instructions that one client's model reads; None if it reads none in this scope."""
+
+    def look(file: AgentsMd) -> str:
+        content = file.read()
+        if content is None or not file.has_ours(content):
+            return "missing"
+        return "current" if file.is_current(content) else "outdated"
+
+    mine = _files(folders, [name], scope)
+    every = [*mine, *(path for path in _files(folders, CLIENTS, scope) if _is_read(path, mine))]
+    found = [_attempt(folders, path, scope, look) for path in dict.fromkeys(every)]
+    return next((each for each in found if each.state != "missing"), found[0] if found else None)
 
 
 def written(folders: ClientFolders, scope: str) -> list[str]:
-    """Return the files of all clients that have the instructions."""
-    every = [_file_of(folders, client, scope) for client in CLIENTS.values()]
-    paths = [path for path in dict.fromkeys(every) if path is not None and not os.path.islink(path)]
-    return [path for path in paths if _has_marker(path)]
+    """Return the files of all clients that have markers of the instructions, none by two names."""
+    paths = sorted(_files(folders, CLIENTS, scope), key=os.path.islink, reverse=True)
+    top = folders.worktree if scope == PROJECT else None
+    return list({os.path.realpath(path): path for path in paths if _MARKER in _content(path, top)}.values())
 
 
-def _has_marker(path: str) -> bool:
+def _attempt(folders: ClientFolders, path: str, scope: str, step: Callable[[AgentsMd], str]) -> AgentsMdBlock:
+    """Take a step with one file; an error with it stops no other."""
     try:
-        return BEGIN in (managed_files.read_file(path) or b"")
-    except GitmemError:
-        return False
+        return AgentsMdBlock(path, step(AgentsMd(path, top=folders.worktree if scope == PROJECT else None)))
+    except GitmemError as error:
+        return AgentsMdBlock(path, "failed", managed_files.problem_of(error))
 
 
-def _file_of(folders: ClientFolders, client: Client, scope: str) -> str | None:
-    """Return the file in which a client's model reads instructions; None if it reads none there."""
-    name = FILES.get(client.name, FILE)
-    if scope == PROJECT:
-        return os.path.join(folders.worktree, name) if folders.worktree is not None else None
-    folder = folders.base(client, scope) if client.name in READS_AT_HOME else None
-    return os.path.join(folder, name) if folder is not None else None
+def _write(change: FileChange, *, dry_run: bool) -> None:
+    if not dry_run:
+        managed_files.write_files([change])
 
 
-def _reads(path: str, other: str) -> bool:
-    """Return whether a file is another one, by a link that leads there, or imports it."""
-    try:
-        if os.path.islink(path) and os.path.realpath(path) == os.path.realpath(other):
-            return True
-        text = managed_files.read_file(path) or b""
-    except GitmemError:
-        return False
-    name = os.path.basename(other).encode()
-    return any(word in (b"@" + name, b"@./" + name) for word in text.split())
+def _files(folders: ClientFolders, names: Iterable[str], scope: str) -> list[str]:
+    """Return the files in which the models of these clients read instructions."""
+    found: list[str] = []
+    for name in names:
+        folder = folders.worktree if scope == PROJECT else None
+        if scope != PROJECT and name in READS_AT_HOME:
+            folder = folders.base(CLIENTS[name], scope)
+        found += [os.path.join(folder, FILES.get(name, FILE))] if folder is not None else []
+    return list(dict.fromkeys(found))
 
 
-def preview(path: str, named: str) -> AgentsMdBlock:
-    """Return what `write` would do, without writing."""
-    file = AgentsMd(path, named)
-    change = file.install()
-    state = "updated" if file.has_ours(change.before) else "added"
-    return AgentsMdBlock(
-        path, "unchanged" if not change.needed else state if change.before is not None else "created"
+def _is_read(path: str, by: Sequence[str]) -> bool:
+    """Return whether a file is one of others, also by a link that leads there, or is imported by one."""
+    name, real = os.path.basename(path).encode(), os.path.realpath(path)
+    return any(
+        os.path.realpath(each) == real
+        or any(word in (b"@" + name, b"@./" + name) for word in _content(each).split())
+        for each in by
     )
 
 
-def check(path: str, named: str, *, typed: bool = True) -> AgentsMdBlock:
-    """Return whether a file contains this version's instructions, without writing."""
-    file = AgentsMd(path, named)
-    content = file.read()
-    done = AgentsMdBlock(path, "missing")
-    if content is not None and file.has_ours(content):
-        done.state = "current" if file.is_current(content) else "outdated"
-        done.remarks = _imports(path)
-    done.next = ["gitmem hooks status"] if done.state == "current" else [_again(named, typed)]
-    return done
+def _content(path: str, top: str | None = None) -> bytes:
+    try:
+        return managed_files.read_file(path, top) or b""
+    except GitmemError:
+        return b""
 
 
-def remove(path: str, named: str, *, typed: bool = True) -> AgentsMdBlock:
-    """Remove the instructions: restore the file's content from before them, or remove a file that `write` created.
-
-    Raises:
-        UsageError, StoreError: As in `write`. The file is unchanged.
-    """
-    change = AgentsMd(path, named).remove()
-    removed = "deleted" if change.after is None else "removed"
-    done = AgentsMdBlock(path, removed if change.needed else "missing")
-    managed_files.write_files([change])
-    done.next = [_again(named, typed)]
-    return done
-
-
-def _text() -> str:
+def _text() -> bytes:
     """Return the instructions: less than 500 tokens, because every agent pays for them at every start."""
-    return packaged("agents.md")
+    return packaged("agents.md").encode()
 
 
-def _again(named: str, typed: bool) -> str:
-    return command("gitmem", "agents-md", "--write", *([named] if typed else []))
+def _begin(notes: Sequence[bytes], eol: bytes) -> bytes:
+    """Return the first marker with its notes, and the instructions."""
+    words = [each for each in notes if not each.startswith(b"text=")]
+    return b" ".join([BEGIN, *words, _digest(_text())]) + CLOSE + eol + _text().replace(b"\n", eol)
+
+
+def _digest(text: bytes) -> bytes:
+    return b"text=" + sha256(text).hexdigest()[:16].encode()
+
+
+def _plain(text: bytes) -> bytes:
+    return text.replace(b"\r\n", b"\n")
 
 
 def _eol(text: bytes) -> bytes:
     """Return the line end of the last complete line."""
     return b"\r\n" if text[: text.rfind(b"\n") + 1].endswith(b"\r\n") else b"\n"
-
-
-def _imports(path: str) -> list[str]:
-    """Return advice for Claude Code, which reads only CLAUDE.md: one sentence, or none."""
-    folder, name = os.path.split(path)
-    seen = None
-    for claude in ("CLAUDE.md", os.path.join(".claude", "CLAUDE.md")):
-        other = os.path.join(folder, claude)
-        if os.path.realpath(other) == os.path.realpath(path):
-            return []
-        try:
-            text = managed_files.read_file(other, folder)
-        except GitmemError:
-            continue
-        if text is None:
-            continue
-        if BEGIN in text:
-            return []
-        if any(word.startswith(b"@") and word.endswith(name.encode()) for word in text.split()):
-            return []
-        seen = seen or claude
-    if seen is None or name in ("CLAUDE.md", "CLAUDE.local.md"):
-        return []
-    return [f"Claude Code reads only {seen}, which does not import this file: add the line @{name} to it."]

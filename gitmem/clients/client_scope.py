@@ -29,21 +29,26 @@ from ..signals import send
 from ..text.digests import sha256
 from . import clients, events, hook_state, managed_files
 from .clients import (
-    ALL_FOUND,
     CLIENTS,
     FILES,
     FLAT,
     GROUPS,
     PLUGIN,
     PROJECT,
-    RULE,
-    SCOPES,
     SCRIPT,
     USER,
     Client,
     ClientFolders,
 )
-from .managed_files import WORDS, FileChange, InstallRecord, OwnFile, installed_content, read_record
+from .managed_files import (
+    WORDS,
+    FileChange,
+    InstallRecord,
+    OwnFile,
+    bare_message,
+    installed_content,
+    read_record,
+)
 from .settings import SettingsFile
 
 TYPE_CHECKING = False
@@ -120,7 +125,6 @@ class ClientHooks(Outcome):
     Attributes:
         client, title: Its name in gitmem, and its product name.
         scope: `project` or `user`.
-        why: Why it was selected: by request, or by a sign of its use.
         state: `installed`, `updated`, `unchanged`, `advised` (it has no hooks), `failed`, `removed` or `absent`.
         pushed: Whether its model receives signals without asking.
         files: The files that were changed.
@@ -128,11 +132,10 @@ class ClientHooks(Outcome):
         remarks: Advice for its user.
     """
 
-    def __init__(self, client: Client, scope: str, why: str) -> None:
+    def __init__(self, client: Client, scope: str) -> None:
         self.client = client.name
         self.title = client.title
         self.scope = scope
-        self.why = why
         self.state = "unchanged"
         self.pushed = client.pushes
         self.files: list[str] = []
@@ -330,8 +333,8 @@ class ClientScope:
         return there
 
 
-def chosen_clients(folders: ClientFolders, names: Sequence[str], scope: str) -> list[tuple[Client, str]]:
-    """Return the selected clients, each with the reason."""
+def chosen_clients(folders: ClientFolders, names: Sequence[str], scope: str) -> list[Client]:
+    """Return the clients of these names; `all-found` means those with a sign of their use."""
     if scope not in clients.SCOPES:
         raise UsageError(
             f"Invalid --scope: {scope}; choose from {', '.join(clients.SCOPES)}. Nothing was written.",
@@ -345,24 +348,12 @@ def chosen_clients(folders: ClientFolders, names: Sequence[str], scope: str) -> 
             hint=f"It knows {', '.join(known)}.",
             code="unknown-client",
             suggestions=[name for name in known if name[:2] == unknown[0][:2].lower()],
-            next=["gitmem hooks status"],
         )
-    found: dict[str, tuple[Client, str]] = {}
-    for client in clients.CLIENTS.values():
-        if client.name in names:
-            found[client.name] = (client, "asked for")
-        elif clients.ALL_FOUND in names and (why := clients.sign_of(client, folders)):
-            found[client.name] = (client, why)
-    if not found:
-        raise UsageError(
-            "No clients found: no client folder in the project or home folder, and no client program on the PATH. Nothing was written.",
-            hint=f"Name one with --client: {', '.join(clients.CLIENTS)}.",
-            code="no-client",
-            next=[
-                "gitmem hooks install --client claude-code" + (f" --scope {USER}" if scope == USER else "")
-            ],
-        )
-    return list(found.values())
+    return [
+        client
+        for client in clients.CLIENTS.values()
+        if client.name in names or (clients.ALL_FOUND in names and clients.sign_of(client, folders))
+    ]
 
 
 def target_of(folders: ClientFolders, client: Client, scope: str) -> ClientScope | None:
@@ -371,17 +362,11 @@ def target_of(folders: ClientFolders, client: Client, scope: str) -> ClientScope
     if base is None:
         raise UsageError(
             "This is a bare repository without project files. Nothing was written.",
-            hint="--scope user installs the hooks in your home folder.",
+            hint="--scope user serves all your repositories, from your home folder.",
             code="no-worktree",
-            next=["gitmem hooks install --scope user"],
         )
     nowhere = client.form == clients.NOTHING or (client.form == clients.RULE and scope == USER)
     return None if nowhere else ClientScope(client, scope, folders, base)
-
-
-def bare_message(error: GitmemError) -> str:
-    """Return an error's message without "nothing was written", for a report on several clients."""
-    return error.message.replace(". Nothing was written.", ".")
 
 
 LIMIT_SECONDS = 30
@@ -389,7 +374,7 @@ TRIES = 3  # on a busy machine a hook gives up in time, and shows the signal at 
 SESSION = "gitmem-hooks-test"
 STATE = "-state"  # behind the repository's path: the state folder of the test's user
 _THEIRS = ("GITMEM_", "LUMENFLOW_", "GIT_", "COPILOT_", "CODEX_", "GEMINI_", "CURSOR_", "CLAUDE_", "CLINE_")
-MESSAGE = "Test message of `gitmem hooks test`."
+MESSAGE = "Test message of `gitmem setup`."
 
 
 class Trial(Outcome):
@@ -416,21 +401,15 @@ class HookTestResults(Outcome):
     """The result of testing hooks.
 
     Attributes:
-        trials: The test of each client in each scope that has hooks installed.
+        trials: The test of each client.
         works: Whether all of them passed.
     """
 
-    __slots__ = ("works", "trials", "next")
+    __slots__ = ("works", "trials")
 
     def __init__(self, trials: list[Trial]) -> None:
         self.trials = trials
         self.works = all(each.works for each in trials)
-        again = [
-            f"gitmem hooks install --client {each.client} --scope {each.scope}"
-            for each in trials
-            if not each.works
-        ]
-        self.next = [*again[:1], "gitmem hooks status"]
 
     @property
     def status(self) -> int:
@@ -443,52 +422,26 @@ def try_hooks(
     names: Sequence[str],
     environment: dict[str, str],
     program: str | None,
-    scope: str | None = None,
+    scope: str,
 ) -> HookTestResults:
     """Test the hooks of clients, one after the other.
 
-    Remove the last recorded error of a client whose tests all pass: it no longer needs attention.
+    Remove the last recorded error of a client whose test passes: it no longer needs attention.
 
     Args:
         folders: The folders of the clients.
-        names: The clients' names; `all-found` means every client with hooks.
+        names: The clients' names, whose hooks have just been written: others may be as a repository brought them.
         environment: The environment that a client would pass to a hook.
         program: The gitmem program to test with.
-        scope: Only this scope, whose hooks have just been written: others may be as a repository brought them.
-
-    Raises:
-        UsageError: No hooks are installed.
+        scope: The scope in which they were written.
     """
     known = hook_state.read_error(folders.state) if folders.state is not None else None
-    picked = (
-        [client for client, _ in chosen_clients(folders, names, PROJECT)]
-        if ALL_FOUND not in names
-        else CLIENTS.values()
-    )
-    scopes = [each for each in SCOPES if each == USER or folders.worktree is not None]
-    scopes = [scope] if scope is not None else scopes
-    found = [target_of(folders, client, each) for client in picked if client.form != RULE for each in scopes]
-    targets = [target for target in found if target is not None and _is_there(target)]
-    if not targets:
-        raise UsageError(
-            "No installed hooks to test.",
-            hint="Windsurf and Aider do not support hooks.",
-            code="no-hooks",
-            next=["gitmem hooks install" + (f" --scope {USER}" if folders.worktree is None else "")],
-        )
-    trials = [_try(target, folders, environment, program) for target in targets]
-    for name in {each.client for each in trials if each.works}:
-        if folders.state is not None and all(each.works for each in trials if each.client == name):
-            hook_state.clear_if_fixed(folders.state, name, known)
+    found = [target_of(folders, CLIENTS[name], scope) for name in names]
+    trials = [_try(target, folders, environment, program) for target in found if target is not None]
+    for each in trials:
+        if folders.state is not None and each.works:
+            hook_state.clear_if_fixed(folders.state, each.client, known)
     return HookTestResults(trials)
-
-
-def _is_there(target: ClientScope) -> bool:
-    """Return whether there is anything of ours to test, even if it can't be parsed."""
-    try:
-        return target.state() != ABSENT
-    except GitmemError:
-        return bool(target.seen())
 
 
 def _try(
@@ -496,14 +449,6 @@ def _try(
 ) -> Trial:
     folder = tempfile.mkdtemp(prefix="gitmem-hooks-test-")
     try:
-        if (
-            target.state() == OUTDATED and target.scope == PROJECT
-        ):  # a client reads no hook from broken settings
-            trial = Trial(target)
-            trial.problem = (
-                "Its files are not those that this version writes, and were not run: install them again."
-            )
-            return trial
         return _run(target, folders, os.path.realpath(folder), environment, program)
     except GitmemError as error:
         trial = Trial(target)
@@ -533,8 +478,8 @@ def _run(
         return trial
     repo = os.path.join(folder, "repository")
     try:
-        _build(target, folders, repo, environment, program)
         client = _Client(target, repo, environment)
+        _build(target, folders, repo, client.environment, program)
         client.run(lines[begin], begin)
         client.run(lines[drain], drain)  # shows what the start has left
         empty = [client.run(lines[drain], drain) for _ in range(5)]

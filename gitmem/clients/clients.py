@@ -146,7 +146,7 @@ def _content(lines: Sequence[str]) -> bytes:
 
 
 SCRIPT = "signal-received.sh"
-END = " gitmem"  # the last word of each of our command lines
+START, END = "exec sh -c '", " gitmem"  # of each of our command lines
 PROJECT, USER = "project", "user"
 SCOPES = (PROJECT, USER)
 GROUPS, FLAT, FILES, PLUGIN, RULE, NOTHING = "groups", "flat", "files", "plugin", "rule", "nothing"
@@ -402,7 +402,7 @@ def unused_copies(folders: ClientFolders) -> list[str]:
         return []
     folder = os.path.join(folders.state, COPIES_FOLDER)
     names = sorted(local_files.names_in(folder))
-    named = {digest for top in _worktrees(folders) for digest in _named_in(top)} if names else set()
+    named = {digest for top in worktrees(folders) for digest in _named_in(top)} if names else set()
     return [os.path.join(folder, name) for name in names if name.partition(".")[0] not in named]
 
 
@@ -424,7 +424,7 @@ def remove_unused_copies(folders: ClientFolders) -> list[str]:
     return removed
 
 
-def _worktrees(folders: ClientFolders) -> list[str]:
+def worktrees(folders: ClientFolders) -> list[str]:
     """Return the tops of this clone's known worktrees."""
     found = [each for each in (folders.worktree, folders.main) if each is not None]
     linked = os.path.join(os.path.dirname(folders.state or ""), "worktrees")

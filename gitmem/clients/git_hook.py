@@ -12,7 +12,7 @@ Git runs post-commit for each commit except those of `git merge`, for which it r
 
 A line of ours in the files of others: in a hook script of the user's, or in the settings of lefthook.
 
-The line starts the script that `gitmem hooks install --git` keeps in the git folder. Where that has not been done, it does nothing, so a
+The line starts the script that `gitmem setup --git` keeps in the git folder. Where that has not been done, it does nothing, so a
 line that is committed is harmless to others. Each line of ours ends with the same remark, by which it is found and removed. It also keeps
 a CR at the end of the line from being read.
 """
@@ -64,7 +64,7 @@ def is_shell(content: bytes) -> bool:
 
 
 def _remark(name: str) -> str:
-    return f"# gitmem: added by gitmem hooks install --git {name}"
+    return f"# gitmem: added by gitmem setup --git {name}"
 
 
 class _LineOfOurs(ManagedFile):
@@ -223,17 +223,11 @@ def by_hand_refusal(what: str, file: HookScript | LefthookSettings, code: str = 
         f"{what}. It was not changed, and nothing calls gitmem's {file.name} hook yet.",
         hint=f"It runs `{_RUNS.get(file.name, 'gitmem background note-commits')}`. Add this to {file.path} yourself: {file.line}",
         code=code,
-        next=["gitmem hooks status"],
     )
 
 
 NAMES = PRE_PUSH, PRE_COMMIT, POST_COMMIT = "pre-push", "pre-commit", "post-commit"
 POST_MERGE = "post-merge"
-_NEXT = {
-    PRE_PUSH: "gitmem gate --pre-push",
-    PRE_COMMIT: "gitmem claim list",
-    POST_COMMIT: "gitmem hooks status",
-}
 KEPT = ".before-gitmem"
 FOREIGN = "foreign"
 NOT_RUN = "not run"
@@ -334,7 +328,7 @@ class GitHookResult(Outcome):
         remarks: Advice for the user.
     """
 
-    __slots__ = ("state", "path", "kept", "files", "remarks", "next")
+    __slots__ = ("state", "path", "kept", "files", "remarks")
 
     def __init__(self, hook: Hook) -> None:
         self.state = "unchanged"
@@ -342,7 +336,6 @@ class GitHookResult(Outcome):
         self.kept = hook.kept if os.path.lexists(hook.kept) else None
         self.files: list[str] = []
         self.remarks: list[str] = []
-        self.next: list[str] = []
 
 
 def hook_text(name: str = PRE_PUSH) -> str:
@@ -443,7 +436,6 @@ def install(hook: Hook) -> GitHookResult:
         result.kept = hook.kept if os.path.lexists(hook.kept) else None
         if result.files or was == HALF:
             result.state = "updated" if was == OUTDATED else "installed"
-        result.next = [_NEXT[hook.name]]
     if hook.also is not None:
         result.remarks.append(
             f"Git runs post-merge in its place for merges, also installed: {hook.also.files()[-1].path}"
@@ -451,7 +443,7 @@ def install(hook: Hook) -> GitHookResult:
     shared = [file.path for each in every if (file := each.files()[-1]) not in (each.direct, each.legacy)]
     if shared and result.files and not hook.is_outside:
         result.remarks.append(
-            f"Commit {' and '.join(dict.fromkeys(os.path.relpath(path, hook.repo.worktree) for path in shared))}: other worktrees and clones run it only once they have it. Each clone also needs, once: {command('gitmem', 'hooks', 'install', '--git', hook.name)}"
+            f"Commit {' and '.join(dict.fromkeys(os.path.relpath(path, hook.repo.worktree) for path in shared))}: other worktrees and clones run it only once they have it. Each clone also needs, once: {command('gitmem', 'setup', '--git', hook.name)}"
         )
     if state(hook) == NOT_RUN:
         by = f" {hook.writer()} makes it." if hook.is_husky else ""
@@ -522,16 +514,24 @@ def _give_back(hook: Hook) -> list[str]:
     return changed
 
 
-def uninstall(hook: Hook) -> GitHookResult:
-    """Remove a git hook and the one that belongs to it, and restore those that existed before."""
+def uninstall(hook: Hook, *, dry_run: bool = False) -> GitHookResult:
+    """Remove a git hook and the one that belongs to it, and restore those that existed before.
+
+    Args:
+        dry_run: Whether to write nothing: the result has the files that would be changed.
+    """
     result = GitHookResult(hook)
-    result.next = ["gitmem hooks status"]
-    result.files = _give_back(hook)
     tree = hook.entry.top or hook.folder
     husky = HookScript(os.path.join(tree, ".husky", hook.name), hook.name, top=tree)
-    for each in ([] if hook.is_outside else [hook.line]) + [husky, hook.entry, hook.script]:
-        if each.has_ours(read_small(each.path, managed_files.SIZE_MAX)):
-            result.files += managed_files.write_files([each.remove()])
+    lines = ([] if hook.is_outside else [hook.line]) + [husky, hook.entry, hook.script]
+    lines = [each for each in lines if each.has_ours(read_small(each.path, managed_files.SIZE_MAX))]
+    if dry_run:
+        result.files = [each.path for each in (*hook.copies(), *lines)]
+        result.files += uninstall(hook.also, dry_run=True).files if hook.also is not None else []
+        return result
+    result.files = _give_back(hook)
+    for each in lines:
+        result.files += managed_files.write_files([each.remove()])
     managed_files.remove_folders([os.path.dirname(hook.script.path)])
     result.state = "removed" if result.files else "absent"
     result.kept = hook.kept if os.path.lexists(hook.kept) else None

@@ -9,18 +9,20 @@ import json
 import os
 
 from .. import local_files
-from ..errors import GitmemError, StoreError
+from ..errors import GitmemError
 from ..log.lines import format_at
 from ..outcome import Outcome, command
 from ..text.digests import sha256
-from . import clients, git_hook, hook_state
-from .client_scope import ABSENT, BROKEN, ClientHooks, ClientScope, bare_message, chosen_clients, target_of
+from . import agents_md, clients, git_hook, hook_state
+from .client_scope import ABSENT, BROKEN, ClientHooks, ClientScope, chosen_clients, target_of
 from .clients import ALL_FOUND, CLIENTS, PROJECT, SCOPES, USER, Client, ClientFolders
+from .managed_files import bare_message
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from .agents_md import AgentsMdBlock
     from .clients import HookEntry
     from .git_hook import GitHookResult
     from .managed_files import FileChange
@@ -43,6 +45,7 @@ class ScopeStatus(Outcome):
         files: Its existing files.
         trust: Whether Codex runs the hooks: `trusted`, `untrusted`, `changed`, `unknown`, `elsewhere` (it reads the
             main worktree's file, which has none of ours); None for other clients.
+        instructions: Those that its model reads; None if it reads none in this scope.
         problem: The error, in a sentence; "" without one.
     """
 
@@ -50,6 +53,7 @@ class ScopeStatus(Outcome):
     state: str
     files: list[str] = []
     trust: str | None = None
+    instructions: AgentsMdBlock | None = None
     problem: str = ""
 
 
@@ -96,24 +100,11 @@ class HookStatus(Outcome):
         self.replaced: list[str] = []
         self.hooks_path: str | None = None
         self.manager: str | None = None
-        self.next: list[str] = []
 
     @property
     def installed(self) -> list[tuple[ClientStatus, ScopeStatus]]:
         """The clients and scopes with files of ours."""
         return [(client, scope) for client in self.clients for scope in client.scopes if scope.files]
-
-    @property
-    def broken(self) -> list[tuple[ClientStatus, ScopeStatus]]:
-        """The clients and scopes with a file that can't be read, even without anything of ours."""
-        return [
-            (client, scope) for client in self.clients for scope in client.scopes if scope.state == BROKEN
-        ]
-
-    @property
-    def status(self) -> int:
-        """The exit status: 1 if a file can't be read."""
-        return 1 if self.broken else 0
 
 
 def read_status(
@@ -146,30 +137,7 @@ def read_status(
     found.replaced = [name for name, hook in hooks.items() if git_hook.is_replaced(hook)]
     found.hooks_path = hooks_path
     found.manager = git_hook.manager(list(hooks.values()))
-    found.next = _next(found, folders)
     return found
-
-
-def _next(found: HookStatus, folders: ClientFolders) -> list[str]:
-    install = ["gitmem", "hooks", "install"]
-    wrong = [scope for _, scope in found.installed if scope.state not in ("installed", BROKEN)]
-    whole = [scope for _, scope in found.installed if scope.state != BROKEN]
-    steps = [
-        command(*install, "--client", client.client, "--scope", scope.scope)
-        for client, scope in found.broken[:1]
-    ]
-    if wrong:
-        steps.append(command(*install, "--scope", wrong[0].scope))
-    if found.manager is not None:
-        steps += [command(*install, "--git", name) for name in found.replaced]
-    states = zip(git_hook.NAMES, (found.pre_push, found.pre_commit, found.post_commit), strict=True)
-    half = [word for name, state in states if state == git_hook.HALF for word in ("--git", name)]
-    steps += [command(*install, *half)] if half else []
-    if whole:
-        steps.append("gitmem hooks test")
-    elif not steps and found.clients:  # an install without a client is refused
-        steps.append(command(*install, *(["--scope", USER] if folders.worktree is None else [])))
-    return steps
 
 
 def program_runs(program: str | None, folders: ClientFolders) -> bool:
@@ -192,6 +160,7 @@ def _scope(folders: ClientFolders, client: Client, scope: str) -> ScopeStatus | 
             found.files.append(target.settings.path)
             if client.name == "codex":
                 found.trust = trust(folders, target)
+        found.instructions = agents_md.check(folders, client.name, scope)
     except GitmemError as error:
         found = ScopeStatus(scope, BROKEN)
         found.files = target.seen()
@@ -340,8 +309,8 @@ class _Plan:
         error: Why the plan failed, or None.
     """
 
-    def __init__(self, folders: ClientFolders, client: Client, scope: str, why: str) -> None:
-        self.result = ClientHooks(client, scope, why)
+    def __init__(self, folders: ClientFolders, client: Client, scope: str) -> None:
+        self.result = ClientHooks(client, scope)
         self.target = target_of(folders, client, scope)
         self.changes: list[FileChange] = []
         self.error: GitmemError | None = None
@@ -368,25 +337,18 @@ class _Plan:
 
     def uninstall(self) -> None:
         """Write the changes of an uninstall."""
-        if self.error is None:
-            self.result.files = self.target.write_uninstall(self.changes) if self.target is not None else []
-            self.result.state = "removed" if self.result.files else "absent"
+        self.result.files = self.target.write_uninstall(self.changes) if self.target is not None else []
+        self.result.state = "removed" if self.result.files else "absent"
 
-    def attempt(self, step: Callable[[], None], *, alone: bool, kept: Sequence[str] | None = None) -> None:
-        """Take one step.
-
-        Args:
-            alone: Whether to raise its error, not to record it beside the others' results.
-            kept: The codes of the errors that may be recorded; None for any.
-        """
+    def attempt(self, step: Callable[[], None]) -> None:
+        """Take one step unless an earlier one failed; record its error beside the others' results."""
         if self.error is not None:
             return
         try:
             step()
         except GitmemError as error:
-            if alone or (kept is not None and error.code not in kept):
-                raise
             self.error = error
+            self.result.files = []
             self.result.state = "failed"
             self.result.problem = bare_message(error)
             self.result.remarks = [error.hint] if error.hint else []
@@ -413,7 +375,7 @@ class InstallResult(_Ended):
         status: Exit status: that of the worst error of a client, 0 without one.
     """
 
-    __slots__ = ("clients", "git", "program", "remarks", "next")
+    __slots__ = ("clients", "git", "program", "remarks")
 
     def __init__(self, found: list[ClientHooks], program: str | None) -> None:
         self.clients = found
@@ -421,7 +383,6 @@ class InstallResult(_Ended):
         self.program = program
         self.status = 0
         self.remarks: list[str] = []
-        self.next: list[str] = []
 
 
 def install(
@@ -431,7 +392,6 @@ def install(
     *,
     program: str | None,
     dry_run: bool = False,
-    keep_going: bool = False,
 ) -> InstallResult:
     """Install hooks that show signals to the models of clients.
 
@@ -439,28 +399,22 @@ def install(
         names: The clients' names; `all-found` means those in use here.
         program: The absolute path of the gitmem program that the hooks run.
         dry_run: Whether to write nothing: the results have the files that would be written.
-        keep_going: Whether to report an error of a client, as with `all-found`, also of one that was named or is alone.
 
     Returns:
-        The result. With several clients it reports an unwritable file of one, and with `all-found` every error of
-        one, as `failed`; that client's changes are undone.
+        The result. A client whose files can't be read or written safely is `failed`; its changes are undone.
 
     Raises:
-        UsageError: An unknown name or scope, no client found, or a file that can't be changed safely; nothing was
-            written.
-        StoreError: A file can't be read or written.
+        UsageError: An unknown name or scope, or a project scope without a work tree; nothing was written.
     """
-    plans = [_Plan(folders, client, scope, why) for client, why in chosen_clients(folders, names, scope)]
-    alone = len(plans) == 1 and not keep_going
-    raises = alone or not (ALL_FOUND in names or keep_going)
+    plans = [_Plan(folders, client, scope) for client in chosen_clients(folders, names, scope)]
     for plan in plans:
-        plan.attempt(plan.read_install, alone=raises)
+        plan.attempt(plan.read_install)
     if dry_run:
         for plan in plans:
             plan.result.files = [each.path for each in plan.changes if each.needed]
         return InstallResult([plan.result for plan in plans], program)
     for plan in plans:
-        plan.attempt(plan.install, alone=alone)
+        plan.attempt(plan.install)
         _add_remarks(plan, folders)
     found = InstallResult([plan.result for plan in plans], program)
     failed = [plan for plan in plans if plan.error is not None]
@@ -469,55 +423,45 @@ def install(
         _name_program(found, folders, scope)
     clients.remove_unused_copies(folders)
     found.remarks += remarks_for_all(found.clients, scope)
-    there = [each for each in found.clients if each.state != "failed"]
-    found.next = [
-        *(step for plan in failed[:1] for step in _next_after_failure(plan, scope)),
-        *([command("gitmem", "hooks", "test")] if any(each.pushed for each in there) else []),
-        *(["gitmem watch"] if not all(each.pushed for each in there) else []),
-        "gitmem hooks status",
-    ]
     return found
 
 
 def uninstall(
-    folders: ClientFolders, names: Sequence[str], scope: str, *, keep_going: bool = False
+    folders: ClientFolders,
+    names: Sequence[str],
+    scope: str,
+    *,
+    dry_run: bool = False,
 ) -> InstallResult:
     """Remove the entries and files of install, and nothing else.
 
     Args:
         names: The clients' names; `all-found` means every client.
-        keep_going: Whether to report each error of a client, and to go on with the others.
+        dry_run: Whether to write nothing: the results have the files that would be changed.
 
     Raises:
-        UsageError, StoreError: As in `install`. With `all-found`, a client whose files are too large, or behind a link
-            out of the work tree, fails alone.
+        UsageError: As in `install`.
     """
-    every = [(client, "asked for") for client in CLIENTS.values()]
-    picked = every if ALL_FOUND in names else chosen_clients(folders, names, scope)
-    plans = [_Plan(folders, client, scope, why) for client, why in picked]
+    picked = list(CLIENTS.values()) if ALL_FOUND in names else chosen_clients(folders, names, scope)
+    plans = [_Plan(folders, client, scope) for client in picked]
     for plan in plans:
-        kept = None if keep_going else ("outside", "too-large")
-        plan.attempt(plan.read_uninstall, alone=ALL_FOUND not in names, kept=kept)
-    for plan in plans:
-        plan.uninstall()
+        plan.attempt(plan.read_uninstall)
+        plan.result.files = [each.path for each in plan.changes]
+        if not dry_run:
+            plan.attempt(plan.uninstall)
     found = InstallResult(
         [plan.result for plan in plans if plan.changes or plan.error is not None or ALL_FOUND not in names],
         folders.noted_program(),
     )
     found.status = _status(plans)
+    if dry_run:
+        return found
     found.remarks += still_installed(folders, scope)
     removed = clients.remove_unused_copies(folders)
     if removed:
         what = "1 checked copy" if len(removed) == 1 else f"{len(removed)} checked copies"
         found.remarks.append(f"Removed {what} of hook scripts from {os.path.dirname(removed[0])}.")
-    found.next = ["gitmem hooks status"]
     return found
-
-
-def _next_after_failure(plan: _Plan, scope: str) -> list[str]:
-    """Return the next commands after a failure: inspect the unwritable file, and install that client again."""
-    again = command("gitmem", "hooks", "install", "--client", plan.result.client, "--scope", scope)
-    return [*(plan.error.next if isinstance(plan.error, StoreError) else []), again]
 
 
 def _add_remarks(plan: _Plan, folders: ClientFolders) -> None:
@@ -576,13 +520,13 @@ def remarks(name: str, scope: str, folders: ClientFolders) -> list[str]:
 
 def _codex(scope: str, folders: ClientFolders) -> list[str]:
     found = [
-        "Codex silently skips a hook until you have reviewed it: start codex and type /hooks. `gitmem hooks status` shows which are trusted."
+        "Codex silently skips a hook until you have reviewed it: start codex and type /hooks. `gitmem doctor` shows whether they are trusted."
     ]
     if scope == PROJECT:
         found.append("It reads project hooks only if you trust the project.")
         if folders.main is not None:
             found.append(
-                f"In a linked worktree it reads only the main worktree's hooks, and only if the linked worktree has a .codex folder: use --scope user, or run `{command('gitmem', '-C', folders.main, 'hooks', 'install', '--client', 'codex')}`."
+                f"In a linked worktree it reads only the main worktree's hooks, and only if the linked worktree has a .codex folder: use --scope user, or run `{command('gitmem', '-C', folders.main, 'setup', '--client', 'codex')}`."
             )
     common = os.path.dirname(folders.state) if folders.state is not None else "…/.git"
     found.append(
@@ -610,10 +554,28 @@ def remarks_for_all(done: Sequence[ClientHooks], scope: str) -> list[str]:
     return found
 
 
+def other_worktrees(folders: ClientFolders) -> list[str]:
+    """Return the other worktrees of this clone with something of ours in a project's files."""
+    here = os.path.realpath(folders.worktree or "")
+    found = [
+        folders._replace(worktree=top) for top in clients.worktrees(folders) if os.path.realpath(top) != here
+    ]
+    return [
+        str(each.worktree)
+        for each in found
+        if installed_clients(each, PROJECT) or agents_md.written(each, PROJECT)
+    ]
+
+
+def installed_clients(folders: ClientFolders, scope: str) -> list[Client]:
+    """Return the clients with something of ours in a scope."""
+    return [client for client in CLIENTS.values() if is_installed(folders, client, scope)]
+
+
 def still_installed(folders: ClientFolders, scope: str) -> list[str]:
     """Return a remark on clients that are still installed in the other scope after an uninstall."""
     other = _other(scope)
-    still = [client.title for client in CLIENTS.values() if is_installed(folders, client, other)]
+    still = [client.title for client in installed_clients(folders, other)]
     return [f"Still installed in {other} scope: {', '.join(still)}."] if still else []
 
 

@@ -31,6 +31,16 @@ if TYPE_CHECKING:
 SIZE_MAX = 1 << 20  # bytes; a repository may have a larger file in a client's place
 
 
+def bare_message(error: GitmemError) -> str:
+    """Return an error's message without "nothing was written", for a report on several files."""
+    return error.message.replace(". Nothing was written.", ".")
+
+
+def problem_of(error: GitmemError) -> str:
+    """Return an error and its remedy for a report on several files."""
+    return f"{bare_message(error)} {error.hint}".strip()
+
+
 class FileChange(NamedTuple):
     """The change of one file.
 
@@ -258,7 +268,8 @@ def remove_folders(folders: Sequence[str]) -> None:
             continue
 
 
-WORDS = "gitmem: written by gitmem hooks install"  # in each file that is entirely ours
+WORDS = "gitmem: written by gitmem setup"  # in each file that is entirely ours
+_MARK = b"gitmem: written by gitmem"  # in those of every version
 _WITHIN = 400  # bytes
 
 
@@ -338,7 +349,7 @@ class OwnFile(ManagedFile):
 
     def has_ours(self, content: bytes | None) -> bool:
         """Return whether a file has our mark."""
-        return content is not None and WORDS.encode() in content[:_WITHIN]
+        return content is not None and _MARK in content[:_WITHIN]
 
     def is_current(self, content: bytes) -> bool:
         """Return whether it is this version's file. A file that no shell runs may have CRLF, as git may check it out."""
@@ -351,7 +362,6 @@ class OwnFile(ManagedFile):
                 f"{self.path} was not created by gitmem. Nothing was written.",
                 hint="gitmem needs that name: move the file, or leave this client out.",
                 code="foreign-file",
-                next=[command("gitmem", "hooks", "status")],
             )
         return self.content
 

@@ -21,8 +21,7 @@ import re
 from typing import NamedTuple
 
 from ..errors import UsageError
-from ..outcome import command
-from .clients import END, GROUPS, SCRIPT
+from .clients import END, GROUPS, SCRIPT, START
 from .managed_files import InstallRecord, ManagedFile, read_record
 
 TYPE_CHECKING = False
@@ -265,8 +264,8 @@ class OwnEntry(NamedTuple):
 
 
 def is_ours(command: str | None) -> bool:
-    """Return whether a gitmem has written a command line."""
-    return command is not None and command.endswith(END) and SCRIPT in command
+    """Return whether a gitmem has written a command line, perhaps with a change by somebody else since."""
+    return command is not None and command.startswith(START) and SCRIPT in command and END in command
 
 
 class SettingsFile(ManagedFile):
@@ -482,7 +481,6 @@ class SettingsFile(ManagedFile):
             f"{self.path}, line {error.line}, column {error.column}: {what}{error.what}. Nothing was written.",
             hint=f"{self.client.title} cannot read hooks from this file. Correct it, then run the command again.",
             code="broken-settings",
-            next=[command("gitmem", "hooks", "status")],
         )
 
     def _text(self, content: bytes) -> str:

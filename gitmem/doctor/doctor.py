@@ -37,7 +37,7 @@ _UNREVIEWED = {
 
 
 class Hooks(Check):
-    """Hooks that are broken, incomplete or outdated, and the last error of a hook."""
+    """Hooks that are broken, incomplete or outdated, the last error of a hook, and instructions of models."""
 
     codes = (
         "hooks-broken",
@@ -48,15 +48,16 @@ class Hooks(Check):
         "hooks-error",
         "hooks-replaced",
         "hooks-not-run",
+        "instructions-old",
     )
     fixes = ("hooks-incomplete", "hooks-old", "hooks-program")
 
     def check(self) -> Iterator[Finding]:
         if self.run.installed is None:
             return
-        hooks = self.run.installed.hooks()
+        hooks = self.run.hooks = self.run.installed.hooks()
         for client, scope in hooks.installed:
-            again = command("gitmem", "hooks", "install", "--client", client.client, "--scope", scope.scope)
+            again = command("gitmem", "setup", "--client", client.client, "--scope", scope.scope)
             yield from _check_scope(client.title, scope, again)
         if hooks.installed and not hooks.program_works:
             yield problem(
@@ -71,7 +72,7 @@ class Hooks(Check):
                 f"Git does not run gitmem's {name} hook in this clone or worktree: the file that calls it, or the hook, is missing here.",
                 name,
                 "Install it again. Hooks of husky are there after its own installation in each worktree, such as by `npm install`.",
-                command("gitmem", "hooks", "install", "--git", name),
+                command("gitmem", "setup", "--git", name),
             )
         for name in _in_state(hooks, OUTDATED):
             yield note(
@@ -88,15 +89,15 @@ class Hooks(Check):
                 name,
                 "Install it again: where the tool is known, gitmem's hook is put into its settings. "
                 f"Of another tool's hook and {name}{KEPT}, remove one before.",
-                command("gitmem", "hooks", "install", "--git", name),
+                command("gitmem", "setup", "--git", name),
             )
         if hooks.last_error is not None:
             yield note(
                 "hooks-error",
                 f"A hook failed: {hooks.last_error}",
                 "hook-error",
-                "Hooks do not report errors to the agent. `gitmem hooks test` shows whether they work now.",
-                "gitmem hooks test",
+                "Hooks do not report errors to the agent. `gitmem setup` tries whether they work now.",
+                "gitmem setup",
             )
 
     def fix(self) -> Iterator[Fixed]:
@@ -153,6 +154,18 @@ def _check_scope(title: str, scope: ScopeStatus, again: str) -> Iterator[Finding
             _UNREVIEWED[scope.trust],
             where,
             "Start codex there, type /hooks and review them.",
+        )
+    text = scope.instructions
+    if text is not None and text.state != "current":
+        says = {"missing": "are missing", "outdated": "are of another version"}.get(
+            text.state, "cannot be read"
+        )
+        yield note(
+            "instructions-old",
+            f"The instructions for {title} {says}. {text.problem}".rstrip(),
+            text.path,
+            "Without them its model learns of gitmem only by hooks.",
+            again,
         )
 
 
@@ -319,6 +332,7 @@ class Report(Outcome):
         checked: The numbers of checked commits, files, lines and refs.
         fixed: The number of repaired findings.
         writer: The id of the key that writes here; None if none was needed yet.
+        hooks: The state of the hooks and instructions of each client, and of git's hooks; None if they were not asked for.
     """
 
     def __init__(self, run: Examination, fixed: list[Finding] | None = None) -> None:
@@ -328,6 +342,7 @@ class Report(Outcome):
         self.checked = run.checked
         self.fixed = len(fixed or ())
         self.writer = run.store.writers.describe()[0] or None
+        self.hooks = run.hooks
         commands = [finding.command for finding in found if finding.command]
         self.next = list(dict.fromkeys(commands))[:3]
 

@@ -23,7 +23,6 @@ SYNC = "gitmem sync"
 WRITING = (
     "gitmem setup",
     "gitmem sync",
-    "gitmem hooks",
     "gitmem session",
     "git update-ref",
     "git fetch",
@@ -139,6 +138,7 @@ class Examination:
         disk_error: Why the disk takes no more data, or "".
         refetch: The command that fetches all objects of the log again, or "" without a remote.
         checked: The numbers of checked commits, files, lines and refs.
+        hooks: The hooks of clients and of git, once they have been read.
     """
 
     rebuilt: Index
@@ -154,6 +154,7 @@ class Examination:
         self.damaged: set[str] = set()
         self.disk_error = ""
         self.checked: dict[str, int] = {"commits": 0, "files": 0, "lines": 0, "refs": 0}
+        self.hooks: HookStatus | None = None
         self._sync, self.refetch = _network(store)
         self._found: dict[str, list[Finding]] = {}
         self._more: dict[str, int] = {}

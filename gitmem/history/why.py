@@ -666,7 +666,7 @@ def _next(answer: Why, *, has_hook: bool, lacks_log: bool) -> list[str]:
     if answer.path is not None and answer.commits:
         found.append(command("git", "show", answer.commits[0].commit[:SHORT]))
     if answer.commits and not has_hook and not any(story.made_by for story in answer.commits):
-        found.append("gitmem hooks install --git post-commit")
+        found.append("gitmem setup --git post-commit")
     return list(dict.fromkeys(found))[:5] or [command("gitmem", "log")]
 
 

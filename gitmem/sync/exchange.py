@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .outbox import Outbox
 
 ATTEMPTS_MAX = 4
-FOREIGN = "If they belong together, --allow-foreign merges them permanently."
+FOREIGN = "If they belong together, `gitmem sync --allow-foreign` merges them permanently."
 FETCHING, UNITING = "fetching from", "uniting with"  # the steps for each remote
 PAUSE_SECONDS = 0.2  # upper bound of the first pause; it doubles with each attempt
 

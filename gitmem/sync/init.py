@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..log.local_log import LocalLog
     from ..store import Store
 
+SECONDS = 30.0  # for each run of git on the network
 PUBLISH_CHOICES = {"branch": ref.BRANCH, "hidden": ref.LOG_REF}
 
 
@@ -67,8 +68,6 @@ def init(
     *,
     publish: str | None = None,
     consents: bool | None = None,
-    allow_foreign: bool = False,
-    timeout: float = 30.0,
 ) -> Initialised:
     """Create the log of this clone: from the remote if it is reachable, else from this clone, else a new one.
 
@@ -78,8 +77,6 @@ def init(
         publish: `branch` or `hidden`: where all clones shall publish the log. None leaves it unchanged.
         consents: Whether the user agrees that syncs publish the log at the current URL of the usual remote; False withdraws
             that; None leaves it unchanged.
-        allow_foreign: Unite with the log of another project too. That can't be undone.
-        timeout: Seconds for the network.
 
     Raises:
         UsageError: `bad-ref`; `foreign-log`, if the remote's log is of another project.
@@ -94,7 +91,7 @@ def init(
     log = store.log
     log.committer = log.committer or store.committer()
     before = log.git.tip(ref.LOG_REF)
-    remote, remark, agreed = _fetch_and_unite(store, consents, allow_foreign, timeout)
+    remote, remark, agreed = _fetch_and_unite(store, consents)
     tip = log.git.tip(ref.LOG_REF) or rebase.start_alone(log)
     changed = publish is not None and set_publish_ref(store.log, PUBLISH_CHOICES[publish])
     tip = log.git.tip(ref.LOG_REF) or tip
@@ -128,9 +125,7 @@ def apply_autosync(store: Store, outcome: Initialised, every: str | None) -> Non
         outcome.remarks.append("Automatic syncs begin once there is a remote.")
 
 
-def _fetch_and_unite(
-    store: Store, consents: bool | None, allow_foreign: bool, timeout: float
-) -> tuple[RemoteResult | None, str, bool]:
+def _fetch_and_unite(store: Store, consents: bool | None) -> tuple[RemoteResult | None, str, bool]:
     """Fetch and unite the log of the usual remote. A missing or unreachable remote is only a remark.
 
     Returns:
@@ -150,11 +145,10 @@ def _fetch_and_unite(
     (found,) = exchange.exchange(
         store.log,
         names[:1],
-        timeout=timeout,
+        timeout=SECONDS,
         may_send=lambda remote: False,
         push=False,
         leads=leads,
-        allow_foreign=allow_foreign,
     )
     agreed = False
     if consents is False:
@@ -175,13 +169,14 @@ def _fetch_and_unite(
     return state, state.message, agreed
 
 
-def uninstall(store: Store) -> Uninstalled:
+def uninstall(store: Store, *, dry_run: bool = False) -> Uninstalled:
     """Report the remaining refs and files when the merge driver is removed: the log is never deleted for the user.
 
-    Nothing is published any more until the user agrees again.
+    Unless it is a dry run, nothing is published any more until the user agrees again.
     """
     repo, git = store.repo, store.git
-    consent.withdraw_all(repo)
+    if not dry_run:
+        consent.withdraw_all(repo)
     refs = git.refs("refs/gitmem/")
     kept, remove, remarks = sorted(refs), [], []
     at = quote(repo.worktree or repo.common)

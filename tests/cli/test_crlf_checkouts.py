@@ -8,14 +8,16 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
-from gitmem.clients import events
+from gitmem.clients import client_scope, events
 from gitmem.clients.clients import CLIENTS
 
 from .conftest import Run
 from .test_hooks import home as home
+from .test_hooks import hooks
 
 NAMES = [name for name, client in CLIENTS.items() if client.form != "nothing"]
 SHELLS = {
@@ -44,8 +46,13 @@ def clone(repo: Path, *, kept: bool) -> Path:
     return repo.parent / "clone"
 
 
+def named() -> list[str]:
+    return [word for name in NAMES for word in ("--client", name)]
+
+
 def install(run: Run) -> None:
-    assert run("hooks", "install", *(word for name in NAMES for word in ("--client", name))).status == 0
+    with mock.patch.object(client_scope, "try_hooks", return_value=None):
+        assert run("setup", *named()).status == 0
 
 
 def scripts(folder: Path) -> list[Path]:
@@ -55,12 +62,14 @@ def scripts(folder: Path) -> list[Path]:
 
 @pytest.mark.deep
 def test_they_work_in_a_checkout_with_crlf(run: Run, home: Path, repo: Path) -> None:
-    """Each client's own command shows a signal there, as `gitmem hooks test` sees it."""
+    """Each client's own command shows a signal there, and setup has nothing to write."""
     install(run)
     there = clone(repo, kept=True)
 
-    tried = run("hooks", "test", "--json", cwd=there).json
+    said = run("setup", *named(), "--json", cwd=there).json
 
+    assert not [each["files"] for each in said["clients"]["clients"] if each["files"]]
+    tried = said["tried"]
     names = [each["client"] for each in tried["trials"]]
     assert names == [name for name in NAMES if name != "windsurf"]
     assert [each["works"] for each in tried["trials"]] == [True] * len(names), tried
@@ -79,11 +88,8 @@ def test_only_our_scripts_keep_lf(run: Run, home: Path, repo: Path) -> None:
     assert len(found) == 6 + len(events.EVENTS["cline"])
     assert [path for path in found if b"\r" in path.read_bytes()] == []
     assert (there / ".claude" / "hooks" / "theirs.txt").read_bytes() == b"a\r\n"
-    assert (
-        json.loads(run("hooks", "status", "--json", cwd=there).out)["clients"][0]["scopes"][0]["state"]
-        == "installed"
-    )
-    assert run("hooks", "uninstall").status == 0
+    assert hooks(run, there)["clients"][0]["scopes"][0]["state"] == "installed"
+    assert run("remove").status == 0
     assert list(repo.rglob(".gitattributes")) == []
 
 
@@ -118,7 +124,7 @@ def test_with_crs_they_are_silent(shell: list[str], run: Run, home: Path, repo: 
         ran += 1
 
     assert ran > 40
-    found = {each["client"]: each["scopes"][0]["state"] for each in run("hooks", "status", "--json", cwd=there).json["clients"] if each["scopes"]}  # fmt: skip
+    found = {each["client"]: each["scopes"][0]["state"] for each in hooks(run, there)["clients"] if each["scopes"]}  # fmt: skip
     assert found["claude-code"] == found["cline"] == "outdated"
 
 
@@ -128,10 +134,10 @@ def test_attributes_of_the_user_stay(run: Run, home: Path, repo: Path) -> None:
     theirs.parent.mkdir(parents=True)
     for text, is_told in (("*.md linguist-generated\n", True), ("* text eol=lf\n", False)):
         theirs.write_text(text)
-        said = run("hooks", "install", "--client", "claude-code")
+        said = run("setup", "--client", "claude-code")
         assert said.status == 0 and (f"{theirs} is yours" in said.out) is is_told
-        assert run("hooks", "status", "--json").json["clients"][0]["scopes"][0]["state"] == "installed"
-        run("hooks", "uninstall", "--client", "claude-code")
+        assert hooks(run)["clients"][0]["scopes"][0]["state"] == "installed"
+        run("remove", "--client", "claude-code")
         assert theirs.read_text() == text
 
 
@@ -139,8 +145,6 @@ def test_attributes_of_the_user_stay(run: Run, home: Path, repo: Path) -> None:
 @pytest.mark.parametrize("client", events.EVENTS)
 def test_a_script_that_was_cut_off_stops_nobody(part: int, client: str, tmp_path: Path) -> None:
     """Whatever a shell can't read in it, it ends with 0: Claude Code takes 2 for a refusal."""
-    from gitmem.clients import client_scope
-
     text = client_scope.script_text(client).encode()
     for name, damaged in {
         "cut": text[: len(text) * part // 10],

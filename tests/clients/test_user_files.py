@@ -13,8 +13,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from gitmem.clients import agents_md, git_hook, managed_files
-from gitmem.clients.agents_md import AgentsMd
-from gitmem.clients.clients import CLIENTS, USER, HookEntry
+from gitmem.clients.agents_md import AgentsMd, AgentsMdBlock
+from gitmem.clients.clients import CLIENTS, PROJECT, USER, ClientFolders, HookEntry
 from gitmem.clients.managed_files import FileChange, ManagedFile, OwnFile, read_record
 from gitmem.clients.settings import SettingsFile
 from gitmem.errors import StoreError, UsageError
@@ -97,7 +97,7 @@ def test_a_large_file_in_the_place_of_ours_is_somebody_elses(tmp_path: Path) -> 
 
 # The lines of AGENTS.md: added, kept up to date and taken out, and nobody else's byte is touched.
 
-BLOCK = str(agents_md.show().text).encode()
+BLOCK = AgentsMd("").with_ours(None).replace(b" new-file", b"")
 THEIRS = {
     "nothing": b"",
     "one line": b"# Rules\n",
@@ -119,18 +119,40 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "AGENTS.md"
 
 
+def folders(file: Path) -> ClientFolders:
+    """A work tree with this file."""
+    top = str(file.parent)
+    return ClientFolders(worktree=top, main=None, state=None, user=top, home=top, moved={}, programs={})
+
+
+def write(file: Path) -> AgentsMdBlock:
+    (found,) = agents_md.install(folders(file), ["codex"], PROJECT)
+    return found
+
+
+def remove(file: Path) -> AgentsMdBlock:
+    found = agents_md.uninstall(folders(file), ["codex"], PROJECT)
+    return found[0] if found else AgentsMdBlock(str(file), "missing")
+
+
+def check(file: Path) -> AgentsMdBlock:
+    found = agents_md.check(folders(file), "codex", PROJECT)
+    assert found is not None
+    return found
+
+
 @pytest.mark.parametrize("theirs", THEIRS.values(), ids=list(THEIRS))
 def test_what_was_there_stays_and_comes_back(file: Path, theirs: bytes) -> None:
     """Before our lines stands every byte of before; without them there is nothing else."""
     file.write_bytes(theirs)
 
-    assert agents_md.write(str(file), "AGENTS.md").state == "added"
+    assert write(file).state == "added"
     written = file.read_bytes()
     assert written.startswith(theirs)
-    assert agents_md.check(str(file), "AGENTS.md").state == "current"
-    assert agents_md.write(str(file), "AGENTS.md").state == "unchanged"
+    assert check(file).state == "current"
+    assert write(file).state == "unchanged"
     assert file.read_bytes() == written
-    assert agents_md.remove(str(file), "AGENTS.md").state == "removed"
+    assert remove(file).state == "removed"
 
     assert file.read_bytes() == theirs
 
@@ -145,62 +167,79 @@ def test_any_text_comes_back(tmp_path_factory: pytest.TempPathFactory, theirs: b
     file = tmp_path_factory.mktemp("any") / "AGENTS.md"
     file.write_bytes(theirs)
 
-    agents_md.write(str(file), "AGENTS.md")
-    agents_md.remove(str(file), "AGENTS.md")
+    write(file)
+    remove(file)
 
     assert file.read_bytes() == theirs
 
 
 def test_a_file_that_it_made_goes_again(file: Path) -> None:
     """One that was empty before does not."""
-    assert agents_md.write(str(file), "AGENTS.md").state == "created"
+    assert write(file).state == "created"
     assert file.read_bytes().replace(b" new-file", b"") == BLOCK
 
-    assert agents_md.remove(str(file), "AGENTS.md").state == "deleted"
+    assert remove(file).state == "deleted"
     assert not file.exists()
-    assert agents_md.remove(str(file), "AGENTS.md").state == "missing"
+    assert remove(file).state == "missing"
 
 
 def test_what_was_written_into_the_new_file_stays(file: Path) -> None:
     """It is theirs by then."""
-    agents_md.write(str(file), "AGENTS.md")
+    write(file)
     file.write_bytes(b"# Ours\n\n" + file.read_bytes() + b"\nMore.\n")
 
-    assert agents_md.remove(str(file), "AGENTS.md").state == "removed"
+    assert remove(file).state == "removed"
 
     assert file.read_bytes() == b"# Ours\n\n\nMore.\n"
 
 
-def test_only_what_is_between_the_markers_is_replaced(file: Path) -> None:
+def test_only_what_is_between_the_markers_is_replaced(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An older version's lines, with text around them that came later."""
     file.write_bytes(b"# Rules\r\n")
-    agents_md.write(str(file), "AGENTS.md")
-    written = file.read_bytes()
-    old = written.replace(b"gitmem inbox", b"gitmem mailbox") + b"After.\r\n"
-    file.write_bytes(old)
+    with monkeypatch.context() as patch:
+        patch.setattr(agents_md, "_text", lambda: b"Older lines.\n")
+        write(file)
+    file.write_bytes(file.read_bytes() + b"After.\r\n")
 
-    assert agents_md.check(str(file), "AGENTS.md").state == "outdated"
-    assert agents_md.write(str(file), "AGENTS.md").state == "updated"
-    assert file.read_bytes() == written + b"After.\r\n"
+    assert check(file).state == "outdated"
+    assert write(file).state == "updated"
+    assert (
+        file.read_bytes()
+        == b"# Rules\r\n\r\n"
+        + BLOCK.replace(b"begin", b"begin blank").replace(b"\n", b"\r\n")
+        + b"After.\r\n"
+    )
 
-    agents_md.remove(str(file), "AGENTS.md")
+    remove(file)
     assert file.read_bytes() == b"# Rules\r\nAfter.\r\n"
+
+
+@pytest.mark.parametrize(
+    "begin", [b"<!-- gitmem:begin -->", BLOCK.partition(b"\n")[0]], ids=["theirs", "ours"]
+)
+def test_a_text_of_the_users_between_the_markers_stays(file: Path, begin: bytes) -> None:
+    """It is neither replaced nor removed, and the answer says what to do."""
+    theirs = b"# Rules\n" + begin + b"\nMine alone.\n<!-- gitmem:end -->\n"
+    file.write_bytes(theirs)
+    for verb in (write, remove, check):
+        assert verb(file).state == "failed" and "Move your text out of the markers" in verb(file).problem
+    assert file.read_bytes() == theirs
 
 
 def test_line_ends_that_git_changed_are_no_change(file: Path) -> None:
     """`core.autocrlf` on another machine."""
-    agents_md.write(str(file), "AGENTS.md")
+    write(file)
     file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
 
-    assert agents_md.check(str(file), "AGENTS.md").state == "current"
-    assert agents_md.write(str(file), "AGENTS.md").state == "unchanged"
+    assert check(file).state == "current"
+    assert write(file).state == "unchanged"
 
 
 def test_markers_that_somebody_put_are_filled(file: Path) -> None:
     """Where they want the lines to stand."""
     file.write_bytes(b"# Rules\n<!-- gitmem:begin -->\n<!-- gitmem:end -->\nMore.\n")
 
-    assert agents_md.write(str(file), "AGENTS.md").state == "updated"
+    assert write(file).state == "updated"
 
     assert file.read_bytes() == b"# Rules\n" + BLOCK + b"More.\n"
 
@@ -221,10 +260,8 @@ def test_broken_markers_are_refused(file: Path, broken: bytes) -> None:
     """Nobody knows which lines are ours: a sentence, and not a byte is changed."""
     file.write_bytes(broken)
 
-    for verb in (agents_md.write, agents_md.remove, agents_md.check):
-        with pytest.raises(UsageError, match="are not a pair") as refused:
-            verb(str(file), "AGENTS.md")
-        assert refused.value.code == "markers"
+    for verb in (write, remove, check):
+        assert verb(file).state == "failed" and "are not a pair" in verb(file).problem
 
     assert file.read_bytes() == broken
 
@@ -238,8 +275,7 @@ def test_a_text_of_another_kind_is_refused(file: Path, encoding: str, text: str)
     """Our bytes would be rubbish in it."""
     file.write_bytes(text.encode(encoding))
 
-    with pytest.raises(UsageError, match="is not text in UTF-8"):
-        agents_md.write(str(file), "AGENTS.md")
+    assert "is not text in UTF-8" in write(file).problem
 
     assert file.read_bytes() == text.encode(encoding)
 
@@ -251,12 +287,10 @@ def test_a_link_stays_a_link_and_modes_stay(tmp_path: Path, file: Path) -> None:
     real.chmod(0o640)
     file.symlink_to("CLAUDE.md")
 
-    found = agents_md.write(str(file), "AGENTS.md")
-
-    assert found.remarks == []  # it is the same file
+    assert write(file).state == "added"
     assert file.is_symlink() and real.read_bytes().startswith(b"# Rules\n")
     assert real.stat().st_mode & 0o777 == 0o640
-    assert agents_md.remove(str(file), "AGENTS.md").state == "removed"
+    assert remove(file).state == "removed"
     assert file.is_symlink() and real.read_bytes() == b"# Rules\n"
 
 
@@ -268,23 +302,8 @@ def test_a_link_out_of_the_work_tree_is_not_followed(tmp_path: Path) -> None:
     victim.write_bytes(b"mine\n")
     (tree / "AGENTS.md").symlink_to(victim)
 
-    with pytest.raises(UsageError, match="outside of the work tree"):
-        agents_md.default(str(tree))
-    with pytest.raises(UsageError, match="no worktree"):
-        agents_md.default(None)
-    assert agents_md.default(str(tmp_path)) == str(tmp_path / "AGENTS.md")
-
-
-def test_what_claude_code_needs_is_said(tmp_path: Path, file: Path) -> None:
-    """It reads CLAUDE.md alone."""
-    claude = tmp_path / "CLAUDE.md"
-    claude.write_text("# Rules\nSee AGENTS.md.\n")
-
-    (remark,) = agents_md.write(str(file), "AGENTS.md").remarks
-    assert "@AGENTS.md" in remark
-    claude.write_text("# Rules\n@AGENTS.md\n")
-    assert agents_md.write(str(file), "AGENTS.md").remarks == []
-    assert agents_md.write(str(claude), "CLAUDE.md").remarks == []
+    assert "outside of the work tree" in write(tree / "AGENTS.md").problem
+    assert victim.read_bytes() == b"mine\n"
 
 
 def test_a_file_that_cannot_be_written_is_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -297,12 +316,7 @@ def test_a_file_that_cannot_be_written_is_as_it_was(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr(os, "replace", full)
 
-    with pytest.raises(StoreError, match="No space left on device"):
-        agents_md.write(str(file), "AGENTS.md")
-    with pytest.raises(StoreError, match="Cannot read"):
-        agents_md.write(str(tmp_path), "AGENTS.md")
-    with pytest.raises(UsageError, match=r"folder of .* does not exist"):
-        agents_md.write(str(tmp_path / "no" / "AGENTS.md"), "no/AGENTS.md")
+    assert "No space left on device" in write(file).problem
 
     assert [path.name for path in tmp_path.glob("AGENTS*")] == ["AGENTS.md"]
     assert file.read_bytes() == b"# Rules\n"
@@ -365,7 +379,7 @@ def test_a_block_in_a_text(
     at = data.draw(st.integers(0, len(before) - 1))
     assume(b"<!-- gitmem:" not in edited(before, at, edit))
     assume(not edited(before, at, edit).startswith((b"\xff\xfe", b"\xfe\xff")) and b"\0" not in before + edit)
-    file = AgentsMd(str(tmp_path_factory.mktemp("block") / "AGENTS.md"), "AGENTS.md")
+    file = AgentsMd(str(tmp_path_factory.mktemp("block") / "AGENTS.md"))
 
     assert come_and_gone(file, before, at, edit) == edited(before, at, edit)
 

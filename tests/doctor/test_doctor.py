@@ -138,7 +138,7 @@ def test_a_sound_clone_has_no_findings(clone: Clone) -> None:
     found = doctor.examine(clone.store, Installed())
     assert not found.findings and found.healthy and found.status == 0
     assert found.checked["lines"] == 2 and found.checked["commits"] == 3
-    assert list(found.as_json()) == ["findings", "healthy", "checked", "fixed", "writer", "next"]
+    assert list(found.as_json()) == ["findings", "healthy", "checked", "fixed", "writer", "hooks", "next"]
     assert clone.git.refs("refs/") == before
 
 

@@ -181,7 +181,7 @@ def test_hooks_are_installed_again_where_they_were(clone: Clone) -> None:
         "pre-commit": "fixed",
         "codex.json": "needs-you",
     }
-    assert found.next == ["gitmem hooks install --client codex --scope project"]
+    assert found.next == ["gitmem setup --client codex --scope project"]
 
 
 def test_hooks_whose_program_is_gone_are_all_installed_again(clone: Clone) -> None:

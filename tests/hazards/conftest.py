@@ -23,7 +23,7 @@ from .peers import Town
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = {
     "session", "whoami", "roster", "signal", "reply", "inbox", "thread", "show", "receipts", "converged", "log", "sync",
-    "setup", "remove", "doctor", "name", "schema", "demo", "hooks",
+    "setup", "remove", "doctor", "name", "schema", "demo",
 }  # fmt: skip
 NOBODYS = ("git", "export", "unset", "pip", "rm")
 DROP_BOUNDING, DAC_OVERRIDE = 24, 1

@@ -360,8 +360,7 @@ def test_reftables_work(tmp_path: Path, desk: Desk) -> None:
     assert git("refs", "verify", cwd=a) == ""
     assert sorted(path.name for path in (a / ".git/refs").iterdir()) == ["heads"]
     pack(a)
-    assert desk("hooks", "install", "--client", "claude-code", cwd=a).status == 0
-    assert desk("hooks", "test", cwd=a).status == 0
+    assert desk("setup", "--client", "claude-code", cwd=a).status == 0
     log = desk("log", "--json", cwd=a)
     assert log.json["entries"] == desk("log", "--json", cwd=b).json["entries"]
 
@@ -630,9 +629,8 @@ def test_a_repository_of_somebody_else_is_used_only_where_git_trusts_it(
     assert desk("roster").status == 0  # git is asked only where the owner is another one
     own = os.geteuid()
     monkeypatch.setattr("os.geteuid", lambda: own + 1)
-    written = (["hooks", "install", "--client", "claude-code"], ["hooks", "install", "--scope", "user", "--client", "cline"],
-               ["hooks", "uninstall"], ["agents-md", "--write"], ["agents-md", "AGENTS.md", "--remove"], ["hooks", "status"],
-               ["hooks", "install", "--git", "pre-commit"])  # fmt: skip
+    written = (["setup", "--client", "claude-code"], ["setup", "--scope", "user", "--client", "cline"], ["remove"],
+               ["remove", "--git", "pre-commit"], ["setup", "--git", "pre-commit"])  # fmt: skip
     before = {path for path in tmp_path.rglob("*") if "gitmem" not in path.parts}
     for command in (["signal", "hi"], ["roster"], ["sync"], ["setup"], ["doctor"], *written):
         said = desk(*command, "--json", session=planck)

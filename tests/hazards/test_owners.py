@@ -148,11 +148,8 @@ def test_what_an_installer_writes_as_root_belongs_to_the_owner(desk: Desk) -> No
     os.chown(desk.repo / "AGENTS.md", OWNER + 1, OWNER + 1)
 
     for args in (
-        ["setup"],
-        ["agents-md", "--write"],
-        *(["hooks", "install", "--client", client] for client in ("claude-code", "cursor", "gemini")),
-        ["hooks", "install", "--git", "pre-commit"],
-        ["hooks", "install", "--git", "post-commit"],
+        ["setup", "--client", "claude-code", "--client", "cursor", "--client", "gemini"],
+        ["setup", "--git", "pre-commit", "--git", "post-commit"],
     ):
         done = desk(*args)
         assert done.status == 0, done
@@ -161,7 +158,7 @@ def test_what_an_installer_writes_as_root_belongs_to_the_owner(desk: Desk) -> No
     assert (desk.repo / "AGENTS.md").stat().st_uid == OWNER + 1
     assert b"gitmem" in (desk.repo / "AGENTS.md").read_bytes()
     assert (desk.repo / ".claude" / "settings.json").stat().st_uid == OWNER
-    told = process("hooks", "uninstall", "--client", "claude-code", cwd=desk.repo, before=as_owner)
+    told = process("remove", "--client", "claude-code", cwd=desk.repo, before=as_owner)
     assert told.status == 0, told
     assert not (desk.repo / ".claude").exists()
 

@@ -310,7 +310,7 @@ def test_a_named_folder_outranks_git_s_variables(tmp_path: Path, git: Git, desk:
     sent = desk("-C", str(desk.repo), "signal", "hi", "--json", session=planck, cwd=other, env=env)
 
     assert sent.status == 0 and sent.json["commit"] in refs(desk.repo)
-    assert desk("-C", str(desk.repo), "agents-md", "--write", cwd=other, env=env).status == 0
+    assert desk("-C", str(desk.repo), "setup", "--client", "codex", cwd=other, env=env).status == 0
     assert (desk.repo / "AGENTS.md").exists()
     assert (refs(other), os.listdir(other)) == ("", [".git"])
     assert not (other / ".git" / "gitmem").exists()

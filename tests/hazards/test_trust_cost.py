@@ -50,7 +50,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("converged", "THREAD"), ("converged", "THREAD"), ("show", "SIGNAL"), ("mem", "show", "NODE"),
     ("mem", "list"), ("mem", "list", "--wu", "WU-1"), ("mem", "ready", "--wu", "WU-1"), ("mem", "search", "find c"),
     ("mem", "context", "--wu", "WU-1"), ("mem", "recover"), ("mem", "profile"), ("mem", "triage"),
-    ("mem", "export"), ("agents-md",), ("inbox", "--for", ME), ("inbox", "--all", "--limit", "50"),
+    ("mem", "export"), ("inbox", "--for", ME), ("inbox", "--all", "--limit", "50"),
     ("signal", "hello", "--to", "Planck"), ("signal", "hello", "--to", "Plamkc"), ("signal", "hello", "--to", FAR),
     ("signal", "hello all", "--broadcast"), ("reply", "SIGNAL", "yes", "--agree"), ("reply", "SIGNAL", "once more"),
     ("hook",), ("inbox",), ("session", "start", "--name", "Planck"), ("session", "start"),

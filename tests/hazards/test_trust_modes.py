@@ -63,7 +63,7 @@ def work(repo: Path, umask: int) -> None:
         ["inbox", "--as", "Curie"],
         ["mem", "create", "a note", "--as", "Planck"],
         ["sync", "--publish"],
-        ["hooks", "install", "--client", "codex"],
+        ["setup", "--client", "codex"],
         ["doctor"],
     ):
         done = gitmem(repo, *args, before=lambda: os.umask(umask))

@@ -19,7 +19,7 @@ from unittest import mock
 import pytest
 
 from cli.mcp.mcp_session import McpSession
-from gitmem.clients import events
+from gitmem.clients import client_scope, events
 from gitmem.clients.clients import CLIENTS
 from gitmem.errors import StoreError
 from tests import in_process
@@ -124,6 +124,12 @@ def gitmem(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
     return subprocess.CompletedProcess(args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
+def connect(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    """Run `setup` without a message through each hook, which takes longest."""
+    with mock.patch.object(client_scope, "try_hooks", return_value=None):
+        return gitmem(folder, "setup", *args)
+
+
 def lines(client: str, home: Path, scope: str, folder: Path) -> dict[str, str]:
     """The command line of each event of a client, as it stands in the files that install has written."""
     known = CLIENTS[client]
@@ -157,15 +163,8 @@ def run_hook(line: str, client: str, event: str, cwd: Path, project: Path) -> No
 
 def test_no_hook_of_any_client_executes_what_a_clone_contains(clone: Clone, home: Path) -> None:
     """Every client, every event, at the top and in every folder that could pass for a repository."""
-    done = program(
-        home,
-        "hooks",
-        "install",
-        "--scope",
-        "user",
-        *(word for each in events.EVENTS for word in ("--client", each)),
-    )
-    assert done.returncode == 0, done.stderr
+    named = [word for each in events.EVENTS for word in ("--client", each)]
+    assert connect(home, "--scope", "user", *named).returncode == 0
 
     for client in events.EVENTS:
         found = lines(client, home, "user", clone.folder)
@@ -262,7 +261,7 @@ def test_a_repository_that_is_named_and_no_commit_brought_is_used(repo: Path, ho
 
 def test_a_hook_still_works_in_such_a_clone(clone: Clone, home: Path) -> None:
     """What protects must not silence: a signal reaches an agent that works in the planted folder."""
-    program(home, "hooks", "install", "--scope", "user", "--client", "claude-code")
+    connect(home, "--scope", "user", "--client", "claude-code")
     line = lines("claude-code", home, "user", clone.folder)
     env = {**os.environ, "CLAUDE_CODE_SESSION_ID": SESSION, "CLAUDE_PROJECT_DIR": str(clone.folder / "docs")}
 
@@ -280,7 +279,7 @@ def test_a_hook_still_works_in_such_a_clone(clone: Clone, home: Path) -> None:
 
 def test_a_program_in_the_git_folder_of_a_stranger_is_not_started(clone: Clone, home: Path) -> None:
     """An archive brings its `.git` along; what is in it says nothing about what this user has installed."""
-    program(home, "hooks", "install", "--scope", "user", "--client", "claude-code")
+    connect(home, "--scope", "user", "--client", "claude-code")
     program(clone.folder, "signal", "hello", "--broadcast")
     state = clone.folder / ".git" / "gitmem"
     (state / "program").write_text(f"{clone.folder / 'hook'}\n")
@@ -292,7 +291,7 @@ def test_a_program_in_the_git_folder_of_a_stranger_is_not_started(clone: Clone, 
         clone.folder, clone.folder,
     )  # fmt: skip
     assert not clone.is_harmed()
-    program(clone.folder, "hooks", "install", "--git", "pre-push")
+    program(clone.folder, "setup", "--git", "pre-push")
     (state / "program").write_text(f"{clone.folder / 'hook'}\n")
     subprocess.run(
         [str(clone.folder / ".git/hooks/pre-push"), "origin", "x"], cwd=clone.folder, timeout=60, check=False
@@ -312,7 +311,7 @@ def test_the_script_of_a_dependency_is_never_run(
     repo: Path, home: Path, tmp_path: Path, git: Git, client: str, is_submodule: bool
 ) -> None:
     """A project's hooks run the project's script, wherever in it the agent is; not one that lies nearer."""
-    assert gitmem(repo, "hooks", "install", "--client", client).returncode == 0
+    assert connect(repo, "--client", client).returncode == 0
     found = lines(client, home, "project", repo)
     canary = tmp_path / "canary"
     inner = repo / "vendor" / "dep"
@@ -330,7 +329,7 @@ def test_the_script_of_a_dependency_is_never_run(
 @pytest.mark.parametrize("client", ["codex", "copilot", "cursor", "gemini"])
 def test_a_script_that_was_changed_is_not_run(repo: Path, home: Path, tmp_path: Path, client: str) -> None:
     """The command line has the digest of the script that was installed: who has reviewed the one knows the other."""
-    assert gitmem(repo, "hooks", "install", "--client", client).returncode == 0
+    assert connect(repo, "--client", client).returncode == 0
     found = lines(client, home, "project", repo)
     canary = tmp_path / "canary"
     script = repo / CLIENTS[client].base / "hooks" / "signal-received.sh"
@@ -340,7 +339,7 @@ def test_a_script_that_was_changed_is_not_run(repo: Path, home: Path, tmp_path: 
     for event, line in found.items():
         run_hook(line, client, event, repo, repo)
     assert not canary.exists()
-    assert gitmem(repo, "hooks", "install", "--client", client).returncode == 0  # gives it its content back
+    assert connect(repo, "--client", client).returncode == 0  # gives it its content back
     assert script.read_text() == whole
 
 
@@ -350,7 +349,7 @@ def test_a_script_is_checked_once_and_kept_in_the_git_folder(
     repo: Path, home: Path, tmp_path: Path, git: Git, client: str, is_linked: bool
 ) -> None:
     """Later events start no program to check it, and run what was checked, whatever is in the work tree by then."""
-    assert gitmem(repo, "hooks", "install", "--client", client).returncode == 0
+    assert connect(repo, "--client", client).returncode == 0
     git("add", "--all", cwd=repo)
     git("-c", "user.email=p@e.org", "-c", "user.name=P", "commit", "--quiet", "-m", "Hooks", cwd=repo)
     here = tmp_path / "linked" if is_linked else repo
@@ -424,11 +423,9 @@ def test_hooks_are_not_installed_through_a_link_of_the_repository(
     ):
         (repo / part).symlink_to(target)
 
-        done = gitmem(repo, "hooks", "install", "--client", client)
+        done = connect(repo, "--client", client)
 
-        assert done.returncode == 2 and "Nothing was written" in done.stderr and "link to" in done.stderr, (
-            done
-        )
+        assert done.returncode == 2 and "NOT installed" in done.stdout and "link to" in done.stdout, done
         (repo / part).unlink()
     assert (everything(private), everything(repo / ".git" / "hooks")) == before
 
@@ -437,18 +434,18 @@ def test_hooks_are_not_taken_out_through_a_link_of_the_repository(
     repo: Path, home: Path, tmp_path: Path
 ) -> None:
     """A folder that looks installed: of the clients that are meant, only this one is left as it is."""
-    assert gitmem(repo, "hooks", "install", "--client", "claude-code", "--client", "gemini").returncode == 0
+    assert connect(repo, "--client", "claude-code", "--client", "gemini").returncode == 0
     (repo / ".claude").rename(tmp_path / "private")
     (repo / ".claude").symlink_to(tmp_path / "private")
     before = everything(tmp_path / "private")
 
-    assert gitmem(repo, "hooks", "uninstall", "--client", "claude-code").returncode == 2
-    done = gitmem(repo, "hooks", "uninstall", "--json")
+    assert gitmem(repo, "remove", "--client", "claude-code").returncode == 2
+    done = gitmem(repo, "remove", "--json")
 
-    said = {each["client"]: each["state"] for each in json.loads(done.stdout)["clients"]}
+    said = {each["client"]: each["state"] for each in json.loads(done.stdout)["clients"]["clients"]}
     assert (done.returncode, said) == (2, {"claude-code": "failed", "gemini": "removed"})
     assert everything(tmp_path / "private") == before and not (repo / ".gemini").exists()
-    assert "outside of the work tree" in gitmem(repo, "hooks", "status").stdout
+    assert "outside of the work tree" in gitmem(repo, "doctor").stdout
 
 
 def test_a_link_within_the_work_tree_is_followed(repo: Path, home: Path) -> None:
@@ -456,9 +453,9 @@ def test_a_link_within_the_work_tree_is_followed(repo: Path, home: Path) -> None
     (repo / "config").mkdir()
     (repo / ".claude").symlink_to("config")
 
-    assert gitmem(repo, "hooks", "install", "--client", "claude-code").returncode == 0
+    assert connect(repo, "--client", "claude-code").returncode == 0
     assert (repo / "config" / "settings.json").exists() and (repo / ".claude").is_symlink()
-    assert gitmem(repo, "hooks", "uninstall", "--client", "claude-code").returncode == 0
+    assert gitmem(repo, "remove", "--client", "claude-code").returncode == 0
     assert (repo / ".claude").is_symlink() and not (repo / "config" / "settings.json").exists()
 
 
@@ -467,25 +464,22 @@ def test_links_in_the_home_folder_are_the_users(home: Path, tmp_path: Path) -> N
     (tmp_path / "dotfiles").mkdir()
     (home / ".claude").symlink_to(tmp_path / "dotfiles")
 
-    assert gitmem(home, "hooks", "install", "--client", "claude-code", "--scope", "user").returncode == 0
+    assert connect(home, "--client", "claude-code", "--scope", "user").returncode == 0
     assert (tmp_path / "dotfiles" / "settings.json").exists()
 
 
-@pytest.mark.parametrize("name", ["AGENTS.md", "docs/RULES.md"])
 @pytest.mark.parametrize("target", ["outside", "git"])
 def test_the_lines_for_agents_are_not_written_through_a_link(
-    repo: Path, home: Path, tmp_path: Path, name: str, target: str
+    repo: Path, home: Path, tmp_path: Path, target: str
 ) -> None:
-    """Also where the user has typed the name: where it leads is the repository's choice."""
+    """Where it leads is the repository's choice; what is there already does not change that."""
     to = outside(tmp_path) / "file" if target == "outside" else repo / ".git" / "hooks" / "post-checkout"
-    to.write_text("#!/bin/sh\n")
-    (repo / name).parent.mkdir(exist_ok=True)
-    (repo / name).symlink_to(to)
+    (repo / "AGENTS.md").symlink_to(to)
 
-    for verb in ("--write", "--remove"):
-        done = gitmem(repo, "agents-md", verb, *([name] if "/" in name else []))
-        assert done.returncode == 2 and "Nothing was written" in done.stderr, done
-    assert to.read_text() == "#!/bin/sh\n"
+    for text in ("#!/bin/sh\n", "<!-- gitmem:begin -->\n<!-- gitmem:end -->\n"):
+        to.write_text(text)
+        for done in (connect(repo, "--client", "codex"), gitmem(repo, "remove", "--client", "codex")):
+            assert done.returncode == (1 if "setup" in done.args else 0) and to.read_text() == text, done
 
 
 def test_the_pre_push_hook_is_not_written_through_a_link(
@@ -493,15 +487,15 @@ def test_the_pre_push_hook_is_not_written_through_a_link(
 ) -> None:
     """In a folder of the work tree that core.hooksPath names; a file that carries our mark is no exception."""
     private = outside(tmp_path)
-    (private / "pre-push").write_text("#!/bin/sh\n# gitmem: written by gitmem hooks install --git pre-push\n")
+    (private / "pre-push").write_text("#!/bin/sh\n# gitmem: written by gitmem setup --git pre-push\n")
     git("config", "core.hooksPath", ".githooks", cwd=repo)
     (repo / ".githooks").mkdir()
     (repo / ".githooks" / "pre-push").symlink_to(private / "pre-push")
     before = everything(private)
 
-    for verb in ("install", "uninstall"):
-        done = gitmem(repo, "hooks", verb, "--git", "pre-push")
-        assert done.returncode == 2 and "Nothing was written" in done.stderr, done
+    for command in ("setup", "remove"):
+        done = gitmem(repo, command, "--git", "pre-push")
+        assert done.returncode == 1 and "outside of the work tree" in done.stdout, done
         assert everything(private) == before
 
 
@@ -509,7 +503,7 @@ def test_checked_copies_go_once_no_settings_name_them(
     repo: Path, home: Path, tmp_path: Path, git: Git
 ) -> None:
     """An update of the script leaves the copy of the old one; uninstall takes those that no worktree uses."""
-    assert gitmem(repo, "hooks", "install", "--client", "codex").returncode == 0
+    assert connect(repo, "--client", "codex").returncode == 0
     git("add", "--all", cwd=repo)
     git("-c", "user.email=p@e.org", "-c", "user.name=P", "commit", "--quiet", "-m", "Hooks", cwd=repo)
     linked = tmp_path / "linked"
@@ -522,24 +516,12 @@ def test_checked_copies_go_once_no_settings_name_them(
     (folder / f"{'0' * 64}.sh").write_text("# of an older gitmem\n")
     (folder / f"{used.name}.4711").write_text("# half a copy\n")
 
-    assert gitmem(repo, "hooks", "uninstall").returncode == 0
+    assert gitmem(repo, "remove").returncode == 0
     assert used.exists()
     assert not (folder / f"{'0' * 64}.sh").exists()  # the linked worktree still names the other one
-    done = gitmem(linked, "hooks", "uninstall")
+    done = gitmem(linked, "remove")
     assert done.returncode == 0 and "checked cop" in done.stdout
     assert not folder.exists()
-
-
-def test_uninstall_where_no_project_is_never_proposes_to_install(
-    tmp_path: Path, git: Git, home: Path
-) -> None:
-    nowhere, bare = tmp_path / "nowhere", tmp_path / "bare.git"
-    nowhere.mkdir()
-    git("init", "--quiet", "--bare", str(bare))
-    for folder in (nowhere, bare):
-        done = gitmem(folder, "hooks", "uninstall")
-        assert done.returncode == 2
-        assert "next: gitmem hooks uninstall --scope user" in done.stderr
 
 
 def test_files_that_a_shell_made_get_the_mode_of_a_shared_repository(
@@ -548,8 +530,7 @@ def test_files_that_a_shell_made_get_the_mode_of_a_shared_repository(
     """The check's copy and the heartbeat, under the strictest umask; nobody but its owner may change the copy."""
     git("config", "core.sharedRepository", "group", cwd=repo)
     git("config", "user.email", "p@e.org", cwd=repo)
-    assert gitmem(repo, "setup").returncode == 0
-    assert gitmem(repo, "hooks", "install", "--client", "codex").returncode == 0
+    assert connect(repo, "--client", "codex").returncode == 0
     found = lines("codex", home, "project", repo)
     before = os.umask(0o077)
     try:

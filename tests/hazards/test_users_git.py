@@ -339,7 +339,7 @@ class MergingTwo:
         self.commit("Base", ada=None, **{"a.txt": "1\n", "b.txt": "1\n", "c.txt": "1\n"})
         self.git("branch", "-M", "main")
         note_program(self.repo / ".git" / "gitmem", SCRIPTS / "gitmem")
-        desk("hooks", "install", "--git", "pre-commit")
+        desk("setup", "--git", "pre-commit")
         self.ada, self.ben = desk.start("Ada"), desk.start("Ben")
         self.git("switch", "-qc", "ben")
         self.commit("Ben's", ada=False, **{"b.txt": "ben\n"})
@@ -554,7 +554,7 @@ def test_python_m_in_the_folder_itself(project: Project, module: str) -> None:
 def test_hooks_of_clients_and_git(project: Project, desk: Desk) -> None:
     note_program(desk.repo / ".git" / "gitmem", SCRIPTS / "gitmem")
     for hook in ("pre-commit", "pre-push", "post-commit"):
-        project.gitmem("hooks", "install", "--git", hook)
+        project.gitmem("setup", "--git", hook)
     claude = Agent("claude-code", "claude-1", desk.repo, **project.env)
     claude.reads("SessionStart")
     (here,) = os.listdir(desk.repo / ".git" / "gitmem" / "sessions")

@@ -107,21 +107,21 @@ class Repository:
         assert status is None or done.returncode == status, done.stdout
         return done.stdout
 
-    def hooks(self, verb: str) -> None:
-        """Install or uninstall all of gitmem's hooks; post-merge comes with post-commit."""
+    def hooks(self, command: str) -> None:
+        """Set up or remove all of gitmem's hooks; post-merge comes with post-commit."""
         for name in NAMES[:3]:
-            self.run("gitmem", "hooks", verb, "--git", name)
+            self.run("gitmem", command, "--git", name)
 
     def states(self) -> set[str]:
-        """Return the states that `gitmem hooks status` tells."""
-        found = json.loads(self.run("gitmem", "hooks", "status", "--json"))
+        """Return the states that `gitmem doctor` tells."""
+        found = json.loads(self.run("gitmem", "doctor", "--json", status=None))["hooks"]
         return {
             "replaced" if name in found["replaced"] else found[name.replace("-", "_")] for name in NAMES[:3]
         }
 
     def follow(self) -> None:
-        """Run the commands that `gitmem hooks status` proposes for hooks that were replaced."""
-        found = json.loads(self.run("gitmem", "hooks", "status", "--json"))
+        """Run the commands that `gitmem doctor` proposes for hooks that were replaced."""
+        found = json.loads(self.run("gitmem", "doctor", "--json", status=None))
         for step in found["next"]:
             if "--git" in step:
                 self.run(*step.split())

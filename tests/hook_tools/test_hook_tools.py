@@ -60,7 +60,7 @@ def test_after_the_tool(tool: Tool, tools: Path, repository: Callable[..., Repos
     before = here.seen()
 
     for _ in range(2):
-        here.hooks("install")
+        here.hooks("setup")
     assert here.states() == {"installed"}
     committed(here) if tool is not pre_commit else None
     here.check(user=1, ours=1)
@@ -72,7 +72,7 @@ def test_after_the_tool(tool: Tool, tools: Path, repository: Callable[..., Repos
     assert here.seen() == with_ours and here.states() == {"installed"}
     here.check(user=1, ours=1)
 
-    here.hooks("uninstall")
+    here.hooks("remove")
     changed = {path for path, _ in before.items() ^ here.seen().items() if not path.endswith(".txt")}
     assert changed == set()
     assert here.states() <= {"not installed", "foreign"}
@@ -84,7 +84,7 @@ def test_after_the_tool(tool: Tool, tools: Path, repository: Callable[..., Repos
 def test_before_the_tool(tool: Tool, tools: Path, repository: Callable[..., Repository]) -> None:
     """Where the tool has switched ours off, the status says so, and its next commands bring it back; nothing of ours is left at the end."""
     here = repository(tools)
-    here.hooks("install")
+    here.hooks("setup")
     here.check(user=0, ours=1)
     tool(here)
     committed(here)
@@ -95,7 +95,7 @@ def test_before_the_tool(tool: Tool, tools: Path, repository: Callable[..., Repo
     committed(here) if tool is not pre_commit else None
     here.check(user=1, ours=1)
 
-    here.hooks("uninstall")
+    here.hooks("remove")
     left = [path for path, (content, _) in here.seen().items() if b"gitmem" in content]
     assert left == []
     committed(here) if tool is not pre_commit else None
@@ -111,10 +111,10 @@ def test_a_hook_that_pre_commit_keeps(first: str, tools: Path, repository: Calla
     theirs.write_text('#!/bin/sh\necho theirs >>"$RAN"\n')
     theirs.chmod(0o755)
     if first == "gitmem":
-        here.hooks("install")
+        here.hooks("setup")
     pre_commit(here)
     committed(here)
-    here.hooks("install")
+    here.hooks("setup")
 
     (here.top / "b.txt").write_text("new")
     ran, calls = here.do("git", "commit", "-m", "x", "b.txt", calls=False)
@@ -126,7 +126,7 @@ def test_a_hook_that_pre_commit_keeps(first: str, tools: Path, repository: Calla
     assert "installed" in here.states()
     ran, calls = here.do("git", "commit", "--allow-empty", "-m", "x", "b.txt", calls=False)
     assert (ran["theirs"], ran.get("pre-commit"), calls["gate --pre-commit"]) == (1, None, 1)
-    here.hooks("uninstall")
+    here.hooks("remove")
     assert theirs.read_text() == '#!/bin/sh\necho theirs >>"$RAN"\n'
     assert [
         path.name
@@ -139,7 +139,7 @@ def test_a_deletion_is_guarded_by_lefthook(tools: Path, repository: Callable[...
     """lefthook skips commands where it finds no staged files."""
     here = repository(tools)
     lefthook(here)
-    here.hooks("install")
+    here.hooks("setup")
     committed(here)
     here.run("git", "rm", "--quiet", "a.txt")
 

@@ -57,7 +57,7 @@ def desk(cache: Path, gitmem: Path, alone: None, tmp_path: Path) -> Iterator[Cal
     def one(name: str, *words: str) -> Desk:
         client = next(each for each in CLIENTS if each.name == name)
         found.append(Desk(tmp_path, gitmem, client, installed(client, cache)))
-        found[0].gitmem("hooks", "install", "--client", name, *words)
+        found[0].gitmem("setup", "--client", name, *words)
         return found[0]
 
     yield one

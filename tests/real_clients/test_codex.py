@@ -49,14 +49,14 @@ def test_what_the_sandbox_forbids_the_agent_the_hook_does(
 def test_hooks_that_nobody_has_trusted_are_reported(
     desk: Callable[..., Desk], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Codex skips them without a word: `hooks status` says that they wait for `/hooks`."""
+    """Codex skips them without a word: `doctor` says that they wait for `/hooks`."""
     there = desk("codex")
     monkeypatch.setattr("tests.real_clients.clients.hooks_of_codex", lambda *given: [])
 
     there.turn([lambda asked: Step("Done.")])
 
     assert there.gitmem("roster", "--all")["sessions"][0]["session_id"] == there.peer
-    assert "/hooks" in str(there.gitmem("hooks", "status"))
+    assert "/hooks" in str(there.gitmem("doctor"))
 
 
 def test_in_the_users_scope_the_hooks_run_in_every_worktree(desk: Callable[..., Desk]) -> None:

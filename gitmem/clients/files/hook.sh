@@ -1,5 +1,5 @@
 #!/bin/sh
-# gitmem: written by gitmem hooks install
+# gitmem: written by gitmem setup
 # Start gitmem if there are new signals for this agent; otherwise start no program.
 # It prints nothing itself, and exits with 0 even after an error, so that it cannot block the agent.
 # A remark at the end of the next lines also hides a CR, which a checkout may have put at the end of each.

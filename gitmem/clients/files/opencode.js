@@ -1,4 +1,4 @@
-// gitmem: written by gitmem hooks install, removed by gitmem hooks uninstall
+// gitmem: written by gitmem setup, removed by gitmem remove
 // Show signals of other agents to the model, after a tool result or after the prompt.
 import { spawn } from "node:child_process"
 import { existsSync } from "node:fs"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# gitmem: written by gitmem hooks install --git post-commit
+# gitmem: written by gitmem setup --git post-commit
 # Note which session has made this commit, or this merge. Then run the hook that existed before. It can't stop a commit.
 # It always starts git, and gitmem only for a process with a session's variables, in the background.
 nl='

@@ -1,5 +1,5 @@
 #!/bin/sh
-# gitmem: written by gitmem hooks install --git pre-commit
+# gitmem: written by gitmem setup --git pre-commit
 # Reject a commit of paths that somebody else has claimed. Then run the hook that existed before.
 # With nothing claimed by others it starts no program: it tests files that gitmem keeps.
 nl='

@@ -1,5 +1,5 @@
 #!/bin/sh
-# gitmem: written by gitmem hooks install --git pre-push
+# gitmem: written by gitmem setup --git pre-push
 # Reject a push while signals on its work unit are unread or unanswered. Then run the hook that existed before.
 nl='
 '

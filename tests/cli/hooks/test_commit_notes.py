@@ -65,7 +65,7 @@ def test_a_command_and_a_sync_record_what_the_post_commit_hook_has_noted(
     run: Run, repo: Path, start: Callable[..., str]
 ) -> None:
     """The command that installs the hook says what is published, and one that removes it leaves nothing."""
-    answer = run("hooks", "install", "--git", "post-commit", "--json").json
+    answer = run("setup", "--git", "post-commit", "--json").json["clients"]
     assert "git config gitmem.commits off" in answer["git"][0]["remarks"][-1]
     subprocess.run(["git", "commit", "-q", "--amend", "--no-edit", "--date=now"], cwd=repo, check=True)
     session = start("Bohr")
@@ -78,8 +78,8 @@ def test_a_command_and_a_sync_record_what_the_post_commit_hook_has_noted(
     crowd.write_text("".join(crowd.read_text().splitlines(keepends=True)[-1:]))  # nothing just before it
     assert run("whoami", session=session).status == 0
     assert made(repo) == [(first, session, "environment")]
-    assert run("hooks", "status", "--json").json["post_commit"] == "installed"
-    assert run("hooks", "uninstall", "--git", "post-commit").status == 0
+    assert run("doctor", "--json").json["hooks"]["post_commit"] == "installed"
+    assert run("remove", "--git", "post-commit").status == 0
     assert not (repo / ".git" / "hooks" / "post-commit").exists() and not (notes / "hooked").exists()
 
 
@@ -107,7 +107,7 @@ def test_the_first_commit_of_a_worktree_that_no_hook_has_met_has_its_author(
 ) -> None:
     """As after EnterWorktree, or in a subagent's own worktree: the variables are inherited. What stood there before is nobody's."""
     session = hook.start("claude-code")
-    assert run("hooks", "install", "--git", "post-commit").status == 0
+    assert run("setup", "--git", "post-commit").status == 0
     commit(repo, "before")
     there = tmp_path / "there"
     subprocess.run(["git", "worktree", "add", "-q", "-b", "there", str(there)], cwd=repo, check=True)

@@ -16,7 +16,7 @@ from gitmem.clients.client_scope import INSTALLED, OUTDATED, ClientScope
 from gitmem.clients.clients import CLIENTS, PROJECT, SCOPES, USER, Client, ClientFolders
 from gitmem.clients.managed_files import WORDS, OwnFile
 from gitmem.clients.settings import OwnEntry, is_ours
-from gitmem.errors import GitmemError, StoreError, UsageError
+from gitmem.errors import StoreError, UsageError
 from tests.clients.hooks.client_folders import ALL, JSON_CLIENTS, PROGRAM, at, everything, settings_of
 from tests.clients.hooks.test_settings import styles
 from tests.profiles import up_to
@@ -30,6 +30,12 @@ def put_in(folders: ClientFolders, client: Client | str, scope: str = PROJECT) -
 def take_out(folders: ClientFolders, client: Client | str, scope: str = PROJECT) -> install.InstallResult:
     name = client if isinstance(client, str) else client.name
     return install.uninstall(folders, [name], scope)
+
+
+def failure(found: install.InstallResult) -> str:
+    """Why the last of the clients has failed."""
+    assert found.clients[-1].state == "failed" and found.status != 0 and not found.clients[-1].files
+    return found.clients[-1].problem
 
 
 def target(folders: ClientFolders, client: Client, scope: str = PROJECT) -> ClientScope:
@@ -206,11 +212,7 @@ def test_any_settings_come_back(style: tuple[dict[str, object], str], repo: Path
     content = style[1].encode()
     path.write_bytes(content)
 
-    try:
-        put_in(folders, client)
-    except UsageError as error:  # an event of ours that is no array
-        assert error.code == "broken-settings"
-    else:
+    if put_in(folders, client).status == 0:  # else an event of ours is no array
         assert path.read_bytes() != content
         take_out(folders, client)
     assert path.read_bytes() == content
@@ -279,14 +281,16 @@ def test_an_older_script_and_older_entries_are_brought_up_to_date(repo: Path, tm
 
 @pytest.mark.parametrize("client", ALL, ids=[each.name for each in ALL])
 def test_files_of_an_earlier_version_are_replaced(client: Client, repo: Path, tmp_path: Path) -> None:
-    """Whatever text is around the mark: earlier versions wrote "taken out by" behind it."""
+    """Whatever text is behind the mark: earlier versions named another command."""
     folders = at(repo, tmp_path / "home")
     start = everything(repo)
     put_in(folders, client)
     installed = everything(repo)
     for path in target(folders, client).own_paths():
         head = Path(path).read_text().partition(WORDS)[0]
-        Path(path).write_text(f"{head}{WORDS}, taken out by gitmem hooks uninstall\n")
+        Path(path).write_text(
+            f"{head}gitmem: written by gitmem hooks install, removed by gitmem hooks uninstall\n"
+        )
     assert target(folders, client).state() == OUTDATED
 
     assert put_in(folders, client).clients[0].state == "updated"
@@ -326,16 +330,13 @@ def test_the_script_of_somebody_else_is_never_written_over(repo: Path, tmp_path:
 def test_a_file_of_somebody_else_in_our_place_is_refused(
     name: str, path: str, repo: Path, tmp_path: Path
 ) -> None:
-    """Nothing is written, for any client of the same command."""
+    """It stays, and nothing else is written for that client."""
     folders = at(repo, tmp_path / "home")
     (repo / path).parent.mkdir(parents=True)
     (repo / path).write_text("mine\n")
     before = everything(repo)
 
-    with pytest.raises(UsageError) as caught:
-        install.install(folders, ["claude-code", name], PROJECT, program=PROGRAM)
-
-    assert caught.value.code == "foreign-file"
+    assert "was not created by gitmem" in failure(put_in(folders, name))
     assert everything(repo) == before
 
 
@@ -347,21 +348,17 @@ def test_a_file_of_somebody_else_in_our_place_is_refused(
 def test_broken_settings_are_refused_and_left(
     client: Client, content: str | bytes, repo: Path, tmp_path: Path
 ) -> None:
-    """The sentence names the file; nothing at all is written, and what is broken elsewhere is no reason to keep ours."""
+    """The sentence names the file; what is broken elsewhere is no reason to keep ours."""
     folders = at(repo, tmp_path / "home")
     path = settings_of(client, folders, PROJECT)
     path.parent.mkdir(parents=True)
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     before = everything(repo)
 
-    with pytest.raises(UsageError) as caught:
-        install.install(folders, [each.name for each in JSON_CLIENTS], PROJECT, program=PROGRAM)
-
-    assert caught.value.code == "broken-settings"
-    assert str(path) in caught.value.message and "Nothing was written" in caught.value.message
+    assert str(path) in failure(put_in(folders, client))
     assert everything(repo) == before
     if not isinstance(content, bytes):
-        install.uninstall(folders, ["all-found"], PROJECT)
+        assert install.uninstall(folders, ["all-found"], PROJECT).status == 0
 
 
 def test_comments_are_refused_where_the_client_reads_none(repo: Path, tmp_path: Path) -> None:
@@ -370,10 +367,8 @@ def test_comments_are_refused_where_the_client_reads_none(repo: Path, tmp_path: 
     (repo / ".codex").mkdir()
     (repo / ".codex" / "hooks.json").write_text('{\n  // mine\n  "hooks": {}\n}\n')
 
-    with pytest.raises(UsageError, match="line 2, column 3: this is not valid JSON: a comment") as caught:
-        put_in(folders, "codex")
-
-    assert caught.value.status == 2
+    done = put_in(folders, "codex")
+    assert "line 2, column 3: this is not valid JSON: a comment" in failure(done) and done.status == 2
 
 
 def test_a_link_stays_a_link(repo: Path, tmp_path: Path) -> None:
@@ -454,11 +449,11 @@ def test_codex_in_a_linked_worktree_is_told_where_codex_looks(repo: Path, tmp_pa
 
     done = put_in(at(other, tmp_path / "home"), "codex")
 
-    assert any(f"gitmem -C {repo} hooks install --client codex" in each for each in done.clients[0].remarks)
+    assert any(f"gitmem -C {repo} setup --client codex" in each for each in done.clients[0].remarks)
 
 
 def test_a_client_is_found_by_what_it_left_or_by_its_program(repo: Path, tmp_path: Path) -> None:
-    """And the answer says by what. `.github` alone is no sign of Copilot."""
+    """`.github` alone is no sign of Copilot."""
     home = tmp_path / "home"
     folders = at(repo, home, codex="/usr/bin/codex")
     (repo / ".gemini").mkdir()
@@ -467,20 +462,7 @@ def test_a_client_is_found_by_what_it_left_or_by_its_program(repo: Path, tmp_pat
 
     done = install.install(folders, ["all-found"], PROJECT, program=PROGRAM)
 
-    assert {each.client: each.why for each in done.clients} == {
-        "codex": "codex is on the PATH",
-        "gemini": ".gemini is in the project",
-        "cursor": f"{home / '.cursor'} exists",
-    }
-
-
-def test_no_client_at_all_is_said(repo: Path, tmp_path: Path) -> None:
-    """With the names that may be given."""
-    with pytest.raises(UsageError) as caught:
-        install.install(at(repo, tmp_path / "home"), ["all-found"], PROJECT, program=PROGRAM)
-
-    assert caught.value.code == "no-client"
-    assert "claude-code" in caught.value.hint
+    assert [each.client for each in done.clients] == ["codex", "gemini", "cursor"]
 
 
 @pytest.mark.parametrize(("names", "scope"), [(["claud"], PROJECT), (["claude-code"], "team")])
@@ -509,11 +491,7 @@ def test_what_cannot_be_written_is_a_sentence(repo: Path, tmp_path: Path) -> Non
     """A file where the client's folder should be."""
     (repo / ".claude").write_text("a file\n")
 
-    with pytest.raises(GitmemError) as caught:
-        put_in(at(repo, tmp_path / "home"), "claude-code")
-
-    assert isinstance(caught.value, StoreError)
-    assert ".claude" in caught.value.message
+    assert ".claude" in failure(put_in(at(repo, tmp_path / "home"), "claude-code"))
 
 
 def test_the_program_that_hooks_run_is_noted(repo: Path, tmp_path: Path) -> None:
@@ -645,11 +623,8 @@ def test_a_failed_install_leaves_nothing_behind(
     git_folder = sorted((repo / ".git").rglob("*"))
     with monkeypatch.context() as patch:
         unwritable(path, patch)
-        with pytest.raises(StoreError) as caught:
-            put_in(folders, client, scope)
+        assert str(path) in failure(put_in(folders, client, scope))
 
-    assert str(path) in caught.value.message
-    assert caught.value.next == [f"ls -ld {path.parent} {path}"]
     assert everything(repo, tmp_path / "home") == before
     assert sorted((repo / ".git").rglob("*")) == git_folder
 
@@ -669,8 +644,7 @@ def test_a_failed_update_leaves_what_was_installed(
     before = everything(repo)
     with monkeypatch.context() as patch:
         unwritable(path, patch)
-        with pytest.raises(StoreError):
-            put_in(folders, client)
+        failure(put_in(folders, client))
 
     assert everything(repo) == before
     assert Path(target(folders, client).record_path).read_bytes() == note
@@ -692,10 +666,6 @@ def test_what_fails_for_one_client_is_no_reason_to_undo_another(
     assert done.status == 4
     assert str(path) in done.clients[1].problem and done.clients[1].files == []
     assert done.remarks[0] == "Installed: Claude Code, Gemini CLI. Not installed: Codex CLI."
-    assert done.next[:2] == [
-        f"ls -ld {path.parent} {path}",
-        "gitmem hooks install --client codex --scope project",
-    ]
     assert os.listdir(repo / ".codex") == ["hooks.json"] and path.read_text() == "{}\n"
     assert (repo / ".gemini" / "settings.json").exists()
 
@@ -716,8 +686,7 @@ def test_what_could_not_be_undone_is_said(
             raise PermissionError(1, "Operation not permitted")
 
         patch.setattr("os.unlink", unlink)
-        with pytest.raises(StoreError) as caught:
-            put_in(folders, client)
+        problem = failure(put_in(folders, client))
 
-    _, said, left = caught.value.message.partition("could not be restored: ")
+    _, said, left = problem.partition("could not be restored: ")
     assert said and target(folders, client).script().path in left

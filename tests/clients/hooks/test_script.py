@@ -755,7 +755,7 @@ def test_the_script_is_marked_the_same_everywhere_and_clean() -> None:
     """No path of this machine, the mark on the second line, nothing that only some shells know."""
     for client in CLIENTS:
         text = client_scope.script_text(client)
-        assert text.split("\n")[:2] == ["#!/bin/sh", "# gitmem: written by gitmem hooks install"]
+        assert text.split("\n")[:2] == ["#!/bin/sh", "# gitmem: written by gitmem setup"]
         assert sys.prefix not in text and "/home" not in text and "@" not in text.replace('"$@"', "")
         assert "\r" not in text and text.endswith("\nexit 0\n")
         checker = shutil.which("shellcheck")

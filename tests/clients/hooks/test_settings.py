@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitmem.clients import hook_state, install, settings
+from gitmem.clients import agents_md, hook_state, install, settings
 from gitmem.clients.client_scope import ClientScope
 from gitmem.clients.clients import CLIENTS, PROJECT, USER, ClientFolders, HookEntry
 from gitmem.clients.managed_files import InstallRecord
@@ -200,8 +200,10 @@ def test_only_our_own_command_lines_are_ours() -> None:
     """LumenFlow has a script of the same name."""
     assert not settings.is_ours("$CLAUDE_PROJECT_DIR/.claude/hooks/signal-received.sh")
     assert not settings.is_ours("echo gitmem")
+    assert not settings.is_ours("tee hooks/signal-received.sh gitmem")
     assert not settings.is_ours(None)
-    assert all(settings.is_ours(each.command) for each in entries())
+    for entry in entries():
+        assert settings.is_ours(entry.command) and settings.is_ours(f"{entry.command} || true")
 
 
 @pytest.mark.parametrize(
@@ -340,6 +342,7 @@ def folders(repo: Path, tmp_path: Path) -> ClientFolders:
     program.chmod(0o755)
     found = at(repo, tmp_path / "home")
     install.install(found, ["claude-code", "codex"], PROJECT, program=str(program))
+    agents_md.install(found, ["claude-code", "codex"], PROJECT)
     return found
 
 
@@ -360,7 +363,6 @@ def test_what_is_whole_is_said_to_be(folders: ClientFolders) -> None:
 
     assert states(folders) == {"claude-code": "installed", "codex": "installed"}
     assert found.program_works and found.last_error is None
-    assert found.next == ["gitmem hooks test"]
     assert codes(folders) == {"note hooks-untrusted"}
 
 
