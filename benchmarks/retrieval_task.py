@@ -132,11 +132,11 @@ def _write(task: Task, folder: str) -> dict[str, int]:
         portions.setdefault(task.sessions[number] or task.times[number] // DAY, []).append(number)
     at = task.times[order[0]]
     number_of: dict[str, int] = {}
-    with gitmem.open(folder, now=lambda: at) as log:
+    with gitmem.open(folder, now=lambda: at, allow_secret=True) as log:
         for many in portions.values():
             at = task.times[many[0]]
             given = [{"content": task.texts[number], "session": task.sessions[number]} for number in many]
-            done = edit.append(log.store, log.caller, given, allow_secret=True)
+            done = edit.append(log.store, log.caller, given)
             number_of |= {node.id: number for node, number in zip(done.nodes, many, strict=True)}
     return number_of
 

@@ -103,6 +103,7 @@ def served_log(at: Environment, *, push: bool, allow_private: bool) -> ServedLog
 
     store = at.store(long_lived=True)
     store.after_record = lambda: background.start_committer(at)
+    store.allow_secret = False  # others write here
     found = ServedLog(store, lambda: syncing.autosync_if_due(at), report=note)
     if push:
         from gitmem.calls.push import Poster, Push

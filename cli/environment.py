@@ -156,6 +156,7 @@ MARKERS = (
 _REPO_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR")
 _left: list[Store] = []  # stores of an ending process, referenced because an unreferenced store is closed
 IDENTITIES = ("GITMEM_AGENT_IDENTITY", "LUMENFLOW_AGENT_IDENTITY")
+ALLOW_SECRET = "GITMEM_ALLOW_SECRET"  # noqa: S105  (the name of a variable)
 
 
 class Environment:
@@ -178,6 +179,7 @@ class Environment:
         self._repo: Repo | None = None
         self._store: Store | None = None
         self._caller: Caller | None = None
+        self.allows_secret = variable(ALLOW_SECRET) == "1"  # a person decides it, for one command
         self.is_hook = False  # a client's hook prints only its answer
         self.reads_signals = False  # a live session reads its signals
         self.is_repeated = False  # whether this is the second try, after a damaged index was removed
@@ -346,10 +348,6 @@ class Environment:
         claimed = self.as_ or self.session or (self.client_session or ("", None))[1]
         return claimed if self._caller is None else self._caller.session_id
 
-    def pager(self, asked: bool) -> Callable[[str], bool] | None:
-        """Return what shows an answer page by page, if this is a terminal, and the caller asked for that."""
-        return output.show_in_pager if asked and not self.json and output.is_terminal(sys.stdout) else None
-
     def answer(
         self, outcome: Answered, lines: Callable[[Answered], Sequence[str]], **how: Unpack[Form]
     ) -> bool:
@@ -428,6 +426,7 @@ class Environment:
                 key_file=variable("GITMEM_KEY_FILE") or "",
                 progress=None if self.is_hook else output.progress(),
             )
+            self._store.allow_secret = self.allows_secret and not self.is_hook
             self._store.starts_upkeep = self._start_upkeep
             output.set_addresses(self.short_address)
             self._store.log.wal_parents = wal_parents()

@@ -12,7 +12,6 @@ from typing import Any
 from gitmem.agents import roster
 from gitmem.calls.call_result import ALL, ANY
 from gitmem.memory import context, listing, node_fields, search
-from gitmem.memory.decay import DAY_MICROS, HALF_LIFE_MICROS
 from gitmem.memory.node_fields import ALIASES, DEFAULT_TYPE, LIFECYCLES, PRIORITIES, TYPES
 from gitmem.order.content import INTENTS
 from gitmem.records.table import OPTIONS
@@ -53,7 +52,6 @@ def _listed(values: Sequence[str], word: str = "or") -> str:
 
 
 ANY_ID = Option("An id or a unique prefix.")
-ALLOW_SECRET = Option("Record text even if it looks like a secret; a person must decide this.")
 MILESTONE = Option("Also tell everybody.")
 _VALUES = {"intent": INTENTS}
 # The options of `SignalOptions`, in the order of help; those of fields are declared in `records/kinds.py`.
@@ -73,7 +71,6 @@ SIGNAL_OPTIONS = {
     },
     "allow_unseen": Option("Accept an agent identity that is not in the log yet."),
     "fuzzy": Option("Accept the nearest name if it is unambiguous."),
-    "allow_secret": ALLOW_SECRET,
     "insist": Option("Record a decision as --as from a different session, which the record names."),
 }
 # Models get neither the options that only a person may choose nor those that they rarely need.
@@ -199,7 +196,3 @@ MAX_SIZE = Option(
     for_tools=(context.MAX_SIZE, context.SUGGESTED_SIZE_MAX),
 )
 EXPORT_SIZE = Option("Maximum size in bytes of UTF-8.", for_tools=(8 * 1024, 32 * 1024))
-HALF_LIFE = Option(
-    f"Time constant of the score, which is 0.37 of its value after it (default: {HALF_LIFE_MICROS // DAY_MICROS}d).",
-    default=HALF_LIFE_MICROS,
-)

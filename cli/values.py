@@ -166,17 +166,6 @@ def metadata(values: Sequence[str] | None, option: str = "--meta") -> dict[str, 
     return found
 
 
-def half_life(text: str | None) -> int:
-    """Return a duration in microseconds, or the default.
-
-    Raises:
-        UsageError: The text is not a duration.
-    """
-    from gitmem.memory.decay import HALF_LIFE_MICROS
-
-    return HALF_LIFE_MICROS if text is None else int(duration(text, "--half-life") * 1_000_000)
-
-
 def check_utf8(args: Sequence[str]) -> None:
     """Reject arguments whose bytes are not UTF-8. The folder of -C may be any bytes.
 

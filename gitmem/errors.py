@@ -84,9 +84,20 @@ class RecordError(UsageError):
 
 
 class SecretError(UsageError):
-    """A record with text that looks like a secret. Nothing was written."""
+    """A record with text that looks like a secret. Nothing was written.
+
+    Args:
+        what: Which text it is, and what it seems to contain.
+    """
 
     code = "secret"
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"{what}. Nothing was written.",
+            hint="Remove it: others can read the log once it is pushed. If it is not a secret, a person may run the command "
+            "again with GITMEM_ALLOW_SECRET=1 before it; an agent must ask its user first.",
+        )
 
 
 def bad_number(name: str, value: object, most: int | None = None, least: int = 1) -> UsageError:

@@ -129,7 +129,12 @@ class Store:
         wals_read: Write-ahead logs that other processes may write to.
         keys_folder: The user's folder for keys; without it the key is in the clone's state folder.
         key_file: The key file to use, an absolute path; by default the one that the user's git configuration names, if any.
+
+    Attributes:
+        allow_secret: Whether new records may have texts that look like secrets.
     """
+
+    allow_secret = False
 
     def __init__(
         self,
@@ -462,7 +467,7 @@ class Store:
         whole = records.addressed(kind, whole, writer, lambda words, _: self.own_address(words))
         salt = b32(self.random(SALT_BYTES), records.SALT_CHARACTERS) if kind in records.TEXTS else ""
         return records.STREAMS[kind], records.line(
-            kind, at, whole, allow_secret=allow_secret, writer=writer, salt=salt,
+            kind, at, whole, allow_secret=allow_secret or self.allow_secret, writer=writer, salt=salt,
             may_have=self.may_write_as,
         )  # fmt: skip
 

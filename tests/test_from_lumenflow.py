@@ -389,7 +389,7 @@ def test_context_by_decay(repo: Path, log: Log, memory: Memory, cli: Cli, clock:
     assert memory.access_stats(old).count == 1
     assert log.store.git.tip("refs/gitmem/log") == tip
     assert cli("mem", "context", "--track-access", "--json")["access_tracked"] == 2
-    assert old in cli("mem", "context", "--by-decay", "--half-life", "30d", "--as-of", "2026-10-30")
+    assert old in cli("mem", "context", "--by-decay", "--as-of", "2026-10-30")
 
 
 @row(
@@ -439,7 +439,7 @@ def test_the_score(memory: Memory, cli: Cli, clock: Clock) -> None:
     assert memory.decay_score(id) == memory.decay_score(id, now=clock())
     with pytest.raises(UsageError):
         memory.decay_score(id, half_life=0)
-    assert cli("mem", "show", id, "--half-life", "7d", "--json")["score"] > 0
+    assert cli("mem", "show", id, "--json")["score"] > 0
 
 
 @row(
@@ -466,7 +466,7 @@ def test_archive(memory: Memory, cli: Cli, clock: Clock) -> None:
     assert memory.archive_by_decay(half_life=HOUR, now=clock() + DAY, dry_run=True).archived_ids == [young]
     with pytest.raises(UsageError):
         memory.archive_by_decay(threshold=0)
-    said = cli("mem", "archive", "--threshold", "0.1", "--half-life", "30d", "--dry-run", "--json")
+    said = cli("mem", "archive", "--threshold", "0.1", "--dry-run", "--json")
     assert {"archived_ids", "retained_ids", "skipped_ids", "total_processed"} <= said.keys()
 
 
@@ -501,7 +501,7 @@ def test_cleanup(memory: Memory, cli: Cli, clock: Clock) -> None:
     assert found.breakdown.decay_archived == 1
     assert found.decay_result is not None
     assert found.decay_result.archived_ids == [made["old"]]
-    said = cli("mem", "cleanup", "--decay", "--decay-threshold", "0.1", "--half-life", "30d", "--ttl", "30d",
+    said = cli("mem", "cleanup", "--decay", "--decay-threshold", "0.1", "--ttl", "30d",
                "--dry-run", "--json")  # fmt: skip
     assert {
         "removed_ids",

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from .. import shared_options as shared
     from .options import (
-        AllowSecret,
         CallKey,
         CallTimeout,
         ServeClient,
@@ -68,7 +67,6 @@ def call(
     again: Annotated[
         bool, typer.Option("--again", help="Call an agent that is in this chain of calls already.")
     ] = False,
-    allow_secret: AllowSecret = False,
 ) -> int:
     """Call agents and wait for their results; exit 1 if one failed or asks something, 6 after the time limit."""
     import contextlib
@@ -86,7 +84,7 @@ def call(
     caller = at.caller(dry_run=dry_run and not (with_context or with_memory))  # else that is the caller's
     options: CallOptions = {
         "timeout": seconds(timeout), "join": choice("--join", join, (ALL, ANY)) or ALL, "wait": not no_wait, "idempotency_key": idempotency_key,
-        "cancel_on_timeout": cancel_on_timeout, "again": again, "once": once, "within": variable(TASK), "allow_secret": allow_secret,
+        "cancel_on_timeout": cancel_on_timeout, "again": again, "once": once, "within": variable(TASK),
         "context": with_context, "variables": metadata(var, "--var") or None,
         "memory": memory_query if memory_query is not None else with_memory,
     }  # fmt: skip
@@ -96,7 +94,7 @@ def call(
         given = {
             "--timeout": timeout, "--join": join, "--no-wait": no_wait, "--with-context": with_context, "--var": var,
             "--with-memory": with_memory, "--memory-query": memory_query, "--idempotency-key": idempotency_key,
-            "--cancel-on-timeout": cancel_on_timeout, "--once": once, "--again": again, "--allow-secret": allow_secret,
+            "--cancel-on-timeout": cancel_on_timeout, "--once": once, "--again": again,
         }  # fmt: skip
         shown.next = [command("gitmem", "call", agent, text, *words(given))]
         at.answer(shown, render.call_previewed)
@@ -196,6 +194,7 @@ def serve_agent(
         leased("--lease", lease, least=1) / 1_000_000 if lease is not None else worker.LEASE_SECONDS
     )
     store = committing(at, long_lived=True)
+    store.allow_secret = False  # programs write here
     session: list[str] = []
     if client is not None and exec_ is None and callable_ is None and not trust:
         start = client_starter(at, client, input_, session)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import typer
 
     from .. import shared_options as shared
-    from .options import AllowSecret, Paths, Quiet, Reason, Wu
+    from .options import Paths, Reason, Wu
 
 
 CLAIMED = 1
@@ -39,8 +39,6 @@ def paths(
         str | None,
         typer.Option("--anyway", metavar="REASON", help="Claim what others have claimed; it is recorded."),
     ] = None,
-    quiet: Quiet = False,
-    allow_secret: AllowSecret = False,
 ) -> None:
     """Claim files, folders and patterns before you change them; exit 1 if somebody else has claimed them."""
     from gitmem.work import claim_work
@@ -57,9 +55,8 @@ def paths(
         task_id=_task_id(at, task),
         reason=reason,
         anyway=anyway,
-        allow_secret=allow_secret,
     )
-    at.answer(found, render.change, only=[found.claim_id] if quiet else None)
+    at.answer(found, render.change)
 
 
 def _task_id(at: Environment, text: str | None) -> str | None:
@@ -135,7 +132,6 @@ def release(
         str | None, typer.Option("--of", metavar="ID", help="Somebody else's claim; needs --reason.")
     ] = None,
     reason: Reason = None,
-    allow_secret: AllowSecret = False,
 ) -> None:
     """Release claims, so that others may change the paths."""
     from gitmem.work import claim_work
@@ -149,7 +145,7 @@ def release(
             next=["gitmem claim list"],
         )
     if of is not None and reason is not None:
-        found = [claim_work.release_of(at.store(), at.caller(), of, reason, allow_secret=allow_secret)]
+        found = [claim_work.release_of(at.store(), at.caller(), of, reason)]
     else:
         named = [each if each.startswith("claim-") else at.paths([each])[0] for each in id or ()]
         found = claim_work.release(at.store(), at.caller(), named)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from ..environment import Environment
 from ..render import memory as render
 from ..render import output
-from ..values import half_life, named_unit, note_workspaces, number, parse_moment, parts
+from ..values import named_unit, note_workspaces, number, parse_moment, parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Annotated
 
     import typer
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from .options import (
         Archived,
         AsOf,
-        HalfLife,
         Lifecycle,
         ListLimit,
         MaxSize,
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
         OnlySession,
         OnlyTags,
         OnlyWu,
-        Pager,
         Path,
         Priority,
         ProfileLimit,
@@ -44,14 +41,14 @@ if TYPE_CHECKING:
     )
 
 
-def show(at: Environment, id: NodeId, half_life_: HalfLife = None, pager: Pager = False) -> int:
+def show(at: Environment, id: NodeId) -> int:
     """Show one node in full. Prints its text, relations and changes."""
     from gitmem.agents import presence
     from gitmem.memory import listing as operation
 
-    found = operation.show(at.memory(), id, half_life=half_life(half_life_))
+    found = operation.show(at.memory(), id)
     note_workspaces(at, presence.workspaces(at.store(), [found.node.sender_session]))
-    at.answer(found, render.shown, page=at.pager(pager))
+    at.answer(found, render.shown)
     return 1 if found.ambiguous else 0
 
 
@@ -83,7 +80,6 @@ def listing(
     limit: ListLimit = None,
     reverse: Annotated[bool, typer.Option("--reverse", help="Oldest first.")] = False,
     include_archived: Archived = False,
-    pager: Pager = False,
 ) -> None:
     """List nodes, newest first."""
     from gitmem.memory import listing as operation
@@ -94,7 +90,7 @@ def listing(
         status=status, stale=stale, since=None if since is None else parse_moment(since),
         limit=number("--limit", limit, operation.LIMIT), reverse=reverse, include_archived=include_archived,
     )  # fmt: skip
-    at.answer(found, render.listed, page=at.pager(pager))
+    at.answer(found, render.listed)
 
 
 def ready(
@@ -164,12 +160,10 @@ def search(
     path: Path = None,
     limit: SearchLimit = None,
     include_archived: Archived = False,
-    half_life_: HalfLife = None,
     by_decay: Annotated[
         bool, typer.Option("--by-decay", help="Weight age and priority fully instead of by an eighth.")
     ] = False,
     track_access: TrackAccess = False,
-    pager: Pager = False,
 ) -> None:
     """Search nodes by words, best match first. Exit 0 even if nothing is found."""
     from gitmem.agents import presence
@@ -179,10 +173,10 @@ def search(
         at.memory(), " ".join(query), reader=at.caller() if track_access else None, wu=named_unit(at, wu), type=type,
         lifecycle=lifecycle, tags=parts(tag), path=at.paths([path])[0] if path else path,
         limit=number("--limit", limit, operation.LIMIT), include_archived=include_archived,
-        half_life=half_life(half_life_), by_decay=by_decay,
+        by_decay=by_decay,
     )  # fmt: skip
     note_workspaces(at, presence.workspaces(at.store(), [hit.node.sender_session for hit in found.hits]))
-    at.answer(found, render.matching, page=at.pager(pager))
+    at.answer(found, render.matching)
 
 
 def context(
@@ -193,14 +187,12 @@ def context(
     by_decay: Annotated[
         bool, typer.Option("--by-decay", help="Sort by decay score instead of by age.")
     ] = False,
-    half_life_: HalfLife = None,
     no_roster: NoRoster = False,
     track_access: TrackAccess = False,
     with_files: Annotated[
         bool, typer.Option("--with-files", help="Copy indexed files, too, instead of only naming them.")
     ] = False,
     as_of: AsOf = None,
-    pager: Pager = False,
 ) -> None:
     """Print the nodes for a work unit. Fits them into a byte budget, for a prompt: the last checkpoint always, then the newest first (--by-decay: most relevant first). Who works on what is listed, too (--no-roster: not). With nothing to say it prints nothing."""
     from gitmem.memory import context as operation
@@ -214,12 +206,11 @@ def context(
         lane=lane,
         max_size=number("--max-size", max_size, operation.MAX_SIZE),
         by_decay=by_decay,
-        half_life=half_life(half_life_),
         roster=not no_roster,
         track_access=track_access,
         with_files=with_files,
     )
-    _print_block(at, found, at.pager(pager))
+    _print_block(at, found)
 
 
 def recover(
@@ -249,14 +240,12 @@ def recover(
     _print_block(at, found)
 
 
-def _print_block(
-    at: Environment, found: Context | Recovered, page: Callable[[str], bool] | None = None
-) -> None:
+def _print_block(at: Environment, found: Context | Recovered) -> None:
     """Print only the block, for a prompt: its size is limited, and nothing may be added to it."""
     if at.json:
         at.answer(found, render.packed)
     elif found.block:
-        (page or output.write)(found.block)
+        output.write(found.block)
 
 
 def profile(

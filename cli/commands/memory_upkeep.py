@@ -7,7 +7,7 @@ from gitmem.outcome import command
 
 from ..environment import Environment
 from ..render import memory as render
-from ..values import duration, half_life, named_unit, number, parts, typed
+from ..values import duration, named_unit, number, parts, typed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,10 +16,8 @@ if TYPE_CHECKING:
     import typer
 
     from .options import (
-        AllowSecret,
         DryRun,
         Force,
-        HalfLife,
         NodeReason,
         NodeWu,
         OnlyTags,
@@ -44,7 +42,6 @@ def promote(
     ] = None,
     tag: TaxonomyTag = None,
     dry_run: DryRun = False,
-    allow_secret: AllowSecret = False,
 ) -> None:
     """Promote nodes to project scope. Takes one node, or the summaries of a work unit. Idempotent."""
     from gitmem.memory import knowledge as operation
@@ -58,7 +55,6 @@ def promote(
         wu=named_unit(at, wu),
         tag=tag,
         dry_run=dry_run,
-        allow_secret=allow_secret,
     )
     at.answer(found, render.promoted)
 
@@ -82,7 +78,6 @@ def summarize(
     ] = None,
     force: Force = False,
     dry_run: DryRun = False,
-    allow_secret: AllowSecret = False,
 ) -> None:
     """Summarize a work unit in one node. Covers nodes without a summary, and marks each node it covers."""
     from gitmem.memory import knowledge as operation
@@ -103,7 +98,6 @@ def summarize(
         only=parts(only),
         force=force,
         dry_run=dry_run,
-        allow_secret=allow_secret,
     )
     at.answer(found, render.summarized)
 
@@ -235,7 +229,6 @@ def archive(
         str | None,
         typer.Option("--threshold", metavar="N", help="Archive nodes with a lower score (default: 0.1)."),
     ] = None,
-    half_life_: HalfLife = None,
     force: Force = False,
     dry_run: DryRun = False,
     reason: NodeReason = None,
@@ -246,7 +239,7 @@ def archive(
     if ids:
         from gitmem.memory import edit
 
-        if threshold is not None or half_life_ is not None or force or dry_run:
+        if threshold is not None or force or dry_run:
             raise UsageError(
                 "The options about decay select nodes; they go without ids. Nothing was written.",
                 code="usage",
@@ -260,7 +253,7 @@ def archive(
             "--reason goes with ids. Nothing was written.", code="usage", next=["gitmem mem archive --help"]
         )
     archived = operation.archive(
-        at.memory(), at.caller(dry_run=dry_run), threshold=score(threshold), half_life=half_life(half_life_), force=force,
+        at.memory(), at.caller(dry_run=dry_run), threshold=score(threshold), force=force,
         dry_run=dry_run,
     )  # fmt: skip
     at.answer(archived, render.archived)
@@ -284,7 +277,6 @@ def cleanup(
             help="With --decay: archive nodes with a lower score (default: 0.1).",
         ),
     ] = None,
-    half_life_: HalfLife = None,
     force: Force = False,
     dry_run: DryRun = False,
 ) -> None:
@@ -293,7 +285,7 @@ def cleanup(
 
     cleaned = operation.cleanup(
         at.store(), at.caller(dry_run=dry_run), ttl=micros(ttl), session=session, decay=decay,
-        decay_threshold=score(threshold), half_life=half_life(half_life_), force=force, dry_run=dry_run,
+        decay_threshold=score(threshold), force=force, dry_run=dry_run,
     )  # fmt: skip
     at.answer(cleaned, render.cleaned)
 

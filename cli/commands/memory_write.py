@@ -6,7 +6,6 @@ from gitmem.errors import UsageError
 
 from ..environment import Environment
 from ..render import memory as render
-from ..render import output
 from ..values import metadata, named_unit, parts, typed
 
 TYPE_CHECKING = False
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     import typer
 
     from .options import (
-        AllowSecret,
         Done,
         Lifecycle,
         Meta,
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
         Quiet,
         Sensitive,
         Session,
-        ShowProgress,
         Supersedes,
         Tags,
         Type,
@@ -79,9 +76,7 @@ def create(
             "discovered_from, supersedes.",
         ),
     ] = False,
-    allow_secret: AllowSecret = False,
     quiet: Quiet = False,
-    progress: ShowProgress = False,
 ) -> None:
     """Record a finding, a bug or a decision. Work unit and session default to your session's."""
     from gitmem.memory import edit
@@ -103,15 +98,12 @@ def create(
         given = {name: value for name, value in options.items() if value}
         from .. import values
 
-        at.store().progress = output.progress(progress)
         many = [{**given, **node} for node in values.stdin_objects("node")]
-        appended = edit.append(at.memory(), at.caller(), many, private=private, allow_secret=allow_secret)
+        appended = edit.append(at.memory(), at.caller(), many, private=private)
         at.answer(appended, render.appended, only=[node.id for node in appended.nodes] if quiet else None)
         return
     text = typed(str(content), "text")
-    created = edit.create(
-        at.memory(), at.caller(), text, private=private, allow_secret=allow_secret, **options
-    )
+    created = edit.create(at.memory(), at.caller(), text, private=private, **options)
     at.answer(created, render.created, only=[created.node.id] if quiet else None)
 
 
@@ -144,7 +136,6 @@ def update(
             "summarized_into or metadata. May be repeated.",
         ),
     ] = None,
-    allow_secret: AllowSecret = False,
 ) -> None:
     """Change fields of nodes. Concurrent changes of other fields are kept."""
     from gitmem.memory import edit, node_fields
@@ -159,9 +150,7 @@ def update(
         word = node_fields.one_of("status", status, node_fields.STATUSES)
         empty += [name for name in node_fields.STATUSES[1:] if word == "active"]
         options |= {word: True} if word != "active" else {}
-    changed = edit.change(
-        at.memory(), at.caller(), ids, verified=verified, clear=empty, allow_secret=allow_secret, **options
-    )
+    changed = edit.change(at.memory(), at.caller(), ids, verified=verified, clear=empty, **options)
     at.answer(changed, render.changed)
 
 
@@ -212,8 +201,6 @@ def checkpoint(
     meta: Meta = None,
     done: Done = False,
     no_diff_stat: Annotated[bool, typer.Option("--no-diff-stat", help="Omit git's diff stat.")] = False,
-    allow_secret: AllowSecret = False,
-    quiet: Quiet = False,
 ) -> None:
     """Record the state of the work. Includes git's diff stat; `gitmem mem recover` shows it."""
     from gitmem.memory import checkpoints as operation
@@ -221,6 +208,6 @@ def checkpoint(
     created = operation.checkpoint(
         at.store(), at.caller(), typed(note, "note"), progress=progress,
         next_steps=next_steps, trigger=trigger, wu=named_unit(at, wu), session=session, metadata=metadata(meta),
-        diff_stat=not no_diff_stat, allow_secret=allow_secret, done=done,
+        diff_stat=not no_diff_stat, done=done,
     )  # fmt: skip
-    at.answer(created, render.checkpointed, only=[created.node.id] if quiet else None)
+    at.answer(created, render.checkpointed)

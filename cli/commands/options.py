@@ -68,7 +68,6 @@ OnlyAgent = Annotated[
 ]
 ReceiptsLimit = Annotated[str | None, typer.Option("--limit", metavar="N", help=shared.RECEIPTS_LIMIT.help)]
 SyncToo = Annotated[bool, typer.Option("--sync", help="Also sync with the remote.")]
-AllowSecret = Annotated[bool, typer.Option("--allow-secret", help=shared.ALLOW_SECRET.help)]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print only the id.")]
 For = Annotated[str | None, typer.Option("--for", metavar="READER", help="Reader whose inbox to show.")]
 Intents = Annotated[
@@ -85,12 +84,6 @@ Done = Annotated[bool, typer.Option("--done", help=shared.DONE.help)]
 Summary = Annotated[str | None, typer.Option("--summary", metavar="TEXT", help=shared.SUMMARY.help)]
 Milestone = Annotated[bool, typer.Option("--milestone", help=shared.MILESTONE.help)]
 Everyone = Annotated[bool, typer.Option("--all", help="Include gone and ended sessions.")]
-Pager = Annotated[
-    bool, typer.Option("--pager", help="Show the answer in git's pager, if standard output is a terminal.")
-]
-ShowProgress = Annotated[
-    bool, typer.Option("--progress", help="Show progress on standard error even if that is not a terminal.")
-]
 Message = Annotated[str, typer.Argument(metavar="MESSAGE", help="Text; - reads standard input.")]
 SignalId = Annotated[str, typer.Argument(metavar="ID", help="A signal id or a unique prefix.")]
 AnyId = Annotated[str, typer.Argument(metavar="ID", help=shared.ANY_ID.help)]
@@ -275,16 +268,14 @@ ReaderLane = Annotated[
     ),
 ]
 Priority = Annotated[str | None, typer.Option("--priority", metavar="P", help=shared.PRIORITY.help)]
-Tags = Annotated[
-    list[str] | None, typer.Option("--tag", "--tags", metavar="A,B", help="Tags. May be repeated.")
-]
+Tags = Annotated[list[str] | None, typer.Option("--tag", metavar="A,B", help="Tags. May be repeated.")]
 NewTags = Annotated[
     list[str] | None,
-    typer.Option("--tag", "--tags", metavar="A,B", help="New tags, replacing the present ones."),
+    typer.Option("--tag", metavar="A,B", help="New tags, replacing the present ones."),
 ]
 OnlyTags = Annotated[
     list[str] | None,
-    typer.Option("--tag", "--tags", metavar="A,B", help="Only nodes with all of these tags."),
+    typer.Option("--tag", metavar="A,B", help="Only nodes with all of these tags."),
 ]
 Tag = Annotated[str | None, typer.Option("--tag", metavar="T", help="Only nodes with this tag.")]
 NodePaths = Annotated[
@@ -324,10 +315,6 @@ NewMeta = Annotated[
 ]
 Archived = Annotated[bool, typer.Option("--include-archived", help="Include archived and deleted nodes.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done without doing it.")]
-HalfLife = Annotated[
-    str | None,
-    typer.Option("--half-life", metavar="30d", help=shared.HALF_LIFE.help),
-]
 AsOf = Annotated[
     str | None,
     typer.Option(

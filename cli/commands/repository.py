@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import typer
 
-    from .options import AllowForeign, AllowSecret, Pager, ShowProgress, Timeout
+    from .options import AllowForeign, Timeout
 
 
 def sync(
@@ -52,8 +52,6 @@ def sync(
         bool, typer.Option("--yes", help="Allow the forced push that --forget, and perhaps --repair, needs.")
     ] = False,
     timeout: Timeout = syncing.TIMEOUT,
-    progress: ShowProgress = False,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print nothing if it succeeds.")] = False,
     auto: Annotated[bool, typer.Option("--auto", hidden=True)] = False,
 ) -> int:
     """Fetch records of other machines, and push local ones if you consented to publish."""
@@ -61,8 +59,6 @@ def sync(
     if auto:
         return syncing.run_autosync(at)
     seconds = duration(timeout, "--timeout")
-    if progress:
-        at.store(long_lived=True).progress = output.progress(True)
     if remotes or all or publish or allow_foreign or allow_large or repair or forget:
         from gitmem.sync import sync_remotes as operation
 
@@ -89,8 +85,7 @@ def sync(
         sync_remotes.reword_for_agent(synced)
     from ..render import repository
 
-    if at.json or synced.status or not quiet:
-        at.answer(synced, repository.sync)
+    at.answer(synced, repository.sync)
     return int(synced.status)
 
 
@@ -100,7 +95,6 @@ def doctor(
         bool,
         typer.Option("--fix", help="Fix problems where no record can be lost. Never uses the network."),
     ] = False,
-    progress: ShowProgress = False,
 ) -> int:
     """Check the log, the index, the write-ahead log, the merge driver and the hooks; report a fix for each finding."""
     from gitmem.doctor import doctor as operation
@@ -109,7 +103,6 @@ def doctor(
     from .clients import LocalInstallation
 
     store, installed = at.store(), LocalInstallation(at)
-    store.progress = output.progress(progress)
     report = operation.fix(store, installed) if fix else operation.examine(store, installed)
     at.answer(report, repository.doctor)
     return report.status
@@ -124,18 +117,16 @@ def verify(
             help="A signal, thread, task, node, session, claim or other record, or the beginning of its id (default: the whole log).",
         ),
     ] = None,
-    pager: Pager = False,
 ) -> int:
     """Say who attested the log; exit 1 if a record or thread that is asked for is unsigned, or too large to be read."""
     from gitmem.history import verify as operation
 
     from ..render import verified
 
-    at.store().progress = output.progress()
     at.store().try_commit_waiting()  # until then nothing attests them
     at.store().asks_once = True  # also for each address that is shown
     found = operation.verify(at.store(), id)
-    at.answer(found, verified.verified, page=at.pager(pager))
+    at.answer(found, verified.verified)
     return found.status
 
 
@@ -147,21 +138,17 @@ def lumenflow(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be done without doing it.")
     ] = False,
-    allow_secret: AllowSecret = False,
-    progress: ShowProgress = False,
 ) -> None:
     """Import LumenFlow's memory and signals with their ids and times. Idempotent."""
     from gitmem.importers import lumenflow_import
 
     from ..render import repository
 
-    at.store(long_lived=True).progress = output.progress(progress)
     found = lumenflow_import.import_folder(
-        at.store(),
+        at.store(long_lived=True),
         at.caller(dry_run=dry_run),
         os.path.join(at.folder, folder),
         dry_run=dry_run,
-        allow_secret=allow_secret,
         typed=folder,
     )
     at.answer(found, repository.imported)

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from .options import (
         ActualRole,
         ActualScope,
-        AllowSecret,
         Capabilities,
         Client,
         Done,
@@ -53,7 +52,6 @@ def start(
     scope: ActualScope = None,
     model: Model = None,
     capabilities: Capabilities = None,
-    allow_secret: AllowSecret = False,
 ) -> None:
     """Start a session in this worktree, with a display name that others can send to."""
     from gitmem.agents import lifecycle
@@ -62,7 +60,6 @@ def start(
     started = lifecycle.start(
         at.store(), at.who(), agent_identity=agent_identity, name=name, wu=wu, initiative=initiative, lane=lane,
         client=client, workspace=workspace, role=role, scope=scope, model=model, capabilities=capabilities,
-        allow_secret=allow_secret,
     )  # fmt: skip
     started.add_remark(sync_remotes.consent_remark(at.store()))
     acting = at.caller_if_any()
@@ -93,7 +90,6 @@ def change(
     scope: ActualScope = None,
     model: Model = None,
     capabilities: Capabilities = None,
-    allow_secret: AllowSecret = False,
 ) -> None:
     """Change the name, work unit, role or other fields of your session; an empty value of most options clears it."""
     from gitmem.agents import lifecycle
@@ -101,7 +97,7 @@ def change(
     changed = lifecycle.change(
         at.store(), at.caller(), agent_identity=agent_identity, name=name, wu=wu, initiative=initiative,
         lane=lane, client=client, workspace=workspace, role=role, scope=scope, model=model,
-        capabilities=capabilities, allow_secret=allow_secret,
+        capabilities=capabilities,
     )  # fmt: skip
     at.answer(changed, partial(sessions.session, head="" if at.as_ else "You are "))
 
@@ -112,14 +108,11 @@ def note(
         str, typer.Argument(metavar="TEXT", help="Your current activity in one line; '' clears it.")
     ],
     milestone: Milestone = False,
-    allow_secret: AllowSecret = False,
 ) -> None:
     """Set your current activity; the roster and your signals show it."""
     from gitmem.signals import announcements
 
-    changed = announcements.change_session(
-        at.store(), at.caller(), activity=text, milestone=milestone, allow_secret=allow_secret
-    )
+    changed = announcements.change_session(at.store(), at.caller(), activity=text, milestone=milestone)
     at.answer(changed, partial(sessions.session, head="" if at.as_ else "You are "))
 
 
@@ -137,7 +130,6 @@ def end(
     reason: Annotated[
         str | None, typer.Option("--reason", metavar="TEXT", help="Reason for --allow-no-checkpoint.")
     ] = None,
-    allow_secret: AllowSecret = False,
 ) -> None:
     """End your session and release its name."""
     from gitmem.errors import UsageError
@@ -149,9 +141,7 @@ def end(
             hint="The reason is recorded in the log, where everybody can read it.",
             code="no-reason",
         )
-    ended = give_handoff.end_session(
-        at.store(), at.caller(), summary=summary, done=done, reason=reason, allow_secret=allow_secret
-    )
+    ended = give_handoff.end_session(at.store(), at.caller(), summary=summary, done=done, reason=reason)
     if at.session is None:
         ended.next.remove("unset GITMEM_SESSION")
     at.answer(ended, sessions.ended)
@@ -291,7 +281,6 @@ def names(
             "--remove", metavar="NAME", help="Remove a name; sessions keep theirs. May be repeated."
         ),
     ] = None,
-    allow_secret: AllowSecret = False,
 ) -> None:
     """List the names that sessions get, least recently used first; add to this pool, or remove from it."""
     from gitmem.agents import display_names as operation
@@ -302,7 +291,7 @@ def names(
         at.answer(operation.listing(at.store()), sessions.names)
         return
     change = operation.add if add else operation.remove
-    changed = change(at.store(), at.caller(), add or remove or (), allow_secret=allow_secret)
+    changed = change(at.store(), at.caller(), add or remove or ())
     at.answer(changed, sessions.names_changed)
 
 

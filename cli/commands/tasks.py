@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from .. import shared_options as shared
     from .options import (
-        AllowSecret,
         BlockedBy,
         Initiative,
         Lane,
@@ -180,7 +179,6 @@ def take(
             "--for", metavar="2h", help="Time until others may take it, at most 24h (default: an hour)."
         ),
     ] = None,
-    quiet: Quiet = False,
 ) -> None:
     """Take a task, so that others see who works on it, or accept a handoff; again to have it longer. Exit 1 if somebody else has it."""
     from gitmem import calls
@@ -191,14 +189,14 @@ def take(
     time = lease("--for", for_) if for_ is not None else None
     found = accept_handoff.take_handoff(at.store(), at.caller(), id, lease=time)
     calls.attach_received(at.store(), found, task_rules.require(at.store(), found.task_id).record)
-    _changed(at, found, quiet)
+    _changed(at, found)
 
 
-def release(at: Environment, id: TaskId, reason: Reason = None, quiet: Quiet = False) -> None:
+def release(at: Environment, id: TaskId, reason: Reason = None) -> None:
     """Give a task back, so that somebody else may take it."""
     from gitmem.work import task_work
 
-    _changed(at, task_work.release(at.store(), at.caller(), id, reason=reason), quiet)
+    _changed(at, task_work.release(at.store(), at.caller(), id, reason=reason))
 
 
 def done(
@@ -206,8 +204,6 @@ def done(
     id: TaskId,
     text: TaskText,
     failed: Annotated[bool, typer.Option("--failed", help="It failed; the text says why.")] = False,
-    quiet: Quiet = False,
-    allow_secret: AllowSecret = False,
 ) -> None:
     """Report the result of a task that you have taken."""
     from gitmem.work import task_work
@@ -215,8 +211,8 @@ def done(
     from ..values import typed
 
     state, result = "failed" if failed else "completed", typed(text, "result")
-    found = task_work.report(at.store(), at.caller(), id, state, result, allow_secret=allow_secret)
-    _changed(at, found, quiet)
+    found = task_work.report(at.store(), at.caller(), id, state, result)
+    _changed(at, found)
 
 
 def message(
@@ -226,8 +222,6 @@ def message(
     ask: Annotated[
         bool, typer.Option("--ask", help="A question to its writer: the task waits for the answer.")
     ] = False,
-    quiet: Quiet = False,
-    allow_secret: AllowSecret = False,
 ) -> None:
     """Write to the other side of a task: a question about one that you have taken, or the answer to it."""
     from gitmem.work import task_decisions, task_work
@@ -237,23 +231,23 @@ def message(
 
     store, caller, said = at.store(), at.caller(), typed(text, "message")
     if ask:
-        found = task_work.report(store, caller, id, "input-required", said, allow_secret=allow_secret)
+        found = task_work.report(store, caller, id, "input-required", said)
     else:
         is_asked = a2a.asks(store, id)  # by a server, whose token must be right before the answer is recorded
-        found = task_decisions.message(store, caller, id, said, allow_secret=allow_secret)
+        found = task_decisions.message(store, caller, id, said)
         if is_asked:
             a2a.send_answer(store, found)
-    _changed(at, found, quiet)
+    _changed(at, found)
 
 
-def reject(at: Environment, id: TaskId, reason: Reason = None, quiet: Quiet = False) -> None:
+def reject(at: Environment, id: TaskId, reason: Reason = None) -> None:
     """Refuse a task that is for you."""
     from gitmem.work import task_work
 
-    _changed(at, task_work.reject(at.store(), at.caller(), id, reason), quiet)
+    _changed(at, task_work.reject(at.store(), at.caller(), id, reason))
 
 
-def cancel(at: Environment, id: TaskId, reason: Reason = None, quiet: Quiet = False) -> None:
+def cancel(at: Environment, id: TaskId, reason: Reason = None) -> None:
     """Cancel a task that nobody has taken, else ask its holder to stop."""
     from gitmem.work import task_decisions
 
@@ -261,7 +255,7 @@ def cancel(at: Environment, id: TaskId, reason: Reason = None, quiet: Quiet = Fa
 
     found = task_decisions.cancel(at.store(), at.caller(), id, reason=reason)
     a2a.send_cancel(at.store(), found)
-    _changed(at, found, quiet)
+    _changed(at, found)
 
 
 def accept(
@@ -275,7 +269,6 @@ def accept(
         str | None,
         typer.Option("--reason", metavar="TEXT", help="End a task whose writer has ended, and why."),
     ] = None,
-    quiet: Quiet = False,
 ) -> None:
     """Accept the result of a task that your session wrote: from now on nothing changes it."""
     from gitmem.errors import UsageError
@@ -292,11 +285,11 @@ def accept(
         found = task_decisions.close(store, caller, id, reason)
     else:
         found = task_decisions.seal_task(store, caller, id, give_up=give_up)
-    _changed(at, found, quiet)
+    _changed(at, found)
 
 
-def _changed(at: Environment, found: TaskChange, quiet: bool) -> None:
-    at.answer(found, render.change, only=[found.task_id] if quiet else None)
+def _changed(at: Environment, found: TaskChange) -> None:
+    at.answer(found, render.change)
 
 
 def launch(
@@ -321,7 +314,6 @@ def launch(
     model: LaunchModel = None,
     role: LaunchRole = None,
     scope: LaunchScope = None,
-    quiet: Quiet = False,
 ) -> None:
     """Record that you start a worker for a task; exit 1 if somebody has it. No program is started."""
     from gitmem.work import task_work as launches
@@ -332,7 +324,7 @@ def launch(
         worktree=_folder(worktree), handoff_path=_path(at, handoff), client=client, requested_model=model, role=role,
         scopes=scope,
     )  # fmt: skip
-    at.answer(found, render.launched, only=[found.launch] if quiet else None)
+    at.answer(found, render.launched)
 
 
 def _folder(typed: str | None) -> str | None:
@@ -379,7 +371,6 @@ def delegate(
     initiative: Initiative = None,
     lane: Lane = None,
     quiet: Quiet = False,
-    allow_secret: AllowSecret = False,
 ) -> None:
     """Ask an agent, or whoever has a role, to do something: a task, and a signal that tells about it."""
     from gitmem.work import new_task as tasks
@@ -412,7 +403,6 @@ def delegate(
         wu=wu,
         initiative=initiative,
         lane=lane,
-        allow_secret=allow_secret,
         **attested,
     )
     at.answer(made, render.delegated, only=[str(made.task["task_id"])] if quiet else None)
@@ -430,7 +420,6 @@ def handoff(
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help=shared.DRY_HANDOFF.help)] = False,
     quiet: Quiet = False,
-    allow_secret: AllowSecret = False,
 ) -> None:
     """Offer your checkpoint, tasks, claims and open threads to another agent, who accepts them with `gitmem task take`."""
     from gitmem.work import give_handoff
@@ -444,6 +433,5 @@ def handoff(
         typed(text, "text") if text is not None else None,
         wu=wu,
         dry_run=dry_run,
-        allow_secret=allow_secret,
     )
     at.answer(made, render.handoff_given, only=[made.task["task_id"]] if quiet else None)

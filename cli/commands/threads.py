@@ -20,12 +20,10 @@ if TYPE_CHECKING:
     from gitmem.signals.gate import Gate, GateUnchecked
 
     from .options import (
-        AllowSecret,
         AnyId,
         From,
         Initiative,
         NewWu,
-        Pager,
         Reader,
         Reason,
         ReceiptsLimit,
@@ -43,27 +41,27 @@ ENTRIES = 20
 SYNC_EVERY_SECONDS = 5.0
 
 
-def thread(at: Environment, id: AnyId, limit: ThreadLimit = None, pager: Pager = False) -> None:
+def thread(at: Environment, id: AnyId, limit: ThreadLimit = None) -> None:
     """Show a thread and the decision of each recipient. Does not mark signals as delivered."""
     from gitmem.signals import threads
 
     at.store().asks_once = True
     most = None if at.json and limit is None else number("--limit", limit, threads.LIMIT)
     found = threads.thread(at.store(), id, at.caller_if_any(), limit=most)
-    at.answer(found, signals.thread, page=at.pager(pager))
+    at.answer(found, signals.thread)
 
 
-def show(at: Environment, id: AnyId, pager: Pager = False) -> int:
+def show(at: Environment, id: AnyId) -> int:
     """Show one record in full, and its commit. Does not mark signals as delivered."""
     if id.startswith("mem-"):
         from . import memory_read
 
-        return memory_read.show(at, id, pager=pager)
+        return memory_read.show(at, id)
     from gitmem.signals import history
 
     found = history.show(at.store(), id)
     note_workspaces(at, [found.record.get("workspace_id")])
-    at.answer(found, signals.one, page=at.pager(pager))
+    at.answer(found, signals.one)
     return 0
 
 
@@ -123,7 +121,6 @@ def log(
             "--audits", help="Only passes of gates and guards, releases of others' claims, and --insist."
         ),
     ] = False,
-    pager: Pager = False,
 ) -> None:
     """Show the history of the log, newest last."""
     from gitmem.signals import history
@@ -143,7 +140,7 @@ def log(
         audits=audits,
     )
     note_unknown_sender(at, from_)
-    at.answer(found, signals.format_history, page=at.pager(pager))
+    at.answer(found, signals.format_history)
 
 
 def converged(
@@ -246,7 +243,6 @@ def gate(
         ),
     ] = False,
     new: NewWu = False,
-    allow_secret: AllowSecret = False,
 ) -> int:
     """Exit 1 while signals to you on a work unit are unread or need your AGREE or REJECT, or others claim --paths."""
     if paths or anyway is not None or pre_commit:
@@ -276,7 +272,6 @@ def gate(
         initiative=initiative,
         reason=reason,
         new=new,
-        allow_secret=allow_secret,
     )
     _print_answer(at, found)
     return 0 if found.open else CLOSED

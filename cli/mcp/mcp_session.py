@@ -47,6 +47,7 @@ class CallEnvironment(Environment):
     def __init__(self, directory: str | None, as_: str | None, own: str | None = None) -> None:
         super().__init__(directory, as_ or own, json=True)
         self.own = own
+        self.allows_secret = False
         self.reads_signals = True  # nothing else syncs for the client
 
     def who(self) -> CallerClaims:

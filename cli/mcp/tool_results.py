@@ -190,7 +190,7 @@ def _named(option: str, name: str, tool: str) -> str:
 
 REPHRASE = (
     "Call the tool again without that text or with different words: others can read records once they are pushed. "
-    "If it is not a secret, ask your user: a person can record it at a terminal with `--allow-secret`."
+    "If it is not a secret, ask your user: a person can record it at a terminal with GITMEM_ALLOW_SECRET=1 before the command."
 )
 NOTHING = "No memory nodes for this yet."
 IN_FIELDS = (
@@ -406,7 +406,7 @@ def _known(error: Exception, where: str) -> GitmemError:
     if known is None:
         output.write_error(failure.details(error, ["mcp", where]))
         known = failure.unexpected(error, "The details are on the server's standard error.")
-    if known.code == "secret":  # tools have no --allow-secret
+    if known.code == "secret":  # tools cannot allow one
         known.hint = REPHRASE
     if not known.next and not isinstance(known, UsageError):
         known.next = ["gitmem doctor"]

@@ -10,7 +10,6 @@ from gitmem.text.strict_json import quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any, BinaryIO, TextIO, TypedDict, TypeVar
 
@@ -23,14 +22,11 @@ if TYPE_CHECKING:
     class Form(TypedDict, total=False):
         """How an answer in text differs from its lines and next commands, see `answer`."""
 
-        page: Callable[[str], bool] | None
         text_next: Callable[[Any], Sequence[str]] | None
         only: Sequence[str] | None
 
 
 NEXT_MAX = 3
-NO_PAGER = ("", "cat")  # as for git
-CANNOT_RUN = (126, 127)  # exit statuses of the shell: not executable, not found
 
 
 class _Screen:
@@ -59,7 +55,6 @@ def answer(
     outcome: Answer,
     lines: Callable[[Answer], Sequence[str]],
     *,
-    page: Callable[[str], bool] | None = None,
     text_next: Callable[[Answer], Sequence[str]] | None = None,
     only: Sequence[str] | None = None,
 ) -> bool:
@@ -67,14 +62,13 @@ def answer(
 
     Args:
         only: The ids that the text is, instead of lines and next commands.
-        page: Shows text in a pager instead, see `Environment.pager`.
         text_next: Returns the next commands of the text (default: those of the outcome).
     """
     next = getattr(outcome, "next", ())
     if not json:
         if only is not None:
             return write_lines(only)
-        return (page or write)(with_next(lines(outcome), text_next(outcome) if text_next else next))
+        return write(with_next(lines(outcome), text_next(outcome) if text_next else next))
     values = outcome.as_json()
     return write_json(_with_notice({**values, "next": with_options(next)} if "next" in values else values))
 
@@ -370,15 +364,14 @@ def record_position(commit: str | None) -> str:
     return f"commit {commit[:12]}" if commit else "recorded"
 
 
-def progress(asked: bool = False) -> Progress | None:
-    """Return what shows the progress of long operations: on a terminal, or where it was asked for."""
-    on_terminal = is_terminal(sys.stderr)
-    if sys.stderr is None or _state["for_models"] or not (on_terminal or asked):
+def progress() -> Progress | None:
+    """Return what shows the progress of long operations on a terminal; None without one."""
+    if sys.stderr is None or _state["for_models"] or not is_terminal(sys.stderr):
         return None
     from .terminal import Progress, delay
 
     if _Screen.progress is None:
-        _Screen.progress = Progress(sys.stderr, rewrites=on_terminal, after=delay(_Screen.variables or {}))
+        _Screen.progress = Progress(sys.stderr, after=delay(_Screen.variables or {}))
     return _Screen.progress
 
 
@@ -419,57 +412,3 @@ def encode(value: object) -> str:
     if as_value is None:
         raise TypeError(f"{type(value).__name__} has no JSON form")
     return encode(as_value())
-
-
-def show_in_pager(text: str) -> bool:
-    """Show text in the pager; print it if there is none, or if it cannot be run. Return False if nobody reads it."""
-    end_progress()
-    text, command = plain(text), users_pager()
-    if command in NO_PAGER:
-        return write(text)
-    import subprocess
-
-    environment = {"LESS": "FRX", "LV": "-c", **os.environ}  # as git: end with the text, show colours
-    try:
-        child = subprocess.Popen(command, shell=True, stdin=subprocess.PIPE, env=environment)  # noqa: S602  (the user's own command line, as git runs it)
-    except OSError:
-        return write(text)
-    _feed_pager(child, text)
-    if _status_of_pager(child) in CANNOT_RUN:
-        note([f"Cannot run the pager: {command}; the answer is printed without it."])
-        return write(text)
-    return True
-
-
-def users_pager() -> str:
-    """Return what git would run: GIT_PAGER, `core.pager` of the user or the system, PAGER, or git's default.
-
-    git is asked in the root folder: the configuration of a repository does not count, because it may come with a copy
-    that somebody else has made.
-    """
-    from gitmem.git import processes as git
-
-    found = git.run("", ["var", "GIT_PAGER"], cwd=os.path.abspath(os.sep), check=False)
-    return found.out.decode("utf-8", "surrogateescape").strip() if found.code == 0 else ""
-
-
-def _feed_pager(child: subprocess.Popen[bytes], text: str) -> None:
-    """Write text to the pager. Its reader may end it before all is read."""
-    assert child.stdin is not None
-    try:
-        child.stdin.write((text + "\n").encode("utf-8", "backslashreplace"))
-        child.stdin.close()
-    except (OSError, KeyboardInterrupt):
-        try:
-            child.stdin.close()
-        except OSError:
-            return
-
-
-def _status_of_pager(child: subprocess.Popen[bytes]) -> int:
-    """Wait for the pager. Ctrl-C is for the pager alone while it runs."""
-    while True:
-        try:
-            return child.wait()
-        except KeyboardInterrupt:
-            continue

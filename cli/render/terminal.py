@@ -130,8 +130,7 @@ def _over(widths: Sequence[int], columns: int) -> int:
 
 
 AFTER_SECONDS = 1.0
-EVERY_SECONDS = 0.1  # on a terminal, where a line replaces the last one
-LINE_EVERY_SECONDS = 1.0
+EVERY_SECONDS = 0.1
 PAUSE_SECONDS = 0.25  # with all steps done and no report for so long, another operation has begun
 IDLE_SECONDS = 10.0  # after that, its steps begin at 0 again
 ERASE = "\x1b[K"
@@ -141,8 +140,7 @@ class Progress:
     """The progress of one operation, as its steps report it. What a step has done never goes back.
 
     Args:
-        stream: Standard error.
-        rewrites: Whether it is a terminal, where a line can be replaced.
+        stream: Standard error, a terminal, where a line can be replaced.
         after: Seconds until the first line.
         clock: Seconds, from any start.
     """
@@ -151,12 +149,10 @@ class Progress:
         self,
         stream: TextIO,
         *,
-        rewrites: bool,
         after: float = AFTER_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._stream = stream
-        self._rewrites = rewrites
         self._after = after
         self._clock = clock
         self._began = self._last = clock()
@@ -186,7 +182,7 @@ class Progress:
         if now - self._began < self._after:
             return
         is_news = step not in self._named or (done >= total and self._line.startswith(_head(step)))
-        if is_news or now - self._shown >= (EVERY_SECONDS if self._rewrites else LINE_EVERY_SECONDS):
+        if is_news or now - self._shown >= EVERY_SECONDS:
             self._shown = now
             self._named.add(step)
             self._show(step, before + done, before + max(done, total))
@@ -198,11 +194,11 @@ class Progress:
         elif line == self._line:
             return
         self._line = line
-        self._write(f"\r{line}{ERASE}" if self._rewrites else f"{line}\n")
+        self._write(f"\r{line}{ERASE}")
 
     def end(self) -> None:
         """End the line: something else is printed."""
-        if self._line and self._rewrites:
+        if self._line:
             self._write("\n")
         self._line = ""
 

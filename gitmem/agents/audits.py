@@ -45,7 +45,6 @@ def prepare(
     wu: str | None,
     initiative: str | None = None,
     signal_ids: Sequence[str] = (),
-    allow_secret: bool = False,
 ) -> Audit:
     """Return an audit to record, together with what it allows.
 
@@ -54,7 +53,6 @@ def prepare(
         past: What is passed, such as `2 unread signals`, for the commit message.
         reason: The reason, in the caller's words.
         signal_ids: The signals that blocked.
-        allow_secret: Accept a reason that looks like a secret.
 
     Raises:
         UsageError: The reason is invalid (RecordError, SecretError).
@@ -72,7 +70,7 @@ def prepare(
         "sender_session": caller.session_id,
         "sender_name": caller.name,
     }
-    line = store.line("audit", fields, allow_secret=allow_secret)
+    line = store.line("audit", fields)
     message = commit_message.of_audit(caller.author, caller.name or caller.reader, past, fields)
     return Audit(audit_id, line, message)
 

@@ -91,7 +91,7 @@ class NameChanged(Outcome):
     next: list[str] = ["gitmem name", "gitmem session start"]
 
 
-def add(store: Store, caller: Caller, names: Sequence[str], *, allow_secret: bool = False) -> NameChanged:
+def add(store: Store, caller: Caller, names: Sequence[str]) -> NameChanged:
     """Add names to the pool.
 
     Raises:
@@ -99,12 +99,12 @@ def add(store: Store, caller: Caller, names: Sequence[str], *, allow_secret: boo
     """
     for name in names:
         check(name)
-    return _change(store, caller, "add", names, allow_secret)
+    return _change(store, caller, "add", names)
 
 
-def remove(store: Store, caller: Caller, names: Sequence[str], *, allow_secret: bool = False) -> NameChanged:
+def remove(store: Store, caller: Caller, names: Sequence[str]) -> NameChanged:
     """Remove names from the pool. Sessions that hold one keep it."""
-    return _change(store, caller, "remove", names, allow_secret)
+    return _change(store, caller, "remove", names)
 
 
 def listing(store: Store) -> NamePool:
@@ -287,9 +287,7 @@ def _turn(store: Store, place: int, count: int) -> float:
     return (place - first) % count * GOLDEN_SECTION % 1.0
 
 
-def _change(
-    store: Store, caller: Caller, event: str, names: Sequence[str], allow_secret: bool
-) -> NameChanged:
+def _change(store: Store, caller: Caller, event: str, names: Sequence[str]) -> NameChanged:
     pool = {fold(name) for name in _by_use(store)}
     wanted: dict[str, str] = {}
     unchanged = []
@@ -310,7 +308,7 @@ def _change(
             "sender_session": caller.session_id,
             "sender_name": caller.name,
         }
-        lines.append(store.line("name", fields, allow_secret=allow_secret))
+        lines.append(store.line("name", fields))
     verb = "join" if event == "add" else "leave"
     subject = f"{described[0]} {verb}s the pool of names"
     if len(described) > 1:

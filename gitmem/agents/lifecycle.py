@@ -538,7 +538,6 @@ def start(
     lane: str | None = None,
     client: str | None = None,
     workspace: str | None = None,
-    allow_secret: bool = False,
     former: Presence | None = None,
     **role: Unpack[RoleOptions],
 ) -> SessionStarted:
@@ -562,14 +561,14 @@ def start(
     fields["branch"] = presence.recordable_branch(store.branch()) or ""
     who.client_session = callers.starting_client(store, who)
     if who.client_session is None:
-        return _start_new(store, who, name, fields, allow_secret, role)
+        return _start_new(store, who, name, fields, role)
     from . import delivery
 
     # A client may run the hooks of several scopes at once: the second one must find the session of the first.
     with delivery.delivery_lock(store, f"start {who.client_session[1]}", wait_seconds=START_SECONDS):
         known = presence.of_client(store, who.client_session[1]) or former
         if known is None:
-            return _start_new(store, who, name, fields, allow_secret, role)
+            return _start_new(store, who, name, fields, role)
         stated = stated_fields(store, known.record, role)
         fields.update(stated.fields)
         given = {key: value or None for key, value in fields.items()}  # a new start clears nothing
@@ -577,7 +576,7 @@ def start(
         given["worktree"] = heartbeats.label(store)
         was = note_new_identity(store, known, given["agent_identity"])
         given["harness_session"] = presence.client_address(store, who.client_session[1], recorded=True)
-        changed = _change(store, known, name, given, retry_command("start", given, role), allow_secret)
+        changed = _change(store, known, name, given, retry_command("start", given, role))
         _register(store, known.session_id, who)
         started = SessionStarted.after(changed[0], *changed[1:], _first_steps(store, changed[0]))
         started.add_remark(was)
@@ -589,7 +588,6 @@ def _start_new(
     who: CallerClaims,
     name: str | None,
     fields: dict[str, str | None],
-    allow_secret: bool,
     role: RoleOptions,
 ) -> SessionStarted:
     former = presence.of_client(store, who.client_session[1], ended=True) if who.client_session else None
@@ -627,7 +625,7 @@ def _start_new(
     message = start_commit_message(record)
     identity = record.get("agent_identity")
     is_new = bool(identity) and not presence.is_known_reader(store, str(identity))
-    appended = store.record([store.line("session", record, allow_secret=allow_secret)], message)
+    appended = store.record([store.line("session", record)], message)
     _register(store, session_id, who)
     found = presence.get(store, session_id)
     if found is None:
@@ -672,7 +670,6 @@ def change(
     client: str | None = None,
     workspace: str | None = None,
     activity: str | None = None,
-    allow_secret: bool = False,
     **role: Unpack[RoleOptions],
 ) -> SessionChanged:
     """Change the public fields of the caller's session. If nothing differs, nothing is recorded.
@@ -692,7 +689,7 @@ def change(
     fields.update(stated.fields)
     was = note_new_identity(store, found, agent_identity)
     again = retry_command("set", fields, role)
-    changed = _change(store, found, name, fields, again, allow_secret)
+    changed = _change(store, found, name, fields, again)
     _register(store, found.session_id)  # with a new identity it has that identity's messages
     steps = _first_steps(store, changed[0])[2:] if agent_identity else ["gitmem roster"]
     after = SessionChanged.after(*changed, steps)
@@ -703,23 +700,20 @@ def change(
 def come_here(store: Store, found: Presence, client_id: str) -> None:
     """Record that a session goes on in this worktree, under a client's own id."""
     branch = presence.recordable_branch(store.branch()) or ""
-    _change(store, found, None, {"worktree": heartbeats.label(store), "branch": branch}, (), False)
+    _change(store, found, None, {"worktree": heartbeats.label(store), "branch": branch}, ())
     _register(store, found.session_id, CallerClaims(client_session=("", client_id)))
 
 
-def end(
-    store: Store, caller: Caller, *, summary: str | None = None, allow_secret: bool = False
-) -> SessionEnded:
+def end(store: Store, caller: Caller, *, summary: str | None = None) -> SessionEnded:
     """End the caller's session. Its name is free again; its id and identity stay addressable.
 
     Args:
         summary: What the session did, for others; put on one line.
-        allow_secret: Accept a summary that looks like a secret.
 
     Raises:
         UsageError: As `end_line`.
     """
-    found, line, summary = end_line(store, caller, summary, allow_secret=allow_secret)
+    found, line, summary = end_line(store, caller, summary)
     left = unread_at_end(store, found)
     subject = f"{found.name} ends: {summary}" if summary else f"{found.name} ends"
     appended = store.record([line], _commit_message(found, subject))
@@ -733,9 +727,7 @@ def end(
     return ended
 
 
-def end_line(
-    store: Store, caller: Caller, summary: str | None, *, allow_secret: bool = False
-) -> tuple[Presence, tuple[str, bytes], str]:
+def end_line(store: Store, caller: Caller, summary: str | None) -> tuple[Presence, tuple[str, bytes], str]:
     """Return the caller's session, the line that ends it and its summary on one line. Record nothing.
 
     Raises:
@@ -744,7 +736,7 @@ def end_line(
     found = _own_session(store, caller)
     record = presence.record_fields(found, "end")
     record["summary"] = said = " ".join((summary or "").split())
-    return found, store.line("session", record, allow_secret=allow_secret or not said), said
+    return found, store.line("session", record, allow_secret=not said), said
 
 
 def _register(store: Store, session_id: str, began: CallerClaims | None = None) -> None:
@@ -767,7 +759,6 @@ def _change(
     name: str | None,
     fields: dict[str, str | None],
     again: Sequence[str],
-    allow_secret: bool,
 ) -> tuple[Presence, str | None, bool]:
     """Record what differs; return the session after that, the commit, and whether it was recorded."""
     differs = {key: value for key, value in fields.items() if value and value != found.record.get(key)}
@@ -789,7 +780,7 @@ def _change(
     if not differs and not cleared and not is_choice:
         return found, None, False
     message = _commit_message(found, subject, differs.get("wu_id"))
-    appended = store.record([store.line("session", record, allow_secret=allow_secret)], message)
+    appended = store.record([store.line("session", record)], message)
     after = presence.get(store, found.session_id) or found
     if "display_name" in differs:
         name_holders.repin(store, after, found.name, found.asked)

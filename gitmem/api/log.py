@@ -225,6 +225,7 @@ def open(
     keys_folder: str = "",
     key_file: str = "",
     commit_after: float = commit_process.WINDOW_SECONDS,
+    allow_secret: bool = False,
 ) -> Log:
     """Open the coordination log of the repository that contains a folder.
 
@@ -246,6 +247,7 @@ def open(
         key_file: The key file to use, an absolute path, as with GITMEM_KEY_FILE.
         commit_after: Seconds from a record to its commit. A thread commits all waiting records together. With 0 each
             call commits, and its outcome names the commit.
+        allow_secret: Record texts that look like secrets; a person must decide this.
 
     Raises:
         UsageError: outside a repository.
@@ -262,6 +264,7 @@ def open(
                           wal_elsewhere=wal_elsewhere, keys_folder=keys_folder, key_file=key_file)  # fmt: skip
 
     store = open_own()
+    store.allow_secret = allow_secret
     log = Log(store, callers.CallerClaims(as_=session, session=runs_in, identity=identity, is_program=True))
     if commit_after:
         log.commits = BackgroundCommits(open_own, commit_after)
@@ -419,13 +422,11 @@ class Log(Invocation):
         with self.store.second() as own:
             return sync_remotes.sync(own, remotes, all=all, publish=publish, timeout=timeout)
 
-    def import_lumenflow(self, folder: str, *, dry_run: bool = False, allow_secret: bool = False) -> Imported:
+    def import_lumenflow(self, folder: str, *, dry_run: bool = False) -> Imported:
         """Import LumenFlow's records of a project into this log; see `importers.lumenflow_import`."""
         from ..importers import lumenflow_import
 
-        return lumenflow_import.import_folder(
-            self.store, self.caller, folder, dry_run=dry_run, allow_secret=allow_secret
-        )
+        return lumenflow_import.import_folder(self.store, self.caller, folder, dry_run=dry_run)
 
     def batch(self) -> AbstractContextManager[Batch]:
         """Commit all records of a `with` block together at its end.

@@ -112,7 +112,7 @@ class Memory(Constants):
 
         Options: type (default discovery), lifecycle (default by type), wu and session (default those of the caller's
         session), lane, priority (P0 to P3), tags, paths (from the root of the worktree), metadata, sensitive,
-        discovered_from (a node), supersedes (nodes), private (in this clone only, for the caller alone), allow_secret.
+        discovered_from (a node), supersedes (nodes), private (in this clone only, for the caller alone).
 
         Raises:
             UsageError: as RecordError the node is invalid, as SecretError it contains a secret; nothing was written.

@@ -140,7 +140,6 @@ class Tasks(Struct):
         message: str | None = None,
         *,
         payload: Mapping[str, Any] | None = None,
-        allow_secret: bool = False,
     ) -> TaskChange:
         """Report progress (`working`), or how the work ended: `completed`, `failed` or `canceled`."""
         return task_work.report(
@@ -150,7 +149,6 @@ class Tasks(Struct):
             state,
             message,
             payload=payload,
-            allow_secret=allow_secret,
         )
 
     def artifact(
@@ -179,11 +177,9 @@ class Tasks(Struct):
         """Refuse a task that is for the caller."""
         return task_work.reject(self._log.store, self._log.caller, task_id, reason)
 
-    def message(self, task_id: str, text: str, *, allow_secret: bool = False) -> TaskChange:
+    def message(self, task_id: str, text: str) -> TaskChange:
         """Write to the other side of a task."""
-        return task_decisions.message(
-            self._log.store, self._log.caller, task_id, text, allow_secret=allow_secret
-        )
+        return task_decisions.message(self._log.store, self._log.caller, task_id, text)
 
     def cancel(self, task_id: str, *, reason: str | None = None) -> TaskChange:
         """Cancel a task that nobody has taken, else ask its holder to stop."""
@@ -214,7 +210,6 @@ class Claims(Struct):
         task_id: str | None = None,
         reason: str | None = None,
         anyway: str | None = None,
-        allow_secret: bool = False,
     ) -> ClaimChange:
         """Claim paths for some time, in microseconds; `GateError` if somebody else has them, but for the reason `anyway`."""
         return claim_work.claim_paths(
@@ -227,7 +222,6 @@ class Claims(Struct):
             task_id=task_id,
             reason=reason,
             anyway=anyway,
-            allow_secret=allow_secret,
         )
 
     def list(self, *, mine: bool = False, limit: int = 50, edited: bool = False) -> ClaimPage:

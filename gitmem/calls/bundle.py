@@ -416,7 +416,6 @@ def build(
     variables: Mapping[str, Any] | None = None,
     memory_query: bool | str | Sequence[str] | None = None,
     budget: int = BUDGET_BYTES,
-    allow_secret: bool = False,
     by_value: bool = False,
 ) -> Bundle:
     """Return what a call hands over. Nothing is written.
@@ -427,7 +426,6 @@ def build(
         variables: Values by name, beside either.
         memory_query: True for the nodes of the caller's work unit and the project; words to search for; or ids of nodes.
         budget: The most bytes. What the caller gives itself must fit; of the rest what fits is handed over.
-        allow_secret: Hand over text that looks like a secret.
         by_value: Hand over the content of nodes too, to an agent that does not read this log.
 
     Raises:
@@ -435,9 +433,9 @@ def build(
             Nothing was written.
     """
     bundle = Bundle(budget)
-    own, items = _acquire(store, caller, bundle, context, variables or {}, allow_secret=allow_secret)
+    own, items = _acquire(store, caller, bundle, context, variables or {})
     _encode(bundle, own, items)
-    references = _retrieve(store, caller, bundle, memory_query, allow_secret=allow_secret)
+    references = _retrieve(store, caller, bundle, memory_query)
     sources = _derive(store.db(), bundle, references)
     links = _relate(store.db(), bundle, items, references)
     _utilize(bundle, own, items, references, sources, links, by_value=by_value)
@@ -450,20 +448,18 @@ def _acquire(
     bundle: Bundle,
     context: bool | Mapping[str, Any] | None,
     variables: Mapping[str, Any],
-    *,
-    allow_secret: bool,
 ) -> tuple[dict[str, Any], list[Item]]:
     """Stage 1: take what was asked for, without what must not leave its writer."""
     values = context if context is not None and not isinstance(context, bool) else {}
     own = given_items(values, variables)
     for name, value in own.items():
-        if not allow_secret:
+        if not store.allow_secret:
             _refuse_secret(name, value)
     found: list[Item] = []
     if context is True:
         goal = Item("goal", "goal", goal_of(caller))
         items = [goal, *working_items(store, caller)] if goal.value else [*working_items(store, caller)]
-        searched = not allow_secret and _may_hold_secret([item.value for item in items])
+        searched = not store.allow_secret and _may_hold_secret([item.value for item in items])
         for item in items:
             why = _why_not(item.value, item.node, searched=searched)
             if why:
@@ -486,11 +482,7 @@ def _refuse_secret(name: str, value: Any) -> None:
         found = find_in([part, each])
         if found:
             what = f"Variable {cut(sanitize(part), 60)}" if part else f"The {name} of the context"
-            raise SecretError(
-                f"{what} seems to contain {found.what}. Nothing was written.",
-                hint="Remove it: others can read the log once it is pushed. "
-                "If it is not a secret, a person may allow it with --allow-secret; an agent must ask its user first.",
-            )
+            raise SecretError(f"{what} seems to contain {found.what}")
 
 
 def _may_hold_secret(values: Sequence[object]) -> bool:
@@ -526,8 +518,6 @@ def _retrieve(
     caller: Caller,
     bundle: Bundle,
     query: bool | str | Sequence[str] | None,
-    *,
-    allow_secret: bool,
 ) -> list[_Reference]:
     """Stage 4: find the nodes that the target needs, best first."""
     db = store.db()
@@ -547,7 +537,7 @@ def _retrieve(
         matches = [_Reference(_named(store, id), "named by the caller") for id in query]
     found: list[_Reference] = []
     values = [node_values(each.node) for each in matches]
-    searched = not allow_secret and _may_hold_secret(values)
+    searched = not store.allow_secret and _may_hold_secret(values)
     for each, value in zip(matches, values, strict=True):
         why = _why_not(value, each.node, searched=searched)
         if why:

@@ -191,7 +191,6 @@ class CallOptions(TypedDict):
         context: True to hand over the caller's working memory, or the parts to hand over; see `bundle.build`.
         variables: Further values to hand over, by name.
         memory: True to hand over nodes of the caller's work unit, words to search for, or ids of nodes.
-        allow_secret: Record text that looks like a secret.
         stop: Ends the wait early, as a timeout does.
         began: Called with the ids of the tasks, once they are recorded.
         tick: Called while it waits, at each look at the log and at least once a second, such as to sync.
@@ -208,7 +207,6 @@ class CallOptions(TypedDict):
     context: NotRequired[bool | Mapping[str, Any] | None]
     variables: NotRequired[Mapping[str, Any] | None]
     memory: NotRequired[bool | str | Sequence[str] | None]
-    allow_secret: NotRequired[bool]
     stop: NotRequired[StopWatching | None]
     began: NotRequired[Callable[[Sequence[str]], object]]
     tick: NotRequired[Callable[[], object] | None]
@@ -311,7 +309,7 @@ def record_tasks(
     thread = _thread(store, caller, key) if key else f"thread-{store.new_id('task')[5:]}"
     chain = chains.of_new(store, caller, options.get("within"))
     common: TaskOptions = {
-        "purpose": CALL, "chain": chain, "within": None if chain else chains.NONE, "thread": thread, "allow_secret": bool(options.get("allow_secret")),
+        "purpose": CALL, "chain": chain, "within": None if chain else chains.NONE, "thread": thread,
         "deadline": _deadline(store, chain, options.get("timeout")), "context": handed.context if handed else None, "again": again,
         "semantics": ONCE if options.get("once") else None,
         "payload": None if waits else {task_records.TELL: True},
@@ -479,7 +477,7 @@ def bundle_of(
     )
     return bundle.build(
         store, caller, context=options.get("context"), variables=options.get("variables"),
-        memory_query=options.get("memory"), allow_secret=bool(options.get("allow_secret")), by_value=by_value,
+        memory_query=options.get("memory"), by_value=by_value,
     )  # fmt: skip
 
 

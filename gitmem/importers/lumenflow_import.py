@@ -162,7 +162,6 @@ def import_folder(
     folder: str,
     *,
     dry_run: bool = False,
-    allow_secret: bool = False,
     typed: str = "",
     lines_max: int = COMMIT_LINES_MAX,
 ) -> Imported:
@@ -174,7 +173,6 @@ def import_folder(
     Args:
         folder: The project's folder, or the one with the files.
         dry_run: Only report what would be done.
-        allow_secret: Also import lines with text that resembles a secret.
         typed: The folder as typed, for the next command.
         lines_max: The number of lines of one commit.
 
@@ -184,7 +182,7 @@ def import_folder(
     """
     where = lumenflow_lines.find_folder(folder)
     found = Imported(where, dry_run)
-    work = _ImportRun(store, where, found, allow_secret)
+    work = _ImportRun(store, where, found)
     for name in lumenflow_lines.other_files(where):
         found.remark(name, 0, "it is not one of the LumenFlow files that gitmem reads")
     times = work.import_nodes()
@@ -201,11 +199,11 @@ def import_folder(
 class _ImportRun:
     """One import: the lines to write, and the answer."""
 
-    def __init__(self, store: Store, where: str, found: Imported, allow_secret: bool) -> None:
+    def __init__(self, store: Store, where: str, found: Imported) -> None:
         self.db = store.db()
         self.files = lumenflow_lines.Files(where, store.progress)
         self.found = found
-        self.allow_secret = allow_secret
+        self.allow_secret = store.allow_secret
         self.lines: list[tuple[str, bytes]] = []
         self.others: set[str] = set()  # signals that the log has with other content
 

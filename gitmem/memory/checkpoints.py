@@ -45,7 +45,6 @@ def checkpoint(
     session: str | None = None,
     metadata: Mapping[str, Any] | None = None,
     diff_stat: bool = True,
-    allow_secret: bool = False,
     done: bool = False,
 ) -> edit.Created:
     """Write a checkpoint. Its lifecycle is `wu`, or `session` without a work unit.
@@ -60,7 +59,6 @@ def checkpoint(
         metadata: Further entries, such as `milestone`.
         diff_stat: Add `git diff --stat` against HEAD and the number of untracked files. If git fails, the
             checkpoint is written without it, with a warning.
-        allow_secret: Accept text that looks like a secret.
         done: Also broadcast that the work unit is done, see `signals.completion`.
 
     Raises:
@@ -83,7 +81,6 @@ def checkpoint(
         wu=wu,
         session=session,
         metadata={**(metadata or {}), **{key: text for key, text in own.items() if text and text.strip()}},
-        allow_secret=allow_secret,
     )
     created.warnings += [remark] if remark else []
     if done:
@@ -231,7 +228,6 @@ def end_session(
     summary: str | None = None,
     done: bool = False,
     reason: str | None = None,
-    allow_secret: bool = False,
 ) -> SessionEnded:
     """End the caller's session as `announcements.end_session` does; with `done`, check the checkpoint gate before.
 
@@ -239,7 +235,6 @@ def end_session(
         summary: What the session did, for others.
         done: First tell everybody that the session's work unit is done.
         reason: Pass the closed gate: append an audit record with this reason. An open gate records nothing.
-        allow_secret: Accept a summary or a reason that looks like a secret.
 
     Raises:
         GateError: The gate is closed. Nothing was written, and nobody was told.
@@ -260,9 +255,9 @@ def end_session(
     if done and is_closed(store, unit := announcements.unit_of(caller)):
         missing = f"{sanitize(unit)} has no checkpoint"
         if reason is not None:
-            lifecycle.end_line(store, caller, summary, allow_secret=allow_secret)  # refuses before the audit
+            lifecycle.end_line(store, caller, summary)  # refuses before the audit
             audit = audits.prepare(
-                store, caller, audits.CHECKPOINT_GATE, "no checkpoint", reason, wu=unit, allow_secret=allow_secret
+                store, caller, audits.CHECKPOINT_GATE, "no checkpoint", reason, wu=unit
             )  # fmt: skip
             store.record([audit.line], audit.message)
             warning = f"{missing}; the reason is recorded ({audit.id})."
@@ -270,7 +265,7 @@ def end_session(
             raise _refusal(missing, unit)
         else:
             warning = f"{missing}: {command('gitmem', 'mem', 'checkpoint', 'what is done', '--wu', unit)}"
-    ended = announcements.end_session(store, caller, summary=summary, done=done, allow_secret=allow_secret)
+    ended = announcements.end_session(store, caller, summary=summary, done=done)
     ended.remark = " ".join(filter(None, (ended.remark, warning))) or None
     return ended
 

@@ -262,8 +262,6 @@ def _options(wanted: Selection, lane: str | None) -> list[str]:
     again = ["--wu", wanted.wu] if wanted.wu else []
     again += ["--lane", lane] if lane else []
     again += ["--by-decay"] if wanted.by_decay else []
-    usual = wanted.half_life == decay.HALF_LIFE_MICROS
-    again += [] if usual else ["--half-life", _duration(wanted.half_life)]
     return [*again, *(["--with-files"] if wanted.with_files else [])]
 
 
@@ -336,11 +334,6 @@ def listing_commands(left: Mapping[str, int], wu: str | None) -> list[str]:
 def next_commands(left: Mapping[str, int], nodes: Sequence[str], wu: str | None) -> list[str]:
     """Return the commands to run after reading."""
     return [*listing_commands(left, wu)[:1], *(command("gitmem", "mem", "show", id) for id in nodes[:1])]
-
-
-def _duration(micros: int) -> str:
-    days, rest = divmod(micros, decay.DAY_MICROS)
-    return f"{days}d" if not rest else f"{micros / 1_000_000!r}s"
 
 
 CHECKPOINT = "Last checkpoint"

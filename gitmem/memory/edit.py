@@ -39,9 +39,7 @@ class NewNodes(Struct):
     remarks: Sequence[str] = ()
 
 
-def make_nodes(
-    store: Store, caller: Caller, given: Sequence[Mapping[str, object]], *, allow_secret: bool
-) -> NewNodes:
+def make_nodes(store: Store, caller: Caller, given: Sequence[Mapping[str, object]]) -> NewNodes:
     """Return new nodes and their lines.
 
     Raises:
@@ -61,7 +59,7 @@ def make_nodes(
                 fields.get("session_id") or ""
             ):  # of a node that somebody else has exported
                 fields["session_id"] = caller.session_id
-            lines.append(store.line("node", fields, allow_secret=allow_secret, at=at))
+            lines.append(store.line("node", fields, at=at))
             line = lines[-1][1]
             record: NodeRecord = {
                 **fields,
@@ -184,7 +182,6 @@ def create(
     content: str,
     *,
     private: bool = False,
-    allow_secret: bool = False,
     **options: object,
 ) -> Created:
     """Create one node.
@@ -199,9 +196,7 @@ def create(
         UsageError: A value is invalid (RecordError, SecretError). Nothing was written.
         StoreError: The store could not be read or written.
     """
-    done = append(
-        store, caller, [{"content": content, **options}], private=private, allow_secret=allow_secret
-    )
+    done = append(store, caller, [{"content": content, **options}], private=private)
     created = Created(done.nodes[0], done.commit)
     created.warnings = done.warnings
     created.next = [command("gitmem", "mem", "show", created.node.id), *done.next]
@@ -214,7 +209,6 @@ def append(
     many: Iterable[Mapping[str, object]],
     *,
     private: bool = False,
-    allow_secret: bool = False,
 ) -> NodesCreated:
     """Create nodes in one commit: all of them or none.
 
@@ -238,7 +232,7 @@ def append(
     if private:
         store = reader_store.for_new(store, caller)
     with OneStep(store, "recording nodes", 0, len(given), len(given)):
-        made = make_nodes(store, caller, given, allow_secret=allow_secret)
+        made = make_nodes(store, caller, given)
         done = _record(store, caller, made.lines, made.nodes)
     appended = NodesCreated(made.nodes, done.commit)
     for node in made.nodes:
@@ -280,7 +274,6 @@ def change(
     *,
     verified: bool = False,
     clear: Sequence[str] = (),
-    allow_secret: bool = False,
     **options: object,
 ) -> NodesChanged:
     """Change fields of nodes. For each field the causally last change counts, also between clones.
@@ -316,7 +309,7 @@ def change(
     marks = fields.keys() & _VERBS.keys()
     if not marks and any(name in _VERBS for name in empty) and "reason" not in {*fields, *empty}:
         empty.append("reason")  # the reason for a status that is cleared
-    lines = write.patches(store, caller, found, fields, clear=empty, allow_secret=allow_secret)
+    lines = write.patches(store, caller, found, fields, clear=empty)
     done = write.record(
         store, caller, lines, f"{_change_verb(fields, empty)} {format_ids(found)}", nodes=found
     )

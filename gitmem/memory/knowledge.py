@@ -64,7 +64,6 @@ def promote(
     wu: str | None = None,
     tag: str | None = None,
     dry_run: bool = False,
-    allow_secret: bool = False,
 ) -> Promoted:
     """Promote a node, or every summary of a work unit: new nodes, in one commit.
 
@@ -97,7 +96,7 @@ def promote(
     found.warnings = [*filter(None, [caller.remark])]
     lines: list[tuple[str, bytes]] = []
     for source in sources:
-        lines += _promote_one(store, caller, source, found, allow_secret=allow_secret)
+        lines += _promote_one(store, caller, source, found)
     new = found.new
     if new and not dry_run:
         what = f"promotes {_describe(new)} as {word}"
@@ -175,7 +174,7 @@ def _summaries(store: Store, wu: str) -> list[VersionedNode]:
 
 
 def _promote_one(
-    store: Store, caller: Caller, source: VersionedNode, found: Promoted, *, allow_secret: bool
+    store: Store, caller: Caller, source: VersionedNode, found: Promoted
 ) -> list[tuple[str, bytes]]:
     """Add the promoted node of a source to `found`.
 
@@ -207,7 +206,7 @@ def _promote_one(
         "sender_session": caller.session_id,
         "sender_name": caller.name,
     }
-    line = store.line("node", fields, allow_secret=allow_secret)
+    line = store.line("node", fields)
     found.promoted_nodes.append(stored_nodes.node_of_line(line[1]))
     edge = keyed_id("rel", id, "discovered_from", source.id)
     return [line, relations.line(store, caller, id, "discovered_from", source.id, id=edge)]
@@ -291,7 +290,6 @@ def summarize(
     only: Sequence[str] = (),
     force: bool = False,
     dry_run: bool = False,
-    allow_secret: bool = False,
 ) -> Summarized:
     """Summarize the discoveries, checkpoints, notes and sessions of a work unit that no summary covers yet.
 
@@ -331,7 +329,7 @@ def summarize(
     marked = replaced | {source.id for source in covered}
     names = [node.id for node in every if node.id in marked]
     fields = _fields(store, caller, _id(store.db(), unit, names, text or ""), unit, content, names)
-    line = store.line("node", fields, allow_secret=allow_secret)
+    line = store.line("node", fields)
     found = Summarized(
         summary=stored_nodes.node_of_line(line[1]), source_ids=names, left=left, dry_run=dry_run
     )

@@ -203,9 +203,8 @@ def _next_after_archive(found: Archived, force: bool) -> list[str]:
     own = ["--force"] if force else []
     if found.threshold != decay.THRESHOLD:
         own += ["--threshold", repr(found.threshold)]
-    if found.half_life != decay.HALF_LIFE_MICROS:
-        own += ["--half-life", format_duration(found.half_life)]
-    return [command("gitmem", "mem", "archive", *own), "gitmem mem list"]
+    again = [command("gitmem", "mem", "archive", *own)] if found.half_life == decay.HALF_LIFE_MICROS else []
+    return [*again, "gitmem mem list"]
 
 
 class CleanupResult(Outcome):
@@ -372,14 +371,14 @@ def _next_after_cleanup(
 ) -> list[str]:
     if not found.dry_run:
         return [*(["gitmem mem list --status deleted"] if found.removed_ids else []), "gitmem mem list"]
-    if not found.removed_ids and not (found.decay_result and found.decay_result.archived_ids):
+    is_nothing = not found.removed_ids and not (found.decay_result and found.decay_result.archived_ids)
+    if is_nothing or half_life != HALF_LIFE_MICROS:  # no option sets that
         return ["gitmem mem list"]
     options: list[str] = []
     options += ["--ttl", format_duration(ttl)] if ttl is not None else []
     options += ["--session", session] if session is not None else []
     options += ["--decay"] if decay else []
     options += ["--decay-threshold", repr(threshold)] if threshold != THRESHOLD else []
-    options += ["--half-life", format_duration(half_life)] if half_life != HALF_LIFE_MICROS else []
     options += ["--force"] if force else []
     return [command("gitmem", "mem", "cleanup", *options)]
 

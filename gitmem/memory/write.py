@@ -64,7 +64,6 @@ def patches(
     content: PatchContent,
     *,
     clear: Sequence[str] = (),
-    allow_secret: bool = False,
     names_max: int = NAMES_MAX,
 ) -> Lines:
     """Return the lines that change fields of nodes: usually one, whatever the number of nodes.
@@ -91,7 +90,7 @@ def patches(
             "after": after,
             "clear": list(clear),
         }
-        lines.append(store.line("patch", fields, allow_secret=allow_secret))
+        lines.append(store.line("patch", fields))
     return lines
 
 

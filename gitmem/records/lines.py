@@ -327,11 +327,7 @@ def _refuse_secrets(kind: str, record: Mapping[str, object]) -> None:
         found = find_in([name, value])
         if found:
             where = name if name in FIELDS[kind] else "record"
-            raise SecretError(
-                f"The {kind}'s {where} seems to contain {found.what} at character {found.at}. Nothing was written.",
-                hint="Remove it: others can read the log once it is pushed. "
-                "If it is not a secret, a person may allow it with --allow-secret; an agent must ask its user first.",
-            )
+            raise SecretError(f"The {kind}'s {where} seems to contain {found.what} at character {found.at}")
 
 
 def format_time(micros: int) -> str:

@@ -114,14 +114,12 @@ def end_session(
     *,
     summary: str | None = None,
     done: bool = False,
-    allow_secret: bool = False,
 ) -> SessionEnded:
     """End the caller's session, see `lifecycle.end`.
 
     Args:
         summary: What the session did, for others.
         done: First tell everybody that the session's work unit is done.
-        allow_secret: Accept a summary that looks like a secret.
 
     Raises:
         UsageError: As `lifecycle.end_line`, and `no-wu` with `done`. Nothing was written, and nobody was told.
@@ -131,11 +129,9 @@ def end_session(
     told = None
     if done:
         unit = unit_of(caller)
-        lifecycle.end_line(
-            store, caller, summary, allow_secret=allow_secret
-        )  # refuses before anybody is told
+        lifecycle.end_line(store, caller, summary)  # refuses before anybody is told
         told = announce(store, caller, unit)
-    ended = lifecycle.end(store, caller, summary=summary, allow_secret=allow_secret)
+    ended = lifecycle.end(store, caller, summary=summary)
     if told is not None:
         ended.remark = " ".join(filter(None, (told.remark, ended.remark))) or None
     return ended
@@ -188,14 +184,14 @@ def change_session(
     if not note:
         told = "Activity note cleared."
     elif milestone:
-        told = _send_note(store, changed, note, allow_secret=bool(fields.get("allow_secret")))
+        told = _send_note(store, changed, note)
     changed.remark = " ".join(filter(None, (told, changed.remark))) or None
     return changed
 
 
-def _send_note(store: Store, changed: SessionChanged, note: str, *, allow_secret: bool) -> str:
+def _send_note(store: Store, changed: SessionChanged, note: str) -> str:
     """Broadcast the note of a session; return the result, also of a failure, in one sentence."""
-    options: SignalOptions = {"broadcast": True, "wu": changed.wu_id, "allow_secret": allow_secret}
+    options: SignalOptions = {"broadcast": True, "wu": changed.wu_id}
     try:
         found = presence.get(store, changed.session_id)
         assert found is not None

@@ -56,7 +56,6 @@ def check(
     reason: str | None = None,
     push: bool = False,
     new: bool = False,
-    allow_secret: bool = False,
 ) -> Gate:
     """Check whether signals on a work unit or its initiatives block the caller. Mark nothing as read.
 
@@ -90,7 +89,7 @@ def check(
     about = [initiative] if initiative else initiatives_of(store.db(), wu or "")
     found, ids = look(store, caller, wu, about)
     if ids and reason is not None:
-        _pass(store, caller, found, ids, reason, allow_secret)
+        _pass(store, caller, found, ids, reason)
     found.next = _next(store, found)
     found.warnings += [unnamed.message] if unnamed is not None else []
     moved_back.add_warning(store, found)
@@ -194,9 +193,7 @@ def _shown(store: Store, signal: ThreadSignal, why: str) -> BlockingSignal:
     }
 
 
-def _pass(
-    store: Store, caller: Caller, found: Gate, ids: Sequence[str], reason: str, allow_secret: bool
-) -> None:
+def _pass(store: Store, caller: Caller, found: Gate, ids: Sequence[str], reason: str) -> None:
     """Pass the closed gate: record an audit."""
     audit = audits.prepare(
         store,
@@ -207,7 +204,6 @@ def _pass(
         wu=found.wu_id,
         initiative=found.initiatives[0] if len(found.initiatives) == 1 else None,
         signal_ids=ids[:NAMED_MAX],
-        allow_secret=allow_secret,
     )
     appended = store.record([audit.line], audit.message)
     found.open = found.passed = True

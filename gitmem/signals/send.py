@@ -86,7 +86,7 @@ def send(store: Store, caller: Caller, message: str, **options: Unpack[SignalOpt
         context.answer_task(store, caller, fields)
     fields["sender_headline"] = descriptions.headline_of_caller(store, db, caller)
     unit_remark = _unit_remark(store, caller, options.get("wu"))
-    stream, line = store.line("signal", fields, allow_secret=bool(options.get("allow_secret")))
+    stream, line = store.line("signal", fields)
     changed = context.task.lines if context else ()
     record, appended = record_signal(store, caller, stream, line, resolved, changed)
     sent = Sent(records.shown(record), appended.commit, resolved)

@@ -17,12 +17,10 @@ class ReplyOptions(ReplyFieldOptions):
 
     Attributes:
         to: As typed, also comma lists. Default: `ReplyContext.members`; everybody if `broadcast` or without a thread.
-        allow_secret: Record text that looks like a secret.
         insist: Record even a decision under another identity than the session's own; `via` names the session.
     """
 
     to: NotRequired[Sequence[str] | None]
-    allow_secret: NotRequired[bool]
     insist: NotRequired[bool]
 
 

@@ -177,7 +177,6 @@ def claim_paths(
     task_id: str | None = None,
     reason: str | None = None,
     anyway: str | None = None,
-    allow_secret: bool = False,
 ) -> ClaimChange:
     """Claim paths, so that others see who is about to change them. Claiming the same paths again renews the claim.
 
@@ -217,11 +216,9 @@ def claim_paths(
         overlapping.sort(key=lambda each: each.rank)
         others = [each for each in overlapping if claims.are_in_conflict(wanted, each)]
         first = [each for each in others if each.status != PERHAPS_RENEWED and each.status != BEHIND]
-        audit = check_others(store, caller, first, patterns, anyway, allow_secret=allow_secret)
+        audit = check_others(store, caller, first, patterns, anyway)
         fields["after"] = [each.id for each in overlapping if not each.is_over][:AFTER_MAX]
-        commit = _record(
-            store, caller, fields, f"claims {paths_text(patterns)}", audit=audit, allow_secret=allow_secret
-        )
+        commit = _record(store, caller, fields, f"claims {paths_text(patterns)}", audit=audit)
     change = ClaimChange(claim_id=fields["claim_id"], event="claim", until=until, commit=commit)
     change.paths, change.task_id = patterns, fields["task_id"]
     change.audit_id = audit.id if audit is not None else None
@@ -236,9 +233,7 @@ def claim_paths(
     return change
 
 
-def release(
-    store: Store, caller: Caller, named: Sequence[str] = (), *, allow_secret: bool = False
-) -> list[ClaimChange]:
+def release(store: Store, caller: Caller, named: Sequence[str] = ()) -> list[ClaimChange]:
     """Release claims of the caller's agent: those with these ids or paths, otherwise all of the caller's session.
 
     Raises:
@@ -271,12 +266,10 @@ def release(
                 code="part-of-claim",
                 next=[command("gitmem", "claim", "release", each.id)],
             )
-    return [_released(store, caller, each, None, allow_secret) for each in wanted]
+    return [_released(store, caller, each, None) for each in wanted]
 
 
-def release_of(
-    store: Store, caller: Caller, claim_id: str, reason: str, *, allow_secret: bool = False
-) -> ClaimChange:
+def release_of(store: Store, caller: Caller, claim_id: str, reason: str) -> ClaimChange:
     """Release somebody else's claim, with a reason that everybody can read. An audit records it.
 
     Raises:
@@ -288,9 +281,9 @@ def release_of(
     found = _named(claims.standing(store), claim_id)
     past = f"{found.who}'s claim on {paths_text(found.claim.record['paths'])}"
     audit = audits.prepare(
-        store, caller, audits.CLAIM_RELEASE, past, f"{reason} ({found.id})", wu=found.claim.record.get("wu_id"), allow_secret=allow_secret
+        store, caller, audits.CLAIM_RELEASE, past, f"{reason} ({found.id})", wu=found.claim.record.get("wu_id")
     )  # fmt: skip
-    change = _released(store, caller, found, reason, allow_secret, audit)
+    change = _released(store, caller, found, reason, audit)
     change.audit_id = audit.id
     return change
 
@@ -379,7 +372,6 @@ def _released(
     caller: Caller,
     found: StandingClaim,
     reason: str | None,
-    allow_secret: bool,
     audit: audits.Audit | None = None,
 ) -> ClaimChange:
     fields: ClaimFields = {
@@ -387,7 +379,7 @@ def _released(
         "reason": reason, "sender_identity": caller.reader, "sender_session": caller.session_id, "sender_name": caller.name,
     }  # fmt: skip
     what = f"releases {paths_text(found.claim.record['paths'])}"
-    commit = _record(store, caller, fields, what, text=reason or "", audit=audit, allow_secret=allow_secret)
+    commit = _record(store, caller, fields, what, text=reason or "", audit=audit)
     change = ClaimChange(claim_id=found.id, event="release", until=None, commit=commit)
     change.paths = list(found.claim.record["paths"])
     change.next = ["gitmem claim list"]
@@ -402,10 +394,9 @@ def _record(
     *,
     text: str = "",
     audit: audits.Audit | None = None,
-    allow_secret: bool,
 ) -> str | None:
     """Append a record, and with it the audit that allows it; return their commit, if they have one yet."""
-    line = store.line("claim", fields, allow_secret=allow_secret)
+    line = store.line("claim", fields)
     message = CommitMessage(
         caller.author,
         cut(sanitize(f"{caller.name or caller.reader} {what}"), SUBJECT_MAX),
@@ -487,8 +478,6 @@ def check_others(
     others: Sequence[StandingClaim],
     paths: Sequence[str],
     anyway: str | None,
-    *,
-    allow_secret: bool,
 ) -> audits.Audit | None:
     """Refuse a claim on what others have claimed, or return the audit of the reason, which is to be recorded with it.
 
@@ -513,9 +502,7 @@ def check_others(
         return None
     named = ", ".join(each.id for each in others[:NAMED])
     past = f"{others[0].who}'s claim on {paths_text(others[0].claim.record['paths'])}"
-    return audits.prepare(
-        store, caller, audits.CLAIM, past, f"{anyway} ({named})", wu=caller.wu_id, allow_secret=allow_secret
-    )
+    return audits.prepare(store, caller, audits.CLAIM, past, f"{anyway} ({named})", wu=caller.wu_id)
 
 
 def passed_notes(others: Sequence[StandingClaim]) -> list[str]:

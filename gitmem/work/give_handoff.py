@@ -94,7 +94,6 @@ def hand_over(
     *,
     wu: str | None = None,
     dry_run: bool = False,
-    allow_secret: bool = False,
 ) -> NewHandoff:
     """Offer the caller's open work to somebody: its checkpoint, tasks, claims and open threads, by reference.
 
@@ -125,7 +124,7 @@ def hand_over(
     warnings += [CLAIMS_END] if bundled.claims and caller.session_id else []
     if bundled.is_empty:
         raise _nothing(bundled, wu)
-    options = _options(store, to, wu, found, bundled, allow_secret=allow_secret)
+    options = _options(store, to, wu, found, bundled)
     options["wu"] = wu or caller.wu_id
 
     def signal(fields: Mapping[str, Any]) -> SignalFields:
@@ -203,9 +202,7 @@ def _check(store: Store, caller: Caller, to: str, found: Addressees) -> list[str
     return [*(each.remark for each in found.signaled if each.remark), *([] if found.signaled else [nobody])]
 
 
-def _options(
-    store: Store, to: str, wu: str | None, found: Addressees, bundled: Bundle, *, allow_secret: bool
-) -> TaskOptions:
+def _options(store: Store, to: str, wu: str | None, found: Addressees, bundled: Bundle) -> TaskOptions:
     options: TaskOptions = {
         "purpose": HANDOFF,
         "wu": wu,
@@ -215,7 +212,6 @@ def _options(
         "handoff_claims": bundled.claims,
         "handoff_threads": bundled.threads,
         "checkpoint": bundled.checkpoint.id if bundled.checkpoint is not None else None,
-        "allow_secret": allow_secret,
     }
     if found.role:
         options["target_role"] = role_id(found.role["lifecycle_role"], found.role.get("specialty_profile"))
@@ -393,7 +389,6 @@ def end_session(
     summary: str | None = None,
     done: bool = False,
     reason: str | None = None,
-    allow_secret: bool = False,
 ) -> SessionEnded:
     """End the caller's session as `checkpoints.end_session` does, and say what it leaves without a successor.
 
@@ -401,9 +396,7 @@ def end_session(
         GateError, UsageError, StoreError: See there.
     """
     left = _left(store, caller)
-    ended = checkpoints.end_session(
-        store, caller, summary=summary, done=done, reason=reason, allow_secret=allow_secret
-    )
+    ended = checkpoints.end_session(store, caller, summary=summary, done=done, reason=reason)
     ended.add_remark(left)
     return ended
 

@@ -101,7 +101,7 @@ def _value(fields: Mapping[str, Any], name: str) -> Any:
 
 
 # Options that decide where a task goes, or whether it is recorded; all others are fields of the record.
-_NOT_FIELDS = ("to", "resolved", "thread", "allow_unseen", "allow_secret", "deadline", "within", "again")
+_NOT_FIELDS = ("to", "resolved", "thread", "allow_unseen", "deadline", "within", "again")
 _FIELD_NAMES = {"wu": "wu_id", "initiative": "initiative_id", "artifact": "artifact_path"}
 _TASKS = ("blocked_by", "supersedes", "references", "chain")
 
@@ -186,7 +186,7 @@ def _create(
     if fields["purpose"] != HANDOFF:  # who has too much to do may hand it over
         chains.refuse_too_many(store, caller, fields["agent"])
         _place(store, caller, fields, options)
-    line = store.line("task", fields, allow_secret=bool(options.get("allow_secret")))  # type: ignore[arg-type]
+    line = store.line("task", fields)  # type: ignore[arg-type]
     record = records.read_kind("task", line[1])
     assert record is not None  # it was checked as it was made
     to = (resolved.display_name or resolved.address) if resolved else fields["target_role"]
@@ -196,7 +196,7 @@ def _create(
     made.warnings = [*filter(None, [caller.remark, resolved.remark if resolved else None])]
     lines = [line]
     if signal is not None:
-        lines.append(store.line("signal", signal(fields), allow_secret=bool(options.get("allow_secret"))))
+        lines.append(store.line("signal", signal(fields)))
     if dry_run:
         return made
     appended = task_records.record(store, caller, lines, what, record, text=message)

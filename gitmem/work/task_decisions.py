@@ -30,7 +30,6 @@ def message(
     text: str,
     *,
     payload: Mapping[str, Any] | None = None,
-    allow_secret: bool = False,
 ) -> TaskChange:
     """Write to the other side of a task; a caller's message answers the holder's question.
 
@@ -50,7 +49,7 @@ def message(
     refuse(task, task_records.too_many(store, caller, task, "message"))
     fields: EventContent = {"message": text, "take": mine.id if mine is not None else None}
     fields["payload"] = dict(payload or {})
-    return write(store, caller, task, "message", fields, "writes", text=text, allow_secret=allow_secret)
+    return write(store, caller, task, "message", fields, "writes", text=text)
 
 
 def cancel(store: Store, caller: Caller, task_id: str, *, reason: str | None = None) -> TaskChange:

@@ -46,7 +46,6 @@ class TaskOptions(TypedDict):
         handoff_threads: Of a handoff: the open threads.
         checkpoint: Of a handoff: the caller's last checkpoint.
         allow_unseen: Accept an agent identity that is not in the log yet.
-        allow_secret: Record text that looks like a secret.
     """
 
     to: NotRequired[str | None]
@@ -82,4 +81,3 @@ class TaskOptions(TypedDict):
     handoff_threads: NotRequired[Sequence[str] | None]
     checkpoint: NotRequired[str | None]
     allow_unseen: NotRequired[bool]
-    allow_secret: NotRequired[bool]

@@ -262,8 +262,6 @@ def about(
     task: FoldedTask,
     event: str,
     content: EventContent,
-    *,
-    allow_secret: bool = False,
 ) -> TaskSignal:
     """Return the signal that tells the other side of a delegation or handoff about an event; without lines if it tells nobody.
 
@@ -302,7 +300,7 @@ def about(
         fields["after"] = context.seen_by(caller)
     send.set_recorder(store, caller, fields, insist=False)
     fields["sender_headline"] = descriptions.headline_of_caller(store, store.db(), caller)
-    found.lines.append(store.line("signal", fields, allow_secret=allow_secret))
+    found.lines.append(store.line("signal", fields))
     return found
 
 

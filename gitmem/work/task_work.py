@@ -288,7 +288,6 @@ def report(
     message: str | None = None,
     *,
     payload: Mapping[str, Any] | None = None,
-    allow_secret: bool = False,
 ) -> TaskChange:
     """Report the state of the caller's work: `working`, `input-required` with a question, or how it ended.
 
@@ -312,9 +311,7 @@ def report(
     if isinstance(error := fields["payload"].get("error"), dict):
         fields["payload"]["error"] = {name: value for name, value in error.items() if name != RETRYABLE}
         fields["retryable"] = error.get(RETRYABLE) is True
-    found = write(
-        store, caller, task, "status", fields, f"{state}:", text=message or "", allow_secret=allow_secret
-    )
+    found = write(store, caller, task, "status", fields, f"{state}:", text=message or "")
     found.next = [command("gitmem", "task", "show", found.task_id)]
     return found
 
@@ -373,15 +370,12 @@ def write(
     text: str = "",
     more_seen: list[str] | None = None,
     deferred: bool = False,
-    allow_secret: bool = False,
     beside: Beside | None = None,
 ) -> TaskChange:
     """Record one event, and what belongs beside it, and return the task's change."""
-    id, line = task_records.event_line(
-        store, caller, task, event, fields, more_seen=more_seen or (), allow_secret=allow_secret
-    )
+    id, line = task_records.event_line(store, caller, task, event, fields, more_seen=more_seen or ())
     title = text.strip().partition("\n")[0] or task.record["task_id"]
-    told = task_records.about(store, caller, task, event, fields, allow_secret=allow_secret)
+    told = task_records.about(store, caller, task, event, fields)
     lines = [line, *(beside(task, id) if beside is not None else ()), *told.lines]
     appended = task_records.record(
         store, caller, lines, f"{what} {title}", task.record, text=text, deferred=deferred

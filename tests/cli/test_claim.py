@@ -61,7 +61,6 @@ def test_a_claim_is_made_listed_checked_and_released(run: Run, start: Start, rep
         run("claim", "release", "--of", made.json["claim_id"], "--reason", "gone", session=curie).status == 0
     )
     assert run("claim", "release", session=bohr).out.startswith("You have no claims.\n")
-    assert run("claim", "-q", "src", session=curie).out.startswith("claim-")
 
 
 def test_the_gate_checks_claims_on_paths_as_the_setting_says(run: Run, start: Start, repo: Path) -> None:
@@ -150,8 +149,8 @@ def test_a_claim_is_released_by_the_paths_that_were_claimed(run: Run, start: Sta
     """From any folder, and as a whole: a part of it, what nobody claimed and others' paths are refused."""
     planck, curie = start("Planck"), start("Curie")
     (repo / "src").mkdir()
-    id = run("claim", "src/**", "docs", "-q", session=planck).out.strip()
-    run("claim", "lib", "-q", session=curie)
+    id = run("claim", "src/**", "docs", "--json", session=planck).json["claim_id"]
+    run("claim", "lib", session=curie)
     for paths, code in (
         (["docs"], "part-of-claim"),
         (["other"], "unknown-claim"),
@@ -168,7 +167,7 @@ def test_a_claim_is_released_by_the_paths_that_were_claimed(run: Run, start: Sta
 def test_only_who_has_claims_is_told_how_to_release_them(run: Run, start: Start) -> None:
     """Others would copy a command that does nothing; one claim is named, more are the session's."""
     bohr, curie = start("Bohr"), start("Curie")
-    id = run("claim", "src", "-q", session=bohr).out.strip()
+    id = run("claim", "src", "--json", session=bohr).json["claim_id"]
 
     def step(session: str) -> object:
         return run("claim", "list", "--json", session=session).json["next"]

@@ -377,7 +377,7 @@ def test_an_id_of_another_kind_names_the_command_that_shows_it(run: Run, start: 
 def test_promoting_a_node_without_a_taxonomy_tag_offers_some(run: Run, start: Start) -> None:
     """As printed, the first one promotes it."""
     planck = start("Planck")
-    node = run("mem", "create", "Use vim", "--tags", "idea", "-q", session=planck).out.strip()
+    node = run("mem", "create", "Use vim", "--tag", "idea", "-q", session=planck).out.strip()
     said = run("mem", "promote", node, session=planck)
     assert steps(said)[0] == f"gitmem mem promote {node} --tag decision"
     assert again(run, steps(said)[0], session=planck).status == 0

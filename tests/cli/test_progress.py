@@ -49,7 +49,7 @@ def counts(said: str) -> list[tuple[str, int, int]]:
 def test_a_step_with_nothing_to_do_is_not_shown() -> None:
     """`indexing lines: 0 of 0` says nothing."""
     stream = io.StringIO()
-    progress = Progress(stream, rewrites=True, clock=Watch(2.0))
+    progress = Progress(stream, clock=Watch(2.0))
     for _ in range(3):
         progress("indexing lines", 0, 0)
 
@@ -59,7 +59,7 @@ def test_a_step_with_nothing_to_do_is_not_shown() -> None:
 def test_nothing_is_shown_within_the_first_second() -> None:
     """Most commands end before."""
     stream = io.StringIO()
-    progress = Progress(stream, rewrites=True, clock=Watch(0.009))
+    progress = Progress(stream, clock=Watch(0.009))
     for done in range(100):
         progress("indexing lines", done, 100)
 
@@ -71,11 +71,11 @@ REPORTS = st.lists(
 )
 
 
-@given(reports=REPORTS, rewrites=st.booleans())
-def test_no_step_ever_goes_back(reports: list[tuple[str, int, int]], rewrites: bool) -> None:
+@given(reports=REPORTS)
+def test_no_step_ever_goes_back(reports: list[tuple[str, int, int]]) -> None:
     """Whatever order reports come in: a step that is done twice, such as catching up with an index, goes on."""
     stream = io.StringIO()
-    progress = Progress(stream, rewrites=rewrites, after=0.0, clock=Watch(0.7))
+    progress = Progress(stream, after=0.0, clock=Watch(0.7))
     for report in reports:
         progress(*report)
     progress.end()
@@ -91,7 +91,7 @@ def test_the_end_of_a_step_is_shown() -> None:
     """And each step in a line of its own."""
     stream = io.StringIO()
     clock = Watch(0.001)
-    progress = Progress(stream, rewrites=True, clock=clock)
+    progress = Progress(stream, clock=clock)
     progress("checking lines", 0, 10_000)
     clock.now += 2
     for done in range(11):
@@ -114,7 +114,7 @@ def test_a_long_lived_process_begins_each_operation_anew(seconds: int) -> None:
     """A watch that indexes for a moment now and then shows nothing."""
     stream = io.StringIO()
     clock = Watch(0.01)
-    progress = Progress(stream, rewrites=True, clock=clock)
+    progress = Progress(stream, clock=clock)
     for _ in range(5):
         clock.now += seconds
         progress("indexing lines", 0, 10)
@@ -126,7 +126,7 @@ def test_a_long_lived_process_begins_each_operation_anew(seconds: int) -> None:
 def test_a_name_in_a_step_cannot_move_the_cursor() -> None:
     """Whoever wrote the configuration has named the remote."""
     stream = io.StringIO()
-    Progress(stream, rewrites=True, after=0.0, clock=Watch(2))("fetching from \x1b[2J\r", 1, 2)
+    Progress(stream, after=0.0, clock=Watch(2))("fetching from \x1b[2J\r", 1, 2)
 
     assert "\x1b[2J" not in stream.getvalue() and stream.getvalue().count("\r") == 1
 
@@ -144,44 +144,32 @@ def imported(folder: Path, count: int) -> Path:
 
 
 def test_each_long_operation_reports_to_its_end(
-    run: Run,
-    start: Start,
-    repo: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    git: Callable[..., str],
+    start: Start, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git: Callable[..., str]
 ) -> None:
-    """Import, batch, doctor, a new index and sync. Standard error is not a terminal here, so only with --progress."""
+    """Import, doctor, a new index and sync, on a terminal alone."""
     monkeypatch.setenv("GITMEM_SESSION", start("Planck"))
     git("init", "--quiet", "--bare", str(tmp_path / "hub.git"))
     git("remote", "add", "origin", str(tmp_path / "hub.git"), cwd=repo)
     git("push", "--quiet", "origin", "HEAD", cwd=repo)
     folder = imported(tmp_path / "theirs", 1_200)
-    batch = "".join(json.dumps({"content": f"Finding {number}"}) + "\n" for number in range(1_200))
-
-    assert run("doctor").err == ""
     steps = {
         ("import", "lumenflow", str(folder)): {"reading lines", "recording lines"},
         ("doctor",): {"checking lines"},
         ("sync", "--publish"): {"fetching from origin", "uniting with origin"},
-        ("mem", "create", "--jsonl"): {"recording nodes"},
     }
     for args, expected in steps.items():
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(batch.encode())))
-        said = run(*args, "--progress", GIT_PROGRESS_DELAY="0")
-        assert said.status == 0, said
-        assert expected <= {step for step, _, _ in counts(said.err)}, (args, said.err)
+        status, said = pseudo_terminal.run(args, repo, errors=True, variables={"GIT_PROGRESS_DELAY": "0"})
+        assert status == 0, said
+        assert expected <= {step for step, _, _ in counts(said)}, (args, said)
 
 
-def test_json_and_pipes_stay_as_they_are(run: Run, start: Start) -> None:
-    """Progress is on standard error, and only on a terminal unless it is asked for."""
+def test_pipes_stay_as_they_are(run: Run, start: Start) -> None:
+    """Progress is on standard error, and only on a terminal."""
     start("Planck")
 
-    said = run("doctor", "--progress", "--json", GIT_PROGRESS_DELAY="0")
-
-    assert said.json["healthy"] in (True, False)
-    assert len({total for _, _, total in counts(said.err)}) == 1  # the lines of the log, from the start
-    assert run("doctor", "--json").err == ""
+    assert (
+        run("doctor", GIT_PROGRESS_DELAY="0").err == run("doctor", "--json", GIT_PROGRESS_DELAY="0").err == ""
+    )
 
 
 @pytest.mark.deep

@@ -119,16 +119,16 @@ def test_schemas_end_with_a_next_step_in_json(run: Run) -> None:
 
 
 def test_a_secret_may_be_meant(run: Run) -> None:
-    """In sessions and names too: refused, unless --allow-secret is given; such a session can end."""
+    """In sessions and names too: refused, unless GITMEM_ALLOW_SECRET=1 is set for the command; such a session can end."""
     assert run("session", "start", "--lane", TOKEN).status == 2
-    said = run("session", "start", "--lane", TOKEN, "--allow-secret", "--json")
+    said = run("session", "start", "--lane", TOKEN, "--json", GITMEM_ALLOW_SECRET="1")
     assert said.status == 0, said
     session = said.json["session_id"]
     assert run("session", "set", "--client", TOKEN, session=session).status == 2
-    assert run("session", "set", "--client", TOKEN, "--allow-secret", session=session).status == 0
+    assert run("session", "set", "--client", TOKEN, session=session, GITMEM_ALLOW_SECRET="1").status == 0
     assert run("name", "--add", TOKEN).status == 2
-    assert run("name", "--add", TOKEN, "--allow-secret").status == 0
-    named = run("session", "start", "--name", TOKEN, "--allow-secret", "--json").json["session_id"]
+    assert run("name", "--add", TOKEN, GITMEM_ALLOW_SECRET="1").status == 0
+    named = run("session", "start", "--name", TOKEN, "--json", GITMEM_ALLOW_SECRET="1").json["session_id"]
     assert run("session", "end", session=named).status == 0
 
 

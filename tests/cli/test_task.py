@@ -92,26 +92,6 @@ def test_lists_show_names_and_json_has_the_identities_too(run: Run, start: Start
     )
 
 
-def test_each_step_of_a_task_can_print_only_its_id(run: Run, start: Start, write: Write) -> None:
-    """With -q, from the first to the last step and for a launch; a refusal is an error as always."""
-    planck, bohr = start("Planck"), start("Bohr")
-    id, refused, canceled, released, closed = (write(planck, f"{each}", to="Bohr") for each in range(5))
-    steps = [
-        (planck, "launch", id), (bohr, "take", id), (bohr, "take", id), (bohr, "message", id, "?", "--ask"), (planck, "message", id, "!"),
-        (bohr, "take", id), (bohr, "done", id, "Done"), (planck, "accept", id), (bohr, "reject", refused),
-        (planck, "cancel", canceled), (bohr, "take", released), (bohr, "release", released),
-    ]  # fmt: skip
-    for session, verb, task, *text in steps:
-        found = run("task", verb, task, *text, "-q", session=session)
-        expected = found.out.strip() if verb == "launch" else task
-        assert (found.status, found.out, found.err) == (0, f"{expected}\n", ""), verb
-    assert run("task", "show", id, "--json").json["launches"][0]["launch"].startswith("tev-")
-    assert run("task", "take", id, "-q", session=bohr).status != 0
-    run("session", "end", session=planck)
-    found = run("task", "accept", closed, "--reason", "not needed", "-q", session=start("Planck"))
-    assert (found.status, found.out) == (0, f"{closed}\n"), found.err
-
-
 def test_tasks_are_listed_by_what_is_asked(run: Run, start: Start, write: Write) -> None:
     """All, mine, open, waiting for others, of a work unit, and how many are left out."""
     planck, bohr, curie = start("Planck"), start("Bohr"), start("Curie")

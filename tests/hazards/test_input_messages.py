@@ -272,7 +272,7 @@ def test_variables_must_be_utf8(desk: Desk, variable: str) -> None:
 # Secrets
 @pytest.mark.parametrize("secret", SECRETS, ids=["token", "cloud key", "private key"])
 def test_a_secret_is_refused_everywhere(desk: Desk, git: Git, secret: str) -> None:
-    """What looks like a secret is refused in every record, not repeated, and --allow-secret is the way out."""
+    """What looks like a secret is refused in every record, not repeated, and GITMEM_ALLOW_SECRET is the way out."""
     planck, curie = _both(desk)
     root = desk.send(planck, "root", "--to", "Curie")["signal"]["signal_id"]
     attempts = [
@@ -290,7 +290,7 @@ def test_a_secret_is_refused_everywhere(desk: Desk, git: Git, secret: str) -> No
             assert (said.status, said.error["code"]) == (2, "secret"), said
             assert "Nothing was written" in said.error["message"]
             assert secret not in said.out + said.err
-    assert desk("signal", f"use {secret}", "--allow-secret", session=planck).status == 0
+    assert desk("signal", f"use {secret}", session=planck, env={"GITMEM_ALLOW_SECRET": "1"}).status == 0
     assert secret in git("log", "-1", "--format=%B", "gitmem/log", "--", cwd=desk.repo)
 
 

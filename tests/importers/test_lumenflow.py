@@ -355,7 +355,7 @@ def test_binary_garbage_is_no_store_of_ours(store: Store, project: Project) -> N
 
 
 def test_a_text_that_looks_like_a_secret_is_refused_by_itself(store: Store, project: Project) -> None:
-    """Also deep in the metadata; the other lines go on, and --allow-secret takes it."""
+    """Also deep in the metadata; the other lines go on, and a store that allows secrets takes it."""
     project.has("nodes", NODE, {**NODE, "id": "mem-c3d4", "metadata": {"env": [TOKEN]}})
     project.has("signals", SIGNAL, {**SIGNAL, "id": "sig-bbbb2222", "message": f"use {TOKEN}"})
 
@@ -365,7 +365,8 @@ def test_a_text_that_looks_like_a_secret_is_refused_by_itself(store: Store, proj
     assert [found.counts[kind]["imported"] for kind in ("nodes", "signals")] == [1, 1]
     assert all("a GitHub token" in each.reason for each in found.problems)
     assert not any(TOKEN.encode() in line for line in bodies(store))
-    allowed = bring(store, project, allow_secret=True)
+    store.allow_secret = True
+    allowed = bring(store, project)
     assert [allowed.counts[kind]["imported"] for kind in ("nodes", "signals")] == [1, 1]
 
 

@@ -212,8 +212,10 @@ def test_i20_acquisition_refuses_given_secrets_by_name_and_filters_others(desk: 
     ):
         with pytest.raises(SecretError, match="seems to contain a GitHub token"):
             build(desk, **asked)  # type: ignore[arg-type]
-    assert build(desk, variables={"key": TOKEN}, allow_secret=True).context["variables"] == {"key": TOKEN}
-    id = edit.create(desk.store, desk.caller, TOKEN, tags=["decision"], allow_secret=True).node.id
+    desk.store.allow_secret = True
+    assert build(desk, variables={"key": TOKEN}).context["variables"] == {"key": TOKEN}
+    id = edit.create(desk.store, desk.caller, TOKEN, tags=["decision"]).node.id
+    desk.store.allow_secret = False
     made = build(desk, context=True, memory_query="decision")
     assert omitted(made)[id] == "seems to contain a GitHub token"
     assert TOKEN not in str(made.context)

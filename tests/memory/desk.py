@@ -88,7 +88,7 @@ class Lines:
     def db(self) -> Any:
         return self.index.db
 
-    def line(self, kind: str, fields: dict[str, Any], *, allow_secret: bool = False) -> tuple[str, bytes]:
+    def line(self, kind: str, fields: dict[str, Any]) -> tuple[str, bytes]:
         self.value += 1
         return records.STREAMS[kind], records.line(kind, self.value, fields)
 

@@ -71,7 +71,9 @@ def test_a_dry_run_writes_nothing(desk: Desk) -> None:
     assert (found.archived_ids, found.commit, found.recorded, found.dry_run) == ([id], None, False, True)
     assert desk.tip() == tip
     assert desk.node(id).status == "active"
-    assert found.next[0] == "gitmem mem archive --threshold 0.2 --half-life 20d"
+    assert found.next == ["gitmem mem list"]  # no option sets the half-life
+    usual = upkeep.archive(desk.store, desk.caller, dry_run=True, threshold=0.2)
+    assert usual.next[0] == "gitmem mem archive --threshold 0.2"
 
 
 @pytest.mark.usefixtures("commits")

@@ -225,7 +225,9 @@ def test_a_dry_run_writes_nothing_and_says_how_to_do_it(desk: Desk) -> None:
     assert (found.commit, found.recorded, desk.tip()) == (None, False, tip)
     assert found.decay_result is not None
     assert found.decay_result.dry_run
-    assert found.next == ["gitmem mem cleanup --ttl 200d --decay --decay-threshold 0.5 --half-life 2h"]
+    assert found.next == ["gitmem mem list"]  # no option sets the half-life
+    usual = clean(desk, ttl=200 * DAY, decay=True, decay_threshold=0.5, dry_run=True)
+    assert usual.next == ["gitmem mem cleanup --ttl 200d --decay --decay-threshold 0.5"]
 
 
 @pytest.mark.usefixtures("commits")

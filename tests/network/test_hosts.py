@@ -153,9 +153,12 @@ def test_a_link_that_is_cut_while_a_push_arrives(lan: Lan) -> None:
     gate = Gate()
     lan.server.arriving = lambda request: gate.wait()
     large = [Random(number).randbytes(30_000).hex() for number in range(40)]
-    with gitmem.open(str(lan.path(lan.left)), session=lan.sessions[lan.left.name]) as log, log.batch():
+    with (
+        gitmem.open(str(lan.path(lan.left)), session=lan.sessions[lan.left.name], allow_secret=True) as log,
+        log.batch(),
+    ):
         for text in large:
-            log.signals.send(text, allow_secret=True)
+            log.signals.send(text)
     running = lan.begin_sync(lan.left, "3s")
     gate.until_reached()
     lan.left.cut()

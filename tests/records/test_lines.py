@@ -256,7 +256,7 @@ def test_a_secret_is_refused_wherever_it_stands(fields: dict[str, Any]) -> None:
         signal(**fields)
 
     assert (caught.value.status, caught.value.code) == (2, "secret")
-    assert "--allow-secret" in caught.value.hint
+    assert "GITMEM_ALLOW_SECRET=1" in caught.value.hint
     assert SECRET not in caught.value.hint + caught.value.message
     assert records.read(records.line("signal", AT, {**SIGNAL, **fields}, allow_secret=True))
 

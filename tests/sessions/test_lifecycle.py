@@ -83,7 +83,8 @@ def test_a_summary_that_is_refused_ends_nothing(repo: Path, summary: str, reason
 
     assert bodies(store) == before
     if "ghp_" in summary:
-        assert announcements.end_session(store, caller, summary=summary, allow_secret=True).summary == summary
+        store.allow_secret = True
+        assert announcements.end_session(store, caller, summary=summary).summary == summary
 
 
 @pytest.mark.usefixtures("commits")

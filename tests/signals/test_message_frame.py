@@ -406,7 +406,9 @@ def acting_person(store: Store) -> Caller:
 
 def test_what_looks_like_a_secret_is_left_out_and_the_signal_is_sent(desk: Desk) -> None:
     """The next link takes its place, wherever in the text the secret stands."""
-    lifecycle.change(desk.store, desk.me, activity=f"trying {TOKEN}", allow_secret=True)
+    desk.store.allow_secret = True
+    lifecycle.change(desk.store, desk.me, activity=f"trying {TOKEN}")
+    desk.store.allow_secret = False
     desk.prompt(json.dumps({"prompt": f"use {'x' * 80} {TOKEN}"}))
 
     assert desk.headline() == desk.plain

@@ -157,7 +157,7 @@ def test_a_failure_never_stops_the_client(hook: Hook, run: Run, begun: str) -> N
     for raw in (b"", b"[]", b"{" * 100_000, json.dumps({"session_id": "../../x", "trigger": 7}).encode()):
         assert hook("claude-code", "PreCompact", raw=raw).out == ""
     secret = "ghp_" + "a1B2" * 9
-    run("mem", "checkpoint", "x", "--next-steps", secret, "--allow-secret", session=begun)
+    run("mem", "checkpoint", "x", "--next-steps", secret, session=begun, GITMEM_ALLOW_SECRET="1")
     before = len(saved(run))
     assert hook("claude-code", "PreCompact").out == ""
     assert len(saved(run)) == before
@@ -251,7 +251,7 @@ def test_a_tool_call_that_saves_shows_signals_too(hook: Hook, run: Run, begun: s
 
 def test_a_checkpoint_that_fails_keeps_no_signal_back(hook: Hook, run: Run, begun: str) -> None:
     """Its error is noted, and the next calls start gitmem as before."""
-    run("mem", "checkpoint", "x", "--next-steps", "ghp_" + "a1B2" * 9, "--allow-secret", session=begun)
+    run("mem", "checkpoint", "x", "--next-steps", "ghp_" + "a1B2" * 9, session=begun, GITMEM_ALLOW_SECRET="1")
     assert (
         run("signal", "The parser drops tabs", "--to", begun, session=hook.start("codex", "h-2")).status == 0
     )

@@ -194,7 +194,7 @@ def test_what_is_wrong_is_said_with_the_way_out(serve: Serve, shop: Path) -> Non
             assert secret not in await refused("signal", {"message": secret, "broadcast": True}, "secret")
             said = await refused("mem", {"action": "create", "text": f"token {secret}"}, "secret")
             assert secret not in said and "Call the tool again without that text" in said
-            assert "ask your user" in said and "say --allow-secret" not in said
+            assert "ask your user" in said and "may run the command" not in said
             await refused("signal", {"message": "x", "to": ["Curie"], "intent": "SHOUT"}, "usage")
             assert "reply_to" in await refused("signal", {"message": "x", "replyto": "sig-1"}, "usage")
             assert "message" in await refused("signal", {"to": ["Curie"]}, "usage")

@@ -112,7 +112,6 @@ def test_filters_and_limit(run: Run, repo: Path) -> None:
     assert len(found("--limit", "1")) == 1
     assert "more nodes match" in run("mem", "search", "parser", "--limit", "1").out
     assert run("mem", "search", "parser", "--limit", "0").status == 2
-    assert run("mem", "search", "parser", "--half-life", "0d").status == 2
     assert run("mem", "search", "parser", "--wu", "no unit").status == 2
 
 

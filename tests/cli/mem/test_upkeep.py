@@ -62,8 +62,6 @@ def test_archive_as_text(run: Run, write: Callable[..., str]) -> None:
         (["archive", "--threshold", "-1"], "threshold"),
         (["archive", "--threshold", "nan"], "threshold"),
         (["archive", "--threshold", "inf"], "threshold"),
-        (["archive", "--half-life", "0s"], "half-life"),
-        (["archive", "--half-life", "inf"], "Invalid duration"),
         (["cleanup", "--ttl", "0d"], "time to live"),
         (["cleanup", "--ttl", "soon"], "Invalid duration"),
         (["cleanup", "--ttl", "-3d"], "Invalid duration"),
