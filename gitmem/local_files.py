@@ -284,6 +284,14 @@ def load_whole(path: str, most: int = BYTES_MAX) -> bytes:
     return content
 
 
+def modified(path: str, otherwise: float = 0.0) -> float:
+    """Return when a file was modified, in seconds since the epoch, or another value for a file that is gone."""
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return otherwise
+
+
 def read(path: str, most: int = BYTES_MAX) -> bytes:
     """Return the content of a file as `load` does; empty if that raises an error."""
     try:

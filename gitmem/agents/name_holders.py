@@ -229,13 +229,6 @@ def _evict_oldest(folder: str) -> None:
     local_files.make_dirs(folder)
     names = local_files.names_in(folder)
     if len(names) >= PINS_MAX:
-        aged = sorted(names, key=lambda each: _modified(os.path.join(folder, each)))
+        aged = sorted(names, key=lambda each: local_files.modified(os.path.join(folder, each)))
         for each in aged[: len(names) - PINS_MAX + 1]:
             local_files.remove_quietly(os.path.join(folder, each))
-
-
-def _modified(path: str) -> float:
-    try:
-        return os.stat(path).st_mtime
-    except OSError:
-        return 0.0

@@ -99,7 +99,10 @@ class Leftovers(Check):
         for folder, _, names in os.walk(self.store.repo.state):
             for name in names:
                 path = os.path.join(folder, name)
-                if name.startswith(local_files.TEMPORARY) and now - modified(path, now) > LEFT_SECONDS:
+                if (
+                    name.startswith(local_files.TEMPORARY)
+                    and now - local_files.modified(path, now) > LEFT_SECONDS
+                ):
                     found.append(path)
         return sorted(found)
 
@@ -203,11 +206,11 @@ class Clock(Check):
 
     def check(self) -> Iterator[Finding]:
         clock = os.path.join(self.store.repo.state, "clock")
-        ahead = modified(clock, 0) - self.store.now() / 1e6
+        ahead = local_files.modified(clock) - self.store.now() / 1e6
         if ahead > AHEAD_SECONDS:
             yield note(
                 "clock-ahead",
-                f"The last line of this clone was written at {format_at(int(modified(clock, 0) * 1e6))}, in the future.",
+                f"The last line of this clone was written at {format_at(int(local_files.modified(clock) * 1e6))}, in the future.",
                 clock,
                 "The clock was wrong then or is wrong now. New records use the present clock.",
             )
@@ -304,14 +307,6 @@ def disk_error(store: Store) -> tuple[str, str]:
         except OSError as error:
             return folder, error.strerror or str(error)
     return "", ""
-
-
-def modified(path: str, otherwise: float) -> float:
-    """Return when a file was modified, or another value for a file that is gone."""
-    try:
-        return os.stat(path).st_mtime
-    except OSError:
-        return otherwise
 
 
 class GatewayFiles(Check):

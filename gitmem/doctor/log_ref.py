@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from .. import settings
+from .. import local_files, settings
 from ..agents import role_list, vocabulary
 from ..errors import StoreError, UsageError
 from ..git import packs, plumbing
@@ -21,7 +21,7 @@ from ..outcome import command
 from ..store import Store
 from ..sync import autosync, fences, rebase, remote, sync_remotes, whereabouts
 from . import wal_lines
-from .clone_files import modified, move_aside
+from .clone_files import move_aside
 from .findings import SYNC, Check, Examination, Finding, Fixed, note, problem
 
 OURS = (ref.LOG_REF, ref.PUBLISHED_REF)
@@ -74,7 +74,7 @@ class StaleLocks(Check):
         for path, ours in self._locks():
             yield problem(
                 "stale-lock",
-                f"This lock of git's is {now - modified(path, now):.0f} seconds old: its process was killed, or hangs.",
+                f"This lock of git's is {now - local_files.modified(path, now):.0f} seconds old: its process was killed, or hangs.",
                 path,
                 "--fix removes it. The next write also removes a stale lock of the log's ref."
                 if ours
@@ -101,7 +101,9 @@ class StaleLocks(Check):
         found.append((os.path.join(common, "reftable", "tables.list.lock"), True))
         for folder, _, names in os.walk(os.path.join(common, "refs", "gitmem")):
             found += [(os.path.join(folder, name), True) for name in names if name.endswith(".lock")]
-        return [(path, ours) for path, ours in found if now - modified(path, now) > STALE_LOCK_SECONDS]
+        return [
+            (path, ours) for path, ours in found if now - local_files.modified(path, now) > STALE_LOCK_SECONDS
+        ]
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from ..agents import mailbox, signal_rows
 from ..agents.broadcasts import IMPORTED_ORIGIN as ORIGIN
 from ..commit_message import sanitize
 from ..errors import UsageError
-from ..index.catch_up import key_of
+from ..log import ledger
 from ..log.lines import digest
 from ..memory import write as record
 from ..outcome import OneStep, Outcome, command
@@ -417,7 +417,7 @@ class _ImportRun:
 
     def _here(self, lines: Iterator[bytes] | Sequence[bytes]) -> set[bytes]:
         """Return those of the lines that the log has, byte for byte."""
-        keys = {key_of(line): line for line in lines}
+        keys = {ledger.key(line): line for line in lines}
         found: set[bytes] = set()
         every = list(keys)
         for start in range(0, len(every), AT_ONCE):

@@ -9,13 +9,13 @@ from __future__ import annotations
 import gc
 
 from ..errors import StoreError
-from ..log import ref
+from ..log import ledger, ref
 from ..log.lines import HEAD_BYTES, SALT, is_attestation, is_reduced, reduced
 from ..log.ref import LOG_REF
 from ..log.tree_union import is_too_deep
 from ..log.union import canonical
 from ..text.addresses import ADDRESS_FIELDS, spoken_for
-from ..text.digests import hash_function_for, sha256
+from ..text.digests import hash_function_for
 from . import generations, index_file
 from .entities import LineRow, Rows
 from .generations import LostLineError as _LostLineError
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     Judged = tuple[int, bytes, bytes, bytes, Record | None]
 
 
-KEY_BYTES = 16
 OWN_FILE = -1  # the number of a file of lines that count at once, as of a write-ahead log
 BODY_MAX_BYTES = 256 * 1024
 MANY = 1_000  # lines of a batch that gets a larger SQLite log
@@ -112,7 +111,7 @@ def _add(index: Index, found: Sequence[tuple[int, bytes]], records: Sequence[Rec
         # SQLite's log is checkpointed by the next committer, or when the index is closed: see `Store.tidy_index`.
         db.execute(f"PRAGMA wal_autocheckpoint = {PAGES}")
     hashed = hash_function_for(len(found))
-    keys = [hashed(line).digest()[:KEY_BYTES] for _, line in found]
+    keys = [hashed(line).digest()[: ledger.KEY_BYTES] for _, line in found]
     new = [
         (file, line, key, _digest(line, key), record)
         for (file, line), key, record in zip(found, keys, records, strict=True)
@@ -287,7 +286,7 @@ def _record_of(attestation: bytes) -> Record:
 
 def _digest(line: bytes, key: bytes) -> bytes:
     """Return what attestations have of a line."""
-    return key_of(reduced(line)) if SALT in line else key
+    return ledger.key(reduced(line)) if SALT in line else key
 
 
 def _released(db: sqlite3.Connection, attested: set[tuple[bytes, str]], read: Reader) -> list[Judged]:
@@ -491,7 +490,7 @@ def count_unallowed(db: sqlite3.Connection) -> int:
 
 def is_held(db: sqlite3.Connection, line: bytes) -> bool:
     """Return whether a line counts for nothing until it is attested or allowed."""
-    return db.execute("SELECT 1 FROM held WHERE key = ?", (key_of(line),)).fetchone() is not None
+    return db.execute("SELECT 1 FROM held WHERE key = ?", (ledger.key(line),)).fetchone() is not None
 
 
 def held_lines(db: sqlite3.Connection) -> list[bytes]:
@@ -518,11 +517,6 @@ def _feed(db: sqlite3.Connection, view: View, rows: Rows) -> None:
         _feed(db, view, Rows(every[middle:]))
     else:
         db.execute("RELEASE feed")
-
-
-def key_of(line: bytes) -> bytes:
-    """Return the `key` of a line in the table of lines."""
-    return sha256(line).digest()[:KEY_BYTES]
 
 
 CACHE_KILOBYTES = 16 * 1024
@@ -592,7 +586,7 @@ class IndexFill:
         """Return path and object id of the segment of a line; None if the index does not have the line."""
         found: tuple[str, str] | None = self.index.db.execute(
             "SELECT f.parent || f.name, f.oid FROM line l JOIN file f ON f.id = l.file WHERE l.key = ?",
-            (key_of(line),),
+            (ledger.key(line),),
         ).fetchone()
         return found
 
@@ -799,7 +793,7 @@ class _Reader:
         query = "SELECT key FROM line WHERE file = ?1 UNION ALL SELECT key FROM held WHERE file = ?1"
         whole = dict(self.db.execute("SELECT key, digest FROM whole WHERE file = ?", (file,)))
         old = {*(key for (key,) in self.db.execute(query, (file,))), *whole}
-        keyed = {key_of(line): line for line in found}
+        keyed = {ledger.key(line): line for line in found}
         gone = {key for key, digest in whole.items() if key not in keyed and digest in keyed}
         if not old <= keyed.keys() | whole.values() | gone:
             raise _LostLineError

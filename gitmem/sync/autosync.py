@@ -106,7 +106,7 @@ def wants(repo: Repo, how: int, now: float) -> bool:
     if how == IF_DUE and ahead > 0:
         return False
     mark = os.path.join(folder, HURRY if how == NOW else ASKED)
-    if abs(now - _changed(mark)) < START_SECONDS:
+    if abs(now - local_files.modified(mark)) < START_SECONDS:
         return False
     try:
         local_files.make_dir(folder)
@@ -125,7 +125,7 @@ def due(repo: Repo, every: float, now: float) -> float:
 
     A time that no sync can have set counts as past.
     """
-    at = _changed(os.path.join(_folder(repo), NEXT))
+    at = local_files.modified(os.path.join(_folder(repo), NEXT))
     return at if at <= now + max(every * STRETCH_MAX, BACKOFF_SECONDS_MAX) + START_SECONDS else 0.0
 
 
@@ -265,10 +265,3 @@ def _stretch(folder: str) -> float:
 def _touch(path: str, now: float) -> None:
     local_files.replace(path, b"")
     local_files.utime(path, (int(now * 1e9),) * 2)
-
-
-def _changed(path: str) -> float:
-    try:
-        return os.stat(path).st_mtime
-    except OSError:
-        return 0.0

@@ -13,7 +13,7 @@ from gitmem.doctor import clone_files
 from gitmem.git.objects import Draft, Signature
 from gitmem.index import catch_up, generations, index_file
 from gitmem.index.catch_up import IndexFill
-from gitmem.log import recovery, ref, tree_union
+from gitmem.log import ledger, recovery, ref, tree_union
 from gitmem.log.local_log import LocalLog
 from tests.log.logs import open_log
 from tests.signing import history
@@ -81,7 +81,7 @@ def test_one_that_lacks_something_is_looked_at_again(log: LocalLog) -> None:
     """A file that could not be read then may be there now."""
     made = filled(log, None).index
     made.db.execute("DELETE FROM file WHERE name = 'gm-a.jsonl'")
-    made.db.execute("DELETE FROM line WHERE key = ? OR kind = 'attestation'", (catch_up.key_of(line(1)),))
+    made.db.execute("DELETE FROM line WHERE key = ? OR kind = 'attestation'", (ledger.key(line(1)),))
 
     assert not generations.is_current(made, log)
     catch_up.catch_up(made, log)

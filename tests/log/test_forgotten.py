@@ -11,7 +11,7 @@ from gitmem import records
 from gitmem.git.objects import Draft
 from gitmem.index import catch_up
 from gitmem.index.index_file import Index
-from gitmem.log import epochs, log_refs, ref
+from gitmem.log import epochs, ledger, log_refs, ref
 from gitmem.log.committer import start_log
 from gitmem.log.forgotten import FOLDER, Forgotten
 from gitmem.log.lines import SALT as SALTED
@@ -121,7 +121,7 @@ def test_log_and_index_agree_and_no_fold_differs(log: LocalLog, seed: int) -> No
     held = {bytes(line) for (line,) in index.db.execute("SELECT line FROM held")}
     for line in texts(every):
         if line not in held:
-            assert forgotten.covers(line) == (catch_up.key_of(line) in whole)
+            assert forgotten.covers(line) == (ledger.key(line) in whole)
         else:
             assert not forgotten.covers(line)
     if not epochs.is_due(log, tip):
