@@ -242,7 +242,7 @@ def stdin_text(what: str, most: int = TEXT_MAX_BYTES) -> str:
         ) from None
 
 
-def stdin_objects(what: str) -> list[dict[str, Any]]:
+def stdin_objects() -> list[dict[str, Any]]:
     """Return a JSON object for each line that is not blank.
 
     Raises:
@@ -251,7 +251,7 @@ def stdin_objects(what: str) -> list[dict[str, Any]]:
     import json
 
     found = []
-    for number, line in enumerate(stdin_text(f"{what}s", LINES_MAX_BYTES).split("\n"), 1):
+    for number, line in enumerate(stdin_text("nodes", LINES_MAX_BYTES).split("\n"), 1):
         if not line.strip():
             continue
         try:

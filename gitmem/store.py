@@ -487,10 +487,10 @@ class Store:
         """
         return ids.own_id(prefix, self.writers.writer(), *parts)
 
-    def own_id_before(self, prefix: str, *parts: str) -> str | None:
-        """Return what `own_id` returns, to look it up; None without a key: nothing is recorded yet, and none is made."""
+    def own_task_id_before(self, *parts: str) -> str | None:
+        """Return what `own_id` returns for a task, to look it up; None without a key: nothing is recorded yet, and none is made."""
         writer = self.writers.describe()[0]
-        return ids.own_id(prefix, writer, *parts) if writer else None
+        return ids.own_id("task", writer, *parts) if writer else None
 
     def is_of_another_key(self, session_id: str) -> bool:
         """Return whether a session is bound to another key than the one that writes here: nothing can be written as it."""

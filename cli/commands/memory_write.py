@@ -98,7 +98,7 @@ def create(
         given = {name: value for name, value in options.items() if value}
         from .. import values
 
-        many = [{**given, **node} for node in values.stdin_objects("node")]
+        many = [{**given, **node} for node in values.stdin_objects()]
         appended = edit.append(at.memory(), at.caller(), many, private=private)
         at.answer(appended, render.appended, only=[node.id for node in appended.nodes] if quiet else None)
         return

@@ -44,10 +44,7 @@ PARTS_OF_ROLE = (
 )  # text shows the role that they make
 HEADS = ("NAME", "STATUS", "SEEN", "UNREAD", "ROLE", "IDENTITY", "WORK", "WHERE", "DOES")
 EDITS_SHOWN = OWING_SHOWN = 3
-WIDE, NARROW_CELLS = (
-    100,
-    4,
-)  # on a terminal of fewer columns all but who waits, since when and the id is one cell
+WIDE = 100  # on a terminal of fewer columns all but who waits, since when and the id is one cell
 OPTIONAL = ("ROLE", "DOES")  # columns that are left out if all their cells are empty
 # In the order in which a narrow terminal shortens them.
 SHORTENED = ("DOES", "WHERE", "WORK", "ROLE", "SEEN", "UNREAD", "STATUS")

@@ -351,8 +351,8 @@ def stats(found: TaskStats) -> list[str]:
             )
             for each in found.roles
         ],
-        took("first taken after", found.to_first_take, "task"),
-        took("done after", found.to_end, "task"),
+        took("first taken after", found.to_first_take),
+        took("done after", found.to_end),
     )
 
 
@@ -360,12 +360,12 @@ def _counts(counts: Mapping[str, int]) -> list[str]:
     return [f"{count} {name}" for name, count in counts.items() if count]
 
 
-def took(what: str, found: Durations, noun: str) -> str:
+def took(what: str, found: Durations) -> str:
     """Return the line of a time; "" without any."""
     if not found.count:
         return ""
     median, p90, longest = (span(each) for each in (found.median, found.p90, found.longest))
-    return f"{what} {median} (median), 90% within {p90}, at most {longest}; {plural(found.count, noun)}"
+    return f"{what} {median} (median), 90% within {p90}, at most {longest}; {plural(found.count, 'task')}"
 
 
 def _row(each: TreeRow) -> tuple[str, ...]:

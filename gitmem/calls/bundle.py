@@ -154,10 +154,10 @@ class Bundle(Outcome):
         omitted: What was left out.
     """
 
-    def __init__(self, budget: int) -> None:
+    def __init__(self) -> None:
         self.context: dict[str, Any] = {}
         self.bytes = 0
-        self.budget = budget
+        self.budget = BUDGET_BYTES
         self.stages: dict[str, dict[str, int]] = {name: {} for name in STAGES}
         self.omitted: list[Omitted] = []
 
@@ -415,24 +415,22 @@ def build(
     context: bool | Mapping[str, Any] | None = None,
     variables: Mapping[str, Any] | None = None,
     memory_query: bool | str | Sequence[str] | None = None,
-    budget: int = BUDGET_BYTES,
     by_value: bool = False,
 ) -> Bundle:
-    """Return what a call hands over. Nothing is written.
+    """Return what a call hands over: all that the caller gives itself, of the rest what fits. Nothing is written.
 
     Args:
         context: True for the caller's working memory; or the parts to hand over instead: `goal` (a text), `variables` (an
             object), `decisions`, `open_questions` and `thoughts` (lists of texts, or of objects with a `text`).
         variables: Values by name, beside either.
         memory_query: True for the nodes of the caller's work unit and the project; words to search for; or ids of nodes.
-        budget: The most bytes. What the caller gives itself must fit; of the rest what fits is handed over.
         by_value: Hand over the content of nodes too, to an agent that does not read this log.
 
     Raises:
         UsageError: A value is not JSON, or is too large for the budget (`bad-context`); as SecretError, it has a secret.
             Nothing was written.
     """
-    bundle = Bundle(budget)
+    bundle = Bundle()
     own, items = _acquire(store, caller, bundle, context, variables or {})
     _encode(bundle, own, items)
     references = _retrieve(store, caller, bundle, memory_query)

@@ -59,7 +59,6 @@ class Guard:
         *,
         cards: Collection[str],
         anonymous: str | None = None,
-        body_seconds: float = BODY_SECONDS,
         needed: str = NEEDED,
         serves_pages: bool = False,
         body_most: int = BODY_MAX_BYTES,
@@ -69,7 +68,6 @@ class Guard:
         self._callers = callers
         self._anonymous = anonymous
         self._cards = frozenset(cards)
-        self._body_seconds = body_seconds
         self._needed = needed
         self._serves_pages = serves_pages
         self._body_most = body_most
@@ -166,7 +164,7 @@ class Guard:
         parts: list[bytes] = []
         size = 0
         try:
-            async with asyncio.timeout(self._body_seconds):
+            async with asyncio.timeout(BODY_SECONDS):
                 while True:
                     message = await receive()
                     if message["type"] != "http.request":
@@ -178,7 +176,7 @@ class Guard:
                     if not message.get("more_body"):
                         return b"".join(parts)
         except TimeoutError:
-            return _error(408, f"The body did not arrive within {self._body_seconds:g} seconds.")
+            return _error(408, f"The body did not arrive within {BODY_SECONDS:g} seconds.")
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

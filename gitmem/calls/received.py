@@ -104,11 +104,8 @@ class Received(Outcome):
         return {name: count for name, count in found.items() if count}
 
 
-def receive(store: Store, task: Mapping[str, Any], budget: int = TEXT_BYTES) -> Received:
+def receive(store: Store, task: Mapping[str, Any]) -> Received:
     """Return what the record of a task hands over. Nothing is written.
-
-    Args:
-        budget: The most bytes of the text.
 
     Raises:
         StoreError: The store could not be read.
@@ -124,7 +121,7 @@ def receive(store: Store, task: Mapping[str, Any], budget: int = TEXT_BYTES) -> 
     _add_nodes(store, found, context.get(MEMORY))
     for each in _objects(context.get("omitted")):
         found.omitted.append(Omitted(_line(each.get("id")), _line(each.get("reason"))))
-    _add_text(found, budget)
+    _add_text(found)
     return found
 
 
@@ -170,8 +167,8 @@ def _add_nodes(store: Store, found: Received, named: object) -> None:
         found.memory_snapshot.append(node)
 
 
-def _add_text(found: Received, budget: int) -> None:
-    """Make the text of what was received, within a budget."""
+def _add_text(found: Received) -> None:
+    """Make the text of what was received, within its budget."""
     more = command("gitmem", "task", "show", found.task_id)
     pieces = list(_pieces(found, more))
     if not pieces:
@@ -181,7 +178,7 @@ def _add_text(found: Received, budget: int) -> None:
         pieces,
         frame=[frame],
         sections=list(TITLES.values()),
-        max_size=budget,
+        max_size=TEXT_BYTES,
         omitted=lambda left, _: (
             f"left out: {', '.join(f'{name} {count}' for name, count in left.items())}: {more}"
         ),
@@ -190,7 +187,7 @@ def _add_text(found: Received, budget: int) -> None:
     shown = {id for ids in block.included.values() for id in ids}
     for piece in pieces:
         if piece.id not in shown and piece.section != TITLES["omitted"]:
-            found.omitted.append(Omitted(piece.id, f"does not fit in {budget} bytes: {more}"))
+            found.omitted.append(Omitted(piece.id, f"does not fit in {TEXT_BYTES} bytes: {more}"))
 
 
 def _pieces(found: Received, more: str) -> Iterator[Section]:

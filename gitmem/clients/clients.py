@@ -69,11 +69,6 @@ def noted_program(state: str) -> str | None:
     return found[0] if found else None
 
 
-def noted_wal_folders(state: str) -> list[str]:
-    """Return the noted folders of write-ahead logs outside the repository."""
-    return _lines(os.path.join(state, WAL_FOLDERS))
-
-
 def is_listed(folder: str, program: str) -> bool:
     """Return whether the user's list contains a program.
 

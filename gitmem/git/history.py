@@ -54,9 +54,7 @@ class UserCommit(NamedTuple):
     subject: str
 
 
-def newest_commits(
-    common: str, tips: Iterable[str], most: int, *, seconds: float = SECONDS
-) -> list[UserCommit]:
+def newest_commits(common: str, tips: Iterable[str], most: int) -> list[UserCommit]:
     """Return the newest commits that are reachable from some commits, children before parents.
 
     Nothing is fetched in a partial clone; a shallow clone ends where it ends.
@@ -65,7 +63,6 @@ def newest_commits(
         common: The repository.
         tips: The commits; missing ones are ignored.
         most: How many to return.
-        seconds: Time limit.
 
     Raises:
         StoreError: git failed, did not end in time or wrote too much.
@@ -77,7 +74,7 @@ def newest_commits(
         common,
         [*_LOG, f"--max-count={most}"],
         input=given.encode("ascii"),
-        timeout=seconds,
+        timeout=SECONDS,
         out_max=OUT_BYTES_MAX,
     ).out
     words = out.decode("utf-8", "replace").split("\0")
@@ -446,8 +443,6 @@ def blame(
     worktree: str,
     path: str,
     ranges: Sequence[tuple[int, int]],
-    *,
-    seconds: float = BLAME_SECONDS,
 ) -> list[Lines]:
     """Return the lines of a file as it is in the work tree, with the commits that they come from, in their order.
 
@@ -470,7 +465,7 @@ def blame(
         common,
         args,
         cwd=worktree,
-        timeout=seconds,
+        timeout=BLAME_SECONDS,
         out_max=OUT_MAX,
         check=False,
         env_extra=branches.without_filters(common, git_dir),
@@ -520,11 +515,11 @@ def _unquoted(name: bytes) -> str:
     return _ESCAPE.sub(plain, text[1:-1])
 
 
-def last_change(common: str, git_dir: str, path: str, *, seconds: float = BLAME_SECONDS) -> str | None:
+def last_change(common: str, git_dir: str, path: str) -> str | None:
     """Return the last commit in HEAD's history that changed a file, also one that HEAD does not have; None if none did."""
     args = [
         f"--git-dir={git_dir}", "--literal-pathspecs", "rev-list", "--max-count=1", "HEAD", "--", path,
     ]  # fmt: skip
-    done = processes.run(common, args, timeout=seconds, check=False, out_max=1_000)
+    done = processes.run(common, args, timeout=BLAME_SECONDS, check=False, out_max=1_000)
     oid = done.out.decode("ascii", "replace").strip()
     return oid if done.code == 0 and is_oid(oid) else None

@@ -74,7 +74,6 @@ class LocalLog:
         wal_elsewhere: Folders of write-ahead logs for when the git folder is not writable. An entry goes to the first
             that accepts it; all are read.
         wals_read: Folders of write-ahead logs of other processes. They are only read and committed.
-        network: Access to remotes; None for the git program.
     """
 
     def __init__(
@@ -87,7 +86,6 @@ class LocalLog:
         committer: tuple[str, str] | None = None,
         wal_elsewhere: Sequence[str] = (),
         wals_read: Sequence[str] = (),
-        network: GitNetwork | None = None,
     ) -> None:
         self.repo = repo
         self.git = git
@@ -102,7 +100,7 @@ class LocalLog:
         self.others = self._outside(wals_read)
         self.wal_parents: Sequence[str] = ()  # those of all repositories of this user
         self.left_in: str | None = None  # the folder outside the repository that received the last entry
-        self.given_network = network
+        self.given_network: GitNetwork | None = None  # in place of the git program
         self._network: GitNetwork | None = None
         self.allow_large = False  # whether sync accepts any size from peers
         self.progress: Progress | None = None  # that of a sync

@@ -120,7 +120,7 @@ def size(line: str) -> int:
     return len(line.encode("utf-8", "backslashreplace")) + 1
 
 
-def quote_lines(head: str, text: str, *, bar: str = BAR) -> list[str]:
+def quote_lines(head: str, text: str) -> list[str]:
     """Return somebody's text as lines: gitmem's `head` before the first line, a bar before the others."""
     safe = sanitize_for_model(text.replace("\r\n", "\n"), keep="\n\t")
     lines = [line.rstrip() for line in safe.split("\n")]
@@ -128,7 +128,7 @@ def quote_lines(head: str, text: str, *, bar: str = BAR) -> list[str]:
         lines.pop()
     while lines and not lines[0]:
         lines.pop(0)
-    return [f"{head} {lines[0]}" if lines else head, *((bar + line).rstrip() for line in lines[1:])]
+    return [f"{head} {lines[0]}" if lines else head, *((BAR + line).rstrip() for line in lines[1:])]
 
 
 def pack(

@@ -389,7 +389,7 @@ def blockers(db: sqlite3.Connection, ids: Sequence[str], mentioning: Collection[
         ids: The nodes to look at.
         mentioning: The nodes of which a line has `blocked_by`, as metadata of imported nodes have it.
     """
-    named = relations.sources_of(db, ids, "blocks")
+    named = relations.blockers_of(db, ids)
     for node in stored_nodes.load(db, [id for id in ids if id in mentioning]):
         imported = node.metadata.get("blocked_by")
         if isinstance(imported, list):

@@ -363,20 +363,20 @@ def _events(db: sqlite3.Connection, relation_key: tuple[str, str, str]) -> list[
     return list(by_id(RelationEvent(record, line) for record, line in found if record is not None).values())
 
 
-def relations_of(db: sqlite3.Connection, id: str, most: int = RELATIONS_MAX) -> list[tuple[str, str, str]]:
+def relations_of(db: sqlite3.Connection, id: str) -> list[tuple[str, str, str]]:
     """Return the relations of a node (from, to, type), in both directions, by type and id, up to a number."""
     return db.execute(
         "SELECT from_id, to_id, type FROM relation WHERE from_id = ?"
         " UNION SELECT from_id, to_id, type FROM relation WHERE to_id = ? ORDER BY 3, 1, 2 LIMIT ?",
-        (id, id, most),
+        (id, id, RELATIONS_MAX),
     ).fetchall()
 
 
-def sources_of(db: sqlite3.Connection, ids: Iterable[str], type: str) -> dict[str, set[str]]:
-    """Return the nodes that have a relation of a type to these nodes, by the ids of those that some have it to."""
-    query = "SELECT to_id, from_id FROM relation WHERE to_id IN (SELECT value FROM json_each(?)) AND type = ?"
+def blockers_of(db: sqlite3.Connection, ids: Iterable[str]) -> dict[str, set[str]]:
+    """Return the nodes that block these nodes, by the ids of those that some block."""
+    query = "SELECT to_id, from_id FROM relation WHERE to_id IN (SELECT value FROM json_each(?)) AND type = 'blocks'"
     found: dict[str, set[str]] = {}
-    for to_id, from_id in db.execute(query, (ids_as_json(ids), type)):
+    for to_id, from_id in db.execute(query, (ids_as_json(ids),)):
         found.setdefault(to_id, set()).add(from_id)
     return found
 

@@ -112,7 +112,7 @@ def unclaimed_edits(
     return found
 
 
-def is_missing(top: str, pattern: str, visited_max: int = VISITED_MAX) -> bool:
+def is_missing(top: str, pattern: str) -> bool:
     """Return whether a pattern covers nothing in a work tree. False if that would take long to find out."""
     if not path_patterns.is_pattern(pattern):
         return not os.path.lexists(os.path.join(top, pattern))
@@ -123,7 +123,7 @@ def is_missing(top: str, pattern: str, visited_max: int = VISITED_MAX) -> bool:
         below = os.path.relpath(folder, top).replace(os.sep, "/")
         for name in (*files, *folders):
             visited += 1
-            if visited > visited_max or prepared.matches(name if below == "." else f"{below}/{name}"):
+            if visited > VISITED_MAX or prepared.matches(name if below == "." else f"{below}/{name}"):
                 return False
     return True
 

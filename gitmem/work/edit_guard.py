@@ -196,12 +196,8 @@ TOLD_MAX = 10_000  # files; then all are forgotten
 COMPARED_MAX = 200  # common paths of two worktrees that are compared with claims
 
 
-def note_overlaps(store: Store, *, seconds: float = edited_paths.STATUS_SECONDS) -> int:
+def note_overlaps(store: Store) -> int:
     """Notice what this worktree has changed, and tell sessions that edit the same paths.
-
-    Args:
-        store: The store.
-        seconds: The limit of git's status.
 
     Returns:
         The number of sessions that were told.
@@ -210,7 +206,7 @@ def note_overlaps(store: Store, *, seconds: float = edited_paths.STATUS_SECONDS)
         OSError: It can't be written.
         StoreError: The log can't be read.
     """
-    here = edited_paths.note(store, seconds=seconds)
+    here = edited_paths.note(store)
     if here is None:
         return 0
     told = 0

@@ -70,7 +70,7 @@ def find_keyed(
 
 def recorded_for_key(store: Store, caller: Caller, key: str | None) -> TaskRecord | None:
     """Return the task of a caller's key; None without one. Whoever knows the key can write the id; the task is only the caller's own."""
-    task_id = store.own_id_before("task", caller.reader, key) if key else None
+    task_id = store.own_task_id_before(caller.reader, key) if key else None
     if task_id is None:
         return None
     found = task_rules.record_of(store.db(), task_id)

@@ -413,19 +413,16 @@ def contradictions(db: sqlite3.Connection, task: TaskRecord, *, most: int = READ
     return found
 
 
-def select_events(
-    events: Sequence[TaskEvent], first: Collection[str], most: int = BYTES_MAX
-) -> tuple[list[ShownTaskEvent], int]:
+def select_events(events: Sequence[TaskEvent], first: Collection[str]) -> tuple[list[ShownTaskEvent], int]:
     """Return events in their order as answers show them, and how many are left out.
 
     Args:
         events: All events, in order.
         first: The ids of those that an answer must have rather than others, which are the latest.
-        most: The greatest size of the lines of all of them, in bytes.
     """
-    if sum(len(each.line) for each in events) <= most:
+    if sum(len(each.line) for each in events) <= BYTES_MAX:
         return [records.shown(each.record) for each in events], 0
-    left = most
+    left = BYTES_MAX
     found: dict[str, ShownTaskEvent] = {}
     for each in [*(one for one in events if one.id in first), *reversed(events)]:
         if each.id in found:
