@@ -40,6 +40,8 @@ SYNONYMS = {
     "gitmem claim PATH": ("lock", "reserve"),
     "gitmem gate --wu ID": ("wu:prep", "prep", "wu:done"),
     "gitmem task list": ("tasks", "todo"),
+    "gitmem delegate 'what to do' --to NAME --wu ID": ("wu:create", "wu:delegate"),
+    "gitmem session start --wu ID": ("wu:claim",),
     "gitmem mem delete ID": ("redact",),
     "gitmem reply ID 'your answer'": ("answer", "respond"),
     "gitmem inbox": ("read", "receive", "recv", "check", "mail", "messages", "unread", "signals"),
@@ -113,7 +115,8 @@ def _similar_commands(message: str) -> list[str]:
     path = f"gitmem {verb}" if verb in COMMANDS else f"gitmem {group} {verb}"
     if group and path.removeprefix("gitmem ") in COMMANDS:
         return [f"{path} --help"]
-    return [command for command, words in SYNONYMS.items() if word in words]
+    words = {word, verb} if group == "mem" else {word}
+    return [command for command, known in SYNONYMS.items() if not words.isdisjoint(known)]
 
 
 def _hint(path: str, message: str, option: str | None, near: Sequence[str] | None) -> str:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import time
 
+from gitmem import local_files
 from gitmem.errors import GitmemError, UsageError
+from gitmem.log.lock import Lock
 from gitmem.outcome import command
 
 from .. import syncing
-from ..environment import Environment
+from ..environment import Environment, user_state
 from ..render import output
 from ..render import setup as render
 from . import clients
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Annotated
 
     import typer
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
     from .options import ClientOption, DryRun, GitHooks, InstalledOption, Scope
 
 INTERVAL = "30s"
+WAIT_SECONDS = 60
 PUBLISHED = "Everybody who can read it can then read all records: messages, memory, agreements, names and mail addresses"
 
 
@@ -65,7 +70,7 @@ def setup(
     names = [] if git and not client else _clients(folders, client, scope, asks=asks)
     hooks = clients.chosen_git_hooks(at, git or [], new=True)
     # Without a repository, only this user's clients are set up.
-    has_log = folders.state is not None or publish or no_publish or ref is not None or every is not None
+    has_log = folders.state is not None or publish or no_publish or ref is not None or autosync is not None
     if dry_run:
         _preview(at, found, folders, names, scope, hooks)
         at.answer(found, render.setup)
@@ -77,12 +82,14 @@ def setup(
             autosync = every = INTERVAL
         merger = clients.merge_program()
         found.log = init.init(store, publish=ref, consents=consents)
-        found.changed = clients.installer.install(store.repo, merger)
-        if autosync is not None:
+    with _alone():
+        if found.log is not None:
+            found.changed = clients.installer.install(store.repo, merger)
+        if found.log is not None and autosync is not None:
             found.changed += clients.installer.set_autosync(store.repo, every)
             init.apply_autosync(store, found.log, every)
         found.changed = list(dict.fromkeys(found.changed))
-    _connect(at, found, folders, names, scope, hooks)
+        _connect(at, found, folders, names, scope, hooks)
     if found.log is not None:
         found.next = ["gitmem roster", *(step for step in found.log.next if "sync" in step.split())]
     if found.status:
@@ -91,6 +98,20 @@ def setup(
         found.next = [each for each in found.next if "--publish" not in each.split()]
     at.answer(found, render.setup)
     return found.status
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """Let this user's other setups finish first, for a minute at most; in a sandbox that has no place for a lock, go on without."""
+    with Lock(os.path.join(user_state(), "setup-lock")) as lock:
+        try:
+            local_files.make_dirs(os.path.dirname(lock.path))
+            end = time.monotonic() + WAIT_SECONDS
+            while not lock.take() and time.monotonic() < end:
+                time.sleep(0.05)
+        except (OSError, GitmemError):
+            pass
+        yield
 
 
 def _clients(folders: ClientFolders, named: list[str] | None, scope: str, *, asks: bool) -> list[str]:

@@ -206,15 +206,19 @@ def ask(question: str, *, default: bool = False) -> bool | None:
     """Return what the person at the terminal answers to a question; None if there is no terminal to ask at.
 
     Args:
-        default: What an empty answer means.
+        default: What an empty line means. The end of the input is a no; any other answer is asked for again.
     """
     if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
         return None
-    sys.stderr.write(f"{plain(question)} [{'Y/n' if default else 'y/N'}] ")
-    sys.stderr.flush()
-    answer = sys.stdin.readline()
-    word = answer.strip().lower()
-    return word in ("y", "yes") or (default and not word and bool(answer))
+    while True:
+        sys.stderr.write(f"{plain(question)} [{'Y/n' if default else 'y/N'}] ")
+        sys.stderr.flush()
+        answer = sys.stdin.readline()
+        word = answer.strip().lower()
+        if word in ("y", "yes", "n", "no") or not answer:
+            return word.startswith("y")
+        if not word:
+            return default
 
 
 def terminal() -> Terminal | None:

@@ -360,10 +360,11 @@ def sign_of(client: Client, folders: ClientFolders) -> str | None:
     """Return the sign that a client is in use here, in some words, or None without one."""
     if folders.worktree is not None:
         for sign in client.signs or (client.base,):
-            if os.path.lexists(os.path.join(folders.worktree, *sign.split("/"))):
+            path = os.path.join(folders.worktree, *sign.split("/"))
+            if os.path.isdir(path) or (sign != client.base and os.path.isfile(path)):
                 return f"{sign} is in the project"
     folder = folders.base(client, USER)
-    if folder is not None and os.path.lexists(folder):
+    if folder is not None and os.path.isdir(folder):
         return f"{folder} exists"
     for program in client.programs:
         if program in folders.programs:

@@ -298,6 +298,7 @@ def test_user_scope_needs_no_repository(run: Run, home: Path, nowhere: Path) -> 
     assert said.json["clients"]["program"] == str(home.parent / "tools" / "gitmem")
     assert said.json["clients"]["remarks"] == [] and said.json["tried"]["works"] and not said.json["log"]
     assert "Claude Code: already installed" in run("setup", "--scope", "user", cwd=nowhere).out
+    assert run("setup", "--scope", "user", "--client", "gemini", cwd=nowhere).status == 0
     assert run("remove", "--scope", "user", cwd=nowhere).status == 0
     assert list(home.iterdir()) == [] and list(nowhere.iterdir()) == []
 

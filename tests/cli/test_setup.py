@@ -9,12 +9,14 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gitmem.log.lock import Lock
 from gitmem.sync import consent
 from tests.conftest import Git
 
@@ -268,9 +270,10 @@ def test_a_person_is_asked_at_most_three_questions(repo: Path, remote: str) -> N
 
 
 def test_who_says_no_gets_a_log_alone(repo: Path, remote: str) -> None:
+    """What is no answer is asked for again."""
     before = files(repo)
-    said, questions = at_terminal(repo, "n", "")
-    assert questions == ["Connect", "Publish"]
+    said, questions = at_terminal(repo, "later", "n", "")
+    assert questions == ["Connect", "Connect", "Publish"]
     assert (said["log"]["publishes_to"], said["log"]["autosync"]) == (None, None)
     changed = {name for name, state in files(repo).items() if before.get(name) != state}
     assert changed <= {".git", ".git/config", ".git/info", ".git/info/attributes"}
@@ -295,8 +298,36 @@ def test_setup_in_a_linked_worktree_connects_it(run: Run, repo: Path, git: Git) 
     assert run("setup", "--client", "claude-code", cwd=linked).status == 0
     assert (linked / ".claude" / "settings.json").exists() and (linked / "CLAUDE.md").exists()
     assert "merge: gitmem" in git("check-attr", "merge", "signals/gm-x.jsonl", cwd=repo)
+    said = run("remove", cwd=repo)
+    assert f"Files of gitmem stay in another worktree: {linked}." in said.out
+    assert f"next: gitmem -C {linked} remove" in said.out
     assert run("remove", cwd=linked).status == 0
     assert git("status", "--porcelain", cwd=linked) == ""
+    assert "another worktree" not in run("remove", cwd=repo).out
+
+
+def test_two_setups_at_once_are_one(run: Run, repo: Path) -> None:
+    """The second begins to write when the first has ended."""
+    state = Path(os.environ["XDG_STATE_HOME"]) / "gitmem"
+    state.mkdir(parents=True, exist_ok=True)
+    before, seen = files(repo / ".claude"), []
+
+    def ended() -> None:
+        seen.append(files(repo / ".claude") == before)
+        first.release()
+
+    with Lock(str(state / "setup-lock")) as first:
+        assert first.take()
+        threading.Timer(1, ended).start()
+        assert run("setup").status == 0
+    assert seen == [True] and files(repo / ".claude") != before
+
+
+def test_a_file_in_the_place_of_a_clients_folder_is_no_client(run: Run, repo: Path) -> None:
+    (repo / ".gemini").write_text("mine\n")
+    said = run("setup")
+    assert said.status == 0 and "Gemini" not in said.out
+    assert (repo / ".gemini").read_text() == "mine\n"
 
 
 def test_remove_says_how_to_delete_what_stays(run: Run, repo: Path, start: Callable[..., str]) -> None:
