@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
-    from gitmem.agents.caller import Caller
     from gitmem.calls.a2a_files import RemoteLinks
     from gitmem.calls.a2a_server import ServedAgent
     from gitmem.calls.call_result import CallResult
@@ -86,7 +85,7 @@ def serve_agents(
                      anonymous=LOCAL if no_token else None)
     )  # fmt: skip
     try:
-        a2a_server.server_of(app, lambda: note(f"serving {', '.join(agents)} at {where}/")).run(
+        a2a_server.server_of(app, lambda: output.tell(f"serving {', '.join(agents)} at {where}/")).run(
             sockets=[bound]
         )
     finally:
@@ -104,11 +103,11 @@ def served_log(at: Environment, *, push: bool, allow_private: bool) -> ServedLog
     store = at.store(long_lived=True)
     store.after_record = lambda: background.start_committer(at)
     store.allow_secret = False  # others write here
-    found = ServedLog(store, lambda: syncing.autosync_if_due(at), report=note)
+    found = ServedLog(store, lambda: syncing.autosync_if_due(at), report=output.tell)
     if push:
         from gitmem.calls.push import Poster, Push
 
-        found.push = Push(store.repo.state, Poster(allow_private=allow_private), report=note)
+        found.push = Push(store.repo.state, Poster(allow_private=allow_private), report=output.tell)
     return found
 
 
@@ -177,7 +176,7 @@ def callers_by_token(
 
     from gitmem.calls.a2a_files import Tokens, new_token
 
-    known = Tokens(at.store().repo.state, report=note)
+    known = Tokens(at.store().repo.state, report=output.tell)
     if no_token or tenant or known.list():
         return known.caller_of
     if listen not in LOOPBACK:
@@ -187,7 +186,7 @@ def callers_by_token(
             next=["gitmem a2a token --help"],
         )
     made = new_token()
-    note(f"no caller has a token; until this ends, this one is valid: {made}")
+    output.tell(f"no caller has a token; until this ends, this one is valid: {made}")
     return lambda given: LOCAL if hmac.compare_digest(given.encode(), made.encode()) else None
 
 
@@ -233,11 +232,6 @@ def hosts(shown: str, port: int, url: str | None) -> list[str]:
 def is_word(text: str) -> bool:
     """Return whether a text has only ASCII letters, digits, dashes and underscores."""
     return text.isascii() and text.replace("-", "").replace("_", "").isalnum()
-
-
-def note(text: str) -> None:
-    """Tell whoever runs this."""
-    output.write_error(f"gitmem: {output.sanitize(text)}")
 
 
 TOKEN = "GITMEM_A2A_TOKEN"  # noqa: S105  (the name of a variable)
@@ -375,9 +369,7 @@ def _served(
 ) -> Iterator[None]:
     """Serve some tasks of a server in a thread, as the session that has taken them if any has; do nothing if another process does."""
     from gitmem import local_files
-    from gitmem.agents import caller as callers
     from gitmem.agents import lifecycle, presence
-    from gitmem.agents.caller import CallerClaims
     from gitmem.calls import DEADLINE_SECONDS, SERVER, worker
     from gitmem.calls.served_task import FunctionRun
     from gitmem.log.lock import Lock
@@ -395,13 +387,7 @@ def _served(
     if not lock.take():
         yield
         return
-    who = CallerClaims(as_=session, session=session)
-
-    def own() -> Caller:
-        found = callers.find(store, who)
-        assert found is not None  # the session is open
-        return found
-
+    own = worker.acting(store, session)
     stop, function = threading.Event(), RemoteAgent(url, variable(TOKEN), links, session)
     serves = worker.Worker(
         store,

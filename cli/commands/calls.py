@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     import typer
 
-    from gitmem.agents.caller import Caller
     from gitmem.calls.a2a_files import Token, TokenList
     from gitmem.calls.call import CallOptions
     from gitmem.calls.call_result import CallResult
@@ -208,35 +207,20 @@ def serve_agent(
                "--worktree": worktree}  # fmt: skip
     began = worker.start_session(store, name, words(options))
     session.append(began.session_id)
-    own = _acting(store, began.session_id)
+    own = worker.acting(store, began.session_id)
     with WatchEnded() as stop:
-        _note(f"serving {name} as {began.display_name} ({began.agent_identity}); press Ctrl-C to end")
+        output.tell(f"serving {name} as {began.display_name} ({began.agent_identity}); press Ctrl-C to end")
         if trust:
-            _note(f"trusted on this machine, and run for each task: {command}")
+            output.tell(f"trusted on this machine, and run for each task: {command}")
         try:
             if runs is not None:
                 runs.clean()
             worker.Worker(
                 store, own, runs or start, stop=stop, lease=lease_seconds, tick=lambda: syncing.autosync_if_due(at),
-                report=_note,
+                report=output.tell,
             ).serve()  # fmt: skip
         finally:
             lifecycle.end(store, own())
-
-
-def _acting(store: Store, session: str) -> Callable[[], Caller]:
-    """Return what finds the session of the worker as it is now."""
-    from gitmem.agents import caller as callers
-    from gitmem.agents.caller import CallerClaims
-
-    who = CallerClaims(as_=session, session=session)
-
-    def own() -> Caller:
-        found = callers.find(store, who)
-        assert found is not None
-        return found
-
-    return own
 
 
 def _command(store: Store, name: str, typed: str | None, function: str | None, *, trust: bool) -> str | None:
@@ -272,11 +256,7 @@ def _in_worktrees(
         folder = os.path.normpath(os.path.join(worktree, inside))
         return start(task, folder if os.path.isdir(folder) else worktree)
 
-    return WorktreeRuns(store.repo, user_state(), start_in, _note)
-
-
-def _note(text: str) -> None:
-    output.write_error(f"gitmem: {output.sanitize(text)}")
+    return WorktreeRuns(store.repo, user_state(), start_in, output.tell)
 
 
 PREFIX, SESSION = "GITMEM_", "GITMEM_SESSION"  # of variables of our own

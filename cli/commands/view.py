@@ -208,7 +208,7 @@ def run(
         else:
             output.write_lines([f"{url}", "note: this link lets a browser in; press Ctrl-C to end"])
         if show is not None and not _open(entry_file, url, show):
-            a2a.note("no browser was found: open the link with your own")
+            output.tell("no browser was found: open the link with your own")
 
     try:  # an open page always waits for an event: who presses Ctrl-C should not wait for that
         app = page.application(a2a.hosts(LISTEN, number, None))

@@ -18,6 +18,7 @@ from ..background import program
 from ..environment import Environment, external_wals
 from ..render import output
 from ..render import signals as render
+from ..render.output import tell
 from ..render.terminal import is_read
 from ..values import duration
 
@@ -282,14 +283,14 @@ def watch(
         from gitmem.signals.message_frame import LIMIT
 
         showing.kept = SignalFile(os.path.join(at.folder, write), LIMIT)
-    seen = watching.Watch(store, of, stop, events=not _polling(), one_by_one=exec_ is not None, report=_note)
+    seen = watching.Watch(store, of, stop, events=not _polling(), one_by_one=exec_ is not None, report=tell)
     syncs: BackgroundSyncs | None = None
     if every is not None:
         syncs = BackgroundSyncs(at.folder, every)
     with stop:
         if session is None and of.caller is not None and of.caller.remark:
-            _note(of.caller.remark)
-        _note(of.peek or f"watching for signals to {of.name}; press Ctrl-C to end{_session_hint(store, of)}")
+            tell(of.caller.remark)
+        tell(of.peek or f"watching for signals to {of.name}; press Ctrl-C to end{_session_hint(store, of)}")
         try:
             _watch_loop(at, seen, showing, syncs)
         finally:
@@ -307,12 +308,12 @@ def _watch_loop(at: Environment, seen: Watch, showing: SignalPrinter, syncs: Bac
                 if not showing.show(batch, seen):
                     return  # standard output is closed: the signals stay unread
         if seen.ended:
-            _note(f"watch ended: the session of {seen.of.name} has ended")
+            tell(f"watch ended: the session of {seen.of.name} has ended")
             return
         if syncs is None:
             syncing.autosync_if_due(at)
         elif (notice := syncs.tick()) is not None:
-            _note(notice)
+            tell(notice)
         seen.store.log.read_also(external_wals(at.repo)[1])
         if not is_read():
             return
@@ -359,7 +360,7 @@ class SignalPrinter(Struct):
         if self.desktop is not None and (said := render.notification(batch.signals)) is not None:
             wrong = self.desktop.tell(*said)
             if wrong is not None:
-                _note(f"--notify: {wrong}; no more notifications")
+                tell(f"--notify: {wrong}; no more notifications")
                 self.desktop = None
         if self.kept is not None and not self._write(self.kept, batch):
             for fields in batch.signals:
@@ -368,7 +369,7 @@ class SignalPrinter(Struct):
             wrong = self._run(fields) if fields.get("recipients") else None
             if wrong is not None:
                 signal_id = fields["signal_id"]
-                _note(f"--exec: {wrong}; {signal_id} remains unread")
+                tell(f"--exec: {wrong}; {signal_id} remains unread")
                 seen.leave(batch, signal_id)
         return True
 
@@ -383,9 +384,7 @@ class SignalPrinter(Struct):
             )
         except OSError as error:
             if not self._unwritten:
-                _note(
-                    f"cannot write {kept.path} ({error.strerror}); signals that are not in it remain unread"
-                )
+                tell(f"cannot write {kept.path} ({error.strerror}); signals that are not in it remain unread")
             self._unwritten = True
             return False
         self._unwritten = False
@@ -470,10 +469,6 @@ def _seconds(option: str, text: str | None) -> float | None:
 def _format_minute(at: str) -> str:
     """Return a time as `2026-11-21 20:00Z`."""
     return f"{at[:16].replace('T', ' ')}Z"
-
-
-def _note(sentence: str) -> None:
-    output.write_error(f"gitmem: {output.sanitize(sentence)}")
 
 
 MAX_BYTES = 16 * 1024

@@ -133,6 +133,11 @@ def note(sentences: Sequence[str]) -> None:
         write_error(f"note: {typed(sanitize(each))}")
 
 
+def tell(sentence: str) -> None:
+    """Tell on standard error what a command that goes on does."""
+    write_error(f"gitmem: {sanitize(sentence)}")
+
+
 def write(text: str) -> bool:
     """Print text to standard output and flush; return False if the output is closed, such as a pipe.
 

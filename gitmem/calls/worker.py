@@ -93,6 +93,20 @@ ASIDE_ROWS = 10  # times as many tasks set aside are remembered
 _START = (-1, "")
 
 
+def acting(store: Store, session: str) -> Callable[[], Caller]:
+    """Return what finds the session of a worker as it is now."""
+    from ..agents import caller
+
+    who = CallerClaims(as_=session, session=session)
+
+    def own() -> Caller:
+        found = caller.find(store, who)
+        assert found is not None  # the session is open
+        return found
+
+    return own
+
+
 class Worker:
     """Runs the tasks of an agent.
 
