@@ -81,12 +81,17 @@ def client_folders(at: Environment, scope: str = "user") -> ClientFolders:
         scope: Only `project` needs a repository.
 
     Raises:
-        UsageError: The scope is `project`, and there is no repository.
+        UsageError: The scope is unknown, or is `project`, and there is no repository.
     """
     import shutil
 
-    from gitmem.clients.clients import CLIENTS, FOLDER_VARIABLES, USER, ClientFolders
+    from gitmem.clients.clients import CLIENTS, FOLDER_VARIABLES, SCOPES, USER, ClientFolders
 
+    if scope not in SCOPES:
+        raise UsageError(
+            f"Invalid --scope: {scope}; choose from {', '.join(SCOPES)}. Nothing was written.",
+            code="unknown-scope",
+        )
     repo = _repo_or_none(at)
     if repo is None and scope != USER:
         raise _no_project(at)

@@ -236,8 +236,8 @@ def hooks_status(found: HookStatus) -> list[str]:
 
 def _status(each: ClientStatus) -> list[str]:
     if not each.scopes:
-        pulled = "" if each.pushed else "; does not support hooks: run `gitmem watch`"
-        return [f"{each.title}: not installed ({plain(str(each.found))}){pulled}"]
+        does = "`gitmem setup` installs it" if each.pushed else "does not support hooks: run `gitmem watch`"
+        return [f"{each.title}: not installed ({plain(str(each.found))}); {does}"]
     return [line for scope in each.scopes for line in _scope(each, scope)]
 
 

@@ -186,6 +186,20 @@ def test_hooks_that_a_clone_brought_are_tried_only_as_this_program_writes_them(
     assert said.json["tried"]["works"] and not mark.exists()
 
 
+@pytest.mark.parametrize("args", [["setup", "--git", "pre-push"], ["remove"]], ids=" ".join)
+def test_a_scope_that_does_not_exist_is_refused(run: Run, repo: Path, args: list[str]) -> None:
+    before = files(repo)
+    said = run(*args, "--scope", "team", "--json")
+    assert (said.status, said.json["error"]["code"]) == (2, "unknown-scope") and files(repo) == before
+
+
+def test_doctor_says_how_to_connect_a_client(run: Run, repo: Path) -> None:
+    assert (
+        "Claude Code: not installed (.claude is in the project); `gitmem setup` installs it"
+        in run("doctor").out
+    )
+
+
 def test_remove_goes_on_beside_a_file_that_it_cannot_read(run: Run, repo: Path) -> None:
     run("setup")
     hooks = repo / ".codex" / "hooks.json"

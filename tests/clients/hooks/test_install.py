@@ -465,11 +465,10 @@ def test_a_client_is_found_by_what_it_left_or_by_its_program(repo: Path, tmp_pat
     assert [each.client for each in done.clients] == ["codex", "gemini", "cursor"]
 
 
-@pytest.mark.parametrize(("names", "scope"), [(["claud"], PROJECT), (["claude-code"], "team")])
-def test_an_unknown_name_is_refused(names: list[str], scope: str, repo: Path, tmp_path: Path) -> None:
+def test_an_unknown_name_is_refused(repo: Path, tmp_path: Path) -> None:
     """And nothing was written."""
     with pytest.raises(UsageError):
-        install.install(at(repo, tmp_path / "home"), names, scope, program=PROGRAM)
+        put_in(at(repo, tmp_path / "home"), "claud")
 
     assert not (repo / ".claude").exists()
 
