@@ -96,7 +96,7 @@ def start(at: Environment, call: HookInput, clock: HookTimer) -> None:
     edited_paths.update_flags(store)
     _create_heartbeat_files(store, call.session, found.session_id)
     variables = {"GITMEM_SESSION": found.session_id}
-    exported = _export(at, variables) or call.client == "cursor"
+    exported = _export(variables) or call.client == "cursor"
     caller = callers.of_session(found, "harness")
     texts = [
         hook_caller.introduction(at, call, caller, exported=exported),
@@ -244,7 +244,7 @@ def _work_unit(store: Store) -> str | None:
     return found[0] if found else new[0].upper() if new else None
 
 
-def _export(at: Environment, variables: dict[str, str]) -> bool:
+def _export(variables: dict[str, str]) -> bool:
     """Export the session to the agent's commands, if the client has a file for that."""
     from gitmem.outcome import quote
 

@@ -84,7 +84,7 @@ def resolve(
                 "--to has an empty name. Nothing was written.", hint="Name a recipient, or use --broadcast.",
                 code="empty-recipient", next=["gitmem roster"],
             )  # fmt: skip
-        one = _exact(store, part, caller)
+        one = _exact(store, part)
         if one is None and (holders := {each.address: each for each in _holders(store, part, caller)}):
             found.update((address, each) for address, each in holders.items() if address not in found)
             continue
@@ -123,7 +123,7 @@ def reader_of(store: Store, text: str) -> Resolved:
     Raises:
         UsageError: `unknown-recipient` or `ambiguous-recipient`.
     """
-    found = _exact(store, text, None) if text else None
+    found = _exact(store, text) if text else None
     if found is None:
         from . import unknown_names
 
@@ -155,7 +155,7 @@ def from_addresses(store: Store, addresses: Iterable[str]) -> list[Resolved]:
     return found
 
 
-def _exact(store: Store, text: str, caller: Caller | None) -> Resolved | None:  # noqa: C901  (the order of these steps is the rule)
+def _exact(store: Store, text: str) -> Resolved | None:  # noqa: C901  (the order of these steps is the rule)
     """Return the recipient that a text names. The first match decides.
 
     The order is: a session id; a pinned name; a client's published id; a client's own id that is not also a name; an

@@ -167,7 +167,7 @@ def step(store: Store, text: str, only: Sequence[str] = (), *, accept: bool = Fa
             code="bad-writer",
             next=["gitmem trust"],
         )
-    words = [_words(store, each, writer) for each in dict.fromkeys(only)]
+    words = [_words(each, writer) for each in dict.fromkeys(only)]
     if len(words) > WORDS_MAX:
         raise _bad_words(f"{len(words)} words are too many; one grant has at most {WORDS_MAX}")
     if words and (accept or other == writer):
@@ -232,7 +232,7 @@ def endorsement(store: Store) -> Step:
     )  # fmt: skip
 
 
-def _words(store: Store, text: str, writer: str) -> str:
+def _words(text: str, writer: str) -> str:
     words = words_of(text)
     if not is_words(words) or words.startswith(CLIENT) or writer_of(text) not in ("", writer):
         raise _bad_words(

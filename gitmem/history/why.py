@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from ..order.node import VersionedNode
     from ..order.task import FoldedTask, TaskEvent
     from ..store import Store
-    from .commits import Makers
     from .rows import CommitLine
 
 
@@ -444,12 +443,12 @@ def story_of(
     moment = (facts.authored if makers.made else facts.committed) * SECOND + SECOND - 1
     if inferred and not found.made_by and not commits.without_session(store.repo, commit):
         found.possible = _possible(db, paths, facts.authored * SECOND + SECOND - 1)
-    _add_context(store, found, makers, moment)
+    _add_context(store, found, moment)
     found.now = _now(found)
     return found
 
 
-def _add_context(store: Store, found: Story, makers: Makers, moment: int) -> None:
+def _add_context(store: Store, found: Story, moment: int) -> None:
     """Add task, threads and memory."""
     db, task = store.db(), None
     first = next((each for each in found.made_by if each.task_id or each.wu_id), None)

@@ -87,7 +87,7 @@ def promote(
             next=["gitmem mem list", "gitmem mem promote --help"],
         )
     sources = (
-        [_source(store, caller, node)]
+        [_source(store, node)]
         if node is not None
         else _summaries(store, node_fields.work_unit(str(wu)))
     )
@@ -132,7 +132,7 @@ def _own_tag(sources: Sequence[VersionedNode], node: str | None, wu: str | None)
     )
 
 
-def _source(store: Store, caller: Caller, text: str) -> VersionedNode:
+def _source(store: Store, text: str) -> VersionedNode:
     if private_nodes.is_private(store, text):
         raise UsageError(
             f"Cannot promote {text}: it is private, and a promoted node is for all. Nothing was written.",

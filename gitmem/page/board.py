@@ -403,7 +403,7 @@ CLAIM_BYTES_MAX = 4 * 1024 * 1024  # of the lines of all claims
 OVER = ("released", "expired", "ended")
 _TASK_ORDER = "t.decided_by IS NOT NULL, t.touched DESC, t.task_id"
 _MORE = (
-    "SELECT t.task_id, t.first_take, t.ended, l.body, t.caller_session FROM json_each(?) j CROSS JOIN task t ON t.task_id = j.value"
+    "SELECT t.task_id, t.first_take, t.ended, l.body FROM json_each(?) j CROSS JOIN task t ON t.task_id = j.value"
     " JOIN line l ON l.id = t.line"
 )
 _CLAIMS = (
@@ -459,9 +459,7 @@ class TaskSpans:
         waiting.sort(key=lambda each: (str(each.priority or "P2"), str(each.created_at)))
         self.open = [str(each.task_id) for each in waiting]
 
-    def _span(
-        self, row: TaskRow, taken: int | None, ended: int | None, body: str, session: str | None
-    ) -> TaskSpan:
+    def _span(self, row: TaskRow, taken: int | None, ended: int | None, body: str) -> TaskSpan:
         record = records.read_kind("task", body.encode())
         at = millis_of(str(row.created_at))
         text, cut = self._texts.cut(record["message"] if record is not None else str(row.title or ""))

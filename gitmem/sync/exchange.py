@@ -197,7 +197,7 @@ def _run_round(
     new = _commit_for_secondary(log, tip, shared)
     remote.has_our_lines = new == remote.tip
     try:
-        done = remote.has_our_lines or push_shared(log, remote, publish, shared, new, timeout)
+        done = remote.has_our_lines or push_shared(log, remote, publish, new, timeout)
     except RemoteError as error:
         if remote.forgiven and error.code == "refused":
             remote.learn_read_only(error)
@@ -393,7 +393,7 @@ def _send(
                 _delete_merged(log, remote, tip, timeout)
             return may_merge or not remote.outboxes or remote.attempts > 1  # else wait once for who merges
         if to_shared:
-            if push_shared(log, remote, publish, shared, tip, timeout, follow=True):
+            if push_shared(log, remote, publish, tip, timeout, follow=True):
                 _delete_merged(log, remote, tip, timeout)
                 return True
             if remote.state:
@@ -479,7 +479,6 @@ def push_shared(
     log: LocalLog,
     remote: Remote,
     publish: str,
-    shared: LogTip | None,
     new: str,
     timeout: float,
     *,
