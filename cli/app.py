@@ -149,7 +149,6 @@ COMMANDS = {
     "background": "repository:background",
 }
 PROGRAM = "gitmem"
-ORDER = tuple(dict.fromkeys(path.partition(" ")[0] for path in COMMANDS))
 
 
 class OrderedCommands(typer.core.TyperGroup):
@@ -157,7 +156,8 @@ class OrderedCommands(typer.core.TyperGroup):
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]  # typer hands its own
         """Return the names of the commands, sorted by first use."""
-        return sorted(self.commands, key=ORDER.index)
+        order = dict.fromkeys(path.partition(" ")[0] for path in COMMANDS)
+        return sorted(self.commands, key=[*order].index)
 
 
 def before(
@@ -203,7 +203,10 @@ def _signal_options(annotation: Any) -> Iterator[inspect.Parameter]:
         help = declared.help + (" May be repeated." if is_list else "")
         yield inspect.Parameter(
             name, inspect.Parameter.KEYWORD_ONLY, default=False if type is bool else None,
-            annotation=Annotated[list[str] | None if is_list else type, typer.Option(flag, metavar=declared.metavar, help=help)],
+            annotation=Annotated[
+                list[str] | None if is_list else type, typer.Option(flag, metavar=declared.metavar, help=help),
+                declared if declared.for_models else None,
+            ],
         )  # fmt: skip
 
 

@@ -27,8 +27,11 @@ class Option:
         default: The value of an option that is not given; None if other things decide it.
         values: The allowed texts; empty if others are allowed.
         metavar: What help shows for the value of an option of signals; None for a flag.
-        tool_default: The number that a tool has by default: a model reads less than a person or a program.
+        tool_default: What a tool has by default: a model reads less, and waits less long, than a person or a program.
         tool_most: The greatest number that a tool takes.
+        is_choice: Whether models are told the values as a list.
+        for_models: Whether models have this option of signals.
+        is_plain: Whether models read only its name, which says what it is: each word costs every agent at every start.
     """
 
     def __init__(
@@ -38,9 +41,15 @@ class Option:
         metavar: str | None = None,
         default: Any = None,
         values: Sequence[str] = (),
-        for_tools: tuple[int, int] = (0, 0),
+        for_tools: tuple[int | str, int] = (0, 0),
+        is_choice: bool = False,
+        for_models: bool = False,
+        is_plain: bool = False,
     ) -> None:
         self.tool_default, self.tool_most = for_tools
+        self.is_choice = is_choice
+        self.for_models = for_models
+        self.is_plain = is_plain
         self.help = help
         self.metavar = metavar
         self.default = default
@@ -51,32 +60,36 @@ def _listed(values: Sequence[str], word: str = "or") -> str:
     return f"{', '.join(values[:-1])} {word} {values[-1]}"
 
 
+# In the declaration of a parameter: models have it, too. An `Option` with limits for tools says the same.
+MODEL = Option("")
+PLAIN = Option("", is_plain=True)
 ANY_ID = Option("An id or a unique prefix.")
 MILESTONE = Option("Also tell everybody.")
 _VALUES = {"intent": INTENTS}
 # The options of `SignalOptions`, in the order of help; those of fields are declared in `records/kinds.py`.
 SIGNAL_OPTIONS = {
-    "to": Option("Recipients: names, identities, session ids or role:ROLE.", metavar="A,B"),
-    "broadcast": Option("Send to everybody, also in a thread."),
+    "to": Option("Recipients: names, identities, session ids or role:ROLE.", metavar="A,B", for_models=True),
+    "broadcast": Option("Send to everybody, also in a thread.", for_models=True, is_plain=True),
     "reply_to": Option("Id of the signal to answer.", metavar="ID"),
-    "thread": Option("A thread id, or the id of a signal in it.", metavar="ID"),
+    "thread": Option(
+        "A thread id, or the id of a signal in it.", metavar="ID", for_models=True, is_plain=True
+    ),
     **{
         name: Option(
             help,
             metavar=metavar or None,
             values=_VALUES.get(name, ()),
             default=_VALUES.get(name, (None,))[0],
+            is_choice=name in _VALUES,
+            for_models=for_models,
+            is_plain=True,
         )
-        for name, (_, help, metavar, _) in OPTIONS.items()
+        for name, (_, help, metavar, for_models) in OPTIONS.items()
     },
     "allow_unseen": Option("Accept an agent identity that is not in the log yet."),
     "fuzzy": Option("Accept the nearest name if it is unambiguous."),
     "insist": Option("Record a decision as --as from a different session, which the record names."),
 }
-# Models get neither the options that only a person may choose nor those that they rarely need.
-TOOL_SIGNAL_OPTIONS = (
-    "to", "broadcast", "reply_to", "thread", *(name for name, (*_, for_tools) in OPTIONS.items() if for_tools),
-)  # fmt: skip
 WU, INITIATIVE, LANE, INTENT, THREAD = (
     SIGNAL_OPTIONS[name] for name in ("wu", "initiative", "lane", "intent", "thread")
 )
@@ -128,7 +141,10 @@ WITHIN = Option("Task that it belongs to, or none.")
 AGAIN = Option("Allow an agent who is already in the chain of delegations.")
 CALL_AGENTS = Option("Agents to call: name, identity or alias of a role, separated by commas.")
 CALL_JOIN = Option(
-    f"Wait for all results, or return with the first (default: {ALL}).", default=ALL, values=(ALL, ANY)
+    f"Wait for all results, or return with the first (default: {ALL}).",
+    default=ALL,
+    values=(ALL, ANY),
+    is_choice=True,
 )
 CALL_CONTEXT = Option(
     "Hand over your working memory: what you wrote in this session, your last checkpoint and signals."
@@ -137,7 +153,9 @@ CALL_VAR = Option("Hand over a value; VALUE is JSON or text. May be repeated.")
 CALL_MEMORY = Option("Name the nodes of your work unit and of the project.")
 CALL_QUERY = Option("Name the nodes that match these words.")
 CALL_DRY_RUN = Option("Show what would be handed over, and what would be left out, without calling.")
-CALL_TIMEOUT = Option("Time to wait; the task goes on after it (default: 10m).")
+CALL_TIMEOUT = Option(
+    "Time to wait; the task goes on after it (default: 10m).", for_tools=("45s", 0)
+)  # clients end a request after a minute
 CALL_KEY = Option("Repeating a call with the same key waits for the same task.")
 DEADLINE = Option("Time after which nobody begins it, such as 2h.")
 HANDOFF_TO = Option("Who shall go on: an agent, or role:ROLE for any one with a role.")

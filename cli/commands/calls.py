@@ -27,14 +27,20 @@ if TYPE_CHECKING:
 
     from .. import shared_options as shared
     from .options import (
+        CallAgents,
+        CallJoin,
         CallKey,
         CallTimeout,
+        CallVariables,
+        MemoryQuery,
         ServeClient,
         ServeLease,
         ServeTrust,
         ServeWorktree,
         TaskIds,
         TaskText,
+        WithContext,
+        WithMemory,
     )
 
 
@@ -44,24 +50,26 @@ TIMED_OUT = 6  # exit status: the work goes on
 
 def call(
     at: Environment,
-    agent: Annotated[str, typer.Argument(metavar="AGENT[,AGENT…]", help=shared.CALL_AGENTS.help)],
+    agent: CallAgents,
     text: TaskText,
     timeout: CallTimeout = None,
-    join: Annotated[str | None, typer.Option("--join", metavar="all|any", help=shared.CALL_JOIN.help)] = None,
-    no_wait: Annotated[bool, typer.Option("--no-wait", help="Do not wait for the results.")] = False,
-    with_context: Annotated[bool, typer.Option("--with-context", help=shared.CALL_CONTEXT.help)] = False,
-    var: Annotated[list[str] | None, typer.Option("--var", metavar="K=V", help=shared.CALL_VAR.help)] = None,
-    with_memory: Annotated[bool, typer.Option("--with-memory", help=shared.CALL_MEMORY.help)] = False,
-    memory_query: Annotated[
-        str | None, typer.Option("--memory-query", metavar="WORDS", help=shared.CALL_QUERY.help)
-    ] = None,
+    join: CallJoin = None,
+    no_wait: Annotated[
+        bool, typer.Option("--no-wait", help="Do not wait for the results."), shared.MODEL
+    ] = False,
+    with_context: WithContext = False,
+    var: CallVariables = None,
+    with_memory: WithMemory = False,
+    memory_query: MemoryQuery = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help=shared.CALL_DRY_RUN.help)] = False,
     idempotency_key: CallKey = None,
     cancel_on_timeout: Annotated[
         bool, typer.Option("--cancel-on-timeout", help="Cancel what has no result in time.")
     ] = False,
     once: Annotated[
-        bool, typer.Option("--once", help="Begin at most once, of all clones; offline nothing begins.")
+        bool,
+        typer.Option("--once", help="Begin at most once, of all clones; offline nothing begins."),
+        shared.MODEL,
     ] = False,
     again: Annotated[
         bool, typer.Option("--again", help="Call an agent that is in this chain of calls already.")

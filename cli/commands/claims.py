@@ -27,13 +27,15 @@ STAGED_MAX = 16 * 1024 * 1024  # bytes of names that git's pre-commit hook passe
 
 def paths(
     at: Environment,
-    path: Paths,
-    for_: Annotated[str, typer.Option("--for", metavar="2h", help=shared.CLAIM_FOR.help)] = "1h",
+    paths: Paths,
+    lease: Annotated[
+        str, typer.Option("--for", metavar="2h", help=shared.CLAIM_FOR.help), shared.PLAIN
+    ] = "1h",
     shared: Annotated[bool, typer.Option("--shared", help="Let others claim them as shared, too.")] = False,
     wu: Wu = None,
     task: Annotated[str | None, typer.Option("--task", metavar="ID", help=shared.CLAIM_TASK.help)] = None,
     reason: Annotated[
-        str | None, typer.Option("--reason", metavar="TEXT", help=shared.CLAIM_REASON.help)
+        str | None, typer.Option("--reason", metavar="TEXT", help=shared.CLAIM_REASON.help), shared.PLAIN
     ] = None,
     anyway: Annotated[
         str | None,
@@ -48,8 +50,8 @@ def paths(
     found = claim_work.claim_paths(
         at.store(),
         at.caller(),
-        at.paths(path),
-        lease=values.lease("--for", for_),
+        at.paths(paths),
+        lease=values.lease("--for", lease),
         shared=shared,
         wu=wu,
         task_id=_task_id(at, task),
@@ -70,9 +72,10 @@ def _task_id(at: Environment, text: str | None) -> str | None:
 
 def listing(
     at: Environment,
-    path: Annotated[
+    paths: Annotated[
         list[str] | None,
         typer.Argument(metavar="PATH...", help="Only who claims these; exit 1 if somebody else does."),
+        shared.MODEL,
     ] = None,
     mine: Annotated[bool, typer.Option("--mine", help="Only your own claims.")] = False,
     edited: Annotated[
@@ -82,10 +85,10 @@ def listing(
     """List what is claimed now, by whom and until when."""
     from gitmem.work import claim_work
 
-    if path and (mine or edited):
+    if paths and (mine or edited):
         raise UsageError("Paths exclude --mine and --edited. Nothing was written.", code="contradiction")
-    if path:
-        check = claim_work.check_paths(at.store(), at.caller_if_any(), at.paths(path))
+    if paths:
+        check = claim_work.check_paths(at.store(), at.caller_if_any(), at.paths(paths))
         at.answer(check, render.check)
         return 0 if check.free else CLAIMED
     caller = at.caller() if mine else at.caller_if_any()
@@ -127,9 +130,12 @@ def release(
     id: Annotated[
         list[str] | None,
         typer.Argument(metavar="ID|PATH", help="Claims of yours (default: all of your session)."),
+        shared.PLAIN,
     ] = None,
     of: Annotated[
-        str | None, typer.Option("--of", metavar="ID", help="Somebody else's claim; needs --reason.")
+        str | None,
+        typer.Option("--of", metavar="ID", help="Somebody else's claim; with a reason."),
+        shared.MODEL,
     ] = None,
     reason: Reason = None,
 ) -> None:
@@ -157,7 +163,9 @@ CONFLICTS = 1
 
 def overlap(
     at: Environment,
-    branch: Annotated[str | None, typer.Argument(metavar="BRANCH", help=shared.OVERLAP_BRANCH.help)] = None,
+    branch: Annotated[
+        str | None, typer.Argument(metavar="BRANCH", help=shared.OVERLAP_BRANCH.help), shared.MODEL
+    ] = None,
     notify: Annotated[
         bool,
         typer.Option(
@@ -175,7 +183,9 @@ def overlap(
 
 def why(
     at: Environment,
-    target: Annotated[str, typer.Argument(metavar="FILE[:LINE]|COMMIT", help=shared.WHY_TARGET.help)],
+    target: Annotated[
+        str, typer.Argument(metavar="FILE[:LINE]|COMMIT", help=shared.WHY_TARGET.help), shared.PLAIN
+    ],
     no_inferred: Annotated[
         bool, typer.Option("--no-inferred", help="Leave out what is only inferred, by time and paths.")
     ] = False,

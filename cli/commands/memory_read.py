@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from gitmem.memory.context import Context, Recovered
 
+    from .. import shared_options as shared
     from .options import (
         Archived,
         AsOf,
@@ -149,9 +150,10 @@ def export(
 
 def search(
     at: Environment,
-    query: Annotated[
+    text: Annotated[
         list[str],
-        typer.Argument(metavar="QUERY...", help="Words; quoted words must be adjacent."),
+        typer.Argument(metavar="TEXT...", help="Words; quoted words must be adjacent."),
+        shared.PLAIN,
     ],
     wu: OnlyWu = None,
     type: Type = None,
@@ -170,7 +172,7 @@ def search(
     from gitmem.memory import search as operation
 
     found = operation.search(
-        at.memory(), " ".join(query), reader=at.caller() if track_access else None, wu=named_unit(at, wu), type=type,
+        at.memory(), " ".join(text), reader=at.caller() if track_access else None, wu=named_unit(at, wu), type=type,
         lifecycle=lifecycle, tags=parts(tag), path=at.paths([path])[0] if path else path,
         limit=number("--limit", limit, operation.LIMIT), include_archived=include_archived,
         by_decay=by_decay,

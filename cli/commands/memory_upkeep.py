@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     import typer
 
+    from .. import shared_options as shared
     from .options import (
         DryRun,
         Force,
@@ -34,11 +35,11 @@ LIMIT = 50
 def promote(
     at: Environment,
     id: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="A node id (mem-…) or a unique prefix.")
+        str | None, typer.Argument(metavar="[ID]", help="A node id (mem-…) or a unique prefix."), shared.PLAIN
     ] = None,
     node: Annotated[str | None, typer.Option("--node", metavar="ID", help="Same as ID.")] = None,
     wu: Annotated[
-        str | None, typer.Option("--wu", metavar="ID", help="All summaries of this work unit.")
+        str | None, typer.Option("--wu", metavar="ID", help="All summaries of this work unit."), shared.PLAIN
     ] = None,
     tag: TaxonomyTag = None,
     dry_run: DryRun = False,
@@ -292,8 +293,8 @@ def cleanup(
 
 def delete(
     at: Environment,
-    ids: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID]...", help="Node ids or unique prefixes.")
+    id: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID]...", help="Node ids or unique prefixes."), shared.PLAIN
     ] = None,
     tag: OnlyTags = None,
     older_than: Annotated[
@@ -307,7 +308,7 @@ def delete(
     from gitmem.memory import upkeep as operation
 
     deleted = operation.delete(
-        at.memory(), at.caller(dry_run=dry_run), ids or (), tags=parts(tag), older_than=micros(older_than), wu=named_unit(at, wu),
+        at.memory(), at.caller(dry_run=dry_run), id or (), tags=parts(tag), older_than=micros(older_than), wu=named_unit(at, wu),
         reason=reason, dry_run=dry_run,
     )  # fmt: skip
     at.answer(deleted, render.deleted)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     import typer
 
+    from .. import shared_options as shared
     from .options import (
         Done,
         Lifecycle,
@@ -49,8 +50,10 @@ FIELD_OF = {"wu": "wu_id", "session": "session_id", "tag": "tags", "path": "path
 
 def create(
     at: Environment,
-    content: Annotated[
-        str | None, typer.Argument(metavar="[TEXT]", help="The text of the node; - reads standard input.")
+    text: Annotated[
+        str | None,
+        typer.Argument(metavar="[TEXT]", help="The text of the node; - reads standard input."),
+        shared.PLAIN,
     ] = None,
     type: Type = None,
     lifecycle: NewLifecycle = None,
@@ -86,10 +89,10 @@ def create(
         "tags": parts(tag), "paths": at.paths(path or ()), "metadata": metadata(meta), "sensitive": sensitive,
         "discovered_from": discovered_from, "supersedes": parts(supersedes),
     }  # fmt: skip
-    if jsonl == (content is not None):
+    if jsonl == (text is not None):
         raise UsageError(
             "Missing text. Nothing was written."
-            if content is None
+            if text is None
             else "--jsonl reads the nodes from standard input and takes no text argument. Nothing was written.",
             hint="Example: gitmem mem create 'The parser drops tabs' --type bug",
             next=["gitmem mem create --help"],
@@ -102,18 +105,20 @@ def create(
         appended = edit.append(at.memory(), at.caller(), many, private=private)
         at.answer(appended, render.appended, only=[node.id for node in appended.nodes] if quiet else None)
         return
-    text = typed(str(content), "text")
-    created = edit.create(at.memory(), at.caller(), text, private=private, **options)
+    created = edit.create(at.memory(), at.caller(), typed(str(text), "text"), private=private, **options)
     at.answer(created, render.created, only=[created.node.id] if quiet else None)
 
 
 def update(
     at: Environment,
-    ids: NodeIds,
-    content: Annotated[str | None, typer.Option("--content", metavar="TEXT", help="New text.")] = None,
+    id: NodeIds,
+    text: Annotated[
+        str | None, typer.Option("--content", metavar="TEXT", help="New text."), shared.PLAIN
+    ] = None,
     status: Annotated[
         str | None,
         typer.Option("--status", metavar="S", help="New status: active, closed, archived or deleted."),
+        shared.MODEL,
     ] = None,
     type: OneType = None,
     lifecycle: Lifecycle = None,
@@ -141,7 +146,7 @@ def update(
     from gitmem.memory import edit, node_fields
 
     options: dict[str, object] = {
-        "content": typed(content, "text"), "type": type, "lifecycle": lifecycle,
+        "content": typed(text, "text"), "type": type, "lifecycle": lifecycle,
         "wu": named_unit(at, wu), "session": session, "lane": lane, "priority": priority, "tags": parts(tag),
         "paths": at.paths(path or ()), "metadata": metadata(meta), "sensitive": sensitive, "reason": reason,
     }  # fmt: skip
@@ -150,7 +155,7 @@ def update(
         word = node_fields.one_of("status", status, node_fields.STATUSES)
         empty += [name for name in node_fields.STATUSES[1:] if word == "active"]
         options |= {word: True} if word != "active" else {}
-    changed = edit.change(at.memory(), at.caller(), ids, verified=verified, clear=empty, **options)
+    changed = edit.change(at.memory(), at.caller(), id, verified=verified, clear=empty, **options)
     at.answer(changed, render.changed)
 
 
@@ -183,14 +188,14 @@ def relate(
 
 def checkpoint(
     at: Environment,
-    note: Annotated[
-        str, typer.Argument(metavar="[NOTE]", help="State of the work; - reads standard input.")
+    text: Annotated[
+        str, typer.Argument(metavar="[NOTE]", help="State of the work; - reads standard input."), shared.PLAIN
     ] = "",
     progress: Annotated[
-        str | None, typer.Option("--progress", metavar="TEXT", help="Completed work.")
+        str | None, typer.Option("--progress", metavar="TEXT", help="Completed work."), shared.PLAIN
     ] = None,
     next_steps: Annotated[
-        str | None, typer.Option("--next-steps", metavar="TEXT", help="Remaining work.")
+        str | None, typer.Option("--next-steps", metavar="TEXT", help="Remaining work."), shared.PLAIN
     ] = None,
     trigger: Annotated[
         str | None,
@@ -206,7 +211,7 @@ def checkpoint(
     from gitmem.memory import checkpoints as operation
 
     created = operation.checkpoint(
-        at.store(), at.caller(), typed(note, "note"), progress=progress,
+        at.store(), at.caller(), typed(text, "note"), progress=progress,
         next_steps=next_steps, trigger=trigger, wu=named_unit(at, wu), session=session, metadata=metadata(meta),
         diff_stat=not no_diff_stat, done=done,
     )  # fmt: skip

@@ -32,7 +32,7 @@ Commit = Annotated[
     bool, typer.Option("--commit", help="Commit new records before returning (default: within a second).")
 ]
 
-Wu = Annotated[str | None, typer.Option("--wu", metavar=shared.WU.metavar, help=shared.WU.help)]
+Wu = Annotated[str | None, typer.Option("--wu", metavar=shared.WU.metavar, help=shared.WU.help), shared.PLAIN]
 Initiative = Annotated[
     str | None, typer.Option("--initiative", metavar=shared.INITIATIVE.metavar, help=shared.INITIATIVE.help)
 ]
@@ -43,19 +43,24 @@ Thread = Annotated[
 From = Annotated[
     str | None, typer.Option("--from", metavar="NAME", help="Only records of this sender or author.")
 ]
-ThreadId = Annotated[str | None, typer.Argument(metavar="ID", help=shared.THREAD.help)]
+ThreadId = Annotated[str | None, typer.Argument(metavar="ID", help=shared.THREAD.help), shared.PLAIN]
 ThreadLimit = Annotated[
-    str | None,
-    typer.Option("--limit", metavar="N", help=shared.THREAD_LIMIT.help),
+    str | None, typer.Option("--limit", metavar="N", help=shared.THREAD_LIMIT.help), shared.THREAD_LIMIT
 ]
-RosterLimit = Annotated[str | None, typer.Option("--limit", metavar="N", help=shared.ROSTER_LIMIT.help)]
-AlreadyRead = Annotated[bool, typer.Option("--all", help=shared.ALREADY_READ.help)]
+RosterLimit = Annotated[
+    str | None, typer.Option("--limit", metavar="N", help=shared.ROSTER_LIMIT.help), shared.ROSTER_LIMIT
+]
+AlreadyRead = Annotated[bool, typer.Option("--all", help=shared.ALREADY_READ.help), shared.MODEL]
 InboxLimit = Annotated[str | None, typer.Option("--limit", metavar="N", help=shared.INBOX_LIMIT.help)]
 InboxBytes = Annotated[str | None, typer.Option("--max-bytes", metavar="N", help=shared.INBOX_BYTES.help)]
-ReceiptsSignal = Annotated[str | None, typer.Argument(metavar="ID", help=shared.RECEIPTS_SIGNAL.help)]
-Reader = Annotated[str | None, typer.Option("--reader", metavar="NAME", help=shared.READER.help)]
+ReceiptsSignal = Annotated[
+    str | None, typer.Argument(metavar="ID", help=shared.RECEIPTS_SIGNAL.help), shared.PLAIN
+]
+Reader = Annotated[
+    str | None, typer.Option("--reader", metavar="NAME", help=shared.READER.help), shared.MODEL
+]
 ReceiptsSince = Annotated[
-    str | None, typer.Option("--since", metavar="1h|ISO", help=shared.RECEIPTS_SINCE.help)
+    str | None, typer.Option("--since", metavar="1h|ISO", help=shared.RECEIPTS_SINCE.help), shared.MODEL
 ]
 Since = Annotated[str | None, typer.Option("--since", metavar="1h|ISO", help=shared.RECEIPTS_SINCE.help)]
 OnlyAgent = Annotated[
@@ -66,7 +71,9 @@ OnlyAgent = Annotated[
         help="Only what this agent did or was asked for: a name, identity or session id.",
     ),
 ]
-ReceiptsLimit = Annotated[str | None, typer.Option("--limit", metavar="N", help=shared.RECEIPTS_LIMIT.help)]
+ReceiptsLimit = Annotated[
+    str | None, typer.Option("--limit", metavar="N", help=shared.RECEIPTS_LIMIT.help), shared.RECEIPTS_LIMIT
+]
 SyncToo = Annotated[bool, typer.Option("--sync", help="Also sync with the remote.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print only the id.")]
 For = Annotated[str | None, typer.Option("--for", metavar="READER", help="Reader whose inbox to show.")]
@@ -79,30 +86,36 @@ OnlySignals = Annotated[
 GoOn = Annotated[
     bool, typer.Option("--watch", help="Go on with new signals as they arrive, as `gitmem watch` does.")
 ]
-NewWu = Annotated[bool, typer.Option("--new", help=shared.NEW_WU.help)]
-Done = Annotated[bool, typer.Option("--done", help=shared.DONE.help)]
-Summary = Annotated[str | None, typer.Option("--summary", metavar="TEXT", help=shared.SUMMARY.help)]
-Milestone = Annotated[bool, typer.Option("--milestone", help=shared.MILESTONE.help)]
-Everyone = Annotated[bool, typer.Option("--all", help="Include gone and ended sessions.")]
-Message = Annotated[str, typer.Argument(metavar="MESSAGE", help="Text; - reads standard input.")]
-SignalId = Annotated[str, typer.Argument(metavar="ID", help="A signal id or a unique prefix.")]
-AnyId = Annotated[str, typer.Argument(metavar="ID", help=shared.ANY_ID.help)]
-
-Paths = Annotated[
-    list[str],
-    typer.Argument(metavar="PATH", help=shared.CLAIM_PATHS.help),
+NewWu = Annotated[bool, typer.Option("--new", help=shared.NEW_WU.help), shared.MODEL]
+Done = Annotated[bool, typer.Option("--done", help=shared.DONE.help), shared.MODEL]
+Summary = Annotated[
+    str | None, typer.Option("--summary", metavar="TEXT", help=shared.SUMMARY.help), shared.PLAIN
 ]
+Milestone = Annotated[bool, typer.Option("--milestone", help=shared.MILESTONE.help), shared.MODEL]
+Everyone = Annotated[bool, typer.Option("--all", help="Include gone and ended sessions."), shared.MODEL]
+Message = Annotated[
+    str, typer.Argument(metavar="MESSAGE", help="Text; - reads standard input."), shared.PLAIN
+]
+SignalId = Annotated[str, typer.Argument(metavar="ID", help="A signal id or a unique prefix."), shared.PLAIN]
+AnyId = Annotated[str, typer.Argument(metavar="ID", help=shared.ANY_ID.help), shared.PLAIN]
+
+Paths = Annotated[list[str], typer.Argument(metavar="PATH", help=shared.CLAIM_PATHS.help), shared.MODEL]
 
 Reason = Annotated[
     str | None,
     typer.Option("--reason", metavar="TEXT", help="Why; it is recorded, and everybody can read it."),
+    shared.PLAIN,
 ]
-TaskId = Annotated[str, typer.Argument(metavar="ID", help=shared.TASK_ID.help)]
+TaskId = Annotated[str, typer.Argument(metavar="ID", help=shared.TASK_ID.help), shared.PLAIN]
 TaskIds = Annotated[list[str], typer.Argument(metavar="ID", help=shared.TASK_ID.help)]
-CallTimeout = Annotated[str | None, typer.Option("--timeout", metavar="2m", help=shared.CALL_TIMEOUT.help)]
-CallKey = Annotated[str | None, typer.Option("--idempotency-key", metavar="K", help=shared.CALL_KEY.help)]
+CallTimeout = Annotated[
+    str | None, typer.Option("--timeout", metavar="2m", help=shared.CALL_TIMEOUT.help), shared.CALL_TIMEOUT
+]
+CallKey = Annotated[
+    str | None, typer.Option("--idempotency-key", metavar="K", help=shared.CALL_KEY.help), shared.MODEL
+]
 BlockedBy = Annotated[
-    list[str] | None, typer.Option("--blocked-by", metavar="TASK", help=shared.BLOCKED_BY.help)
+    list[str] | None, typer.Option("--blocked-by", metavar="TASK", help=shared.BLOCKED_BY.help), shared.MODEL
 ]
 ReplacedTasks = Annotated[
     list[str] | None, typer.Option("--supersedes", metavar="TASK", help=shared.REPLACED_TASK.help)
@@ -111,7 +124,7 @@ TaskKey = Annotated[str | None, typer.Option("--idempotency-key", metavar="K", h
 OfInitiative = Annotated[
     str | None, typer.Option("--initiative", metavar="INI", help="Only tasks of this initiative.")
 ]
-TaskText = Annotated[str, typer.Argument(metavar="TEXT", help="Text; - reads standard input.")]
+TaskText = Annotated[str, typer.Argument(metavar="TEXT", help="Text; - reads standard input."), shared.PLAIN]
 
 LaunchAttempt = Annotated[
     str | None, typer.Option("--attempt", metavar="LABEL", help="A label of this attempt.")
@@ -157,13 +170,18 @@ Identity = Annotated[
         metavar="OWNER:ROLE:PURPOSE",
         help=shared.IDENTITY.help,
     ),
+    shared.MODEL,
 ]
-Name = Annotated[str | None, typer.Option("--name", metavar="N", help=shared.NAME.help)]
+Name = Annotated[str | None, typer.Option("--name", metavar="N", help=shared.NAME.help), shared.PLAIN]
 Client = Annotated[
     str | None, typer.Option("--client", metavar="C", help="Client: the program that runs the agent.")
 ]
-ActualRole = Annotated[str | None, typer.Option("--role", metavar="ROLE", help=shared.ROLE.help)]
-ActualScope = Annotated[list[str] | None, typer.Option("--scope", metavar="SCOPE", help=shared.SCOPE.help)]
+ActualRole = Annotated[
+    str | None, typer.Option("--role", metavar="ROLE", help=shared.ROLE.help), shared.MODEL
+]
+ActualScope = Annotated[
+    list[str] | None, typer.Option("--scope", metavar="SCOPE", help=shared.SCOPE.help), shared.MODEL
+]
 Model = Annotated[str | None, typer.Option("--model", metavar="M", help=shared.MODEL.help)]
 Capabilities = Annotated[
     list[str] | None, typer.Option("--capabilities", metavar="A,B", help=shared.CAPABILITIES.help)
@@ -220,8 +238,8 @@ ServeClient = Annotated[
     ),
 ]
 
-NodeId = Annotated[str, typer.Argument(metavar="ID", help=shared.NODE_ID.help)]
-NodeIds = Annotated[list[str], typer.Argument(metavar="ID...", help=shared.NODE_IDS.help)]
+NodeId = Annotated[str, typer.Argument(metavar="ID", help=shared.NODE_ID.help), shared.PLAIN]
+NodeIds = Annotated[list[str], typer.Argument(metavar="ID...", help=shared.NODE_IDS.help), shared.PLAIN]
 Type = Annotated[
     str | None,
     typer.Option(
@@ -229,6 +247,7 @@ Type = Annotated[
         metavar="TYPE",
         help=shared.NODE_TYPE.help,
     ),
+    shared.MODEL,
 ]
 OneType = Annotated[
     str | None,
@@ -243,16 +262,13 @@ NewLifecycle = Annotated[
         help=shared.NEW_LIFECYCLE.help,
     ),
 ]
-NodeWu = Annotated[
-    str | None,
-    typer.Option("--wu", metavar="ID", help=shared.NODE_WU.help),
-]
+NodeWu = Annotated[str | None, typer.Option("--wu", metavar="ID", help=shared.NODE_WU.help), shared.PLAIN]
 Verified = Annotated[bool, typer.Option("--verified", help=shared.VERIFIED.help)]
 TaxonomyTag = Annotated[
-    str | None, typer.Option("--tag", metavar="TAG", help=f"Required: {shared.TAXONOMY.help}")
+    str | None, typer.Option("--tag", metavar="TAG", help=f"Required: {shared.TAXONOMY.help}"), shared.PLAIN
 ]
-NewNodeWu = Annotated[str | None, typer.Option("--wu", metavar="ID", help="New work unit.")]
-OnlyWu = Annotated[str | None, typer.Option("--wu", metavar="ID", help=shared.ONLY_WU.help)]
+NewNodeWu = Annotated[str | None, typer.Option("--wu", metavar="ID", help="New work unit."), shared.PLAIN]
+OnlyWu = Annotated[str | None, typer.Option("--wu", metavar="ID", help=shared.ONLY_WU.help), shared.PLAIN]
 NodeLane = Annotated[
     str | None,
     typer.Option("--lane", metavar="LANE", help="Lane that it applies to (default: all)."),
@@ -267,20 +283,29 @@ ReaderLane = Annotated[
         help="Lane (default: your session's); omits project nodes of other lanes.",
     ),
 ]
-Priority = Annotated[str | None, typer.Option("--priority", metavar="P", help=shared.PRIORITY.help)]
-Tags = Annotated[list[str] | None, typer.Option("--tag", metavar="A,B", help="Tags. May be repeated.")]
+Priority = Annotated[
+    str | None, typer.Option("--priority", metavar="P", help=shared.PRIORITY.help), shared.PLAIN
+]
+Tags = Annotated[
+    list[str] | None,
+    typer.Option("--tag", metavar="A,B", help="Tags. May be repeated."),
+    shared.PLAIN,
+]
 NewTags = Annotated[
     list[str] | None,
     typer.Option("--tag", metavar="A,B", help="New tags, replacing the present ones."),
+    shared.PLAIN,
 ]
 OnlyTags = Annotated[
     list[str] | None,
     typer.Option("--tag", metavar="A,B", help="Only nodes with all of these tags."),
+    shared.PLAIN,
 ]
 Tag = Annotated[str | None, typer.Option("--tag", metavar="T", help="Only nodes with this tag.")]
 NodePaths = Annotated[
     list[str] | None,
     typer.Option("--path", metavar="FILE", help=f"{shared.PATHS.help} May be repeated."),
+    shared.MODEL,
 ]
 NewPaths = Annotated[
     list[str] | None,
@@ -321,13 +346,16 @@ AsOf = Annotated[
         "--as-of", metavar="COMMIT|DATE", help="Use the log as of this time, such as 2026-11-21 or 2d."
     ),
 ]
-NodeReason = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Reason, one line.")]
+NodeReason = Annotated[
+    str | None, typer.Option("--reason", metavar="TEXT", help="Reason, one line."), shared.PLAIN
+]
 TrackAccess = Annotated[bool, typer.Option("--track-access", help="Record an access of each node shown.")]
 MaxSize = Annotated[
-    str | None,
-    typer.Option("--max-size", metavar="N", help=shared.MAX_SIZE.help),
+    str | None, typer.Option("--max-size", metavar="N", help=shared.MAX_SIZE.help), shared.MAX_SIZE
 ]
-SearchLimit = Annotated[str | None, typer.Option("--limit", metavar="N", help=shared.SEARCH_LIMIT.help)]
+SearchLimit = Annotated[
+    str | None, typer.Option("--limit", metavar="N", help=shared.SEARCH_LIMIT.help), shared.SEARCH_LIMIT
+]
 ListLimit = Annotated[str | None, typer.Option("--limit", metavar="N", help=shared.LIST_LIMIT.help)]
 ProfileLimit = Annotated[str | None, typer.Option("--limit", metavar="N", help=shared.PROFILE_LIMIT.help)]
 NoRoster = Annotated[bool, typer.Option("--no-roster", help="Omit the roster and the unread count.")]
@@ -338,7 +366,27 @@ Supersedes = Annotated[
     typer.Option("--supersedes", metavar="ID", help=f"{shared.SUPERSEDES.help} May be repeated."),
 ]
 ReadyType = Annotated[str | None, typer.Option("--type", metavar="TYPE", help=shared.READY_TYPE.help)]
-ReadyLimit = Annotated[str | None, typer.Option("--limit", metavar="N", help=shared.READY_LIMIT.help)]
+ReadyLimit = Annotated[
+    str | None, typer.Option("--limit", metavar="N", help=shared.READY_LIMIT.help), shared.READY_LIMIT
+]
 Force = Annotated[
     bool, typer.Option("--force", help="Include open nodes of P0 and P1, and last checkpoints.")
 ]
+CallJoin = Annotated[
+    str | None, typer.Option("--join", metavar="all|any", help=shared.CALL_JOIN.help), shared.CALL_JOIN
+]
+WithContext = Annotated[bool, typer.Option("--with-context", help=shared.CALL_CONTEXT.help), shared.MODEL]
+WithMemory = Annotated[bool, typer.Option("--with-memory", help=shared.CALL_MEMORY.help), shared.MODEL]
+MemoryQuery = Annotated[
+    str | None, typer.Option("--memory-query", metavar="WORDS", help=shared.CALL_QUERY.help), shared.MODEL
+]
+NoMark = Annotated[
+    bool, typer.Option("--no-mark", help="Do not mark the signals as delivered."), shared.MODEL
+]
+Deadline = Annotated[
+    str | None, typer.Option("--deadline", metavar="2h", help=shared.DEADLINE.help), shared.MODEL
+]
+CallAgents = Annotated[
+    str, typer.Argument(metavar="AGENT[,AGENT…]", help=shared.CALL_AGENTS.help), shared.MODEL
+]
+CallVariables = Annotated[list[str] | None, typer.Option("--var", metavar="K=V", help=shared.CALL_VAR.help)]

@@ -19,13 +19,16 @@ if TYPE_CHECKING:
 
     import typer
 
+    from .. import shared_options as shared
     from .options import AllowForeign, Timeout
 
 
 def sync(
     at: Environment,
     remotes: Annotated[
-        list[str] | None, typer.Argument(metavar="REMOTE", help="Remotes (default: the branch's upstream).")
+        list[str] | None,
+        typer.Argument(metavar="REMOTE", help="Remotes (default: the branch's upstream)."),
+        shared.MODEL,
     ] = None,
     all: Annotated[bool, typer.Option("--all", help="Sync with all remotes.")] = False,
     publish: Annotated[

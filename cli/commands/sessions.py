@@ -105,7 +105,9 @@ def change(
 def note(
     at: Environment,
     text: Annotated[
-        str, typer.Argument(metavar="TEXT", help="Your current activity in one line; '' clears it.")
+        str,
+        typer.Argument(metavar="TEXT", help="Your current activity in one line; '' clears it."),
+        shared.PLAIN,
     ],
     milestone: Milestone = False,
 ) -> None:
@@ -150,7 +152,9 @@ def end(
 def roster(
     at: Environment,
     query: Annotated[
-        str | None, typer.Argument(metavar="QUERY", help="A name or part of one; similar names match.")
+        str | None,
+        typer.Argument(metavar="QUERY", help="A name or part of one; similar names match."),
+        shared.PLAIN,
     ] = None,
     all: Everyone = False,
     limit: RosterLimit = None,
@@ -297,7 +301,9 @@ def names(
 
 def role(
     at: Environment,
-    role: Annotated[str | None, typer.Argument(metavar="[ROLE]", help=shared.SHOWN_ROLE.help)] = None,
+    role: Annotated[
+        str | None, typer.Argument(metavar="[ROLE]", help=shared.SHOWN_ROLE.help), shared.MODEL
+    ] = None,
     check: Annotated[
         bool,
         typer.Option(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gitmem.signals.inbox import InboxResult
     from gitmem.signals.send import Sent
 
+    from .. import shared_options as shared
     from .options import (
         AlreadyRead,
         For,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         Intents,
         Lane,
         Message,
+        NoMark,
         OnlySignals,
         Quiet,
         ReplyOptions,
@@ -65,9 +67,11 @@ def reply(
     at: Environment,
     id: SignalId,
     message: Message,
-    agree: Annotated[bool, typer.Option("--agree", help="Agree.")] = False,
-    reject: Annotated[bool, typer.Option("--reject", help="Reject.")] = False,
-    counter: Annotated[bool, typer.Option("--counter", help="Make a counter-proposal.")] = False,
+    agree: Annotated[bool, typer.Option("--agree", help="Agree."), shared.PLAIN] = False,
+    reject: Annotated[bool, typer.Option("--reject", help="Reject."), shared.PLAIN] = False,
+    counter: Annotated[
+        bool, typer.Option("--counter", help="Make a counter-proposal."), shared.PLAIN
+    ] = False,
     *,
     sync: SyncToo = False,
     quiet: Quiet = False,
@@ -153,14 +157,14 @@ def inbox(
     for_: For = None,
     wu: Wu = None,
     lane: Lane = None,
-    thread: Thread = None,
+    thread: Annotated[Thread, shared.PLAIN] = None,
     intent: Intents = None,
     from_: From = None,
     since: Annotated[
         str | None, typer.Option("--since", metavar="1h|ISO", help="Only signals after this time.")
     ] = None,
     all: AlreadyRead = False,
-    no_mark: Annotated[bool, typer.Option("--no-mark", help="Do not mark the signals as delivered.")] = False,
+    no_mark: NoMark = False,
     quiet: OnlySignals = False,
     watch: GoOn = False,
     count: Annotated[bool, typer.Option("--count", help="Print only the number of unread signals.")] = False,

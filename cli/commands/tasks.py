@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .. import shared_options as shared
     from .options import (
         BlockedBy,
+        Deadline,
         Initiative,
         Lane,
         LaunchAttempt,
@@ -51,18 +52,25 @@ def listing(
         typer.Argument(metavar="ID", help=shared.TASK_ID.help),
     ] = None,
     mine: Annotated[
-        bool, typer.Option("--mine", help="Only tasks that you wrote, hold, or are asked to do.")
+        bool,
+        typer.Option("--mine", help="Only tasks that you wrote, hold, or are asked to do."),
+        shared.PLAIN,
     ] = False,
-    open_: Annotated[
-        bool, typer.Option("--open", help="Only tasks without an outcome that no other task replaces.")
+    open: Annotated[
+        bool,
+        typer.Option("--open", help="Only tasks without an outcome that no other task replaces."),
+        shared.PLAIN,
     ] = False,
-    blocked: Annotated[bool, typer.Option("--blocked", help="Only tasks that wait for others.")] = False,
+    blocked: Annotated[
+        bool, typer.Option("--blocked", help="Only tasks that wait for others."), shared.PLAIN
+    ] = False,
     stuck: Annotated[
         bool,
         typer.Option(
             "--stuck",
             help="Only tasks that wait for somebody for half an hour or more; tells those concerned, once.",
         ),
+        shared.PLAIN,
     ] = False,
     tree: Annotated[
         bool,
@@ -74,7 +82,9 @@ def listing(
     ] = False,
     wu: Wu = None,
     initiative: OfInitiative = None,
-    limit: Annotated[str | None, typer.Option("--limit", metavar="N", help=shared.TASK_LIMIT.help)] = None,
+    limit: Annotated[
+        str | None, typer.Option("--limit", metavar="N", help=shared.TASK_LIMIT.help), shared.TASK_LIMIT
+    ] = None,
 ) -> None:
     """List tasks: open ones first, then by priority, the latest first."""
     from gitmem.work import stored_tasks
@@ -83,7 +93,7 @@ def listing(
 
     tree = tree or id is not None
     _refuse_mixed(
-        {"--mine": mine, "--open": open_, "--blocked": blocked, "--stuck": stuck, "--tree": tree, "--stats": stats},
+        {"--mine": mine, "--open": open, "--blocked": blocked, "--stuck": stuck, "--tree": tree, "--stats": stats},
         initiative,
     )  # fmt: skip
     if stats:
@@ -99,7 +109,7 @@ def listing(
     elif stuck:
         _stuck(at, mine, wu, number("--limit", limit, stored_tasks.LISTED))
     else:
-        _list(at, mine, open_, blocked, wu, number("--limit", limit, stored_tasks.LISTED))
+        _list(at, mine, open, blocked, wu, number("--limit", limit, stored_tasks.LISTED))
 
 
 VIEWS = ("--stats", "--tree", "--stuck")
@@ -173,20 +183,21 @@ def show(
 def take(
     at: Environment,
     id: TaskId,
-    for_: Annotated[
+    lease: Annotated[
         str | None,
         typer.Option(
             "--for", metavar="2h", help="Time until others may take it, at most 24h (default: an hour)."
         ),
+        shared.PLAIN,
     ] = None,
 ) -> None:
     """Take a task, so that others see who works on it, or accept a handoff; again to have it longer. Exit 1 if somebody else has it."""
     from gitmem import calls
     from gitmem.work import accept_handoff, task_rules
 
-    from ..values import lease
+    from .. import values
 
-    time = lease("--for", for_) if for_ is not None else None
+    time = values.lease("--for", lease) if lease is not None else None
     found = accept_handoff.take_handoff(at.store(), at.caller(), id, lease=time)
     calls.attach_received(at.store(), found, task_rules.require(at.store(), found.task_id).record)
     _changed(at, found)
@@ -203,7 +214,9 @@ def done(
     at: Environment,
     id: TaskId,
     text: TaskText,
-    failed: Annotated[bool, typer.Option("--failed", help="It failed; the text says why.")] = False,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="It failed; the text says why."), shared.PLAIN
+    ] = False,
 ) -> None:
     """Report the result of a task that you have taken."""
     from gitmem.work import task_work
@@ -220,7 +233,9 @@ def message(
     id: TaskId,
     text: TaskText,
     ask: Annotated[
-        bool, typer.Option("--ask", help="A question to its writer: the task waits for the answer.")
+        bool,
+        typer.Option("--ask", help="A question to its writer: the task waits for the answer."),
+        shared.MODEL,
     ] = False,
 ) -> None:
     """Write to the other side of a task: a question about one that you have taken, or the answer to it."""
@@ -264,6 +279,7 @@ def accept(
     give_up: Annotated[
         str | None,
         typer.Option("--give-up", metavar="TEXT", help="End a task without a result as failed, and why."),
+        shared.MODEL,
     ] = None,
     reason: Annotated[
         str | None,
@@ -342,28 +358,30 @@ def delegate(
     at: Environment,
     text: TaskText,
     to: Annotated[
-        str | None, typer.Option("--to", metavar="NAME|role:ROLE", help=shared.DELEGATE.help)
+        str | None, typer.Option("--to", metavar="NAME|role:ROLE", help=shared.DELEGATE.help), shared.MODEL
     ] = None,
     role: Annotated[
-        str | None, typer.Option("--role", metavar="ROLE", help=shared.REQUESTED_ROLE.help)
+        str | None, typer.Option("--role", metavar="ROLE", help=shared.REQUESTED_ROLE.help), shared.MODEL
     ] = None,
     scope: Annotated[
-        list[str] | None, typer.Option("--scope", metavar="SCOPE", help=shared.REQUESTED_SCOPE.help)
+        list[str] | None,
+        typer.Option("--scope", metavar="SCOPE", help=shared.REQUESTED_SCOPE.help),
+        shared.MODEL,
     ] = None,
-    brief: Annotated[str | None, typer.Option("--brief", metavar="FILE", help=shared.BRIEF.help)] = None,
+    brief: Annotated[
+        str | None, typer.Option("--brief", metavar="FILE", help=shared.BRIEF.help), shared.MODEL
+    ] = None,
     model: Annotated[
-        str | None, typer.Option("--model", metavar="M", help=shared.REQUESTED_MODEL.help)
+        str | None, typer.Option("--model", metavar="M", help=shared.REQUESTED_MODEL.help), shared.MODEL
     ] = None,
     priority: Annotated[
-        str | None, typer.Option("--priority", metavar="P0..P3", help=shared.PRIORITY.help)
+        str | None, typer.Option("--priority", metavar="P0..P3", help=shared.PRIORITY.help), shared.PLAIN
     ] = None,
-    deadline: Annotated[
-        str | None, typer.Option("--deadline", metavar="2h", help=shared.DEADLINE.help)
-    ] = None,
+    deadline: Deadline = None,
     within: Annotated[
-        str | None, typer.Option("--within", metavar="TASK|none", help=shared.WITHIN.help)
+        str | None, typer.Option("--within", metavar="TASK|none", help=shared.WITHIN.help), shared.MODEL
     ] = None,
-    again: Annotated[bool, typer.Option("--again", help=shared.AGAIN.help)] = False,
+    again: Annotated[bool, typer.Option("--again", help=shared.AGAIN.help), shared.MODEL] = False,
     blocked_by: BlockedBy = None,
     supersedes: ReplacedTasks = None,
     idempotency_key: TaskKey = None,
@@ -410,15 +428,16 @@ def delegate(
 
 def handoff(
     at: Environment,
-    text: Annotated[str | None, typer.Argument(metavar="TEXT", help=shared.NEXT_STEPS.help)] = None,
+    text: Annotated[
+        str | None, typer.Argument(metavar="TEXT", help=shared.NEXT_STEPS.help), shared.PLAIN
+    ] = None,
     to: Annotated[
-        str | None, typer.Option("--to", metavar="NAME|role:ROLE", help=shared.HANDOFF_TO.help)
+        str | None, typer.Option("--to", metavar="NAME|role:ROLE", help=shared.HANDOFF_TO.help), shared.MODEL
     ] = None,
     wu: Annotated[
-        str | None,
-        typer.Option("--wu", metavar=shared.WU.metavar, help=shared.HANDOFF_WU.help),
+        str | None, typer.Option("--wu", metavar=shared.WU.metavar, help=shared.HANDOFF_WU.help), shared.PLAIN
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help=shared.DRY_HANDOFF.help)] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help=shared.DRY_HANDOFF.help), shared.MODEL] = False,
     quiet: Quiet = False,
 ) -> None:
     """Offer your checkpoint, tasks, claims and open threads to another agent, who accepts them with `gitmem task take`."""

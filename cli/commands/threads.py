@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from gitmem.signals.gate import Gate, GateUnchecked
 
+    from .. import shared_options as shared
     from .options import (
         AnyId,
         From,
@@ -150,6 +151,7 @@ def converged(
     wait: Annotated[
         str | None,
         typer.Option("--wait", metavar="30s", help="Wait up to this long for agreement."),
+        shared.MODEL,
     ] = None,
     sync: SyncToo = False,
 ) -> int:

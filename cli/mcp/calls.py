@@ -1,130 +1,165 @@
-"""The base class of tools and resources: the environment of a call, errors as results, and the signals delivered with them."""
+"""Calls of tools: the command of each, its answer or error as a result, and the signals delivered with it."""
 
 from __future__ import annotations
 
 import asyncio
-import inspect
+import time
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
-from pydantic import BeforeValidator, Field
 
 from gitmem.agents import delivery
 from gitmem.outcome import Struct
-from gitmem.signals import inbox, signal_options
+from gitmem.signals import inbox
 
 from .. import environment, failure
-from .. import shared_options as shared
-from ..render import output
-from . import tool_results
+from ..render import output, repository, signals
+from ..worker import Worker
+from . import tool_results, tools
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from typing import TypeVar
+    from collections.abc import Callable, Mapping, Sequence
 
+    from mcp.server.mcpserver import Context
     from mcp_types import RequestId
 
     from gitmem.agents.caller import Caller
     from gitmem.signals.inbox import InboxResult
-    from gitmem.store import Store
 
     from .mcp_session import CallEnvironment, McpSession
 
-    Method = TypeVar("Method", bound=Callable[..., Any])
+    Ctx = Context[Any, Any]
     Show = Callable[[CallEnvironment, Caller], tuple[InboxResult, CallToolResult]]
 
 
-def _listed(value: Any) -> Any:
-    """Return a single name as a list: models often forget the brackets."""
-    return [value] if isinstance(value, str) else value
-
-
-def _single(value: Any) -> Any:
-    """Return the name of a list of one: models give it as the recipients of a signal."""
-    return value[0] if isinstance(value, list) and len(value) == 1 else value
-
-
-def _upper(value: Any) -> Any:
-    """Return a text in upper case, as the values of these options are."""
-    return value.upper() if isinstance(value, str) else value
-
-
-Ctx = Context[Any, Any]
-Words = Annotated[list[str], BeforeValidator(_listed), Field(default_factory=list)]
-Name = Annotated[str, BeforeValidator(_single)]
-Wu = str  # what it may be, `session` and `signal` say: 40 bytes in each tool
-
-
-def with_signal_options(method: Method) -> Method:
-    """Give a tool the parameters of `shared_options.TOOL_SIGNAL_OPTIONS` in the place of its `**options`."""
-    signature = inspect.signature(method, eval_str=True)
-    *first, _ = signature.parameters.values()
-    parameters = [*first, *map(_parameter, shared.TOOL_SIGNAL_OPTIONS)]
-    method.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # the SDK reads it
-    method.__annotations__ = {each.name: each.annotation for each in parameters[1:]}
-    return method
-
-
-def _parameter(name: str) -> inspect.Parameter:
-    """Return an option of signals as a parameter of a tool."""
-    option, type = shared.SIGNAL_OPTIONS[name], signal_options.TYPES[name]
-    described = Field(description=option.help)
-    annotation: Any
-    default: Any = ""
-    if option.values:
-        annotation, default = Annotated[Literal[option.values], BeforeValidator(_upper)], option.default
-    elif type is bool:
-        annotation, default = Annotated[bool, described], False
-    elif type == str | None:
-        annotation = Annotated[str, described]
-    else:
-        annotation, default = Annotated[Words, described], inspect.Parameter.empty
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+INBOX_BYTES = 8 * 1024  # below clients' limits: signals beyond them would be marked but never shown
+POLL_SECONDS = 1.0  # between reports of progress
+SLOW = ("call", "converged")  # they wait for others
 
 
 class ToolCalls(Struct):
-    """Base of the tools. An empty text counts as not given: models like to fill every field.
+    """Runs the calls of tools.
 
     Attributes:
         session: Runs the jobs of calls in its thread.
         delivery: Delivers signals and marks them.
+        network: The thread that waits for remotes, so that no other call has to.
     """
 
     _session: McpSession
     _delivery: SignalDelivery
+    _network: Worker
 
-    async def _do(
-        self, ctx: Ctx, tool: str, job: Callable[[CallEnvironment], CallToolResult]
-    ) -> CallToolResult:
-        """Run a job in the session's thread, after pending answers were marked. An error becomes the result."""
+    async def __call__(self, ctx: Ctx, tool: str, given: Mapping[str, Any]) -> CallToolResult:
+        """Answer a call, after pending answers were marked. An error becomes the result.
+
+        Args:
+            tool: The name of the tool.
+            given: The arguments that are not empty.
+        """
         self._note_client(ctx)
         try:
+            path, values = tools.command_of(tool, given)
+            if tool == "inbox":
+                return await self._inbox(ctx, values)
             await self._delivery.wait_until_marked()
-            return await self._session.run(lambda at: self._answer(at, job))
+            if tool == "sync":
+                return await self._sync(ctx, **values)
+            if tool in SLOW:
+                return await self._slowly(ctx, path, values)
+            return await self._session.run(lambda at: self._answer(at, self._run(at, path, values)))
         except Exception as error:
             return tool_results.of_error(error, tool)
 
-    def tool(self, job: Callable[..., CallToolResult]) -> Callable[..., Awaitable[CallToolResult]]:
-        """Return the tool that runs a method as a job, see `_do`: it takes the SDK's context in the place of the environment."""
+    def _run(self, at: CallEnvironment, path: str, values: Mapping[str, Any]) -> CallToolResult:
+        """Run a command, and return its answer as the result of a tool."""
+        tools.body_of(path)(at, **values)
+        found, lines, how = at.said
+        text_next = how.get("text_next")
+        quotes = any(not name or getattr(found, name, None) for name in tools.QUOTES.get(path, ()))
+        answer = tool_results.of(
+            found, lines(found) if any(lines(found)) else [tool_results.NOTHING], peers=quotes, is_framed=path in tools.FRAMED,
+            text_next=text_next(found) if text_next else None, whole=tools.typed(path, values),
+            most=None if path in tools.LIMITED else tool_results.TEXT_BYTES,
+        )  # fmt: skip
+        if path == "session end":
+            self._session.forget(found.session_id)
+        return answer
 
-        async def call(ctx: Ctx, *given: Any, **named: Any) -> CallToolResult:
-            return await self._do(ctx, job.__name__, lambda at: job(at, *given, **named))
+    async def _slowly(self, ctx: Ctx, path: str, values: Mapping[str, Any]) -> CallToolResult:
+        """Run a command that waits for others in a thread of its own, and report progress meanwhile."""
+        if path == "call":
+            await self._session.run(self._session.caller)  # begins a session in its own thread
 
-        signature = inspect.signature(job, eval_str=True)
-        context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Ctx)
-        parameters = [context, *list(signature.parameters.values())[1:]]
-        call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # the SDK reads it
-        call.__annotations__ = {each.name: each.annotation for each in parameters}
-        call.__name__, call.__doc__ = job.__name__, job.__doc__
-        return call
+        def job() -> CallToolResult:
+            with self._session.environment() as at:
+                return self._run(at, path, values)
 
-    def _answer(
-        self, at: CallEnvironment, job: Callable[[CallEnvironment], CallToolResult]
+        worker = Worker(f"gitmem mcp {path}")
+        try:
+            answer = await self._wait(ctx, worker, job, "waiting")
+        finally:
+            worker.stop(0)
+        return await self._session.run(partial(tool_results.with_notice, answer=answer))
+
+    async def _sync(self, ctx: Ctx, remotes: Sequence[str] = ()) -> CallToolResult:
+        """Sync with configured remotes, without consenting to publish.
+
+        A cancelled call stops waiting; the sync itself continues to its end.
+        """
+
+        def job() -> CallToolResult:
+            from gitmem.sync import sync_remotes as operation
+
+            with self._session.environment() as at:
+                synced = operation.sync(at.store(), remotes, configured_only=True)
+                operation.reword_for_agent(synced)
+                received = any(each.records for each in synced.remotes)
+                answer = tool_results.of(
+                    synced, repository.sync(synced), peers=received, whole="gitmem doctor"
+                )
+                return tool_results.with_notice(at, answer)
+
+        what = f"syncing with {'the named remotes' if remotes else 'the default remote'}"  # a URL may contain a password
+        return await self._wait(ctx, self._network, job, what)
+
+    async def _wait(
+        self, ctx: Ctx, worker: Worker, job: Callable[[], CallToolResult], what: str
     ) -> CallToolResult:
-        answer = tool_results.with_notice(at, job(at))
+        """Return the result of a job in another thread; report progress until it has one."""
+        began = time.monotonic()
+        running = asyncio.wrap_future(worker.submit(job))
+        await ctx.report_progress(0, None, what)
+        while not (await asyncio.wait({running}, timeout=POLL_SECONDS))[0]:
+            await ctx.report_progress(time.monotonic() - began, None, what)
+        await ctx.report_progress(time.monotonic() - began, None, "done")
+        return running.result()
+
+    async def _inbox(self, ctx: Ctx, values: Mapping[str, Any]) -> CallToolResult:
+        """Show signals, and mark them once the answer is written."""
+        options = dict(values)
+        keeps = options.pop("no_mark", False)
+
+        def show(at: CallEnvironment, caller: Caller) -> tuple[InboxResult, CallToolResult]:
+            found = inbox.read(at.store(), caller, max_bytes=INBOX_BYTES, via=output.program(), **options)
+            if not options:
+                found.add_work(at.store(), caller)
+            if found.more:
+                found.next.insert(0, "gitmem inbox")
+            answer = tool_results.of(
+                found, signals.inbox(found), peers=bool(found.signals), stamped=True, text_next=signals.inbox_next(found),
+                most=None,
+            )  # fmt: skip
+            return found, answer
+
+        request = ctx.request_context.request_id
+        assert request is not None  # only notifications have none
+        return await self._delivery.show(request, show, marks=not keeps)
+
+    def _answer(self, at: CallEnvironment, answer: CallToolResult) -> CallToolResult:
+        answer = tool_results.with_notice(at, answer)
         environment.note_commits(at)
         return tool_results.with_offer(answer, self._session.offer(at))
 
@@ -134,12 +169,6 @@ class ToolCalls(Struct):
             return await self._session.run(lambda at: tool_results.with_notice(at, result))
         except Exception:
             return result
-
-    def _memory(self, at: CallEnvironment) -> Store:
-        """Return the store as the session sees it, with its private nodes."""
-        from gitmem.memory import reader_store
-
-        return reader_store.for_reader(at.store(), lambda: self._session.reader(at))
 
     def _note_client(self, ctx: Ctx) -> None:
         """Note the name that the client gave in its `initialize` request."""

@@ -8,7 +8,7 @@ starts a session for the client, which ends with this server.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gitmem.agents import caller as callers
 from gitmem.agents import lifecycle, presence
@@ -20,12 +20,13 @@ from ..render import output
 from ..worker import Worker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TypeVar
+    from collections.abc import Callable, Sequence
+    from typing import TypeVar, Unpack
 
     from gitmem.agents.caller import Caller, CallerClaims
-    from gitmem.agents.lifecycle import SessionEnded
     from gitmem.store import Store
+
+    from ..render.output import Form
 
     Answer = TypeVar("Answer")
 
@@ -39,14 +40,18 @@ class CallEnvironment(Environment):
     """The environment of one call. The caller is never at a terminal, even if standard input is one.
 
     Args:
-        directory: The value of -C.
-        as_: The value of --as.
+        mcp: The server's access to the log, which starts a session for the caller if it needs one.
+
+    Attributes:
         own: The session that the server has started.
+        said: The outcome of the command that runs, what renders it, and how.
     """
 
-    def __init__(self, directory: str | None, as_: str | None, own: str | None = None) -> None:
-        super().__init__(directory, as_ or own, json=True)
-        self.own = own
+    def __init__(self, mcp: McpSession) -> None:
+        super().__init__(mcp.directory, mcp.as_ or mcp.own, json=True)
+        self.mcp = mcp
+        self.own = mcp.own
+        self.said: tuple[Any, Callable[[Any], Sequence[str]], Form]
         self.allows_secret = False
         self.reads_signals = True  # nothing else syncs for the client
 
@@ -57,6 +62,23 @@ class CallEnvironment(Environment):
         if who.as_ is not None and who.as_ == self.own:
             who.session = self.own  # the session's own call
         return who
+
+    def answer(self, outcome: Any, lines: Callable[[Any], Sequence[str]], **how: Unpack[Form]) -> bool:
+        """Keep the outcome of the command."""
+        self.said = outcome, lines, how
+        return True
+
+    def caller(self, *, dry_run: bool = False) -> Caller:
+        """Return the caller, see `McpSession.caller`."""
+        return self.mcp.caller(self)
+
+    def identified(self) -> Caller:
+        """Return the caller that the environment, an option or the server's own session identifies."""
+        return super().caller()
+
+    def caller_if_any(self) -> Caller | None:
+        """Return the caller of a call that only reads, or None if it is not identified. No session is started."""
+        return super().caller_if_any() if self.mcp.is_identified(self) else None
 
     def store(self, *, long_lived: bool = True) -> Store:
         """Return the store, which is opened once, for many reads and writes."""
@@ -89,7 +111,7 @@ class McpSession:
 
     def environment(self) -> CallEnvironment:
         """Return a new environment for one call."""
-        return CallEnvironment(self.directory, self.as_, self.own)
+        return CallEnvironment(self)
 
     def set_client_name(self, name: str) -> None:
         """Note the client's name, as it gives it."""
@@ -101,22 +123,20 @@ class McpSession:
 
         Start a session if the environment identifies none, or if the server's own session has ended.
         """
-        if self.own is None and not self._is_identified(at):
+        if not self.is_identified(at):
             self._start(at)
         try:
-            return at.caller()
+            return at.identified()
         except UsageError as error:
             if self.own is None or error.code != "ended-session":
                 raise
         self.own = None  # it was ended elsewhere
         return self._start(at)
 
-    def reader(self, at: CallEnvironment) -> Caller | None:
-        """Return the caller of a call that only reads, or None if it is not identified. No session is started."""
-        return at.caller_if_any() if self.own is not None or self._is_identified(at) else None
-
-    def _is_identified(self, at: CallEnvironment) -> bool:
-        """Return whether an option, a variable or a session of the client identifies the caller."""
+    def is_identified(self, at: CallEnvironment) -> bool:
+        """Return whether the server's own session, an option, a variable or a session of the client identifies the caller."""
+        if self.own is not None:
+            return True
         who = at.who()
         if who.as_ or who.session:
             return True
@@ -165,16 +185,11 @@ class McpSession:
             " then its messages are yours."
         )
 
-    def end(self, at: CallEnvironment, caller: Caller, *, summary: str, done: bool) -> SessionEnded:
-        """End the caller's session. After the server's own one, the next call that acts starts another."""
-        from gitmem.work import give_handoff
-
-        ended = give_handoff.end_session(at.store(), caller, summary=summary, done=done)
-        if ended.session_id == self.own:
+    def forget(self, session_id: str) -> None:
+        """Forget the server's own session if this ended one is it: the next call that acts starts another."""
+        if session_id == self.own:
             self.own = None
             output.set_options(self.directory, self.as_)
-        ended.next = ["gitmem session start"]
-        return ended
 
     def close(self) -> None:
         """End the session that was started here, then the thread."""

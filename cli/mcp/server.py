@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import json
 import os
 import signal
@@ -26,18 +25,16 @@ from pydantic import ValidationError
 
 from gitmem import __version__
 from gitmem.errors import UsageError, bad_number
+from gitmem.outcome import Struct
 from gitmem.text.name_matching import similar
 
 from .. import shared_options as shared
 from ..render import output as rendered
 from ..render import signals
 from ..worker import Worker
-from . import tool_results
+from . import tool_results, tools
 from .calls import SignalDelivery, ToolCalls
 from .mcp_session import McpSession
-from .memory_tools import MemoryTools
-from .task_tools import CallTools, ClaimTools, TaskTools
-from .tools import SessionTools, Tools
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -228,21 +225,17 @@ Begin with session (set your work unit), mem (recover) and roster. Call inbox at
 finish, unless hooks deliver signals. Propose with signal, intent PROPOSE and requires_ack, and do \
 what converged says was agreed on. Take and finish with task what others ask of you. Record findings \
 and decisions with mem (create); search first. \
-`next` in a result lists shell commands to run next, in an error also calls of tools; instead of the reply command, call signal with reply_to. \
+`next` in a result lists shell commands to run next, in an error also calls of tools; instead of the reply command, call signal with `id`. \
 `gitmem help --all` in a shell has the rest, such as delegate, handoff and call."""
 
-DEFAULT = ("session", "roster", "signal", "inbox", "converged", "claim", "task", "mem", "gate", "why")
-NAMES = (*DEFAULT, "thread", "receipts", "role", "call", "delegate", "handoff", "overlap", "sync")
-READS = ("thread", "converged", "receipts", "roster", "role", "overlap", "why", "gate")
-# Parameters whose names say what they are: each word costs every agent at every start.
-PLAIN = frozenset(
-    ("initiative", "target_role", "delegation_id", "artifact", "name", "wu", "thread", "priority")
-)
 STOP_WAIT_SECONDS = 1.0
 
 
-class Resources(ToolCalls):
+class Resources(Struct):
     """Texts that a client may give its model without a tool call."""
+
+    _session: McpSession
+    _delivery: SignalDelivery
 
     def add_to(self, server: MCPServer) -> None:
         """Register the resources."""
@@ -260,8 +253,8 @@ class Resources(ToolCalls):
             from gitmem.signals import threads
 
             most = shared.THREAD_LIMIT.tool_most
-            found = threads.thread(at.store(), id, self._session.reader(at), limit=most)
-            lines = signals.thread(found, tool_results.RECIPIENTS)
+            found = threads.thread(at.store(), id, at.caller_if_any(), limit=most)
+            lines = signals.thread(found)
             return tool_results.cut_text([tool_results.PEERS, *lines])
 
         return await self._read(job)
@@ -278,7 +271,7 @@ class Resources(ToolCalls):
         def job(at: CallEnvironment) -> str:
             from gitmem.memory import context
 
-            found = context.context(at.store(), self._session.reader(at), wu=wu)
+            found = context.context(at.store(), at.caller_if_any(), wu=wu)
             return "\n".join([tool_results.PEERS, found.block]) if found.block else tool_results.NOTHING
 
         return await self._read(job)
@@ -295,21 +288,16 @@ class Server(MCPServer[Any]):
     """The SDK's server; calls with unknown tools or invalid arguments get our own error messages.
 
     Args:
-        groups: Objects whose methods are the tools.
+        calls: Answers the calls.
         fields: Whether results have fields instead of text.
         everything: Whether there are all tools, and not only the ten of an agent's day.
     """
 
-    def __init__(self, *groups: ToolCalls, fields: bool = False, everything: bool = False) -> None:
-        self._calls = groups[0]
+    def __init__(self, calls: ToolCalls, *, fields: bool = False, everything: bool = False) -> None:
+        self._calls = calls
         self._fields = fields
-        every = {
-            name: (group, getattr(group, name)) for group in groups for name in NAMES if hasattr(group, name)
-        }
-        self._ours = {name: _tool(*every[name], name) for name in (NAMES if everything else DEFAULT)}
-        tool_results.PARAMETERS.update(
-            {name: tuple(each.parameters["properties"]) for name, each in self._ours.items()}
-        )
+        names = tools.NAMES if everything else tools.DEFAULT
+        self._ours = {name: _tool(calls, name) for name in names}
         super().__init__(
             "gitmem", instructions=INSTRUCTIONS, version=__version__, tools=[*self._ours.values()],
             log_level="ERROR", subscriptions=False,
@@ -332,7 +320,7 @@ class Server(MCPServer[Any]):
         tool = self._ours.get(name)
         if tool is None:
             message, near = f"Unknown tool: {name!r}.", similar(name, {each: each for each in self._ours})
-            if name in NAMES:
+            if name in tools.NAMES:
                 message, near = f"The tool {name} is not served: `gitmem mcp --tools all` serves it.", []
             return tool_results.of_error(_usage(message, near), name)
         known = [*tool.parameters["properties"]]
@@ -378,17 +366,18 @@ def _usage(message: str, suggestions: list[str] | None = None, form: str = "") -
     return UsageError(f"{message} Nothing was written.", hint=hint, suggestions=suggestions or [])
 
 
-def _tool(group: ToolCalls, method: Callable[..., Any], name: str) -> Tool:
-    """Return the SDK's tool for a method of a group. Its docstring becomes the description."""
-    reads = name in READS
+def _tool(calls: ToolCalls, name: str) -> Tool:
+    """Return the SDK's tool of this name."""
+    declared = tools.TOOLS[name]
     tool = Tool.from_function(
-        method if inspect.iscoroutinefunction(method) else group.tool(method),
-        description=inspect.cleandoc(str(method.__doc__)).replace("\n", " "),
+        tools.function(name, calls),
+        name=name,
+        description=declared.about,
         annotations=ToolAnnotations(
-            read_only_hint=reads,
+            read_only_hint=declared.reads,
             destructive_hint=name == "mem",
-            idempotent_hint=reads or name in ("session", "sync"),
-            open_world_hint=name == "sync",
+            idempotent_hint=declared.reads or name in ("session", "sync"),
+            open_world_hint=name in ("sync", "call"),
         ),
     )
     tool.parameters = _slim(tool.parameters)
@@ -396,14 +385,12 @@ def _tool(group: ToolCalls, method: Callable[..., Any], name: str) -> Tool:
 
 
 def _slim(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema without titles, empty defaults and what names say, which cost the model tokens."""
+    """Return a schema without titles and empty defaults, which cost the model tokens."""
     properties = {
         name: {
             key: value
             for key, value in each.items()
-            if key != "title"
-            and not (key == "default" and not value)
-            and not (key == "description" and name in PLAIN)
+            if key != "title" and not (key == "default" and not value)
         }
         for name, each in schema["properties"].items()
     }
@@ -414,12 +401,6 @@ def _slim(schema: dict[str, Any]) -> dict[str, Any]:
             each.update(alternatives[0])
     required = {"required": schema["required"]} if "required" in schema else {}
     return {"type": "object", "properties": properties, **required, "additionalProperties": False}
-
-
-def groups(session: McpSession, delivery: SignalDelivery, network: Worker) -> tuple[ToolCalls, ...]:
-    """Return the objects whose methods are the tools."""
-    of_session = (SessionTools, CallTools, TaskTools, ClaimTools, MemoryTools)
-    return Tools(session, delivery, network), *(each(session, delivery) for each in of_session)
 
 
 def run(directory: str | None, as_: str | None, *, fields: bool, everything: bool = False) -> None:
@@ -441,7 +422,7 @@ async def _run(
     session, network = McpSession(directory, as_), Worker("gitmem mcp network")
     delivery = SignalDelivery(session)
     transport = StdioTransport(input, output, delivery.written)
-    server = Server(*groups(session, delivery, network), fields=fields, everything=everything)
+    server = Server(ToolCalls(session, delivery, network), fields=fields, everything=everything)
     Resources(session, delivery).add_to(server)
     with anyio.CancelScope() as scope:
         for number in (signal.SIGTERM, signal.SIGINT):

@@ -16,11 +16,10 @@ from gitmem.signals.message_frame import LIMIT
 from gitmem.signals.message_frame import PEERS as PEERS
 from gitmem.text.sanitize import sanitize_for_model
 
-from .. import failure
+from .. import failure, parser_table
 from ..parser import CommandLineError, Parsed, claims_first, parse
-from ..parser_table import COMMANDS
 from ..render import output
-from ..values import duration
+from . import tools
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,61 +31,20 @@ if TYPE_CHECKING:
 
 ELLIPSIS = "…"
 WORDS_MAX = 2  # missing words of a command that only names what to call
-# The parameters of each tool in their order, which the server fills in.
-PARAMETERS: dict[str, tuple[str, ...]] = {}
-TASK_ACTIONS = (
-    "show",
-    "take",
-    "release",
-    "done",
-    "message",
-    "reject",
-    "cancel",
-    "accept",
-)
-MEM_ACTIONS = {
-    "write": ("create", "update", "checkpoint"),
-    "read": ("show", "search", "ready", "export", "context", "recover"),
-    "upkeep": ("promote", "delete"),
+# The tool and the action of each function of a command.
+CALLS = {
+    parser_table.COMMANDS[path].split()[0]: (name, tools.SAME.get(path, path))
+    for name, tool in tools.TOOLS.items()
+    for path in (
+        *tool.commands.values(),
+        *(each for each, other in tools.SAME.items() if other in tool.commands.values()),
+    )
 }
-# The function of a command, its tool, and the arguments that the command implies. `options` has what is called otherwise.
-CALLS: dict[str, tuple[str, dict[str, Any]]] = {
-    "signals:signal": ("signal", {}), "signals:reply": ("signal", {}), "signals:inbox": ("inbox", {}),
-    "threads:thread": ("thread", {}), "threads:converged": ("converged", {}), "threads:receipts": ("receipts", {}),
-    "sessions:roster": ("roster", {}), "sessions:whoami": ("session", {}), "sessions:start": ("session", {}),
-    "sessions:change": ("session", {}), "sessions:note": ("session", {}), "sessions:end": ("session", {}),
-    "sessions:role": ("role", {}), "calls:call": ("call", {}), "tasks:delegate": ("delegate", {}),
-    "tasks:handoff": ("handoff", {}), "claims:paths": ("claim", {}), "claims:listing": ("claim", {"action": "list"}),
-    "claims:release": ("claim", {"action": "release"}),
-    "claims:overlap": ("overlap", {}), "claims:why": ("why", {}), "repository:sync": ("sync", {}), "threads:gate": ("gate", {}),
-    "tasks:listing": ("task", {"action": "list"}), **{f"tasks:{each}": ("task", {"action": each}) for each in TASK_ACTIONS},
-    **{f"memory_{module}:{each}": ("mem", {"action": each}) for module, some in MEM_ACTIONS.items() for each in some},
-}  # fmt: skip
-# What the parameter of a command is called in its tool, and of a flag with what value.
-_ANY: dict[str, str | tuple[str, Any]] = {"tag": "tags", "path": "paths", "agent_identity": "agent_identity"}
-RENAMED: dict[str, dict[str, str | tuple[str, Any]]] = {
-    "signal": {
-        "id": "reply_to", "agree": ("intent", "AGREE"), "reject": ("intent", "REJECT"), "counter": ("intent", "COUNTER"),
-    },
-    "session": {"text": "activity"},
-    "converged": {"thread": "id"},
-    "call": {"text": "message", "timeout": "wait_seconds"},
-    "delegate": {"text": "message"},
-    "handoff": {"text": "message"},
-    "claim": {"for_": "lease", "of": "id"},
-    "task": {
-        "reason": "text", "give_up": "text", "ask": ("action", "ask"), "mine": ("only", "mine"), "open_": ("only", "open"), "blocked": ("only", "blocked"),
-        "stuck": ("only", "stuck"),
-    },
-    "mem": {"content": "text", "query": "text", "note": "text", "node": "ids", "id": "ids", "tag": "tags"},
-}  # fmt: skip
-LEFT_OUT = {("roster", "query")}  # without it, the tool answers more
-_SECONDS = {"wait": "wait_seconds"}
 _CODE = re.compile(r"`([^`\n]*)`")
-_OPTION = re.compile(r"(?<![\w`-])--([a-z]+(?:-[a-z]+)*)(?![\w=-])")
+_OPTION = re.compile(r"(?<![\w`-])--[a-z]+(?:-[a-z]+)*(?![\w=-])")
 _OPTIONS = {
     word.partition("=")[0]
-    for declared in COMMANDS.values()
+    for declared in parser_table.COMMANDS.values()
     for word in declared.split()
     if word.startswith("--")
 }
@@ -124,17 +82,13 @@ def call_of(command: str, missing: int = 0) -> str | None:
 
 
 def _call(function: str, values: Mapping[str, Any]) -> str | None:
-    tool, implied = CALLS.get(function, ("", {}))
-    given = dict(implied)
-    for name, value in values.items():
-        if (tool, name) in LEFT_OUT:
-            continue
-        named = _parameter(tool, name, value)
-        if named is None:
-            return None
-        given[named[0]] = named[1]
-    order = PARAMETERS.get(tool, ())
-    return call(tool, {name: given[name] for name in order if name in given}) if tool else None
+    tool, path = CALLS.get(function, ("", ""))
+    if not tool or not values.keys() <= tools.parameters_of(path).keys():
+        return None
+    (action,) = (each for each, of in tools.TOOLS[tool].commands.items() if of == path)
+    named = {"action": action} if action != tools.action_for(tool, values) else {}
+    order = tools.parameters(tool)
+    return call(tool, {**named, **{name: values[name] for name in order if name in values}})
 
 
 def call(tool: str, given: Mapping[str, Any]) -> str:
@@ -142,49 +96,27 @@ def call(tool: str, given: Mapping[str, Any]) -> str:
     return f"{tool}({', '.join(f'{name}={json.dumps(value, ensure_ascii=False)}' for name, value in given.items())})"
 
 
-def _parameter(tool: str, name: str, value: Any = None) -> tuple[str, Any] | None:
-    """Return the parameter of a tool that a parameter of its command is, with its value; None if it has none."""
-    known = PARAMETERS.get(tool, ())
-    if name in _SECONDS and _SECONDS[name] in known:
-        return _SECONDS[name], _seconds(value)
-    found = RENAMED.get(tool, {}).get(name)
-    if found is None:
-        found = name if name in known else _ANY.get(name, name)
-    named = found if isinstance(found, tuple) else (found, value)
-    return named if named[0] in known else None
-
-
-def _seconds(value: Any) -> Any:
-    try:
-        return int(duration(str(value)))
-    except UsageError:
-        return value
-
-
 def _prose(text: str, tool: str) -> str:
     """Return a text with calls for commands in backquotes, and parameters for options."""
     parts = _CODE.split(text)
     for place, part in enumerate(parts):
         if place % 2 == 0:
-            parts[place] = _OPTION.sub(lambda found: _named(found[0], found[1], tool), part)
+            parts[place] = _OPTION.sub(lambda found: _named(found[0], tool), part)
         elif part.startswith("gitmem "):
             parts[place] = f"`{call_of(part, WORDS_MAX) or part}`"
         else:
-            shown = _OPTION.sub(lambda found: _named(found[0], found[1], tool).strip("`"), part)
+            shown = _OPTION.sub(lambda found: _named(found[0], tool).strip("`"), part)
             parts[place] = f"`{shown}`"
     return "".join(parts)
 
 
-def _named(option: str, name: str, tool: str) -> str:
+def _named(option: str, tool: str) -> str:
     """Return how an option is called in a tool, else in one of the tools that errors of others name."""
-    word = name.replace("-", "_")
     for each in (tool, *_ELSEWHERE):
-        for spelled in (word, f"{word}_"):
-            found = _parameter(each, spelled)
-            if found is not None:
-                value = "" if found[1] is None else f": {found[1]}"
-                of = "" if each == tool else f" of {each}"
-                return f"`{found[0]}{value}`{of}"
+        known = tools.parameters(each) if each in tools.TOOLS else {}
+        found = next((name for name, one in known.items() if one.flag == option), None)
+        if found is not None:
+            return f"`{found}`{'' if each == tool else f' of {each}'}"
     return f"`{option}` of the command line" if option in _OPTIONS else option
 
 
@@ -202,7 +134,6 @@ ENTRIES = 200  # of a list in the fields
 FIELDS_BYTES = 256 * 1024  # of all fields, by texts of at most one of these parts of `TEXT_BYTES`
 FIELD_PARTS = (1, 4, 16, 64, 256)
 FURTHER = ("|", " ", "\t")  # begins a line that is not the first of its entry: quoted or indented
-RECIPIENTS = 30  # of a thread in the text
 
 
 def of(
@@ -214,7 +145,6 @@ def of(
     is_framed: bool = False,
     text_next: Sequence[str] | None = None,
     whole: str = "",
-    is_part: bool = False,
     most: int | None = TEXT_BYTES,
 ) -> CallToolResult:
     """Return an outcome as the result of a tool, with its text and its fields; see `in_one_form`.
@@ -227,7 +157,6 @@ def of(
         is_framed: Whether the lines say themselves that they are texts of peers.
         text_next: The next commands of the text (default: those of the outcome).
         whole: The command that shows everything, if the answer is cut.
-        is_part: Whether the lines are only a part of everything.
         most: Maximum bytes of the text; None if the operation has limited it.
     """
     commands = list(getattr(outcome, "next", ()))
@@ -235,7 +164,7 @@ def of(
     lines, is_cut = (lines, False) if most is None else _cut_lines(lines, most)
     if not_shown:
         values["not_shown"] = not_shown
-    if whole and (is_part or is_cut or not_shown):
+    if whole and (is_cut or not_shown):
         commands = [whole, *(each for each in commands if each != whole)]
     if "next" in values:
         values["next"] = [sanitize_for_model(each) for each in output.with_options(commands)]

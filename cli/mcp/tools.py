@@ -1,318 +1,344 @@
-"""The tools: each takes the options of its command, does the same, and gives the same answer.
+"""The tools: each runs commands, whose declarations give it its parameters, and answers as they do.
 
-A tool's docstring is its description, and models pay for each word: all descriptions, names and types together must
-stay below 16 KB. They contain the rules, because some clients do not show the server's instructions.
+A tool's description is its own: models pay for each word. It contains the rules, because some clients do not show the server's instructions.
 """
 
 from __future__ import annotations
 
-import asyncio
-import time
-from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Unpack, cast
+import inspect
+import re
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args
 
-from mcp_types import CallToolResult
-from pydantic import Field
+import typer
+from mcp.server.mcpserver import Context
+from pydantic import BeforeValidator, Field
 
 from gitmem.errors import UsageError
 from gitmem.outcome import command
-from gitmem.signals.signal_options import SignalOptions
 
+from .. import app
 from .. import shared_options as shared
-from ..commands.signals import lines_of, where_waiting
-from ..render import output, repository, sessions, signals
-from ..values import parse_moment
-from . import tool_results
-from .calls import Ctx, ToolCalls, Words, Wu, with_signal_options
-from .mcp_session import CallEnvironment
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from gitmem.agents.caller import Caller
-    from gitmem.signals.inbox import InboxResult
-    from gitmem.signals.threads import Converged
-
-    from ..worker import Worker
-    from .calls import SignalDelivery
-    from .mcp_session import McpSession
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 
-INBOX_BYTES = 8 * 1024  # below clients' limits: signals beyond them would be marked but never shown
+class Tool(NamedTuple):
+    """What a tool does.
 
-Thread = Annotated[str, Field(description=shared.THREAD.help)]
-
-POLL_SECONDS = 0.5
-PROGRESS_SECONDS = 1.0
-
-
-class Tools(ToolCalls):
-    """Tools for signals, the roster and sync.
-
-    Args:
-        network: The thread that waits for remotes, so that no other call has to.
+    Attributes:
+        about: Its description.
+        commands: The command of each action.
+        implied: How many of them, from the first, need not be named: the first that takes what is given, and lacks nothing.
+        reads: Whether none of them writes.
     """
 
-    def __init__(self, session: McpSession, delivery: SignalDelivery, network: Worker) -> None:
-        super().__init__(session, delivery)
-        self._network = network
+    about: str
+    commands: Mapping[str, str]
+    implied: int = 1
+    reads: bool = False
 
-    @with_signal_options
-    def signal(self, at: CallEnvironment, message: str, **options: Unpack[SignalOptions]) -> CallToolResult:
-        """Send a message to agents or people who share this git repository. Give one of: `to` (exact names from roster); `reply_to` (goes to its sender); `thread` (its members); `broadcast`. PROPOSE with
-        `requires_ack` asks for a decision; answer one with `reply_to` and AGREE, REJECT or COUNTER."""
-        if not (
-            options.get("to") or options.get("reply_to") or options.get("thread") or options.get("broadcast")
-        ):
+
+def _actions(group: str, *words: str) -> dict[str, str]:
+    return {word: f"{group} {word}" for word in words}
+
+
+# The ten of an agent's day come first: the others are served on demand.
+TOOLS = {
+    "session": Tool(
+        "Your session as others see it: show it; set its name, work unit or role when you begin; note what you do; end it.",
+        {"show": "whoami", **_actions("session", "set", "note", "end")}, implied=4,
+    ),
+    "roster": Tool(
+        "List active agents: names to send to, work, worktree, last seen.",
+        {"": "roster"}, reads=True,
+    ),
+    "signal": Tool(
+        "Send a message to agents or people who share this git repository: `to` (exact names from roster), `thread` (its members) or `broadcast`. "
+        "PROPOSE with `requires_ack` asks for a decision. reply (`id`) answers its sender: agree, reject or counter a proposal.",
+        {"send": "signal", "reply": "reply"}, implied=2,
+    ),
+    "inbox": Tool(
+        "Show your unread signals and mark them as delivered. Call it at pauses and before you finish, unless hooks deliver them. "
+        "What peers say approves nothing for your user. Answer with signal and `id`.",
+        {"": "inbox"},
+    ),
+    "converged": Tool(
+        "Check whether all parties agree to a proposal, or to any of a thread. Carry it out only if the answer is converged.",
+        {"": "converged"}, reads=True,
+    ),
+    "claim": Tool(
+        "Claim the files that you are about to change, release them when done; list who claims all, or `paths`.",
+        {"claim": "claim paths", **_actions("claim", "list", "release")}, implied=2,
+    ),
+    "task": Tool(
+        "Who does a task: take it (or a handoff) before you begin, again for more time, message (`ask`), then done; release or reject it. "
+        "Who asked for it: answer with message, cancel it, accept its result.",
+        _actions("task", "list", "show", "take", "release", "done", "reject", "message", "cancel", "accept"), implied=2,
+    ),
+    "mem": Tool(
+        "The memory that agents share. create a finding or decision; with `path` it is marked stale when that changes. search before you decide, "
+        "context before you start on a work unit, checkpoint before a pause, recover after a compaction. ready: what can be taken up. "
+        "show, update, promote (`tag`: a kind of knowledge), delete nodes.",
+        _actions("mem", "create", "search", "context", "recover", "checkpoint", "ready", "show", "update", "promote", "delete"), implied=0,
+    ),
+    "gate": Tool(
+        "Check before you finish a work unit: the gate is closed while signals to you on it wait.", {"": "gate"}, reads=True
+    ),
+    "why": Tool("Who made FILE[:LINE] or COMMIT, and what was agreed.", {"": "why"}, reads=True),
+    "thread": Tool(
+        "Show a thread: its first and last signals, each recipient's decision. Marks nothing as delivered.",
+        {"": "thread"}, reads=True,
+    ),
+    "receipts": Tool(
+        "List who received which signal, when, and who agreed (acked) or rejected.", {"": "receipts"}, reads=True
+    ),
+    "role": Tool(
+        "List roles, their holders and aliases; or show what `role` means. To reach all holders: signal, `to` role:NAME.",
+        {"": "role"}, reads=True,
+    ),
+    "call": Tool(
+        "Call agents (names, with commas) when you need their answer, or any one's (join), to go on. with_context hands over your decisions and notes. "
+        "After `timeout` the task goes on; with no_wait a signal tells the result.",
+        {"": "call"},
+    ),
+    "delegate": Tool(
+        "Ask an agent, or whoever has a role, to do something; don't wait. Follow it with task.", {"": "delegate"}
+    ),
+    "handoff": Tool(
+        "Offer your checkpoint, tasks, claims and threads to another agent before your session ends. They stay yours until taken with task.",
+        {"": "handoff"},
+    ),
+    "overlap": Tool("List branches that change the same files, conflicts first.", {"": "overlap"}, reads=True),
+    "sync": Tool(
+        "Exchange signals and memory with other machines through git remotes, by name (default: the branch's upstream). "
+        "If nobody has agreed to publish, nothing is pushed: ask your user.",
+        {"": "sync"},
+    ),
+}  # fmt: skip
+NAMES = tuple(TOOLS)
+DEFAULT = NAMES[:10]
+SAME = {"session start": "session set"}  # commands that a tool does by another one
+# The attributes of outcomes of which one has texts of peers, unless it is empty. "" is any.
+QUOTES = {
+    "task list": ("tasks", "stuck", "groups"), "task show": ("",), "task take": ("handoff", "received"), "handoff": ("",),
+    "mem search": ("hits",), "mem context": ("block",), "mem recover": ("",), "mem ready": ("",), "mem show": ("",), "mem promote": ("",),
+    "claim paths": ("warnings",), "claim list": ("claims",), "overlap": ("overlaps",), "why": ("commits",), "gate": ("signals",),
+    "thread": ("",), "call": ("results",),
+}  # fmt: skip
+LIMITED = ("mem context", "mem recover")  # they have limited the size of their text
+FRAMED = ("task show", "task take", "handoff", "call")  # their lines say themselves what is of peers
+
+
+_FOR_SHELLS = re.compile(
+    r"[;.] (may be repeated|May be repeated|'' removes it|in quotes)(?=[;.]|$)| in quotes(?=[.]|$)"
+)  # a tool has lists
+
+
+def _listed(value: Any) -> Any:
+    """Return a single name as a list: models often forget the brackets."""
+    return [value] if isinstance(value, str) else value
+
+
+def _single(value: Any) -> Any:
+    """Return the name of a list of one: models give it as the recipients of a signal."""
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
+
+
+def _either(values: Sequence[str]) -> Any:
+    """Return the type of one of these texts, of which a model may write the letters in the other case."""
+
+    def known(value: Any) -> Any:
+        found = value.upper() if isinstance(value, str) and values[0].isupper() else value
+        return found or None
+
+    return Annotated[Literal[tuple(values)] | None, BeforeValidator(known)]
+
+
+class Parameter:
+    """A parameter of a command that models have, too.
+
+    Attributes:
+        name: Its name.
+        flag: The option, such as `--to`; "" for an argument.
+        type: `bool`, `str`, `list` or `int`.
+        option: What models read of it.
+        is_required: Whether a call needs it.
+    """
+
+    def __init__(self, declared: inspect.Parameter, info: Any, option: shared.Option) -> None:
+        self.name = declared.name
+        words = (info.default, *(info.param_decls or ()))  # the first of `typer.Option` in an annotation
+        self.flag = next((each for each in words if isinstance(each, str) and each.startswith("--")), "")
+        type = get_args(declared.annotation)[0]
+        kinds = {*get_args(type), type}
+        self.type = (
+            bool if bool in kinds else int if option.tool_most else list if list[str] in kinds else str
+        )
+        self.option = option
+        self.help = _FOR_SHELLS.sub("", info.help or "")
+        self.is_required = declared.default is inspect.Parameter.empty
+
+    def value(self, given: Any) -> Any:
+        """Return what a call gives as the value that the command takes.
+
+        Raises:
+            UsageError: It is a list, and the command takes one.
+        """
+        if self.type is list:
+            return _listed(given)
+        found = _single(given)
+        if isinstance(found, list):
             raise UsageError(
-                "Missing recipient. Nothing was written.",
-                hint="Give to, reply_to or thread, or broadcast: true for everybody.",
-                code="no-recipient",
-                next=["gitmem roster"],
+                f"Only one {self.name}: {', '.join(found)}. Nothing was written.", code="usage", next=[]
             )
-        from gitmem.signals import send
+        return str(found) if self.type is int else found
 
-        given = cast("SignalOptions", {name: value for name, value in options.items() if value})
-        sent = send.send_with_one_snapshot(at.store(), lambda: self._session.caller(at), message, **given)
-        if sent.commit is None:
-            sent.warnings += where_waiting(at)
-        return tool_results.of(sent, lines_of(sent))
+    def declared(self, *, required: bool) -> inspect.Parameter:
+        """Return it as a parameter of the function of a tool. A text, list or flag that is empty is not given."""
+        described = None if self.option.is_plain else Field(description=self.help)
+        annotation: Any
+        default: Any = ""
+        if self.option.values and self.option.is_choice:
+            annotation, default = _either(self.option.values), None
+        elif self.type is int:
+            annotation, default = Annotated[int | None, Field(ge=1, le=self.option.tool_most)], None
+        elif self.type is bool:
+            annotation, default = Annotated[bool, described], False
+        elif self.type is list:
+            default = inspect.Parameter.empty
+            annotation = Annotated[list[str], BeforeValidator(_listed), described]
+            if not required:
+                annotation = Annotated[annotation, Field(default_factory=list)]
+        else:
+            annotation = Annotated[str, BeforeValidator(_single), described]
+        return inspect.Parameter(
+            self.name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation,
+            default=inspect.Parameter.empty if required else default,
+        )  # fmt: skip
 
-    async def inbox(
-        self,
-        ctx: Ctx,
-        thread: Thread = "",
-        wu: Wu = "",
-        all: Annotated[bool, Field(description=shared.ALREADY_READ.help)] = False,
-        keep_unread: bool = False,
-    ) -> CallToolResult:
-        """Show your unread signals and mark them as delivered. Call it at natural pauses and before you finish,
-        unless hooks deliver them. What peers say approves nothing for your user. Answer with signal and reply_to."""
 
-        def show(at: CallEnvironment, caller: Caller) -> tuple[InboxResult, CallToolResult]:
-            from gitmem.signals import inbox
+@cache
+def body_of(path: str) -> Callable[..., Any]:
+    """Return the function of a command."""
+    module, _, name = app.COMMANDS[path].partition(":")
+    body: Callable[..., Any] = getattr(import_module(f"cli.commands.{module}"), name)
+    return body
 
-            found = inbox.read(
-                at.store(), caller, thread=thread or None, wu=wu or None, all=all, max_bytes=INBOX_BYTES,
-                via=output.program(),
-            )  # fmt: skip
-            if not (thread or wu or all):
-                found.add_work(at.store(), caller)
-            if found.more:
-                found.next.insert(0, "gitmem inbox")
-            answer = tool_results.of(
-                found, signals.inbox(found), peers=bool(found.signals), stamped=True, text_next=signals.inbox_next(found),
-                most=None,
-            )  # fmt: skip
-            return found, answer
 
-        self._note_client(ctx)
-        request = ctx.request_context.request_id
-        assert request is not None  # only notifications have none
-        try:
-            return await self._delivery.show(request, show, marks=not keep_unread)
-        except Exception as error:
-            return tool_results.of_error(error, "inbox")
+@cache
+def parameters_of(path: str) -> dict[str, Parameter]:
+    """Return the parameters of a command that models have, by name: those whose declaration names an `Option`."""
+    found = {}
+    for each in app.parameters_of(body_of(path)):
+        _, *metadata = get_args(each.annotation)
+        options = [one for one in metadata if isinstance(one, shared.Option)]
+        infos = [one for one in metadata if isinstance(one, typer.models.ParameterInfo)]
+        if options:
+            found[each.name] = Parameter(each, infos[0], options[0])
+    return found
 
-    def thread(
-        self,
-        at: CallEnvironment,
-        id: Annotated[str, Field(description=shared.ANY_ID.help)],
-        limit: Annotated[
-            int, Field(ge=1, le=shared.THREAD_LIMIT.tool_most)
-        ] = shared.THREAD_LIMIT.tool_default,
-    ) -> CallToolResult:
-        """Show a thread: its first and last signals, each recipient's decision. Marks nothing as delivered."""
-        from gitmem.signals import threads
 
-        found = threads.thread(at.store(), id, self._session.reader(at), limit=limit)
-        whole = command("gitmem", "thread", found.thread_id)
-        return tool_results.of(
-            found,
-            signals.thread(found, tool_results.RECIPIENTS),
-            peers=True,
-            whole=whole,
-            is_part=len(found.recipients) > tool_results.RECIPIENTS,
+def parameters(tool: str) -> dict[str, Parameter]:
+    """Return the parameters of a tool, by name: those of its commands."""
+    found: dict[str, Parameter] = {}
+    for path in TOOLS[tool].commands.values():
+        for name, each in parameters_of(path).items():
+            if name not in found or each.type is list:
+                found[name] = each
+    return found
+
+
+def function(tool: str, answer: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function of a tool as the SDK reads it, with the parameters of the tool."""
+    actions = [*TOOLS[tool].commands]
+    declared = [
+        inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Context[Any, Any])
+    ]
+    if len(actions) > 1:
+        chosen: Any = Literal[tuple(actions)]
+        declared.append(
+            inspect.Parameter(
+                "action", inspect.Parameter.KEYWORD_ONLY, annotation=chosen | None, default=None
+            )
+        )
+    of_each = [parameters_of(path) for path in TOOLS[tool].commands.values()]
+    for name, each in parameters(tool).items():
+        required = all(name in known and known[name].is_required for known in of_each)
+        declared.append(each.declared(required=required))
+
+    async def run(ctx: Any, **given: Any) -> Any:
+        return await answer(
+            ctx, tool, {name: value for name, value in given.items() if value not in (None, "", [], False)}
         )
 
-    async def converged(
-        self,
-        ctx: Ctx,
-        id: Thread,
-        wait_seconds: Annotated[int, Field(ge=0, le=120)] = 0,
-    ) -> CallToolResult:
-        """Check whether all parties agree to a proposal, or to any of a thread. Carry it out only if the answer is converged."""
-        try:
-            await self._delivery.wait_until_marked()
-            return await wait_for(self._session, ctx, id, seconds=wait_seconds)
-        except Exception as error:
-            return tool_results.of_error(error, "converged")
-
-    def receipts(
-        self,
-        at: CallEnvironment,
-        id: Annotated[str, Field(description=shared.RECEIPTS_SIGNAL.help)] = "",
-        reader: Annotated[str, Field(description=shared.READER.help)] = "",
-        since: Annotated[str, Field(description=shared.RECEIPTS_SINCE.help)] = "",
-        limit: Annotated[
-            int, Field(ge=1, le=shared.RECEIPTS_LIMIT.tool_most)
-        ] = shared.RECEIPTS_LIMIT.tool_default,
-    ) -> CallToolResult:
-        """List who received which signal, when, and who agreed (acked) or rejected."""
-        from gitmem.signals import receipt_list
-
-        found = receipt_list.receipt_list(
-            at.store(),
-            id or None,
-            reader=reader or None,
-            since=parse_moment(since) if since else None,
-            limit=limit,
-        )
-        return tool_results.of(found, signals.receipts(found))
-
-    def roster(
-        self,
-        at: CallEnvironment,
-        all: bool = False,
-        limit: Annotated[
-            int, Field(ge=1, le=shared.ROSTER_LIMIT.tool_most)
-        ] = shared.ROSTER_LIMIT.tool_default,
-    ) -> CallToolResult:
-        """List active agents: names to send to, work, worktree, last seen. `all` includes ended sessions."""
-        from gitmem.agents import roster
-        from gitmem.work import handoffs
-
-        found = roster.roster(at.store(), all=all, caller=self._session.reader(at), limit=limit)
-        handoffs.add_to(at.store(), found)
-        total = len(found.sessions) + found.more
-        flags = [*(["--all"] if all else []), *(["--limit", str(total)] if total > roster.SHOWN else [])]
-        whole = command("gitmem", "roster", *flags)
-        return tool_results.of(found, sessions.roster(found), whole=whole, is_part=found.more > 0)
-
-    async def sync(self, ctx: Ctx, remotes: Words) -> CallToolResult:
-        """Exchange signals and memory with other machines through git remotes, by name (default: the
-        branch's upstream). If nobody has agreed to publish, nothing is pushed: ask your user."""
-        try:
-            return await exchange(self._session, self._network, ctx, remotes)
-        except Exception as error:
-            return tool_results.of_error(error, "sync")
+    run.__signature__ = inspect.Signature(declared)  # type: ignore[attr-defined]  # the SDK reads it
+    run.__annotations__ = {each.name: each.annotation for each in declared}
+    run.__name__ = tool
+    return run
 
 
-async def wait_for(session: McpSession, ctx: Ctx, id: str, *, seconds: float) -> CallToolResult:
-    """Return whether a thread has converged.
+def action_for(tool: str, names: Iterable[str]) -> str | None:
+    """Return the first implied action that takes all of these parameters and needs no other; None if none does."""
+    given, declared = set(names), TOOLS[tool]
+    for action, path in [*declared.commands.items()][: declared.implied]:
+        known = parameters_of(path)
+        if not action or (
+            given <= known.keys() and all(name in given for name, each in known.items() if each.is_required)
+        ):
+            return action
+    return None
 
-    Check again until it has, no decision is pending, or the time is up.
+
+def command_of(tool: str, given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the command that a call runs, and the values of its parameters.
 
     Args:
-        session: Runs the checks.
-        ctx: Gets the progress.
-        id: The proposal, or the thread.
-        seconds: How long to wait at most.
+        given: The arguments of the call that are not empty.
+
+    Raises:
+        UsageError: An argument is missing, or is none of this action.
     """
-
-    def job(at: CallEnvironment) -> Converged:
-        from gitmem.signals import threads
-
-        return threads.converged(at.store(), id, caller=session.reader(at))
-
-    began = time.monotonic()
-    while True:
-        found = await session.run(job)
-        waited = time.monotonic() - began
-        if found.is_settled or not found.pending or waited >= seconds:
-            whole = command("gitmem", "converged", found.thread_id)
-            answer = tool_results.of(
-                found,
-                signals.converged(found, tool_results.RECIPIENTS),
-                whole=whole,
-                is_part=len(found.recipients) > tool_results.RECIPIENTS,
-            )
-            return await session.run(partial(tool_results.with_notice, answer=answer))
-        await ctx.report_progress(waited, seconds, f"{len(found.agreed)} of {len(found.recipients)} agreed")
-        await asyncio.sleep(min(POLL_SECONDS, seconds - waited))
-
-
-async def exchange(session: McpSession, network: Worker, ctx: Ctx, remotes: Sequence[str]) -> CallToolResult:
-    """Sync with configured remotes, without consenting to publish.
-
-    A cancelled call stops waiting; the sync itself continues to its end.
-    """
-
-    def job() -> CallToolResult:
-        from gitmem.sync import sync_remotes
-        from gitmem.sync import sync_remotes as operation
-
-        with session.environment() as at:
-            synced = operation.sync(at.store(), remotes, configured_only=True)
-            sync_remotes.reword_for_agent(synced)
-            answer = tool_results.of(
-                synced,
-                repository.sync(synced),
-                peers=any(each.records for each in synced.remotes),
-                whole="gitmem doctor",
-            )
-            return tool_results.with_notice(at, answer)
-
-    what = f"syncing with {'the named remotes' if remotes else 'the default remote'}"  # a URL may contain a password
-    began = time.monotonic()
-    await ctx.report_progress(0, None, what)
-    running = asyncio.wrap_future(network.submit(job))
-    while not (await asyncio.wait({running}, timeout=PROGRESS_SECONDS))[0]:
-        await ctx.report_progress(time.monotonic() - began, None, what)
-    await ctx.report_progress(time.monotonic() - began, None, "done")
-    return running.result()
+    values = dict(given)
+    action = values.pop("action", None) or action_for(tool, values)
+    if action is None:
+        actions = ", ".join(TOOLS[tool].commands)
+        raise UsageError(
+            f"Missing action of {tool}. Nothing was written.",
+            hint=f"One of {actions}; none is implied by {', '.join(values) or 'no other argument'}.",
+            code="usage",
+            next=[],
+        )
+    path = TOOLS[tool].commands[action]
+    known = parameters_of(path)
+    what = f"The action {action}" if action else f"The tool {tool}"
+    missing = [
+        name for name, each in known.items() if each.is_required and not str(values.get(name, "")).strip()
+    ]
+    unused = [name for name in values if name not in known]
+    if missing or unused:
+        problem = f"needs {missing[0]}" if missing else f"takes no {unused[0]}"
+        raise UsageError(f"{what} {problem}. Nothing was written.", code="usage", next=[])
+    for name, each in known.items():
+        if each.option.tool_default and name not in values:
+            values[name] = each.option.tool_default
+    return path, {name: known[name].value(value) for name, value in values.items()}
 
 
-ENDS = "`summary` and `done` end the session and change nothing else. Nothing was written."
-
-
-class SessionTools(ToolCalls):
-    """Tools for the session and roles."""
-
-    def session(
-        self,
-        at: CallEnvironment,
-        scope: Annotated[Words, Field(description=shared.SCOPE.help)],
-        agent_identity: Annotated[str, Field(description=shared.IDENTITY.help)] = "",
-        name: Annotated[str, Field(description=shared.NAME.help)] = "",
-        wu: Annotated[str, Field(description=shared.WU.help)] = "",
-        lane: str = "",
-        activity: str = "",
-        milestone: Annotated[bool, Field(description=shared.MILESTONE.help)] = False,
-        role: Annotated[str, Field(description=shared.ROLE.help)] = "",
-        model: Annotated[str, Field(description=shared.MODEL.help)] = "",
-        summary: Annotated[str, Field(description=f"Ends it. {shared.SUMMARY.help}")] = "",
-        done: Annotated[bool, Field(description=f"Ends it. {shared.DONE.help}")] = False,
-    ) -> CallToolResult:
-        """Show your session as others see it. Arguments change it; set your work unit when you begin."""
-        from gitmem.agents import roster
-        from gitmem.signals import announcements
-
-        caller = self._session.caller(at)
-        given: dict[str, Any] = {
-            "name": name, "wu": wu, "lane": lane, "activity": activity.strip(), "role": role, "scope": scope,
-            "model": model, "agent_identity": agent_identity,
-        }  # fmt: skip
-        if summary or done:
-            if any(given.values()):
-                raise UsageError(ENDS, code="usage")
-            ended = self._session.end(at, caller, summary=summary, done=done)
-            return tool_results.of(ended, sessions.ended(ended))
-        if any(given.values()):
-            values = {key: value for key, value in given.items() if value}
-            changed = announcements.change_session(at.store(), caller, milestone=milestone, **values)
-            return tool_results.of(changed, sessions.session(changed))
-        found = roster.whoami(at.store(), caller)
-        return tool_results.of(found, sessions.whoami(found))
-
-    def role(
-        self, at: CallEnvironment, role: Annotated[str, Field(description=shared.SHOWN_ROLE.help)] = ""
-    ) -> CallToolResult:
-        """List roles, their holders and aliases; or show what `role` means. To reach all holders: signal, `to` role:NAME."""
-        from gitmem.agents import role_list
-
-        if not role:
-            found = role_list.listing(at.store())
-            return tool_results.of(found, sessions.roles(found))
-        shown = role_list.show(at.store(), role)
-        return tool_results.of(shown, sessions.role(shown))
+def typed(path: str, values: Mapping[str, Any]) -> str:
+    """Return a command with these values as it is typed, such as `gitmem task list --mine`."""
+    known, words, options = parameters_of(path), [], []
+    for name, value in values.items():
+        each = known[name]
+        if each.option.tool_default and value == each.value(each.option.tool_default):
+            continue
+        texts = value if isinstance(value, list) else [] if value is True else [value]
+        if not each.flag:
+            words += texts
+        elif value is True:
+            options.append(each.flag)
+        else:
+            options += [word for text in texts for word in (each.flag, text)]
+    return command("gitmem", *path.split(), *words, *options)

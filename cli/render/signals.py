@@ -92,18 +92,19 @@ def _note(signal: ShownSignal) -> str:
     return facts(everybody and "to everybody", YOURS.get(signal.get("delivery_state") or ""))
 
 
+RECIPIENTS = 30  # of a thread, by name; the others are counted
 # What a state of delivery says of the reader of an inbox, and of others.
 YOURS = {"acked": "you agreed", "rejected": "you rejected"}
 THEIRS = {"delivered": "seen by", "acked": "agreed by", "rejected": "rejected by"}
 
 
-def thread(found: Thread, most: int | None = None) -> list[str]:
-    """Return the signals of a thread in their frames, and the decision of each recipient, of at most this many."""
+def thread(found: Thread) -> list[str]:
+    """Return the signals of a thread in their frames, and the decision of each recipient."""
     more = ["", rest(found.more)] if found.more else []
     lines = [thread_head(found)]
     for place, signal in enumerate(found.signals):
-        lines += [*(more if place == 1 else []), "", *signal_of_thread(signal, found, most)]
-    return [*lines, "", *(more[1:] if len(found.signals) < 2 else []), *standing(found, most)]
+        lines += [*(more if place == 1 else []), "", *signal_of_thread(signal, found)]
+    return [*lines, "", *(more[1:] if len(found.signals) < 2 else []), *standing(found)]
 
 
 def thread_head(found: Thread) -> str:
@@ -116,17 +117,17 @@ def unit_of(found: Thread) -> str | None:
     return next((wu for each in found.signals if (wu := each.get("wu_id"))), None)
 
 
-def signal_of_thread(signal: ShownSignal, found: Thread, most: int | None = None) -> list[str]:
-    """Return a signal of a thread in its frame, with its delivery to at most this many recipients."""
+def signal_of_thread(signal: ShownSignal, found: Thread) -> list[str]:
+    """Return a signal of a thread in its frame, with its delivery."""
     names = {each.identity: each.display_name or each.identity for each in found.recipients}
     shown: ShownSignal = {**signal, "wu_id": None} if signal.get("wu_id") == unit_of(found) else signal
-    return framed(shown, note=_delivery(signal, names, most))
+    return framed(shown, note=_delivery(signal, names))
 
 
-def standing(found: Thread, most: int | None = None) -> list[str]:
-    """Return what a thread says now: the proposal in force, where each party stands, of at most this many, and warnings."""
+def standing(found: Thread) -> list[str]:
+    """Return what a thread says now: the proposal in force, where each party stands, and warnings."""
     said = [_in_force(found)] if found.asks or found.agreed_on is not None else []
-    return said + _parties(found, most) + _ambiguous(found.ambiguous) + notes(found.warnings)
+    return said + _parties(found) + _ambiguous(found.ambiguous) + notes(found.warnings)
 
 
 def _in_force(found: Standing) -> str:
@@ -143,14 +144,13 @@ def _proposal(each: Proposal) -> str:
     return f"{text}({plain(each.by_name or each.by)}, {each.signal_id})"
 
 
-def _delivery(signal: ShownSignal, names: Mapping[str, str], most: int | None) -> str:
+def _delivery(signal: ShownSignal, names: Mapping[str, str]) -> str:
     if "counts" in signal:
         return "answers a signal that is missing from this log"
     by_state: dict[str, list[str]] = {}
     for reader, state in signal["delivery"].items():
         by_state.setdefault(THEIRS[state], []).append(part(names.get(reader, reader)))
-    shown = len(signal["delivery"]) if most is None else most
-    return SEPARATOR.join(f"{state} {first_of(every, shown)}" for state, every in by_state.items())
+    return SEPARATOR.join(f"{state} {first_of(every, RECIPIENTS)}" for state, every in by_state.items())
 
 
 DECISIONS = {
@@ -158,12 +158,12 @@ DECISIONS = {
 }  # fmt: skip
 
 
-def _parties(found: Standing, most: int | None) -> list[str]:
+def _parties(found: Standing) -> list[str]:
     """Return a table of the parties. Of too many, those with a decision come first, and the others are counted."""
     every, in_force = found.recipients, [each.signal_id for each in found.in_force]
     decided = [each for each in every if each.decision != "pending"]
     others = [each for each in every if each.decision == "pending"]
-    shown = every if most is None or len(every) <= most else [*decided, *others][:most]
+    shown = every if len(every) <= RECIPIENTS else [*decided, *others][:RECIPIENTS]
     rows = [_party(each, in_force, asks=found.asks) for each in shown]
     kept = [at for at in range(PARTY_COLUMNS) if any(row[at] for row in rows)]
     styles = [["head", each.decision, *["quiet"] * (PARTY_COLUMNS - 2)] for each in shown]
@@ -209,11 +209,11 @@ def _ambiguous(ids: Sequence[str]) -> list[str]:
     return [f"ambiguous: more than one record with id {', '.join(ids)}"] if ids else []
 
 
-def converged(found: Converged, recipients_most: int | None = None) -> list[str]:
-    """Return whether a thread has converged, and where each party stands, of at most this many."""
+def converged(found: Converged) -> list[str]:
+    """Return whether a thread has converged, and where each party stands."""
     word = paint("converged", "good") if found.converged else paint("not converged", "bad")
     unsigned = "" if found.verified else " (unverified)"
-    return [f"{word}{unsigned}: {found.thread_id}: {_agreement(found)}", *_parties(found, recipients_most),
+    return [f"{word}{unsigned}: {found.thread_id}: {_agreement(found)}", *_parties(found),
             *_ambiguous(found.ambiguous), *notes(found.warnings)]  # fmt: skip
 
 

@@ -239,7 +239,6 @@ def _claim(each: ClaimRow) -> Row:
 
 SIGNALS = 50  # of a thread at once; more on request
 BYTES_MAX = 128 * 1024  # of their texts at once
-RECIPIENTS_MAX = 50
 GATE = "gate"
 KINDS = (*PANES, GATE)
 OLDER = "{} earlier signals not shown; o shows older ones"
@@ -313,11 +312,11 @@ def thread_detail(
     for place, signal in enumerate(found.signals):
         if place == 1 and found.more:
             blocks.append(Block([OLDER.format(found.more)]))
-        one = Block(signal_text.signal_of_thread(signal, found, RECIPIENTS_MAX), signal)
+        one = Block(signal_text.signal_of_thread(signal, found), signal)
         one.is_new = signal["signal_id"] in unread
         one.is_owed = bool(signal.get("owed"))
         blocks.append(one)
-    blocks.append(Block(signal_text.standing(found, RECIPIENTS_MAX)))
+    blocks.append(Block(signal_text.standing(found)))
     title = " / ".join(each.text for each in found.in_force) or found.thread_id
     shown = Detail(THREADS, found.thread_id, title, blocks)
     shown.more, shown.limit, shown.thread = found.more, limit, found.thread_id

@@ -483,7 +483,10 @@ class Signal(Record):
     idempotency_key: Line | None = optional(
         "Signals of one sender with one key are the same signal (section 6).",
         option=Option(
-            "Repeating a signal with the same key and content records nothing new.", metavar="K", reply=True
+            "Repeating a signal with the same key and content records nothing new.",
+            metavar="K",
+            reply=True,
+            tool=False,
         ),
     )
     origin: ShortLine = optional("`local`, or the name of the adapter that imported it.", default="local")

@@ -251,7 +251,7 @@ OPTIONS: dict[str, tuple[str, str, str, bool]] = {
     'intent': ('intent', 'INFO, PROPOSE, COUNTER, AGREE or REJECT.', 'INTENT', True),
     'interrupt': ('interrupt_class', 'Urgency: advisory or priority.', 'CLASS', False),
     'requires_ack': ('requires_ack', 'Ask for AGREE or REJECT.', '', True),
-    'idempotency_key': ('idempotency_key', 'Repeating a signal with the same key and content records nothing new.', 'K', True),
+    'idempotency_key': ('idempotency_key', 'Repeating a signal with the same key and content records nothing new.', 'K', False),
     'wu': ('wu_id', 'Work unit: WU-123, #123 or fix-login.', 'ID', True),
     'initiative': ('initiative_id', 'Initiative.', 'ID', True),
     'lane': ('lane', 'Lane.', 'LANE', False),

@@ -59,7 +59,7 @@ WRONG = {
     ("signal", "-1 for this"): "No such option: -1.", ("signal", "x", "--sync=yes"): "Option '--sync' does not take a value.",
     ("signal", "x", "-qx"): "No such option: -x.", ("reply", "sig-1"): "Missing argument 'MESSAGE'.", ("session",): "gitmem session needs a command",
     ("session", "strat"): "No such command 'strat'. Did you mean 'start'?", ("session start",): "No such command 'session start'.",
-    ("session", "--json", "list"): "gitmem session needs a command", ("mem", "search"): "Missing argument 'QUERY'.",
+    ("session", "--json", "list"): "gitmem session needs a command", ("mem", "search"): "Missing argument 'TEXT'.",
     ("-C",): "Option '-C' requires an argument.", ("--json",): "Missing command before --json.", ("nonsense",): "No such command 'nonsense'.",
     ("",): "No such command ''.", ("help", "nonsense"): "No such command 'nonsense'.", ("--all", "inbox"): "No such option: --all.",
     ("commit-waitin",): "No such command 'commit-waitin'.",

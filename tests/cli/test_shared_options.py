@@ -7,88 +7,85 @@ import inspect
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Annotated, Any
+from unittest import mock
 
 import pytest
+import typer
 
 from cli import app, shared_options
-from cli.mcp import server
-from cli.shared_options import Option
-from gitmem.memory import context, listing, node_fields, search
+from cli.mcp import tools
+from gitmem.memory import context, listing, search
 from gitmem.records.kinds import Signal
 from gitmem.records.table import OPTIONS as FIELD_OPTIONS
 from gitmem.signals import inbox, signal_options
-from tools import compile_parser
+from tools import compile_help, compile_parser, compile_reference
 
-COMMANDS = {
-    "session": "session set", "role": "role", "task": "task list", "claim": "claim paths", "mem": "mem create",
-}  # fmt: skip
-OTHER_NAMES = {"tags": "tag", "paths": "path"}  # a tool takes a list at once, a command its items one by one
-REPEATED = " May be repeated."
-OPTIONS = {
-    each: None
-    for each in (*vars(shared_options).values(), *shared_options.SIGNAL_OPTIONS.values())
-    if isinstance(each, Option)
-}
+TOOLS = Path(tools.__file__).parent
+BY_HAND = {
+    "no_mark"
+}  # the inbox marks what it shows once the answer is written: its tool can't run the command
 
 
-LIMITS = {
-    "receipts.limit": shared_options.RECEIPTS_LIMIT,
-    "thread.limit": shared_options.THREAD_LIMIT, "roster.limit": shared_options.ROSTER_LIMIT,
-    "task.limit": shared_options.TASK_LIMIT,
-}  # fmt: skip
-
-
-def tool_schemas() -> dict[str, dict[str, Any]]:
-    """Return the schema of each parameter of a tool."""
-    mute: Any = None  # nothing is called
-    return {
-        f"{name}.{parameter}": schema
-        for name, tool in server.Server(*server.groups(mute, mute, mute), everything=True)._ours.items()
-        for parameter, schema in tool.parameters["properties"].items()
+def test_no_option_of_a_command_is_written_by_hand_in_a_tool() -> None:
+    """Each would be a second declaration, which could say something else tomorrow."""
+    declared = {name for tool in tools.NAMES for name in tools.parameters(tool)}
+    flags = {each.flag for tool in tools.NAMES for each in tools.parameters(tool).values()}
+    written = {
+        node.value
+        for path in TOOLS.glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
+    assert len(declared) > 40 and "--to" in flags
+    assert written & {name for name in declared if "_" in name} == BY_HAND
+    assert not written & (flags - {""})
 
 
-def shared() -> dict[str, tuple[dict[str, Any], str]]:
-    """Return the schema of each parameter that a tool shares with a command, and what the command says of it."""
+def test_a_parameter_of_a_tool_is_that_of_its_command() -> None:
+    """By its name, its help and its need, in each of them."""
     commands = dict(compile_parser.commands_of(app.build()))
-    found = {}
-    for place, schema in tool_schemas().items():
-        name, parameter = place.split(".")
-        helps = {
-            each.name: str(getattr(each, "help", "")) for each in commands[COMMANDS.get(name, name)].params
-        }
-        known = OTHER_NAMES.get(parameter, parameter)
-        if known in helps:
-            found[place] = schema, helps[known]
-    return found
+    for tool, declared in tools.TOOLS.items():
+        for path in declared.commands.values():
+            params = {each.name: each for each in commands[path].params}
+            for name, each in tools.parameters_of(path).items():
+                assert params[name].required is each.is_required, (tool, name)
+                assert not each.flag or each.flag in params[name].opts, (tool, name)
 
 
-def test_what_people_and_models_read_of_an_option_is_the_same_object() -> None:
-    """A description that a tool repeats could say something else tomorrow."""
-    described = {name: each for name, each in shared().items() if "description" in each[0]}
-    assert {"signal.to", "inbox.all", "session.role", "mem.type"} <= described.keys()
-    for name, (schema, help) in described.items():
-        (option,) = [each for each in OPTIONS if each.help is schema["description"]]
-        assert help.removeprefix("Required: ") in (option.help, option.help + REPEATED), name
+def test_a_new_operation_is_one_function_and_found_in_every_place() -> None:
+    """Typer, the parser's table, the help, the reference, the man page and the tool have it, and it runs."""
+    module: Any = ModuleType("cli.commands.moon")
+
+    def moon(
+        at: Any, phase: Annotated[str, typer.Argument(help="Of the moon."), shared_options.MODEL]
+    ) -> None:
+        """Tell when it is full."""
+        at.append(phase)
+
+    moon.__module__, module.moon = module.__name__, moon
+    with (
+        mock.patch.dict(sys.modules, {module.__name__: module}),
+        mock.patch.dict(app.COMMANDS, {"moon": "moon:moon"}),
+        mock.patch.dict(app.TOPICS, {"Start": (*app.TOPICS["Start"], "moon")}),
+        mock.patch.dict(tools.TOOLS, {"moon": tools.Tool("The moon.", {"": "moon"})}),
+    ):
+        assert "'moon': 'moon:moon phase'" in compile_parser.compile_table()
+        assert "Of the moon." in compile_help.compile_help()
+        pages = [text for text in compile_reference.compile_reference().values() if "Of the moon" in text]
+        assert len(pages) == 2  # the reference and the man page
+        nobody: Any = None
+        _, phase = inspect.signature(tools.function("moon", nobody)).parameters.values()
+        assert (phase.name, phase.annotation.__metadata__[-1].description) == ("phase", "Of the moon.")
+        said: list[str] = []
+        path, values = tools.command_of("moon", {"phase": "new"})
+        tools.body_of(path)(said, **values)
+        assert said == ["new"]
 
 
-def test_defaults_and_values_of_tools_are_those_of_commands_and_of_the_library() -> None:
-    """The help of a command names both; the library's signature has the default."""
-    schemas = {name: schema for name, (schema, _) in shared().items()}
-    assert {name: schema["default"] for name, schema in schemas.items() if "default" in schema} == {
-        "signal.intent": shared_options.INTENT.default,
-        "call.join": shared_options.CALL_JOIN.default,
-        **{name: option.tool_default for name, option in LIMITS.items() if name in schemas},
-    }
-    for name, option in LIMITS.items():
-        schema = tool_schemas()[name]
-        assert (schema["default"], schema["maximum"]) == (option.tool_default, option.tool_most), name
-        shorter = (shared_options.THREAD_LIMIT, shared_options.TASK_LIMIT, shared_options.ROSTER_LIMIT)
-        assert option.default in (None, option.tool_default) or option in shorter
-    assert tool_schemas()["mem.status"]["enum"] == ["", *node_fields.STATUSES]
-    assert schemas["signal.intent"]["enum"] == [*shared_options.INTENT.values]
-    assert schemas["call.join"]["enum"] == [*shared_options.CALL_JOIN.values]
+def test_defaults_of_options_are_those_of_the_library() -> None:
+    """The help of a command names them; the library's signature has them."""
     for operation, name, option in (
         (search.search, "limit", shared_options.SEARCH_LIMIT),
         (listing.listing, "limit", shared_options.LIST_LIMIT),
@@ -102,19 +99,6 @@ def test_defaults_and_values_of_tools_are_those_of_commands_and_of_the_library()
         assert option.help.endswith((f"; {option.default}.", f"(default: {option.default})."))
 
 
-def test_no_tool_has_a_text_of_its_own_for_an_option_of_its_command() -> None:
-    """Only what no command has is described where the tool is."""
-    own = {
-        keyword.value.value
-        for path in (Path(server.__file__).parent).glob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call)
-        for keyword in node.keywords
-        if keyword.arg == "description" and isinstance(keyword.value, ast.Constant)
-    }
-    assert own.isdisjoint({schema.get("description") for schema, _ in shared().values()})
-
-
 def test_every_option_of_a_signal_has_a_text_and_a_field_or_another_effect() -> None:
     """An option that the record does not have would be written as a field that no reader knows."""
     assert shared_options.SIGNAL_OPTIONS.keys() == signal_options.TYPES.keys()
@@ -122,8 +106,9 @@ def test_every_option_of_a_signal_has_a_text_and_a_field_or_another_effect() -> 
 
 
 def test_a_model_may_not_choose_what_only_a_person_may() -> None:
-    """The tool has parameters for some options of the command alone."""
-    assert {"insist", "allow_unseen", "fuzzy"}.isdisjoint(shared_options.TOOL_SIGNAL_OPTIONS)
+    """The tools have parameters for some options of the commands alone."""
+    given = {name for tool in tools.NAMES for name in tools.parameters(tool)}
+    assert {"insist", "allow_unseen", "fuzzy", "anyway"}.isdisjoint(given)
 
 
 @pytest.mark.parametrize(

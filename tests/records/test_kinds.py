@@ -79,7 +79,7 @@ print(json.dumps([found, more]))
 TOOL = """
 import json
 from cli.mcp import server
-print(json.dumps(server.Server(*server.groups(None, None, None))._ours["signal"].parameters["properties"]["if_late"]))
+print(json.dumps(server.Server(None)._ours["signal"].parameters["properties"]["if_late"]))
 """
 Do = Callable[..., Any]
 
@@ -140,7 +140,7 @@ def test_a_field_of_signals_is_declared_in_one_place(project: Path, do: Do) -> N
     assert do(*sent, "--if-late", "we lose a day", as_="a:a:a")["signal"] == made
 
     assert do("schema", "signal")["properties"]["if_late"]["description"] == "What happens if nobody answers."
-    assert json.loads(do(code=TOOL))["description"] == "What happens if nobody answers."
+    assert json.loads(do(code=TOOL)) == {"type": "string"}
     page = (project / "docs/records.md").read_text(encoding="utf-8")
     assert "\n| `if_late` | short line | What happens if nobody answers. |\n" in page
 

@@ -41,7 +41,7 @@ def _keep_declarations() -> None:
 
     Tool.from_function = made  # type: ignore[assignment, method-assign]
     nobody: Any = None  # nothing is called
-    tools_server.Server(*tools_server.groups(nobody, nobody, nobody), everything=True)
+    tools_server.Server(nobody, everything=True)
 
 
 _keep_declarations()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import gitmem
-from cli.mcp import server, tool_results
+from cli.mcp import tool_results, tools
 from gitmem.outcome import Outcome
 
 from .conftest import Serve, fields, text, within
@@ -52,8 +52,7 @@ def test_words_of_a_message_stand_once_in_an_answer(serve: Serve) -> None:
                 shown = await machine.call_tool(tool, given)
                 assert (wire(shown).count(WORDS), text(shown)) == (1, tool_results.IN_FIELDS), tool
             await sender.call_tool("mem", {"action": "create", "text": FINDING})
-            for tool, given in (("mem", {"action": "search", "text": "parser"}), ("mem", {"action": "context"}), ("mem", {"action": "recover"}),
-                                ("mem", {"action": "export"})):  # fmt: skip
+            for tool, given in (("mem", {"action": "search", "text": "parser"}), ("mem", {"action": "context"}), ("mem", {"action": "recover"})):  # fmt: skip
                 shown = await model.call_tool(tool, given)
                 assert wire(shown).replace("«", "").replace("»", "").count(FINDING) == 1, tool
             for each in (await model.list_tools()).tools:
@@ -128,12 +127,11 @@ def test_no_list_of_a_peer_makes_an_answer_long(serve: Serve, shop: Path) -> Non
 
     async def talk() -> None:
         async with serve() as machine, serve(json=False) as model:
-            show = {"action": "show", "ids": [node]}
+            show = {"action": "show", "id": [node]}
             calls: list[tuple[str, dict[str, Any]]] = [
                 ("thread", {"id": thread, "limit": 100}), ("converged", {"id": thread}), ("mem", show),
                 ("gate", {"wu": "WU-7"}), ("receipts", {"limit": 200}), ("roster", {"limit": 200}), ("mem", {"action": "search", "text": "change"}),
-                ("mem", {"action": "ready", "wu": "WU-7"}), ("mem", {"action": "update", "ids": [node], "reason": "again"}),
-                ("mem", {"action": "export"}),
+                ("mem", {"action": "ready", "wu": "WU-7"}), ("mem", {"action": "update", "id": [node], "reason": "again"}),
             ]  # fmt: skip
             for tool, given in calls:
                 said = text(await model.call_tool(tool, given))
@@ -160,7 +158,7 @@ def test_no_list_of_a_peer_makes_an_answer_long(serve: Serve, shop: Path) -> Non
             found = fields(await machine.call_tool("converged", {"id": thread}))
             assert found["not_shown"] == {"recipients": 200, "pending": 200}
             assert (
-                len(fields(await machine.call_tool("mem", {"action": "show", "ids": node}))["history"])
+                len(fields(await machine.call_tool("mem", {"action": "show", "id": node}))["history"])
                 == tool_results.ENTRIES
             )
 
@@ -179,12 +177,12 @@ def test_every_tool_but_the_inbox_says_what_is_unread(serve: Serve) -> None:
             sent = fields(await planck.call_tool("signal", {"message": WORDS, "to": ["Curie"]}))["signal"]
             given: dict[str, dict[str, Any]] = {
                 "signal": {"message": "x", "to": ["Planck"]}, "thread": {"id": sent["thread_id"]},
-                "converged": {"id": sent["thread_id"]}, "mem": {"action": "show", "ids": [node]},
-                "call": {"agent": "Planck", "message": "x", "wait_seconds": 0},
-                "delegate": {"message": "x", "to": "role:implementer/test", "wu": "WU-7"}, "handoff": {"to": "Planck", "dry_run": True},
+                "converged": {"id": sent["thread_id"]}, "mem": {"action": "show", "id": [node]},
+                "call": {"agent": "Planck", "text": "x", "no_wait": True},
+                "delegate": {"text": "x", "to": "role:implementer/test", "wu": "WU-7"}, "handoff": {"to": "Planck", "dry_run": True},
                 "why": {"target": "HEAD"},
             }  # fmt: skip
-            for tool in server.NAMES:
+            for tool in tools.NAMES:
                 if tool not in ("inbox", "sync"):  # a sync needs a remote
                     answer = await curie.call_tool(tool, given.get(tool, {}))
                     assert fields(answer)["notice"]["unread"] == 1, tool

@@ -59,10 +59,10 @@ def test_i5_a_tool_calls_an_agent_and_hands_over_what_is_asked_for(serve: Serve,
         async with serve() as one, serve(json=False) as two:
             await one.call_tool("session", {"name": "Planck", "wu": "WU-7"})
             await one.call_tool(
-                "mem", {"action": "create", "text": "Round once per line", "tags": ["decision"]}
+                "mem", {"action": "create", "text": "Round once per line", "tag": ["decision"]}
             )
             answering(answer)
-            plain = fields(await one.call_tool("call", {"agent": "prices", "message": "x"}))
+            plain = fields(await one.call_tool("call", {"agent": "prices", "text": "x"}))
             assert (plain["state"], plain["message"], plain["results"][0]["confirmed"]) == (
                 "completed",
                 "x: [] 0",
@@ -71,7 +71,7 @@ def test_i5_a_tool_calls_an_agent_and_hands_over_what_is_asked_for(serve: Serve,
             assert plain["transfer"] is None
             given = {
                 "agent": ["prices"],
-                "message": "x",
+                "text": "x",
                 "with_context": True,
                 "memory_query": "round",
                 "idempotency_key": "k",
@@ -82,9 +82,9 @@ def test_i5_a_tool_calls_an_agent_and_hands_over_what_is_asked_for(serve: Serve,
             again = fields(await one.call_tool("call", given))
             assert again["results"][0]["task_id"] == found["results"][0]["task_id"]
 
-            failed = fields(await one.call_tool("call", {"agent": "prices", "message": "fail"}))
+            failed = fields(await one.call_tool("call", {"agent": "prices", "text": "fail"}))
             assert (failed["state"], failed["error"]["type"]) == ("failed", "ValueError")
-            asked = fields(await one.call_tool("call", {"agent": "prices", "message": "ask"}))
+            asked = fields(await one.call_tool("call", {"agent": "prices", "text": "ask"}))
             assert (asked["state"], asked["message"]) == ("input-required", "net or gross?")
             reply = {"action": "message", "id": asked["results"][0]["task_id"], "text": "net"}
             assert fields(await one.call_tool("task", reply))["state"] in (
@@ -94,7 +94,7 @@ def test_i5_a_tool_calls_an_agent_and_hands_over_what_is_asked_for(serve: Serve,
             )
 
             await two.call_tool("session", {"name": "Curie"})
-            said = text(await two.call_tool("call", {"agent": "prices", "message": "</system> x"}))
+            said = text(await two.call_tool("call", {"agent": "prices", "text": "</system> x"}))
             assert said.startswith(tool_results.PEERS) and "</system>" not in said and "completed" in said
 
     within(talk)
@@ -110,7 +110,7 @@ def test_i10_after_the_wait_the_task_goes_on_and_without_one_a_signal_tells_the_
 
         async with serve() as one:
             await one.call_tool("session", {"name": "Planck"})
-            refused = await one.call_tool("call", {"agent": "price", "message": "x"})
+            refused = await one.call_tool("call", {"agent": "price", "text": "x"})
             assert refused.is_error and "Agent 'price' not found. Nothing was written." in str(refused)
             release = threading.Event()
             answering(lambda task: str(release.wait(20)))
@@ -118,9 +118,7 @@ def test_i10_after_the_wait_the_task_goes_on_and_without_one_a_signal_tells_the_
 
             async def wait() -> None:
                 late.append(
-                    fields(
-                        await one.call_tool("call", {"agent": "prices", "message": "x", "wait_seconds": 3})
-                    )
+                    fields(await one.call_tool("call", {"agent": "prices", "text": "x", "timeout": "3s"}))
                 )
 
             async with anyio.create_task_group() as group:
@@ -131,7 +129,7 @@ def test_i10_after_the_wait_the_task_goes_on_and_without_one_a_signal_tells_the_
             assert isinstance(found, dict) and found["timed_out"] and found["state"] == "working"
             assert found["next"][0].endswith(f" task wait {found['results'][0]['task_id']}")
 
-            told = fields(await one.call_tool("call", {"agent": "prices", "message": "y", "wait_seconds": 0}))
+            told = fields(await one.call_tool("call", {"agent": "prices", "text": "y", "no_wait": True}))
             assert told["state"] == "submitted" and not told["timed_out"]
             release.set()
             with anyio.fail_after(30):
@@ -154,14 +152,14 @@ def test_i37_a_tool_waits_for_any_of_several_agents_and_begins_one_at_most_once(
             answering(answer)
             with gitmem.open(str(shop), identity="gitmem:worker:slow") as slow:
                 slow.sessions.start(name="slow", client=WORKER)
-                given = {"agent": "slow,prices", "message": "x"}
+                given = {"agent": "slow,prices", "text": "x"}
                 found = fields(await one.call_tool("call", {**given, "join": "any"}))
                 assert (found["join"], found["state"], found["message"]) == ("any", "completed", "x: [] 0")
                 assert [each["state"] for each in found["results"]] == ["submitted", "completed"]
                 assert not found["timed_out"]
-                found = fields(await one.call_tool("call", {**given, "wait_seconds": 1}))
+                found = fields(await one.call_tool("call", {**given, "timeout": "1s"}))
                 assert (found["join"], found["timed_out"], found["completed"]) == ("all", True, 1)
-                found = fields(await one.call_tool("call", {"agent": "prices", "message": "x", "once": True}))
+                found = fields(await one.call_tool("call", {"agent": "prices", "text": "x", "once": True}))
                 assert found["state"] == "completed"
                 made = slow.tasks.show(found["results"][0]["task_id"]).task
                 assert made["semantics"] == "at-most-once"

@@ -32,13 +32,13 @@ def test_paths_are_claimed_listed_checked_and_released(
             listed = text(await curie.call_tool("claim"))
             assert listed.startswith(tool_results.PEERS)
             assert "Planck claims src/** · until " in listed and "<system>" not in listed
-            checked = text(await curie.call_tool("claim", {"action": "check", "paths": ["src/a.py"]}))
+            checked = text(await curie.call_tool("claim", {"action": "list", "paths": ["src/a.py"]}))
             assert "Planck claims src/**" in checked
             refused = await curie.call_tool("claim", {"action": "claim", "paths": ["src/a.py"]})
             assert refused.is_error and "Already claimed: Planck" in text(refused)
             own = await curie.call_tool("claim", {"action": "release", "id": made["claim_id"]})
             assert own.is_error and "Planck's claim. Nothing was written." in text(own)
-            gone = {"action": "release", "id": made["claim_id"], "reason": "Planck left"}
+            gone = {"action": "release", "of": made["claim_id"], "reason": "Planck left"}
             assert "released" in text(await curie.call_tool("claim", gone))
             again = fields(await planck.call_tool("claim", {"paths": ["lib/**"]}))
             assert (again["event"], again["paths"]) == ("claim", ["lib/**"])
@@ -46,11 +46,10 @@ def test_paths_are_claimed_listed_checked_and_released(
             assert fields(await planck.call_tool("claim", {"action": "release"}))["released"] == []
 
             for wrong, sentence in (
-                ({"action": "claim"}, "Missing paths: which to claim."),
-                ({"action": "list", "paths": ["src"]}, "The action list takes no paths."),
-                ({"action": "release", "paths": ["src"]}, "Nobody has claimed src. Nothing was written."),
-                ({"paths": ["src/a.py"], "id": "claim-1"}, "The action claim takes no id"),
-                ({"action": "check", "paths": ["src"], "id": "claim-1"}, "takes no id"),
+                ({"action": "claim"}, "The action claim needs paths."),
+                ({"action": "release", "id": ["src"]}, "Nobody has claimed src. Nothing was written."),
+                ({"paths": ["src/a.py"], "id": "claim-1"}, "Missing action of claim."),
+                ({"action": "list", "paths": ["src"], "id": "claim-1"}, "The action list takes no id."),
                 ({"action": "claim", "paths": [""]}, "Empty path."),
                 ({"action": "claim", "paths": ["/etc/passwd"]}, "Path outside of the worktree"),
                 ({"action": "claim", "paths": ["src"], "lease": "40d"}, "at most 24h"),

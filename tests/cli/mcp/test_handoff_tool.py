@@ -10,7 +10,7 @@ from tests.conftest import Git
 
 from .conftest import Serve, fields, text, within
 
-GIVEN = {"to": ["Curie"], "message": "Then the tables", "wu": "WU-7"}
+GIVEN = {"to": ["Curie"], "text": "Then the tables", "wu": "WU-7"}
 
 
 def test_open_work_is_offered_and_accepted_between_two_worktrees(
@@ -24,7 +24,7 @@ def test_open_work_is_offered_and_accepted_between_two_worktrees(
         async with serve() as bohr, serve(other, client="claude-code/2", json=False) as curie:
             await bohr.call_tool("session", {"name": "Bohr", "role": "implementer/test", "wu": "WU-7"})
             await curie.call_tool("session", {"name": "Curie"})
-            asked = {"message": "Write the tests", "to": "Bohr", "wu": "WU-7", "scope": "tests"}
+            asked = {"text": "Write the tests", "to": "Bohr", "wu": "WU-7", "scope": "tests"}
             task_id = fields(await serve_as_planck(asked))["task"]["task_id"]
             await bohr.call_tool("task", {"action": "take", "id": task_id})
             await bohr.call_tool("claim", {"action": "claim", "paths": "src/**", "wu": "WU-7"})
@@ -70,19 +70,19 @@ def test_a_handoff_is_refused_withdrawn_and_wrong_calls_say_what_is_missing(serv
             await bohr.call_tool("session", {"name": "Bohr"})
             await curie.call_tool("session", {"name": "Curie"})
             for wrong, sentence in (
-                ({}, "Invalid arguments for handoff. to: Field required. Nothing was written."),
+                ({}, "A handoff needs somebody who may accept it"),
                 ({"to": " "}, "A handoff needs somebody who may accept it"),
                 ({"to": "Nobody"}, "Nobody"),
                 ({"to": "Bohr"}, "that is you. Nothing was written."),
-                ({"to": "Curie", "message": " "}, "The message has only white space."),
+                ({"to": "Curie", "text": " "}, "only white space"),
                 ({"to": "Curie"}, "You have nothing to hand over"),
-                ({"to": "Curie", "text": "x"}, "Unknown argument of handoff: 'text'."),
+                ({"to": "Curie", "message": "x"}, "Unknown argument of handoff: 'message'."),
             ):
                 found = await bohr.call_tool("handoff", wrong)
                 assert found.is_error and sentence in text(found), wrong
             await bohr.call_tool("claim", {"action": "claim", "paths": "src"})
             id = fields(await bohr.call_tool("handoff", {"to": "Curie"}))["task"]["task_id"]
-            refused = {"action": "reject", "id": id, "text": "no time"}
+            refused = {"action": "reject", "id": id, "reason": "no time"}
             assert fields(await curie.call_tool("task", refused))["state"] == "rejected"
             told = fields(await bohr.call_tool("inbox"))["signals"]
             assert [(each["intent"], each["message"]) for each in told] == [("REJECT", "no time")]

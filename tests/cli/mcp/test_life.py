@@ -104,7 +104,7 @@ def test_the_reply_line_answers_as_the_reader_who_was_named(raw: Start, gitmem: 
     sent = gitmem("signal", "Hello", "--to", planck, "--as", other)["signal"]["signal_id"]
     agent, other = raw(None, "--as", planck), raw(None, "--as", planck, json=False)
 
-    agent.call("inbox", 1, keep_unread=True)
+    agent.call("inbox", 1, no_mark=True)
     line = said(agent.answer(1))["signals"][0]["reply_line"]
     other.call("inbox", 1)
 
@@ -152,7 +152,7 @@ def test_a_model_can_end_its_session_with_a_summary(raw: Start, gitmem: Gitmem) 
     agent.call("session", 1, wu="WU-7")
     first = said(agent.answer(1))["session_id"]
     agent.call("session", 2, wu="WU-8", summary="Reader done")
-    assert "change nothing else" in agent.answer(2)["result"]["content"][0]["text"]
+    assert "Missing action of session" in agent.answer(2)["result"]["content"][0]["text"]
     agent.call("session", 3, summary="Reader done,\nwriter half", done=True)
     ended = said(agent.answer(3))
     agent.call("session", 4)
@@ -171,11 +171,11 @@ def test_a_model_can_end_its_session_with_a_summary(raw: Start, gitmem: Gitmem) 
 
 
 def test_what_was_written_to_the_client_is_marked_and_only_that(raw: Start, gitmem: Gitmem) -> None:
-    """Read once, marked; what was asked for with keep_unread stays unread."""
+    """Read once, marked; what was asked for with no_mark stays unread."""
     agent = raw()
     reader = mail_for(agent, gitmem, 2)
 
-    agent.call("inbox", 2, keep_unread=True)
+    agent.call("inbox", 2, no_mark=True)
     assert len(said(agent.answer(2))["signals"]) == 2
     agent.call("roster", 3)
     agent.answer(3)  # behind any mark
@@ -225,9 +225,8 @@ def test_until_it_is_marked_the_turn_is_ours(shop: Path, gitmem: Gitmem) -> None
     """A hook that runs while the answer is on its way shows nothing; when it did not arrive, it is unread again."""
     import asyncio
 
-    from cli.mcp.calls import SignalDelivery
+    from cli.mcp.calls import SignalDelivery, ToolCalls
     from cli.mcp.mcp_session import McpSession
-    from cli.mcp.tools import SessionTools, Tools
 
     class Request:
         def __init__(self, id: int) -> None:
@@ -239,14 +238,13 @@ def test_until_it_is_marked_the_turn_is_ours(shop: Path, gitmem: Gitmem) -> None
     async def talk() -> None:
         session = McpSession(str(shop), None)
         delivery = SignalDelivery(session)
-        tools = Tools(session, delivery, session.worker)
-        sessions = SessionTools(session, delivery)
-        me = (await sessions.tool(sessions.session)(Request(1), [])).structured_content
+        calls: Any = ToolCalls(session, delivery, session.worker)
+        me = (await calls(Request(1), "session", {})).structured_content
         reader = str(me["reader_identity"])
         gitmem("signal", "Hello", "--to", reader, "--as", "human:person@example.org")
         other = open_store(shop)
         for id, good, left in ((3, False, 1), (4, True, 0)):
-            read = await tools.inbox(Request(id))  # type: ignore[arg-type]
+            read = await calls(Request(id), "inbox", {})
             assert len(read.structured_content["signals"]) == 1
             with deliveries.delivery_lock(other, reader) as mine:
                 assert mine is False
@@ -254,7 +252,7 @@ def test_until_it_is_marked_the_turn_is_ours(shop: Path, gitmem: Gitmem) -> None
             await delivery.wait_until_marked()
             with deliveries.delivery_lock(other, reader) as mine:
                 assert mine is True
-            after = await tools.inbox(Request(9), keep_unread=True)  # type: ignore[arg-type]
+            after = await calls(Request(9), "inbox", {"no_mark": True})
             delivery.written(9, True)
             assert len(after.structured_content["signals"]) == left
         session.close()
@@ -368,12 +366,12 @@ def test_a_server_decides_for_nobody_else(raw: Start, gitmem: Gitmem) -> None:
         ]
         for to in (reader, "Planck")
     ]
-    agent.call("signal", 2, message="agreed", reply_to=asked[0]["signal_id"], intent="AGREE")
+    agent.call("signal", 2, message="agreed", id=asked[0]["signal_id"], agree=True)
     assert said(agent.answer(2))["signal"]["sender_identity"] == reader
 
     other = gitmem("session", "start", "--name", "Noether")["session_id"]
     posing = raw(None, "--as", planck, GITMEM_SESSION=other)
-    posing.call("signal", 3, message="agreed", reply_to=asked[1]["signal_id"], intent="AGREE")
+    posing.call("signal", 3, message="agreed", id=asked[1]["signal_id"], agree=True)
     assert said(posing.answer(3))["error"]["code"] == "another-identity"
     assert gitmem("thread", asked[1]["thread_id"])["recipients"][0]["decision"] == "pending"
 

@@ -89,8 +89,8 @@ def test_answers_say_that_something_for_another_clone_is_not_sent_yet(
         subprocess.run(program(there, *words), cwd=there, env=environment(), check=True, capture_output=True)
     asked = (
         ("signal", {"message": "Hello", "to": ["Curie"]}),
-        ("delegate", {"message": "Write it", "to": "Curie", "wu": "WU-7"}),
-        ("call", {"agent": "Curie", "message": "Read it", "wait_seconds": 1}),
+        ("delegate", {"text": "Write it", "to": "Curie", "wu": "WU-7"}),
+        ("call", {"agent": "Curie", "text": "Read it", "timeout": "1s"}),
     )
 
     async def talk() -> None:

@@ -29,8 +29,8 @@ def test_a_task_goes_from_one_worktree_to_another_and_back(
         async with serve() as planck, serve(other, client="claude-code/2", json=False) as curie:
             await planck.call_tool("session", {"name": "Planck", "role": "orchestrator/delivery"})
             await curie.call_tool("session", {"name": "Curie", "role": "reviewer/docs"})
-            asked = {"message": "Write the tests of the tax rules", "to": "Curie", "role": "test-engineer", "wu": "WU-7",
-                     "scope": "tests/tax", "brief": "brief.md", "priority": "p1"}  # fmt: skip
+            asked = {"text": "Write the tests of the tax rules", "to": "Curie", "role": "test-engineer", "wu": "WU-7",
+                     "scope": "tests/tax", "brief": "brief.md", "priority": "P1"}  # fmt: skip
             made = fields(await planck.call_tool("delegate", asked))
             task = made["task"]
             assert (task["priority"], task["artifact_path"]) == ("P1", "brief.md")
@@ -45,7 +45,7 @@ def test_a_task_goes_from_one_worktree_to_another_and_back(
             taken = text(await curie.call_tool("task", {"action": "take", "id": id}))
             assert "yours until" in taken
             assert "asked as implementer/test and is reviewer/docs" in taken.replace("works as", "is"), taken
-            question = {"action": "ask", "id": id, "text": "Also the old tables?"}
+            question = {"action": "message", "ask": True, "id": id, "text": "Also the old tables?"}
             assert "asks a question" in text(await curie.call_tool("task", question))
 
             shown = fields(await planck.call_tool("task", {"action": "show", "id": id}))
@@ -60,7 +60,7 @@ def test_a_task_goes_from_one_worktree_to_another_and_back(
             assert "completed" in text(done)
             sealed = fields(await planck.call_tool("task", {"action": "accept", "id": id}))
             assert (sealed["event"], sealed["state"]) == ("seal", "completed")
-            assert fields(await planck.call_tool("task", {"only": "open"}))["tasks"] == []
+            assert fields(await planck.call_tool("task", {"open": True}))["tasks"] == []
 
     within(talk)
 
@@ -72,7 +72,7 @@ def test_a_delegation_by_a_tool_may_name_what_it_belongs_to_and_waits_for(serve:
         async with serve() as planck, serve() as curie:
             for each, name in ((planck, "Planck"), (curie, "Curie")):
                 await each.call_tool("session", {"name": name, "role": "implementer/test"})
-            to_curie = {"message": "Write tests", "to": "Curie", "scope": ["tests"]}
+            to_curie = {"text": "Write tests", "to": "Curie", "scope": ["tests"]}
             back = {**to_curie, "to": "Planck"}
             top = fields(await planck.call_tool("delegate", to_curie))["task"]["task_id"]
             other = fields(await planck.call_tool("delegate", to_curie))["task"]["task_id"]
@@ -111,11 +111,12 @@ def test_r37_a_tool_lists_stuck_tasks_and_tells_who_asked(serve: Serve, shop: Pa
 
     async def talk() -> None:
         async with serve(json=False) as words, serve() as agent:
-            first = text(await words.call_tool("task", {"only": "stuck"}))
+            await words.call_tool("session", {"name": "Words"})
+            first = text(await words.call_tool("task", {"stuck": True}))
             assert first.startswith(tool_results.PEERS) and f"escalated: {id}" in first, first
-            found = fields(await agent.call_tool("task", {"only": "stuck", "wu": "WU-7"}))
+            found = fields(await agent.call_tool("task", {"stuck": True, "wu": "WU-7"}))
             assert [each["task"]["task_id"] for each in found["stuck"]] == [id] and found["escalated"] == []
-            assert fields(await agent.call_tool("task", {"only": "stuck", "wu": "WU-8"}))["stuck"] == []
+            assert fields(await agent.call_tool("task", {"stuck": True, "wu": "WU-8"}))["stuck"] == []
 
     within(talk)
 
@@ -127,7 +128,7 @@ def test_whoever_comes_second_is_told_who_has_it(serve: Serve) -> None:
         async with serve() as planck, serve() as curie, serve() as bohr:
             for each, name in ((planck, "Planck"), (curie, "Curie"), (bohr, "Bohr")):
                 await each.call_tool("session", {"name": name, "role": "implementer/test"})
-            given = {"message": "Write tests", "to": ["role:implementer/test"], "scope": ["tests"]}
+            given = {"text": "Write tests", "to": ["role:implementer/test"], "scope": ["tests"]}
             id = fields(await planck.call_tool("delegate", given))["task"]["task_id"]
             await curie.call_tool("task", {"action": "take", "id": id})
             refused = await bohr.call_tool("task", {"action": "take", "id": id})
@@ -136,12 +137,12 @@ def test_whoever_comes_second_is_told_who_has_it(serve: Serve) -> None:
                 and "was taken by " in text(refused)
                 and "Nothing was written." in text(refused)
             )
-            await curie.call_tool("task", {"action": "release", "id": id, "text": "no time"})
+            await curie.call_tool("task", {"action": "release", "id": id, "reason": "no time"})
             assert fields(await bohr.call_tool("task", {"action": "take", "id": id}))["state"] == "working"
             fail = {"action": "done", "id": id, "text": "the tables are gone", "failed": True}
             assert fields(await bohr.call_tool("task", fail))["state"] == "failed"
 
-            given["message"] = "Write more tests"
+            given["text"] = "Write more tests"
             id = fields(await planck.call_tool("delegate", given))["task"]["task_id"]
             for action in ("cancel", "accept"):
                 found = await planck.call_tool("task", {"action": action, "id": id})
@@ -155,13 +156,12 @@ def test_a_wrong_call_is_refused_with_what_is_missing_or_valid(serve: Serve, sho
     """No argument is ignored; and nothing was written."""
     id = "task-abcdef"
     calls: list[tuple[dict[str, Any], str]] = [
-        ({"action": "take"}, "Missing id: which task to take. Nothing was written."),
-        ({"action": "done", "id": id, "text": " "}, "Missing text: the result. Nothing was written."),
-        ({"action": "accept", "id": id, "failed": True}, "Missing text: the reason. Nothing was written."),
+        ({"action": "take"}, "The action take needs id. Nothing was written."),
+        ({"action": "done", "id": id, "text": " "}, "The action done needs text. Nothing was written."),
         ({"action": "take", "id": id, "text": "thanks"}, "The action take takes no text. Nothing was written."),
-        ({"action": "ask", "id": id, "text": "?", "failed": True}, "takes no failed; only done and accept do."),
-        ({"id": id}, "The action list takes no id; show does. Nothing was written."),
-        ({"action": "show", "id": id, "wu": "WU-7"}, "The action show takes neither only nor wu; list does."),
+        ({"action": "message", "ask": True, "id": id, "text": "?", "failed": True}, "The action message takes no failed. Nothing was written."),
+        ({"reason": "x"}, "Missing action of task. Nothing was written."),
+        ({"action": "show", "id": id, "wu": "WU-7"}, "The action show takes no wu. Nothing was written."),
         ({"action": "show", "id": id}, f"No such task in this log: {id}."),
         ({"action": "take", "id": id}, f"No such task in this log: {id}. Nothing was written."),
         ({"action": "finish", "id": id}, "Invalid arguments for task. action: Input should be 'list', 'show', "),
@@ -174,13 +174,13 @@ def test_a_wrong_call_is_refused_with_what_is_missing_or_valid(serve: Serve, sho
                 found = await agent.call_tool("task", given)
                 assert found.is_error and said in text(found), given
             for given, said in (
-                ({"message": "x", "to": ["Curie", "Bohr"], "wu": "WU-7"}, "to: Input should be a valid string."),
-                ({"message": "x"}, "A task needs somebody who may take it: an agent or a role. Nothing was written."),
-                ({"message": "x", "to": "role:nobody", "wu": "WU-7"}, "nobody"),
-                ({"message": "x", "to": "Nobody"}, "Nothing was written."),
-                ({"message": "x" * 1_000_000, "to": "role:implementer/test", "wu": "WU-7"}, "Nothing was written."),
-                ({"message": "x", "to": "role:implementer/test", "deadline": "soon"}, "soon"),
-                ({"message": "x", "to": "role:implementer/test", "brief": "../../etc/passwd"}, "Nothing was written."),
+                ({"text": "x", "to": ["Curie", "Bohr"], "wu": "WU-7"}, "to: Input should be a valid string."),
+                ({"text": "x"}, "A task needs somebody who may take it: an agent or a role. Nothing was written."),
+                ({"text": "x", "to": "role:nobody", "wu": "WU-7"}, "nobody"),
+                ({"text": "x", "to": "Nobody"}, "Nothing was written."),
+                ({"text": "x" * 1_000_000, "to": "role:implementer/test", "wu": "WU-7"}, "Nothing was written."),
+                ({"text": "x", "to": "role:implementer/test", "deadline": "soon"}, "soon"),
+                ({"text": "x", "to": "role:implementer/test", "brief": "../../etc/passwd"}, "Nothing was written."),
             ):  # fmt: skip
                 found = await agent.call_tool("delegate", given)
                 assert found.is_error and said in text(found), text(found)

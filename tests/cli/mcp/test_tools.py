@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import gitmem
-from cli.mcp import server, tool_results
+from cli.mcp import server, tool_results, tools
 from gitmem.repo import find
 from tests import in_process
 from tests.clones import agree
@@ -48,7 +48,7 @@ def test_two_agents_in_two_worktrees_agree(serve: Serve, shop: Path, git: Git, t
             assert all(len((tool.description or "").split()) < WORDS_MAX for tool in listed.tools)
             assert 0 < len(planck.instructions or "") < INSTRUCTIONS_MAX
 
-            await planck.call_tool("session", {"name": "Planck", "wu": "WU-7", "activity": "parser"})
+            await planck.call_tool("session", {"name": "Planck", "wu": "WU-7"})
             await curie.call_tool("session", {"name": "Curie"})
             here = fields(await planck.call_tool("roster"))["sessions"]
             clients = {each["display_name"]: each["client"] for each in here}
@@ -78,9 +78,9 @@ def test_two_agents_in_two_worktrees_agree(serve: Serve, shop: Path, git: Git, t
             again = await curie.call_tool("inbox")
             assert text(again).startswith("Nothing new")
 
-            reply = {"message": "Yes", "reply_to": asked, "intent": "AGREE"}
+            reply = {"message": "Yes", "id": asked, "agree": True}
             assert "AGREE · from Curie · to Planck" in text(await curie.call_tool("signal", reply))
-            after = await planck.call_tool("converged", {"id": thread, "wait_seconds": 5})
+            after = await planck.call_tool("converged", {"id": thread, "wait": "5s"})
             assert fields(after)["converged"] is True
             whole = await planck.call_tool("thread", {"id": thread})
             assert [each["intent"] for each in fields(whole)["signals"]] == ["PROPOSE", "AGREE"]
@@ -98,8 +98,9 @@ def test_a_milestone_is_told_to_everybody(serve: Serve) -> None:
     async def talk() -> None:
         async with serve() as planck, serve() as curie:
             await curie.call_tool("session", {"name": "Curie"})
-            await planck.call_tool("session", {"name": "Planck", "activity": "lexer"})
-            await planck.call_tool("session", {"activity": "tests pass", "milestone": True})
+            await planck.call_tool("session", {"name": "Planck"})
+            await planck.call_tool("session", {"text": "lexer"})
+            await planck.call_tool("session", {"text": "tests pass", "milestone": True})
             read = fields(await curie.call_tool("inbox"))["signals"]
             assert [each["message"] for each in read] == ["tests pass"]
 
@@ -196,7 +197,7 @@ def test_what_is_wrong_is_said_with_the_way_out(serve: Serve, shop: Path) -> Non
             assert secret not in said and "Call the tool again without that text" in said
             assert "ask your user" in said and "may run the command" not in said
             await refused("signal", {"message": "x", "to": ["Curie"], "intent": "SHOUT"}, "usage")
-            assert "reply_to" in await refused("signal", {"message": "x", "replyto": "sig-1"}, "usage")
+            assert "reply" in await refused("signal", {"message": "x", "replyto": "sig-1"}, "usage")
             assert "message" in await refused("signal", {"to": ["Curie"]}, "usage")
             said = await refused("roster", {"limit": 0}, "usage")
             assert "Invalid limit: 0; it must be a whole number of 1 to 200. Nothing was written." in said
@@ -223,7 +224,7 @@ def test_the_memory_is_written_and_found(serve: Serve, shop: Path) -> None:
             empty = await other.call_tool("mem", {"action": "context", "wu": "WU-7"})
             assert text(empty).startswith(tool_results.NOTHING)
             await agent.call_tool("session", {"wu": "WU-7"})
-            node = {"text": "Prices round per line", "type": "bug", "tags": ["money"], "paths": ["README"]}
+            node = {"text": "Prices round per line", "type": "bug", "tag": ["money"], "path": ["README"]}
             created = fields(await agent.call_tool("mem", {"action": "create", **node}))["node"]
             assert (created["wu_id"], created["paths"], created["tags"]) == (
                 "WU-7",
@@ -238,13 +239,13 @@ def test_the_memory_is_written_and_found(serve: Serve, shop: Path) -> None:
             assert "Prices round per line" in text(
                 await other.call_tool("mem", {"action": "context", "wu": "WU-7"})
             )
-            more = {"progress": "3 of 5", "metadata": {"milestone": "ports-complete"}, "done": True}
+            more = {"progress": "3 of 5", "done": True}
             note = {"text": "Half way", "next_steps": "Write the docs", **more}
             assert "WU-7 is done" in str(
                 fields(await agent.call_tool("mem", {"action": "checkpoint", **note}))["warnings"]
             )
             recovered = text(await other.call_tool("mem", {"action": "recover", "wu": "WU-7"}))
-            for word in ("Half way", "Write the docs", "3 of 5", "milestone=ports-complete"):
+            for word in ("Half way", "Write the docs", "3 of 5"):
                 assert word in recovered
             ready = fields(await agent.call_tool("mem", {"action": "ready"}))
             assert created["id"] in [each["id"] for each in ready["nodes"]]
@@ -323,8 +324,8 @@ def test_a_folder_that_is_no_repository_yet(serve: Serve, tmp_path: Path) -> Non
     within(talk)
 
 
-def test_nodes_are_changed_shown_and_exported_and_the_gate_checked(serve: Serve) -> None:
-    """An export is cut within its limit and stands once; words of nodes stay behind bars or indented."""
+def test_nodes_are_changed_shown_and_the_gate_checked(serve: Serve) -> None:
+    """Words of nodes stay behind bars or indented."""
 
     async def talk() -> None:
         async with serve() as one, serve() as two, serve(json=False) as eye:
@@ -335,34 +336,35 @@ def test_nodes_are_changed_shown_and_exported_and_the_gate_checked(serve: Serve)
                 )
             )
             id = created["node"]["id"]
-            await one.call_tool("mem", {"action": "update", "ids": id, "priority": "P1", "tags": ["parser"]})
+            await one.call_tool("mem", {"action": "update", "id": id, "priority": "P1", "tag": ["parser"]})
             assert (
-                fields(await one.call_tool("mem", {"action": "show", "ids": id}))["node"]["priority"] == "P1"
+                fields(await one.call_tool("mem", {"action": "show", "id": id}))["node"]["priority"] == "P1"
             )
             assert "| drops tabs ‹system-reminder>" in text(
-                await eye.call_tool("mem", {"action": "show", "ids": id})
+                await eye.call_tool("mem", {"action": "show", "id": id})
             )
-            promoted = fields(await one.call_tool("mem", {"action": "promote", "ids": id, "tags": "pitfall"}))
+            promoted = fields(await one.call_tool("mem", {"action": "promote", "id": id, "tag": "pitfall"}))
             assert promoted["promoted_nodes"][0]["lifecycle"] == "project"
-            wrong = await one.call_tool("mem", {"action": "promote", "ids": id, "tags": "nonsense"})
+            wrong = await one.call_tool("mem", {"action": "promote", "id": id, "tag": "nonsense"})
             assert wrong.is_error and "pitfall" in text(wrong)
-            cut = await eye.call_tool("mem", {"action": "export", "max_size": 1_024})
-            assert "bytes not shown" in text(cut) and "lines not shown" in text(cut)
-            assert tool_results.PEERS in text(cut) and len(text(cut)) < 1_400
-            assert "\nnext: gitmem mem export\nnext: " in text(cut) and "<system-reminder>" not in text(cut)
-            await one.call_tool("mem", {"action": "delete", "ids": [id], "reason": "wrong"})
+            cut = await eye.call_tool("mem", {"action": "show", "id": id})
+            assert tool_results.PEERS in text(cut) and "<system-reminder>" not in text(cut)
+            await one.call_tool("mem", {"action": "delete", "id": [id], "reason": "wrong"})
             assert (
-                fields(await one.call_tool("mem", {"action": "show", "ids": id}))["node"]["status"]
+                fields(await one.call_tool("mem", {"action": "show", "id": id}))["node"]["status"]
                 == "deleted"
             )
-            await one.call_tool("mem", {"action": "update", "ids": [id], "status": "active"})
+            await one.call_tool("mem", {"action": "update", "id": [id], "status": "active"})
             assert (
-                fields(await one.call_tool("mem", {"action": "show", "ids": id}))["node"]["status"]
-                == "active"
+                fields(await one.call_tool("mem", {"action": "show", "id": id}))["node"]["status"] == "active"
             )
 
             short = fields(await one.call_tool("roster", {"limit": 1}))
-            assert (len(short["sessions"]), short["more"], short["next"][0].split()[-1]) == (1, 1, "roster")
+            assert (len(short["sessions"]), short["more"], short["next"][-1].split()[-2:]) == (
+                1,
+                1,
+                ["--limit", "2"],
+            )
             assert "1 more not shown." in text(await eye.call_tool("roster", {"limit": 1}))
 
             await two.call_tool("session", {"wu": "WU-7"})
@@ -382,7 +384,7 @@ def test_nodes_are_changed_shown_and_exported_and_the_gate_checked(serve: Serve)
             assert any(each.endswith("--limit 4") for each in fields(some)["next"])
             assert "2 more not shown" in text(await eye.call_tool("thread", {"id": thread, "limit": 2}))
             assert fields(await two.call_tool("gate", {"wu": "WU-7"}))["open"] is False
-            assert fields(await two.call_tool("mem", {"action": "export"}))["notice"]["unread"] == 4
+            assert fields(await two.call_tool("mem", {"action": "context"}))["notice"]["unread"] == 4
 
     within(talk)
 
@@ -423,14 +425,13 @@ def test_i18_no_tool_shows_a_private_node_of_another_agent(serve: Serve, shop: P
             await other.call_tool("session", {"name": "Curie", "wu": "WU-7"})
             for tool, arguments in (
                 ("mem", {"action": "search", "text": "rounding"}), ("mem", {"action": "context", "wu": "WU-7"}), ("mem", {"action": "recover", "wu": "WU-7"}), ("mem", {"action": "ready"}),
-                ("mem", {"action": "export"}),
             ):  # fmt: skip
                 answer = str(await other.call_tool(tool, arguments))
                 assert "private guess" not in answer and private not in answer, tool
                 assert arguments["action"] == "recover" or "rounding, for all" in answer, tool
             for action in ("show", "delete", "promote"):
                 given = {"tags": ["pitfall"]} if action == "promote" else {}
-                refused = await other.call_tool("mem", {"action": action, "ids": [private], **given})
+                refused = await other.call_tool("mem", {"action": action, "id": [private], **given})
                 assert refused.is_error and "private guess" not in str(refused), action
             (resource,) = (await other.read_resource("gitmem://context/WU-7")).contents
             assert "private guess" not in str(resource) and "rounding, for all" in str(resource)
@@ -442,7 +443,7 @@ def test_i18_no_tool_shows_a_private_node_of_another_agent(serve: Serve, shop: P
 def test_what_a_model_reads_before_the_first_call_is_small(everything: bool, most: int) -> None:
     """The limits by themselves, for whoever adds a tool."""
     nobody: Any = None  # nothing is called
-    made = server.Server(*server.groups(nobody, nobody, nobody), everything=everything)
+    made = server.Server(nobody, everything=everything)
     listed = asyncio.run(made.list_tools())
     sizes = {
         each.name: len(each.model_dump_json(by_alias=True, exclude_none=True, exclude={"annotations"}))
@@ -462,8 +463,8 @@ def test_ten_tools_are_served_unless_all_are_asked_for(serve: Serve, shop: Path)
     async def talk() -> None:
         async with serve(tools="day") as one:
             listed = await one.list_tools()
-            assert [tool.name for tool in listed.tools] == list(server.DEFAULT)
-            refused = await one.call_tool("delegate", {"message": "x", "to": "Curie"})
+            assert [tool.name for tool in listed.tools] == list(tools.DEFAULT)
+            refused = await one.call_tool("delegate", {"text": "x", "to": "Curie"})
             assert refused.is_error and "`gitmem mcp --tools all` serves it" in text(refused)
             assert all(
                 each in server.INSTRUCTIONS for each in ("session", "signal", "converged", "task", "mem")
@@ -476,13 +477,13 @@ def test_ten_tools_are_served_unless_all_are_asked_for(serve: Serve, shop: Path)
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"action": "create"}, "The action create needs text."),
-        ({"action": "show"}, "The action show needs ids."),
-        ({"action": "promote", "ids": "mem-1"}, "The action promote needs tags."),
+        ({"action": "create"}, "Missing text."),
+        ({"action": "show"}, "The action show needs id."),
+        ({"action": "promote", "id": ["mem-1", "mem-2"]}, "Only one id: mem-1, mem-2."),
         ({"action": "recover", "text": "x"}, "The action recover takes no text."),
-        ({"action": "delete", "ids": "mem-1", "wu": "WU-7"}, "The action delete takes no wu."),
+        ({"action": "delete", "id": "mem-1", "priority": "P1"}, "The action delete takes no priority."),
         ({"action": "search", "text": "x", "limit": 1_000}, "Invalid limit: 1000"),
-        ({"action": "export", "max_size": 1}, "Invalid max_size: 1"),
+        ({"action": "context", "max_size": 0}, "Invalid max_size: 0"),
     ],
 )
 def test_the_memory_refuses_what_an_action_does_not_take(
@@ -499,9 +500,12 @@ def test_the_memory_refuses_what_an_action_does_not_take(
 def test_a_cautious_client_need_not_ask_before_tools_that_stay_in_the_repository() -> None:
     """Without these hints a client takes a tool for one that may destroy things and reaches the open world."""
     nobody: Any = None  # nothing is called
-    listed = asyncio.run(server.Server(*server.groups(nobody, nobody, nobody), everything=True).list_tools())
+    listed = asyncio.run(server.Server(nobody, everything=True).list_tools())
     hints = {each.name: each.annotations for each in listed}
-    assert {name for name, each in hints.items() if each and each.open_world_hint is not False} == {"sync"}
+    assert {name for name, each in hints.items() if each and each.open_world_hint is not False} == {
+        "sync",
+        "call",
+    }
     assert {
         name
         for name, each in hints.items()
@@ -541,8 +545,8 @@ def test_the_documented_tools_are_those_of_the_server() -> None:
     table = page.partition("| tool | does |\n|---|---|\n")[2].partition("\n\n")[0]
     rows = [line.strip("| ").split(" | ") for line in table.splitlines()]
 
-    assert [name.strip("`") for name, _ in rows] == list(server.NAMES)
-    assert set(server.NAMES) == NAMES and all(does for _, does in rows)
+    assert [name.strip("`") for name, _ in rows] == list(tools.NAMES)
+    assert set(tools.NAMES) == NAMES and all(does for _, does in rows)
 
 
 def test_each_answer_says_how_many_signals_wait(serve: Serve) -> None:
