@@ -9,13 +9,20 @@ import pytest
 
 from benchmarks.collision_plan import Plan, Profile, edited, hot_files, read_history
 from benchmarks.collisions import simulate
+from tests import templates
 
 SMALL = Profile("small", clones=2, agents=2, jobs=4, shared=4, minutes=180)
 
 
 @pytest.fixture
-def history(repo: Path) -> Path:
+def history(tmp_path: Path) -> Path:
     """A repository whose commits change two files, and often a changelog."""
+    templates.copy("history", tmp_path / "repo", _make_history)
+    return tmp_path / "repo"
+
+
+def _make_history(repo: Path) -> None:
+    templates.first_commit(repo)
     lines = [f"line {number}\n" for number in range(40)]
     for name in (*(f"file{number}.txt" for number in range(32)), "CHANGES"):
         (repo / name).write_text("".join(lines))
@@ -27,7 +34,6 @@ def history(repo: Path) -> Path:
             path = repo / name
             path.write_text(edited(path.read_text(), [(1 + number, 2)], f"#{number:02}"))
         subprocess.run(["git", "commit", "-qam", f"Change {number}"], cwd=repo, check=True)
-    return repo
 
 
 def test_jobs_are_the_lines_that_commits_changed(history: Path) -> None:

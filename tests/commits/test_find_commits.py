@@ -750,7 +750,7 @@ def test_without_the_time_of_its_file_a_commit_has_only_what_was_held_all_the_se
 
 @pytest.mark.parametrize(
     ("commits", "seed"),
-    [(40, 1), pytest.param(500, 2, marks=pytest.mark.deep), pytest.param(500, 3, marks=pytest.mark.deep)],
+    [(40, 1), pytest.param(250, 2, marks=pytest.mark.deep), pytest.param(250, 3, marks=pytest.mark.deep)],
 )
 def test_commits_of_sessions_are_attributed_and_those_of_people_are_not(
     commits: int, seed: int, repo: Path, tmp_path: Path

@@ -406,15 +406,15 @@ def test_a_command_on_work_is_whole_or_absent(
 ) -> None:
     """Acknowledged, it is there; failed, it never appears; the sentence says which.
 
-    A kill comes at every other step: at the even ones of every other command.
+    A kill comes at every fourth step, a full disk at every other write: of each command at those after the ones of the last.
     """
     expected, who, *args = WORK_COMMANDS[name]
     store = open_store(desk.repo)
     before = lines_of(store)
     store.close()
     acknowledged = 0
-    first = 1 + list(WORK_COMMANDS).index(name) % 2
-    for step in range(first, STEPS_MAX, 2) if kills else range(1, STEPS_MAX):
+    every = 4 if kills else 2
+    for step in range(1 + list(WORK_COMMANDS).index(name) % every, STEPS_MAX, every):
         copy = tmp_path / "copy"
         shutil.copytree(desk.repo, copy, symlinks=True)
         fault = SystemCall(step, ALL_STEPS if kills else WRITES, kills=kills)

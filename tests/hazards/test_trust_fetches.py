@@ -496,7 +496,7 @@ def valid_outboxes(town: Town, count: int) -> list[str]:
     return made
 
 
-SIZES = [260 * MIB, pytest.param(6 * 1024 * MIB, marks=pytest.mark.deep)]
+SIZES = [260 * MIB, pytest.param(4200 * MIB, marks=pytest.mark.deep)]  # above 32 bits
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -546,7 +546,7 @@ def test_a_file_of_zeros_on_the_shared_branch_stops_nobody(town: Town, two_clone
     assert b.sync().code == 0 and "later" in town.messages()
 
 
-@pytest.mark.parametrize("count", [230, pytest.param(100_000, marks=pytest.mark.deep)])
+@pytest.mark.parametrize("count", [230, pytest.param(30_000, marks=pytest.mark.deep)])
 def test_a_flood_of_valid_outboxes_stops_nobody(
     count: int, town: Town, two_clones: tuple[Peer, Peer]
 ) -> None:
@@ -557,14 +557,14 @@ def test_a_flood_of_valid_outboxes_stops_nobody(
 
     began = time.monotonic()
     first = b.sync()
-    assert time.monotonic() - began < 60
+    assert time.monotonic() - began < 20
 
     assert (first.code, first.remote["safe"], first.remote["outbox"]) == (0, True, None), first.text
     assert "outboxes of origin were not fetched yet" in first.remote["message"]
     assert "amid the flood" in town.messages()
     began = time.monotonic()
     second = a.sync()
-    assert time.monotonic() - began < 60
+    assert time.monotonic() - began < 20
     assert second.remote["safe"] and "amid the flood" in a.messages(), second.text
     assert second.remote["outbox"] in (None, *town.outboxes()), "no crowd is left: it is found there"
     assert second.remote["outbox"] is None or count < 1000
