@@ -28,9 +28,10 @@ from gitmem.store import Store
 from gitmem.sync import exchange
 from gitmem.text.addresses import words_of
 
+from .. import templates
 from ..clones import BEGINNING, agreed, git
 from ..profiles import PROFILE_EXAMPLES
-from .conftest import ROOT, Desk
+from .conftest import ROOT, Desk, persons_desk
 from .faults import (
     ALL_STEPS,
     STEPS_MAX,
@@ -371,6 +372,11 @@ def lines_of(store: Store) -> Counter[str]:
 @pytest.fixture
 def work(desk: Desk) -> dict[str, str]:
     """Planck asked Bohr for two things, of which Bohr took one and claims a folder; another agent of Bohr's kind offers work to Curie."""
+    return templates.copy("work", desk.repo.parent, _at_work)
+
+
+def _at_work(root: Path) -> dict[str, str]:
+    desk = persons_desk(root / "repo")
     (desk.repo / "src").mkdir()
     (desk.repo / "src" / "a.py").touch()
     planck, bohr, curie, ada = (desk.start(name) for name in ("Planck", "Bohr", "Curie", "Ada"))
