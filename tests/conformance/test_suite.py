@@ -154,12 +154,12 @@ def plain(names: set[str]) -> set[str]:
 def test_a_bus_that_breaks_the_contract_is_caught(wrong: str, tmp_path: Path) -> None:
     """By the cases that are about what it breaks."""
     names = plain(CAUGHT[wrong])
-    groups = {case.group for case in case_setup.cases() if case.name in names}
+    about = [case for case in case_setup.cases() if case.name in names]
 
     ran = run(
         f"tests.conformance.wrong:{wrong}",
         tmp_path,
-        of=[case_setup.GROUPS[group][1] for group in sorted(groups)],
+        of=[f"{case_setup.GROUPS[case.group][1]}::test_{case.name}" for case in about],
     )
 
     assert ran.status == 1
