@@ -400,9 +400,9 @@ def test_one_session_of_many_equal_nodes(filled_desk: Desk) -> None:
         edit.append(
             filled_desk.store,
             filled_desk.caller,
-            [{"content": "the parser drops tabs"} for _ in range(20_000)],
+            [{"content": "the parser drops tabs"} for _ in range(8_000)],
         )
-        sessions = [{"content": "parser", "session": f"sess-s{number}x{each}"} for each in range(5_000)]
+        sessions = [{"content": "parser", "session": f"sess-s{number}x{each}"} for each in range(2_000)]
         edit.append(filled_desk.store, filled_desk.caller, sessions)
         filled_desk.clock.forward(SECOND)
     search.recall(filled_desk.store, "lexer")

@@ -247,8 +247,13 @@ def test_all_places_say_the_same_about_random_threads(repo: Path) -> None:
     _check(repo, range(60))
 
 
-@pytest.mark.deep
-@pytest.mark.parametrize("first", range(60, 2_060, 50))
+@pytest.mark.parametrize(
+    "first",
+    [
+        pytest.param(each, marks=pytest.mark.deep if each < 1_060 else pytest.mark.soak)
+        for each in range(60, 2_060, 50)
+    ],
+)
 def test_all_places_say_the_same_about_2_000_random_threads(repo: Path, first: int) -> None:
     """The same for more threads."""
     _check(repo, range(first, first + 50))
