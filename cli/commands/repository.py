@@ -124,12 +124,12 @@ def verify(
     """Say who attested the log; exit 1 if a record or thread that is asked for is unsigned, or too large to be read."""
     from gitmem.history import verify as operation
 
-    from ..render import verified
+    from ..render import repository
 
     at.store().try_commit_waiting()  # until then nothing attests them
     at.store().asks_once = True  # also for each address that is shown
     found = operation.verify(at.store(), id)
-    at.answer(found, verified.verified)
+    at.answer(found, repository.verified)
     return found.status
 
 
