@@ -6,6 +6,7 @@ import sys
 import time
 
 from gitmem.errors import UsageError, bad_number
+from gitmem.settings import UNITS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     Text = TypeVar("Text", str, str | None)
 
 
-UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 SECONDS_MAX = 100 * 365 * 86400
 
 

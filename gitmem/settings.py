@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 OFF, ON, WARN, BLOCK, REFUSE, PROMPT = "off", "on", "warn", "block", "refuse", "prompt"
-UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}  # of a duration, in seconds
 LEAST_SECONDS, MOST_SECONDS = 1.0, 86400.0
 EVERY_MAX = 999  # tool calls: the hook script reads as many bytes at each
 VALUE_MAX = 40  # characters of a value in a message

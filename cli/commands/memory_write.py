@@ -144,6 +144,7 @@ def update(
 ) -> None:
     """Change fields of nodes. Concurrent changes of other fields are kept."""
     from gitmem.memory import edit, node_fields
+    from gitmem.order.node import STATUSES
 
     options: dict[str, object] = {
         "content": typed(text, "text"), "type": type, "lifecycle": lifecycle,
@@ -152,8 +153,8 @@ def update(
     }  # fmt: skip
     empty = [FIELD_OF.get(name, name) for name in parts(clear)]
     if status is not None:
-        word = node_fields.one_of("status", status, node_fields.STATUSES)
-        empty += [name for name in node_fields.STATUSES[1:] if word == "active"]
+        word = node_fields.one_of("status", status, STATUSES)
+        empty += [name for name in STATUSES[1:] if word == "active"]
         options |= {word: True} if word != "active" else {}
     changed = edit.change(at.memory(), at.caller(), id, verified=verified, clear=empty, **options)
     at.answer(changed, render.changed)

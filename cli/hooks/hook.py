@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 # Seconds until a hook gives up, well before its client does: signals in an output that the client drops must stay
 # unread.
 LIMIT = 6.0
-BUSY_MILLISECONDS = 500
 LIMIT_EDITS = 20.0  # nobody waits for it
 LIMITS = {events.START: 15.0, events.END: 2.5}
 USAGE = "gitmem hook is an internal command for the hooks of coding agents. `gitmem setup` installs them."
@@ -141,7 +140,7 @@ def _follow(at: Environment, call: HookInput) -> None:
 
     from . import client_session
 
-    if hook_state.update_index(at.store(), BUSY_MILLISECONDS):
+    if hook_state.update_index(at.store()):
         client_session.follow(at, call)
 
 
@@ -155,6 +154,6 @@ def _note_commits(at: Environment, call: HookInput) -> None:
 
     from . import hook_caller, tool_use
 
-    if hook_state.update_index(at.store(), BUSY_MILLISECONDS):
+    if hook_state.update_index(at.store()):
         caller = hook_caller.caller(at, call)
         tool_use.note_commits(at, caller, call.fields, in_turn=call.kind in (events.TOOL, events.STOP))

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     Text = Callable[[ShownSignal], str]
 
 
-BUSY_MILLISECONDS = 500
 OLD_MICROS = 10 * 60 * 1_000_000  # an older signal is shown with its age
 BUDGET = 2048  # bytes of one injection; Codex cuts the middle out of more than 10,000
 TOP_BYTES = 160  # the injection's first and last line
@@ -41,7 +40,7 @@ def show_unread(at: Environment, call: HookInput, clock: HookTimer) -> bool:
         Whether a session must be started first: the client's session began before the log, or before the hooks.
     """
     store = at.store()
-    if not hook_state.update_index(store, BUSY_MILLISECONDS):
+    if not hook_state.update_index(store):
         return False
     caller = hook_caller.caller(at, call)
     at.reads_signals = caller is not None

@@ -90,7 +90,6 @@ def _open_ends(text: str) -> tuple[str, str]:
     return '"' if in_string else "", "".join(reversed(brackets))
 
 
-BUSY_MILLISECONDS = 500
 COMMIT_SECONDS = 2.0
 OUTPUT_MAX, DEPTH_MAX, PRINTED_MAX = 256 * 1024, 4, 64
 _ASKED = ("tool_input", "toolArgs", "args")
@@ -106,7 +105,7 @@ def before_edit(at: Environment, call: HookInput, clock: HookTimer) -> None:
     A client whose model reads nothing before a tool gets them with the tool's result, by the session's flag.
     """
     store = at.store()
-    if not hook_state.update_index(store, BUSY_MILLISECONDS):
+    if not hook_state.update_index(store):
         return
     caller = hook_caller.caller(at, call)
     if caller is None:
@@ -135,7 +134,7 @@ def after_edit(at: Environment, call: HookInput, store: Store, caller: Caller) -
 def notice_edits(at: Environment) -> None:
     """Notice what this worktree has changed, in the background at the end of a turn."""
     store = at.store()
-    if hook_state.update_index(store, BUSY_MILLISECONDS):
+    if hook_state.update_index(store):
         read_kept(store)
         edit_guard.note_overlaps(store)
 

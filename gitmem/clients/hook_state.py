@@ -93,10 +93,11 @@ def _write(path: str, text: str) -> None:
 
 EVERY = "checkpoint-every"
 KEEP_PROMPTS = "keep-prompts"  # an empty file; the hook script stores prompts only while it exists
+BUSY_MILLISECONDS = 500  # for which a hook that an agent waits for waits for the index
 SEEN_MICROS = 24 * 3600 * 1_000_000  # without a heartbeat for longer, a session has died without its end hook
 
 
-def update_index(store: Store, busy_milliseconds: int) -> bool:
+def update_index(store: Store, busy_milliseconds: int = BUSY_MILLISECONDS) -> bool:
     """Update the index, and return False if another process keeps it locked for longer than the timeout.
 
     A damaged or unwritable index file does not stop the hook: the store can do without it.

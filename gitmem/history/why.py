@@ -26,7 +26,7 @@ from ..signals.threads import Proposal
 from ..text.sanitize import sanitize, title
 from ..work import path_patterns, tables, task_rules, task_state
 from . import commits, rows
-from .commits import MadeHere
+from .commits import SECOND, MadeHere
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -330,7 +330,6 @@ def _thread(
     return found
 
 
-SECOND = 1_000_000
 DAY = 24 * 3600 * SECOND
 CLAIMS_MAX = 50  # that stood at the time of a commit and are compared
 STEPS_MAX = 20_000  # of these comparisons

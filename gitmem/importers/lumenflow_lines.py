@@ -8,7 +8,7 @@ from .. import records
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..log.lines import format_at
-from ..memory import node_fields
+from ..order.node import STATUSES
 from ..outcome import Struct, command
 from ..records import ids
 
@@ -320,7 +320,7 @@ def _status(fields: dict[str, object], metadata: dict[str, object], remarks: lis
     elif sensitive is not None:
         remarks.append("its sensitive is neither true nor false; it is kept in the metadata")
     status = metadata.get("status")
-    if status not in node_fields.STATUSES:
+    if status not in STATUSES:
         if status is not None:
             remarks.append(f"its status {sanitize(str(status))[:40]} is unknown; it is kept in the metadata")
         return

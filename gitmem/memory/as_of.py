@@ -15,6 +15,7 @@ from ..index import catch_up, index_file
 from ..log import log_refs, ref
 from ..log.lines import format_at
 from ..outcome import command
+from ..settings import UNITS
 from ..store import Store
 
 TYPE_CHECKING = False
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 SECOND = 1_000_000
 DAY = 86_400 * SECOND
-UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 ABBREVIATED_MIN = 5  # characters: `2d` is a time, `2d0f1` is a commit prefix if such a commit exists
 
 

@@ -768,15 +768,15 @@ def contradictions(tasks: TaskRecords, node: VersionedNode) -> list[str]:
     return [f"  {line}" for line in task_records.lines(found)]
 
 
-_NO_BRACKETS = str.maketrans("()[]", "    ")  # a name must not close gitmem's brackets
-
-
 def head(node: VersionedNode, stale: str | None = None) -> str:
     """Return the text before the content of a node. The date is that of its last change, in UTC."""
     who = clip(sanitize_for_model(stored_nodes.writer_names(node)), NAMES_MAX)
     about = [format_at(node.touched)[:10], who, node.priority, *map(sanitize_for_model, node.tags[:TAGS_MAX])]
     about += [sanitize_for_model(stale)] if stale else []
-    about += [sanitize_for_model(mark).translate(_NO_BRACKETS) for mark in stored_nodes.conflict_marks(node)]
+    about += [
+        sanitize_for_model(mark).translate(stored_nodes.NO_BRACKETS)
+        for mark in stored_nodes.conflict_marks(node)
+    ]
     return f"- [{node.id}] ({', '.join(part for part in about if part)}):"
 
 

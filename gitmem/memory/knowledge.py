@@ -87,9 +87,7 @@ def promote(
             next=["gitmem mem list", "gitmem mem promote --help"],
         )
     sources = (
-        [_source(store, node)]
-        if node is not None
-        else _summaries(store, node_fields.work_unit(str(wu)))
+        [_source(store, node)] if node is not None else _summaries(store, node_fields.work_unit(str(wu)))
     )
     word = word or _own_tag(sources, node, wu)
     found = Promoted(tag=word, dry_run=dry_run)

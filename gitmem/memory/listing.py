@@ -7,7 +7,7 @@ from ..commit_message import sanitize
 from ..errors import UsageError, check_limit
 from ..index import entities
 from ..order.cycles import find_cycles
-from ..order.node import content_digest_text, without_ignored
+from ..order.node import STATUSES, content_digest_text, without_ignored
 from ..outcome import Outcome, command
 from ..records.ids import is_id, unit_key
 from ..signals import history
@@ -152,8 +152,8 @@ class Filter:
         if before is not None:
             self._add("n.created < ?", before)
         if status is not None:
-            word = node_fields.one_of("status", status, node_fields.STATUSES)
-            self._add("n.state = ?", node_fields.STATUSES.index(word))
+            word = node_fields.one_of("status", status, STATUSES)
+            self._add("n.state = ?", STATUSES.index(word))
         else:
             # A literal, not a parameter: only then can SQLite use the partial indexes of visible nodes.
             self._add("1" if include_archived else f"n.state < {HIDDEN}")

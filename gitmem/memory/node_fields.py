@@ -16,7 +16,6 @@ DEFAULT_TYPE = "discovery"
 LIFECYCLES = ("ephemeral", "session", "wu", "project")
 PRIORITIES = ("P0", "P1", "P2", "P3")
 RELATIONS = ("blocks", "parent_child", "related", "discovered_from", "supersedes")
-STATUSES = ("active", "closed", "archived", "deleted")
 # Aliases of the type discovery; the alias becomes a tag.
 ALIASES = ("bug", "idea", "question", "dependency")
 LIFECYCLE_OF = {

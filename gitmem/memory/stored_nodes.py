@@ -55,7 +55,7 @@ IS_SUMMARIZED = (
 
 NAMED_MAX = 2  # names of other writers in one line
 CONFLICT = "CONFLICT"  # several lines with this node's id have different content
-_NO_BRACKETS = str.maketrans("()[]", "    ")  # a name must not close gitmem's brackets or fake an identity
+NO_BRACKETS = str.maketrans("()[]", "    ")  # a name must not close gitmem's brackets or fake an identity
 _SHOWN = (
     "SELECT s.session_id, coalesce(s.agent_identity, s.session_id), t.shown FROM json_each(?) i"
     " JOIN session s ON s.session_id = i.value JOIN tenure t INDEXED BY tenure_last"
@@ -96,7 +96,7 @@ def format_writer(node: VersionedNode, name: object, identity: object) -> str:
     """Return the name if it is its session's own, else the name with the identity, or the identity alone."""
     exact = str(identity or "")
     exact = exact if exact in node.shared else words_of(exact)
-    plain, exact = (str(each or "").translate(_NO_BRACKETS) for each in (name, exact))
+    plain, exact = (str(each or "").translate(NO_BRACKETS) for each in (name, exact))
     if not plain or plain == exact:
         return exact
     return plain if (identity, name) in node.own_names else f"{plain} ({exact})"

@@ -17,6 +17,7 @@ from ..outcome import Outcome, command
 from ..records.ids import unit_key
 from . import anchors, edit, node_fields, relations, stored_nodes, write
 from .candidates import SEEN
+from .listing import UNLINKED
 from .stored_nodes import HAS_PATHS, IS_SUMMARIZED, has_tag
 
 TYPE_CHECKING = False
@@ -133,7 +134,6 @@ def _cycles(db: sqlite3.Connection) -> Iterator[Contradiction]:
         yield Contradiction("cycle", [], cycle[:NODES_MAX], max(0, len(cycle) - NODES_MAX))
 
 
-UNLINKED = "unlinked"  # instead of a work unit: nodes without one
 CONTRADICTIONS_MAX = 100
 
 TITLE_MAX = 80

@@ -12,6 +12,7 @@ from ..errors import UsageError
 from ..outcome import Outcome, Struct, command
 from . import decay, reader_store, stored_nodes, write
 from .decay import HALF_LIFE_MICROS, THRESHOLD, validate
+from .edit import LISTED_MAX
 from .listing import Filter
 from .node_tables import DELETED, HIDDEN
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 
 URGENT = ("P0", "P1")  # priorities of nodes that are kept while they are open
-LISTED_MAX = 40  # nodes listed in the body of a commit
 
 
 class Archived(Outcome, kw_only=True):

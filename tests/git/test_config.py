@@ -339,7 +339,7 @@ def test_git_says_where_the_file_of_the_system_is(
 def test_a_young_file_of_the_system_is_not_kept(clone: Clone, tmp_path: Path) -> None:
     """It may have no entry yet, so that git's list does not name it."""
     (tmp_path / "system").write_text("")
-    os.utime(tmp_path / "system", ns=(0, later()))
+    os.utime(tmp_path / "system", ns=(0, later() + 60_000_000_000))
     clone.values()
     assert not clone.cache.exists()
 
