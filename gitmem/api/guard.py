@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from importlib import import_module
-from inspect import CO_VARARGS, unwrap
+from inspect import CO_VARARGS, Parameter, signature, unwrap
 
 from ..commit_message import cut
 from ..errors import GitmemError, UsageError
@@ -13,11 +13,13 @@ from ..errors import GitmemError, UsageError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
-    from typing import Any, Protocol, TypeVar
+    from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
     from ..agents.caller import Caller, CallerClaims
     from ..store import Store
 
+    P = ParamSpec("P")
+    R = TypeVar("R")
     T = TypeVar("T", bound=Callable[..., Any])
     Owner = TypeVar("Owner", bound=type)
 
@@ -53,11 +55,30 @@ _WORDS: dict[str, tuple[Any, str]] = {
 }  # fmt: skip
 
 
+GIVEN = ("store", "caller")  # what a method gets from its log
+
+
+def method(operation: Callable[Concatenate[Store, Caller, P], R]) -> Callable[Concatenate[Any, P], R]:
+    """Return an operation as a method: it declares the parameters and their meaning; store and caller are those of the log."""
+
+    @wraps(operation)
+    def call(self: Any, *args: P.args, **options: P.kwargs) -> R:
+        return operation(self._log.store, self._log.caller, *args, **options)
+
+    found = signature(operation)
+    own = Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)
+    rest = [each for each in found.parameters.values() if each.name not in GIVEN]
+    call.__signature__ = found.replace(parameters=[own, *rest])  # type: ignore[attr-defined]  # for documentation
+    return call  # type: ignore[return-value]  # mypy keeps the name `self`
+
+
 def checked(function: T) -> T:
     """Let a function of the library raise UsageError (`bad-type`) for an argument of another type than it declares."""
     declared: dict[str, str] = {}
     code = unwrap(function).__code__
     names = code.co_varnames[: code.co_argcount]
+    if names[:2] == GIVEN:
+        names = ("", *names[2:])
     rest = code.co_varnames[code.co_argcount + code.co_kwonlyargcount] if code.co_flags & CO_VARARGS else ""
 
     @wraps(function)

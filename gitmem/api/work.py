@@ -17,23 +17,22 @@ from ..work import (
     task_work,
 )
 from ..work import task_roles as briefs
-from .guard import serialized
+from .guard import method, serialized
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, Unpack
 
-    from ..work.claims import ClaimChange, ClaimCheck, ClaimPage
+    from ..work.claims import ClaimChange, ClaimPage
     from ..work.give_handoff import NewHandoff
     from ..work.new_task import NewTask
     from ..work.stuck import StuckPage
     from ..work.task_list import TaskDetail, TaskPage
     from ..work.task_options import TaskOptions
-    from ..work.task_records import TakeFacts, TaskChange
+    from ..work.task_records import TaskChange
     from ..work.task_roles import BriefCheck
     from ..work.task_views import TaskStats, TaskTree
-    from ..work.task_work import Launched, LaunchOptions
     from .guard import Opened
 
 
@@ -113,43 +112,16 @@ class Tasks(Struct):
         """Compare a file, by default the one that the task names, with the brief that its caller attested."""
         return briefs.verify_brief(self._log.store, task_id, brief)
 
-    def launch(self, task_id: str, **options: Unpack[LaunchOptions]) -> Launched:
-        """Record that the caller starts a worker for a task; it is refused while somebody has it."""
-        return task_work.launch(self._log.store, self._log.caller, task_id, **options)
+    launch = method(task_work.launch)
 
-    def relaunch(self, task_id: str, reason: str, **options: Unpack[LaunchOptions]) -> Launched:
-        """Record that the caller starts another worker for a task, and why; it is refused while its worker is live."""
-        return task_work.relaunch(self._log.store, self._log.caller, task_id, reason, **options)
+    relaunch = method(task_work.relaunch)
 
-    def take(self, task_id: str, *, lease: int | None = None, **facts: Unpack[TakeFacts]) -> TaskChange:
-        """Take a task, for a lease in microseconds, by default an hour. To take a handoff accepts it."""
-        return accept_handoff.take_handoff(self._log.store, self._log.caller, task_id, lease=lease, **facts)
+    take = method(accept_handoff.take_handoff)
 
-    def renew(self, task_id: str) -> TaskChange:
-        """Extend the lease of the caller's take."""
-        return task_work.renew(self._log.store, self._log.caller, task_id)
+    renew = method(task_work.renew)
 
-    def release(self, task_id: str, *, reason: str | None = None) -> TaskChange:
-        """Give a task back."""
-        return task_work.release(self._log.store, self._log.caller, task_id, reason=reason)
-
-    def report(
-        self,
-        task_id: str,
-        state: str,
-        message: str | None = None,
-        *,
-        payload: Mapping[str, Any] | None = None,
-    ) -> TaskChange:
-        """Report progress (`working`), or how the work ended: `completed`, `failed` or `canceled`."""
-        return task_work.report(
-            self._log.store,
-            self._log.caller,
-            task_id,
-            state,
-            message,
-            payload=payload,
-        )
+    release = method(task_work.release)
+    report = method(task_work.report)
 
     def artifact(
         self,
@@ -173,25 +145,15 @@ class Tasks(Struct):
         """Ask the task's caller, and wait for an answer by `message`."""
         return task_work.report(self._log.store, self._log.caller, task_id, "input-required", question)
 
-    def reject(self, task_id: str, reason: str | None = None) -> TaskChange:
-        """Refuse a task that is for the caller."""
-        return task_work.reject(self._log.store, self._log.caller, task_id, reason)
+    reject = method(task_work.reject)
 
-    def message(self, task_id: str, text: str) -> TaskChange:
-        """Write to the other side of a task."""
-        return task_decisions.message(self._log.store, self._log.caller, task_id, text)
+    message = method(task_decisions.message)
 
-    def cancel(self, task_id: str, *, reason: str | None = None) -> TaskChange:
-        """Cancel a task that nobody has taken, else ask its holder to stop."""
-        return task_decisions.cancel(self._log.store, self._log.caller, task_id, reason=reason)
+    cancel = method(task_decisions.cancel)
 
-    def seal(self, task_id: str, *, give_up: str | None = None) -> TaskChange:
-        """Pin the outcome that the caller acts on; `give_up` is the reason for failing a task without one."""
-        return task_decisions.seal_task(self._log.store, self._log.caller, task_id, give_up=give_up)
+    seal = method(task_decisions.seal_task)
 
-    def close(self, task_id: str, reason: str, *, state: str | None = None) -> TaskChange:
-        """Close a task whose caller has ended."""
-        return task_decisions.close(self._log.store, self._log.caller, task_id, reason, state=state)
+    close = method(task_decisions.close)
 
 
 @serialized
@@ -200,43 +162,17 @@ class Claims(Struct):
 
     _log: Opened
 
-    def claim(
-        self,
-        paths: Sequence[str],
-        *,
-        lease: int = claim_work.HOUR,
-        shared: bool = False,
-        wu: str | None = None,
-        task_id: str | None = None,
-        reason: str | None = None,
-        anyway: str | None = None,
-    ) -> ClaimChange:
-        """Claim paths for some time, in microseconds; `GateError` if somebody else has them, but for the reason `anyway`."""
-        return claim_work.claim_paths(
-            self._log.store,
-            self._log.caller,
-            paths,
-            lease=lease,
-            shared=shared,
-            wu=wu,
-            task_id=task_id,
-            reason=reason,
-            anyway=anyway,
-        )
+    claim = method(claim_work.claim_paths)
 
     def list(self, *, mine: bool = False, limit: int = 50, edited: bool = False) -> ClaimPage:
         """Return the claims that stand now, or the caller's; `edited` adds what sessions change without one."""
         caller = self._log.caller if mine else callers.find(self._log.store, self._log.who, must=False)
         return claim_work.list_claims(self._log.store, caller, mine=mine, limit=limit, edited=edited)
 
-    def check(self, paths: Sequence[str]) -> ClaimCheck:
-        """Return who else claims some of these paths."""
-        return claim_work.check_paths(self._log.store, self._log.caller, paths)
+    check = method(claim_work.check_paths)
 
     def release(self, *named: str) -> Sequence[ClaimChange]:
         """Release the caller's claims with these ids or paths; without any, all of its session."""
         return claim_work.release(self._log.store, self._log.caller, named)
 
-    def release_of(self, claim_id: str, reason: str) -> ClaimChange:
-        """Release somebody else's claim; everybody can read the reason."""
-        return claim_work.release_of(self._log.store, self._log.caller, claim_id, reason)
+    release_of = method(claim_work.release_of)
