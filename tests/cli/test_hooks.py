@@ -98,21 +98,6 @@ def test_a_client_without_hooks_is_sent_to_watch(client: str, said: str, run: Ru
     assert said in answer.out
 
 
-def test_broken_settings_are_a_sentence_with_a_place(run: Run, home: Path, repo: Path) -> None:
-    """File, line, column; exit status 2; the file as it was."""
-    (repo / ".claude").mkdir()
-    settings = repo / ".claude" / "settings.json"
-    settings.write_text('{\n  "a": 1\n  "b": 2\n}\n')
-
-    said = run("setup", "--json")
-
-    assert said.status == 2
-    (claude,) = said.json["clients"]["clients"]
-    assert f"{settings}, line 3, column 3: this is not valid JSON: " in claude["problem"]
-    assert settings.read_text() == '{\n  "a": 1\n  "b": 2\n}\n'
-    assert os.listdir(repo / ".claude") == ["settings.json"]
-
-
 def test_doctor_says_what_is_where(run: Run, home: Path, repo: Path) -> None:
     """In JSON for programs, and with what a user has to do for Codex."""
     run("setup", "--client", "codex", "--scope", "user")
@@ -353,38 +338,34 @@ def test_one_broken_file_keeps_no_other_client_from_its_hooks(run: Run, home: Pa
     settings.write_text('{\n  // mine\n  "hooks": {}\n}\n')
 
     said = run("setup")
-    found = run("setup", "--json")
 
-    assert said.status == found.status == 2
+    assert said.status == 2
     assert "Codex CLI: NOT installed" in said.out
     assert f"{settings}, line 2, column 3: this is not valid JSON: a comment" in said.out
     assert "Installed: Claude Code, Gemini CLI. Not installed: Codex CLI." in said.out
-    states = {each["client"]: each["state"] for each in found.json["clients"]["clients"]}
-    assert states == {"claude-code": "unchanged", "codex": "failed", "gemini": "unchanged"}
     assert os.listdir(repo / ".codex") == ["hooks.json"]
 
 
 def test_installing_again_says_it_in_a_line(run: Run, home: Path, repo: Path) -> None:
     """What was advised once is not said again, but that Codex does not run it."""
-    names = ["--client", "claude-code", "--client", "codex", "--client", "copilot"]
+    names = ["--client", "claude-code", "--client", "codex"]
     run("setup", *names)
 
     said = run("setup", *names)
 
     lines = said.out.splitlines()
-    assert lines[lines.index("Claude Code: already installed; nothing was changed") :][:4] == [
+    assert lines[lines.index("Claude Code: already installed; nothing was changed") :][:3] == [
         "Claude Code: already installed; nothing was changed",
         "Codex CLI: already installed; nothing was changed",
         "  NOT trusted yet: Codex skips the hooks until you review them: start codex and type /hooks.",
-        "GitHub Copilot: already installed; nothing was changed",
     ]
 
 
 def test_a_try_that_works_settles_the_last_trouble(run: Run, home: Path, repo: Path) -> None:
     """Of that client alone."""
     state = str(repo / ".git" / "gitmem")
+    run("setup", "--client", "claude-code")
     for at, left in (("codex Stop", True), ("claude-code Stop", False)):
-        run("setup", "--client", "claude-code")
         hook_state.note_error(state, 1_793_000_000_000_000, at, "the disk is full")
         assert "the disk is full" in run("doctor").out
         assert run("setup", "--client", "claude-code").status == 0

@@ -240,8 +240,10 @@ def test_a_dry_run_names_the_files_and_writes_none(run: Run, repo: Path) -> None
 
 def test_settings_that_cannot_be_read_stay_and_are_named(run: Run, repo: Path) -> None:
     """The other clients are connected, and the exit status says that not all is well."""
-    (repo / ".claude" / "settings.json").write_text("{oops")
+    settings = repo / ".claude" / "settings.json"
+    settings.write_text("{oops")
     said = run("setup")
+    assert f"{settings}, line 1, column 2: this is not valid JSON: " in said.out
     assert said.status != 0
     assert "Claude Code" in said.out and "NOT installed" in said.out and "Codex" in said.out
     assert (repo / ".claude" / "settings.json").read_text() == "{oops"
