@@ -213,4 +213,3 @@ MAX_SIZE = Option(
     default=context.MAX_SIZE,
     for_tools=(context.MAX_SIZE, context.SUGGESTED_SIZE_MAX),
 )
-EXPORT_SIZE = Option("Maximum size in bytes of UTF-8.", for_tools=(8 * 1024, 32 * 1024))

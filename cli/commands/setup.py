@@ -120,10 +120,10 @@ def _clients(folders: ClientFolders, named: list[str] | None, scope: str, *, ask
     from gitmem.clients.clients import ALL_FOUND, CLIENTS, PROJECT
 
     if named:
-        return [client.name for client in client_scope.chosen_clients(folders, named, scope)]
+        return [client.name for client in client_scope.chosen_clients(folders, named)]
     if scope == PROJECT and folders.worktree is None:
         return []
-    every = client_scope.chosen_clients(folders, [ALL_FOUND], scope)
+    every = client_scope.chosen_clients(folders, [ALL_FOUND])
     if not every:
         return []
     titles = ", ".join(CLIENTS[client.name].title for client in every)
@@ -252,9 +252,7 @@ def remove(
     whole = not client and not git
     every = whole or ALL_FOUND in (client or [])
     names = (
-        list(CLIENTS)
-        if every
-        else [each.name for each in client_scope.chosen_clients(folders, client or [], scope)]
+        list(CLIENTS) if every else [each.name for each in client_scope.chosen_clients(folders, client or [])]
     )
     hooks = clients.chosen_git_hooks(at, git or [])
     if whole and scope != USER:

@@ -333,7 +333,7 @@ class ClientScope:
         return there
 
 
-def chosen_clients(folders: ClientFolders, names: Sequence[str], scope: str) -> list[Client]:
+def chosen_clients(folders: ClientFolders, names: Sequence[str]) -> list[Client]:
     """Return the clients of these names; `all-found` means those with a sign of their use."""
     known = [*clients.CLIENTS, clients.ALL_FOUND]
     unknown = [name for name in names if name not in known]

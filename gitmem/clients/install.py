@@ -406,7 +406,7 @@ def install(
     Raises:
         UsageError: An unknown name or scope, or a project scope without a work tree; nothing was written.
     """
-    plans = [_Plan(folders, client, scope) for client in chosen_clients(folders, names, scope)]
+    plans = [_Plan(folders, client, scope) for client in chosen_clients(folders, names)]
     for plan in plans:
         plan.attempt(plan.read_install)
     if dry_run:
@@ -442,7 +442,7 @@ def uninstall(
     Raises:
         UsageError: As in `install`.
     """
-    picked = list(CLIENTS.values()) if ALL_FOUND in names else chosen_clients(folders, names, scope)
+    picked = list(CLIENTS.values()) if ALL_FOUND in names else chosen_clients(folders, names)
     plans = [_Plan(folders, client, scope) for client in picked]
     for plan in plans:
         plan.attempt(plan.read_uninstall)
