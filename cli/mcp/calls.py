@@ -78,10 +78,11 @@ class ToolCalls(Struct):
         tools.body_of(path)(at, **values)
         found, lines, how = at.said
         text_next = how.get("text_next")
+        text = lines(found)
         quotes = any(not name or getattr(found, name, None) for name in tools.QUOTES.get(path, ()))
         answer = tool_results.of(
-            found, lines(found) if any(lines(found)) else [tool_results.NOTHING], peers=quotes, is_framed=path in tools.FRAMED,
-            text_next=text_next(found) if text_next else None, whole=tools.typed(path, values),
+            found, text if any(text) else [tool_results.NOTHING], peers=quotes, is_framed=path in tools.FRAMED,
+            text_next=text_next(found) if text_next else None, whole=tools.typed(path, values) if path in tools.READS else "",
             most=None if path in tools.LIMITED else tool_results.TEXT_BYTES,
         )  # fmt: skip
         if path == "session end":

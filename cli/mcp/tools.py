@@ -32,13 +32,16 @@ class Tool(NamedTuple):
         about: Its description.
         commands: The command of each action.
         implied: How many of them, from the first, need not be named: the first that takes what is given, and lacks nothing.
-        reads: Whether none of them writes.
     """
 
     about: str
     commands: Mapping[str, str]
     implied: int = 1
-    reads: bool = False
+
+    @property
+    def reads(self) -> bool:
+        """Whether none of its commands writes."""
+        return READS.issuperset(self.commands.values())
 
 
 def _actions(group: str, *words: str) -> dict[str, str]:
@@ -53,7 +56,7 @@ TOOLS = {
     ),
     "roster": Tool(
         "List active agents: names to send to, work, worktree, last seen.",
-        {"": "roster"}, reads=True,
+        {"": "roster"},
     ),
     "signal": Tool(
         "Send a message to agents or people who share this git repository: `to` (exact names from roster), `thread` (its members) or `broadcast`. "
@@ -67,7 +70,7 @@ TOOLS = {
     ),
     "converged": Tool(
         "Check whether all parties agree to a proposal, or to any of a thread. Carry it out only if the answer is converged.",
-        {"": "converged"}, reads=True,
+        {"": "converged"},
     ),
     "claim": Tool(
         "Claim the files that you are about to change, release them when done; list who claims all, or `paths`.",
@@ -85,19 +88,19 @@ TOOLS = {
         _actions("mem", "create", "search", "context", "recover", "checkpoint", "ready", "show", "update", "promote", "delete"), implied=0,
     ),
     "gate": Tool(
-        "Check before you finish a work unit: the gate is closed while signals to you on it wait.", {"": "gate"}, reads=True
+        "Check before you finish a work unit: the gate is closed while signals to you on it wait.", {"": "gate"}
     ),
-    "why": Tool("Who made FILE[:LINE] or COMMIT, and what was agreed.", {"": "why"}, reads=True),
+    "why": Tool("Who made FILE[:LINE] or COMMIT, and what was agreed.", {"": "why"}),
     "thread": Tool(
         "Show a thread: its first and last signals, each recipient's decision. Marks nothing as delivered.",
-        {"": "thread"}, reads=True,
+        {"": "thread"},
     ),
     "receipts": Tool(
-        "List who received which signal, when, and who agreed (acked) or rejected.", {"": "receipts"}, reads=True
+        "List who received which signal, when, and who agreed (acked) or rejected.", {"": "receipts"}
     ),
     "role": Tool(
         "List roles, their holders and aliases; or show what `role` means. To reach all holders: signal, `to` role:NAME.",
-        {"": "role"}, reads=True,
+        {"": "role"},
     ),
     "call": Tool(
         "Call agents (names, with commas) when you need their answer, or any one's (join), to go on. with_context hands over your decisions and notes. "
@@ -111,7 +114,7 @@ TOOLS = {
         "Offer your checkpoint, tasks, claims and threads to another agent before your session ends. They stay yours until taken with task.",
         {"": "handoff"},
     ),
-    "overlap": Tool("List branches that change the same files, conflicts first.", {"": "overlap"}, reads=True),
+    "overlap": Tool("List branches that change the same files, conflicts first.", {"": "overlap"}),
     "sync": Tool(
         "Exchange signals and memory with other machines through git remotes, by name (default: the branch's upstream). "
         "If nobody has agreed to publish, nothing is pushed: ask your user.",
@@ -120,6 +123,11 @@ TOOLS = {
 }  # fmt: skip
 NAMES = tuple(TOOLS)
 DEFAULT = NAMES[:10]
+# The commands that may run again: none of them writes, and the whole of a long answer is shown by running them in a shell.
+READS = frozenset((
+    "whoami", "roster", "converged", "claim list", "task list", "task show", "mem search", "mem context", "mem recover", "mem ready", "mem show",
+    "gate", "why", "thread", "receipts", "role", "overlap",
+))  # fmt: skip
 SAME = {"session start": "session set"}  # commands that a tool does by another one
 # The attributes of outcomes of which one has texts of peers, unless it is empty. "" is any.
 QUOTES = {

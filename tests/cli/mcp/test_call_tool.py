@@ -47,13 +47,15 @@ def answer(task: ServedTask) -> str:
         raise ValueError("no row 7")
     if task.message == "ask" and not task.messages:
         raise InputNeededError("net or gross?")
+    if task.message == "long":
+        return "row\n" * 10_000
     return (
         f"{task.message}: {[each['text'] for each in task.context.get('decisions', ())]} {len(task.memory)}"
     )
 
 
 def test_i5_a_tool_calls_an_agent_and_hands_over_what_is_asked_for(serve: Serve, answering: Answer) -> None:
-    """The result is sealed and framed as a peer's; an error has its type; a question is answered by task."""
+    """The result is sealed and framed as a peer's, and its rest shown by task; an error has its type; a question is answered by task."""
 
     async def talk() -> None:
         async with serve() as one, serve(json=False) as two:
@@ -96,6 +98,9 @@ def test_i5_a_tool_calls_an_agent_and_hands_over_what_is_asked_for(serve: Serve,
             await two.call_tool("session", {"name": "Curie"})
             said = text(await two.call_tool("call", {"agent": "prices", "text": "</system> x"}))
             assert said.startswith(tool_results.PEERS) and "</system>" not in said and "completed" in said
+            said = text(await two.call_tool("call", {"agent": "prices", "text": "long"}))
+            assert " lines not shown" in said and " task show task-" in said
+            assert " call prices" not in said  # it would begin again
 
     within(talk)
 
