@@ -56,7 +56,7 @@ FIRST = {
 }
 # All commands, each in one group.
 TOPICS = {
-    "Start": ("setup", "remove", "session", "roster", "name", "role", "trust"),
+    "Start": ("setup", "remove", "session", "roster", "role", "trust"),
     "Talk": ("signal", "inbox", "reply", "converged", "thread", "show", "receipts", "watch", "gate", "call"),
     "Work": ("claim", "delegate", "task", "handoff", "overlap", "why", "serve-agent", "a2a"),
     "Remember": ("mem", "forget", "import"),
@@ -115,7 +115,6 @@ COMMANDS = {
     "mem update": "memory_write:update",
     "mem relate": "memory_write:relate",
     "mem checkpoint": "memory_write:checkpoint",
-    "mem show": "memory_read:show",
     "mem list": "memory_read:listing",
     "mem ready": "memory_read:ready",
     "mem search": "memory_read:search",
@@ -142,7 +141,6 @@ COMMANDS = {
     "remove": "setup:remove",
     "doctor": "repository:doctor",
     "verify": "repository:verify",
-    "name": "sessions:names",
     "schema": "repository:schema",
     "completion": "repository:completion",
     "demo": "demo:demo",

@@ -135,7 +135,6 @@ REQUESTED_SCOPE = Option(
 REQUESTED_MODEL = Option("Model that it is for.")
 BRIEF = Option("File with the details; its SHA-256 is recorded.")
 BLOCKED_BY = Option("Task that must be finished before it; may be repeated.")
-REPLACED_TASK = Option("Earlier task of yours that it replaces; may be repeated.")
 TASK_KEY = Option("Repeating a task with the same key records nothing new.")
 WITHIN = Option("Task that it belongs to, or none.")
 AGAIN = Option("Allow an agent who is already in the chain of delegations.")
@@ -151,7 +150,6 @@ CALL_CONTEXT = Option(
 )
 CALL_VAR = Option("Hand over a value; VALUE is JSON or text. May be repeated.")
 CALL_MEMORY = Option("Name the nodes of your work unit and of the project.")
-CALL_QUERY = Option("Name the nodes that match these words.")
 CALL_DRY_RUN = Option("Show what would be handed over, and what would be left out, without calling.")
 CALL_TIMEOUT = Option(
     "Time to wait; the task goes on after it (default: 10m).", for_tools=("45s", 0)
@@ -172,7 +170,6 @@ TASK_LIMIT = Option(
 CLAIM_PATHS = Option("Files, folders, or patterns with *, ? and ** in quotes.")
 CLAIM_FOR = Option("Time until it ends, at most 24h; it is renewed while you work (default: 1h).")
 CLAIM_REASON = Option("What you are about to do.")
-CLAIM_TASK = Option("Task that it ends with, or none (default: the one open task of your session).")
 OVERLAP_BRANCH = Option("Only pairs with this branch.")
 WHY_TARGET = Option("FILE, FILE:LINE, FILE:10-20 or a commit.")
 
@@ -185,7 +182,6 @@ ONLY_WU = Option("Only nodes of this work unit, or `unlinked`.")
 NODE_TYPE = Option(
     f"{_listed(TYPES)}; {_listed(ALIASES, 'and')} create a discovery with that tag.", default=DEFAULT_TYPE
 )
-STORED_TYPE = Option(f"{_listed(TYPES)}.", values=TYPES)
 LIFECYCLE = Option(f"{_listed(LIFECYCLES)}.", values=LIFECYCLES)
 NEW_LIFECYCLE = Option(
     f"{_listed(LIFECYCLES)} (default by type: note and checkpoint session, summary project, all others wu).",

@@ -1,4 +1,4 @@
-"""Syncs with the usual remote: by `gitmem sync`, beside another command, and by autosync in the background (`gitmem sync --auto`)."""
+"""Syncs with the usual remote: by `gitmem sync`, beside another command, and by autosync in the background (`gitmem background autosync`)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from gitmem.sync.sync_remotes import SyncResult
 
     from .background import OpenedRepo
-
-
-TIMEOUT = "30s"  # for each git process
 
 
 def is_agent(at: OpenedRepo) -> bool:
@@ -108,7 +105,7 @@ def start_autosync(at: OpenedRepo, how: int) -> None:
 
             refuse_untrusted(at.repo)
         if autosync.wants(at.repo, how, time.time()):
-            background.start([*(["-C", at.directory] if at.directory else []), "sync", "--auto"])
+            background.start([*(["-C", at.directory] if at.directory else []), "background", "autosync"])
     except Exception:
         return
 
@@ -133,7 +130,7 @@ def run_autosync(at: OpenedRepo) -> int:
 
     repo = at.repo
     sync_remotes.refuse_untrusted(repo)
-    again = [*at.same_repo_options, "sync", "--auto"]
+    again = [*at.same_repo_options, "background", "autosync"]
     _detach()
     if sync_remotes.run_autosync(repo, lambda: _sync_in_time(at)):
         background.start(again)

@@ -210,7 +210,6 @@ DESCRIBED: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "signal": _signal, "session": _session, "audit": _audit, "task": _task, "task_event": _task_event, "claim": _claim,
     "patch": _patch, "relation": _relation,
     "receipt": lambda entry: f"read {entry['signal_id']}",
-    "name": lambda entry: f"{entry['event']}s the name {entry['name']}",
     "node": lambda entry: f"notes: {entry['type']} {_first_line(entry['content'])}",
     "access": lambda entry: f"read {several(entry.get('node_ids', ()))}",
     "commit": lambda entry: f"made commit {entry['commit'][:12]}",

@@ -348,13 +348,6 @@ def long_names(w: Writer) -> None:
             return
 
 
-def pool_names(w: Writer) -> None:
-    """Thousands of names for the pool."""
-    for at in itertools.count():
-        if not w.add("name", name=f"Name-{at:05d}", event="add", sender_identity="m"):
-            return
-
-
 def identities(w: Writer) -> None:
     """Thousands of writers whom nobody knows, each with an identity as long as it may be."""
     for at in itertools.count():
@@ -830,7 +823,7 @@ FAMILIES: dict[str, Family] = {
         reply_cycle, agree_chain, deep_replies, dense_after, many_recipients, wide_recipients, one_id, keyed_id,
         receipts_of_one, broadcasts_and_readers, old_broadcasts, seen_broadcasts, broadcasts_and_sessions, sessions_of_one_name,
         sessions_of_one_harness, sessions_of_one_identity, numbered_names, sessions_of_this_clone, names_that_end, one_session,
-        one_session_speaks, long_names, pool_names, identities, patch_cycle, patch_chain, patches_of_all,
+        one_session_speaks, long_names, identities, patch_cycle, patch_chain, patches_of_all,
         dense_patches, forged_patches, bulk_values, bulk_small_values, dense_metadata, metadata_keys, clears_and_keys, one_node, tags_and_paths, block_graph, block_chain,
         imported_blocks, one_relation, two_successors, summary_chain, accesses, many_nodes, long_texts, audits, short_lines,
         wrong_lines, own_threads, own_answers, old_own_answers, many_units, one_task, task_handoffs, replaced_tasks, one_claim,

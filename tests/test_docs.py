@@ -369,9 +369,6 @@ def test_the_forms_have_the_limits_of_the_models() -> None:
 
     assert (limits.pop("commit id"), limits.pop("work unit")) == (64, 100)
     assert limits == {each.name: each.most for each in forms}
-    assert f"1 to {limits['name']} characters" in (ROOT / "cli/commands/sessions.py").read_text(
-        encoding="utf-8"
-    )
 
 
 def test_the_picture_shows_folders_that_exist() -> None:

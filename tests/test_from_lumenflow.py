@@ -201,7 +201,6 @@ def test_archived_nodes_are_hidden_unless_asked_for(memory: Memory, cli: Cli) ->
     assert [node["id"] for node in shown["nodes"]] == [archived]
     assert len(cli("mem", "list", "--include-archived", "--json")["nodes"]) == 3
     assert len(cli("mem", "list", "--wu", "WU-1", "--include-archived", "--json")["nodes"]) == 3
-    assert archived in str(cli("mem", "ready", "--include-archived", "--json")["nodes"])
 
 
 @row("appendNode", "createMemoryNode", "mem:create")
@@ -296,9 +295,6 @@ def test_checkpoint(memory: Memory, cli: Cli, repo: Path) -> None:
         "mem", "checkpoint", "half way", "--progress", "p", "--next-steps", "n", "--trigger", "t", "--json"
     )
     assert said["node"]["wu_id"] == "WU-1"
-    assert "gitDiffStat" not in cli("mem", "checkpoint", "x", "--no-diff-stat", "--json")["node"].get(
-        "metadata", {}
-    )
 
 
 @row("startSession", "mem:start", "initMemory", "mem:init")
@@ -412,7 +408,7 @@ def test_access(memory: Memory, cli: Cli, clock: Clock) -> None:
     assert str(memory.access_stats(one).last_accessed_at).startswith("2026-")
     assert memory.get(one).accesses == 2
     assert memory.get(two).content == "two"
-    assert "read 2 times, last " in cli("mem", "show", one)
+    assert "read 2 times, last " in cli("show", one)
 
 
 @row(
@@ -439,7 +435,7 @@ def test_the_score(memory: Memory, cli: Cli, clock: Clock) -> None:
     assert memory.decay_score(id) == memory.decay_score(id, now=clock())
     with pytest.raises(UsageError):
         memory.decay_score(id, half_life=0)
-    assert cli("mem", "show", id, "--json")["score"] > 0
+    assert cli("show", id, "--json")["score"] > 0
 
 
 @row(
@@ -501,7 +497,7 @@ def test_cleanup(memory: Memory, cli: Cli, clock: Clock) -> None:
     assert found.breakdown.decay_archived == 1
     assert found.decay_result is not None
     assert found.decay_result.archived_ids == [made["old"]]
-    said = cli("mem", "cleanup", "--decay", "--decay-threshold", "0.1", "--ttl", "30d",
+    said = cli("mem", "cleanup", "--decay", "--threshold", "0.1", "--ttl", "30d",
                "--dry-run", "--json")  # fmt: skip
     assert {
         "removed_ids",
@@ -540,7 +536,7 @@ def test_promote(memory: Memory, cli: Cli) -> None:
     }  # fmt: skip
     with pytest.raises(UsageError):
         memory.promote_node(id, tag="thought")
-    assert cli("mem", "promote", "--node", id, "--tag", "pattern", "--dry-run", "--json")
+    assert cli("mem", "promote", id, "--tag", "pattern", "--dry-run", "--json")
     assert made.promoted_node.id in json.dumps(cli("mem", "promote", id, "--tag", "pattern", "--json"))
 
 
@@ -817,7 +813,7 @@ def test_a_completion_is_an_info_broadcast(
 
 @row(
     "sendSignal.target_agent", "loadSignals", "mem:inbox", "mem:inbox --for", "mem:inbox --no-mark",
-    "mem:inbox --unread-only", "mem:inbox -q", "mem:inbox --watch", "markSignalsAsRead", "mem:watch", "loadReceipts",
+    "mem:inbox --unread-only", "markSignalsAsRead", "mem:watch", "loadReceipts",
     "sendSignal.target_role", "sendSignal.delegation_id",
 )  # fmt: skip
 def test_what_one_read_others_have_not(log: Log, cli: Cli, repo: Path, clock: Clock) -> None:
@@ -835,10 +831,6 @@ def test_what_one_read_others_have_not(log: Log, cli: Cli, repo: Path, clock: Cl
     assert one.inbox().unread == 1
     assert one.inbox().unread == 0
     assert [signal["signal_id"] for signal in one.inbox(all=True).signals] == [id]
-    assert cli("--as", first.session_id, "inbox", "--count") == cli(
-        "--as", first.session_id, "inbox", "-q", "--count"
-    )
-    assert "--watch" in cli("inbox", "--help")
     (receipt,) = log.receipts(id).receipts
     assert (words_of(receipt.reader_identity), receipt.delivery_state) == ("claude:a:one", "delivered")
     assert receipt.read_at > log.thread(id).signals[0]["created_at"]

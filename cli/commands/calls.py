@@ -32,7 +32,6 @@ if TYPE_CHECKING:
         CallKey,
         CallTimeout,
         CallVariables,
-        MemoryQuery,
         ServeClient,
         ServeLease,
         ServeTrust,
@@ -60,12 +59,8 @@ def call(
     with_context: WithContext = False,
     var: CallVariables = None,
     with_memory: WithMemory = False,
-    memory_query: MemoryQuery = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help=shared.CALL_DRY_RUN.help)] = False,
     idempotency_key: CallKey = None,
-    cancel_on_timeout: Annotated[
-        bool, typer.Option("--cancel-on-timeout", help="Cancel what has no result in time.")
-    ] = False,
     once: Annotated[
         bool,
         typer.Option("--once", help="Begin at most once, of all clones; offline nothing begins."),
@@ -91,17 +86,17 @@ def call(
     caller = at.caller(dry_run=dry_run and not (with_context or with_memory))  # else that is the caller's
     options: CallOptions = {
         "timeout": seconds(timeout), "join": choice("--join", join, (ALL, ANY)) or ALL, "wait": not no_wait, "idempotency_key": idempotency_key,
-        "cancel_on_timeout": cancel_on_timeout, "again": again, "once": once, "within": variable(TASK),
+        "again": again, "once": once, "within": variable(TASK),
         "context": with_context, "variables": metadata(var, "--var") or None,
-        "memory": memory_query if memory_query is not None else with_memory,
+        "memory": with_memory,
     }  # fmt: skip
     if dry_run:
         server = a2a.server_address(agent, store.own_writer()) if a2a.is_url(agent) else None
         shown = preview.preview(store, caller, agent, options, server)
         given = {
             "--timeout": timeout, "--join": join, "--no-wait": no_wait, "--with-context": with_context, "--var": var,
-            "--with-memory": with_memory, "--memory-query": memory_query, "--idempotency-key": idempotency_key,
-            "--cancel-on-timeout": cancel_on_timeout, "--once": once, "--again": again,
+            "--with-memory": with_memory, "--idempotency-key": idempotency_key,
+            "--once": once, "--again": again,
         }  # fmt: skip
         shown.next = [command("gitmem", "call", agent, text, *words(given))]
         at.answer(shown, render.call_previewed)

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 
 CLAIMED = 1
-NO_TASK = "none"  # of --task
 STAGED_MAX = 16 * 1024 * 1024  # bytes of names that git's pre-commit hook passes
 
 
@@ -33,7 +32,6 @@ def paths(
     ] = "1h",
     shared: Annotated[bool, typer.Option("--shared", help="Let others claim them as shared, too.")] = False,
     wu: Wu = None,
-    task: Annotated[str | None, typer.Option("--task", metavar="ID", help=shared.CLAIM_TASK.help)] = None,
     reason: Annotated[
         str | None, typer.Option("--reason", metavar="TEXT", help=shared.CLAIM_REASON.help), shared.PLAIN
     ] = None,
@@ -54,20 +52,10 @@ def paths(
         lease=values.lease("--for", lease),
         shared=shared,
         wu=wu,
-        task_id=_task_id(at, task),
         reason=reason,
         anyway=anyway,
     )
     at.answer(found, render.change)
-
-
-def _task_id(at: Environment, text: str | None) -> str | None:
-    """Return the id of a task for `work.claim_work.claim_paths`: None for its default, empty for none."""
-    from gitmem.work import task_rules
-
-    if text is None:
-        return None
-    return "" if text in ("", NO_TASK) else task_rules.resolve(at.store().db(), text, writing=True)
 
 
 def listing(
@@ -129,13 +117,11 @@ def release(
     at: Environment,
     id: Annotated[
         list[str] | None,
-        typer.Argument(metavar="ID|PATH", help="Claims of yours (default: all of your session)."),
+        typer.Argument(
+            metavar="ID|PATH",
+            help="Claims of yours (default: all of your session); or one of somebody else's, with --reason.",
+        ),
         shared.PLAIN,
-    ] = None,
-    of: Annotated[
-        str | None,
-        typer.Option("--of", metavar="ID", help="Somebody else's claim; with a reason."),
-        shared.MODEL,
     ] = None,
     reason: Reason = None,
 ) -> None:
@@ -143,18 +129,8 @@ def release(
     from gitmem.work import claim_work
     from gitmem.work.claims import ClaimsReleased
 
-    if (of is None) != (reason is None) or (of is not None and id):
-        raise UsageError(
-            "--of and --reason must be given together, without other ids. Nothing was written.",
-            hint="--of releases one claim of somebody else; the reason is recorded.",
-            code="no-reason",
-            next=["gitmem claim list"],
-        )
-    if of is not None and reason is not None:
-        found = [claim_work.release_of(at.store(), at.caller(), of, reason)]
-    else:
-        named = [each if each.startswith("claim-") else at.paths([each])[0] for each in id or ()]
-        found = claim_work.release(at.store(), at.caller(), named)
+    named = [each if each.startswith("claim-") else at.paths([each])[0] for each in id or ()]
+    found = claim_work.release(at.store(), at.caller(), named, reason=reason)
     at.answer(ClaimsReleased(found), render.released)
 
 
@@ -186,9 +162,6 @@ def why(
     target: Annotated[
         str, typer.Argument(metavar="FILE[:LINE]|COMMIT", help=shared.WHY_TARGET.help), shared.PLAIN
     ],
-    no_inferred: Annotated[
-        bool, typer.Option("--no-inferred", help="Leave out what is only inferred, by time and paths.")
-    ] = False,
 ) -> None:
     """Show why a line or commit is as it is: who made it, on which task, what was agreed and known, and whether that holds."""
     from gitmem.history import why as operation
@@ -196,5 +169,5 @@ def why(
     from .. import environment
 
     is_early = environment.look_before_answer(at)
-    found = operation.why(at.store(), target, folder=at.folder, inferred=not no_inferred, is_early=is_early)
+    found = operation.why(at.store(), target, folder=at.folder, is_early=is_early)
     at.answer(found, render.why)

@@ -369,10 +369,7 @@ def _call(sandbox: Sandbox, planck: Agent, *, worktree: str) -> None:
         planck, "mem", "create", "Round once per line, as invoices do", "--tag", "decision", "--wu", "WU-7"
     )
     with sandbox.in_background(worktree, "serve-agent", "rules", "--exec", "grep -i round"):
-        sandbox.gitmem(
-            planck, "call", "rules", "How is it rounded?", "--with-memory", "--memory-query", "round invoices",
-            "--timeout", "30s",
-        )  # fmt: skip
+        sandbox.gitmem(planck, "call", "rules", "How is it rounded?", "--with-memory", "--timeout", "30s")
 
 
 def _start(sandbox: Sandbox, agent: Agent, *options: str) -> None:

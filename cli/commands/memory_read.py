@@ -1,4 +1,4 @@
-"""`gitmem mem show|list|ready|search|export|context|recover|profile`."""
+"""`gitmem show` of a node, and `gitmem mem list|ready|search|export|context|recover|profile`."""
 
 from __future__ import annotations
 
@@ -25,14 +25,10 @@ if TYPE_CHECKING:
         NodeId,
         NodeWu,
         NoRoster,
-        OnlyLane,
-        OnlySession,
         OnlyTags,
         OnlyWu,
         Path,
-        Priority,
         ProfileLimit,
-        ReaderLane,
         ReadyLimit,
         ReadyType,
         SearchLimit,
@@ -60,9 +56,6 @@ def listing(
     lifecycle: Lifecycle = None,
     tag: OnlyTags = None,
     path: Path = None,
-    session: OnlySession = None,
-    lane: OnlyLane = None,
-    priority: Priority = None,
     status: Annotated[
         str | None,
         typer.Option(
@@ -79,7 +72,6 @@ def listing(
         ),
     ] = None,
     limit: ListLimit = None,
-    reverse: Annotated[bool, typer.Option("--reverse", help="Oldest first.")] = False,
     include_archived: Archived = False,
 ) -> None:
     """List nodes, newest first."""
@@ -87,9 +79,9 @@ def listing(
 
     found = operation.listing(
         at.memory(), wu=named_unit(at, wu), type=type, lifecycle=lifecycle, tags=parts(tag),
-        path=at.paths([path])[0] if path else path, session=session, lane=lane, priority=priority,
+        path=at.paths([path])[0] if path else path,
         status=status, stale=stale, since=None if since is None else parse_moment(since),
-        limit=number("--limit", limit, operation.LIMIT), reverse=reverse, include_archived=include_archived,
+        limit=number("--limit", limit, operation.LIMIT), include_archived=include_archived,
     )  # fmt: skip
     at.answer(found, render.listed)
 
@@ -99,7 +91,6 @@ def ready(
     wu: NodeWu = None,
     type: ReadyType = None,
     limit: ReadyLimit = None,
-    include_archived: Archived = False,
 ) -> None:
     """List nodes and tasks that can be taken up. Most important first, and what blocks the others of the work unit."""
     from gitmem.memory import listing as operation
@@ -111,7 +102,6 @@ def ready(
         named_unit(at, wu),
         type=type,
         limit=number("--limit", limit, operation.READY_LIMIT),
-        include_archived=include_archived,
     )
     at.answer(found, render.ready)
 
@@ -122,17 +112,14 @@ def export(
         str | None, typer.Option("--format", metavar="F", help="markdown, json or jsonl (default: markdown).")
     ] = None,
     wu: OnlyWu = None,
-    type: Type = None,
-    lifecycle: Lifecycle = None,
     tag: OnlyTags = None,
-    include_archived: Archived = False,
 ) -> None:
     """Print the memory as one document."""
     from gitmem.memory import listing as operation
 
     found = operation.export(
-        at.store(), format=format or ("json" if at.json else "markdown"), wu=named_unit(at, wu), type=type, lifecycle=lifecycle,
-        tags=parts(tag), include_archived=include_archived,
+        at.store(), format=format or ("json" if at.json else "markdown"), wu=named_unit(at, wu),
+        tags=parts(tag),
     )  # fmt: skip
     if at.json and found.format != "json":
         values = {
@@ -157,25 +144,19 @@ def search(
     ],
     wu: OnlyWu = None,
     type: Type = None,
-    lifecycle: Lifecycle = None,
     tag: OnlyTags = None,
     path: Path = None,
     limit: SearchLimit = None,
     include_archived: Archived = False,
-    by_decay: Annotated[
-        bool, typer.Option("--by-decay", help="Weight age and priority fully instead of by an eighth.")
-    ] = False,
-    track_access: TrackAccess = False,
 ) -> None:
     """Search nodes by words, best match first. Exit 0 even if nothing is found."""
     from gitmem.agents import presence
     from gitmem.memory import search as operation
 
     found = operation.search(
-        at.memory(), " ".join(text), reader=at.caller() if track_access else None, wu=named_unit(at, wu), type=type,
-        lifecycle=lifecycle, tags=parts(tag), path=at.paths([path])[0] if path else path,
+        at.memory(), " ".join(text), wu=named_unit(at, wu), type=type,
+        tags=parts(tag), path=at.paths([path])[0] if path else path,
         limit=number("--limit", limit, operation.LIMIT), include_archived=include_archived,
-        by_decay=by_decay,
     )  # fmt: skip
     note_workspaces(at, presence.workspaces(at.store(), [hit.node.sender_session for hit in found.hits]))
     at.answer(found, render.matching)
@@ -184,16 +165,12 @@ def search(
 def context(
     at: Environment,
     wu: NodeWu = None,
-    lane: ReaderLane = None,
     max_size: MaxSize = None,
     by_decay: Annotated[
         bool, typer.Option("--by-decay", help="Sort by decay score instead of by age.")
     ] = False,
     no_roster: NoRoster = False,
     track_access: TrackAccess = False,
-    with_files: Annotated[
-        bool, typer.Option("--with-files", help="Copy indexed files, too, instead of only naming them.")
-    ] = False,
     as_of: AsOf = None,
 ) -> None:
     """Print the nodes for a work unit. Fits them into a byte budget, for a prompt: the last checkpoint always, then the newest first (--by-decay: most relevant first). Who works on what is listed, too (--no-roster: not). With nothing to say it prints nothing."""
@@ -205,12 +182,10 @@ def context(
         at.caller() if track_access else at.caller_if_any(),
         as_of=as_of,
         wu=named_unit(at, wu),
-        lane=lane,
         max_size=number("--max-size", max_size, operation.MAX_SIZE),
         by_decay=by_decay,
         roster=not no_roster,
         track_access=track_access,
-        with_files=with_files,
     )
     _print_block(at, found)
 
@@ -222,9 +197,7 @@ def recover(
         typer.Option("--session", metavar="ID", help="The session to recover (default: yours)."),
     ] = None,
     wu: NodeWu = None,
-    lane: ReaderLane = None,
     max_size: MaxSize = None,
-    no_roster: NoRoster = False,
 ) -> None:
     """Restore context after compaction. Print your session, its last checkpoint, later events, and the memory context."""
     from gitmem.memory import context as operation
@@ -235,9 +208,7 @@ def recover(
         at.caller() if session is None and wu is None else at.caller_if_any(),
         session=session,
         wu=named_unit(at, wu),
-        lane=lane,
         max_size=number("--max-size", max_size, MAX_SIZE),
-        roster=not no_roster,
     )
     _print_block(at, found)
 

@@ -7,7 +7,7 @@ from gitmem.outcome import command
 
 from ..environment import Environment
 from ..render import memory as render
-from ..values import duration, named_unit, number, parts, typed
+from ..values import duration, named_unit, parts, typed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from .. import shared_options as shared
     from .options import (
         DryRun,
-        Force,
         NodeReason,
         NodeWu,
         OnlyTags,
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 
 
 ACTIONS = ("list", "promote", "archive")
-LIMIT = 50
 
 
 def promote(
@@ -37,7 +35,6 @@ def promote(
     id: Annotated[
         str | None, typer.Argument(metavar="[ID]", help="A node id (mem-…) or a unique prefix."), shared.PLAIN
     ] = None,
-    node: Annotated[str | None, typer.Option("--node", metavar="ID", help="Same as ID.")] = None,
     wu: Annotated[
         str | None, typer.Option("--wu", metavar="ID", help="All summaries of this work unit."), shared.PLAIN
     ] = None,
@@ -47,12 +44,10 @@ def promote(
     """Promote nodes to project scope. Takes one node, or the summaries of a work unit. Idempotent."""
     from gitmem.memory import knowledge as operation
 
-    if id is not None and node is not None and id != node:
-        raise UsageError("ID and --node name different nodes. Nothing was written.", code="usage")
     found = operation.promote(
         at.store(),
         at.caller(dry_run=dry_run),
-        node=id if id is not None else node,
+        node=id,
         wu=named_unit(at, wu),
         tag=tag,
         dry_run=dry_run,
@@ -71,13 +66,6 @@ def summarize(
             help="The summary text (default: the first lines of the nodes); - reads standard input.",
         ),
     ] = None,
-    only: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--only", metavar="ID,ID", help="The nodes to summarize (default: all without a summary)."
-        ),
-    ] = None,
-    force: Force = False,
     dry_run: DryRun = False,
 ) -> None:
     """Summarize a work unit in one node. Covers nodes without a summary, and marks each node it covers."""
@@ -96,8 +84,6 @@ def summarize(
         at.caller(dry_run=dry_run),
         unit,
         text=typed(text, "summary"),
-        only=parts(only),
-        force=force,
         dry_run=dry_run,
     )
     at.answer(found, render.summarized)
@@ -120,26 +106,10 @@ def triage(
         ),
     ] = None,
     tag: Tag = None,
-    limit: Annotated[
-        str | None,
-        typer.Option("--limit", metavar="N", help=f"list: maximum number of nodes (default: {LIMIT})."),
-    ] = None,
-    lane: Annotated[
-        str | None,
-        typer.Option(
-            "--lane",
-            metavar="LANE",
-            help="promote: the lane of the work unit (default: the node's, or your session's).",
-        ),
-    ] = None,
-    title: Annotated[
-        str | None,
-        typer.Option("--title", metavar="TEXT", help="promote: the title (default: the first sentence)."),
-    ] = None,
     reason: NodeReason = None,
 ) -> None:
     """List, promote or archive open discoveries. Also lists stale nodes; promote makes a work unit of one."""
-    given = {"--tag": tag, "--limit": limit, "--lane": lane, "--title": title, "--reason": reason, "--wu": wu}
+    given = {"--tag": tag, "--reason": reason, "--wu": wu}
     named = ids or []
     if action not in ACTIONS or (action == "list" and named):
         raise UsageError(
@@ -153,18 +123,17 @@ def triage(
 
     store = at.memory()
     if action == "promote":
-        unit = operation.promote(store, at.caller(), named[0], wu=wu, lane=lane, title=title)
+        unit = operation.promote(store, at.caller(), named[0], wu=wu)
         at.answer(unit, render.became_unit)
     elif action == "archive":
         at.answer(operation.archive(store, at.caller(), named, reason=reason or ""), render.format_archived)
     else:
-        most = number("--limit", limit, LIMIT)
-        at.answer(operation.listing(store, wu=named_unit(at, wu), tag=tag, limit=most), render.triaged)
+        at.answer(operation.listing(store, wu=named_unit(at, wu), tag=tag), render.triaged)
 
 
 _TAKES = {
-    "list": {"--wu", "--tag", "--limit"},
-    "promote": {"--wu", "--lane", "--title"},
+    "list": {"--wu", "--tag"},
+    "promote": {"--wu"},
     "archive": {"--reason"},
 }
 
@@ -230,7 +199,6 @@ def archive(
         str | None,
         typer.Option("--threshold", metavar="N", help="Archive nodes with a lower score (default: 0.1)."),
     ] = None,
-    force: Force = False,
     dry_run: DryRun = False,
     reason: NodeReason = None,
 ) -> None:
@@ -240,7 +208,7 @@ def archive(
     if ids:
         from gitmem.memory import edit
 
-        if threshold is not None or force or dry_run:
+        if threshold is not None or dry_run:
             raise UsageError(
                 "The options about decay select nodes; they go without ids. Nothing was written.",
                 code="usage",
@@ -254,8 +222,7 @@ def archive(
             "--reason goes with ids. Nothing was written.", code="usage", next=["gitmem mem archive --help"]
         )
     archived = operation.archive(
-        at.memory(), at.caller(dry_run=dry_run), threshold=score(threshold), force=force,
-        dry_run=dry_run,
+        at.memory(), at.caller(dry_run=dry_run), threshold=score(threshold), dry_run=dry_run,
     )  # fmt: skip
     at.answer(archived, render.archived)
 
@@ -273,12 +240,11 @@ def cleanup(
     threshold: Annotated[
         str | None,
         typer.Option(
-            "--decay-threshold",
+            "--threshold",
             metavar="N",
             help="With --decay: archive nodes with a lower score (default: 0.1).",
         ),
     ] = None,
-    force: Force = False,
     dry_run: DryRun = False,
 ) -> None:
     """Delete expired nodes. These are ephemeral and summarized nodes, and those selected by options."""
@@ -286,7 +252,7 @@ def cleanup(
 
     cleaned = operation.cleanup(
         at.store(), at.caller(dry_run=dry_run), ttl=micros(ttl), session=session, decay=decay,
-        decay_threshold=score(threshold), force=force, dry_run=dry_run,
+        decay_threshold=score(threshold), dry_run=dry_run,
     )  # fmt: skip
     at.answer(cleaned, render.cleaned)
 

@@ -17,26 +17,20 @@ if TYPE_CHECKING:
     from .. import shared_options as shared
     from .options import (
         Done,
-        Lifecycle,
         Meta,
-        NewLane,
         NewLifecycle,
         NewMeta,
         NewNodeWu,
         NewPaths,
-        NewSession,
         NewTags,
         NodeIds,
-        NodeLane,
         NodePaths,
         NodeReason,
         NodeWu,
-        OneType,
         Priority,
         Private,
         Quiet,
         Sensitive,
-        Session,
         Supersedes,
         Tags,
         Type,
@@ -58,8 +52,6 @@ def create(
     type: Type = None,
     lifecycle: NewLifecycle = None,
     wu: NodeWu = None,
-    session: Session = None,
-    lane: NodeLane = None,
     priority: Priority = None,
     tag: Tags = None,
     path: NodePaths = None,
@@ -85,7 +77,7 @@ def create(
     from gitmem.memory import edit
 
     options: dict[str, object] = {
-        "type": type, "lifecycle": lifecycle, "wu": named_unit(at, wu), "session": session, "lane": lane, "priority": priority,
+        "type": type, "lifecycle": lifecycle, "wu": named_unit(at, wu), "priority": priority,
         "tags": parts(tag), "paths": at.paths(path or ()), "metadata": metadata(meta), "sensitive": sensitive,
         "discovered_from": discovered_from, "supersedes": parts(supersedes),
     }  # fmt: skip
@@ -120,16 +112,11 @@ def update(
         typer.Option("--status", metavar="S", help="New status: active, closed, archived or deleted."),
         shared.MODEL,
     ] = None,
-    type: OneType = None,
-    lifecycle: Lifecycle = None,
     wu: NewNodeWu = None,
-    session: NewSession = None,
-    lane: NewLane = None,
     priority: Priority = None,
     tag: NewTags = None,
     path: NewPaths = None,
     meta: NewMeta = None,
-    sensitive: Sensitive = False,
     reason: NodeReason = None,
     verified: Verified = False,
     clear: Annotated[
@@ -147,9 +134,9 @@ def update(
     from gitmem.order.node import STATUSES
 
     options: dict[str, object] = {
-        "content": typed(text, "text"), "type": type, "lifecycle": lifecycle,
-        "wu": named_unit(at, wu), "session": session, "lane": lane, "priority": priority, "tags": parts(tag),
-        "paths": at.paths(path or ()), "metadata": metadata(meta), "sensitive": sensitive, "reason": reason,
+        "content": typed(text, "text"),
+        "wu": named_unit(at, wu), "priority": priority, "tags": parts(tag),
+        "paths": at.paths(path or ()), "metadata": metadata(meta), "reason": reason,
     }  # fmt: skip
     empty = [FIELD_OF.get(name, name) for name in parts(clear)]
     if status is not None:
@@ -203,17 +190,15 @@ def checkpoint(
         typer.Option("--trigger", metavar="TEXT", help="Trigger of the checkpoint, such as pre-compact."),
     ] = None,
     wu: NodeWu = None,
-    session: Session = None,
     meta: Meta = None,
     done: Done = False,
-    no_diff_stat: Annotated[bool, typer.Option("--no-diff-stat", help="Omit git's diff stat.")] = False,
 ) -> None:
     """Record the state of the work. Includes git's diff stat; `gitmem mem recover` shows it."""
     from gitmem.memory import checkpoints as operation
 
     created = operation.checkpoint(
         at.store(), at.caller(), typed(text, "note"), progress=progress,
-        next_steps=next_steps, trigger=trigger, wu=named_unit(at, wu), session=session, metadata=metadata(meta),
-        diff_stat=not no_diff_stat, done=done,
+        next_steps=next_steps, trigger=trigger, wu=named_unit(at, wu), metadata=metadata(meta),
+        done=done,
     )  # fmt: skip
     at.answer(created, render.checkpointed)

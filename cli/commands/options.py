@@ -13,7 +13,6 @@ from typing import Unpack as Unpack
 
 import typer
 
-from gitmem.signals.signal_options import ReplyOptions as ReplyOptions
 from gitmem.signals.signal_options import SignalOptions as SignalOptions
 
 from .. import shared_options as shared
@@ -52,7 +51,6 @@ RosterLimit = Annotated[
 ]
 AlreadyRead = Annotated[bool, typer.Option("--all", help=shared.ALREADY_READ.help), shared.MODEL]
 InboxLimit = Annotated[str | None, typer.Option("--limit", metavar="N", help=shared.INBOX_LIMIT.help)]
-InboxBytes = Annotated[str | None, typer.Option("--max-bytes", metavar="N", help=shared.INBOX_BYTES.help)]
 ReceiptsSignal = Annotated[
     str | None, typer.Argument(metavar="ID", help=shared.RECEIPTS_SIGNAL.help), shared.PLAIN
 ]
@@ -74,17 +72,12 @@ OnlyAgent = Annotated[
 ReceiptsLimit = Annotated[
     str | None, typer.Option("--limit", metavar="N", help=shared.RECEIPTS_LIMIT.help), shared.RECEIPTS_LIMIT
 ]
+Insist = Annotated[bool, typer.Option("--insist", help=shared.SIGNAL_OPTIONS["insist"].help)]
 SyncToo = Annotated[bool, typer.Option("--sync", help="Also sync with the remote.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print only the id.")]
 For = Annotated[str | None, typer.Option("--for", metavar="READER", help="Reader whose inbox to show.")]
 Intents = Annotated[
     list[str] | None, typer.Option("--intent", metavar="A,B", help="Only signals with these intents.")
-]
-OnlySignals = Annotated[
-    bool, typer.Option("-q", "--quiet", help="Print only the signals, and nothing if there are none.")
-]
-GoOn = Annotated[
-    bool, typer.Option("--watch", help="Go on with new signals as they arrive, as `gitmem watch` does.")
 ]
 NewWu = Annotated[bool, typer.Option("--new", help=shared.NEW_WU.help), shared.MODEL]
 Done = Annotated[bool, typer.Option("--done", help=shared.DONE.help), shared.MODEL]
@@ -106,6 +99,11 @@ Reason = Annotated[
     typer.Option("--reason", metavar="TEXT", help="Why; it is recorded, and everybody can read it."),
     shared.PLAIN,
 ]
+LastReason = Annotated[
+    str | None,
+    typer.Argument(metavar="[TEXT]", help="Why; it is recorded, and everybody can read it."),
+    shared.PLAIN,
+]
 TaskId = Annotated[str, typer.Argument(metavar="ID", help=shared.TASK_ID.help), shared.PLAIN]
 TaskIds = Annotated[list[str], typer.Argument(metavar="ID", help=shared.TASK_ID.help)]
 CallTimeout = Annotated[
@@ -117,30 +115,16 @@ CallKey = Annotated[
 BlockedBy = Annotated[
     list[str] | None, typer.Option("--blocked-by", metavar="TASK", help=shared.BLOCKED_BY.help), shared.MODEL
 ]
-ReplacedTasks = Annotated[
-    list[str] | None, typer.Option("--supersedes", metavar="TASK", help=shared.REPLACED_TASK.help)
-]
 TaskKey = Annotated[str | None, typer.Option("--idempotency-key", metavar="K", help=shared.TASK_KEY.help)]
-OfInitiative = Annotated[
-    str | None, typer.Option("--initiative", metavar="INI", help="Only tasks of this initiative.")
-]
 TaskText = Annotated[str, typer.Argument(metavar="TEXT", help="Text; - reads standard input."), shared.PLAIN]
 
 LaunchAttempt = Annotated[
     str | None, typer.Option("--attempt", metavar="LABEL", help="A label of this attempt.")
 ]
-LaunchWave = Annotated[str | None, typer.Option("--wave", metavar="WAVE", help="Wave that it belongs to.")]
-LaunchMode = Annotated[
-    str | None,
-    typer.Option("--claimed-mode", metavar="MODE", help="How the work unit is claimed for the worker."),
-]
 LaunchBranch = Annotated[str | None, typer.Option("--branch", metavar="NAME", help="Branch of the worker.")]
 LaunchWorktree = Annotated[
     str | None,
     typer.Option("--worktree", metavar="DIR", help="Worktree of the worker; its folder's name is recorded."),
-]
-LaunchHandoff = Annotated[
-    str | None, typer.Option("--handoff", metavar="FILE", help="File that the worker starts with.")
 ]
 LaunchClient = Annotated[
     str | None, typer.Option("--client", metavar="NAME", help="Program that runs the worker.")
@@ -148,20 +132,13 @@ LaunchClient = Annotated[
 LaunchModel = Annotated[
     str | None, typer.Option("--model", metavar="M", help="Model that it is started with.")
 ]
-LaunchRole = Annotated[
+AllowLarge = Annotated[bool, typer.Option("--allow-large", help="Accept files of any size and number.")]
+Timeout = Annotated[
     str | None,
-    typer.Option("--role", metavar="ROLE", help="Role that it is started with, if you know it."),
+    typer.Option("--timeout", metavar="30s", help="Time limit for each access to a remote (default: 30s)."),
 ]
-LaunchScope = Annotated[
-    list[str] | None,
-    typer.Option("--scope", metavar="SCOPE", help="What it covers, if you know: paths, or KEY=VALUE."),
-]
-
 AllowForeign = Annotated[
     bool, typer.Option("--allow-foreign", help="Join the log of another project; this cannot be undone.")
-]
-Timeout = Annotated[
-    str, typer.Option("--timeout", metavar="30s", help="Time limit for each access to a remote.")
 ]
 Identity = Annotated[
     str | None,
@@ -186,8 +163,6 @@ Model = Annotated[str | None, typer.Option("--model", metavar="M", help=shared.M
 Capabilities = Annotated[
     list[str] | None, typer.Option("--capabilities", metavar="A,B", help=shared.CAPABILITIES.help)
 ]
-Workspace = Annotated[str | None, typer.Option("--workspace", metavar="W", help="Workspace.")]
-
 CLIENTS = "claude-code|codex|gemini|cursor|opencode|cline|copilot|windsurf|aider|all-found"
 ClientOption = Annotated[
     list[str] | None,
@@ -249,10 +224,6 @@ Type = Annotated[
     ),
     shared.MODEL,
 ]
-OneType = Annotated[
-    str | None,
-    typer.Option("--type", metavar="TYPE", help=shared.STORED_TYPE.help),
-]
 Lifecycle = Annotated[str | None, typer.Option("--lifecycle", metavar="L", help=shared.LIFECYCLE.help)]
 NewLifecycle = Annotated[
     str | None,
@@ -269,20 +240,6 @@ TaxonomyTag = Annotated[
 ]
 NewNodeWu = Annotated[str | None, typer.Option("--wu", metavar="ID", help="New work unit."), shared.PLAIN]
 OnlyWu = Annotated[str | None, typer.Option("--wu", metavar="ID", help=shared.ONLY_WU.help), shared.PLAIN]
-NodeLane = Annotated[
-    str | None,
-    typer.Option("--lane", metavar="LANE", help="Lane that it applies to (default: all)."),
-]
-NewLane = Annotated[str | None, typer.Option("--lane", metavar="LANE", help="New lane.")]
-OnlyLane = Annotated[str | None, typer.Option("--lane", metavar="LANE", help="Only nodes of this lane.")]
-ReaderLane = Annotated[
-    str | None,
-    typer.Option(
-        "--lane",
-        metavar="LANE",
-        help="Lane (default: your session's); omits project nodes of other lanes.",
-    ),
-]
 Priority = Annotated[
     str | None, typer.Option("--priority", metavar="P", help=shared.PRIORITY.help), shared.PLAIN
 ]
@@ -317,14 +274,6 @@ NewPaths = Annotated[
 ]
 Path = Annotated[
     str | None, typer.Option("--path", metavar="P", help="Only nodes about this file or folder.")
-]
-Session = Annotated[
-    str | None,
-    typer.Option("--session", metavar="ID", help="Session (default: yours)."),
-]
-NewSession = Annotated[str | None, typer.Option("--session", metavar="ID", help="New session.")]
-OnlySession = Annotated[
-    str | None, typer.Option("--session", metavar="ID", help="Only nodes of this session.")
 ]
 Meta = Annotated[
     list[str] | None,
@@ -369,17 +318,11 @@ ReadyType = Annotated[str | None, typer.Option("--type", metavar="TYPE", help=sh
 ReadyLimit = Annotated[
     str | None, typer.Option("--limit", metavar="N", help=shared.READY_LIMIT.help), shared.READY_LIMIT
 ]
-Force = Annotated[
-    bool, typer.Option("--force", help="Include open nodes of P0 and P1, and last checkpoints.")
-]
 CallJoin = Annotated[
     str | None, typer.Option("--join", metavar="all|any", help=shared.CALL_JOIN.help), shared.CALL_JOIN
 ]
 WithContext = Annotated[bool, typer.Option("--with-context", help=shared.CALL_CONTEXT.help), shared.MODEL]
 WithMemory = Annotated[bool, typer.Option("--with-memory", help=shared.CALL_MEMORY.help), shared.MODEL]
-MemoryQuery = Annotated[
-    str | None, typer.Option("--memory-query", metavar="WORDS", help=shared.CALL_QUERY.help), shared.MODEL
-]
 NoMark = Annotated[
     bool, typer.Option("--no-mark", help="Do not mark the signals as delivered."), shared.MODEL
 ]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import typer
 
     from .. import shared_options as shared
-    from .options import AllowForeign, Timeout
+    from .options import AllowForeign, AllowLarge, Timeout
 
 
 def sync(
@@ -38,9 +38,7 @@ def sync(
         ),
     ] = False,
     allow_foreign: AllowForeign = False,
-    allow_large: Annotated[
-        bool, typer.Option("--allow-large", help="Accept files of any size and number.")
-    ] = False,
+    allow_large: AllowLarge = False,
     repair: Annotated[
         bool, typer.Option("--repair", help="Repair a remote log that all clones reject.")
     ] = False,
@@ -54,14 +52,11 @@ def sync(
     yes: Annotated[
         bool, typer.Option("--yes", help="Allow the forced push that --forget, and perhaps --repair, needs.")
     ] = False,
-    timeout: Timeout = syncing.TIMEOUT,
-    auto: Annotated[bool, typer.Option("--auto", hidden=True)] = False,
+    timeout: Timeout = None,
 ) -> int:
     """Fetch records of other machines, and push local ones if you consented to publish."""
     environment.look_for_commits(at)
-    if auto:
-        return syncing.run_autosync(at)
-    seconds = duration(timeout, "--timeout")
+    seconds = duration(timeout, "--timeout") if timeout is not None else syncing.GIT_SECONDS
     if remotes or all or publish or allow_foreign or allow_large or repair or forget:
         from gitmem.sync import sync_remotes as operation
 
@@ -159,7 +154,9 @@ def lumenflow(
 
 def background(
     at: Environment,
-    job: Annotated[str, typer.Argument(metavar="JOB", help="upkeep, commit-waiting or note-commits.")],
+    job: Annotated[
+        str, typer.Argument(metavar="JOB", help="upkeep, commit-waiting, note-commits or autosync.")
+    ],
 ) -> None:
     """Do what commands and git's hooks leave to a process in the background. Prints nothing."""
     if job not in JOBS:
@@ -193,7 +190,15 @@ def _note_commits(at: Environment) -> None:
     heartbeats.begin_commits(at.store(), from_beginning=True)  # every command records them at its end
 
 
-JOBS = {"upkeep": _upkeep, "commit-waiting": _commit_waiting, "note-commits": _note_commits}
+def _autosync(at: Environment) -> None:
+    """Sync with the usual remote if that is due."""
+    environment.look_for_commits(at)
+    syncing.run_autosync(at)
+
+
+JOBS = {
+    "upkeep": _upkeep, "commit-waiting": _commit_waiting, "note-commits": _note_commits, "autosync": _autosync,
+}  # fmt: skip
 
 
 def schema(

@@ -1,4 +1,4 @@
-"""`gitmem session`, `roster`, `whoami`, `name` and `role`."""
+"""`gitmem session`, `roster`, `whoami` and `role`."""
 
 from __future__ import annotations
 
@@ -27,14 +27,12 @@ if TYPE_CHECKING:
         Done,
         Everyone,
         Identity,
-        Initiative,
         Lane,
         Milestone,
         Model,
         Name,
         RosterLimit,
         Summary,
-        Workspace,
         Wu,
     )
 
@@ -44,10 +42,8 @@ def start(
     agent_identity: Identity = None,
     name: Name = None,
     wu: Wu = None,
-    initiative: Initiative = None,
     lane: Lane = None,
     client: Client = None,
-    workspace: Workspace = None,
     role: ActualRole = None,
     scope: ActualScope = None,
     model: Model = None,
@@ -58,8 +54,8 @@ def start(
     from gitmem.sync import sync_remotes
 
     started = lifecycle.start(
-        at.store(), at.who(), agent_identity=agent_identity, name=name, wu=wu, initiative=initiative, lane=lane,
-        client=client, workspace=workspace, role=role, scope=scope, model=model, capabilities=capabilities,
+        at.store(), at.who(), agent_identity=agent_identity, name=name, wu=wu, lane=lane,
+        client=client, role=role, scope=scope, model=model, capabilities=capabilities,
     )  # fmt: skip
     started.add_remark(sync_remotes.consent_remark(at.store()))
     acting = at.caller_if_any()
@@ -82,23 +78,23 @@ def change(
     agent_identity: Identity = None,
     name: Name = None,
     wu: Wu = None,
-    initiative: Initiative = None,
     lane: Lane = None,
-    client: Client = None,
-    workspace: Workspace = None,
     role: ActualRole = None,
     scope: ActualScope = None,
-    model: Model = None,
-    capabilities: Capabilities = None,
 ) -> None:
-    """Change the name, work unit, role or other fields of your session; an empty value of most options clears it."""
+    """Change the name, work unit, lane, role or scope of your session; an empty value of all but the name clears it."""
     from gitmem.agents import lifecycle
 
     changed = lifecycle.change(
-        at.store(), at.caller(), agent_identity=agent_identity, name=name, wu=wu, initiative=initiative,
-        lane=lane, client=client, workspace=workspace, role=role, scope=scope, model=model,
-        capabilities=capabilities,
-    )  # fmt: skip
+        at.store(),
+        at.caller(),
+        agent_identity=agent_identity,
+        name=name,
+        wu=wu,
+        lane=lane,
+        role=role,
+        scope=scope,
+    )
     at.answer(changed, partial(sessions.session, head="" if at.as_ else "You are "))
 
 
@@ -123,27 +119,20 @@ def end(
     summary: Summary = None,
     done: Done = False,
     allow_no_checkpoint: Annotated[
-        bool,
+        str | None,
         typer.Option(
             "--allow-no-checkpoint",
-            help="Pass the checkpoint gate without one; needs --reason, and is recorded.",
+            metavar="REASON",
+            help="Pass the checkpoint gate without one; the reason is recorded.",
         ),
-    ] = False,
-    reason: Annotated[
-        str | None, typer.Option("--reason", metavar="TEXT", help="Reason for --allow-no-checkpoint.")
     ] = None,
 ) -> None:
     """End your session and release its name."""
-    from gitmem.errors import UsageError
     from gitmem.work import give_handoff
 
-    if allow_no_checkpoint != (reason is not None):
-        raise UsageError(
-            "--allow-no-checkpoint and --reason must be given together. Nothing was written.",
-            hint="The reason is recorded in the log, where everybody can read it.",
-            code="no-reason",
-        )
-    ended = give_handoff.end_session(at.store(), at.caller(), summary=summary, done=done, reason=reason)
+    ended = give_handoff.end_session(
+        at.store(), at.caller(), summary=summary, done=done, reason=allow_no_checkpoint
+    )
     if at.session is None:
         ended.next.remove("unset GITMEM_SESSION")
     at.answer(ended, sessions.ended)
@@ -271,32 +260,6 @@ def _make_key(at: Environment, path: str, *, alone: bool) -> None:
     from gitmem.trust import key_choice
 
     at.answer(key_choice.make(path, os.urandom), sessions.made_key)
-
-
-def names(
-    at: Environment,
-    add: Annotated[
-        list[str] | None,
-        typer.Option("--add", metavar="NAME", help="Add a name of 1 to 64 characters; may be repeated."),
-    ] = None,
-    remove: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--remove", metavar="NAME", help="Remove a name; sessions keep theirs. May be repeated."
-        ),
-    ] = None,
-) -> None:
-    """List the names that sessions get, least recently used first; add to this pool, or remove from it."""
-    from gitmem.agents import display_names as operation
-
-    if add and remove:
-        raise UsageError("--add and --remove are mutually exclusive. Nothing was written.")
-    if not (add or remove):
-        at.answer(operation.listing(at.store()), sessions.names)
-        return
-    change = operation.add if add else operation.remove
-    changed = change(at.store(), at.caller(), add or remove or ())
-    at.answer(changed, sessions.names_changed)
 
 
 def role(

@@ -22,16 +22,12 @@ if TYPE_CHECKING:
         AlreadyRead,
         For,
         From,
-        GoOn,
-        InboxBytes,
         InboxLimit,
+        Insist,
         Intents,
-        Lane,
         Message,
         NoMark,
-        OnlySignals,
         Quiet,
-        ReplyOptions,
         SignalId,
         SignalOptions,
         SyncToo,
@@ -72,10 +68,9 @@ def reply(
     counter: Annotated[
         bool, typer.Option("--counter", help="Make a counter-proposal."), shared.PLAIN
     ] = False,
-    *,
+    insist: Insist = False,
     sync: SyncToo = False,
     quiet: Quiet = False,
-    **options: Unpack[ReplyOptions],
 ) -> None:
     """Answer a signal: send to its sender, in its thread."""
     decisions = [
@@ -84,7 +79,7 @@ def reply(
     if len(decisions) > 1:
         raise UsageError("--agree, --reject and --counter are mutually exclusive. Nothing was written.")
     intent = decisions[0] if decisions else None
-    signal(at, message, reply_to=id, intent=intent, sync=sync, quiet=quiet, **options)
+    signal(at, message, reply_to=id, intent=intent, insist=insist, sync=sync, quiet=quiet)
 
 
 def _publish(at: Environment, sent: Sent) -> None:
@@ -149,46 +144,30 @@ def where_waiting(at: Environment) -> list[str]:
     return [*found, *([f"Recorded, not committed yet: {failed.message}"] if failed else [])]
 
 
-MORE_BYTES = 1_000_000
-
-
 def inbox(
     at: Environment,
     for_: For = None,
     wu: Wu = None,
-    lane: Lane = None,
     thread: Annotated[Thread, shared.PLAIN] = None,
     intent: Intents = None,
     from_: From = None,
-    since: Annotated[
-        str | None, typer.Option("--since", metavar="1h|ISO", help="Only signals after this time.")
-    ] = None,
     all: AlreadyRead = False,
     no_mark: NoMark = False,
-    quiet: OnlySignals = False,
-    watch: GoOn = False,
     count: Annotated[bool, typer.Option("--count", help="Print only the number of unread signals.")] = False,
     limit: InboxLimit = None,
-    max_bytes: InboxBytes = None,
 ) -> None:
     """Show your unread signals and mark them as delivered."""
-    filtered = bool(wu or lane or thread or intent or from_ or since or all)
-    is_plain = not (filtered or for_ is not None or no_mark or limit is not None or max_bytes is not None)
-    if watch:
-        _watch(at, is_plain=is_plain and not (count or quiet))
-        return
-    if is_plain and _is_empty(at, count=count, quiet=quiet and not at.json):
+    filtered = bool(wu or thread or intent or from_ or all)
+    if not (filtered or for_ is not None or no_mark or limit is not None) and _is_empty(at, count=count):
         return
     from gitmem.agents import delivery
     from gitmem.signals import inbox as operation
     from gitmem.signals.inbox import resolve_owner
 
     from ..render import signals
-    from ..values import number, parse_moment
+    from ..values import number
 
-    oldest = parse_moment(since) if since is not None else None
     most = number("--limit", limit, operation.LIMIT)
-    bytes_most = number("--max-bytes", max_bytes, operation.MAX_BYTES)
     store = at.store()
     store.asks_once = True
     caller = at.caller() if for_ is None else at.caller_if_any()
@@ -201,8 +180,8 @@ def inbox(
     seconds = delivery.WAIT_SECONDS if marks else None
     with delivery.delivery_lock(store, whose.reader, wait_seconds=seconds), store.one_look():
         reading = operation.read(
-            store, caller, whose=whose, wu=wu, lane=lane, thread=thread, intent=intent or (), from_=from_,
-            since=oldest, all=all, limit=most, max_bytes=bytes_most, via=output.program(),
+            store, caller, whose=whose, wu=wu, thread=thread, intent=intent or (), from_=from_, all=all, limit=most,
+            max_bytes=operation.MAX_BYTES if limit is None else ASKED_BYTES, via=output.program(),
         )  # fmt: skip
         if wu:
             from gitmem.agents import session_view
@@ -215,56 +194,37 @@ def inbox(
         if reading.more:
             if no_mark or all or not reading.to_mark:  # the same would be shown again
                 limit = str(len(reading.signals) + reading.more)
-                max_bytes = str(max(bytes_most * 2, MORE_BYTES))
-            again = {"--for": for_, "--wu": wu, "--lane": lane, "--thread": thread, "--intent": intent, "--from": from_,
-                     "--since": since, "--all": all, "--no-mark": no_mark, "--limit": limit, "--max-bytes": max_bytes}  # fmt: skip
+            again = {"--for": for_, "--wu": wu, "--thread": thread, "--intent": intent, "--from": from_, "--all": all,
+                     "--no-mark": no_mark, "--limit": limit}  # fmt: skip
             reading.next.insert(0, _inbox_command(again))
         note_unknown_sender(at, from_)
-        if _show(at, reading, quiet=quiet, filtered=filtered) and not no_mark:
+        if _show(at, reading, filtered=filtered) and not no_mark:
             operation.mark(store, reading)
 
 
-def _watch(at: Environment, *, is_plain: bool) -> None:
-    """Show signals until Ctrl-C, as `gitmem watch` does, which has other options."""
-    if not is_plain:
-        raise UsageError(
-            "--watch cannot be combined with other options of inbox. Nothing was marked as delivered.",
-            hint="`gitmem watch` has options of its own.",
-            code="usage",
-            next=["gitmem inbox --watch", "gitmem watch --help"],
-        )
-    from .watch import watch
-
-    watch(at)
+ASKED_BYTES = 1 << 40  # whoever gives a number of signals wants all of them
 
 
-def _show(at: Environment, reading: InboxResult, *, quiet: bool, filtered: bool) -> bool:
+def _show(at: Environment, reading: InboxResult, *, filtered: bool) -> bool:
     """Print an inbox; return False if the output is closed.
 
     Args:
-        quiet: Print only the signals as text, and notes to standard error.
         filtered: Print only signals.
     """
     from ..render import signals
 
     if reading.peek is None and not filtered:
         reading.add_work(at.store(), reading.target.caller)
-        if not quiet:
-            reading.add_namesake(at.store())
-    if at.json or not quiet:
-        return at.answer(reading, signals.inbox, text_next=signals.inbox_next)
-    more = [f"{reading.more} more not shown: {reading.next[0]}"] if reading.more else []
-    output.note([*([reading.peek] if reading.peek else []), *reading.warnings, *more])
-    return not reading.signals or output.write_lines(signals.signals_only(reading))
+        reading.add_namesake(at.store())
+    return at.answer(reading, signals.inbox, text_next=signals.inbox_next)
 
 
-def _is_empty(at: Environment, *, count: bool, quiet: bool = False) -> bool:
+def _is_empty(at: Environment, *, count: bool) -> bool:
     """Answer without opening the store if nothing is unread; return False if nothing was printed.
 
     Args:
         at: The environment.
         count: Whether to print only the number.
-        quiet: Whether to print nothing else if there are no signals.
     """
     client_id = at.client_session[1] if at.client_session else None
     if at.as_ is not None or not (at.session or client_id) or len(at.clients) > 1:
@@ -274,13 +234,11 @@ def _is_empty(at: Environment, *, count: bool, quiet: bool = False) -> bool:
 
     elsewhere = [folder for folders in external_wals(at.repo) for folder in folders]
     reader = empty_inbox.reader(
-        at.repo, machine(), session=at.session, client_id=client_id, elsewhere=elsewhere, quiet=quiet or count,
+        at.repo, machine(), session=at.session, client_id=client_id, elsewhere=elsewhere, quiet=count,
     )  # fmt: skip
     if reader is None:
         return False
     at.reads_signals = True
-    if quiet and not count:
-        return True
     reader = words_of(reader)  # a session of this clone
     if not count:
         values = {"reader": reader, "unread": 0, "signals": [], "more": 0, "work": None, "warnings": []}

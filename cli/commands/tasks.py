@@ -20,21 +20,13 @@ if TYPE_CHECKING:
         BlockedBy,
         Deadline,
         Initiative,
-        Lane,
+        LastReason,
         LaunchAttempt,
         LaunchBranch,
         LaunchClient,
-        LaunchHandoff,
-        LaunchMode,
         LaunchModel,
-        LaunchRole,
-        LaunchScope,
-        LaunchWave,
         LaunchWorktree,
-        OfInitiative,
         Quiet,
-        Reason,
-        ReplacedTasks,
         TaskId,
         TaskKey,
         TaskText,
@@ -81,7 +73,6 @@ def listing(
         typer.Option("--stats", help="Counts by state, outcome and role, and how long tasks wait and take."),
     ] = False,
     wu: Wu = None,
-    initiative: OfInitiative = None,
     limit: Annotated[
         str | None, typer.Option("--limit", metavar="N", help=shared.TASK_LIMIT.help), shared.TASK_LIMIT
     ] = None,
@@ -92,35 +83,31 @@ def listing(
     from ..values import number
 
     tree = tree or id is not None
-    _refuse_mixed(
-        {"--mine": mine, "--open": open, "--blocked": blocked, "--stuck": stuck, "--tree": tree, "--stats": stats},
-        initiative,
-    )  # fmt: skip
+    _refuse_mixed({"--mine": mine, "--open": open, "--stuck": stuck, "--tree": tree, "--stats": stats})
     if stats:
         from gitmem.work import task_views
 
-        at.answer(task_views.stats(at.store(), wu=wu, initiative=initiative), render.stats)
+        at.answer(task_views.stats(at.store(), wu=wu), render.stats)
     elif tree:
         from gitmem.work import task_views
 
         most = number("--limit", limit, task_views.TREE_LISTED)
-        found = task_views.tree(at.store(), id, wu=wu, initiative=initiative, limit=most)
+        found = task_views.tree(at.store(), id, wu=wu, limit=most)
         at.answer(found, render.tree)
     elif stuck:
         _stuck(at, mine, wu, number("--limit", limit, stored_tasks.LISTED))
     else:
-        _list(at, mine, open, blocked, wu, number("--limit", limit, stored_tasks.LISTED))
+        _list(at, mine, open, wu, number("--limit", limit, stored_tasks.LISTED))
 
 
 VIEWS = ("--stats", "--tree", "--stuck")
 
 
-def _refuse_mixed(given: dict[str, bool], initiative: str | None) -> None:
+def _refuse_mixed(given: dict[str, bool]) -> None:
     """Raise UsageError for filters that a view does not have.
 
     Args:
         given: Whether each view or filter is given, by its option.
-        initiative: The value of `--initiative`.
     """
     from gitmem.errors import UsageError
 
@@ -133,11 +120,9 @@ def _refuse_mixed(given: dict[str, bool], initiative: str | None) -> None:
             hint="Stuck tasks are open, and do not wait for others." if view == "--stuck" else "",
             code="contradiction",
         )
-    if initiative is not None and view not in ("--stats", "--tree"):
-        raise UsageError("--initiative needs --tree or --stats. Nothing was written.", code="contradiction")
 
 
-def _list(at: Environment, mine: bool, is_open: bool, blocked: bool, wu: str | None, limit: int) -> None:
+def _list(at: Environment, mine: bool, is_open: bool, wu: str | None, limit: int) -> None:
     from gitmem.work import task_list
 
     caller = at.caller() if mine else None
@@ -145,7 +130,7 @@ def _list(at: Environment, mine: bool, is_open: bool, blocked: bool, wu: str | N
         from gitmem.work import task_decisions
 
         task_decisions.give_up_lost(at.store(), caller)
-    found = task_list.list_tasks(at.store(), caller, open=is_open, blocked=blocked, wu=wu, limit=limit)
+    found = task_list.list_tasks(at.store(), caller, open=is_open, wu=wu, limit=limit)
     at.answer(found, render.page)
 
 
@@ -203,7 +188,7 @@ def take(
     _changed(at, found)
 
 
-def release(at: Environment, id: TaskId, reason: Reason = None) -> None:
+def release(at: Environment, id: TaskId, reason: LastReason = None) -> None:
     """Give a task back, so that somebody else may take it."""
     from gitmem.work import task_work
 
@@ -255,14 +240,14 @@ def message(
     _changed(at, found)
 
 
-def reject(at: Environment, id: TaskId, reason: Reason = None) -> None:
+def reject(at: Environment, id: TaskId, reason: LastReason = None) -> None:
     """Refuse a task that is for you."""
     from gitmem.work import task_work
 
     _changed(at, task_work.reject(at.store(), at.caller(), id, reason))
 
 
-def cancel(at: Environment, id: TaskId, reason: Reason = None) -> None:
+def cancel(at: Environment, id: TaskId, reason: LastReason = None) -> None:
     """Cancel a task that nobody has taken, else ask its holder to stop."""
     from gitmem.work import task_decisions
 
@@ -276,31 +261,28 @@ def cancel(at: Environment, id: TaskId, reason: Reason = None) -> None:
 def accept(
     at: Environment,
     id: TaskId,
-    give_up: Annotated[
-        str | None,
-        typer.Option("--give-up", metavar="TEXT", help="End a task without a result as failed, and why."),
+    reason: LastReason = None,
+    failed: Annotated[
+        bool,
+        typer.Option("--failed", help="End it without a result as failed; needs a reason."),
         shared.MODEL,
-    ] = None,
-    reason: Annotated[
-        str | None,
-        typer.Option("--reason", metavar="TEXT", help="End a task whose writer has ended, and why."),
-    ] = None,
+    ] = False,
 ) -> None:
-    """Accept the result of a task that your session wrote: from now on nothing changes it."""
+    """Accept the result of a task that your session wrote: from now on nothing changes it. With a reason, end one whose writer has ended."""
     from gitmem.errors import UsageError
     from gitmem.work import task_decisions
 
-    if give_up is not None and reason is not None:
+    if failed and reason is None:
         raise UsageError(
-            "--give-up and --reason are mutually exclusive. Nothing was written.",
-            hint="--give-up ends a task of your own, --reason one of a writer who has ended.",
-            code="contradiction",
+            "--failed needs a reason, which is recorded. Nothing was written.",
+            code="no-reason",
+            next=["gitmem task accept --help"],
         )
     store, caller = at.store(), at.caller()
-    if reason is not None:
+    if reason is not None and not failed:
         found = task_decisions.close(store, caller, id, reason)
     else:
-        found = task_decisions.seal_task(store, caller, id, give_up=give_up)
+        found = task_decisions.seal_task(store, caller, id, give_up=reason)
     _changed(at, found)
 
 
@@ -320,25 +302,18 @@ def launch(
         ),
     ] = None,
     attempt: LaunchAttempt = None,
-    wave: LaunchWave = None,
-    lane: Lane = None,
-    claimed_mode: LaunchMode = None,
     branch: LaunchBranch = None,
     worktree: LaunchWorktree = None,
-    handoff: LaunchHandoff = None,
     client: LaunchClient = None,
     model: LaunchModel = None,
-    role: LaunchRole = None,
-    scope: LaunchScope = None,
 ) -> None:
     """Record that you start a worker for a task; exit 1 if somebody has it. No program is started."""
     from gitmem.work import task_work as launches
 
     begin = launches.launch if again is None else partial(launches.relaunch, reason=again)
     found = begin(
-        at.store(), at.caller(), id, attempt=attempt, wave=wave, lane=lane, claimed_mode=claimed_mode, branch=branch,
-        worktree=_folder(worktree), handoff_path=_path(at, handoff), client=client, requested_model=model, role=role,
-        scopes=scope,
+        at.store(), at.caller(), id, attempt=attempt, branch=branch, worktree=_folder(worktree), client=client,
+        requested_model=model,
     )  # fmt: skip
     at.answer(found, render.launched)
 
@@ -348,10 +323,6 @@ def _folder(typed: str | None) -> str | None:
     import os
 
     return os.path.basename(os.path.abspath(typed)) if typed else None
-
-
-def _path(at: Environment, typed: str | None) -> str | None:
-    return at.paths([typed])[0] if typed else None
 
 
 def delegate(
@@ -378,16 +349,11 @@ def delegate(
         str | None, typer.Option("--priority", metavar="P0..P3", help=shared.PRIORITY.help), shared.PLAIN
     ] = None,
     deadline: Deadline = None,
-    within: Annotated[
-        str | None, typer.Option("--within", metavar="TASK|none", help=shared.WITHIN.help), shared.MODEL
-    ] = None,
     again: Annotated[bool, typer.Option("--again", help=shared.AGAIN.help), shared.MODEL] = False,
     blocked_by: BlockedBy = None,
-    supersedes: ReplacedTasks = None,
     idempotency_key: TaskKey = None,
     wu: Wu = None,
     initiative: Initiative = None,
-    lane: Lane = None,
     quiet: Quiet = False,
 ) -> None:
     """Ask an agent, or whoever has a role, to do something: a task, and a signal that tells about it."""
@@ -413,14 +379,12 @@ def delegate(
         deadline=store.now() + int(duration(deadline, "--deadline") * 1_000_000)
         if deadline is not None
         else None,
-        within=own_task() if within is None else within,
+        within=own_task(),
         again=again,
         blocked_by=blocked_by,
-        supersedes=supersedes,
         idempotency_key=idempotency_key,
         wu=wu,
         initiative=initiative,
-        lane=lane,
         **attested,
     )
     at.answer(made, render.delegated, only=[str(made.task["task_id"])] if quiet else None)

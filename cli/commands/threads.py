@@ -26,7 +26,6 @@ if TYPE_CHECKING:
         Initiative,
         NewWu,
         Reader,
-        Reason,
         ReceiptsLimit,
         ReceiptsSignal,
         ReceiptsSince,
@@ -53,7 +52,7 @@ def thread(at: Environment, id: AnyId, limit: ThreadLimit = None) -> None:
 
 
 def show(at: Environment, id: AnyId) -> int:
-    """Show one record in full, and its commit. Does not mark signals as delivered."""
+    """Show one record or memory node in full, and its commit. Does not mark signals as delivered."""
     if id.startswith("mem-"):
         from . import memory_read
 
@@ -72,7 +71,9 @@ def forget(
         str,
         typer.Argument(metavar="ID", help="A signal, thread, node or task, or the beginning of its id."),
     ],
-    reason: Reason = None,
+    reason: Annotated[
+        str, typer.Argument(metavar="REASON", help="Why; others are told, and it is recorded.")
+    ],
 ) -> None:
     """Take back the texts of your records, such as a leaked secret; what they decided stays. Ask others to take back theirs.
 
@@ -81,12 +82,6 @@ def forget(
     """
     from gitmem.history import forget as operation
 
-    if not reason:
-        raise UsageError(
-            "Missing option --reason: others are told why a text is gone. Nothing was written.",
-            code="usage",
-            next=["gitmem forget --help"],
-        )
     found = operation.forget(at.store(), at.caller(), id, reason)
     at.answer(found, signals.forgotten)
 
@@ -97,7 +92,6 @@ def log(
         str | None, typer.Option("-n", metavar="N", help="Maximum number of records (default: 20).")
     ] = None,
     wu: Wu = None,
-    thread: Thread = None,
     from_: From = None,
     since: Annotated[
         str | None,
@@ -133,7 +127,6 @@ def log(
         at.store(),
         n=most,
         wu=wu,
-        thread=thread,
         from_=from_,
         since=oldest,
         role=role,

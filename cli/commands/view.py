@@ -42,9 +42,6 @@ def view(
         bool,
         typer.Option("--serve", help="Serve it on this machine until Ctrl-C, with what happens meanwhile."),
     ] = False,
-    port: Annotated[
-        str | None, typer.Option("--port", metavar="N", help="Port for --serve (default: a free one).")
-    ] = None,
     stats: Annotated[
         bool,
         typer.Option(
@@ -58,7 +55,7 @@ def view(
 
     moment = parse_moment(since) if since is not None else None
     if stats:
-        if serve or open or out is not None or port is not None:
+        if serve or open or out is not None:
             raise UsageError(
                 "--stats prints, and makes no page. Nothing was written.", next=["gitmem view --stats"]
             )
@@ -68,8 +65,8 @@ def view(
         return
     from gitmem.page import page_file as pages
 
-    if serve or port is not None:
-        _serve(at, out, port, serves=serve, opens=open, since=moment, wu=wu, agent=agent)
+    if serve:
+        _serve(at, out, opens=open, since=moment, wu=wu, agent=agent)
         return
     path = os.path.abspath(os.path.join(at.folder, out)) if out is not None else None
     found = pages.view(at.store(), path, since=moment, wu=wu, agent=agent, who=at.who())
@@ -86,9 +83,7 @@ def view(
 def _serve(
     at: Environment,
     out: str | None,
-    port: str | None,
     *,
-    serves: bool,
     opens: bool,
     since: int | None,
     wu: str | None,
@@ -98,14 +93,15 @@ def _serve(
     from gitmem.page.page_data import collect
     from gitmem.signals.thread_list import Selection
 
-    if out is not None or not serves:
-        wrong = "--out is for a file, and --serve writes none" if out is not None else "--port needs --serve"
-        raise UsageError(f"{wrong}. Nothing was written.", next=["gitmem view --serve", "gitmem view"])
+    if out is not None:
+        raise UsageError(
+            "--out is for a file, and --serve writes none. Nothing was written.",
+            next=["gitmem view --serve", "gitmem view"],
+        )
     Selection(at.store(), since=since, wu=wu, agent=agent)
     run(
         at,
         lambda store: collect(store, since=since, wu=wu, agent=agent, who=at.who()),
-        port,
         open_in_browser if opens else None,
     )
 
@@ -177,7 +173,6 @@ _ENTRY = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" conten
 def run(
     at: Environment,
     collect: Callable[[Store], PageData],
-    port: str | None,
     show: Callable[[str], bool] | None,
 ) -> None:
     """Serve until a signal ends it.
@@ -185,17 +180,16 @@ def run(
     Args:
         at: The environment.
         collect: Collects the data of the page.
-        port: The port as typed; None for a free one.
         show: Opens an address in a browser; None to open none.
 
     Raises:
-        UsageError: The port is invalid or in use, or the extra is not installed.
+        UsageError: The extra is not installed.
     """
     with a2a.needs_sdk(WHAT):
         from gitmem.calls import a2a_server
         from gitmem.page.live_page import LivePage
 
-    bound = a2a.bind(LISTEN, a2a.port_of(port) if port is not None else 0)
+    bound = a2a.bind(LISTEN, 0)
     entry_file = os.path.join(at.store().repo.state, ENTRY_FILE)
     log = a2a.served_log(at, push=False, allow_private=False)
     page = LivePage(log, lambda: collect(log.store), at.who())

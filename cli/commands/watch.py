@@ -129,7 +129,7 @@ class BackgroundSyncs:
             if now < self._next:
                 return None
             try:
-                command = [*self.command(), "sync", "--json", "--timeout", "30s"]
+                command = [*self.command(), "sync", "--json"]
                 self._child = _start(command, self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
             except OSError as error:
                 return self._done(f"cannot start it ({error.strerror})")
@@ -226,7 +226,7 @@ def end(child: subprocess.Popen[bytes]) -> None:
 
 TICK_SECONDS = 2.0
 SYNC_TICK_SECONDS = 0.5
-EXEC_LIMIT = "60s"
+EXEC_SECONDS = 60.0
 LEAST_SECONDS = 1.0
 
 
@@ -249,9 +249,6 @@ def watch(
             help="Run CMD with sh for each signal sent to you, with its JSON on standard input.",
         ),
     ] = None,
-    exec_limit: Annotated[
-        str | None, typer.Option("--exec-limit", metavar="60s", help="Time limit for CMD (default: 60s).")
-    ] = None,
     write: Annotated[
         str | None,
         typer.Option("--write", metavar="FILE", help="Also write the latest signals to this file."),
@@ -264,7 +261,7 @@ def watch(
     """Show new signals as they arrive, each once, until Ctrl-C. With --json, one per line."""
     from gitmem.signals import watch as watching
 
-    every, limit = _seconds("--sync", sync), _seconds("--exec-limit", exec_limit or EXEC_LIMIT)
+    every = _seconds("--sync", sync)
     stop = WatchEnded()
     store = at.store()
     of = watching.watch_owner(store, at.who(), session)
@@ -275,7 +272,7 @@ def watch(
             code="not-yours",
         )
     output.set_options(None, (of.session or of.reader) if session is not None else None)
-    showing = SignalPrinter(at, of, stop, exec_, limit or 0.0)
+    showing = SignalPrinter(at, of, stop, exec_, EXEC_SECONDS)
     if notify:
         from ..desktop import desktop
 

@@ -85,7 +85,7 @@ TOOLS = {
         "The memory that agents share. create a finding or decision; with `path` it is marked stale when that changes. search before you decide, "
         "context before you start on a work unit, checkpoint before a pause, recover after a compaction. ready: what can be taken up. "
         "show, update, promote (`tag`: a kind of knowledge), delete nodes.",
-        _actions("mem", "create", "search", "context", "recover", "checkpoint", "ready", "show", "update", "promote", "delete"), implied=0,
+        {**_actions("mem", "create", "search", "context", "recover", "checkpoint", "ready"), "show": "show", **_actions("mem", "update", "promote", "delete")}, implied=0,
     ),
     "gate": Tool(
         "Check before you finish a work unit: the gate is closed while signals to you on it wait.", {"": "gate"}
@@ -132,7 +132,7 @@ SAME = {"session start": "session set"}  # commands that a tool does by another 
 # The attributes of outcomes of which one has texts of peers, unless it is empty. "" is any.
 QUOTES = {
     "task list": ("tasks", "stuck", "groups"), "task show": ("",), "task take": ("handoff", "received"), "handoff": ("",),
-    "mem search": ("hits",), "mem context": ("block",), "mem recover": ("",), "mem ready": ("",), "mem show": ("",), "mem promote": ("",),
+    "mem search": ("hits",), "mem context": ("block",), "mem recover": ("",), "mem ready": ("",), "show": ("",), "mem promote": ("",),
     "claim paths": ("warnings",), "claim list": ("claims",), "overlap": ("overlaps",), "why": ("commits",), "gate": ("signals",),
     "thread": ("",), "call": ("results",),
 }  # fmt: skip

@@ -78,8 +78,7 @@ def kept(reasons: Mapping[str, str]) -> list[str]:
     lines = []
     for reason in sorted({*reasons.values()}):
         ids = [id for id, why in reasons.items() if why == reason]
-        forced = "; --force includes them" if reason.startswith(("open ", "last ")) else ""
-        lines.append(f"kept, {reason}: {first_of(ids, KEPT_SHOWN)}{forced}")
+        lines.append(f"kept, {reason}: {first_of(ids, KEPT_SHOWN)}")
     return lines
 
 
@@ -330,7 +329,11 @@ def triaged(found: Triaged) -> list[str]:
         and "perhaps contradictory; relate the one that counts: A supersedes B, or if all do: A related B",
         map(_contradiction, found.contradictions),
     )
-    return block(lines, rest(found.more, "node")) if lines else ["nothing to triage"]
+    return (
+        block(lines, rest(found.more, "node", "; filter them with --wu or --tag"))
+        if lines
+        else ["nothing to triage"]
+    )
 
 
 WHY = {
@@ -430,7 +433,7 @@ def cleaned(found: CleanupResult) -> list[str]:
         (why.session, "session nodes"),
         (why.wu, "summarized"),
         (why.sensitive, "sensitive, kept"),
-        (why.urgent, "open P0 or P1, kept (--force deletes them)"),
+        (why.urgent, "open P0 or P1, kept (`gitmem mem delete ID` deletes one)"),
         (why.active_session_protected, "of active sessions, kept"),
         (why.decay_archived, "to archive" if found.dry_run else "archived"),
     ]

@@ -6,7 +6,7 @@ from gitmem.agents.descriptions import beside_name
 from gitmem.index import grants
 from gitmem.text.sanitize import first_of, within
 
-from .output import paint, record_position, sanitize, terminal, with_options
+from .output import paint, sanitize, terminal, with_options
 from .text import (
     ID_SHOWN,
     SEPARATOR,
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from gitmem.agents.descriptions import SessionRow
-    from gitmem.agents.display_names import NameChanged, NamePool
     from gitmem.agents.lifecycle import SessionEnded, SessionResult, SessionStarted
     from gitmem.agents.other_keys import Trust
     from gitmem.agents.role_list import ClientAgent, RoleCheck, RoleEntry, RoleList, RoleShown
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from gitmem.trust.key_choice import MadeKey
 
 
-NAMES_SHOWN = 30
 ACTIVITY_MAX = 40  # columns
 PARTS_OF_ROLE = (
     "actual_role",
@@ -193,29 +191,6 @@ def _row(each: SessionRow) -> tuple[str, ...]:
         within(sanitize(_does(each), keep=""), ACTIVITY_MAX),
     )
     return tuple(map(plain, row))
-
-
-def names(found: NamePool) -> list[str]:
-    """Return the next free names of the pool, and the holders of those in use."""
-    held = [each for each in found.names if each.held_by]
-    free = [each.name for each in found.names if not each.held_by]
-    lines = [f"{len(found.names)} names, {len(held)} in use; next free:"]
-    lines.append(plain(", ".join(free[:NAMES_SHOWN])))
-    lines += [plain(f"{each.name}: {each.held_by}") for each in held]
-    return lines
-
-
-def names_changed(found: NameChanged) -> list[str]:
-    """Return which names were added to the pool or removed, and which were not."""
-    lines = []
-    if found.names:
-        verb = "added" if found.event == "add" else "removed"
-        lines.append(f"{verb}: {plain(', '.join(found.names))}{SEPARATOR}{record_position(found.commit)}")
-    if found.unchanged:
-        state = "already in the pool" if found.event == "add" else "not in the pool"
-        are = "is" if len(found.unchanged) == 1 else "are"
-        lines.append(f"{plain(', '.join(found.unchanged))} {are} {state}; unchanged")
-    return lines
 
 
 def whoami(found: WhoAmI) -> list[str]:

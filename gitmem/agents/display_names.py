@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from ..commit_message import SUBJECT_MAX, cut
 from ..errors import UsageError
-from ..log.lines import CommitMessage
-from ..outcome import Outcome, command
+from ..git import work_tree_files
+from ..outcome import command
 from ..text.addresses import words_of
 from ..text.name_matching import fold, is_reserved, is_reserved_identity, mixes_scripts
 from ..text.sanitize import is_unsafe
@@ -13,14 +12,14 @@ from . import session_view
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
-    from ..records.record_types import NameFields
     from ..store import Store
-    from .caller import Caller
 
 NEAR_EDITS = 2  # names in the pool differ by more edits than this, so a typo does not give another name
 NAME_MAX = 64
+FILE = ".gitmem/names"  # of the work tree
+FILE_BYTES_MAX = 64 * 1024
 GOLDEN_SECTION = (5**0.5 - 1) / 2
 
 POOL: tuple[str, ...] = tuple(
@@ -62,64 +61,6 @@ POOL: tuple[str, ...] = tuple(
 )
 
 
-class PoolName(Outcome):
-    """A name in the pool, and the session that shows under it now.
-
-    `origin` is `shipped`, `added`, or `refused`: a peer added a forbidden name, and no session gets it.
-    """
-
-    name: str
-    origin: str
-    held_by: str | None
-
-
-class NamePool(Outcome):
-    """The pool as it is now, in the order in which names will be given out."""
-
-    names: Sequence[PoolName]
-    next: Sequence[str]
-
-
-class NameChanged(Outcome):
-    """Names that entered or left the pool (`event`: add, remove); `unchanged` lists those without effect."""
-
-    event: str
-    names: Sequence[str]
-    unchanged: Sequence[str]
-    commit: str | None
-    recorded: bool
-    next: list[str] = ["gitmem name", "gitmem session start"]
-
-
-def add(store: Store, caller: Caller, names: Sequence[str]) -> NameChanged:
-    """Add names to the pool.
-
-    Raises:
-        UsageError: A name is not allowed.
-    """
-    for name in names:
-        check(name)
-    return _change(store, caller, "add", names)
-
-
-def remove(store: Store, caller: Caller, names: Sequence[str]) -> NameChanged:
-    """Remove names from the pool. Sessions that hold one keep it."""
-    return _change(store, caller, "remove", names)
-
-
-def listing(store: Store) -> NamePool:
-    """Return the names of the pool, least recently used first."""
-    shipped, held = {fold(name) for name in POOL}, _held(store, store.now())
-    found = [PoolName(name, _origin(name, shipped), held.get(fold(name))) for name in _by_use(store)]
-    return NamePool(found, ["gitmem session start"])
-
-
-def _origin(name: str, shipped: Container[str]) -> str:
-    if fold(name) in shipped:
-        return "shipped"
-    return "refused" if _defect(name) else "added"
-
-
 def check(name: str) -> None:
     """Reject a text that can't be a display name because it is not addressable or could deceive.
 
@@ -132,7 +73,7 @@ def check(name: str) -> None:
             f"Invalid name: {ascii(name)[:80]} {wrong}. Nothing was recorded.",
             hint="Use letters of one script, digits, dashes and spaces, or omit --name to get a name from the pool.",
             code="bad-name",
-            next=["gitmem session start", "gitmem name"],
+            next=["gitmem session start"],
         )
 
 
@@ -231,7 +172,7 @@ def pick(store: Store) -> str:
     """
     held = _held(store, store.log.clock.tick())
     shipped = {fold(name) for name in POOL}
-    order = [name for name in _by_use(store) if _origin(name, shipped) != "refused"] or list(POOL)
+    order = list(_by_use(store))
     custom_names = held.keys() - shipped  # shipped names are known to be far enough apart
     for name in order:
         folded = fold(name)
@@ -268,12 +209,7 @@ def _by_use(store: Store) -> Iterator[str]:
     sorted, and goes on in steps of the golden section: names given out one after another do not look alike.
     """
     db = store.db()
-    pool = {fold(name): name for name in POOL}
-    for folded, name, event in session_view.pool_changes(db):
-        if event == "add":
-            pool.setdefault(folded, name)
-        else:
-            pool.pop(folded, None)
+    pool = {fold(name): name for name in _pool(store)}
     used = [
         (session_view.last_held(db, folded), _turn(store, place, len(pool)), name)
         for place, (folded, name) in enumerate(pool.items())
@@ -281,39 +217,18 @@ def _by_use(store: Store) -> Iterator[str]:
     return (name for _, _, name in sorted(used))
 
 
+def _pool(store: Store) -> Sequence[str]:
+    """Return the names of the work tree's file, one a line; the names that ship where it has none that may be given."""
+    top = store.repo.worktree
+    try:
+        real = work_tree_files.resolve(top, FILE) if top is not None else None
+        text = work_tree_files.read_text(real, FILE_BYTES_MAX) if real is not None else ""
+    except (OSError, ValueError):
+        text = ""
+    return [name for line in text.split("\n") if not _defect(name := line.strip())] or POOL
+
+
 def _turn(store: Store, place: int, count: int) -> float:
     """Return what sorts the places of a pool: from this clone's beginning on, with neighbours far apart."""
     first = int.from_bytes(store.log.clone_id().encode(), "big")
     return (place - first) % count * GOLDEN_SECTION % 1.0
-
-
-def _change(store: Store, caller: Caller, event: str, names: Sequence[str]) -> NameChanged:
-    pool = {fold(name) for name in _by_use(store)}
-    wanted: dict[str, str] = {}
-    unchanged = []
-    for name in names:
-        if (fold(name) in pool) == (event == "add"):
-            unchanged.append(name)
-        else:
-            wanted.setdefault(fold(name), name)
-    if not wanted:
-        return NameChanged(event, (), unchanged, None, False)
-    described = list(wanted.values())
-    lines = []
-    for name in described:
-        fields: NameFields = {
-            "name": name,
-            "event": event,
-            "sender_identity": caller.reader,
-            "sender_session": caller.session_id,
-            "sender_name": caller.name,
-        }
-        lines.append(store.line("name", fields))
-    verb = "join" if event == "add" else "leave"
-    subject = f"{described[0]} {verb}s the pool of names"
-    if len(described) > 1:
-        subject = f"{len(described)} names {verb} the pool: {', '.join(described)}"
-    appended = store.record(
-        lines, CommitMessage(caller.author, cut(subject, SUBJECT_MAX), "", caller.trailers())
-    )
-    return NameChanged(event, described, unchanged, appended.commit, True)

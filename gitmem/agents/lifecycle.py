@@ -188,8 +188,7 @@ def _them(unread: int) -> str:
     return "it" if unread == 1 else "them"
 
 
-_OPTIONS = {"agent_identity": "--agent-identity", "wu_id": "--wu", "initiative_id": "--initiative",
-            "lane": "--lane", "client": "--client", "workspace_id": "--workspace"}  # fmt: skip
+_OPTIONS = {"agent_identity": "--agent-identity", "wu_id": "--wu", "lane": "--lane", "client": "--client"}
 _PREPOSITIONS = {"wu_id": "on ", "initiative_id": "on initiative ", "lane": "in lane ", "client": "run by ",
          "workspace_id": "in workspace ", "activity": "doing: ", "lifecycle_role": "in the role ", "model": "running ",
          "branch": "on branch ", "worktree": "in "}  # fmt: skip

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from ..index.entities import LineRow, Lines, Rows
+    from ..index.entities import Lines, Rows
     from ..records.record_types import SessionRecord
     from ..store import Store
 
@@ -51,10 +51,9 @@ SESSION = EntityKind(
         "CREATE INDEX tenure_claimed ON tenure (root, claimed)",
         f"CREATE INDEX tenure_free ON tenure (root) WHERE {_FREE}",
         "CREATE INDEX session_client ON entity_line (kind, session) WHERE kind = 'session'",
-        "CREATE TABLE pool_name (fold TEXT PRIMARY KEY, name TEXT, event TEXT, at INTEGER, body TEXT) WITHOUT ROWID",
     ),
     events=("session",),
-    touched_by=("name", "signal"),
+    touched_by=("signal",),
     begins="start",
     senders=("agent_identity", "harness_session"),
     shares=("clone_id", "session_id"),
@@ -81,19 +80,15 @@ def fields_at(db: sqlite3.Connection, session_id: str, at: int) -> dict[str, str
 
 
 def _also(db: sqlite3.Connection, new: Rows) -> set[str]:
-    """Add names, and the signs of life in all lines; return the sessions that these concern, and other names of clients."""
+    """Add the signs of life in all lines; return the sessions that these concern, and other names of clients."""
     times: dict[str, list[str]] = {}
     signals = new.of("signal")
     for writer, at in zip(signals.column("sender_session"), signals.column("at"), strict=True):
         if writer:
             times.setdefault(writer, []).append(at)
-    for row in (*new.of("session"), *new.of("name")):
-        is_name = row.record["kind"] == "name"
-        writer = row.record.get("sender_session" if is_name else "session_id")
-        micros = micros_of(row.at)
-        if micros is not None and is_name:
-            _add_name(db, micros, row)
-        if writer and micros is not None:
+    for row in new.of("session"):
+        writer = row.record.get("session_id")
+        if writer and micros_of(row.at) is not None:
             times.setdefault(writer, []).append(row.at)
     since: dict[str, int] = {}
     changed = {
@@ -142,16 +137,6 @@ def _extend_alive(
     return False
 
 
-def _add_name(db: sqlite3.Connection, at: int, row: LineRow) -> None:
-    name = row.record["name"]
-    db.execute(
-        "INSERT INTO pool_name VALUES (?, ?, ?, ?, ?) ON CONFLICT (fold) DO UPDATE SET name = excluded.name,"
-        " event = excluded.event, at = excluded.at, body = excluded.body"
-        " WHERE (excluded.at, excluded.body) > (pool_name.at, pool_name.body)",
-        (fold(name), name, row.record["event"], at, row.line.decode()),
-    )
-
-
 def _rows(db: sqlite3.Connection, sessions: Mapping[str, Lines]) -> Iterator[Sequence[object]]:
     since: dict[str, int] = {}  # roots whose names must be assigned again, and from which time
     for session_id, lines in sessions.items():
@@ -180,11 +165,6 @@ def names_held(db: sqlite3.Connection, now: int) -> dict[str, str]:
 def last_held(db: sqlite3.Connection, folded: str) -> int:
     """Return when a folded name was last held, or will be free; 0 if it never was."""
     return int(db.execute("SELECT max(until) FROM tenure WHERE fold = ?", (folded,)).fetchone()[0] or 0)
-
-
-def pool_changes(db: sqlite3.Connection) -> list[tuple[str, str, str]]:
-    """Return the names that joined or left the pool, each folded, as written, and with what happened last, in that order."""
-    return db.execute("SELECT fold, name, event FROM pool_name ORDER BY at, body").fetchall()
 
 
 # Each unit that a session, a signal, a memory node or a task was given, once: a look at all rows of these takes 75 ms of 100,000 each.

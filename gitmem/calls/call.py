@@ -438,7 +438,7 @@ def begin(
     if options.get("cancel_on_timeout") and not options.get("wait", True):
         raise UsageError(
             "A call that does not wait has no time limit, so nothing cancels it then. Nothing was written.",
-            hint="Leave out --no-wait or --cancel-on-timeout.",
+            hint="Leave out cancel_on_timeout, or wait.",
             code="contradiction",
         )
     check_timeout(options.get("timeout"))

@@ -194,7 +194,7 @@ def _pieces(found: Received, more: str) -> Iterator[Section]:
     """Yield what is shown, what matters most first."""
     for rank, (section, id, head, text) in enumerate(_texts(found)):
         title = TITLES[section]
-        shows = more if section != MEMORY else command("gitmem", "mem", "show", id)
+        shows = more if section != MEMORY else command("gitmem", "show", id)
         lines = quote_lines(f"- {head}:" if text.strip() else f"- {head}", text)
         yield Section(title, (rank, 0, ""), f"{title}: {id}", lines, more=shows, cuts_line=True)
 

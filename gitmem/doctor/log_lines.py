@@ -573,7 +573,7 @@ class MemoryNodes(Check):
                     f"The node id {id} has {several} different contents: the first in sort order is used.",
                     partial(self._where, lines[0].line),
                     "Ask the authors what was meant, and write that as a new node.",
-                    command("gitmem", "mem", "show", id),
+                    command("gitmem", "show", id),
                 )
 
     def _check_patches(self) -> Iterator[Finding]:
@@ -607,7 +607,7 @@ class MemoryNodes(Check):
                 f"Cycle of summaries: {' → '.join([*circle, circle[0]])}.",
                 partial(self._where_node, circle[0]),
                 "None of these summaries takes effect. gitmem does not write such records; ask the author.",
-                command("gitmem", "mem", "show", circle[0]),
+                command("gitmem", "show", circle[0]),
             )
 
     def _check_cycles(self) -> Iterator[Finding]:

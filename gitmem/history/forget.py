@@ -207,7 +207,7 @@ def _ask(store: Store, caller: Caller, found: Forgotten, lines: Sequence[bytes],
     """Ask the writers of lines to forget them."""
     found.warnings.append("Only who wrote it can forget it; its sender is asked to.")
     for sender in sorted({str(_record(line)["sender_identity"]) for line in lines}):
-        text = f"Please forget the text of {found.id}: {reason}\n\nRun: {command('gitmem', 'forget', found.id, '--reason', reason)}"
+        text = f"Please forget the text of {found.id}: {reason}\n\nRun: {command('gitmem', 'forget', found.id, reason)}"
         sent = send.send(store, caller, text, to=[sender], interrupt="priority")
         found.asked.append(sent.signal["signal_id"])
     found.next = [command("gitmem", "thread", each) for each in found.asked[:1]]

@@ -660,7 +660,7 @@ def _next(answer: Why, *, has_hook: bool, lacks_log: bool) -> list[str]:
     for story in answer.commits[:2]:
         found += [command("gitmem", "thread", each.thread_id) for each in story.threads[:1]]
         found += [command("gitmem", "task", "show", story.task.task_id)] if story.task is not None else []
-        found += [command("gitmem", "mem", "show", each.superseded_by or each.id) for each in story.nodes[:1]]
+        found += [command("gitmem", "show", each.superseded_by or each.id) for each in story.nodes[:1]]
     if answer.path is not None and answer.commits:
         found.append(command("git", "show", answer.commits[0].commit[:SHORT]))
     if answer.commits and not has_hook and not any(story.made_by for story in answer.commits):

@@ -19,7 +19,7 @@ _SHOWN_BY = {
     "sig": "thread",
     "thread": "thread",
     "task": "task show",
-    "mem": "mem show",
+    "mem": "show",
     "sess": "show",
     "audit": "show",
 }

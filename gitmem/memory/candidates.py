@@ -755,9 +755,7 @@ def replaced_lines(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, list
         for old in some[:REPLACED_MAX]:
             first = nodes[old].content.strip().partition("\n")[0]
             lines += quote_lines(f"  supersedes [{old}]:", cut(first, REPLACED_TEXT_MAX))[:1]
-        lines += (
-            [f"  supersedes others: {command('gitmem', 'mem', 'show', id)}"] if some[REPLACED_MAX:] else []
-        )
+        lines += [f"  supersedes others: {command('gitmem', 'show', id)}"] if some[REPLACED_MAX:] else []
         found[id] = lines
     return found
 
@@ -782,4 +780,4 @@ def head(node: VersionedNode, stale: str | None = None) -> str:
 
 def show(node: VersionedNode) -> str:
     """Return the command that shows a node."""
-    return command("gitmem", "mem", "show", node.id)
+    return command("gitmem", "show", node.id)

@@ -96,7 +96,7 @@ def checkpoint(
     unit = created.node.wu_id
     created.next = [
         command("gitmem", "mem", "recover", *(["--wu", unit] if unit else [])),
-        command("gitmem", "mem", "show", created.node.id),
+        command("gitmem", "show", created.node.id),
     ]
     return created
 
@@ -286,7 +286,7 @@ def _refusal(missing: str, unit: str) -> GateError:
     checkpoint = ["gitmem", "mem", "checkpoint", "what is done", "--wu", unit]
     return GateError(
         f"{missing}, and {CHECKPOINT_GATE.key} is {BLOCK}. Nothing was written, and nobody was told.",
-        hint="A person can pass the gate with --allow-no-checkpoint --reason 'why', which is recorded.",
+        hint="A person can pass the gate with --allow-no-checkpoint 'why', which is recorded.",
         code="no-checkpoint",
         next=[command(*checkpoint), "gitmem session end --done"],
     )

@@ -95,7 +95,7 @@ class Accessed(Outcome):
     def __init__(self, accesses: Sequence[Stats], recorded: bool) -> None:
         self.accesses = list(accesses)
         self.recorded = recorded
-        self.next = [command("gitmem", "mem", "show", each.node_id) for each in self.accesses[:1]]
+        self.next = [command("gitmem", "show", each.node_id) for each in self.accesses[:1]]
 
 
 def record_accesses(

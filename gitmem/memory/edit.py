@@ -199,7 +199,7 @@ def create(
     done = append(store, caller, [{"content": content, **options}], private=private)
     created = Created(done.nodes[0], done.commit)
     created.warnings = done.warnings
-    created.next = [command("gitmem", "mem", "show", created.node.id), *done.next]
+    created.next = [command("gitmem", "show", created.node.id), *done.next]
     return created
 
 
@@ -322,7 +322,7 @@ def change(
         changed.warnings += anchors.missing_path_warnings(
             store, stored_nodes.load(store.db(), found[:CHECKED_MAX])
         )
-    changed.next = [command("gitmem", "mem", "show", found[0])]
+    changed.next = [command("gitmem", "show", found[0])]
     return changed
 
 

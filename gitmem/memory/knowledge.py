@@ -136,7 +136,7 @@ def _source(store: Store, text: str) -> VersionedNode:
             f"Cannot promote {text}: it is private, and a promoted node is for all. Nothing was written.",
             hint="Create a node with its content and without --private, and promote that.",
             code="private-node",
-            next=[command("gitmem", "mem", "show", text)],
+            next=[command("gitmem", "show", text)],
         )
     db = store.db()
     found = stored_nodes.load_one(db, stored_nodes.find_node(db, text, writing=True))
@@ -230,7 +230,7 @@ def _next(found: Promoted, node: str | None, wu: str | None) -> list[str]:
         return [command("gitmem", "mem", "promote", *which, "--tag", found.tag)]
     hidden = [each.id for each in found.promoted_nodes if each.is_hidden]
     back = [command("gitmem", "mem", "update", *hidden, "--status", "active")] if hidden else []
-    show = command("gitmem", "mem", "show", found.promoted_nodes[0].id)
+    show = command("gitmem", "show", found.promoted_nodes[0].id)
     return [*back, show, command("gitmem", "mem", "profile", "--tag", found.tag)]
 
 
@@ -333,9 +333,9 @@ def summarize(
     )
     found.kept = kept
     found.warnings = [*filter(None, [caller.remark])]
-    again = command("gitmem", "mem", "summarize", "--wu", unit, *(["--force"] if force else []))
+    again = command("gitmem", "mem", "summarize", "--wu", unit)
     if dry_run:
-        found.next = [again]
+        found.next = [] if force else [again]  # no option forces it
         return found
     lines = [line, *write.patches(store, caller, found.source_ids, {"summarized_into": found.summary.id})]
     what = f"sums up {format_count(len(covered))} of {unit}"
@@ -343,7 +343,7 @@ def summarize(
     found.commit, found.recorded = done.commit, True
     found.next = [
         *([again] if left else []),
-        command("gitmem", "mem", "show", found.summary.id),
+        command("gitmem", "show", found.summary.id),
         command("gitmem", "mem", "promote", found.summary.id, "--tag", "decision"),
     ]
     return found
@@ -410,7 +410,7 @@ def _nothing(unit: str, kept: Mapping[str, str]) -> UsageError:
     counts = ", ".join(f"{reasons.count(reason)} {reason}" for reason in sorted({*reasons}))
     return UsageError(
         f"{unit} has no nodes to summarize{f' ({counts})' if counts else ''}. Nothing was written.",
-        hint="--force includes open work and the last checkpoint. Hidden nodes, those of ephemeral and project scope, superseded nodes, and nodes with a summary are never included.",
+        hint="Open work of P0 and P1 and the last checkpoint stay as they are. Hidden nodes, those of ephemeral and project scope, superseded nodes, and nodes with a summary are never included.",
         code="nothing-to-summarize",
         next=[command("gitmem", "mem", "list", "--wu", unit)],
     )

@@ -224,7 +224,7 @@ def listing(
 def _next(found: Listing) -> list[str]:
     if not found.nodes:
         return ["gitmem mem list --include-archived", "gitmem mem create --help"]
-    return [command("gitmem", "mem", "show", found.nodes[0].id)]
+    return [command("gitmem", "show", found.nodes[0].id)]
 
 
 def all_nodes(store: Store, **filters: Unpack[FilterOptions]) -> list[VersionedNode]:
@@ -435,7 +435,7 @@ def _next_of_ready(found: Ready, limit: int, type: str | None) -> list[str]:
     if found.nodes:
         first = found.nodes[0].id
         return [
-            command("gitmem", "mem", "show", first),
+            command("gitmem", "show", first),
             *more,
             *([command("gitmem", "mem", "context", *unit)] if unit else []),
         ]
@@ -443,7 +443,7 @@ def _next_of_ready(found: Ready, limit: int, type: str | None) -> list[str]:
         from_id, to_id = found.circles[0][1], found.circles[0][0]
         return [command("gitmem", "mem", "relate", from_id, "blocks", to_id, "--remove")]
     if found.blocked:
-        return [command("gitmem", "mem", "show", found.blocked[0].blocked_by[0]), *more]
+        return [command("gitmem", "show", found.blocked[0].blocked_by[0]), *more]
     return [command("gitmem", "mem", "list", *unit)] if unit else []
 
 
@@ -712,5 +712,5 @@ def _next_of_node(found: NodeDetail) -> list[str]:
     else:
         commands = [command("gitmem", "mem", "update", node.id, "--status", "active")] if node.closed else []
     if found.superseded_by:
-        commands.insert(0, command("gitmem", "mem", "show", found.superseded_by))
+        commands.insert(0, command("gitmem", "show", found.superseded_by))
     return commands or ["gitmem mem list"]

@@ -142,5 +142,5 @@ def naming_error(id: str) -> UsageError:
         f"Private node: {id}; only private nodes can name it. Nothing was written.",
         hint="A new private node may name it: `gitmem mem create --private`. Relations are in the log.",
         code="private-nodes",
-        next=[f"gitmem mem show {id}"],
+        next=[f"gitmem show {id}"],
     )

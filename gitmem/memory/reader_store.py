@@ -166,7 +166,7 @@ class ReaderStore(Store):
                 "Some of these nodes are private and others are not. Nothing was written.",
                 hint="Change them by two commands.",
                 code="private-nodes",
-                next=[command("gitmem", "mem", "show", min(changed & private))],
+                next=[command("gitmem", "show", min(changed & private))],
             )
         return True
 

@@ -298,7 +298,7 @@ def relate(
         more = [f"… {len(circle) - CYCLE_SHOWN} more"] if len(circle) > CYCLE_SHOWN else []
         told = " → ".join([source, *circle[:CYCLE_SHOWN], *more])
         related.warnings.append(f"These nodes {effect}: {told}.")
-    related.next = [command("gitmem", "mem", "show", source)]
+    related.next = [command("gitmem", "show", source)]
     return related
 
 

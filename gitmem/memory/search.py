@@ -267,7 +267,7 @@ def _next(found: SearchResult, limit: int, options: RecallOptions) -> list[str]:
     for tag in options.get("tags", ()):
         again += ["--tag", tag]
     if found.hits:
-        first = command("gitmem", "mem", "show", found.hits[0].node.id)
+        first = command("gitmem", "show", found.hits[0].node.id)
         further = command(*again, "--limit", str(min(LIMIT_MAX, 5 * limit)), *behind)
         return [first, further] if found.more and limit < LIMIT_MAX else [first]
     if options.get("include_archived"):

@@ -636,4 +636,4 @@ def _next(found: Indexed, given: Sequence[Source]) -> list[str]:
         return [command("gitmem", "mem", "index", *more)]
     if not found.entries:
         return ["gitmem mem index --source docs/RULES.md=index:conventions"]
-    return [command("gitmem", "mem", "show", found.entries[0].node_id), "gitmem mem context"]
+    return [command("gitmem", "show", found.entries[0].node_id), "gitmem mem context"]

@@ -108,7 +108,7 @@ def byline(node: VersionedNode) -> str:
 
 
 def conflict_marks(node: VersionedNode) -> list[str]:
-    """Return that the lines of a node conflict, if they do. `mem show` lists who wrote which."""
+    """Return that the lines of a node conflict, if they do. `gitmem show` lists who wrote which."""
     if not node.conflicting:
         return []
     return [f"{CONFLICT}: different lines by {first_of(node.conflicting, NAMED_MAX, joint=' and ')}"]
@@ -416,7 +416,7 @@ def find_node(db: sqlite3.Connection, text: str, *, writing: bool = False) -> st
     if start != NODE_PREFIX:
         found = select_ids(db, "n.id >= ? AND n.id < ?", (start, start + "\U0010ffff"), order="n.id", limit=5)
     lists = ("gitmem mem list", "gitmem mem list --include-archived")
-    return choose(start if found else text, found, "node", "mem show", lists, writing=writing)
+    return choose(start if found else text, found, "node", "show", lists, writing=writing)
 
 
 def validate_id(id: object) -> str:

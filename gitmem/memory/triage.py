@@ -66,7 +66,7 @@ def contradiction_commands(found: Contradiction) -> list[str]:
     ends = (found.node_ids[0], "supersedes", found.node_ids[1])
     if found.reason == "cycle":
         return [command("gitmem", "mem", "relate", *ends, "--remove")]
-    return [command("gitmem", "mem", "show", ends[0]), command("gitmem", "mem", "relate", *ends)]
+    return [command("gitmem", "show", ends[0]), command("gitmem", "mem", "relate", *ends)]
 
 
 def _successors(db: sqlite3.Connection) -> Iterator[Contradiction]:
@@ -253,7 +253,7 @@ def _next(found: Triaged) -> list[str]:
     if found.discoveries:
         first = found.discoveries[0].id
         return [
-            command("gitmem", "mem", "show", first),
+            command("gitmem", "show", first),
             command("gitmem", "mem", "triage", "promote", first),
             "gitmem mem triage --help",
         ]
@@ -262,7 +262,7 @@ def _next(found: Triaged) -> list[str]:
         if first_stale.metadata.get("source_path"):
             return ["gitmem mem index"]
         return [
-            command("gitmem", "mem", "show", first_stale.id),
+            command("gitmem", "show", first_stale.id),
             command("gitmem", "mem", "update", first_stale.id, "--verified"),
         ]
     if found.contradictions:
@@ -328,7 +328,7 @@ def promote(
         done = write.record(store, caller, lines, subject, text=source.content, nodes=[source.id], wu=unit)
         found.recorded, found.commit = True, done.commit
     if found.recorded:
-        found.next = [command("gitmem", "mem", "show", source.id), "gitmem mem triage"]
+        found.next = [command("gitmem", "show", source.id), "gitmem mem triage"]
     else:
         found.next = [command("gitmem", "mem", "triage", "promote", source.id, "--wu", spec.id)]
     return found
@@ -358,7 +358,7 @@ def archive(store: Store, caller: Caller, node_ids: Sequence[str], *, reason: st
     else:
         changed.warnings = [*filter(None, [caller.remark])]
     changed.warnings += [f"{node.id} was already {node.status}." for node in hidden]
-    changed.next = ["gitmem mem triage", command("gitmem", "mem", "show", found[0])]
+    changed.next = ["gitmem mem triage", command("gitmem", "show", found[0])]
     return changed
 
 

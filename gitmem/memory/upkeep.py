@@ -197,13 +197,15 @@ def format_count(nodes: int) -> str:
 def _next_after_archive(found: Archived, force: bool) -> list[str]:
     if not found.archived_ids:
         first = next(iter(found.protected), None)
-        return [command("gitmem", "mem", "show", first)] if first else ["gitmem mem list"]
+        return [command("gitmem", "show", first)] if first else ["gitmem mem list"]
     if not found.dry_run:
-        return ["gitmem mem list --include-archived", command("gitmem", "mem", "show", found.archived_ids[0])]
-    own = ["--force"] if force else []
-    if found.threshold != decay.THRESHOLD:
-        own += ["--threshold", repr(found.threshold)]
-    again = [command("gitmem", "mem", "archive", *own)] if found.half_life == decay.HALF_LIFE_MICROS else []
+        return ["gitmem mem list --include-archived", command("gitmem", "show", found.archived_ids[0])]
+    own = ["--threshold", repr(found.threshold)] if found.threshold != decay.THRESHOLD else []
+    again = (
+        [command("gitmem", "mem", "archive", *own)]
+        if found.half_life == decay.HALF_LIFE_MICROS and not force
+        else []
+    )
     return [*again, "gitmem mem list"]
 
 
@@ -372,14 +374,13 @@ def _next_after_cleanup(
     if not found.dry_run:
         return [*(["gitmem mem list --status deleted"] if found.removed_ids else []), "gitmem mem list"]
     is_nothing = not found.removed_ids and not (found.decay_result and found.decay_result.archived_ids)
-    if is_nothing or half_life != HALF_LIFE_MICROS:  # no option sets that
+    if is_nothing or half_life != HALF_LIFE_MICROS or force:  # no option sets these
         return ["gitmem mem list"]
     options: list[str] = []
     options += ["--ttl", format_duration(ttl)] if ttl is not None else []
     options += ["--session", session] if session is not None else []
     options += ["--decay"] if decay else []
-    options += ["--decay-threshold", repr(threshold)] if threshold != THRESHOLD else []
-    options += ["--force"] if force else []
+    options += ["--threshold", repr(threshold)] if threshold != THRESHOLD else []
     return [command("gitmem", "mem", "cleanup", *options)]
 
 
@@ -561,7 +562,7 @@ def _next_after_delete(
     found: Deleted, tags: Sequence[str], older_than: int | None, wu: str | None
 ) -> list[str]:
     if not found.ids:
-        return [command("gitmem", "mem", "show", id) for id in found.already[:1]] or ["gitmem mem list"]
+        return [command("gitmem", "show", id) for id in found.already[:1]] or ["gitmem mem list"]
     if not found.dry_run:
         undo = command("gitmem", "mem", "update", *found.ids, "--clear", "deleted")
         return [
@@ -573,4 +574,4 @@ def _next_after_delete(
     options = [word for tag in tags for word in ("--tag", tag)]
     options += ["--older-than", format_duration(older_than)] if older_than is not None else []
     options += ["--wu", wu] if wu else []
-    return [command("gitmem", "mem", "delete", *options), command("gitmem", "mem", "show", found.ids[0])]
+    return [command("gitmem", "mem", "delete", *options), command("gitmem", "show", found.ids[0])]

@@ -608,21 +608,6 @@ class Session(Record):
     )
 
 
-class Name(Record):
-    """A name is added to the pool or removed from it."""
-
-    KIND = "name"
-    STREAM = "names"
-    NOUN = "name record"
-    NAMES = True
-
-    name: DisplayName = required("The name.")
-    event: Literal["add", "remove"] = required("Whether the pool gains or loses it.")
-    sender_identity: Address | None = optional("The agent or person that changed the pool.")
-    sender_session: Address | None = optional("The session that changed it.")
-    sender_name: Line | None = optional("The display name of that session.")
-
-
 class Node(Record):
     """A node as it was written. Its present state is computed from the patches that name it."""
 

@@ -173,30 +173,6 @@ class ShownSession(SessionFields):
     sender_name: NotRequired[str | None]
 
 
-class NameFields(TypedDict):
-    """The fields of a new `name`."""
-    name: str
-    event: str
-    sender_identity: NotRequired[str | None]
-    sender_session: NotRequired[str | None]
-    sender_name: NotRequired[str | None]
-
-
-class NameRecord(NameFields):
-    """A line of the kind `name`."""
-    at: str
-    kind: Literal["name"]
-    writer: NotRequired[str | None]
-    texts: NotRequired[str | None]
-
-
-@final
-class ShownName(NameFields):
-    """A `name` as an answer shows it."""
-    created_at: str
-    kind: NotRequired[Literal["name"]]
-
-
 class NodeFields(TypedDict):
     """The fields of a new `node`."""
     id: str
@@ -636,9 +612,9 @@ class ShownTrust(TrustFields):
     kind: NotRequired[Literal["trust"]]
 
 
-AnyFields = SignalFields | ReceiptFields | SessionFields | NameFields | NodeFields | PatchFields | RelationFields | AccessFields | AuditFields | TaskFields | TaskEventFields | ClaimFields | CommitFields | AttestationFields | ForgetFields | TrustFields
+AnyFields = SignalFields | ReceiptFields | SessionFields | NodeFields | PatchFields | RelationFields | AccessFields | AuditFields | TaskFields | TaskEventFields | ClaimFields | CommitFields | AttestationFields | ForgetFields | TrustFields
 
-AnyRecord = SignalRecord | ReceiptRecord | SessionRecord | NameRecord | NodeRecord | PatchRecord | RelationRecord | AccessRecord | AuditRecord | TaskRecord | TaskEventRecord | ClaimRecord | CommitRecord | AttestationRecord | ForgetRecord | TrustRecord
+AnyRecord = SignalRecord | ReceiptRecord | SessionRecord | NodeRecord | PatchRecord | RelationRecord | AccessRecord | AuditRecord | TaskRecord | TaskEventRecord | ClaimRecord | CommitRecord | AttestationRecord | ForgetRecord | TrustRecord
 
 
 class ReadKind(Protocol):
@@ -649,8 +625,6 @@ class ReadKind(Protocol):
     def __call__(self, kind: Literal["receipt"], line: bytes) -> ReceiptRecord | None: ...
     @overload
     def __call__(self, kind: Literal["session"], line: bytes) -> SessionRecord | None: ...
-    @overload
-    def __call__(self, kind: Literal["name"], line: bytes) -> NameRecord | None: ...
     @overload
     def __call__(self, kind: Literal["node"], line: bytes) -> NodeRecord | None: ...
     @overload
@@ -685,8 +659,6 @@ class Show(Protocol):
     def __call__(self, record: ReceiptRecord, *, kind: bool = False) -> ShownReceipt: ...
     @overload
     def __call__(self, record: SessionRecord, *, kind: bool = False) -> ShownSession: ...
-    @overload
-    def __call__(self, record: NameRecord, *, kind: bool = False) -> ShownName: ...
     @overload
     def __call__(self, record: NodeRecord, *, kind: bool = False) -> ShownNode: ...
     @overload

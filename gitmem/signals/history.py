@@ -182,10 +182,10 @@ def show(store: Store, id: str) -> RecordDetail:
     db = store.db()
     if is_id("mem", id):
         raise UsageError(
-            f"{id} is a memory node; `gitmem show` shows other records.",
-            hint=f"Use `gitmem mem show {id}`.",
+            f"{id} is a memory node, not another record.",
+            hint=f"`gitmem show {id}` shows it.",
             code="not-a-signal",
-            next=[command("gitmem", "mem", "show", id)],
+            next=[command("gitmem", "show", id)],
         )
     found = _last(store, presence.find_session(db, id) or id)
     if found is not None:
@@ -232,10 +232,9 @@ def _last(store: Store, id: str) -> RecordDetail | None:
 # What shows more of a record of a kind: the words of the command.
 _FOLLOW: dict[str, Callable[[Mapping[str, Any]], tuple[str, ...]]] = {
     "session": lambda record: ("roster",),
-    "name": lambda record: ("name",),
-    "patch": lambda record: ("mem", "show", record["node_ids"][0]),
-    "relation": lambda record: ("mem", "show", record["from_id"]),
-    "access": lambda record: ("mem", "show", record["node_ids"][0]),
+    "patch": lambda record: ("show", record["node_ids"][0]),
+    "relation": lambda record: ("show", record["from_id"]),
+    "access": lambda record: ("show", record["node_ids"][0]),
     "audit": lambda record: ("log", "--audits"),
     "task": lambda record: ("task", "show", record["task_id"]),
     "task_event": lambda record: ("task", "show", record["task_id"]),

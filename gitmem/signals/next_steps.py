@@ -88,7 +88,7 @@ def refuse_other_workspaces(store: Store, workspace: str, resolved: Sequence[Res
                 f"{name} is in workspace {others} and never sees signals of workspace {sanitize(workspace)}, yours. "
                 "Nothing was written.",
                 hint="A workspace is a routing label of inboxes, not a border of access. "
-                "Send from a session without a workspace, or change yours: gitmem session set --workspace NAME.",
+                "Send from a session without a workspace, or from one of theirs: `git config gitmem.workspace NAME` is for new sessions.",
                 code="other-workspace",
                 next=["gitmem roster --json"],
             )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 COPIED = "Clones that never sync again, forks and the caches of hosts keep what they have: replace a leaked secret."
 NOTHING = "The log's history has no forgotten texts."
 BACK = (
-    "The log has forgotten texts that somebody has put back: `gitmem forget ID --reason TEXT` by who wrote them records it again, then"
+    "The log has forgotten texts that somebody has put back: `gitmem forget ID REASON` by who wrote them records it again, then"
     " `gitmem sync --forget --yes` takes them out."
 )
 

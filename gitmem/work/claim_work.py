@@ -233,8 +233,13 @@ def claim_paths(
     return change
 
 
-def release(store: Store, caller: Caller, named: Sequence[str] = ()) -> list[ClaimChange]:
+def release(
+    store: Store, caller: Caller, named: Sequence[str] = (), *, reason: str | None = None
+) -> list[ClaimChange]:
     """Release claims of the caller's agent: those with these ids or paths, otherwise all of the caller's session.
+
+    Args:
+        reason: Why; with it, one id may be of somebody else's claim, see `release_of`.
 
     Raises:
         UsageError: An id or path is unknown, ambiguous or of somebody else's claim, or a claim has further paths. Nothing was
@@ -252,11 +257,13 @@ def release(store: Store, caller: Caller, named: Sequence[str] = ()) -> list[Cla
         wanted = list({each.id: each for each in (*by_id, *by_path)}.values())
     for each in wanted:
         if each not in own:
+            if reason is not None and len(named) == 1 and each not in by_path:
+                return [release_of(store, caller, each.id, reason)]
             raise UsageError(
                 f"{each.id} is {each.who}'s claim. Nothing was written.",
                 hint="Releasing somebody else's claim needs a reason, which is recorded.",
                 code="not-your-claim",
-                next=[command("gitmem", "claim", "release", "--of", each.id, "--reason", "why")],
+                next=[command("gitmem", "claim", "release", each.id, "--reason", "why")],
             )
         left = [path for path in each.claim.record["paths"] if path not in paths]
         if left and each in by_path:
@@ -266,7 +273,7 @@ def release(store: Store, caller: Caller, named: Sequence[str] = ()) -> list[Cla
                 code="part-of-claim",
                 next=[command("gitmem", "claim", "release", each.id)],
             )
-    return [_released(store, caller, each, None) for each in wanted]
+    return [_released(store, caller, each, reason) for each in wanted]
 
 
 def release_of(store: Store, caller: Caller, claim_id: str, reason: str) -> ClaimChange:

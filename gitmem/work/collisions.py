@@ -93,7 +93,7 @@ def _gives_way(task: Delegation, other: Delegation, viewer: Sender | None) -> st
     if _may_cancel(task, viewer):
         return f"{said}. Cancel this one: {command('gitmem', 'task', 'cancel', task.task_id)}"
     if task.holder is not None and task.holder == viewer:
-        give_back = command("gitmem", "task", "release", task.task_id, "--reason", TWICE)
+        give_back = command("gitmem", "task", "release", task.task_id, TWICE)
         return f"{said}. Give this one back: {give_back}"
     return f"{said}; {sanitize(task.caller[0])} should cancel {task.task_id}."
 
@@ -189,5 +189,5 @@ def _conflict(task_id: str, others: str, *, is_first: bool) -> str:
     both = f"conflict: {others} took {task_id}, too, in a clone that had not synced. The first result counts. Talk"
     if is_first:
         return f"{both} to them: {command('gitmem', 'task', 'show', task_id)}"
-    give_back = command("gitmem", "task", "release", task_id, "--reason", "taken twice")
+    give_back = command("gitmem", "task", "release", task_id, "taken twice")
     return f"{both}, or give yours back: {give_back}"

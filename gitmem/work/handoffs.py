@@ -61,7 +61,7 @@ class Checkpoint(Outcome):
         self.created_at = format_at(created)
         self.content, self.progress, self.next_steps = (cut(each, TEXT_MAX) for each in texts)
         self.is_cut = any(len(each) > TEXT_MAX for each in texts)
-        self.next = [command("gitmem", "mem", "show", id)]
+        self.next = [command("gitmem", "show", id)]
 
 
 class HandedTask(Outcome):

@@ -115,7 +115,7 @@ def _stuck(store: Store, task: TaskRow, row: Sequence[object], now: int) -> Stuc
 
     if decided_by is not None:
         return made("orphaned", f"its result came {waited}, and the session of {asks}, who asked for it, has ended",
-                    step("accept", "--reason", "its caller has ended"))  # fmt: skip
+                    step("accept", "its caller has ended"))  # fmt: skip
     if isinstance(deadline, int) and now - deadline >= LEVELS[-1][0]:
         return made("timeout", f"its deadline was {presence.format_age(now - deadline)}", step("show"))
     if holder is None:
@@ -125,7 +125,7 @@ def _stuck(store: Store, task: TaskRow, row: Sequence[object], now: int) -> Stuc
     session = presence.get(store, str(session_id)) if session_id is not None else None
     over = f"the time of {who} ended {waited}"
     if once:
-        return made("lost", f"{over}; it begins only once", step("accept", "--give-up", "its worker is lost"))
+        return made("lost", f"{over}; it begins only once", step("accept", "its worker is lost", "--failed"))
     if session is not None and not session.is_current:
         return made("crashed", f"{over}, its session has ended or is gone",
                     step("launch", "--again", "its worker is gone"))  # fmt: skip

@@ -140,14 +140,6 @@ def test_i10_what_a_server_has_is_followed_after_the_call(
     assert "half" in json.dumps(shown)
 
 
-def test_i10_a_server_is_asked_to_cancel_what_its_caller_cancels(external: External, caller: Path) -> None:
-    """Only if the caller wants that."""
-    status, found = call(caller, external.url, "slow", "", "--timeout", "2s", "--cancel-on-timeout")
-    assert status in (1, 6), found
-    assert len(external.script.canceled) == 1
-    assert say(caller, "task", "show", found["results"][0]["task_id"])[1]["state"] == "canceled"
-
-
 @pytest.mark.parametrize("text", ["slow", "ask"])
 def test_i10_task_cancel_tells_the_server_although_nobody_follows_it(
     external: External, caller: Path, text: str

@@ -10,13 +10,12 @@ from gitmem.agents import display_names, lifecycle
 from gitmem.agents.caller import CallerClaims
 from gitmem.agents.lifecycle import SessionStarted
 from gitmem.errors import UsageError
-from gitmem.log.lines import CommitMessage
 from gitmem.store import Store
 from gitmem.text import name_matching
 from tests.hazards.test_trust_names import PLAIN, RESERVED
 
 from ..each import each as one_test_for
-from ..sandbox import HOUR, Clock, acting, annas, carry, new_repo, open_store, person
+from ..sandbox import HOUR, Clock, acting, new_repo, open_store
 
 
 @pytest.fixture(autouse=True)
@@ -74,15 +73,6 @@ def test_no_name_is_given_out_within_two_edits_of_one_in_use(repo: Path) -> None
     assert start(store).display_name == first
 
 
-def test_an_added_name_is_kept_from_those_in_use(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An added name may be near to one of the pool."""
-    small_pool(monkeypatch, "Curie", "Planck")
-    store = open_store(repo, Clock())
-    display_names.add(store, person(store), ["Plank"])
-
-    assert [start(store).display_name for _ in range(3)] == ["Curie", "Planck", "Curie-2"]
-
-
 def test_a_name_that_is_asked_for_is_given_as_asked(repo: Path) -> None:
     """`dev-2` beside `dev-1`: only the pool keeps a distance."""
     store = open_store(repo, Clock())
@@ -92,33 +82,25 @@ def test_a_name_that_is_asked_for_is_given_as_asked(repo: Path) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.usefixtures("commits")
-def test_names_enter_and_leave_the_pool(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is so already is not recorded again."""
-    small_pool(monkeypatch, "Curie", "Planck")
+def test_the_file_of_the_project_has_the_names(repo: Path) -> None:
+    """One a line, as people edit it; what nobody may be called is given to nobody, and near names not at once."""
+    (repo / ".gitmem").mkdir()
+    (repo / ".gitmem" / "names").write_text("Hopper\r\n\n  Kahlo \nall\na,b\nPl\u0430nck\nKahla\n")
     store = open_store(repo, Clock())
-    assert display_names.add(store, person(store), ["Hopper", "curie"]).as_json() == {
-        "event": "add", "names": ["Hopper"], "unchanged": ["curie"], "commit": store.git.tip("refs/gitmem/log"),
-        "recorded": True, "next": ["gitmem name", "gitmem session start"],
-    }  # fmt: skip
-    assert display_names.remove(store, person(store), ["CURIE", "Nobody"]).unchanged == ["Nobody"]
-    assert [(each.name, each.origin) for each in display_names.listing(store).names] == [
-        ("Planck", "shipped"),
-        ("Hopper", "added"),
-    ]
-    assert display_names.add(store, person(store), ["Curie"]).names == ["Curie"]
-    assert [each.name for each in display_names.listing(store).names] == ["Curie", "Planck", "Hopper"]
+
+    assert [start(store).display_name for _ in range(3)] == ["Hopper", "Kahlo", "Hopper-2"]
 
 
-def test_the_list_says_who_holds_a_name(repo: Path) -> None:
-    """The free ones stand before the used."""
-    clock = Clock()
-    store = open_store(repo, clock)
-    one = start(store)
-    clock.forward(HOUR)
-    found = display_names.listing(store).names
+@pytest.mark.parametrize("content", [b"", b"all\n", b"\0Curie\n", b"\xff\n", b"Curie\n" * 20_000])
+def test_a_file_without_a_name_leaves_those_that_ship(
+    repo: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    """Also one that is no text, or larger than 64 KiB."""
+    small_pool(monkeypatch, "Noether")
+    (repo / ".gitmem").mkdir()
+    (repo / ".gitmem" / "names").write_bytes(content)
 
-    assert (found[-1].name, found[-1].held_by, found[0].held_by) == (one.display_name, one.session_id, None)
+    assert start(open_store(repo, Clock())).display_name == "Noether"
 
 
 def test_clones_that_never_met_begin_with_different_names(repo: Path, tmp_path: Path) -> None:
@@ -128,63 +110,6 @@ def test_clones_that_never_met_begin_with_different_names(repo: Path, tmp_path: 
         store.log.clone_id = lambda number=number: f"clone{number}"  # type: ignore[method-assign,misc]
 
     assert display_names.pick(stores[0]) != display_names.pick(stores[1])
-
-
-def test_an_empty_pool_still_gives_names(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody removed them all."""
-    small_pool(monkeypatch, "Curie")
-    store = open_store(repo, Clock())
-    display_names.remove(store, person(store), ["Curie"])
-
-    assert start(store).display_name == "Curie"
-
-
-@pytest.mark.usefixtures("commits")
-def test_what_nobody_may_be_called_does_not_enter(repo: Path) -> None:
-    """Nothing is written."""
-    store = open_store(repo, Clock())
-    for name in ["", "a,b", "Pl\u0430nck", "sess-123456", "a\u2028b", "all", "x@y", "Cu\ufe0frie"]:
-        with pytest.raises(UsageError):
-            display_names.add(store, person(store), ["Fine", name])
-        assert store.git.tip("refs/gitmem/log") is None
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["all", annas("human:bob@example.org"), "Hop\ufe0fper", "h-" + "a" * 26, "sess-123456", "--as", "*"],
-)
-def test_a_bad_name_that_a_peer_put_into_the_pool_is_given_to_nobody(
-    repo: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    """It is listed, and can be taken out."""
-    small_pool(monkeypatch, "Curie")
-    store = open_store(repo, Clock())
-    store.record(
-        [store.line("name", {"name": name, "event": "add"})], CommitMessage("M <m@m>", "A name", "", [])
-    )
-
-    assert [(each.name, each.origin) for each in display_names.listing(store).names] == [
-        ("Curie", "shipped"),
-        (name, "refused"),
-    ]
-    assert [start(store).display_name for _ in range(3)] == ["Curie", "Curie-2", "Curie-3"]
-    assert display_names.remove(store, person(store), [name]).names == [name]
-
-
-def test_two_clones_agree_on_the_pool(tmp_path: Path, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The later of two records about one name counts, wherever it was written."""
-    small_pool(monkeypatch, "Curie")
-    clock = Clock()
-    here, there = open_store(repo, clock), open_store(new_repo(tmp_path / "other"), clock)
-    display_names.add(here, person(here), ["Hopper"])
-    clock.forward(HOUR)
-    display_names.add(there, person(there), ["hopper"])
-    clock.forward(HOUR)
-    display_names.remove(here, person(here), ["Hopper"])
-    carry(here, there)
-
-    assert [each.name for each in display_names.listing(here).names] == ["Curie"]
-    assert [each.name for each in display_names.listing(there).names] == ["Curie"]
 
 
 @one_test_for(PLAIN)

@@ -56,7 +56,6 @@ def tables(index: Index) -> list[list[tuple[object, ...]]]:
             "SELECT * FROM alive ORDER BY session_id, begin",
             "SELECT t.session_id, l.body, t.claimed, t.until, t.name, t.fold, t.root, t.shown, t.shown_fold, t.last"
             " FROM tenure t JOIN line l ON l.id = t.line ORDER BY t.session_id, t.claimed, l.body",
-            "SELECT * FROM pool_name ORDER BY fold",
         )
     ]
 

@@ -48,7 +48,7 @@ def be(monkeypatch: pytest.MonkeyPatch, run: Run) -> Iterator[Callable[[], None]
     monkeypatch.setattr(os, "setsid", lambda: None)
 
     def sync() -> None:
-        said = run("sync", "--auto")
+        said = run("background", "autosync")
         assert (said.status, said.out, said.err) == (0, "", "")
 
     yield sync
@@ -120,13 +120,13 @@ def test_every_command_that_writes_has_it_synced(
         ["signal", "Hello", "--broadcast"],
         ["session", "set", "--wu", "WU-1"],
         ["mem", "create", "Tabs are dropped", "--type", "discovery"],
-        ["name", "--add", "Zorngold"],
+        ["session", "note", "reading"],
     )
     for args in writes:
         quiet(repo)
         said = run(*args, session=planck)
         assert said.status == 0, said
-        assert started == [["sync", "--auto"]], args
+        assert started == [["background", "autosync"]], args
         started.clear()
     for args in (["roster"], ["log"], ["doctor"], ["thread"], ["roster"]):
         quiet(repo)
@@ -156,7 +156,7 @@ def test_an_inbox_of_a_live_session_has_it_synced_when_it_is_due(
         quiet(repo)
         started.clear()
         run(*args, session=planck)
-        assert started == [["sync", "--auto"]], args
+        assert started == [["background", "autosync"]], args
     quiet(repo)
     started.clear()
     run("inbox", "--for", "Curie")
@@ -187,7 +187,7 @@ def test_proposals_and_decisions_go_at_once(
     in_an_hour(repo)
 
     assert run(*(root if each == "ROOT" else each for each in args), session=curie).status == 0
-    assert started == [["sync", "--auto"]]
+    assert started == [["background", "autosync"]]
     assert (repo / ".git" / "gitmem" / "autosync" / "hurry").exists()
 
 
@@ -208,7 +208,7 @@ def test_every_call_of_an_mcp_client_is_a_look(
     desk = McpSession(None, planck)
     desk.do(lambda at: None)
     desk.close()
-    assert started == [["sync", "--auto"]]
+    assert started == [["background", "autosync"]]
 
     quiet(repo)
     assert run("converged", root["signal_id"], "--wait", "0s").status == 1
@@ -240,7 +240,7 @@ def test_worktrees_of_a_clone_share_one(
 
     run("signal", "From here", "--broadcast", session=planck)
     run("signal", "From there", "--broadcast", session=planck, cwd=tmp_path / "linked")
-    assert started == [["sync", "--auto"]]
+    assert started == [["background", "autosync"]]
 
 
 def test_nothing_that_goes_wrong_with_it_is_the_command_s(
@@ -254,7 +254,7 @@ def test_nothing_that_goes_wrong_with_it_is_the_command_s(
 
     tried = background_starts(monkeypatch, fail)
     said = run("signal", "Hello", "--broadcast", "-q", session=planck)
-    assert (said.status, said.err, tried) == (0, "", [["sync", "--auto"]])
+    assert (said.status, said.err, tried) == (0, "", [["background", "autosync"]])
 
 
 def test_its_last_error_shows_until_a_sync_is_good(
@@ -325,8 +325,8 @@ def test_a_remote_that_hangs_is_cut_off(
     monkeypatch.setattr(front, "GIT_SECONDS", git_seconds)
     monkeypatch.setattr(front, "LIMIT_SECONDS", limit)
     planck = start("Planck")
-    run("setup", "--timeout", "1s")
-    run("setup", "--autosync", "30s", "--timeout", "1s")
+    run("setup")
+    run("setup", "--autosync", "30s")
     run("signal", "Hello", "--broadcast", "--requires-ack", session=planck)
 
     be()

@@ -56,10 +56,8 @@ def test_a_claim_is_made_listed_checked_and_released(run: Run, start: Start, rep
     assert run("claim", "release", session=curie).status == 0
 
     other = run("claim", "release", made.json["claim_id"], session=curie)
-    assert (other.status, "--of" in other.err) == (2, True)
-    assert (
-        run("claim", "release", "--of", made.json["claim_id"], "--reason", "gone", session=curie).status == 0
-    )
+    assert (other.status, "--reason" in other.err) == (2, True)
+    assert run("claim", "release", made.json["claim_id"], "--reason", "gone", session=curie).status == 0
     assert run("claim", "release", session=bohr).out.startswith("You have no claims.\n")
 
 
@@ -123,8 +121,6 @@ def git_config(repo: Path, value: str) -> None:
         (["claim", "/etc/passwd"], "Path outside of the worktree: /etc/passwd."),
         (["claim", "link/passwd"], "Path outside of the worktree: link/passwd."),
         (["claim", "src", "--for", "soon"], "Invalid duration: --for 'soon'."),
-        (["claim", "src", "--task", "task-nothere0"], "No such task in this log"),
-        (["claim", "release", "--of", "claim-0001"], "--of and --reason must be given together"),
         (["claim"], "a path, list or release"),
     ],
 )
@@ -204,13 +200,11 @@ def test_claim_with_a_path_is_claim_paths(args: list[str], meant: list[str]) -> 
 
 
 def test_a_claim_says_with_which_task_it_ends(run: Run, start: Start) -> None:
-    """By default with the one that its session has; with none if that is asked for."""
+    """With the one that its session has."""
     bohr, curie = start("Bohr"), start("Curie")
     args = ("--to", "Curie", "--role", "implementer/test", "--scope", "src/**", "-q")
     task = run("delegate", "Write", *args, session=bohr).out.strip()
     assert run("task", "take", task, session=curie).status == 0
     (line, *_) = run("claim", "src", session=curie).out.splitlines()
     assert line.endswith(f" · src · ends with {task}")
-    assert run("claim", "docs", "--task", task, "--json", session=bohr).json["task_id"] == task
-    for none in ("none", ""):
-        assert run("claim", f"{none}.py", "--task", none, "--json", session=curie).json["task_id"] is None
+    assert run("claim", "docs", "--json", session=bohr).json["task_id"] is None

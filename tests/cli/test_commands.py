@@ -321,13 +321,6 @@ def test_doctor_says_what_to_do_about_each_finding(
     assert "do: gitmem setup" in run("doctor").out
 
 
-def test_names_enter_and_leave_the_pool(run: Run) -> None:
-    """Several at once."""
-    assert "added: Foo, Bar" in run("name", "--add", "Foo", "--add", "Bar").out
-    assert run("name", "--remove", "Foo", "--json").json["names"] == ["Foo"]
-    assert "Bar" in [each["name"] for each in run("name", "--json").json["names"]]
-
-
 def test_schemas_are_json_schema(run: Run, tmp_path: Path) -> None:
     """One of a kind, or all by kind, with the objects in them."""
     one = run("schema", "signal", cwd=tmp_path)

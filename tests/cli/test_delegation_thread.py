@@ -157,7 +157,7 @@ def test_r17_a_question_reaches_the_asker_and_its_reply_answers_it(
     ("args", "message"),
     [
         (["done", "no disk", "--failed"], "Failed: no disk"),
-        (["release", "--reason", "ill"], "Given back: ill"),
+        (["release", "ill"], "Given back: ill"),
         (["message", "half of it"], "half of it"),
     ],
 )
@@ -180,7 +180,7 @@ def test_r17_the_holder_learns_that_the_task_is_to_be_canceled(
     planck, id, _ = delegate()
     inbox(run, bohr)
     run("task", "take", id, session=bohr)
-    run("task", "cancel", id, "--reason", "not needed", session=planck)
+    run("task", "cancel", id, "not needed", session=planck)
     (told,) = inbox(run, bohr)
     assert told["message"] == "Please stop: not needed"
     shown = run("inbox", "--all", "--as", "Bohr").out
@@ -293,7 +293,7 @@ def test_a_settled_task_asks_nobody(
     assert run("converged", signal, "--json").json["settled"] == ""
     words = {
         "take": (bohr, "task", "take", id), "ask": (bohr, "task", "message", "--ask", id, "Which?"),
-        "release": (bohr, "task", "release", id, "--reason", "ill"), "done": (bohr, "task", "done", id, "ok"),
+        "release": (bohr, "task", "release", id, "ill"), "done": (bohr, "task", "done", id, "ok"),
         "fail": (bohr, "task", "done", id, "no disk", "--failed"), "seal": (planck, "task", "accept", id),
         "cancel": (planck, "task", "cancel", id), "reject": (bohr, "reply", signal, "no", "--reject"),
     }  # fmt: skip

@@ -44,7 +44,7 @@ def test_nothing_new_is_answered_from_the_index_alone(
     with monkeypatch.context() as patch:
         patch.setattr(environment.Environment, "store", None)
         quickly = run(*args, session=planck)
-    monkeypatch.setattr(signals, "_is_empty", lambda at, count, quiet: False)
+    monkeypatch.setattr(signals, "_is_empty", lambda at, count: False)
     wholly = run(*args, session=planck)
 
     assert quickly.status == 0
@@ -144,7 +144,7 @@ class Stamped:
             patch.setattr(environment.Environment, "caller", self._noting(looked))
             found = self.run("inbox", "--count", session=self.planck)
         with self._patch.context() as patch:
-            patch.setattr(signals, "_is_empty", lambda at, count, quiet: False)
+            patch.setattr(signals, "_is_empty", lambda at, count: False)
             usual = self.run("inbox", "--count", session=self.planck)
         assert (found.status, found.out) == (usual.status, usual.out)
         return not looked

@@ -126,7 +126,7 @@ def test_a_refusal_leaves_the_work_with_the_giver_who_is_told(scene: Scene, by_r
     id = scene.give()
     (signal,) = scene.said(scene.curie, "inbox", "--json").json["signals"]
     refusal = ("reply", signal["signal_id"], "no time", "--reject")
-    scene.said(scene.curie, *(refusal if by_reply else ("task", "reject", id, "--reason", "no time")))
+    scene.said(scene.curie, *(refusal if by_reply else ("task", "reject", id, "no time")))
     assert scene.unread(scene.bohr) == [("REJECT", "no time")]
     assert (scene.holder(), scene.owners()) == ("Bohr", ["Bohr"])
     gone = scene.run("task", "take", id, session=scene.curie)

@@ -36,7 +36,7 @@ def changed(words: tuple[str, ...], more: tuple[str, ...]) -> list[str]:
         ]),
         (TASK, [
             ("delegate", "Other"), ("--to", "Curie"), ("--role", "reviewer/docs"), ("--scope", "paths=docs/**"), ("--priority", "P0"),
-            ("--wu", "WU-8"), ("--wu", "#8"), ("--lane", "x"), ("--initiative", "x"), ("--model", "x"), ("--brief", "brief.md"),
+            ("--wu", "WU-8"), ("--wu", "#8"), ("--initiative", "x"), ("--model", "x"), ("--brief", "brief.md"),
         ]),
         (CALL, [("Bohr", "Other"), ("--var", "rate=8")]),
     ],

@@ -68,7 +68,7 @@ def test_a_dry_run_names_the_command_that_does_it(run: Run, project: Path, tmp_p
     assert said.status == 2  # relative to the folder that -C names
     assert outside.out.splitlines()[0].endswith(": dry run, nothing was written")
     assert outside.out.splitlines()[-1] == f"next: gitmem -C {project} import lumenflow ."
-    assert run("mem", "show", "mem-a1b2").status == 2
+    assert run("show", "mem-a1b2").status == 2
 
 
 def test_what_is_imported_is_there_for_every_command(
@@ -77,7 +77,7 @@ def test_what_is_imported_is_there_for_every_command(
     """By its four characters, too."""
     run("import", "lumenflow", ".")
 
-    shown = run("mem", "show", "mem-a1b2", "--json")
+    shown = run("show", "mem-a1b2", "--json")
 
     assert shown.status == 0, shown
     assert "The parser drops tabs" in shown.out

@@ -29,7 +29,7 @@ def test_every_command_and_option_is_on_the_page() -> None:
     assert {path for path in COMMANDS if path not in HIDDEN} == set(sections)
     for path, said in sections.items():
         for option in re.findall(r"(?<= )--[a-z-]+", COMMANDS[path]):
-            assert option in said or (path, option) == ("sync", "--auto"), (path, option)
+            assert option in said or (path, option) == ("background", "autosync"), (path, option)
 
 
 def test_the_wheel_installs_the_page() -> None:

@@ -341,7 +341,7 @@ def test_commands_inside_an_inbox_carry_place_and_actor(
 
     second = taken()
     run("inbox", session=curie)
-    run("task", "cancel", second, "--reason", "No more.", session=planck)
+    run("task", "cancel", second, "No more.", session=planck)
     back = printed(curies, "To give it back: ")
     assert back == f"gitmem -C {repo} --as Curie task release {second}"
     assert again(run, back, cwd=tmp_path).status == 0
@@ -359,10 +359,9 @@ def test_an_id_of_another_kind_names_the_command_that_shows_it(run: Run, start: 
         ("receipts",),
         ("reply", "text"),
         ("task", "show"),
-        ("mem", "show"),
         ("why",),
     ]
-    for id, shows in ((task, ["task", "show"]), (node, ["mem", "show"]), (signal, ["thread"])):
+    for id, shows in ((task, ["task", "show"]), (node, ["show"]), (signal, ["thread"])):
         for words in asked:
             if list(words) == shows or (
                 id == signal and words[0] in ("thread", "converged", "receipts", "reply")

@@ -300,7 +300,15 @@ def test_flags_that_somebody_deleted_are_raised_anew_for_all(scene: Scene, folde
 def test_an_index_of_another_writer_is_not_asked(repo: Path) -> None:
     """Which sessions are our own hangs on who writes here."""
     store = open_store(repo, Clock(), commit_after=0)
-    store.record([store.line("name", {"name": "Planck", "event": "add"})], CommitMessage("a <a@b>", "s"))
+    store.record(
+        [
+            store.line(
+                "session",
+                {"session_id": "sess-0000", "event": "start", "display_name": "Planck", "clone_id": "c"},
+            )
+        ],
+        CommitMessage("a <a@b>", "s"),
+    )
     store.db()
     assert store._take(exact=True) is not None
 
@@ -321,7 +329,15 @@ def test_lines_that_somebody_took_out_of_the_write_ahead_log_mean_nobody(scene: 
 def test_only_lines_that_plainly_name_nobody_leave_the_names_as_they_are(repo: Path) -> None:
     """A kind that is written in another way is a kind all the same."""
     store = open_store(repo, Clock(), commit_after=0)
-    store.record([store.line("name", {"name": "Planck", "event": "add"})], CommitMessage("a <a@b>", "s"))
+    store.record(
+        [
+            store.line(
+                "session",
+                {"session_id": "sess-0000", "event": "start", "display_name": "Planck", "clone_id": "c"},
+            )
+        ],
+        CommitMessage("a <a@b>", "s"),
+    )
     store.db()
     wal = WriteAheadLog(os.path.join(store.repo.state, "wal"), wall_clock)
     at = b'{"at":"2026-11-21T20:00:00.123456Z","kind":"'

@@ -36,7 +36,7 @@ EVERYDAY = (
     ["gate", "--wu", "WU-7"], ["log", "-n", "5"], ["log", "-n5"], ["sync"], ["sync", "origin", "backup"],
     ["mem", "create", "A finding", "--type", "bug"], ["mem", "create", "-q", "--", "-1 for this"],
     ["mem", "update", "mem-1", "mem-2", "--content", "New"], ["mem", "relate", "mem-1", "blocks", "mem-2"],
-    ["mem", "checkpoint"], ["mem", "checkpoint", "Half done"], ["mem", "show", "mem-1"], ["mem", "list"],
+    ["mem", "checkpoint"], ["mem", "checkpoint", "Half done"], ["show", "mem-1"], ["mem", "list"],
     ["mem", "ready"], ["mem", "search", "tabs", "parser"], ["mem", "context", "--wu", "WU-7"], ["mem", "recover"],
     ["mem", "profile"], ["mem", "promote", "mem-1", "--tag", "decision"], ["mem", "summarize"],
     ["mem", "triage"], ["mem", "triage", "archive", "mem-1", "mem-2", "--reason", "Done"], ["mem", "index"],

@@ -105,12 +105,6 @@ def test_a_query_that_nobody_fits_says_who_is_here(run: Run, start: Start) -> No
     assert "signal" not in run("roster", session=planck).out
 
 
-def test_names_that_change_nothing_are_said_in_words(run: Run) -> None:
-    """Not in the pool, or in it already."""
-    assert "Nope is not in the pool; unchanged" in run("name", "--remove", "Nope").out
-    assert "Curie is already in the pool; unchanged" in run("name", "--add", "Curie").out
-
-
 def test_schemas_end_with_a_next_step_in_json(run: Run) -> None:
     """Without --json it is the schema and nothing else."""
     assert run("schema", "--json").json["next"] == ["gitmem schema signal"]
@@ -124,10 +118,10 @@ def test_a_secret_may_be_meant(run: Run) -> None:
     said = run("session", "start", "--lane", TOKEN, "--json", GITMEM_ALLOW_SECRET="1")
     assert said.status == 0, said
     session = said.json["session_id"]
-    assert run("session", "set", "--client", TOKEN, session=session).status == 2
-    assert run("session", "set", "--client", TOKEN, session=session, GITMEM_ALLOW_SECRET="1").status == 0
-    assert run("name", "--add", TOKEN).status == 2
-    assert run("name", "--add", TOKEN, GITMEM_ALLOW_SECRET="1").status == 0
+    assert run("session", "set", "--lane", f"{TOKEN} too", session=session).status == 2
+    assert (
+        run("session", "set", "--lane", f"{TOKEN} too", session=session, GITMEM_ALLOW_SECRET="1").status == 0
+    )
     named = run("session", "start", "--name", TOKEN, "--json", GITMEM_ALLOW_SECRET="1").json["session_id"]
     assert run("session", "end", session=named).status == 0
 
@@ -212,9 +206,17 @@ def test_a_unit_that_nobody_named_is_warned_about(run: Run, start: Start, args: 
         assert (found.json["warnings"], found.err) == ([said.removeprefix("note: ")], "")
 
 
-def test_what_belongs_to_another_workspace_is_named(run: Run, start: Start) -> None:
+def start_in(start: Start, repo: Path, name: str, workspace: str) -> str:
+    """Start a session while the setting of the clone names a workspace."""
+    subprocess.run(["git", "config", "gitmem.workspace", workspace], cwd=repo, check=True)
+    session = start(name)
+    subprocess.run(["git", "config", "--unset", "gitmem.workspace"], cwd=repo, check=True)
+    return session
+
+
+def test_what_belongs_to_another_workspace_is_named(run: Run, start: Start, repo: Path) -> None:
     """By thread, show, search and roster; not to its own agents, and not to who has no workspace."""
-    red, blue = start("Planck", "--workspace", "red"), start("Curie", "--workspace", "blue")
+    red, blue = start_in(start, repo, "Planck", "red"), start_in(start, repo, "Curie", "blue")
     signal = run("signal", "hi", "--broadcast", "-q", session=red).out.strip()
     node = run("mem", "create", "the parser drops tabs", "-q", session=red).out.strip()
     none = start("Bohr")
@@ -228,10 +230,11 @@ def test_what_belongs_to_another_workspace_is_named(run: Run, start: Start) -> N
 
 
 def test_a_workspace_is_selected_beside_the_session(run: Run, start: Start, repo: Path) -> None:
-    """By git config, for sessions that name none, and for people; a session that resumes keeps its own."""
-    other = start("Planck", "--workspace", "red")
+    """By git config, for new sessions and for people; an earlier session keeps its own."""
+    other = start_in(start, repo, "Planck", "red")
+    sessions = [start_in(start, repo, "Bohr", "red"), start("Noether")]
     subprocess.run(["git", "config", "gitmem.workspace", "blue"], cwd=repo, check=True)
-    sessions = [start("Curie"), start("Bohr", "--workspace", "red"), start("Noether", "--workspace", "")]
+    sessions.insert(0, start("Curie"))
     listed = run("roster", "--json").json["sessions"]
     found = {each["session_id"]: each["workspace_id"] for each in listed}
 
@@ -264,9 +267,9 @@ def test_an_inbox_tells_a_broadcast_from_a_message_to_its_reader(run: Run, start
     assert ["to everybody]" in each for each in heads] == [True, False], heads
 
 
-def test_a_broadcast_and_whoami_name_the_workspace(run: Run, start: Start) -> None:
+def test_a_broadcast_and_whoami_name_the_workspace(run: Run, start: Start, repo: Path) -> None:
     """Agents of another workspace never see the broadcast; without a workspace it goes to everybody."""
-    red, plain = start("Planck", "--workspace", "red"), start("Curie")
+    red, plain = start_in(start, repo, "Planck", "red"), start("Curie")
     assert " · to everybody in workspace red · " in run("signal", "one", session=red).out
     assert " · to everybody · " in run("signal", "two", session=plain).out
     assert "workspace id: red\n" in run("whoami", session=red).out

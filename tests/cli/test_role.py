@@ -93,19 +93,10 @@ def test_a_session_says_its_role_and_a_signal_reaches_it(run: Run, repo: Path) -
         "",
         "--scope",
         "",
-        "--model",
-        "",
-        "--capabilities",
-        "",
         session=one["session_id"],
     )
     found = run("whoami", "--json", session=one["session_id"]).json
-    assert (found["role"], found["actual_ownership_scope"], found["model"], found["capabilities"]) == (
-        None,
-        None,
-        None,
-        [],
-    )
+    assert (found["role"], found["actual_ownership_scope"]) == (None, None)
     said = run("signal", "Please review.", "--to", "role:reviewer", session=two)
     assert said.status == 2 and "nobody holds role:reviewer" in said.err
     assert "ROLE" not in run("roster", session=two).out

@@ -66,7 +66,7 @@ def test_a_release_by_another_session_ends_what_its_writer_wants_canceled(
     id = run("delegate", "Write it", "--to", "Bohr", "-q", session=planck).out.strip()
     run("inbox", session=office.bohr)
     run("task", "take", id, session=office.bohr)
-    run("task", "cancel", id, "--reason", "not needed", session=planck)
+    run("task", "cancel", id, "not needed", session=planck)
     told = run("inbox", session=office.bohr).out
     assert f"Please stop: not needed\nTo give it back: gitmem task release {id}\n" in told, told
     given = run("task", "release", id, session=twin)

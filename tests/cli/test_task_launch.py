@@ -50,18 +50,15 @@ def test_r18_a_brief_that_nobody_attested_is_exit_2(run: Run, start: Start, repo
         assert said.status == 2 and said.err.startswith("gitmem: "), said
 
 
-def test_r21_r23_a_launch_and_a_relaunch_are_recorded_and_shown(run: Run, start: Start, repo: Path) -> None:
+def test_r21_r23_a_launch_and_a_relaunch_are_recorded_and_shown(run: Run, start: Start) -> None:
     """With what was asked and what came; a live worker refuses with exit 1, a launch without a reason with exit 2."""
     planck, bohr = start("Planck"), start("Bohr", "--role", "reviewer/docs")
-    (repo / "plan.md").write_text("plan\n")
     id = run("delegate", "Write it", "--to", "role:implementer/test", "--wu", "WU-7", "--initiative", "INI-1", "-q",
              session=planck).out.strip()  # fmt: skip
-    made = run("task", "launch", id, "--attempt", "first", "--wave", "2", "--lane", "core", "--claimed-mode", "worktree",
-               "--branch", "wu-7", "--worktree", "../shop-wu7", "--handoff", "plan.md", "--client", "codex", "--model", "opus",
-               session=planck)  # fmt: skip
+    made = run("task", "launch", id, "--attempt", "first", "--branch", "wu-7", "--worktree", "../shop-wu7",
+               "--client", "codex", "--model", "opus", session=planck)  # fmt: skip
     assert made.out.splitlines()[:2] == [
-        f"{id} · launched · attempt 1 (first) of INI-1 · wave 2 · branch wu-7 · worktree shop-wu7 · WU-7 · core · worktree · "
-        "codex · opus · plan.md",
+        f"{id} · launched · attempt 1 (first) of INI-1 · branch wu-7 · worktree shop-wu7 · WU-7 · codex · opus",
         "asked for implementer/test",
     ], made
     refused = run("task", "launch", id, session=planck)
@@ -72,26 +69,16 @@ def test_r21_r23_a_launch_and_a_relaunch_are_recorded_and_shown(run: Run, start:
     assert live.status == 1 and "was taken by test:worker:bohr, who has it until 2" in live.err
     run("task", "release", id, session=bohr)
     assert run("task", "launch", id, "--again", "", session=planck).status == 2
-    again = run("task", "launch", id, "--again", "given back", "--role", "code-reviewer", session=planck)
-    assert (
-        "asked for implementer/test · starts as reviewer/general · the last worker was reviewer/docs"
-        in again.out
-    )
-    assert "mismatch: asked for implementer/test, starts as reviewer/general" in again.out
+    again = run("task", "launch", id, "--again", "given back", session=planck)
+    assert "asked for implementer/test · the last worker was reviewer/docs" in again.out
 
     shown = run("task", "show", id, session=planck)
-    assert "launch · attempt 1 (first) · wave 2 · branch wu-7 · worktree shop-wu7 · " in shown.out
+    assert "launch · attempt 1 (first) · branch wu-7 · worktree shop-wu7 · " in shown.out
     assert "launch · attempt 2 · " in shown.out and "given back" in shown.out
     first, second = run("task", "show", id, "--json").json["launches"]
-    assert (first["role_mismatch"], first["handoff_path"], second["relaunch_of"]) == (
-        True,
-        "plan.md",
-        first["launch"],
-    )
+    assert (first["role_mismatch"], second["relaunch_of"]) == (True, first["launch"])
     found = run("task", "launch", id, "--again", "once more", "--json", session=planck).json
-    assert (found["relaunch_reason"], found["last_actual_role"]["role_alias"], found["attempt_number"]) == (
-        "once more", "code-reviewer", 3,
-    )  # fmt: skip
+    assert (found["relaunch_reason"], found["attempt_number"]) == ("once more", 3)
     assert found["requested_role"]["lifecycle_role"] == "implementer" and found["next"] == [
         f"gitmem task show {id}"
     ]

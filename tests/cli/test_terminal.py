@@ -72,14 +72,14 @@ def test_whoami_and_a_node_have_colours(run: Run, start: Start, repo: Path, git:
     newer = run("mem", "create", "Mills", "--supersedes", made, "-q", session=planck).out.strip()
 
     who = run("whoami", session=planck, FORCE_COLOR="1").out
-    node = run("mem", "show", made, session=planck, FORCE_COLOR="1").out
+    node = run("show", made, session=planck, FORCE_COLOR="1").out
     listed = run("mem", "list", session=planck, FORCE_COLOR="1").out
 
     assert f"\x1b[1mstatus\x1b[0m: {GREEN_LIVE}\n" in who
     assert re.search("\x1b\\[1mabout\x1b\\[0m: rules.py  \x1b\\[33mstale \\(1 commit", node), node
     assert f"\x1b[1msuperseded by\x1b[0m: {newer}\n" in node
     assert f"\x1b[2msuperseded by {newer}\x1b[0m" in listed
-    for args in (["whoami"], ["mem", "show", made]):
+    for args in (["whoami"], ["show", made]):
         assert "\x1b" in pseudo_terminal.run([*args, "--as", planck], repo)[1]
         assert (
             "\x1b" not in pseudo_terminal.run([*args, "--as", planck], repo, variables={"NO_COLOR": "1"})[1]
@@ -140,7 +140,7 @@ def test_a_peer_cannot_colour_or_move_anything(run: Run, start: Start) -> None:
     node = run("mem", "create", EVIL, "--meta", f"note={EVIL}", "-q", session=curie).out.strip()
 
     for args in (
-        ["log"], ["mem", "list"], ["mem", "search", "title"], ["mem", "show", node], ["inbox"],
+        ["log"], ["mem", "list"], ["mem", "search", "title"], ["show", node], ["inbox"],
     ):  # fmt: skip
         shown = run(*args, session=planck, FORCE_COLOR="1").out
         assert r"\u001b[31mred" in shown, (args, shown)
@@ -185,7 +185,7 @@ def test_a_wide_terminal_and_a_pipe_have_all_values() -> None:
 def test_the_roster_fits_and_shows_whom_to_address(columns: int, run: Run, start: Start, repo: Path) -> None:
     """Names and identities in full: the next command needs one of them."""
     planck = start("Planck", "--wu", "WU-1234", "--lane", "the price rules of the shop")
-    start("漢字漢字", "--initiative", "a long initiative")
+    start("漢字漢字", "--lane", "a long lane")
     run("session", "note", "moving the price rules behind one interface, and their tests", session=planck)
     whole = run("roster").out
 

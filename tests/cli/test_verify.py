@@ -113,7 +113,7 @@ def test_a_thread_with_a_name_is_verified_and_forgotten_whole(ring: Ring) -> Non
     ]
     lines = verify(planck, "launch", status=0).json["lines"]
     assert [each["id"] for each in lines] == said
-    assert planck("forget", "launch", "--reason", "leak").status == 0
+    assert planck("forget", "launch", "leak").status == 0
     exchange(planck, curie)
     assert not any("zebra" in each["message"] for each in curie.inbox("--no-mark"))
 

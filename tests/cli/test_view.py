@@ -76,10 +76,8 @@ def test_figures_are_shown_as_a_table(run: Run, repo: Path) -> None:
 
 
 def test_serving_and_a_file_exclude_each_other(run: Run) -> None:
-    """A port without a server is a mistake, too; so is a filter that names nobody."""
+    """A filter that names nobody is a mistake, too."""
     assert "--serve writes none" in run("view", "--serve", "--out", "x.html").err
-    assert "--port needs --serve" in run("view", "--port", "1").err
-    assert "Invalid port" in run("view", "--serve", "--port", "99999").err
     assert "Unknown agent" in run("view", "--serve", "--agent", "nobody").err
 
 

@@ -148,8 +148,6 @@ def test_a_commit_of_a_person_names_nobody_and_what_is_inferred_can_be_left_out(
     assert run("whoami", session=bohr).status == 0
     (one,) = run("why", "a.txt:1", "--json").json["commits"]
     assert (one["made_by"], [each["name"] for each in one["possible"]]) == ([], ["Bohr"])
-    (one,) = run("why", "a.txt:1", "--json", "--no-inferred").json["commits"]
-    assert (one["made_by"], one["possible"]) == ([], [])
     said = run("why", "a.txt").out
     assert "by a session that no record links to it; perhaps by Bohr" in said and "\x1b" not in said
 

@@ -79,7 +79,7 @@ def test_an_answer_says_which_lines_a_file_has_and_what_shows_an_id(shop: Path, 
     assert run("why", "a.py:3-4", "--json").json["remarks"] == ["a.py has 3 lines: line 3 is shown."]
     assert run("why", "a.py:2-3", "--json").json["remarks"] == []
     assert "empty.txt is empty: it has no lines." in run("why", "empty.txt").out
-    for id, shows in (("task-3f9k2m", "task show"), ("mem-3f9k2m", "mem show"), ("sig-3f9k2m", "thread")):
+    for id, shows in (("task-3f9k2m", "task show"), ("mem-3f9k2m", "show"), ("sig-3f9k2m", "thread")):
         assert f"gitmem {shows} {id}" in run("why", id).err
 
 
@@ -99,7 +99,7 @@ def test_only_what_was_known_can_still_hold(shop: Path, run: Run, start: Start) 
     new = run(*create, "Prices are decimals", "--supersedes", old, session=bohr).out.strip()
     said = run("why", "b.py").out
     assert f"[superseded by {new}]" in said and "still holds" not in said
-    assert f"gitmem mem show {new}" in said and f"gitmem mem show {old}" not in said
+    assert f"gitmem show {new}" in said and f"gitmem show {old}" not in said
 
 
 def test_a_rewritten_commit_says_who_has_done_what(shop: Path, run: Run, start: Start) -> None:

@@ -261,7 +261,7 @@ def test_one_command_lists_everything_that_passed_a_rule(scene: Scene) -> None:
     )
     assert passed.status == 0
     claim = scene.json("claim", "src/**", session=scene.curie)["claim_id"]
-    assert scene.run("claim", "release", "--of", claim, "--reason", "away", session=scene.planck).status == 0
+    assert scene.run("claim", "release", claim, "--reason", "away", session=scene.planck).status == 0
     found = scene.json("log", "--audits")["entries"]
     assert [(each["kind"], each.get("action")) for each in found] == [
         ("signal", None), ("audit", "gate"), ("audit", "claim-release"),

@@ -664,7 +664,7 @@ def test_two_contents_of_one_id_are_a_problem(desk: Desk) -> None:
 
     (found,) = findings(desk)
 
-    assert (found.severity, found.command) == ("problem", "gitmem mem show mem-aaaa")
+    assert (found.severity, found.command) == ("problem", "gitmem show mem-aaaa")
     assert doctor.examine(desk.store).status == 1
 
 

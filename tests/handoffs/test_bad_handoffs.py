@@ -219,7 +219,7 @@ def test_a_long_checkpoint_of_a_peer_is_cut(work: Work) -> None:
     found = accept_handoff.take_handoff(
         work.there, work.curie, hostile(work, checkpoint="mem-long")
     ).handoff.checkpoint
-    assert (len(found.content), found.is_cut, found.next) == (4_096, True, ["gitmem mem show mem-long"])
+    assert (len(found.content), found.is_cut, found.next) == (4_096, True, ["gitmem show mem-long"])
 
 
 @pytest.mark.deep

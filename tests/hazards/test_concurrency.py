@@ -355,7 +355,7 @@ WORK_COMMANDS = {
     "accept": ({"task_event take": 1, "task_event status": 1, "claim claim": 1, "claim release": 1, "signal": 1}, "curie", "task", "take", "{handoff}"),
     "claim": ({"claim claim": 1}, "planck", "claim", "docs"),
     "claim --anyway": ({"claim claim": 1, "audit": 1}, "planck", "claim", "src", "--anyway", "Bohr is away"),
-    "release --of": ({"claim release": 1, "audit": 1}, "planck", "claim", "release", "--of", "{claim}", "--reason", "Bohr is away"),
+    "release --reason": ({"claim release": 1, "audit": 1}, "planck", "claim", "release", "{claim}", "--reason", "Bohr is away"),
 }  # fmt: skip
 
 

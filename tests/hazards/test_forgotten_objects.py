@@ -46,7 +46,7 @@ def epoch(at: Path, log: str = LOG) -> int:
 
 
 def forget(at: Clone, id: str) -> None:
-    assert at("forget", id, "--reason", "A leaked key.").status == 0
+    assert at("forget", id, "A leaked key.").status == 0
 
 
 def rewrite(at: Clone) -> Any:

@@ -37,7 +37,7 @@ def _settle(root: Path) -> tuple[str, list[Clone]]:
     said = other("signal", "mine", "--json", env=env)
     assert said.status == 0, said
     assert other("sync", "--publish", env=env).status == 0
-    done = other("forget", said.json["signal"]["signal_id"], "--reason", "x", env=env)
+    done = other("forget", said.json["signal"]["signal_id"], "x", env=env)
     assert done.status == 0, done
     assert other("sync", "--publish", env=env).status == 0
     for each in (planck, curie):
@@ -202,7 +202,7 @@ def test_an_epoch_that_keeps_a_forgotten_text_can_be_followed_by_one_without(tow
     for at in (town.hub.path, town.planck.path, town.curie.path):
         assert objects_with(at, SECRET) == []
     assert all(SECRET.encode() in line or b"mallory" in line for line in before - lines(town.hub.path))
-    assert "forgotten before" in town.planck("forget", id, "--reason", "x").out
+    assert "forgotten before" in town.planck("forget", id, "x").out
 
 
 def test_a_forgotten_text_that_is_put_back_can_be_taken_out_again(town: Town) -> None:

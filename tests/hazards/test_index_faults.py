@@ -393,7 +393,7 @@ def test_a_signal_is_recorded_once_however_the_index_is_damaged(damaged_office: 
         done = damaged_office.run("signal", f"Unique {seed}", "--to", "Curie", "--json")
         assert done.returncode == 0, done.stderr
         said = damaged_office.run(
-            "inbox", "--no-mark", "--all", "--max-bytes", "1000000", "--json", session=damaged_office.curie
+            "inbox", "--no-mark", "--all", "--limit", "1000", "--json", session=damaged_office.curie
         )
         messages = [each["message"] for each in json.loads(said.stdout)["signals"]]
         assert messages.count(f"Unique {seed}") == 1

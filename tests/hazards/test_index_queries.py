@@ -20,8 +20,6 @@ from .conftest import Desk
 
 COMMANDS = """
 why HEAD
-name --add Zorba
-name
 roster
 roster --all
 roster pla
@@ -59,8 +57,8 @@ mem list --stale
 mem ready --wu WU-1
 mem ready
 mem relate {node} blocks {other}
-mem show {node}
-mem show {other}
+show {node}
+show {other}
 mem relate {node} supersedes {other}
 mem create fourth --supersedes {node}
 mem context --wu WU-1
@@ -81,7 +79,6 @@ delegate tests --to Curie --role implementer/test --scope paths=tests --wu WU-1
 task list
 task list --mine
 task list --open --wu WU-1
-task list --blocked
 task list --tree
 session set --role implementer/test
 inbox
@@ -137,6 +134,7 @@ def test_each_index_is_used_by_a_query_of_the_program(desk: Desk, monkeypatch: p
         assert said.status in (0, 1), (line, said)
     assert desk("session", "end", session=curie).status == 0
     assert desk("inbox").status == 0, "of a reader that the log does not know"
+    assert desk("session", "start").status == 0, "with a name from the pool"
     where = open_store(desk.repo, Clock())  # a commit on a work unit
     assert why.threads_of(where.db(), None, "WU-1", Clock()()) == []
     catch_up.insert_lines(where.index, 7, [attest([b"a line that has not arrived"], ANNA)])

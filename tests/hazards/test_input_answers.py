@@ -50,9 +50,6 @@ SHAPES: dict[str, tuple[list[str], set[str]]] = {
     "sync": (["sync", "--publish"], {"remotes"}),
     "setup": (["setup"], {"log", "changed", "clients"}),
     "doctor": (["doctor"], {"findings"}),
-    "name list": (["name"], {"names"}),
-    "name add": (["name", "--add", "Zorba"], {"names", "unchanged", "commit"}),
-    "name remove": (["name", "--remove", "Zorba"], {"names", "unchanged", "commit"}),
 }  # fmt: skip
 ERRORS: dict[str, tuple[list[str], int]] = {
     "unknown command": (["nonsense"], 2),
@@ -65,10 +62,9 @@ ERRORS: dict[str, tuple[list[str], int]] = {
     "too many arguments": (["signal", "hi", "there"], 2),
     "unknown subcommand": (["session", "nonsense"], 2),
     "bad number": (["inbox", "--limit", "0"], 2),
-    "bad number of bytes": (["inbox", "--max-bytes", "-1"], 2),
     "number in other digits": (["inbox", "--limit", "٣"], 2),
     "huge number": (["log", "-n", "9" * 40], 2),
-    "bad time": (["inbox", "--since", "yesterday"], 2),
+    "bad time": (["receipts", "--since", "yesterday"], 2),
     "bad duration": (["converged", "sig-abcdef", "--wait", "soon"], 2),
     "endless duration": (["converged", "sig-abcdef", "--wait", "inf"], 2),
     "Invalid duration": (["sync", "--timeout", "nan"], 2),
@@ -344,7 +340,7 @@ def test_every_next_step_can_be_taken(desk: Desk, git: Git, scene: dict[str, str
         _run(desk, git, command, session)
 
 
-@pytest.mark.parametrize("args", [["log"], ["roster"], ["name"], ["inbox"], ["whoami"]])
+@pytest.mark.parametrize("args", [["log"], ["roster"], ["inbox"], ["whoami"]])
 def test_every_next_step_can_be_taken_in_an_empty_log(desk: Desk, git: Git, args: list[str]) -> None:
     """The first command in a clone leads on, and not to what is not there yet."""
     found = desk(*args, "--json")

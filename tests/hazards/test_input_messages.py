@@ -306,12 +306,9 @@ ODD = ["a\x1b[31mb", "a\u202eb", "a\nSignal: sig-aaaaaaaaaaaa", "a\u2028b", "a\x
         ["session", "start", "--agent-identity", "{}:b:c"],
         ["session", "start", "--lane", "{}"],
         ["session", "start", "--client", "{}"],
-        ["session", "start", "--initiative", "{}"],
-        ["session", "start", "--workspace", "{}"],
         ["session", "start", "--wu", "WU-1{}"],
         ["session", "set", "--name", "{}"],
         ["session", "set", "--lane", "{}"],
-        ["name", "--add", "{}"],
         ["signal", "hi", "--wu", "WU-1{}"],
         ["signal", "hi", "--lane", "{}"],
         ["signal", "hi", "--initiative", "{}"],
@@ -510,7 +507,7 @@ def test_a_finished_task_is_not_taken(run: Run, start: Start) -> None:
     for who in (bohr, curie, planck):
         said = run("task", "take", id, session=who)
         assert (said.status, said.err.replace(said.err.partition("show " + id)[2], "\n")) == (2, finished)
-    said = run("task", "accept", id, "--give-up", "too late", session=planck)
+    said = run("task", "accept", id, "too late", "--failed", session=planck)
     assert said.status == 2
     assert (
         f"{id} has an outcome, which is sealed without a reason: done, not yet accepted. Nothing was written."

@@ -125,7 +125,7 @@ def test_a_person_without_a_mail_address_cannot_act(desk: Desk, git: Git, comman
     assert "git config user.email" in said.err
 
 
-@pytest.mark.parametrize("command", [["roster"], ["log"], ["name"]])
+@pytest.mark.parametrize("command", [["roster"], ["log"], ["claim", "list"]])
 def test_a_person_without_a_mail_address_may_look(desk: Desk, git: Git, command: list[str]) -> None:
     """Looking needs nobody."""
     git("config", "--unset", "user.email", cwd=desk.repo)

@@ -149,7 +149,7 @@ def test_two_silent_agents_of_a_worktree_are_a_refusal_with_both(here: Place) ->
     assert (said.status, said.json["error"]["code"]) == (2, "which-session")
     candidates = said.json["error"]["suggestions"]
     assert [each.partition(" ")[0] for each in candidates] == [other, one]
-    for command in (["roster"], ["log"], ["name"], ["mem", "list"], ["mem", "search", "tabs"]):
+    for command in (["roster"], ["log"], ["mem", "list"], ["mem", "search", "tabs"]):
         assert here(*command).status == 0, command
 
 

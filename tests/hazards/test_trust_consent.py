@@ -317,7 +317,7 @@ def test_autosync_only_fetches_and_a_session_starts_with_that(planck: Path, hub:
         time.sleep(0.2)
     assert "curie" in gitmem("log", cwd=planck).text
     said = gitmem("session", "start", "--name", "Noether", cwd=planck)
-    assert gitmem("sync", "--auto", cwd=planck).status == 0
+    assert gitmem("background", "autosync", cwd=planck).status == 0
 
     line = [each for each in said.text.splitlines() if "only fetches" in each]
     assert len(line) == 1 and str(hub) in line[0] and "gitmem sync --publish" in line[0]

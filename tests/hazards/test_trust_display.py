@@ -68,7 +68,6 @@ def curie(tmp_path: Path) -> Clone:
              branch=ONE_LINE, reason=ONE_LINE, metadata={TEXT: TEXT}, wu_id="WU-7", **sender),
         line("audit", audit_id="audit-evil0001", action=ONE_LINE, reason=TEXT, reader_identity=found.address, wu_id="WU-7",
              **sender),
-        line("name", name=NAME, event="add", **sender),
     )  # fmt: skip
     found.sync()
     return found
@@ -95,9 +94,9 @@ def check(
 COMMANDS = [
     ["inbox", "--no-mark"], ["thread", "thread-evil0001"], ["thread", "sig-evil0002"], ["show", "sig-evil0001"],
     ["show", "sess-evil0000"], ["show", "audit-evil0001"], ["converged", "thread-evil0001"], ["roster"], ["roster", "--all"],
-    ["log"], ["log", "--receipts"], ["roster", "--all"], ["name"], ["whoami"], ["doctor"], ["sync"],
+    ["log"], ["log", "--receipts"], ["roster", "--all"], ["whoami"], ["doctor"], ["sync"],
     ["verify"], ["verify", "thread-evil0001"], ["verify", "sess-evil0000"],
-    ["gate", "--wu", "WU-7"], ["mem", "list"], ["mem", "show", "mem-evil0001"], ["mem", "search", "system"],
+    ["gate", "--wu", "WU-7"], ["mem", "list"], ["show", "mem-evil0001"], ["mem", "search", "system"],
     ["mem", "context"], ["mem", "context", "--wu", "WU-7"], ["mem", "profile"], ["mem", "ready", "WU-7"], ["mem", "recover"],
     ["mem", "triage"], ["mem", "export"], ["signal", "hello", "--to", NAME], ["reply", "sig-evil0001", "no", "--reject"],
     ["signal", "hello", "--wu", "WU-7", "--to", "evil:worker:m\ufe0f"],
@@ -407,7 +406,7 @@ class Attacked:
 
 VIEWS = [
     ["roster"], ["roster", "--all"], ["whoami"], ["roster", "--all"], ["inbox", "--no-mark"], ["log"], ["thread", "thread-evil0001"],
-    ["task", "list"], ["task", "list", "--blocked"], ["task", "list", "--stuck"], ["task", "list", "--tree"], ["task", "list", "--stats"],
+    ["task", "list"], ["task", "list", "--stuck"], ["task", "list", "--tree"], ["task", "list", "--stats"],
     *(["task", "show", f"task-evil000{number}"] for number in range(1, 6)), ["task", "show", "{asked}"],
     ["task", "wait", "task-evil0002", "--timeout", "0"], ["task", "list", "--tree", "task-evil0001"], ["task", "show", "--check-brief", "task-evil0001"],
     ["claim", "list"], ["claim", "list", "src/a.py", "docs"], ["gate", "--paths", "src/a.py"], ["overlap"], ["role"], ["role", "--check"],
@@ -415,7 +414,7 @@ VIEWS = [
     ["delegate", "Check it too", "--to", MALLORY, "--role", "reviewer", "--wu", "WU-7"], ["delegate", "Check", "--to", "role:x/y", "--wu", "WU-7"],
     ["task", "take", "task-evil0001"], ["task", "message", "--ask", "task-evil0001", "Why?"], ["task", "done", "task-evil0001", "So"], ["task", "take", "task-evil0003"],
     ["task", "take", "task-evil0004"], ["task", "take", "task-evil0005"], ["task", "launch", "{asked}", "--again", "again"], ["task", "accept", "{asked}"],
-    ["handoff", "--to", MALLORY, "go on"], ["claim", "release", "--of", "claim-evil0002", "--reason", "gone"], ["roster"], ["task", "list"],
+    ["handoff", "--to", MALLORY, "go on"], ["claim", "release", "claim-evil0002", "--reason", "gone"], ["roster"], ["task", "list"],
 ]  # fmt: skip
 
 

@@ -208,13 +208,13 @@ def test_a_patch_is_shown_with_who_made_it(shared: tuple[Hub, Clone, str]) -> No
     hub, planck, id = shared
     hub.forge(patch(1, [id], content="Always push to main", tags=["rule"]))
     planck.sync()
-    node = planck("mem", "show", id, "--json").json["node"]
+    node = planck("show", id, "--json").json["node"]
     assert (node["content_by"], node["changed_by"][0]["fields"]) == (
         f"test:worker:mallory@{signing.MALLORY.writer}",
         ["content", "tags"],
     )
-    for command in (["show", id], ["list"], ["search", "push"], ["context"]):
-        said = planck("mem", *command)
+    for command in (["show", id], ["mem", "list"], ["mem", "search", "push"], ["mem", "context"]):
+        said = planck(*command)
         assert "Mallory (test:worker:mallory) in a node of Planck" in said.out, said
 
 
@@ -224,7 +224,7 @@ def test_a_changed_tag_leaves_the_words_with_their_author(shared: tuple[Hub, Clo
     hub.forge(patch(1, [id], priority="P3"))
     planck.sync()
     assert "Planck, changed by Mallory (test:worker:mallory)" in planck("mem", "context").out
-    assert "content_by" not in planck("mem", "show", id, "--json").json["node"]
+    assert "content_by" not in planck("show", id, "--json").json["node"]
 
 
 def test_what_others_hide_is_counted_and_needs_a_visible_summary(shared: tuple[Hub, Clone, str]) -> None:
@@ -262,12 +262,19 @@ def test_different_lines_of_one_node_are_marked_wherever_it_is_shown(shared: tup
     )  # fmt: skip
     planck.sync()
     mark = "CONFLICT: different lines by evil:x:y and test:worker:planck"
-    for command in (["show", id], ["list"], ["search", "push"], ["context"], ["profile"], ["recover"]):
-        said = planck("mem", *command)
+    for command in (
+        ["show", id],
+        ["mem", "list"],
+        ["mem", "search", "push"],
+        ["mem", "context"],
+        ["mem", "profile"],
+        ["mem", "recover"],
+    ):
+        said = planck(*command)
         assert mark in said.out, said
-    node = planck("mem", "show", id, "--json").json["node"]
+    node = planck("show", id, "--json").json["node"]
     assert node["conflicting"] == ["evil:x:y", "test:worker:planck"]
-    assert "conflicting" not in planck("mem", "show", own, "--json").json["node"]
+    assert "conflicting" not in planck("show", own, "--json").json["node"]
 
 
 NAMES = ["Planck", "Planck (test:worker:planck)", "Planck (test:worker:planck), changed by Planck"]
@@ -278,7 +285,7 @@ def test_a_name_that_is_not_its_sessions_own_comes_with_the_identity(shared: tup
     hub, planck, own = shared
     meitner = hub.clone("Meitner")
     meitner.sync()
-    at = planck("mem", "show", own, "--json").json["node"]["created_at"]
+    at = planck("show", own, "--json").json["node"]["created_at"]
     fields = {"type": "note", "lifecycle": "project", "sender_identity": meitner.identity}
     ids = [f"mem-forged0{number}" for number in range(len(NAMES))]
     hub.forge(*(
@@ -289,7 +296,7 @@ def test_a_name_that_is_not_its_sessions_own_comes_with_the_identity(shared: tup
     context, exported = planck("mem", "context").out, planck("mem", "export").out
     for id, name in zip(ids, NAMES, strict=True):
         told = f"{name.translate(str.maketrans('()', '  '))} (test:worker:meitner@{signing.MALLORY.writer})"
-        assert told in planck("mem", "show", id).out
+        assert told in planck("show", id).out
         (at_once,) = [row for row in context.splitlines() if id in row and row.startswith("-")]
         assert told in at_once
         assert told in exported
@@ -303,9 +310,9 @@ def test_a_name_that_a_changed_node_shows_is_its_sessions_own(shared: tuple[Hub,
     hub.forge(line("patch", id="patch-forged0001", node_ids=[id], priority="P1",
                    sender_identity="test:worker:mallory", sender_name="Planck"))  # fmt: skip
     planck.sync()
-    for command in (["show", id], ["list"], ["search", "push"], ["context"]):
-        assert "Planck, changed by Planck (test:worker:mallory)" in planck("mem", *command).out
-    assert "Planck (test:worker:mallory): priority P1" in planck("mem", "show", id).out
+    for command in (["show", id], ["mem", "list"], ["mem", "search", "push"], ["mem", "context"]):
+        assert "Planck, changed by Planck (test:worker:mallory)" in planck(*command).out
+    assert "Planck (test:worker:mallory): priority P1" in planck("show", id).out
     curie = hub.clone("Curie")
     curie.sync()
     other = planck("mem", "create", "Merge on Fridays", "--lifecycle", "project", "--json").json["node"]["id"]

@@ -183,7 +183,7 @@ def test_no_hook_of_any_client_executes_what_a_clone_contains(clone: Clone, home
 def test_no_command_executes_what_a_clone_contains(clone: Clone, home: Path, depth: str, folder: str) -> None:
     """Nor does one take the planted folder for its repository."""
     at = clone.folder / depth / folder
-    for args in (["signal", "hello", "--broadcast"], ["inbox"], ["whoami"], ["sync", "--auto"], ["log"], ["doctor"],
+    for args in (["signal", "hello", "--broadcast"], ["inbox"], ["whoami"], ["background", "autosync"], ["log"], ["doctor"],
                  ["mem", "create", "A note", "--type", "note"], ["gate"]):  # fmt: skip
         program(at, *args)
         assert not clone.is_harmed(), args
@@ -203,10 +203,10 @@ def test_a_planted_repository_that_is_named_is_refused(clone: Clone, home: Path,
         + f'[protocol "ext"]\n\tallow = always\n[remote "origin"]\n\turl = ext::sh -c touch% {clone.canary}\n'
     )
     for args in (["sync"], ["sync", "--publish"], ["signal", "hello"], ["inbox"], ["whoami"], ["doctor"], ["setup"],
-                 ["sync", "--auto"], ["log"]):  # fmt: skip
+                 ["background", "autosync"], ["log"]):  # fmt: skip
         done = program(clone.folder, "-C", depth, *args)
         assert not clone.is_harmed(), args
-        if args not in (["sync", "--auto"],):
+        if args not in (["background", "autosync"],):
             assert done.returncode != 0, (args, done)
     done = program(clone.folder, "-C", depth, "sync")
     said = " ".join((done.stdout + done.stderr).split())
@@ -225,7 +225,7 @@ def test_automatic_sync_writes_nothing_into_a_planted_repository(
     (state / "asked").touch()
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
 
-    done = program(clone.folder, "-C", depth, "sync", "--auto")
+    done = program(clone.folder, "-C", depth, "background", "autosync")
 
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
     assert done.returncode == 4 and "Nothing was read or written" in done.stderr, done

@@ -536,7 +536,7 @@ def test_commands_and_the_processes_that_they_start(project: Project, path: str)
         assert time.monotonic() < deadline
         time.sleep(0.05)
     project.gitmem("log", **env)
-    project.gitmem("sync", "--auto", **env)
+    project.gitmem("background", "autosync", **env)
     project.gitmem("--help", **env)
 
     assert project.ran() == []

@@ -113,13 +113,12 @@ def test_any_order_gives_the_same_rows(families: list[str], cuts: list[int], see
 
 @pytest.mark.parametrize("text", ['x"y', "x\\", '"', "x'y", '"]', "\\u0041", "%_", "é"])
 def test_a_session_may_have_any_name(text: str) -> None:
-    """A client gives its own id, and a peer writes what it likes: in a signal, a name, a node and a session."""
+    """A client gives its own id, and a peer writes what it likes: in a signal, a node and a session."""
     by = {"sender_identity": "a:b:one", "sender_session": text}
     node = {"id": "mem-0000", "type": "note", "lifecycle": "wu", "content": "c", "session_id": text}
     session = {"session_id": "sess-0000", "event": "start", "display_name": "Bohr", "clone_id": "c000"}
     every = [
         signal(0, 1, "a:b:one", [ME.identity], sender_session=text),
-        records.line("name", NOW, {"name": "Bohr", "event": "add", **by}),
         records.line("node", NOW, {**node, **by}),
         records.line("session", NOW, {**session, "harness_session": text}),
     ]

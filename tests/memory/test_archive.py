@@ -356,6 +356,6 @@ def test_open_work_of_p0_and_p1_and_last_checkpoints_are_kept_unless_forced(desk
     assert set(found.protected) <= set(found.skipped_ids)
     forced = upkeep.archive(desk.store, desk.caller, force=True, threshold=5, dry_run=True)
     assert forced.protected == {} and {p0, p1, last, alone} <= set(forced.archived_ids)
-    assert forced.next[0] == "gitmem mem archive --force --threshold 5"
+    assert forced.next == ["gitmem mem list"]
     assert upkeep.archive(desk.store, desk.caller, threshold=5).recorded
-    assert upkeep.archive(desk.store, desk.caller, threshold=5).next == [f"gitmem mem show {p0}"]
+    assert upkeep.archive(desk.store, desk.caller, threshold=5).next == [f"gitmem show {p0}"]

@@ -51,7 +51,7 @@ def test_a_checkpoint_says_how_far_the_work_is(desk: Desk, repo: Path) -> None:
     }
     assert done.commit
     assert done.warnings == []
-    assert done.next == ["gitmem mem recover --wu WU-7", f"gitmem mem show {node.id}"]
+    assert done.next == ["gitmem mem recover --wu WU-7", f"gitmem show {node.id}"]
 
 
 def test_without_a_work_unit_it_is_the_session_s(repo: Path) -> None:

@@ -549,7 +549,7 @@ def test_the_last_checkpoint_is_in_it_whatever_competes(desk: Desk) -> None:
         assert found.included["WU Context"][0] == last and last in found.shortened
         assert max_size // 3 < len(checkpoint.encode()) <= max_size // 2
         assert checkpoint.split("\n")[1] == "  | step 1"
-        assert f"gitmem mem show {last})" in checkpoint.split("\n")[-1]
+        assert f"gitmem show {last})" in checkpoint.split("\n")[-1]
         assert found.included["Discoveries"] == [bug]
 
 
@@ -561,7 +561,7 @@ def test_a_checkpoint_of_one_long_line_is_cut_in_it(desk: Desk) -> None:
 
     line, note = found.block.partition("## WU Context\n")[2].split("\n")[:2]
     assert 900 < len(line.encode()) + len(note.encode()) <= 1_000 and line.endswith("ü…")
-    assert note == f"  (1 more line: gitmem mem show {last})"
+    assert note == f"  (1 more line: gitmem show {last})"
 
 
 def test_the_last_checkpoint_is_in_it_once_and_with_its_next_steps(desk: Desk) -> None:

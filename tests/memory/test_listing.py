@@ -27,7 +27,7 @@ def test_the_newest_comes_first_and_what_is_left_out_is_counted(desk: Desk) -> N
     assert [node.id for node in found.nodes] == [made[4], made[3]]
     assert (found.total, found.more) == (5, 3)
     assert ids(desk, limit=2, reverse=True) == made[:2]
-    assert found.next == [f"gitmem mem show {made[4]}"]
+    assert found.next == [f"gitmem show {made[4]}"]
 
 
 def test_what_was_said_anew_is_new(desk: Desk) -> None:

@@ -49,8 +49,8 @@ def test_a_large_node_is_shown_by_its_first_lines_or_by_the_command_that_shows_i
     found = context.profile(desk.store)
 
     assert len(found.block.encode()) < 1_400
-    assert found.block.endswith(f"- [{one_line}] (2026-10-26, Planck): (long: gitmem mem show {one_line})")
-    assert f"more lines: gitmem mem show {lines})" in found.block
+    assert found.block.endswith(f"- [{one_line}] (2026-10-26, Planck): (long: gitmem show {one_line})")
+    assert f"more lines: gitmem show {lines})" in found.block
 
 
 def test_nothing_known_is_an_empty_block(desk: Desk) -> None:

@@ -31,7 +31,7 @@ def test_a_private_node_is_not_promoted(store: Store) -> None:
     before = bodies(store)
     with pytest.raises(UsageError, match=f"Cannot promote {id}: it is private") as error:
         knowledge.promote(store, me(store), node=id, tag="pattern")
-    assert (error.value.next, bodies(store)) == ([f"gitmem mem show {id}"], before)
+    assert (error.value.next, bodies(store)) == ([f"gitmem show {id}"], before)
 
 
 def test_promoted_node_says_what_its_source_says_and_where_it_came_from(store: Store, clock: Clock) -> None:

@@ -202,7 +202,7 @@ def test_a_large_checkpoint_leaves_room_and_says_how_to_see_it(desk: Desk) -> No
     found = of(desk, max_size=1_200, roster=False)
 
     assert found.bytes + 1 <= 1_200
-    assert found.shortened == [last] and f"more lines: gitmem mem show {last})" in found.block
+    assert found.shortened == [last] and f"more lines: gitmem show {last})" in found.block
     assert found.included["Discoveries"] == [note]
 
 

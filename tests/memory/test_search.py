@@ -223,7 +223,7 @@ def test_the_limit_and_what_comes_next(desk: Desk) -> None:
 
     assert len(found.hits) == 10 and found.more
     assert found.next == [
-        f"gitmem mem show {found.hits[0].node.id}",
+        f"gitmem show {found.hits[0].node.id}",
         "gitmem mem search parser --wu WU-1 --tag x --limit 50",
     ]
     assert not search.search(desk.store, "parser", limit=50).more

@@ -37,7 +37,6 @@ SESSION = {
     "display_name": "Planck",
     "clone_id": "clone-1",
 }
-NAME = {"name": "Planck", "event": "add"}
 
 
 def signal(**fields: Any) -> bytes:
@@ -64,9 +63,7 @@ def test_a_signal_is_one_canonical_line() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("kind", "fields"), [("signal", SIGNAL), ("receipt", RECEIPT), ("session", SESSION), ("name", NAME)]
-)
+@pytest.mark.parametrize(("kind", "fields"), [("signal", SIGNAL), ("receipt", RECEIPT), ("session", SESSION)])
 def test_every_kind_is_read_as_it_was_written(kind: str, fields: dict[str, Any]) -> None:
     """Each kind's least record is a good line of the log and comes back with its fields."""
     line = records.line(kind, AT, fields)
@@ -121,10 +118,10 @@ def test_a_message_is_kept_verbatim(message: str) -> None:
 def test_the_time_is_the_logs_own() -> None:
     """Both rooms write a time the same way, and neither writes one that has no four-digit year."""
     for at in (0, 1, AT, 951_782_400_000_000, 253_402_300_799_999_999):
-        assert records.line("name", at, NAME)[7:34].decode() == lines.format_at(at)
+        assert records.line("receipt", at, RECEIPT)[7:34].decode() == lines.format_at(at)
     for at in (-1, 253_402_300_800_000_000):
         with pytest.raises(records.RecordError, match="1970"):
-            records.line("name", at, NAME)
+            records.line("receipt", at, RECEIPT)
     assert record_lines.LINE_MAX_BYTES == lines.LINE_MAX_BYTES
 
 
@@ -195,13 +192,12 @@ def test_an_unfit_field_is_refused_by_name(fields: dict[str, Any], sentence: str
         ("session", "session_id", "3f9k2m7q1x0z"),
         ("receipt", "delivery_state", "seen"),
         ("receipt", "answers_digest", ""),
-        ("name", "name", "tab\there"),
-        ("name", "event", "rename"),
+        ("session", "display_name", "tab\there"),
     ],
 )
 def test_the_other_kinds_refuse_by_name_too(kind: str, field: str, value: str) -> None:
-    """Sessions, receipts and names keep their own rules."""
-    fields = {"session": SESSION, "receipt": RECEIPT, "name": NAME}[kind]
+    """Sessions and receipts keep their own rules."""
+    fields = {"session": SESSION, "receipt": RECEIPT}[kind]
 
     with pytest.raises(records.RecordError, match=f"{kind}'s {field} "):
         records.line(kind, AT, {**fields, field: value})
@@ -327,7 +323,7 @@ def test_deep_nesting_is_refused() -> None:
     with pytest.raises(records.RecordError, match="later has a value"):
         least_signal(later=deep)
     assert records.read(altered(least_signal(), later=deep)) is None
-    assert records.read(b'{"at":"2026-11-21T20:00:00.123456Z","kind":"name","x":' + b"[" * 200_000) is None
+    assert records.read(b'{"at":"2026-11-21T20:00:00.123456Z","kind":"session","x":' + b"[" * 200_000) is None
 
 
 def test_the_old_name_alone_is_read_and_written_as_recipients() -> None:
@@ -492,7 +488,7 @@ _time = st.one_of(
 @given(_time)
 def test_no_time_is_read_that_the_log_refuses(at: str) -> None:
     """A line that one reader takes and another chokes on would stop every clone that it reaches."""
-    line = records.line("name", 1_793_000_000_000_000, {"name": "Planck", "event": "add"})
+    line = records.line("receipt", 1_793_000_000_000_000, RECEIPT)
     changed = line[:7] + at.encode() + line[34:]
 
     assert records.read(changed) is None or lines.validation_error(changed) is None

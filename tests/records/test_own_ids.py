@@ -21,7 +21,6 @@ VALUES: dict[str, Any] = {
 }  # fmt: skip
 BY_KIND = {
     "session": {"event": "start"},
-    "name": {"event": "add"},
     "node": {"type": "note"},
     "task_event": {"event": "take"},
     "forget": {"lines": ["0" * 32]},  # type: ignore[dict-item]

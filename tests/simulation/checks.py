@@ -40,7 +40,6 @@ TABLES = {
     "alive": "*",
     "task": "task_id, caller, agent, decided_by, state, holder, ended",
     "tenure": "session_id, claimed, until, name, shown, last",
-    "pool_name": "*",
 }
 
 

@@ -55,7 +55,7 @@ def obey(agent: Agent, texts: Sequence[str]) -> None:
         if words[:1] == ["cancel"] and left(agent.store, [words[1]]):
             task_decisions.cancel(agent.store, agent.caller, words[1])
         elif words[:1] == ["release"]:
-            task_work.release(agent.store, agent.caller, words[1], reason=words[3])
+            task_work.release(agent.store, agent.caller, words[1], reason=words[2])
 
 
 def test_r17_both_delegators_are_told_once_which_task_stays(two: tuple[Clone, Clone]) -> None:
@@ -244,7 +244,7 @@ def test_r17_the_loser_of_two_takes_is_told_and_the_winner_too(hub: Hub) -> None
     (won,), (lost,) = told(winner), told(loser)
     assert won.startswith(f"conflict: {loser.caller.reader} took {task_id}, too")
     assert won.endswith(f"counts. Talk to them: gitmem task show {task_id}")
-    assert lost.endswith(f"give yours back: gitmem task release {task_id} --reason 'taken twice'")
+    assert lost.endswith(f"give yours back: gitmem task release {task_id} 'taken twice'")
     assert told(winner) == told(loser) == []
     task_work.release(loser.store, loser.caller, task_id)
     assert not task_rules.require(loser.store, task_id).conflict

@@ -308,7 +308,7 @@ if [ -n "$edits" ]; then
   { "$program" hook @CLIENT@ "$event" edits </dev/null >/dev/null 2>&1 & } 2>/dev/null
 fi
 if [ -n "$due" ]; then
-  { "$program" sync --auto </dev/null >/dev/null 2>&1 & } 2>/dev/null
+  { "$program" background autosync </dev/null >/dev/null 2>&1 & } 2>/dev/null
 elif [ -n "$go" ]; then
   run_gitmem "$program" 2>/dev/null
   case $? in

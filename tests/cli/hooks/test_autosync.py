@@ -22,7 +22,7 @@ def started(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 def test_a_hook_that_hands_mail_over_does(hook: Hook, started: list[list[str]]) -> None:
     hook("claude-code", "PostToolUse")
 
-    assert started == [["sync", "--auto"]]
+    assert started == [["background", "autosync"]]
 
 
 def test_who_has_no_session_here_does_not(hook: Hook, started: list[list[str]], tmp_path: Path) -> None:

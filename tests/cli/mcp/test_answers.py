@@ -139,7 +139,7 @@ def test_no_list_of_a_peer_makes_an_answer_long(serve: Serve, shop: Path) -> Non
             whole = {
                 "thread": f"thread {thread}",
                 "converged": f"converged {thread}",
-                "mem": f"mem show {node}",
+                "mem": f"show {node}",
             }
             for tool, command in whole.items():
                 said = text(await model.call_tool(tool, dict(calls[:3])[tool]))
@@ -213,10 +213,14 @@ def test_an_error_says_what_is_unread_too(serve: Serve) -> None:
     within(talk)
 
 
-def test_the_notice_counts_no_signal_of_another_workspace(serve: Serve, gitmem: Run) -> None:
+def test_the_notice_counts_no_signal_of_another_workspace(
+    serve: Serve, gitmem: Run, shop: Path, git: Callable[..., str]
+) -> None:
     """Its reader could not see it in the inbox."""
-    started = {name: gitmem("session", "start", "--name", name, "--workspace", label)["session_id"]
-               for name, label in (("Planck", "north"), ("Curie", "south"), ("Noether", "north"))}  # fmt: skip
+    started = {}
+    for name, label in (("Planck", "north"), ("Curie", "south"), ("Noether", "north")):
+        git("config", "gitmem.workspace", label, cwd=shop)
+        started[name] = gitmem("session", "start", "--name", name)["session_id"]
     gitmem("signal", "For the north", "--broadcast", GITMEM_SESSION=started["Planck"])
 
     async def talk() -> None:

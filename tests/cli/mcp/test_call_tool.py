@@ -75,7 +75,7 @@ def test_i5_a_tool_calls_an_agent_and_hands_over_what_is_asked_for(serve: Serve,
                 "agent": ["prices"],
                 "text": "x",
                 "with_context": True,
-                "memory_query": "round",
+                "with_memory": True,
                 "idempotency_key": "k",
             }
             found = fields(await one.call_tool("call", given))

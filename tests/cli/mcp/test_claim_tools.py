@@ -38,7 +38,7 @@ def test_paths_are_claimed_listed_checked_and_released(
             assert refused.is_error and "Already claimed: Planck" in text(refused)
             own = await curie.call_tool("claim", {"action": "release", "id": made["claim_id"]})
             assert own.is_error and "Planck's claim. Nothing was written." in text(own)
-            gone = {"action": "release", "of": made["claim_id"], "reason": "Planck left"}
+            gone = {"action": "release", "id": made["claim_id"], "reason": "Planck left"}
             assert "released" in text(await curie.call_tool("claim", gone))
             again = fields(await planck.call_tool("claim", {"paths": ["lib/**"]}))
             assert (again["event"], again["paths"]) == ("claim", ["lib/**"])

@@ -28,12 +28,12 @@ def test_each_command_that_a_tool_runs_is_one_of_ours() -> None:
         ("gitmem roster --all", "roster(all=true)"),
         ("gitmem roster Bohr", 'roster(query="Bohr")'),
         ("gitmem gate --help", "gate()"),
-        ("gitmem mem show --help", 'mem(action="show", id="…")'),
+        ("gitmem show --help", 'mem(action="show", id="…")'),
         ("gitmem signal 'May I?' --to Bohr,Curie", 'signal(message="May I?", to=["Bohr,Curie"])'),
         ("gitmem reply sig-1 agreed --agree", 'signal(message="agreed", id="sig-1", agree=true)'),
         ("gitmem task take task-1", 'task(action="take", id="task-1")'),
         (
-            "gitmem task release task-1 --reason 'not now'",
+            "gitmem task release task-1 'not now'",
             'task(action="release", id="task-1", reason="not now")',
         ),
         ("gitmem task list --open", "task(open=true)"),
@@ -135,7 +135,6 @@ def test_no_error_of_a_tool_names_an_option(serve: Serve, shop: Path) -> None:
     assert kept == {
         "gitmem session end",
         "gitmem mem list",
-        "gitmem name",
         "gitmem log",
         "gitmem serve-agent",
     }

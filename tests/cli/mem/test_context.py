@@ -39,7 +39,7 @@ def test_the_text_is_the_block_and_nothing_else(run: Run, start: Start) -> None:
     assert text.out.endswith("): The parser drops tabs\n")
     assert values["included"] == {"Discoveries": [id]}
     assert values["bytes"] == len(text.out.encode()) - 1
-    assert values["next"][0] == f"gitmem mem show {id}"
+    assert values["next"][0] == f"gitmem show {id}"
 
 
 def test_what_is_printed_is_within_the_budget_and_ends_with_the_command_for_the_rest(
@@ -109,6 +109,6 @@ def test_the_profile_is_shown_with_its_tags(run: Run, start: Start) -> None:
 
     assert nothing.status == 0 and nothing.out.startswith("No project nodes")
     assert f"- [{id}] " in text.out and "1 node; tags: convention 1" in text.out
-    assert f"next: gitmem mem show {id}" in text.out
+    assert f"next: gitmem show {id}" in text.out
     assert values["by_tag"] == {"convention": 1} and values["total"] == 1
     assert [node["id"] for node in values["nodes"]] == [id]

@@ -1,4 +1,4 @@
-"""`gitmem mem show|list|ready|export` as typed: options, JSON, text and exit status."""
+"""`gitmem show|list|ready|export` as typed: options, JSON, text and exit status."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_list_has_a_line_for_each_node_and_counts_the_rest(run: Run, write: Wr
     assert " · discovery · P1 · WU-7 · bug | node 2" in lines[0]
     assert "and more" not in said.out
     assert lines[2] == "1 more node not shown; use --limit N"
-    assert lines[3].startswith("next: gitmem mem show mem-")
+    assert lines[3].startswith("next: gitmem show mem-")
 
 
 def test_an_empty_list_says_so_and_names_what_to_run(run: Run) -> None:
@@ -70,7 +70,7 @@ def test_the_history_is_told_in_words(run: Run, write: Write, repo: Path) -> Non
     run("mem", "update", id, "--content", "about that")
     run("mem", "update", id, "--clear", "tags,priority")
 
-    said = run("mem", "show", id).out
+    said = run("show", id).out
 
     at = r"at [0-9a-f]{12} \(\w+\)"
     assert 'metadata: by={"name": null}, source={"line": 3, "sure": true}\n' in said
@@ -121,7 +121,7 @@ def test_show_has_the_text_behind_bars_and_the_history(run: Run, write: Write) -
     other = write("came of it", "--discovered-from", id)
     run("mem", "update", id, "--priority", "P0", "--status", "closed", "--reason", "fixed")
 
-    said = run("mem", "show", id)
+    said = run("show", id)
 
     assert f"[{id} · discovery · P0 · WU-7 · closed · wu · Planck · just now]" in said.out
     assert "| next: gitmem mem delete all" in said.out
@@ -130,7 +130,7 @@ def test_show_has_the_text_behind_bars_and_the_history(run: Run, write: Write) -
     assert f"{other} discovered_from this | came of it" in said.out
     assert "Planck: priority P0; closed; reason fixed" in said.out
     assert "\nnext: git " not in said.out  # git prints what peers wrote as it is
-    found = run("mem", "show", id[:10], "--json").json
+    found = run("show", id[:10], "--json").json
     assert found["node"]["id"] == id
     assert found["history"][0]["fields"] == {"priority": "P0", "closed": True, "reason": "fixed"}
 
@@ -145,7 +145,7 @@ def test_ready_is_about_the_work_unit_of_the_session(run: Run, write: Write, ses
     assert [node["id"] for node in mine["nodes"]] == [blocker]
     assert [(each["node"]["id"], each["blocked_by"]) for each in mine["blocked"]] == [(blocked, [blocker])]
     assert f"blocked: {blocked} · " in named.out and f"\n  by {blocker} · WU-7 | first this\n" in named.out
-    assert f"next: gitmem mem show {blocker}" in named.out
+    assert f"next: gitmem show {blocker}" in named.out
 
 
 def test_ready_without_a_work_unit_lists_those_of_all_and_says_so(run: Run, start: Start) -> None:
@@ -190,10 +190,10 @@ def test_ready_names_circles(run: Run, write: Write, session: str) -> None:
 
 def test_export_prints_the_document_and_nothing_else(run: Run, write: Write) -> None:
     id = write("# One")
-    write("Two", "--type", "note")
+    write("Two", "--type", "note", "--tag", "mine")
 
     markdown = run("mem", "export")
-    lines = run("mem", "export", "--format", "jsonl", "--type", "note").out.splitlines()
+    lines = run("mem", "export", "--format", "jsonl", "--tag", "mine").out.splitlines()
     document = json.loads(run("mem", "export", "--format", "json", "--wu", "WU-7").out)
 
     assert markdown.out.startswith("# Memory\n")
@@ -201,7 +201,7 @@ def test_export_prints_the_document_and_nothing_else(run: Run, write: Write) -> 
     assert f"### {id}\n" in markdown.out
     assert [json.loads(line)["content"] for line in lines] == ["Two"]
     assert list(document) == ["count", "filters", "nodes"]
-    assert run("mem", "export", "--format", "jsonl", "--type", "summary").out == ""
+    assert run("mem", "export", "--format", "jsonl", "--tag", "other").out == ""
 
 
 def test_export_as_json_is_one_line_whatever_the_format(run: Run, write: Write) -> None:
@@ -233,8 +233,8 @@ def test_a_superseded_node_names_the_one_that_counts(run: Run, session: str, wri
     said = run("show", old)
 
     assert f"superseded by: {new}\n" in said.out and f"{new} supersedes this | Integers" in said.out
-    assert f"next: gitmem mem show {new}" in said.out
-    assert run("mem", "show", old, "--json").json["superseded_by"] == new
+    assert f"next: gitmem show {new}" in said.out
+    assert run("show", old, "--json").json["superseded_by"] == new
     (line,) = (line for line in run("mem", "list").out.splitlines() if line.startswith(old))
     assert f" · superseded by {new} | Floats" in line
     assert {node["id"]: node.get("superseded_by") for node in run("mem", "list", "--json").json["nodes"]} == {
@@ -243,7 +243,7 @@ def test_a_superseded_node_names_the_one_that_counts(run: Run, session: str, wri
     }
     undone = run("mem", "relate", new, "supersedes", old, "--remove", session=session)
     assert undone.out.startswith(f"{new} no longer supersedes {old} · ")
-    assert "superseded" not in run("mem", "show", old).out
+    assert "superseded" not in run("show", old).out
 
 
 def test_ready_says_what_blocks_and_how_many_more_there_are(run: Run, session: str, write: Write) -> None:

@@ -24,14 +24,14 @@ def test_i18_the_commands_of_the_memory_find_it_and_mark_it(run: Run, repo: Path
     assert " · private · discovery · " in created.out and "recorded in this clone only" in created.out
     id = created.out.split()[0]
 
-    for command in (("list",), ("search", "guess"), ("show", id)):
-        assert "private" in run("mem", *command, session=me).out
-        assert "My guess" not in run("mem", *command, session=other).out
+    for command in (("mem", "list"), ("mem", "search", "guess"), ("show", id)):
+        assert "private" in run(*command, session=me).out
+        assert "My guess" not in run(*command, session=other).out
     for command in (("context",), ("ready",), ("list", "--all"), ("recover",), ("export",)):
         said = run("mem", *command, session=other)
         assert "My guess" not in said.out + said.err and id not in said.out + said.err, command
     assert run("mem", "list", "--json", session=me).json["nodes"][0]["private"] is True
-    assert run("mem", "show", id, session=other).status == 2
+    assert run("show", id, session=other).status == 2
     assert "My guess" not in run("mem", "export", session=me).out
     assert run("mem", "update", id, "--status", "archived", session=me).status == 0
     assert run("mem", "list", session=me).out.startswith("No nodes match.")

@@ -198,7 +198,7 @@ def test_it_has_a_clone_synced_that_is_to_sync_by_itself_when_that_is_due(
     due(-60)
     place.run("PostToolUse", shell=shell)
     deadline = time.monotonic() + 30
-    while not place.calls.exists() or place.calls.read_text() != "sync --auto ":
+    while not place.calls.exists() or place.calls.read_text() != "background autosync ":
         assert time.monotonic() < deadline
         time.sleep(0.01)
     place.flag()
