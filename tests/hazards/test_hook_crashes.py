@@ -447,7 +447,7 @@ def test_what_takes_too_long_is_given_up_and_asked_for_once_a_turn(
         f"#!{sys.executable}\n"
         f"import sys; sys.path.insert(0, {str(Path(__file__).resolve().parents[2])!r})\n"
         "import signal, time\nfrom cli import main\nfrom gitmem.clients import hook_state as looking\n"
-        "looking.update_index = lambda store, busy: (signal.setitimer(signal.ITIMER_REAL, 0.01), time.sleep(60))\n"
+        "looking.update_index = lambda store: (signal.setitimer(signal.ITIMER_REAL, 0.01), time.sleep(60))\n"
         "sys.exit(main.main())\n"
     )
     wrapper.chmod(0o755)

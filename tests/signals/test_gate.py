@@ -524,13 +524,15 @@ def test_the_work_units_of_a_checkout(desk: Desk, repo: Path) -> None:
         for unit in ("WU-8", "#123", "Fix-Login"):
             desk.say("another", to=["Gauss"], wu=unit)
         subprocess.run(["git", "checkout", "--quiet", "-B", branch], cwd=repo, check=True)
+        subprocess.run(["git", "config", "gitmem.wu", setting or ""], cwd=repo, check=True)
 
-        assert session_view.units_of_checkout(desk.store, setting) == expected
+        assert session_view.units_of_checkout(desk.store) == expected
 
 
 def test_a_detached_head_is_about_nothing(desk: Desk, repo: Path) -> None:
     """Unless something is set."""
     subprocess.run(["git", "checkout", "--quiet", "--detach"], cwd=repo, check=True)
 
-    assert session_view.units_of_checkout(desk.store, None) == []
-    assert session_view.units_of_checkout(desk.store, "WU-9") == ["WU-9"]
+    assert session_view.units_of_checkout(desk.store) == []
+    subprocess.run(["git", "config", "gitmem.wu", "WU-9"], cwd=repo, check=True)
+    assert session_view.units_of_checkout(desk.store) == ["WU-9"]
