@@ -329,6 +329,13 @@ def command_of(tool: str, given: Mapping[str, Any]) -> tuple[str, dict[str, Any]
     if missing or unused:
         problem = f"needs {missing[0]}" if missing else f"takes no {unused[0]}"
         raise UsageError(f"{what} {problem}. Nothing was written.", code="usage", next=[])
+    if path == "signal" and values.keys().isdisjoint(("to", "thread", "broadcast")):
+        raise UsageError(  # an empty list of names counts as not given, and must not become a broadcast
+            "Missing recipient. Nothing was written.",
+            hint="Give `to` or `thread`, or `broadcast` for everybody.",
+            code="no-recipient",
+            next=["gitmem roster"],
+        )
     for name, each in known.items():
         if each.option.tool_default and name not in values:
             values[name] = each.option.tool_default

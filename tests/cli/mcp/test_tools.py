@@ -12,6 +12,7 @@ import pytest
 
 import gitmem
 from cli.mcp import server, tool_results, tools
+from gitmem.errors import UsageError
 from gitmem.repo import find
 from tests import in_process
 from tests.clones import agree
@@ -495,6 +496,13 @@ def test_the_memory_refuses_what_an_action_does_not_take(
             assert refused.is_error and message in text(refused)
 
     within(talk)
+
+
+def test_a_signal_whose_names_are_left_out_goes_to_nobody() -> None:
+    """A model that fills each field gives an empty list, which counts as not given: it must not become a broadcast."""
+    with pytest.raises(UsageError, match="Missing recipient"):
+        tools.command_of("signal", {"message": "x", "wu": "WU-7"})
+    assert tools.command_of("signal", {"message": "x", "broadcast": True})[0] == "signal"
 
 
 def test_a_cautious_client_need_not_ask_before_tools_that_stay_in_the_repository() -> None:
