@@ -239,7 +239,7 @@ TaxonomyTag = Annotated[
     str | None, typer.Option("--tag", metavar="TAG", help=f"Required: {shared.TAXONOMY.help}"), shared.PLAIN
 ]
 NewNodeWu = Annotated[str | None, typer.Option("--wu", metavar="ID", help="New work unit."), shared.PLAIN]
-OnlyWu = Annotated[str | None, typer.Option("--wu", metavar="ID", help=shared.ONLY_WU.help), shared.PLAIN]
+OnlyWu = Annotated[str | None, typer.Option("--wu", metavar="ID", help=shared.ONLY_WU.help)]
 Priority = Annotated[
     str | None, typer.Option("--priority", metavar="P", help=shared.PRIORITY.help), shared.PLAIN
 ]
@@ -256,7 +256,6 @@ NewTags = Annotated[
 OnlyTags = Annotated[
     list[str] | None,
     typer.Option("--tag", metavar="A,B", help="Only nodes with all of these tags."),
-    shared.PLAIN,
 ]
 Tag = Annotated[str | None, typer.Option("--tag", metavar="T", help="Only nodes with this tag.")]
 NodePaths = Annotated[
