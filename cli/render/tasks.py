@@ -6,8 +6,9 @@ from gitmem.agents import descriptors
 from gitmem.text.sanitize import first_of
 from gitmem.work import task_rules
 
-from .output import paint, program, sanitize
+from .output import paint, program, sanitize, terminal
 from .text import (
+    ID_SHOWN,
     SEPARATOR,
     block,
     facts,
@@ -20,7 +21,9 @@ from .text import (
     rest,
     sender_text,
     span,
+    spread,
     table,
+    wrapped,
 )
 
 TYPE_CHECKING = False
@@ -135,6 +138,11 @@ def _head(node: Checkpoint) -> str:
 
 
 EVENTS_SHOWN, TOLD_SHOWN = 20, 5
+# What somebody did, after the name; "" where the state says it.
+EVENTS = {
+    "launch": "launched a worker", "take": "took it", "release": "gave it back", "status": "", "artifact": "added to the result",
+    "message": "wrote", "cancel": "asked to stop", "seal": "accepted the result", "close": "closed it", "escalate": "told that it is stuck",
+}  # fmt: skip
 PART_SHOWN = 2_000  # characters of a part of an artifact
 WORDS = {
     "release": "released", "message": "written", "seal": "sealed", "close": "closed",
@@ -181,9 +189,18 @@ def delegated(found: NewTask) -> list[str]:
 def page(found: TaskPage) -> list[str]:
     """Return a line for each task."""
     heads = ("TASK", "STATE", "FOR", "FROM", "TEXT")
-    return block(
-        table([*map(row, found.tasks)], head=heads, shortened=(4, 3, 2)) or "No tasks.", rest(found.more)
-    )
+    return block(_table([*map(row, found.tasks)], heads) or "No tasks.", rest(found.more))
+
+
+def _table(rows: Sequence[Sequence[str]], head: Sequence[str] = ()) -> list[str]:
+    """Return tasks as a table; on a terminal with the beginning of each id, which commands take, so that the text has room."""
+    if terminal() is not None:
+        rows = [[id[: id.find("task-") + ID_SHOWN], *cells] for id, *cells in rows]
+
+    def painted(_: int, at: int, cell: str) -> str:
+        return paint(cell, "" if at else "quiet") if at < 2 else cell
+
+    return table(rows, head=head, shortened=(4, 3, 2), painted=painted)
 
 
 def detail(found: TaskDetail) -> list[str]:
@@ -198,11 +215,12 @@ def detail(found: TaskDetail) -> list[str]:
     told = [each for each in found.events if each["event"] != "renew"]
     earlier = len(told[:-EVENTS_SHOWN]) + found.left_out + found.more_events
     return block(
-        facts(
-            task["task_id"], found.state_text, task["purpose"], task.get("priority"), task.get("wu_id"),
-            whom and f"for {whom}", task["thread_id"],
+        spread(
+            (sender, "head"), (whom and f"for {whom}", ""), (found.state_text, found.state_text),
+            (task["purpose"] != "delegation" and task["purpose"], ""), (task.get("priority"), ""), (task.get("wu_id"), "quiet"),
+            (format_ago(task["created_at"]), "quiet"), (task["task_id"], "quiet"), (task["thread_id"], "quiet"),
         ),
-        f"from {sender}, {format_ago(task['created_at'])}. {PEERS}",
+        wrapped(PEERS),
         quote_lines(task["message"]),
         _asked(found),
         _received(found),
@@ -247,15 +265,16 @@ def _event(each: ShownTaskEvent, found: TaskDetail) -> list[str]:
     id = each["event_id"]
     receipt = next((one for one in found.launches if one.launch == id), None)
     text = each.get("message") or _artifact((each.get("payload") or {}).get("artifact"))
-    head = facts(
-        each["event"],
-        *(attempt(receipt) if receipt is not None else ()),
-        each.get("state"),
-        sender_text(each.get("sender_name"), each["sender_identity"]),
-        format_ago(each["created_at"]),
-        id in found.void and "void",
-        id in found.late and "late",
-        each.get("reason"),
+    state = each.get("state") or ""
+    head = spread(
+        (sender_text(each.get("sender_name"), each["sender_identity"]), "head"),
+        (EVENTS.get(each["event"], each["event"]), ""),
+        *((part, "") for part in (attempt(receipt) if receipt is not None else ())),
+        (task_rules.WORDS.get(state, state), state),
+        (id in found.void and "void", "bad"),
+        (id in found.late and "late", "bad"),
+        (each.get("reason"), ""),
+        (format_ago(each["created_at"]), "quiet"),
     )
     return block(head, isinstance(text, str) and quote_lines(text))
 
@@ -285,7 +304,7 @@ def row(each: TaskRow) -> tuple[str, ...]:
         each.blocked_by and f"waits for {len(each.blocked_by)}",
         mismatch,
     )
-    held = f"{each.worker} has it" if each.until else each.whom
+    held = each.worker if each.until else each.whom
     about = facts(each.priority, each.wu_id, each.title)
     return tuple(plain(str(cell)) for cell in (each.task_id, ", ".join(state), held, each.caller_name, about))
 
@@ -313,7 +332,7 @@ def tree(found: TaskTree) -> list[str]:
     lines = []
     for group in found.groups:
         heading = facts(group.initiative_id, group.wu_id) or "without initiative and work unit"
-        lines += [paint(heading, "head"), *table([_row(each) for each in group.tasks], shortened=(4, 3, 2))]
+        lines += [paint(heading, "head"), *_table([_row(each) for each in group.tasks])]
     if found.more or found.cut:
         lines.append(f"{found.more}{' or more' if found.cut else ''} more not shown; use --limit N")
     return lines

@@ -24,6 +24,7 @@ STYLES = {
     "agree": GOOD, "reject": BAD, "counter": "35", "pending": CAREFUL,
     "live": GOOD, "idle": CAREFUL, "gone": QUIET, "ended": QUIET,
     "problem": BAD, "needs-you": BAD, "note": CAREFUL, "fixed": GOOD,
+    "working": CAREFUL, "completed": GOOD, "done, not yet accepted": GOOD, "failed": BAD, "failed, not yet accepted": BAD,
     "good": GOOD, "bad": BAD, "careful": CAREFUL, "quiet": QUIET, "head": HEAD,
 }  # fmt: skip
 COLUMN_MIN = 8  # a column that is shortened keeps this many, or is left out

@@ -158,20 +158,35 @@ def wrapped(line: str) -> list[str]:
 
 def _head(head: str, intent: str, columns: int) -> list[str]:
     """Return the lines of a head: the name and what its sender wants stand out, the rest is dim."""
+    first, *others = head.split(SEPARATOR)
+    styles = {intent: "", message_frame.WANTS: "careful"}
+    parts = [(first, paint("[", "quiet") + _named(first[1:]))]
+    return _rows([*parts, *((each, paint(each, styles.get(each, "quiet"))) for each in others)], columns)
+
+
+def spread(*parts: tuple[object, str]) -> list[str]:
+    """Return facts, each with its style, in one line; on a terminal broken between two of them. One in the style `head` begins with a name, which alone stands out."""
+    texts = [(plain(str(part)), style) for part, style in parts if part]
+    shown = terminal()
+    painted = [(text, _named(text) if style == "head" else paint(text, style)) for text, style in texts]
+    return _rows(painted, shown.columns if shown is not None else 0) if painted else []
+
+
+def _named(text: str) -> str:
+    """Return a sender with the name in bold, and what follows it dim."""
+    name = text.partition(" (")[0].partition(", ")[0]
+    return paint(name, "head") + paint(text[len(name) :], "quiet")
+
+
+def _rows(parts: Sequence[tuple[str, str]], columns: int) -> list[str]:
+    """Return parts, each as plain text and as painted, in lines that fit where a part does."""
     rows: list[list[str]] = [[]]
     room = columns
-    for part in head.split(SEPARATOR):
+    for part, painted in parts:
         if columns and rows[-1] and columns_of(part) + len(SEPARATOR) > room:
             rows.append([])
             room = columns - len(INDENT)
         room -= columns_of(part) + len(SEPARATOR)
-        name = part.partition(" (")[0].partition(", ")[0] if rows == [[]] else ""
-        style = "" if part == intent else "careful" if part == message_frame.WANTS else "quiet"
-        painted = (
-            paint("[", "quiet") + paint(name[1:], "head") + paint(part[len(name) :], "quiet")
-            if name
-            else paint(part, style)
-        )
         rows[-1].append(painted)
     joint = paint(SEPARATOR, "quiet")
     return [(INDENT if place else "") + joint.join(row) for place, row in enumerate(rows)]

@@ -73,8 +73,8 @@ def test_r21_r23_a_launch_and_a_relaunch_are_recorded_and_shown(run: Run, start:
     assert "asked for implementer/test · the last worker was reviewer/docs" in again.out
 
     shown = run("task", "show", id, session=planck)
-    assert "launch · attempt 1 (first) · branch wu-7 · worktree shop-wu7 · " in shown.out
-    assert "launch · attempt 2 · " in shown.out and "given back" in shown.out
+    assert "launched a worker · attempt 1 (first) · branch wu-7 · worktree shop-wu7 · " in shown.out
+    assert "launched a worker · attempt 2 · " in shown.out and "given back" in shown.out
     first, second = run("task", "show", id, "--json").json["launches"]
     assert (first["role_mismatch"], second["relaunch_of"]) == (True, first["launch"])
     found = run("task", "launch", id, "--again", "once more", "--json", session=planck).json

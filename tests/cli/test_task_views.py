@@ -91,4 +91,4 @@ def test_r37_stuck_tasks_are_listed_with_the_next_command_and_told_once(
     (found,) = run("task", "list", "--stuck", "--mine", "--json", session=planck).json["stuck"]
     assert (found["why"], found["level"], found["task"]["wu_id"]) == ("untaken", "error", "WU-7")
     assert run("task", "list", "--stuck", "--open", session=planck).status == 2
-    assert "escalate · " in run("task", "show", id, session=planck).out
+    assert "told that it is stuck · " in run("task", "show", id, session=planck).out
