@@ -10,6 +10,7 @@ from .output import paint, sanitize, terminal, with_options
 from .text import (
     ID_SHOWN,
     SEPARATOR,
+    WIDE,
     block,
     facts,
     format_ago,
@@ -18,11 +19,12 @@ from .text import (
     rest,
     sync_error_line,
     table,
+    wrap,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from gitmem.agents.descriptions import SessionRow
     from gitmem.agents.lifecycle import SessionEnded, SessionResult, SessionStarted
@@ -42,7 +44,7 @@ PARTS_OF_ROLE = (
 )  # text shows the role that they make
 HEADS = ("NAME", "STATUS", "SEEN", "UNREAD", "ROLE", "IDENTITY", "WORK", "WHERE", "DOES")
 EDITS_SHOWN = OWING_SHOWN = 3
-WIDE = 100  # on a terminal of fewer columns all but who waits, since when and the id is one cell
+NARROW = 60  # a terminal of fewer columns has each wait as a sentence, in as many lines as it needs
 OPTIONAL = ("ROLE", "DOES")  # columns that are left out if all their cells are empty
 # In the order in which a narrow terminal shortens them.
 SHORTENED = ("DOES", "WHERE", "WORK", "ROLE", "SEEN", "UNREAD", "STATUS")
@@ -109,17 +111,30 @@ def wait_rows(found: Waits) -> list[tuple[Wait, list[str]]]:
 def waits(found: Waits) -> list[str]:
     """Return who waits for whom as a table."""
     shown = terminal()
-    is_narrow = shown is not None and 0 < shown.columns < WIDE
-    rows = []
-    for wait, (waiter, verb, owes, to_do, age) in wait_rows(found):
-        said = [f"{verb} {owes} {to_do}"] if is_narrow else [verb, owes, to_do]
-        rows.append([f"  {waiter}", *said, age, wait.id[:ID_SHOWN]])
-    styles = ["head", *([""] if is_narrow else ["", "head", ""]), "quiet", "quiet"]
-    last = len(styles) - 1
-    painted: Callable[[int, int, str], str] = lambda _, column, cell: paint(cell, styles[column])  # noqa: E731
+    columns = shown.columns if shown is not None else 0
+    is_narrow = 0 < columns < WIDE
+    said = [(wait.id[:ID_SHOWN], *cells) for wait, cells in wait_rows(found)]
+    rows = [
+        [f"  {who}", *([f"{verb} {owes} {to_do}"] if is_narrow else [verb, owes, to_do]), age, id]
+        for id, who, verb, owes, to_do, age in said
+    ]
+    last = len(rows[0]) - 1
+
+    def painted(row: int, column: int, cell: str) -> str:
+        if is_narrow and column == last - 2:
+            before, owes, after = cell.partition(f" {said[row][3]} ")
+            return before + paint(owes, "head") + after
+        return paint(cell, "quiet" if column >= last - 1 else "" if column % 2 else "head")
+
+    if 0 < columns < NARROW:
+        lines = [
+            line for row in rows for line in wrap(SEPARATOR.join([f"{row[0]} {row[1]}", *row[2:]]), columns)
+        ]
+    else:
+        lines = table(rows, shortened=(last - 2, last, last - 1, 0), painted=painted)
     return block(
         paint("who waits for whom", "head"),
-        table(rows, shortened=(last - 2, last, last - 1, 0), painted=painted),
+        lines,
         rest(found.more, then=""),
     )
 

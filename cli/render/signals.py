@@ -6,10 +6,11 @@ from gitmem.records import ID_FIELDS
 from gitmem.signals import message_frame
 from gitmem.text.sanitize import first_of, part, title, within
 
-from .output import NOTHING, paint, program, record_position, sanitize, with_options
+from .output import NOTHING, paint, program, record_position, sanitize, terminal, with_options
 from .text import (
     ID_SHOWN,
     SEPARATOR,
+    WIDE,
     block,
     facts,
     format_ago,
@@ -165,7 +166,9 @@ def _parties(found: Standing) -> list[str]:
     others = [each for each in every if each.decision == "pending"]
     shown = every if len(every) <= RECIPIENTS else [*decided, *others][:RECIPIENTS]
     rows = [_party(each, in_force, asks=found.asks) for each in shown]
-    kept = [at for at in range(PARTY_COLUMNS) if any(row[at] for row in rows)]
+    screen = terminal()
+    room = PARTY_COLUMNS - (screen is not None and 0 < screen.columns < WIDE)  # without the address
+    kept = [at for at in range(room) if any(row[at] for row in rows)]
     styles = [["head", each.decision, *["quiet"] * (PARTY_COLUMNS - 2)] for each in shown]
     lines = table(
         [[row[at] for at in kept] for row in rows],
@@ -187,8 +190,8 @@ def _party(each: Party, in_force: Sequence[str], *, asks: bool) -> list[str]:
     age = format_ago(each.decided_at) if each.decided_at else ""
     note = "has seen it" if each.delivery_state == "delivered" else ""
     if each.signal_id and each.proposal not in in_force:
-        note = "proposed" if each.signal_id == each.proposal else "answered"
-        note = f"{note} an earlier one, {each.proposal}"
+        is_its_own = each.signal_id == each.proposal
+        note = "proposed an earlier one" if is_its_own else f"answered {(each.proposal or '')[:ID_SHOWN]}"
     elif each.signal_id == each.proposal and each.signal_id:
         word, note = "proposed it", ""
     elif each.signal_id:

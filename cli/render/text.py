@@ -192,6 +192,7 @@ def _rows(parts: Sequence[tuple[str, str]], columns: int) -> list[str]:
     return [(INDENT if place else "") + joint.join(row) for place, row in enumerate(rows)]
 
 
+WIDE = 100  # a terminal of fewer columns merges or leaves out columns
 INDENT, ID_SHOWN = "  ", 12  # of a list; the beginning of an id, which commands take
 
 
