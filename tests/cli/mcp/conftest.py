@@ -165,7 +165,7 @@ class Raw:
     def ask(self, method: str, params: dict[str, Any], id: int | str) -> None:
         self._send({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 
-    def call(self, tool: str, id: int | str, **arguments: Any) -> None:
+    def call(self, tool: str, id: int | str, /, **arguments: Any) -> None:
         self.ask("tools/call", {"name": tool, "arguments": arguments}, id)
 
     def tell(self, method: str, **params: Any) -> None:

@@ -190,7 +190,7 @@ def test_what_is_wrong_is_said_with_the_way_out(serve: Serve, shop: Path) -> Non
                 return str(said) + text(result)
 
             assert "Curie" in await refused(
-                "signal", {"message": "x", "to": ["Cury"]}, "unknown-recipient", "roster()"
+                "signal", {"message": "x", "to": ["Cury"]}, "unknown-recipient", 'roster(query="Cury")'
             )
             await refused("signal", {"message": "Hello"}, "no-recipient", "roster()")
             assert secret not in await refused("signal", {"message": secret, "broadcast": True}, "secret")
