@@ -125,7 +125,7 @@ NAMES = tuple(TOOLS)
 DEFAULT = NAMES[:10]
 # The commands that may run again: none of them writes, and the whole of a long answer is shown by running them in a shell.
 READS = frozenset((
-    "whoami", "roster", "converged", "claim list", "task list", "task show", "mem search", "mem context", "mem recover", "mem ready", "mem show",
+    "whoami", "roster", "converged", "claim list", "task list", "task show", "mem search", "mem context", "mem recover", "mem ready", "show",
     "gate", "why", "thread", "receipts", "role", "overlap",
 ))  # fmt: skip
 SAME = {"session start": "session set"}  # commands that a tool does by another one

@@ -20,6 +20,8 @@ def test_each_command_that_a_tool_runs_is_one_of_ours() -> None:
     functions = {declared.split()[0] for declared in COMMANDS.values()}
     assert set(tool_results.CALLS) <= functions
     assert {tool for tool, _ in tool_results.CALLS.values()} == set(tools.NAMES)
+    run = {path for each in tools.TOOLS.values() for path in each.commands.values()}
+    assert {*tools.READS, *tools.QUOTES, *tools.LIMITED, *tools.FRAMED} <= run
 
 
 @pytest.mark.parametrize(
