@@ -134,10 +134,10 @@ QUOTES = {
     "task list": ("tasks", "stuck", "groups"), "task show": ("",), "task take": ("handoff", "received"), "handoff": ("",),
     "mem search": ("hits",), "mem context": ("block",), "mem recover": ("",), "mem ready": ("",), "show": ("",), "mem promote": ("",),
     "claim paths": ("warnings",), "claim list": ("claims",), "overlap": ("overlaps",), "why": ("commits",), "gate": ("signals",),
-    "thread": ("",), "call": ("results",),
+    "thread": ("",), "call": ("results",), "converged": ("",), "roster": ("sessions",), "whoami": ("work",),
 }  # fmt: skip
 LIMITED = ("mem context", "mem recover")  # they have limited the size of their text
-FRAMED = ("task show", "task take", "handoff", "call")  # their lines say themselves what is of peers
+FRAMED = ("task show", "task take", "call")  # their lines say themselves what is of peers
 
 
 _FOR_SHELLS = re.compile(

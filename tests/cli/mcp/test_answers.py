@@ -165,6 +165,28 @@ def test_no_list_of_a_peer_makes_an_answer_long(serve: Serve, shop: Path) -> Non
     within(talk)
 
 
+def test_every_answer_with_words_of_a_peer_says_so(serve: Serve) -> None:
+    """Also where they are an excerpt: who waits for whom, what waits for the caller, and what was proposed."""
+
+    async def talk() -> None:
+        async with serve() as mallory, serve(json=False) as curie:
+            await curie.call_tool("session", {"name": "Curie"})
+            await mallory.call_tool("session", {"name": "Mallory"})
+            await mallory.call_tool("session", {"text": FINDING})
+            await mallory.call_tool("delegate", {"text": FINDING, "to": "Curie"})
+            asked = {"message": FINDING, "to": ["Curie"], "intent": "PROPOSE", "requires_ack": True}
+            id = fields(await mallory.call_tool("signal", asked))["signal"]["signal_id"]
+            await curie.call_tool("mem", {"action": "checkpoint", "text": "x"})
+            calls: list[tuple[str, dict[str, Any]]] = [
+                ("roster", {}), ("session", {}), ("converged", {"id": id}), ("handoff", {"to": "Mallory", "dry_run": True}),
+            ]  # fmt: skip
+            for tool, given in calls:
+                said = text(await curie.call_tool(tool, given))
+                assert said.startswith(tool_results.PEERS) and FINDING[:30] in said, (tool, said)
+
+    within(talk)
+
+
 def test_every_tool_but_the_inbox_says_what_is_unread(serve: Serve) -> None:
     """Those that only read, those that write, and those that wait."""
 
