@@ -95,9 +95,6 @@ WU, INITIATIVE, LANE, INTENT, THREAD = (
 )
 ALREADY_READ = Option("Include signals delivered before.")
 INBOX_LIMIT = Option(f"Maximum number of signals (default: {inbox.LIMIT}).", default=inbox.LIMIT)
-INBOX_BYTES = Option(
-    f"Maximum size of the output in bytes (default: {inbox.MAX_BYTES}).", default=inbox.MAX_BYTES
-)
 RECEIPTS_SIGNAL = Option("Only of this signal: an id or a unique prefix.")
 READER = Option("Only of this reader: a name, identity or session id.")
 RECEIPTS_SINCE = Option("Only after this time: ISO or a duration such as 1h.")
@@ -136,7 +133,6 @@ REQUESTED_MODEL = Option("Model that it is for.")
 BRIEF = Option("File with the details; its SHA-256 is recorded.")
 BLOCKED_BY = Option("Task that must be finished before it; may be repeated.")
 TASK_KEY = Option("Repeating a task with the same key records nothing new.")
-WITHIN = Option("Task that it belongs to, or none.")
 AGAIN = Option("Allow an agent who is already in the chain of delegations.")
 CALL_AGENTS = Option("Agents to call: name, identity or alias of a role, separated by commas.")
 CALL_JOIN = Option(

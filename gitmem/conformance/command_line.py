@@ -34,6 +34,7 @@ from .library import (
     as_receipts,
     as_signal,
     connect,
+    git,
     new_repository,
     sources,
 )
@@ -95,9 +96,10 @@ class CommandLine:
     def start(
         self, *, identity: str | None = None, name: str | None = None, workspace: str | None = None
     ) -> Session:
-        """Start a session with `session start`."""
-        given = {"--agent-identity": identity, "--name": name, "--workspace": workspace}
+        """Start a session with `session start`; the setting of the clone names the workspace of new sessions."""
+        given = {"--agent-identity": identity, "--name": name}
         words = [word for option, value in given.items() if value for word in (option, value)]
+        git(self.folder, "config", "gitmem.workspace", workspace or "")
         found = self.ask("session", "start", *words)
         return {
             "session_id": found["session_id"],
