@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 ACTIONS = ("list", "promote", "archive")
+LIMIT = 50  # nodes of a list
 
 
 def promote(
@@ -128,7 +129,7 @@ def triage(
     elif action == "archive":
         at.answer(operation.archive(store, at.caller(), named, reason=reason or ""), render.format_archived)
     else:
-        at.answer(operation.listing(store, wu=named_unit(at, wu), tag=tag), render.triaged)
+        at.answer(operation.listing(store, wu=named_unit(at, wu), tag=tag, limit=LIMIT), render.triaged)
 
 
 _TAKES = {

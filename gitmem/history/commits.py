@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
 
 MADE = ("commit", "merge", "revert")
-EXACT = ("environment", "output")
 ALONE, NONE = "alone", "none"
+EVIDENCE = ("environment", "output", ALONE, NONE)  # other lines do not count
 STEPS_MAX = 200  # commits that are looked at for one answer
 SECOND = 1_000_000
 SOURCES_MAX = 16  # that are looked at of one line
@@ -121,7 +121,6 @@ def find_makers(
     patch_id: str | None = None,
     authored: int | None = None,
     committed: int | None = None,
-    inferred: bool = True,
     here: MadeHere | None = None,
 ) -> Makers:
     """Return who has made a commit.
@@ -132,10 +131,9 @@ def find_makers(
         commit: Its id.
         patch_id: The patch id of its changes, for a commit that no record names.
         authored, committed: The times of its author and committer, in seconds since the epoch.
-        inferred: Whether inferred records count.
         here: The commits that were made in this clone.
     """
-    search = _Search(db, inferred=inferred, here=here)
+    search = _Search(db, here=here)
     search.of(commit, committed)
     if search.found.made or search.found.rewrote or patch_id is None or authored is None:
         return search.found
@@ -149,10 +147,9 @@ def find_makers(
 
 
 class _Search:
-    def __init__(self, db: sqlite3.Connection, *, inferred: bool, here: MadeHere | None) -> None:
+    def __init__(self, db: sqlite3.Connection, *, here: MadeHere | None) -> None:
         self._db = db
         self._here = here
-        self._valid = (*EXACT, ALONE) if inferred else EXACT
         self._seen: set[str] = set()
         self.found = Makers()
         self.is_first = True
@@ -176,11 +173,7 @@ class _Search:
 
     def _lines(self, commit: str, committed: int | None) -> list[CommitLine]:
         """Return the valid lines about a commit; only those of this clone, if it has any: others can claim any commit."""
-        lines = [
-            each
-            for each in rows.of_commit(self._db, commit)
-            if each.record["evidence"] in (*self._valid, NONE)
-        ]
+        lines = [each for each in rows.of_commit(self._db, commit) if each.record["evidence"] in EVIDENCE]
         own = [each for each in lines if each.is_own]
         if own or not lines or (self._here is not None and self._here.action(commit, committed)):
             return own

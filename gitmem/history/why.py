@@ -412,7 +412,6 @@ def story_of(
     patch_id: str | None,
     paths: Sequence[str],
     *,
-    inferred: bool,
     here: MadeHere,
 ) -> Story:
     """Return the story of a commit.
@@ -420,7 +419,6 @@ def story_of(
     Args:
         patch_id: The patch id of its changes, if no record names it.
         paths: The file that was asked about.
-        inferred: Whether what is only inferred may be in it.
         here: The commits that were made in this clone.
     """
     db = store.db()
@@ -431,7 +429,6 @@ def story_of(
         patch_id=patch_id,
         authored=facts.authored,
         committed=facts.committed,
-        inferred=inferred,
         here=here,
     )
     found.made_by = [MakerRow(db, each) for each in makers.made.values()]
@@ -440,7 +437,7 @@ def story_of(
     ]
     found.is_whole = makers.is_whole
     moment = (facts.authored if makers.made else facts.committed) * SECOND + SECOND - 1
-    if inferred and not found.made_by and not commits.without_session(store.repo, commit):
+    if not found.made_by and not commits.without_session(store.repo, commit):
         found.possible = _possible(db, paths, facts.authored * SECOND + SECOND - 1)
     _add_context(store, found, moment)
     found.now = _now(found)
@@ -543,13 +540,12 @@ class Why(Outcome):
         self.next: list[str] = []
 
 
-def why(store: Store, text: str, *, folder: str, inferred: bool = True, is_early: bool = False) -> Why:
+def why(store: Store, text: str, *, folder: str, is_early: bool = False) -> Why:
     """Return why lines or a commit are as they are.
 
     Args:
         text: `FILE`, `FILE:LINE`, `FILE:FIRST-LAST` or a commit.
         folder: The current folder: paths are relative to it.
-        inferred: Whether what is only inferred, by time and paths, may be in the answer.
         is_early: Whether commits of a moment ago may not have been recorded yet.
 
     Raises:
@@ -557,10 +553,10 @@ def why(store: Store, text: str, *, folder: str, inferred: bool = True, is_early
         StoreError: git failed, or did not end in time.
     """
     with store.one_look():
-        return _why(store, text, folder, inferred=inferred, is_early=is_early)
+        return _why(store, text, folder, is_early=is_early)
 
 
-def _why(store: Store, text: str, folder: str, *, inferred: bool, is_early: bool) -> Why:
+def _why(store: Store, text: str, folder: str, *, is_early: bool) -> Why:
     asked = find(store, folder, text)
     answer = Why(asked)
     if asked.commit is not None:
@@ -575,9 +571,7 @@ def _why(store: Store, text: str, folder: str, *, inferred: bool, is_early: bool
     patches = history.patch_ids(common, _without_record(store, shown), SECONDS)
     here = MadeHere(store.repo)
     for oid in shown:
-        story = story_of(
-            store, oid, facts[oid], patches.get(oid), _paths(asked, behind[oid]), inferred=inferred, here=here
-        )
+        story = story_of(store, oid, facts[oid], patches.get(oid), _paths(asked, behind[oid]), here=here)
         story.lines = [[each.first, each.first + each.length - 1] for each in behind[oid][:RANGES_MAX]]
         story.line_count = sum(each.length for each in behind[oid])
         answer.commits.append(story)

@@ -80,7 +80,6 @@ def log(
     *,
     n: int = 20,
     wu: str | None = None,
-    thread: str | None = None,
     from_: str | None = None,
     since: int | None = None,
     role: str | None = None,
@@ -90,18 +89,17 @@ def log(
     """Return the last `n` records of all kinds, oldest first.
 
     Args:
-        thread: Only signals and tasks of the thread with this id, or of the signal with this id.
         since: Only records from this time on, microseconds since the epoch.
         role: Only signals of or for a role, and sessions that state it; without a profile those of any.
         receipts: Include receipts, attestations, reads of memory nodes, and renewals of claims and takes.
         audits: Only audits, which say that somebody passed a rule and why, and signals that a session recorded as somebody else (`via`).
 
     Raises:
-        UsageError: The thread is unknown, or `n` is below 1.
+        UsageError: `n` is below 1.
     """
     check_limit(n)
     db = store.db()
-    left = [*([] if receipts else UPKEEP), *(["session"] if thread or wu or from_ else [])]
+    left = [*([] if receipts else UPKEEP), *(["session"] if wu or from_ else [])]
     kinds = [each for each in records.KINDS if each not in left]
     where, values = [f"l.kind IN ({', '.join('?' * len(kinds))})"], list(kinds)
     if not receipts:
@@ -111,7 +109,7 @@ def log(
         values.append(format_at(max(since, 0)))
     if audits:
         where.append("(l.kind = 'audit' OR json_extract(l.body, '$.via') IS NOT NULL)")
-    for text, condition in ((wu, _of_unit), (role, _of_role), (thread, _of_thread), (from_, _from)):
+    for text, condition in ((wu, _of_unit), (role, _of_role), (from_, _from)):
         if text:
             condition(db, text, where, values)
     by_session, by_reader = presence.names_by_session(db), presence.names_by_reader(db)
@@ -140,13 +138,6 @@ def _of_role(db: sqlite3.Connection, role: str, where: list[str], values: list[s
     wanted = fold(role)
     where.append("(" + " OR ".join(f"{each} = ? OR substr({each}, 1, ?) = ?" for each in _ROLES) + ")")
     values += [wanted, str(len(wanted) + 1), f"{wanted}/"] * len(_ROLES)
-
-
-def _of_thread(db: sqlite3.Connection, thread: str, where: list[str], values: list[str]) -> None:
-    thread_id = resolve_id.thread_of(db, resolve_id.resolve(db, thread))
-    is_signal = f"json_extract(l.body, '$.signal_id') {resolve_id.IN_THREAD}"
-    where.append(f"({is_signal} OR json_extract(l.body, '$.thread_id') = ?)")
-    values += [thread_id, thread_id]
 
 
 def _from(db: sqlite3.Connection, name: str, where: list[str], values: list[str]) -> None:

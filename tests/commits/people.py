@@ -79,18 +79,18 @@ class Somebody:
         assert self.store is not None
         return commits.note(self.store, Clues(acting(self.store, self.session)))
 
-    def makers(self, commit: str | None = None, *, inferred: bool = True) -> set[str]:
+    def makers(self, commit: str | None = None) -> set[str]:
         """The sessions that records say have made a commit."""
-        return set(self.found(commit, inferred=inferred).made)
+        return set(self.found(commit).made)
 
-    def found(self, commit: str | None = None, *, inferred: bool = True) -> commits.Makers:
+    def found(self, commit: str | None = None) -> commits.Makers:
         """What records say of who has made a commit."""
         assert self.store is not None
         commit = commit or self.head()
         facts = history.facts_of(self.store.repo.common, [commit], 9.0)[commit]
         patch = history.patch_ids(self.store.repo.common, [commit], 9.0).get(commit)
         return commits.find_makers(
-            self.store.db(), commit, patch_id=patch, authored=facts.authored, committed=facts.committed, inferred=inferred,
+            self.store.db(), commit, patch_id=patch, authored=facts.authored, committed=facts.committed,
             here=commits.MadeHere(self.store.repo),
         )  # fmt: skip
 
