@@ -108,7 +108,7 @@ def test_more_of_an_inbox_keeps_what_was_asked_for(run: Run, start: Start) -> No
     asked = ("inbox", "--wu", "WU-7", "--from", "Planck", "--limit", "1")
 
     looked = steps(run(*asked, "--no-mark", session=curie))[0]
-    assert looked.startswith("gitmem inbox --wu WU-7 --from Planck --no-mark --limit 3 ")
+    assert looked == "gitmem inbox --wu WU-7 --from Planck --no-mark --limit 3"
     assert len(again(run, f"{looked} --json", session=curie).json["signals"]) == 3
     read = steps(run(*asked, session=curie))[0]
     assert read == "gitmem inbox --wu WU-7 --from Planck --limit 1"

@@ -194,7 +194,7 @@ def test_models_are_frozen_and_keep_what_they_do_not_know() -> None:
 
 def test_there_is_no_other_name() -> None:
     """The room gives its models by name and nothing else."""
-    models = (records.Signal, records.Receipt, records.Session, records.Name, records.Node, records.Patch,
+    models = (records.Signal, records.Receipt, records.Session, records.Node, records.Patch,
               records.Relation, records.Access, records.Audit, records.Task, records.TaskEvent, records.Claim,
                   records.Commit, records.Attestation, records.Forget, records.Trust)  # fmt: skip
     assert {model.KIND for model in models} == set(records.KINDS)
