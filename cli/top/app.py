@@ -46,7 +46,7 @@ ListPane.active { display: block; }
 #filter.open { display: block; }
 #body.wide { layout: horizontal; }
 #body.wide #lists { width: 1fr; }
-#body.wide #lists ListPane { display: block; min-height: 4; border: round $border-blurred; }
+#body.wide #lists ListPane { display: block; min-height: 4; border: round $border-blurred; border-title-color: ansi_default; border-title-style: bold; }
 #body.wide DetailPane { width: 1fr; border: round $border-blurred; }
 #body.wide ListPane:focus, #body.wide DetailPane:focus { border: heavy $primary; }
 #body.middle #lists { height: 2fr; }

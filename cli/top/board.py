@@ -141,7 +141,7 @@ def read(store: Store, caller: Caller, limits: Mapping[str, int]) -> Board:
     Args:
         limits: The number of rows of each list.
     """
-    found = Board(sender_text(caller.name, caller.reader))
+    found = Board(output.plain(sender_text(caller.name, caller.reader)))
     with store.one_look():
         _put_agents(
             found,
