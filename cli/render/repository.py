@@ -17,6 +17,7 @@ from .text import (
     span,
     sync_error_line,
     table,
+    wrapped,
 )
 
 TYPE_CHECKING = False
@@ -114,7 +115,7 @@ def _changed(changed: Sequence[str]) -> list[str]:
 
 def doctor(found: Report) -> list[str]:
     """Return the findings with their fixes, the state of the hooks, and a summary of what was checked."""
-    looked = ", ".join(f"{count} {what}" for what, count in found.checked.items())
+    looked = ", ".join(plural(count, what.removesuffix("s")) for what, count in found.checked.items())
     lines = []
     for each in found.findings:
         where = f" ({plain(str(each.where))})" if each.where else ""
@@ -129,7 +130,7 @@ def doctor(found: Report) -> list[str]:
     head = paint("No problems found", "good") if found.healthy else paint("Problems found", "bad")
     key = f"; the key of {found.writer} writes here" if found.writer else ""
     hooks = hooks_status(found.hooks) if found.hooks is not None else []
-    return [*lines, *hooks, f"{head}{fixed}; checked {looked}{key}"]
+    return [*lines, *hooks, *wrapped(f"{head}{fixed}; checked {looked}{key}")]
 
 
 def imported(found: Imported) -> list[str]:

@@ -7,7 +7,7 @@ from gitmem.outcome import Outcome
 
 from .output import paint, sanitize
 from .repository import agents_md_block, gated, hooked, hooks_tried, init
-from .text import block, plain
+from .text import block, plain, wrapped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,7 +87,9 @@ def setup(found: Setup) -> list[str]:
         files = [path for each in found.clients.clients for path in each.files]
         files += [each.path for each in found.instructions if each.state not in ("unchanged", "failed")]
         return block(
-            "Nothing was written. gitmem setup would write the log below refs/gitmem/ and its folder in the git folder, and",
+            wrapped(
+                "Nothing was written. gitmem setup would write the log below refs/gitmem/ and its folder in the git folder, and"
+            ),
             [f"  {plain(path)}" for path in (*found.changed, *files)],
             [sanitize(each.problem) for each in found.instructions if each.problem],
         )
