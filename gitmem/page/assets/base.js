@@ -85,6 +85,7 @@
       return box;
     }
     const body = el("tbody", { role: "rowgroup" });
+    columns = columns.filter(([, cell], at) => !at || rows.some((row) => cell(row) !== "–")); // none that is empty
     const head = columns.map(([name, , kind]) => el("th", { role: "columnheader", scope: "col", class: kind }, name));
     box.append(
       el("table", { role: "table" },

@@ -21,7 +21,14 @@
   /** Show what the filters leave. */
   page.showWaits = () => {
     const every = page.data.board.waits;
-    const rows = page.kept.waits(page.model);
+    const together = new Map(); // what several owe alike is one row
+    for (const row of page.kept.waits(page.model)) {
+      const key = [row.id, row.yours, row.to_do].join(" ");
+      const first = together.get(key);
+      if (first) first.others.push(row.owes);
+      else together.set(key, { ...row, others: [] });
+    }
+    const rows = [...together.values()];
     const list = el("ol", { class: "plain" });
     const more = el("button", { type: "button", class: "more", onclick: () => show(rows.length) });
     const show = (most) => {

@@ -100,7 +100,7 @@
   };
 
   /** Say who waits for whom to do what. */
-  const wait = (row) => [el("b", {}, name(row.waiter)), " waits for ", el("b", {}, row.owes ? name(row.owes) : cut(row.anyone, 60) || "anybody"), ` ${cut(row.to_do, 60)}`];
+  const wait = (row) => [el("b", {}, name(row.waiter)), " waits for ", el("b", {}, ...(row.owes ? [row.owes, ...(row.others ?? []).slice(0, 2)].flatMap((each, at) => [at ? ", " : "", name(each)]) : [cut(row.anyone, 60) || "anybody"]), row.others?.length > 2 ? ` and ${row.others.length - 2} more` : ""), ` ${cut(row.to_do, 60)}`];
 
   page.words = { isFailed, waiting, waited, until, lease, unit, nodeKind, nodeState, name, names, whom, threadState, taskState, claimState, facts, opens, id, text, stands, mismatch, threadTitle, reference, listed, passing, contest, wait };
 })();
