@@ -20,6 +20,7 @@ from gitmem.sync import consent, exchange
 from gitmem.sync.remote import Remote
 
 from . import templates
+from .sandbox import committed
 from .signing import own_key
 
 BEGINNING = 1_795_000_000_000_000  # microseconds: in November 2026
@@ -122,15 +123,7 @@ class Clone:
 
 def texts(path: Path, tip: str) -> list[str]:
     """What the lines of a commit say, in order; what attests them says nothing."""
-    found = set()
-    for row in git("ls-tree", "-r", tip, cwd=path).splitlines():
-        head, _, name = row.partition("\t")
-        if name.endswith(".jsonl"):
-            content = subprocess.run(
-                ["git", "cat-file", "blob", head.split()[2]], cwd=path, capture_output=True, check=True
-            ).stdout
-            found.update(content.rstrip(b"\n").split(b"\n"))
-    return [_text(line) for line in sorted(found) if not is_attestation(line)]
+    return [_text(line) for line in sorted({*committed(path, tip)}) if not is_attestation(line)]
 
 
 def _text(line: bytes) -> str:

@@ -190,5 +190,7 @@ def told(agent: Agent) -> list[str]:
 
 def committed(repo: Path, ref: str = "refs/gitmem/log") -> list[bytes]:
     """Every line of a log, by git alone."""
-    command = ["git", "grep", "-h", "-e", ".", ref, "--", "*.jsonl"]
-    return subprocess.run(command, cwd=repo, capture_output=True, check=False).stdout.splitlines()
+    command = ["git", "grep", "--text", "-h", "-e", "", ref, "--", "*.jsonl"]
+    done = subprocess.run(command, cwd=repo, capture_output=True, check=False)
+    assert done.returncode in (0, 1), done  # 1: there is none
+    return done.stdout.splitlines()

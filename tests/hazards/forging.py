@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
+import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 from gitmem.log.lines import is_attestation, writer_of
 from tests import templates
 from tests.in_process import gitmem
-from tests.sandbox import annas
+from tests.sandbox import annas, committed
 from tests.signing import MALLORY, addressed, attest, history, own_key
 
 PROGRAM = str(Path(sys.executable).with_name("gitmem"))
@@ -91,8 +92,7 @@ class Hub:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.path = root / "hub.git"
-        self.mallory = root / "mallory"
-        templates.copy("hub-of-mallory", root, _hub_and_mallory)
+        templates.copy("hub-of-mallory", root, _make_hub)
 
     def acquainted(self) -> tuple[Clone, Clone]:
         """The clones of Planck and Curie, who know each other."""
@@ -116,11 +116,7 @@ class Hub:
 
     def lines(self) -> list[bytes]:
         """Every line of the shared branch."""
-        found: set[bytes] = set()
-        for name in _git("ls-tree", "-r", "--name-only", LOG, cwd=self.path).split():
-            if name.endswith(".jsonl"):
-                found.update(_git_bytes("cat-file", "blob", f"{LOG}:{name}", cwd=self.path).splitlines())
-        return sorted(found)
+        return sorted({*committed(self.path, LOG)})
 
     def line_of(self, id: str) -> bytes:
         """The lowest line of a signal."""
@@ -140,31 +136,28 @@ class Hub:
         self.push(*lines, *history(lines))
 
     def push(self, *lines: bytes) -> None:
-        """Push lines on top of the shared branch."""
-        _git("fetch", "--quiet", "origin", f"+{LOG}:{LOG}", cwd=self.mallory)
-        index = {**os.environ, "GIT_INDEX_FILE": str(self.mallory / ".git" / "forging")}
-        _git("read-tree", LOG, cwd=self.mallory, env=index)
+        """Put lines on top of the shared branch."""
         by_stream: dict[str, list[bytes]] = {}
         for line in sorted(lines):
             kind = json.loads(line)["kind"]
             stream = {"node": "memory", "patch": "memory"}.get(kind, f"{kind}s")
             by_stream.setdefault(stream, []).append(line)
+        head = f"commit {LOG}\ncommitter Test Person <person@example.org> {time.time():.0f} +0000\n"
+        rows = [f"{head}data 17\nMallory was here\n\nfrom {LOG}^0\n".encode()]
         for stream, some in by_stream.items():
             content = b"".join(line + b"\n" for line in some)
             name = f"{stream}/{_NOW:%Y-%m/%d}/gm-{hashlib.sha256(content).hexdigest()[:8]}.jsonl"
-            blob = _git("hash-object", "-w", "--stdin", cwd=self.mallory, input=content).strip()
-            _git("update-index", "--add", "--cacheinfo", f"100644,{blob},{name}", cwd=self.mallory, env=index)
-        tree = _git("write-tree", cwd=self.mallory, env=index).strip()
-        commit = _git("commit-tree", tree, "-p", LOG, "-m", "Mallory was here", cwd=self.mallory).strip()
-        _git("push", "--quiet", "origin", f"{commit}:{LOG}", cwd=self.mallory)
+            rows.append(b"M 100644 inline %b\ndata %d\n%b\n" % (name.encode(), len(content), content))
+        _git("fast-import", "--quiet", cwd=self.path, input=b"".join(rows))
 
 
-def _hub_and_mallory(root: Path) -> None:
-    mallory = root / "mallory"
+def _make_hub(root: Path) -> None:
+    first = root / "first"
     _git("init", "--quiet", "--bare", "--initial-branch=main", "hub.git", cwd=root)
-    _git("clone", "--quiet", str(root / "hub.git"), str(mallory), cwd=root)
-    _git("commit", "--quiet", "--allow-empty", "-m", "First", cwd=mallory)
-    _git("push", "--quiet", "origin", "HEAD:main", cwd=mallory)
+    _git("clone", "--quiet", str(root / "hub.git"), str(first), cwd=root)
+    _git("commit", "--quiet", "--allow-empty", "-m", "First", cwd=first)
+    _git("push", "--quiet", "origin", "HEAD:main", cwd=first)
+    shutil.rmtree(first)
 
 
 def line(kind: str, at: str = NOW, **fields: object) -> bytes:
@@ -187,14 +180,9 @@ def digest(of: bytes) -> str:
     return hashlib.sha256(b"{" + of[36:]).hexdigest()
 
 
-def _git(*args: str, cwd: Path, env: Mapping[str, str] | None = None, input: bytes = b"") -> str:
-    return _git_bytes(*args, cwd=cwd, env=env, input=input).decode()
-
-
-def _git_bytes(*args: str, cwd: Path, env: Mapping[str, str] | None = None, input: bytes = b"") -> bytes:
-    done = subprocess.run(["git", *args], cwd=cwd, env=env, input=input, capture_output=True, timeout=60)
+def _git(*args: str, cwd: Path, input: bytes = b"") -> None:
+    done = subprocess.run(["git", *args], cwd=cwd, input=input, capture_output=True, timeout=60)
     assert done.returncode == 0, done
-    return done.stdout
 
 
 Ring = tuple[Hub, Clone, Clone]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.hazards.forging import LOG, Clone, Hub
+from tests.sandbox import committed
 
 SECRET = "hunter2-is-the-password"
 Ring = tuple[Hub, Clone, Clone]
@@ -32,13 +33,17 @@ def objects_with(at: Path, text: str) -> list[str]:
     """The objects that refs and reflogs reach and whose content has a text."""
     listed = git(at, "rev-list", "--objects", "--all", "--reflog").split(b"\n")
     oids = sorted({row.split(b" ")[0] for row in listed if row})
-    return [oid.decode() for oid in oids if text.encode() in git(at, "cat-file", "-p", oid.decode())]
+    said, found = git(at, "cat-file", "--batch", input=b"".join(oid + b"\n" for oid in oids)), []
+    for oid in oids:
+        head, _, said = said.partition(b"\n")
+        size = int(head.split()[2])
+        found += [oid.decode()] if text.encode() in said[:size] else []
+        said = said[size + 1 :]
+    return found
 
 
 def lines(at: Path, log: str = LOG) -> set[bytes]:
-    names = git(at, "ls-tree", "-r", "--name-only", log).decode().split()
-    contents = [git(at, "cat-file", "blob", f"{log}:{name}") for name in names if name.endswith(".jsonl")]
-    return {line for content in contents for line in content.splitlines()}
+    return {*committed(at, log)}
 
 
 def epoch(at: Path, log: str = LOG) -> int:
