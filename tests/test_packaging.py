@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -125,3 +126,16 @@ def test_windows_is_told_to_use_wsl() -> None:
 
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "gitmem needs Linux or macOS. On Windows, use WSL.\n"
+
+
+def test_the_command_line_is_imported_under_the_name_that_the_wheel_gives_it() -> None:
+    """In the wheel `cli` is `gitmem_cli`: a module that is named in a text must be relative."""
+    named = {
+        f"{path.name}:{node.lineno}"
+        for path in (ROOT / "cli").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and re.match(r"cli(\.\w+)+\.?$", node.value)
+    }
+    assert not named

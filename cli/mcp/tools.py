@@ -232,7 +232,7 @@ class Parameter:
 def body_of(path: str) -> Callable[..., Any]:
     """Return the function of a command."""
     module, _, name = app.COMMANDS[path].partition(":")
-    body: Callable[..., Any] = getattr(import_module(f"cli.commands.{module}"), name)
+    body: Callable[..., Any] = getattr(import_module(f"..commands.{module}", __package__), name)
     return body
 
 

@@ -163,7 +163,9 @@ def change(found: TaskChange) -> list[str]:
         has: HandoffContent = found.handoff
         accepted = f"accepted; its tasks are {what}" if has.tasks else "accepted"
         return block(facts(found.task_id, accepted), handoff_content(has), notes(found.warnings))
-    head = facts(found.task_id, what, told, task_rules.WORDS.get(found.state, found.state))
+    is_held = found.state == "submitted" and (what == "answered" or bool(found.until))
+    state = None if is_held else task_rules.WORDS.get(found.state, found.state)
+    head = facts(found.task_id, what, told, state)
     return block(head, _asked(found), _received(found), notes(found.warnings))
 
 
@@ -456,7 +458,7 @@ def _agent(each: AgentResult) -> list[str]:
         facts(
             each.task_id,
             _whom(each),
-            task_rules.text_of("", str(each.state), None if is_sure else "status"),
+            task_rules.text_of("", str(each.state), None if is_sure else "status", held=each.is_held),
             each.resolved_by not in ("exact", "") and f"found by {each.resolved_by}",
             each.timed_out and each.state != "canceled" and "stopped waiting; the task goes on",
         ),

@@ -83,6 +83,7 @@ class AgentResult(Outcome, kw_only=True):
         agent: Its address; of a task for a role that of whoever has taken it, and "" until then.
         resolved_by: How its name was found: `exact`, `folded`, `alias`, `role` or `prefix`.
         state: The state of its task.
+        is_held: Whether somebody has it.
         confirmed: Whether its caller has sealed that: then nothing changes it.
         message: The text of the result, or of its question.
         error: `code`, `type`, `message` and `retryable` of its error, as the worker reported them; None without one.
@@ -95,6 +96,7 @@ class AgentResult(Outcome, kw_only=True):
     name: str
     resolved_by: str
     state: str = "submitted"
+    is_held: bool = False
     confirmed: bool = False
     message: str | None = None
     error: Mapping[str, Any] | None = None
@@ -106,6 +108,7 @@ class AgentResult(Outcome, kw_only=True):
         """Take over the state of the folded task."""
         self.state = task.state
         self.confirmed = task.decided_by == "seal"
+        self.is_held = task.holder is not None
         event = task.outcome
         by = event if event is not None else task.holder
         self.agent = self.agent or (by.sender[0] if by is not None else "")

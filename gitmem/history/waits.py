@@ -41,6 +41,7 @@ class Wait(Outcome, kw_only=True):
         you: Whether the caller `owes` it or `waits` for it; None otherwise.
         what: An `answer`, a `task`, its `acceptance` or a `handoff`.
         state: Of a task as A2A has it; None for an answer to a signal.
+        is_held: Whether somebody has the task.
         role: The role that the task asks for, such as one that reviews.
         text: The beginning of what was said.
         since: When the waiting began, in ISO 8601.
@@ -56,6 +57,7 @@ class Wait(Outcome, kw_only=True):
     what: str
     state: str | None = None
     role: str | None = None
+    is_held: bool = False
     text: str
     wu_id: str | None
     since: str
@@ -93,7 +95,13 @@ def to_do(wait: Wait) -> str:
         return "to answer"
     if wait.what == ACCEPTANCE:
         return "to accept" if wait.state == "completed" else f"to accept as {wait.state}"
-    return "to finish" if wait.state == WORKING else "to take over" if wait.what == HANDOFF else "to take"
+    return (
+        "to finish"
+        if wait.state == WORKING or wait.is_held
+        else "to take over"
+        if wait.what == HANDOFF
+        else "to take"
+    )
 
 
 def waits(
@@ -186,6 +194,7 @@ def _of_tasks(store: Store, caller: Caller | None) -> Iterator[Wait]:
             what=what,
             state=task.state,
             role=task.asked,
+            is_held=task.holder is not None,
             text=title(_question(db, task) or task.title),
             wu_id=task.unit,
             since=format_at(task.since),

@@ -322,7 +322,7 @@ class OpenTask(Struct):
 AWAITED_MAX = 500
 _AWAITED = (
     "SELECT t.task_id, coalesce(t.title, ''), t.state, t.decided_by IS NOT NULL, t.purpose, t.agent, t.target_role, t.asked, t.unit, t.caller, t.holder,"
-    " CASE WHEN t.decided_by IS NULL AND t.state = 'working' THEN coalesce(t.first_take, t.since) ELSE t.since END AS waits"
+    " CASE WHEN t.decided_by IS NULL AND (t.state = 'working' OR t.state = 'submitted' AND t.holder IS NOT NULL) THEN coalesce(t.first_take, t.since) ELSE t.since END AS waits"
     f" FROM task t WHERE {UNSEALED} AND t.replaced <> 1 AND (t.purpose <> 'handoff' OR t.decided_by IS NULL AND t.created > :open)"
     " AND (t.holder IS NOT NULL OR t.decided_by IS NOT NULL OR t.cancels = 0 AND coalesce(t.deadline > :now, 1)"
     f" AND {BLOCKERS} = '[]')"

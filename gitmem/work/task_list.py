@@ -194,7 +194,9 @@ class TaskRow(Outcome):
         worker = str(self.holder_name or self.whom or "it")
         is_other = holder and self.agent and self.agent not in (holder, session) and self.whom != worker
         self.mismatch = descriptors.mismatch_sentence(worker, compared, self.whom if is_other else None)
-        self.state_text = task_rules.text_of(str(self.purpose), str(self.state), str(decided_by))
+        self.state_text = task_rules.text_of(
+            str(self.purpose), str(self.state), str(decided_by), held=self.holder is not None
+        )
         self.deadline = format_at(int(deadline)) if deadline else None
         self.confirmed = decided_by == "seal"
         self.until = format_at(int(until)) if until and decided_by is None else None

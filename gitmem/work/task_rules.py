@@ -8,7 +8,7 @@ from __future__ import annotations
 from ..agents import presence
 from ..index.resolve_id import beginning, choose
 from ..log.lines import format_at
-from ..order.task import HANDOFF, WAITING, may_decide
+from ..order.task import HANDOFF, SUBMITTED, WAITING, may_decide
 from ..outcome import command
 from . import ONCE, task_state
 
@@ -36,11 +36,17 @@ def state_text(task: FoldedTask) -> str:
     """Return the state for people, see `text_of`; of a closed task also by whom."""
     if task.decided_by == "close" and task.close is not None:
         return f"{task.state} (closed by {task.close.sender[0]})"
-    return text_of(task.record["purpose"], task.state, task.decided_by)
+    return text_of(task.record["purpose"], task.state, task.decided_by, held=bool(task.held))
 
 
-def text_of(purpose: str, state: str, decided_by: str | None) -> str:
-    """Return a state for people: `done, not yet accepted` until its caller has decided, of a handoff, which nobody confirms, `accepted`."""
+def text_of(purpose: str, state: str, decided_by: str | None, *, held: bool = False) -> str:
+    """Return a state for people: `done, not yet accepted` until its caller has decided, of a handoff, which nobody confirms, `accepted`.
+
+    Args:
+        held: Whether somebody has it, who got an answer if nobody has begun it anew.
+    """
+    if held and state == SUBMITTED:
+        return "answered"
     if purpose == HANDOFF:
         return "accepted" if state == "completed" else WORDS.get(state, state)
     if decided_by == "status":

@@ -257,9 +257,10 @@ def test_each_answer_says_who_was_told_and_a_sealed_task_is_held_by_nobody(
     assert run("task", "message", "--ask", id, "Which?", session=bohr).out.startswith(
         f"{id} · told Planck · asks a question\n"
     )
-    assert (
-        run("task", "message", id, "this", session=planck).out == f"{id} · answered · told Bohr · not taken\n"
-    )
+    assert run("task", "message", id, "this", session=planck).out == f"{id} · answered · told Bohr\n"
+    assert "answered" in run("task", "list", session=planck).out
+    assert "you  wait for  Bohr  to finish" in run("roster", session=planck).out
+    assert "not taken" not in run("task", "take", id, session=bohr).out
     asked = run("task", "cancel", id, session=planck).out
     assert asked.startswith(f"{id} · asked to stop · told Bohr · ") and "canceled\n" not in asked
     run("task", "done", id, "ok", session=bohr)
