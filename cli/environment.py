@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from gitmem.agents.caller import Caller, CallerClaims
     from gitmem.history.commits import Clues
+    from gitmem.signals.watch import StopWatching
     from gitmem.store import Store
 
     At = TypeVar("At", bound="Environment")
@@ -182,6 +183,7 @@ class Environment:
         self.allows_secret = variable(ALLOW_SECRET) == "1"  # a person decides it, for one command
         self.is_hook = False  # a client's hook prints only its answer
         self.reads_signals = False  # a live session reads its signals
+        self.stop: StopWatching | None = None  # of a server: ends a wait early, as else a signal does
         self.is_repeated = False  # whether this is the second try, after a damaged index was removed
         output.set_options(directory, as_, self.has_remote)
         self._shown: dict[str, str] = {}

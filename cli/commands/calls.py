@@ -102,7 +102,7 @@ def call(
         at.answer(shown, render.call_previewed)
         return 0
     with contextlib.ExitStack() as stack:
-        options["stop"] = stack.enter_context(WatchEnded())
+        options["stop"] = at.stop or stack.enter_context(WatchEnded())
         options["tick"] = lambda: syncing.autosync_if_due(at)
         if is_remote := a2a.is_url(agent):
             ids: set[str] = set()

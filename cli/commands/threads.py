@@ -159,7 +159,8 @@ def converged(
     from .. import syncing
     from ..syncing import sync_after_command
 
-    waker = watch.ChangeWatcher(at.store(), watch.NeverSet(), events=False)
+    stop = at.stop or watch.NeverSet()
+    waker = watch.ChangeWatcher(at.store(), stop, events=False)
     deadline = time.monotonic() + (duration(wait, "--wait") if wait is not None else 0.0)
     sync_at = time.monotonic() if sync or wait is not None else deadline
     failures: list[str] = []
@@ -173,7 +174,7 @@ def converged(
         seen = waker.stamp()  # before the read: a signal that arrives during it counts as a change
         with at.store().one_look():
             found = threads.converged(at.store(), id or thread or "", caller=at.caller_if_any())
-        if found.is_settled or time.monotonic() >= deadline:
+        if found.is_settled or stop.is_set() or time.monotonic() >= deadline:
             break
         waker.wait(seen, min(deadline, sync_at) - time.monotonic())
     if at.json:

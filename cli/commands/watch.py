@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 from gitmem import local_files
@@ -425,8 +424,6 @@ class WatchEnded(Struct):
         return self._set
 
     def __enter__(self) -> WatchEnded:
-        if threading.current_thread() is not threading.main_thread():
-            return self  # a server's thread, whose process has handlers of its own
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) is not signal.SIG_IGN:  # ignored under nohup
                 self._before[number] = signal.signal(number, self._on)

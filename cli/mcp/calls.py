@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from contextlib import ExitStack
 from functools import partial
@@ -90,18 +91,21 @@ class ToolCalls(Struct):
         return answer
 
     async def _slowly(self, ctx: Ctx, path: str, values: Mapping[str, Any]) -> CallToolResult:
-        """Run a command that waits for others in a thread of its own, and report progress meanwhile."""
+        """Run a command that waits for others in a thread of its own, and report progress meanwhile; a cancelled call ends it."""
+        stop = threading.Event()
         if path == "call":
             await self._session.run(self._session.caller)  # begins a session in its own thread
 
         def job() -> CallToolResult:
             with self._session.environment() as at:
+                at.stop = stop
                 return self._run(at, path, values)
 
         worker = Worker(f"gitmem mcp {path}")
         try:
             answer = await self._wait(ctx, worker, job, "waiting")
         finally:
+            stop.set()
             worker.stop(0)
         return await self._session.run(partial(tool_results.with_notice, answer=answer))
 

@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from typing import Any
 import pytest
 
 from cli import main as front
+from cli.mcp.calls import SignalDelivery, ToolCalls
+from cli.mcp.mcp_session import McpSession
 from gitmem import repo
 from gitmem.agents import delivery as deliveries
 from gitmem.git.inprocess import DulwichGit
@@ -221,19 +224,56 @@ def test_a_client_that_went_away_was_shown_nothing(raw: Start, gitmem: Gitmem, s
     assert unread(gitmem, reader) == 1
 
 
+class Request:
+    """The context of a call without a client."""
+
+    def __init__(self, id: int) -> None:
+        self.request_context = self
+        self.session = self
+        self.client_params = None
+        self.request_id = id
+
+    async def report_progress(self, *progress: object) -> None:
+        """Nobody reads it."""
+
+
+def test_a_cancelled_call_waits_no_more(shop: Path, gitmem: Gitmem) -> None:
+    """Its thread ends: it would hold a store for the time that a model has chosen, and accept a result that nobody reads."""
+    import asyncio
+
+    gitmem("session", "start", "--name", "Planck")
+    asked = (
+        "signal",
+        "Shall we?",
+        "--to",
+        "Planck",
+        "--intent",
+        "PROPOSE",
+        "--as",
+        "human:person@example.org",
+    )
+    id = gitmem(*asked)["signal"]["signal_id"]
+
+    async def talk() -> None:
+        session = McpSession(str(shop), None)
+        calls: Any = ToolCalls(session, SignalDelivery(session), session.worker)
+        for tool, given in (("converged", {"id": id, "wait": "1h"}), ("call", {"agent": "Planck", "text": "x", "timeout": "1h"})):  # fmt: skip
+            waiting = asyncio.create_task(calls(Request(1), tool, given))
+            found: list[threading.Thread] = []
+            while not found:
+                assert not (await asyncio.wait([waiting], timeout=0.1))[0]
+                found = [each for each in threading.enumerate() if each.name == f"gitmem mcp {tool}"]
+            waiting.cancel()
+            await asyncio.to_thread(found[0].join, 20)
+            assert not found[0].is_alive()
+        session.close()
+
+    asyncio.run(talk())
+
+
 def test_until_it_is_marked_the_turn_is_ours(shop: Path, gitmem: Gitmem) -> None:
     """A hook that runs while the answer is on its way shows nothing; when it did not arrive, it is unread again."""
     import asyncio
-
-    from cli.mcp.calls import SignalDelivery, ToolCalls
-    from cli.mcp.mcp_session import McpSession
-
-    class Request:
-        def __init__(self, id: int) -> None:
-            self.request_context = self
-            self.session = self
-            self.client_params = None
-            self.request_id = id
 
     async def talk() -> None:
         session = McpSession(str(shop), None)
