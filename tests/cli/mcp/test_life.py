@@ -158,6 +158,8 @@ def test_a_model_can_end_its_session_with_a_summary(raw: Start, gitmem: Gitmem) 
     assert "Missing action of session" in agent.answer(2)["result"]["content"][0]["text"]
     agent.call("session", 3, summary="Reader done,\nwriter half", done=True)
     ended = said(agent.answer(3))
+    agent.call("roster", 3)
+    assert first not in str(said(agent.answer(3))["next"])  # nothing can act as it
     agent.call("session", 4)
     second = said(agent.answer(4))["session_id"]
 
