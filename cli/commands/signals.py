@@ -103,7 +103,9 @@ def _publish(at: Environment, sent: Sent) -> None:
 
 def lines_of(found: Sent) -> list[str]:
     """Return a recorded signal as text."""
-    from gitmem.text.sanitize import SEPARATOR, sender_text
+    from gitmem.text.sanitize import sender_text
+
+    from ..render.text import notes, spread
 
     signal = found.signal
     people = [sender_text(each["display_name"], each["address"]) for each in found.resolved]
@@ -111,23 +113,19 @@ def lines_of(found: Sent) -> list[str]:
     workspace = signal.get("workspace_id")
     if workspace and not people:  # agents of other workspaces never see it
         to += f" in workspace {output.sanitize(workspace, keep='')}"
-    lines = [
-        SEPARATOR.join(
-            (
-                signal["signal_id"],
-                output.paint(signal["intent"]),
-                f"from {sender_text(signal.get('sender_name') or signal['sender_identity'], None)}",
-                f"to {to}",
-                output.record_position(found.commit),
-            )
-        )
-    ]
+    sender = sender_text(signal.get("sender_name") or signal["sender_identity"], None)
+    lines = spread(
+        (signal["signal_id"], "quiet"),
+        (signal["intent"], signal["intent"]),
+        (f"from {sender}", ""),
+        (f"to {to}", ""),
+        (output.record_position(found.commit), "quiet"),
+    )
     if signal.get("thread_id"):
         lines.append(f"thread: {signal['thread_id']}")
     if found.pushed:
         lines.append("pushed")
-    lines += [f"note: {output.sanitize(line)}" for line in found.warnings]
-    return lines
+    return lines + notes(found.warnings)
 
 
 def where_waiting(at: Environment) -> list[str]:

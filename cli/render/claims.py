@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitmem.text.sanitize import first_of
 
 from .output import paint
-from .text import block, facts, format_ago, minute, notes, plain, plural, rest, table
+from .text import block, facts, format_ago, minute, notes, plain, plural, rest, table, wrapped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def change(found: ClaimChange) -> list[str]:
 
 def page(found: ClaimPage) -> list[str]:
     """Return the claims that stand, a line each."""
-    lines = [row(each) for each in found.claims] or ["Nothing is claimed."]
+    lines = [line for each in found.claims for line in wrapped(row(each))] or ["Nothing is claimed."]
     return block(lines, rest(found.more, then=""), map(_edit, found.edits), notes(found.warnings))
 
 
