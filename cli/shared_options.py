@@ -87,7 +87,6 @@ SIGNAL_OPTIONS = {
         for name, (_, help, metavar, for_models) in OPTIONS.items()
     },
     "allow_unseen": Option("Accept an agent identity that is not in the log yet."),
-    "fuzzy": Option("Accept the nearest name if it is unambiguous."),
     "insist": Option("Record a decision as --as from a different session, which the record names."),
 }
 WU, INITIATIVE, LANE, INTENT, THREAD = (

@@ -35,7 +35,7 @@ class Resolved(Outcome):
     Attributes:
         query: The text as typed.
         address: The address in the signal: the agent identity if there is one, else the session id, or a person.
-        resolved_by: `exact`, `folded`, `alias`, `role`, `prefix` or `fuzzy`; `thread` if the thread names the recipient.
+        resolved_by: `exact`, `folded`, `alias`, `role` or `prefix`; `thread` if the thread names the recipient.
         remark: A sentence that the sender should know.
         asleep: Whether no session that reads this address has been seen lately.
         elsewhere: Whether it was last seen in another clone. It then gets the signal after a sync.
@@ -53,11 +53,6 @@ class Resolved(Outcome):
     session_id: str | None = None
     role: str | None = None
 
-    @property
-    def exact(self) -> bool:
-        """Whether this is the text as typed, not a guess."""
-        return self.resolved_by != "fuzzy"
-
 
 def resolve(
     store: Store,
@@ -65,14 +60,12 @@ def resolve(
     *,
     caller: Caller | None = None,
     allow_unseen: bool = False,
-    fuzzy: bool = False,
 ) -> list[Resolved]:
     """Return the recipients that `--to` names: all of them, or raise an error.
 
     Args:
         to: The texts as typed; each may be a comma-separated list.
         allow_unseen: Accept an identity that the log has never seen.
-        fuzzy: Accept a misspelt name if exactly one name is clearly nearest and no digit is involved.
 
     Raises:
         UsageError: `empty-recipient`, `unknown-recipient`, `ambiguous-recipient`, or those of `named_role`.
@@ -88,8 +81,6 @@ def resolve(
         if one is None and (holders := {each.address: each for each in _holders(store, part, caller)}):
             found.update((address, each) for address, each in holders.items() if address not in found)
             continue
-        if one is None and fuzzy:
-            one = _fuzzy(store, part)
         if one is None and allow_unseen and _may_be_unseen(part):
             one = Resolved(part, store.own_address(part), "exact")
             one.remark = f"{part} is not in this log yet: an agent of yours with this identity reads it when its first session starts."
@@ -228,18 +219,6 @@ def _only_one(text: str, found: Sequence[Presence]) -> Presence:
     from . import unknown_names
 
     raise unknown_names.ambiguous_id(text, found)
-
-
-def _fuzzy(store: Store, text: str) -> Resolved | None:
-    from . import unknown_names
-
-    guess = unknown_names.clearly_nearest(store, text)
-    if guess is None or is_reserved(text) or is_reserved(guess.name):
-        return None
-    pinned = name_holders.pinned(store, guess.name)
-    found = _of_session(store, pinned[0] if pinned is not None else guess, text, "fuzzy")
-    found.remark = " ".join(filter(None, (f"{text} was resolved to {guess.name}.", found.remark)))
-    return found
 
 
 def _of_session(store: Store, session: Presence, query: str, resolved_by: str) -> Resolved:

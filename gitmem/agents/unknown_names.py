@@ -1,4 +1,4 @@
-"""Names that nobody has: errors with similar names, remarks about ended sessions, searches of the roster, and --fuzzy.
+"""Names that nobody has: errors with similar names, remarks about ended sessions, and searches of the roster.
 
 Imported where needed, and rapidfuzz only for a comparison: its import costs twice the start of Python.
 """
@@ -26,13 +26,9 @@ SUGGESTIONS_MAX = 3
 # Share of equal characters, for searches and suggestions: half accepts `plnk` → Planck and rejects unrelated
 # names. No share is safe for identifiers: `…:host8` has 0.95 of `…:host7`.
 SIMILARITY_MIN = 0.5
-# For a write: one or two edits, and at most one in three characters. Names of the pool are more than two edits
-# apart, so a name with one typo is at least two edits from every other name. Hence the gap.
-WRITE_EDITS_MAX = 2
 PERSON_MIN = 0.8  # share of equal characters of a person's name
 PEOPLE_MAX, IDENTITIES_MAX = 50, 10_000
 NAME_MAX = 64  # columns
-WRITE_GAP = 2
 
 
 def is_known(store: Store, text: str) -> bool:
@@ -71,26 +67,6 @@ def suggested(store: Store, text: str, *, here: bool = False) -> list[str]:
             found[identity] = (score, f"{identity} ({name})")
     best = sorted(found.values(), key=lambda each: -each[0])
     return [words for _, words in best[:SUGGESTIONS_MAX]]
-
-
-def clearly_nearest(store: Store, text: str) -> Presence | None:
-    """Return the session that a write may go to for a misspelt name; None in any doubt, also if there are too many to read.
-
-    Two neighbouring letters in the wrong order are one edit.
-    """
-    from rapidfuzz.distance import OSA
-
-    query = fold(text)
-    if _has_digit(query):
-        return None
-    held = [one for one in presence.shown(store, most=presence.READ_MAX + 1).values() if one.held]
-    edits = sorted((OSA.distance(query, fold(one.name)), one.session_id, one) for one in held)
-    if not 0 < len(edits) <= presence.READ_MAX:
-        return None
-    least, _, one = edits[0]
-    if least > WRITE_EDITS_MAX or 3 * least > len(query) or _has_digit(one.name):
-        return None
-    return one if len(edits) == 1 or edits[1][0] >= least + WRITE_GAP else None
 
 
 def matching(store: Store, text: str, *, all: bool, most: int) -> list[Presence]:
@@ -151,10 +127,6 @@ def _people(store: Store, text: str) -> list[tuple[float, str, str]]:
             likeness = Levenshtein.normalized_similarity(fold(text), fold(name))
             found.append((likeness, record["sender_identity"], name))
     return found
-
-
-def _has_digit(text: str) -> bool:
-    return any(char.isdigit() for char in text)
 
 
 DID_YOU_MEAN = "Did you mean one of these? Check who it is, not only the spelling."

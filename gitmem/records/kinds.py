@@ -324,7 +324,7 @@ def parts_of(annotation: object) -> Iterator[object]:
 
 
 INTERRUPTS = ("priority", "advisory")
-RESOLUTIONS = ("exact", "folded", "alias", "role", "prefix", "fuzzy")
+RESOLUTIONS = ("exact", "folded", "alias", "role", "prefix")
 PURPOSES = ("call", "delegation", "handoff")
 SEMANTICS = ("at-least-once", "at-most-once")
 PRIORITIES = ("P0", "P1", "P2", "P3")

@@ -262,7 +262,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'recipients': ('list', False, ('line', False, 1, 256, ' ,', ())),
         'target_agent': ('line', True, 1, 256, ' ,', ()),
         'requested_to': ('list', False, ('line', False, 1, 1024, '', ())),
-        'resolved_by': ('list', False, ('line', False, 1, 1024, '', (0, '', False, ('exact', 'folded', 'alias', 'role', 'prefix', 'fuzzy'), '', False))),
+        'resolved_by': ('list', False, ('line', False, 1, 1024, '', (0, '', False, ('exact', 'folded', 'alias', 'role', 'prefix'), '', False))),
         'workspace_id': ('line', True, 1, 200, '', ()),
         'thread_id': ('form', True, 0, 262144, ('', (('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz', 1, 1), ('-.0123456789:@ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz', 0, 127))), ()),
         'reply_to': ('word', True, 8, 36, ('sig-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),

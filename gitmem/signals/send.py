@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 # What an answer takes over from the answered signal, unless its writer says something else.
 INHERITED = ("wu_id", "initiative_id", "lane")
-# Options that need the latest signals: those of answers, and a guess, which a new sender of that name refutes.
-_EXACT = ("broadcast", "reply_to", "thread", "idempotency_key", "fuzzy")
+# Options of answers, which need the latest signals.
+_EXACT = ("broadcast", "reply_to", "thread", "idempotency_key")
 
 
 class Sent(Outcome):
@@ -188,7 +188,7 @@ def _recipients(
     to = options.get("to")
     named = addressing.resolve(
         store, to, caller=caller,
-        allow_unseen=bool(options.get("allow_unseen")), fuzzy=bool(options.get("fuzzy")),
+        allow_unseen=bool(options.get("allow_unseen")),
     ) if to else ()  # fmt: skip
     return context.members(store, caller, _intent_of(options), named) if context else named
 

@@ -32,14 +32,12 @@ class SignalOptions(ReplyOptions, SignalFieldOptions):
         reply_to: Signal id, or a prefix with at least six characters after the dash.
         thread: The id of a thread or of one of its signals, or the name of a thread; an unknown name begins one of this writer.
         allow_unseen: Accept an agent identity that is not in the log yet.
-        fuzzy: Accept the nearest name if it is unambiguous.
     """
 
     broadcast: NotRequired[bool]
     reply_to: NotRequired[str | None]
     thread: NotRequired[str | None]
     allow_unseen: NotRequired[bool]
-    fuzzy: NotRequired[bool]
 
 
 TYPES = get_type_hints(SignalOptions)

@@ -206,15 +206,6 @@ def test_no_other_way_leads_to_who_claims_a_pinned_name(desk: Desk, as_: str) ->
     assert recipients(sent) == [planck.session_id]
 
 
-def test_a_guess_heeds_pins(desk: Desk) -> None:
-    """`--fuzzy` takes the nearest name, and that name means whom it meant here."""
-    planck = desk.planck()
-    desk.send()
-    desk.claim()
-    sent = signals.send(desk.here, desk.me, "Mind", to=["Plank"], fuzzy=True)
-    assert recipients(sent) == [planck.session_id]
-
-
 def test_pins_change_nothing_that_others_see(desk: Desk) -> None:
     """Without the files the answers are the log's again."""
     desk.planck()

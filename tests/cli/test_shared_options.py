@@ -93,7 +93,6 @@ def test_defaults_of_options_are_those_of_the_library() -> None:
         (context.context, "max_size", shared_options.MAX_SIZE),
         (listing.ready, "limit", shared_options.READY_LIMIT),
         (inbox.read, "limit", shared_options.INBOX_LIMIT),
-        (inbox.read, "max_bytes", shared_options.INBOX_BYTES),
     ):
         assert inspect.signature(operation).parameters[name].default is option.default
         assert option.help.endswith((f"; {option.default}.", f"(default: {option.default})."))
@@ -108,7 +107,7 @@ def test_every_option_of_a_signal_has_a_text_and_a_field_or_another_effect() -> 
 def test_a_model_may_not_choose_what_only_a_person_may() -> None:
     """The tools have parameters for some options of the commands alone."""
     given = {name for tool in tools.NAMES for name in tools.parameters(tool)}
-    assert {"insist", "allow_unseen", "fuzzy", "anyway"}.isdisjoint(given)
+    assert {"insist", "allow_unseen", "anyway"}.isdisjoint(given)
 
 
 @pytest.mark.parametrize(

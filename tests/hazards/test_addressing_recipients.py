@@ -105,44 +105,13 @@ def test_look_alikes_are_named_as_such(desk: Desk, planck: str) -> None:
 
 
 def test_an_identity_that_ends_in_another_number_is_another_one(desk: Desk, planck: str) -> None:
-    """host8 is no spelling of host7: not by itself, not with --fuzzy, not for a session's name."""
+    """host8 is no spelling of host7, not for a session's name either."""
     desk.start("Host7", "--agent-identity", "codex:implementer:host7")
     for to in ("codex:implementer:host8", "host8", "Host8", "Host-7"):
-        for more in ([], ["--fuzzy"]):
-            said = _refused(desk, planck, "--to", to, *more, code="unknown-recipient")
+        said = _refused(desk, planck, "--to", to, code="unknown-recipient")
     assert said.error["suggestions"]
     peek = desk("inbox", "--for", "codex:implementer:host8", "--json", session=planck)
     assert peek.status in (0, 2)
-
-
-def test_fuzzy_takes_the_clearly_nearest_and_says_so(desk: Desk, planck: str) -> None:
-    """With --fuzzy one typo is forgiven where one name alone is near; what was typed stays on record."""
-    _refused(desk, planck, "--to", "Currie", code="unknown-recipient")
-    sent = desk.send(planck, "hi", "--to", "Currie", "--fuzzy")
-    assert sent["resolved"] == [
-        {
-            "query": "Currie",
-            "address": "test:worker:curie",
-            "resolved_by": "fuzzy",
-            "display_name": "Curie",
-        }
-    ]
-    assert sent["signal"]["requested_to"] == ["Currie"]
-    assert sent["signal"]["resolved_by"] == ["fuzzy"]
-    assert any("Currie was resolved to Curie" in each for each in sent["warnings"])
-
-
-@pytest.mark.parametrize("to", ["Bohr", "Xyz", "C", "", "test:worker:curei", "Curi3", "Curie2"])
-def test_fuzzy_is_no_licence(desk: Desk, planck: str, to: str) -> None:
-    """--fuzzy does not reach for what is not clearly near, nor for identities."""
-    _refused(desk, planck, f"--to={to}", "--fuzzy", code="empty-recipient" if not to else "unknown-recipient")
-
-
-def test_fuzzy_with_two_near_names_is_refused(desk: Desk, planck: str) -> None:
-    """Between two near names nobody guesses."""
-    desk.start("Noether")
-    desk.start("Nuether")
-    _refused(desk, planck, "--to", "Naether", "--fuzzy", code="unknown-recipient")
 
 
 def test_case_dashes_and_width_do_not_matter(desk: Desk, planck: str) -> None:

@@ -117,13 +117,6 @@ def test_a_refusal_is_reconsidered_however_much_was_sent_before(planck: Log) -> 
     assert recipients(planck, OTHER) == [OTHER]
 
 
-def test_a_guess_gives_way_to_a_sender_that_only_a_waiting_line_names(planck: Log) -> None:
-    """A name is guessed only if nobody has it."""
-    say(planck, "Curies")
-
-    assert planck.signals.send("hello", to=["Curies"], fuzzy=True).signal["recipients"] == ["Curies"]
-
-
 def test_a_refused_send_leaves_what_was_sent_before_to_be_committed(repo: Path, planck: Log) -> None:
     """Closing the log commits it."""
     with pytest.raises(UsageError):
@@ -160,7 +153,7 @@ def test_a_send_that_the_index_does_not_suffice_for_reads_once_what_waits(
     real = catch_up.preview
     monkeypatch.setattr(catch_up, "preview", lambda *given: reads.append(1) or real(*given))
     monkeypatch.setattr(Store, "caught_up", updates.append)
-    append(planck, "name", name="Mach", event="add")
+    append(planck, "session", session_id="sess-0000", event="start", display_name="Mach", clone_id="c")
     assert recipients(planck, "Curie") == [annas("test:worker:curie")]
     assert reads == [1]
 
@@ -171,7 +164,7 @@ def test_a_send_that_the_index_does_not_suffice_for_reads_once_what_waits(
 @pytest.mark.usefixtures("commits")
 def test_a_commit_within_a_send_leaves_the_index_to_the_next_query(planck: Log) -> None:
     """It is open for what waits, and stays so: a commit at once neither writes it nor gives it up."""
-    append(planck, "name", name="Mach", event="add")
+    append(planck, "session", session_id="sess-0000", event="start", display_name="Mach", clone_id="c")
     planck.store.commit_after = 0
     index = planck.store.index
     sent = planck.signals.send("hello", to=["Curie"])
@@ -261,7 +254,7 @@ def test_what_an_earlier_snapshot_has_read_is_not_taken_for_read_by_the_index(pl
 
     say(planck, OTHER)
     assert [flags(), flags()] == [(False, True)] * 2
-    append(planck, "name", name="Mach", event="add")
+    append(planck, "session", session_id="sess-0000", event="start", display_name="Mach", clone_id="c")
     assert [flags(), flags()] == [(False, False)] * 2
     planck.store.caught_up()
     assert [flags(), flags()] == [(True, True)] * 2

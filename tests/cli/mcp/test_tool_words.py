@@ -43,7 +43,7 @@ def test_each_command_that_a_tool_runs_is_one_of_ours() -> None:
         ("gitmem converged sig-1 --wait 60s", 'converged(id="sig-1", wait="60s")'),
         ("gitmem --as Bohr session set --role x", 'session(role="x")'),
         ("gitmem task launch task-1 --again x", None),  # no tool does it
-        ("gitmem signal x --to Bohr --fuzzy", None),  # the tool can't
+        ("gitmem signal x --to Bohr --insist", None),  # the tool can't
         ("gitmem doctor", None),
         ("git config x y", None),
         ("gitmem roster 'unclosed", None),
@@ -57,7 +57,7 @@ def test_a_text_names_parameters_and_keeps_what_no_tool_has() -> None:
     error = UsageError(
         "--to has an empty name; --for 40d is too long; '--to=x' was typed.",
         hint="Name it with --role; `gitmem role` lists them, `gitmem session set --role` states one. To everybody: --broadcast. "
-        "`gitmem doctor --fix` repairs. Send with --fuzzy.",
+        "`gitmem doctor --fix` repairs. Send with --insist.",
         next=["gitmem role", "gitmem doctor --fix"],
     )
     tool_results.translate(error, "delegate")
@@ -67,7 +67,7 @@ def test_a_text_names_parameters_and_keeps_what_no_tool_has() -> None:
     )
     assert error.hint == (
         'Name it with `role`; `role()` lists them, `session(role="…")` states one. To everybody: `broadcast` of signal. '
-        "`gitmem doctor --fix` repairs. Send with `--fuzzy` of the command line."
+        "`gitmem doctor --fix` repairs. Send with `--insist` of the command line."
     )
     assert error.next == ["role()", "gitmem doctor --fix"]
     of_claim = UsageError("--for 40d: at most 24h.")
