@@ -557,14 +557,14 @@ def test_a_flood_of_valid_outboxes_stops_nobody(
 
     began = time.monotonic()
     first = b.sync()
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 60
 
     assert (first.code, first.remote["safe"], first.remote["outbox"]) == (0, True, None), first.text
     assert "outboxes of origin were not fetched yet" in first.remote["message"]
     assert "amid the flood" in town.messages()
     began = time.monotonic()
     second = a.sync()
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 60
     assert second.remote["safe"] and "amid the flood" in a.messages(), second.text
     assert second.remote["outbox"] in (None, *town.outboxes()), "no crowd is left: it is found there"
     assert second.remote["outbox"] is None or count < 1000
