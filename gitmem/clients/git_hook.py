@@ -229,6 +229,7 @@ def by_hand_refusal(what: str, file: HookScript | LefthookSettings, code: str = 
 NAMES = PRE_PUSH, PRE_COMMIT, POST_COMMIT = "pre-push", "pre-commit", "post-commit"
 POST_MERGE = "post-merge"
 KEPT = ".before-gitmem"
+EDITED = ".edited"
 FOREIGN = "foreign"
 NOT_RUN = "not run"
 HALF = "only in files"
@@ -312,7 +313,9 @@ class Hook:
         for folder in dict.fromkeys((self.folder, os.path.join(self.repo.common, "hooks"))):
             top = self.top if folder == self.folder else None
             for end in ("", ".legacy", ".old") if folder != self.folder or not self.is_outside else ():
-                file = OwnFile(os.path.join(folder, self.name + end), "", top=top)
+                file = OwnFile(
+                    os.path.join(folder, self.name + end), hook_text(self.name), top=top, runs=True
+                )
                 if file.has_ours(read_small(file.path, READ_MAX)):
                     yield file
 
@@ -507,6 +510,10 @@ def _give_back(hook: Hook) -> list[str]:
     for file in hook.copies():
         kept = os.path.join(os.path.dirname(file.path), hook.name + KEPT)
         if os.path.lexists(kept):
+            change = file.remove()
+            if change.after is not None:  # the user's lines, which the hook that comes back does not have
+                managed_files.write_files([change._replace(path=file.path + EDITED, before=None)])
+                changed.append(file.path + EDITED)
             os.replace(kept, file.path)
         else:
             managed_files.write_files([file.remove()])

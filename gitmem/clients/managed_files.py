@@ -341,7 +341,7 @@ class ManagedFile(ABC):
 
 
 class OwnFile(ManagedFile):
-    """A file that is entirely ours. It contains our mark; a file without the mark is not ours."""
+    """A file that we write whole. It contains our mark; a file without the mark is not ours. Lines that the user has added stay when it is removed."""
 
     def __init__(self, path: str, content: str, *, top: str | None = None, runs: bool = False) -> None:
         super().__init__(path, top=top, runs=runs)
@@ -353,7 +353,20 @@ class OwnFile(ManagedFile):
 
     def is_current(self, content: bytes) -> bool:
         """Return whether it is this version's file. A file that no shell runs may have CRLF, as git may check it out."""
-        return (content if self.runs else content.replace(b"\r\n", b"\n")) == self.content
+        return self._as_written(content) == self.content
+
+    def _as_written(self, content: bytes) -> bytes:
+        return content if self.runs else content.replace(b"\r\n", b"\n")
+
+    def added(self, content: bytes) -> bytes | None:
+        """Return the lines of a file beside ours; None if it does not have all of this version's."""
+        ours, others = self.content.splitlines(keepends=True), []
+        for line in self._as_written(content).splitlines(keepends=True):
+            if ours and line == ours[0]:
+                del ours[0]
+            else:
+                others.append(line)
+        return None if ours else b"".join(others)
 
     def with_ours(self, content: bytes | None) -> bytes:
         """Return this version's file; see `ManagedFile.with_ours`."""
@@ -365,9 +378,9 @@ class OwnFile(ManagedFile):
             )
         return self.content
 
-    def without_ours(self, content: bytes) -> None:
-        """Return None: nothing in the file is anybody else's."""
-        return
+    def without_ours(self, content: bytes) -> bytes | None:
+        """Return the lines that the user has added; None if there are none, or it is another version's file."""
+        return self.added(content) or None
 
     def read(self) -> bytes | None:
         """Return the content; "" for a file that is too large to be ours."""

@@ -107,6 +107,21 @@ def test_the_hook_that_was_there_runs_after_it(repo: Path) -> None:
     assert not os.path.lexists(hook.kept)
 
 
+def test_lines_that_the_user_adds_to_our_hook_stay(repo: Path) -> None:
+    """When ours is removed: in git's hook, else beside the one that comes back."""
+    hook = hook_of(repo)
+    git_hook.install(hook)
+    path = Path(hook.path)
+    path.write_bytes(path.read_bytes() + b"echo mine\n")
+    git_hook.uninstall(hook)
+    assert path.read_bytes() == b"echo mine\n"
+    git_hook.install(hook)
+    path.write_bytes(path.read_bytes() + b"echo more\n")
+    git_hook.uninstall(hook)
+    assert path.read_bytes() == b"echo mine\n"
+    assert path.with_name(f"{path.name}.edited").read_bytes() == b"echo more\n"
+
+
 def test_a_closed_gate_comes_before_theirs(repo: Path) -> None:
     """Theirs may take minutes."""
     gitmem(repo, 1)
