@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gitmem import records, views
-from gitmem.agents import display_names, heartbeats, lifecycle, roster
+from gitmem.agents import heartbeats, lifecycle, roster
 from gitmem.agents.caller import CallerClaims
 from gitmem.api import log
 from gitmem.api.log import Log
@@ -117,8 +117,6 @@ def test_a_session_starts_acts_changes_and_ends_in_a_batch(repo: Path) -> None:
             sent = log.signals.send("hello", to=["Curie"])
             again = log.signals.reply(sent.signal["signal_id"], "and more", to=["Curie"])
             assert {each["display_name"] for each in log.roster().sessions} == {"Max", "Curie"}
-            display_names.add(log.store, log.caller, ["Rutherford"])
-            assert "Rutherford" in [each.name for each in display_names.listing(log.store).names]
             ended = log.sessions.end()
             assert (started.commit, ended.display_name) == (None, "Max")
             assert commits(log) == before
