@@ -107,7 +107,7 @@ class ToolCalls(Struct):
         finally:
             stop.set()
             worker.stop(0)
-        return await self._session.run(partial(tool_results.with_notice, answer=answer))
+        return await self._session.run(lambda at: self._answer(at, answer))
 
     async def _sync(self, ctx: Ctx, remotes: Sequence[str] = ()) -> CallToolResult:
         """Sync with configured remotes, without consenting to publish.
@@ -125,7 +125,7 @@ class ToolCalls(Struct):
                 answer = tool_results.of(
                     synced, repository.sync(synced), peers=received, whole="gitmem doctor"
                 )
-                return tool_results.with_notice(at, answer)
+                return tool_results.with_addresses(at, tool_results.with_notice(at, answer))
 
         what = f"syncing with {'the named remotes' if remotes else 'the default remote'}"  # a URL may contain a password
         return await self._wait(ctx, self._network, job, what)
@@ -166,12 +166,15 @@ class ToolCalls(Struct):
     def _answer(self, at: CallEnvironment, answer: CallToolResult) -> CallToolResult:
         answer = tool_results.with_notice(at, answer)
         environment.note_commits(at)
-        return tool_results.with_offer(answer, self._session.offer(at))
+        answer = tool_results.with_offer(answer, self._session.offer(at))
+        return tool_results.with_addresses(at, answer)
 
     async def add_notice(self, result: CallToolResult) -> CallToolResult:
         """Return an error with the notice of unread signals, if there are any and the repository can be read."""
         try:
-            return await self._session.run(lambda at: tool_results.with_notice(at, result))
+            return await self._session.run(
+                lambda at: tool_results.with_addresses(at, tool_results.with_notice(at, result))
+            )
         except Exception:
             return result
 
@@ -236,6 +239,7 @@ class SignalDelivery:
             )
             reading, answer = show(at, caller)
             answer = tool_results.with_offer(answer, self._session.offer(at))
+            answer = tool_results.with_addresses(at, answer)
             shown.reading = reading if marks else None
             shown.stack.callback(self._mark, at, shown)
         except BaseException:

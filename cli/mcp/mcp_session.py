@@ -8,6 +8,7 @@ starts a session for the client, which ends with this server.
 from __future__ import annotations
 
 import json
+import threading
 from typing import TYPE_CHECKING, Any
 
 from gitmem.agents import caller as callers
@@ -51,6 +52,7 @@ class CallEnvironment(Environment):
         super().__init__(mcp.directory, mcp.as_ or mcp.own, json=True)
         self.mcp = mcp
         self.own = mcp.own
+        self._thread = threading.get_ident()
         self.said: tuple[Any, Callable[[Any], Sequence[str]], Form]
         self.allows_secret = False
         self.reads_signals = True  # nothing else syncs for the client
@@ -79,6 +81,11 @@ class CallEnvironment(Environment):
     def caller_if_any(self) -> Caller | None:
         """Return the caller of a call that only reads, or None if it is not identified. No session is started."""
         return super().caller_if_any() if self.mcp.is_identified(self) else None
+
+    def short_address(self, address: str) -> str:
+        """Return how an address is shown; as it is once the store is closed, and to the thread of another call."""
+        is_open = self._store is not None and threading.get_ident() == self._thread
+        return super().short_address(address) if is_open else address
 
     def store(self, *, long_lived: bool = True) -> Store:
         """Return the store, which is opened once, for many reads and writes."""

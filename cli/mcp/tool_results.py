@@ -182,6 +182,17 @@ def of(
     )
 
 
+def with_addresses(at: CallEnvironment, answer: CallToolResult) -> CallToolResult:
+    """Return an answer with the addresses in it as they are shown, while the call's store, which knows them, is open."""
+    output.set_addresses(at.short_address)  # other calls set theirs
+    for block in answer.content:
+        if isinstance(block, TextContent):
+            block.text = output.plain(block.text)
+    if answer.structured_content is not None:
+        answer.structured_content = output.plain_values(answer.structured_content)
+    return answer
+
+
 def in_one_form(result: CallToolResult, *, fields: bool) -> CallToolResult:
     """Return a result with its text alone, or its fields alone. An error keeps both: some clients show only its text.
 
@@ -189,11 +200,6 @@ def in_one_form(result: CallToolResult, *, fields: bool) -> CallToolResult:
         result: The result of a tool.
         fields: Whether the client asked for fields.
     """
-    for block in result.content:
-        if isinstance(block, TextContent):
-            block.text = output.plain(block.text)
-    if result.structured_content is not None:
-        result.structured_content = output.plain_values(result.structured_content)
     if not fields:
         result.structured_content = None
     elif result.structured_content is not None and not result.is_error:

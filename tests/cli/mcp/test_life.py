@@ -15,7 +15,7 @@ import pytest
 
 from cli import main as front
 from cli.mcp.calls import SignalDelivery, ToolCalls
-from cli.mcp.mcp_session import McpSession
+from cli.mcp.mcp_session import CallEnvironment, McpSession
 from gitmem import repo
 from gitmem.agents import delivery as deliveries
 from gitmem.git.inprocess import DulwichGit
@@ -237,6 +237,19 @@ class Request:
 
     async def report_progress(self, *progress: object) -> None:
         """Nobody reads it."""
+
+
+def test_no_other_thread_uses_or_opens_the_store_of_a_call(shop: Path) -> None:
+    """The event loop shortens addresses of errors, and may not wait for the disk; the store of an ended call stays closed."""
+    address = "codex:implementer:prices@3f9k2m7q1x0z8w4n"
+    with CallEnvironment(McpSession(str(shop), None)) as at:
+        at.store()
+        asked = threading.Thread(target=lambda: shown.append(at.short_address(address)))
+        shown: list[str] = []
+        asked.start()
+        asked.join()
+        assert (shown, at._shown) == ([address], {})
+    assert at.short_address(address) == address and at._store is None
 
 
 def test_a_cancelled_call_waits_no_more(shop: Path, gitmem: Gitmem) -> None:
