@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
 INBOX_BYTES = 8 * 1024  # below clients' limits: signals beyond them would be marked but never shown
 POLL_SECONDS = 1.0  # between reports of progress
-SLOW = ("call", "converged")  # they wait for others
+# The commands that wait for others; the last two for the servers of tasks.
+SLOW = ("call", "converged", "task message", "task cancel")
 
 
 class ToolCalls(Struct):
@@ -68,7 +69,7 @@ class ToolCalls(Struct):
             await self._delivery.wait_until_marked()
             if tool == "sync":
                 return await self._sync(ctx, **values)
-            if tool in SLOW:
+            if path in SLOW:
                 return await self._slowly(ctx, path, values)
             return await self._session.run(lambda at: self._answer(at, self._run(at, path, values)))
         except Exception as error:
@@ -93,7 +94,7 @@ class ToolCalls(Struct):
     async def _slowly(self, ctx: Ctx, path: str, values: Mapping[str, Any]) -> CallToolResult:
         """Run a command that waits for others in a thread of its own, and report progress meanwhile; a cancelled call ends it."""
         stop = threading.Event()
-        if path == "call":
+        if path not in tools.READS:
             await self._session.run(self._session.caller)  # begins a session in its own thread
 
         def job() -> CallToolResult:

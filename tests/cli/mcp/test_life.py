@@ -286,6 +286,36 @@ def test_a_cancelled_call_waits_no_more(shop: Path, gitmem: Gitmem) -> None:
     asyncio.run(talk())
 
 
+def test_a_server_of_a_task_keeps_no_other_call_waiting(shop: Path, gitmem: Gitmem) -> None:
+    """It is a stranger's, and may take the time that it likes."""
+    import asyncio
+
+    gitmem("session", "start", "--name", "Planck")
+    asked, told = threading.Event(), threading.Event()
+
+    class SlowCalls(ToolCalls):
+        def _run(self, at: Any, path: str, values: Any) -> Any:
+            if path == "task cancel":
+                asked.set()
+                told.wait(60)
+            return super()._run(at, path, values)
+
+    async def talk() -> None:
+        session = McpSession(str(shop), None)
+        calls: Any = SlowCalls(session, SignalDelivery(session), session.worker)
+        made = await calls(Request(1), "delegate", {"text": "x", "to": "Planck"})
+        id = made.structured_content["task"]["task_id"]
+        waiting = asyncio.create_task(calls(Request(2), "task", {"action": "cancel", "id": id}))
+        assert await asyncio.to_thread(asked.wait, 20)
+        await asyncio.wait_for(calls(Request(3), "roster", {}), 20)
+        assert not waiting.done()
+        told.set()
+        assert (await waiting).structured_content["state"] == "canceled"
+        session.close()
+
+    asyncio.run(talk())
+
+
 def test_until_it_is_marked_the_turn_is_ours(shop: Path, gitmem: Gitmem) -> None:
     """A hook that runs while the answer is on its way shows nothing; when it did not arrive, it is unread again."""
     import asyncio
