@@ -38,7 +38,7 @@ COMMANDS = {
     'serve-agent': 'calls:serve_agent name --exec=:exec_ --callable=:callable_ --input=:input_ --trust --lease= --worktree --client=',
     'delegate': 'tasks:delegate text --to= --role= --scope=* --brief= --model= --priority= --deadline= --again --blocked-by=* --idempotency-key= --wu= --initiative= -q:quiet --quiet',
     'handoff': 'tasks:handoff text? --to= --wu= --dry-run -q:quiet --quiet',
-    'task list': 'tasks:listing id? --mine --open --blocked --stuck --tree --stats --wu= --limit=',
+    'task list': 'tasks:listing id? --mine --open --stuck --tree --stats --wu= --limit=',
     'task wait': 'calls:wait ids+ --timeout=',
     'task show': 'tasks:show id --check-brief',
     'task launch': 'tasks:launch id --again= --attempt= --branch= --worktree= --client= --model=',

@@ -53,9 +53,6 @@ def listing(
         typer.Option("--open", help="Only tasks without an outcome that no other task replaces."),
         shared.PLAIN,
     ] = False,
-    blocked: Annotated[
-        bool, typer.Option("--blocked", help="Only tasks that wait for others."), shared.PLAIN
-    ] = False,
     stuck: Annotated[
         bool,
         typer.Option(
