@@ -181,6 +181,7 @@ class Environment:
         self._store: Store | None = None
         self._caller: Caller | None = None
         self.allows_secret = variable(ALLOW_SECRET) == "1"  # a person decides it, for one command
+        self.calls_servers = True  # also those of A2A, by their URL: what is handed over leaves this machine
         self.is_hook = False  # a client's hook prints only its answer
         self.reads_signals = False  # a live session reads its signals
         self.stop: StopWatching | None = None  # of a server: ends a wait early, as else a signal does

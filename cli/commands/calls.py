@@ -82,6 +82,7 @@ def call(
     from ..values import choice, metadata, typed, words
     from .watch import WatchEnded
 
+    _refuse_server(at, agent)
     store, message = committing(at), typed(text, "text")
     caller = at.caller(dry_run=dry_run and not (with_context or with_memory))  # else that is the caller's
     options: CallOptions = {
@@ -112,6 +113,18 @@ def call(
         if no_wait and is_remote:
             a2a.wait_until_sent(store, found)
     return _answer(at, found, is_waiting=not no_wait)
+
+
+def _refuse_server(at: Environment, agent: str) -> None:
+    """Raise UsageError if a tool would call a server."""
+    from .. import a2a
+
+    if a2a.is_url(agent) and not at.calls_servers:
+        raise UsageError(
+            f"Not an agent of this log: {agent}; a tool calls no server by its URL. Nothing was written.",
+            hint="What is handed over would leave this machine: ask your user to run `gitmem call` with it.",
+            code="server-url",
+        )
 
 
 def wait(at: Environment, ids: TaskIds, timeout: CallTimeout = None) -> int:

@@ -54,7 +54,7 @@ class CallEnvironment(Environment):
         self.own = mcp.own
         self._thread = threading.get_ident()
         self.said: tuple[Any, Callable[[Any], Sequence[str]], Form]
-        self.allows_secret = False
+        self.allows_secret = self.calls_servers = False
         self.reads_signals = True  # nothing else syncs for the client
 
     def who(self) -> CallerClaims:

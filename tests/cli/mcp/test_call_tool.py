@@ -117,6 +117,10 @@ def test_i10_after_the_wait_the_task_goes_on_and_without_one_a_signal_tells_the_
             await one.call_tool("session", {"name": "Planck"})
             refused = await one.call_tool("call", {"agent": "price", "text": "x"})
             assert refused.is_error and "Agent 'price' not found. Nothing was written." in str(refused)
+            url = await one.call_tool(
+                "call", {"agent": "https://127.0.0.1:1/a2a", "text": "x", "with_context": True}
+            )
+            assert url.is_error and "a tool calls no server by its URL. Nothing was written." in text(url)
             release = threading.Event()
             answering(lambda task: str(release.wait(20)))
             late: list[object] = []
