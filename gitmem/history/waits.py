@@ -41,7 +41,7 @@ class Wait(Outcome, kw_only=True):
         you: Whether the caller `owes` it or `waits` for it; None otherwise.
         what: An `answer`, a `task`, its `acceptance` or a `handoff`.
         state: Of a task as A2A has it; None for an answer to a signal.
-        is_held: Whether somebody has the task.
+        is_held: Whether somebody has the task and was answered.
         role: The role that the task asks for, such as one that reviews.
         text: The beginning of what was said.
         since: When the waiting began, in ISO 8601.
@@ -194,7 +194,7 @@ def _of_tasks(store: Store, caller: Caller | None) -> Iterator[Wait]:
             what=what,
             state=task.state,
             role=task.asked,
-            is_held=task.holder is not None,
+            is_held=bool(task.is_held),
             text=title(_question(db, task) or task.title),
             wu_id=task.unit,
             since=format_at(task.since),

@@ -302,6 +302,7 @@ class OpenTask(Struct):
     Attributes:
         is_done: Whether it has an outcome on which its caller has not decided.
         asked: The role that it asks for; `role` is the one that may take it.
+        is_held: Whether its holder, who was answered, may go on within the lease.
         since: Since when somebody waits, in microseconds.
     """
 
@@ -316,13 +317,18 @@ class OpenTask(Struct):
     unit: str | None
     caller: str
     holder: str | None
+    is_held: bool
     since: int
 
 
 AWAITED_MAX = 500
+# While somebody has a task that asks nothing, `since` is the end of the lease.
+_HELD = (
+    "t.decided_by IS NULL AND t.state IN ('working', 'submitted') AND t.holder IS NOT NULL AND t.since > :now"
+)
 _AWAITED = (
     "SELECT t.task_id, coalesce(t.title, ''), t.state, t.decided_by IS NOT NULL, t.purpose, t.agent, t.target_role, t.asked, t.unit, t.caller, t.holder,"
-    " CASE WHEN t.decided_by IS NULL AND (t.state = 'working' OR t.state = 'submitted' AND t.holder IS NOT NULL) THEN coalesce(t.first_take, t.since) ELSE t.since END AS waits"
+    f" t.state = 'submitted' AND {_HELD}, CASE WHEN t.decided_by IS NULL AND t.state = 'working' OR {_HELD} THEN coalesce(t.first_take, t.since) ELSE t.since END AS waits"
     f" FROM task t WHERE {UNSEALED} AND t.replaced <> 1 AND (t.purpose <> 'handoff' OR t.decided_by IS NULL AND t.created > :open)"
     " AND (t.holder IS NOT NULL OR t.decided_by IS NOT NULL OR t.cancels = 0 AND coalesce(t.deadline > :now, 1)"
     f" AND {BLOCKERS} = '[]')"

@@ -61,7 +61,7 @@ OTHERS = {
     "merge_driver/install.py:read": "git's config and attributes",
 }
 GITS = {  # modules that read git's and users' small files, following links as git does
-    "cli/background.py", "gitmem/clients/clients.py",
+    "gitmem/clients/clients.py",
     "gitmem/clients/git_hook.py", "gitmem/git/branches.py", "gitmem/git/files.py",
     "gitmem/git/packs.py", "gitmem/git/history.py",
     "gitmem/git/port.py", "gitmem/git/plumbing.py",
