@@ -366,7 +366,14 @@ def _call(sandbox: Sandbox, planck: Agent, *, worktree: str) -> None:
         ["", "# Planck calls another agent, and hands over a decision; here grep answers in place of a model"]
     )
     sandbox.gitmem(
-        planck, "mem", "create", "Round once per line, as invoices do", "--tag", "decision", "--wu", "WU-7"
+        planck,
+        "mem",
+        "create",
+        "Round once per line, as invoices do",
+        "--tag",
+        "decision",
+        "--lifecycle",
+        "project",
     )
     with sandbox.in_background(worktree, "serve-agent", "rules", "--exec", "grep -i round"):
         sandbox.gitmem(planck, "call", "rules", "How is it rounded?", "--with-memory", "--timeout", "30s")

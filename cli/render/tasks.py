@@ -154,7 +154,7 @@ def change(found: TaskChange) -> list[str]:
     what = f"yours until {minute(found.until)}" if found.until else WORDS.get(found.event, "")
     if found.event == "cancel" and found.state != "canceled":
         what = "asked to stop"
-    elif found.event == "message" and found.told and found.state == "submitted":
+    elif found.is_answer:
         what = "answered"
     elif found.reported and found.reported != found.state:
         what = task_rules.WORDS.get(found.reported, found.reported)

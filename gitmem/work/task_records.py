@@ -72,6 +72,7 @@ class TaskChange(Outcome):
         until: The end of the caller's lease in ISO 8601, of a take or renewal.
         role_mismatch: Whether the taker has another role than requested; None if one of them is not stated. So for scope and model.
         asked: Of a take: the role, model, scope and deadline that were asked for, in one line; so `brief`: its path, and its state here.
+        is_answer: Of a message: whether somebody has the task, who may go on with it.
         told: The names of those to whom a signal about it was sent.
         recorded: Whether an event was written.
         commit: Its commit; None while it waits for one.
@@ -92,6 +93,7 @@ class TaskChange(Outcome):
         self.asked: str | None = None
         self.brief: str | None = None
         self.told: list[str] = []
+        self.is_answer = False
         self.recorded = False
         self.commit: str | None = None
         self.handoff: Any = None  # an outcome of a package above; so `received`

@@ -15,7 +15,7 @@ from ..agents.delivery import delivery_lock
 from ..commit_message import sanitize
 from ..errors import GateError, GitmemError, UsageError
 from ..log.lines import format_at
-from ..order.task import HANDOFF
+from ..order.task import HANDOFF, SUBMITTED
 from ..outcome import command
 from ..text.sanitize import is_blank
 from . import (
@@ -385,6 +385,7 @@ def write(
     found = TaskChange(task.record["task_id"], id, event, after.state, task_roles.fields_of(after, id))
     found.reported = fields.get("state") if event == "status" else None
     found.recorded, found.commit = True, appended.commit
+    found.is_answer = event == "message" and after.state == SUBMITTED and after.holder is not None
     found.told = told.names
     found.warnings = [
         *([caller.remark] if caller.remark else []),
