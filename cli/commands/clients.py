@@ -81,7 +81,7 @@ def client_folders(at: Environment, scope: str = "user") -> ClientFolders:
         scope: Only `project` needs a repository.
 
     Raises:
-        UsageError: The scope is unknown, or is `project`, and there is no repository.
+        UsageError: The scope is unknown; or it is `project`, outside of a repository.
     """
     import shutil
 

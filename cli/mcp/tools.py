@@ -141,7 +141,7 @@ FRAMED = ("task show", "task take", "call")  # their lines say themselves what i
 
 
 _FOR_SHELLS = re.compile(
-    r"[;.] (may be repeated|May be repeated|'' removes it|in quotes)(?=[;.]|$)| in quotes(?=[.]|$)"
+    r"[;.] (may be repeated|'' removes it)(?=[;.]|$)| in quotes(?=[.]|$)", re.IGNORECASE
 )  # a tool has lists
 
 

@@ -95,7 +95,7 @@ def test_the_file_of_the_project_has_the_names(repo: Path) -> None:
 def test_a_file_without_a_name_leaves_those_that_ship(
     repo: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
 ) -> None:
-    """Also one that is no text, or larger than 64 KiB."""
+    """A file in another encoding, or of more than 64 KiB, counts as missing."""
     small_pool(monkeypatch, "Noether")
     (repo / ".gitmem").mkdir()
     (repo / ".gitmem" / "names").write_bytes(content)
