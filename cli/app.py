@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 import typer
 
 from . import COMPLETION
-from . import shared_options as shared
 from .commands import options
 from .commands.options import As, Commit, Directory, Json  # noqa: TC001  (typer evaluates the annotations of `before`)
 from .parser import HIDDEN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     Execute = Callable[[Callable[..., int], dict[str, Any], dict[str, Any]], int]
 
@@ -190,22 +189,43 @@ def parameters_of(body: Callable[..., Any]) -> list[inspect.Parameter]:
 
 def _signal_options(annotation: Any) -> Iterator[inspect.Parameter]:
     """Yield the parameters for `**options: Unpack[SignalOptions]`, or another class of options of signals."""
-    (options,) = get_args(annotation)
-    types = get_type_hints(options)
-    for name, declared in shared.SIGNAL_OPTIONS.items():
-        if name not in types:
-            continue
-        type = types[name]
-        is_list = type == Sequence[str] | None
-        flag = f"--{name.replace('_', '-')}"
-        help = declared.help + (" May be repeated." if is_list else "")
-        yield inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=False if type is bool else None,
-            annotation=Annotated[
-                list[str] | None if is_list else type, typer.Option(flag, metavar=declared.metavar, help=help),
-                declared if declared.for_models else None,
-            ],
-        )  # fmt: skip
+    types = get_type_hints(*get_args(annotation))
+    for name, declared in options.SIGNAL_OPTIONS.items():
+        if name in types:
+            is_list = types[name] == Sequence[str] | None
+            type = list[str] | None if is_list else types[name]
+            help = declared.help + (" May be repeated." if is_list else "")
+            option = options.Option(declared.flags, declared.metavar, help)
+            yield inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=False if type is bool else None,
+                annotation=Annotated[type, option, options.FOR_MODELS.get(name)],
+            )
+
+
+def option_of(parameter: inspect.Parameter) -> options.Option:
+    """Return the declaration of a parameter of a command."""
+    return next(each for each in parameter.annotation.__metadata__ if isinstance(each, options.Option))
+
+
+def _for_typer(parameter: inspect.Parameter) -> inspect.Parameter:
+    """Return a parameter of a command as typer reads it."""
+    type, declared = get_args(parameter.annotation)[0], option_of(parameter)
+    info: Any = (
+        typer.Option(*declared.flags.split(), metavar=declared.metavar or None, help=declared.help)
+        if declared.flags
+        else typer.Argument(metavar=declared.metavar, help=declared.help)
+    )
+    return parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[type, info])
+
+
+def _signed(function: Callable[..., Any], parameters: Iterable[inspect.Parameter]) -> Callable[..., Any]:
+    """Give a function the context of typer and these parameters."""
+    declared = [_CONTEXT, *map(_for_typer, parameters)]
+    function.__signature__ = inspect.Signature(declared)  # type: ignore[attr-defined]  # typer reads it
+    function.__annotations__ = {each.name: each.annotation for each in declared}
+    return function
 
 
 def _declared(body: Callable[..., int], execute: Execute | None) -> Callable[..., int]:
@@ -216,12 +236,8 @@ def _declared(body: Callable[..., int], execute: Execute | None) -> Callable[...
         assert execute is not None
         return execute(body, ctx.obj, values)
 
-    own = (each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters_of(body))
-    parameters = [_CONTEXT, *own, *_COMMON]
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # typer reads it
-    command.__annotations__ = {each.name: each.annotation for each in parameters}
     del command.__wrapped__  # otherwise typer would read its annotations instead
-    return command
+    return _signed(command, [*parameters_of(body), *_COMMON])
 
 
 def build(execute: Execute | None = None) -> typer.core.TyperGroup:
@@ -238,7 +254,7 @@ def build(execute: Execute | None = None) -> typer.core.TyperGroup:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback()(before)
+    app.callback()(_signed(before, _COMMON))
     groups = {"": app}
     for group, help in GROUPS.items():
         groups[group] = typer.Typer(help=help, rich_markup_mode=None)

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Annotated, NoReturn
 
-    import typer
-
     from gitmem.calls.a2a_files import Token, TokenList
     from gitmem.calls.call import CallOptions
     from gitmem.calls.call_result import CallResult
@@ -25,13 +23,16 @@ if TYPE_CHECKING:
     from gitmem.calls.worktree_runs import WorktreeRuns
     from gitmem.store import Store
 
-    from .. import shared_options as shared
     from .options import (
+        MODEL,
+        Argument,
         CallAgents,
         CallJoin,
         CallKey,
         CallTimeout,
         CallVariables,
+        Flag,
+        Option,
         ServeClient,
         ServeLease,
         ServeTrust,
@@ -53,22 +54,19 @@ def call(
     text: TaskText,
     timeout: CallTimeout = None,
     join: CallJoin = None,
-    no_wait: Annotated[
-        bool, typer.Option("--no-wait", help="Do not wait for the results."), shared.MODEL
-    ] = False,
+    no_wait: Annotated[bool, Flag("--no-wait", "Do not wait for the results."), MODEL] = False,
     with_context: WithContext = False,
     var: CallVariables = None,
     with_memory: WithMemory = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help=shared.CALL_DRY_RUN.help)] = False,
+    dry_run: Annotated[
+        bool,
+        Flag("--dry-run", "Show what would be handed over, and what would be left out, without calling."),
+    ] = False,
     idempotency_key: CallKey = None,
     once: Annotated[
-        bool,
-        typer.Option("--once", help="Begin at most once, of all clones; offline nothing begins."),
-        shared.MODEL,
+        bool, Flag("--once", "Begin at most once, of all clones; offline nothing begins."), MODEL
     ] = False,
-    again: Annotated[
-        bool, typer.Option("--again", help="Call an agent that is in this chain of calls already.")
-    ] = False,
+    again: Annotated[bool, Flag("--again", "Call an agent that is in this chain of calls already.")] = False,
 ) -> int:
     """Call agents and wait for their results; exit 1 if one failed or asks something, 6 after the time limit."""
     import contextlib
@@ -170,25 +168,24 @@ def _answer(at: Environment, found: CallResult, *, is_waiting: bool = True) -> i
 
 def serve_agent(
     at: Environment,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name or identity of the agent to serve.")],
+    name: Annotated[str, Argument("NAME", "Name or identity of the agent to serve.")],
     exec_: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--exec",
-            metavar="CMD",
-            help="Run CMD with sh for each task: the task on standard input, its result on standard output.",
+            "CMD",
+            "Run CMD with sh for each task: the task on standard input, its result on standard output.",
         ),
     ] = None,
     callable_: Annotated[
-        str | None,
-        typer.Option("--callable", metavar="MODULE:FUNCTION", help="Run a Python function for each task."),
+        str | None, Option("--callable", "MODULE:FUNCTION", "Run a Python function for each task.")
     ] = None,
     input_: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--input",
-            metavar="frame|text",
-            help="Standard input of CMD: the text in a frame that names the caller (default), or the bare text.",
+            "frame|text",
+            "Standard input of CMD: the text in a frame that names the caller (default), or the bare text.",
         ),
     ] = None,
     trust: ServeTrust = False,
@@ -419,35 +416,24 @@ def _refuse_form(form: str) -> NoReturn:
 
 def a2a_serve(
     at: Environment,
-    agent: Annotated[
-        list[str] | None, typer.Option("--agent", metavar="NAME", help="Agent to serve; repeat for more.")
-    ] = None,
+    agent: Annotated[list[str] | None, Option("--agent", "NAME", "Agent to serve; repeat for more.")] = None,
     host: Annotated[
-        str | None,
-        typer.Option("--host", metavar="ADDRESS", help="Address to listen on (default: 127.0.0.1)."),
+        str | None, Option("--host", "ADDRESS", "Address to listen on (default: 127.0.0.1).")
     ] = None,
-    port: Annotated[
-        str | None, typer.Option("--port", metavar="N", help="Port (default: 4810; 0: a free one).")
-    ] = None,
-    url: Annotated[
-        str | None, typer.Option("--url", metavar="URL", help="Where clients reach it, if behind a proxy.")
-    ] = None,
+    port: Annotated[str | None, Option("--port", "N", "Port (default: 4810; 0: a free one).")] = None,
+    url: Annotated[str | None, Option("--url", "URL", "Where clients reach it, if behind a proxy.")] = None,
     no_token: Annotated[
-        bool, typer.Option("--no-token", help="Let every program of this machine in without a token.")
+        bool, Flag("--no-token", "Let every program of this machine in without a token.")
     ] = False,
     tenant: Annotated[
         list[str] | None,
-        typer.Option(
-            "--tenant",
-            metavar="NAME=DIR",
-            help="Another repository, for requests with this tenant; repeat for more.",
-        ),
+        Option("--tenant", "NAME=DIR", "Another repository, for requests with this tenant; repeat for more."),
     ] = None,
     push: Annotated[
-        bool, typer.Option("--push", help="Send what happens to tasks to public URLs that clients name.")
+        bool, Flag("--push", "Send what happens to tasks to public URLs that clients name.")
     ] = False,
     push_allow_private: Annotated[
-        bool, typer.Option("--push-allow-private", help="The same, also into private networks.")
+        bool, Flag("--push-allow-private", "The same, also into private networks.")
     ] = False,
 ) -> None:
     """Serve agents of this repository to clients of the A2A protocol, over HTTP, until Ctrl-C."""
@@ -474,10 +460,8 @@ def a2a_serve(
 
 def token(
     at: Environment,
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Name of the caller.")] = None,
-    revoke: Annotated[
-        bool, typer.Option("--revoke", help="Make the token of that caller invalid, at once.")
-    ] = False,
+    name: Annotated[str | None, Argument("[NAME]", "Name of the caller.")] = None,
+    revoke: Annotated[bool, Flag("--revoke", "Make the token of that caller invalid, at once.")] = False,
 ) -> None:
     """Make a token for a caller of `gitmem a2a serve`, and print it once; without a name list who has one."""
     from gitmem.calls.a2a_files import TokenList, Tokens

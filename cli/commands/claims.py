@@ -14,10 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Annotated
 
-    import typer
-
-    from .. import shared_options as shared
-    from .options import Paths, Reason, Wu
+    from .options import MODEL, PLAIN, Argument, Flag, Option, Paths, Reason, Wu
 
 
 CLAIMED = 1
@@ -28,16 +25,15 @@ def paths(
     at: Environment,
     paths: Paths,
     lease: Annotated[
-        str, typer.Option("--for", metavar="2h", help=shared.CLAIM_FOR.help), shared.PLAIN
+        str,
+        Option("--for", "2h", "Time until it ends, at most 24h; it is renewed while you work (default: 1h)."),
+        PLAIN,
     ] = "1h",
-    shared: Annotated[bool, typer.Option("--shared", help="Let others claim them as shared, too.")] = False,
+    shared: Annotated[bool, Flag("--shared", "Let others claim them as shared, too.")] = False,
     wu: Wu = None,
-    reason: Annotated[
-        str | None, typer.Option("--reason", metavar="TEXT", help=shared.CLAIM_REASON.help), shared.PLAIN
-    ] = None,
+    reason: Annotated[str | None, Option("--reason", "TEXT", "What you are about to do."), PLAIN] = None,
     anyway: Annotated[
-        str | None,
-        typer.Option("--anyway", metavar="REASON", help="Claim what others have claimed; it is recorded."),
+        str | None, Option("--anyway", "REASON", "Claim what others have claimed; it is recorded.")
     ] = None,
 ) -> None:
     """Claim files, folders and patterns before you change them; exit 1 if somebody else has claimed them."""
@@ -61,13 +57,11 @@ def paths(
 def listing(
     at: Environment,
     paths: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="PATH...", help="Only who claims these; exit 1 if somebody else does."),
-        shared.MODEL,
+        list[str] | None, Argument("PATH...", "Only who claims these; exit 1 if somebody else does."), MODEL
     ] = None,
-    mine: Annotated[bool, typer.Option("--mine", help="Only your own claims.")] = False,
+    mine: Annotated[bool, Flag("--mine", "Only your own claims.")] = False,
     edited: Annotated[
-        bool, typer.Option("--edited", help="Also what sessions of this clone change without a claim.")
+        bool, Flag("--edited", "Also what sessions of this clone change without a claim.")
     ] = False,
 ) -> int:
     """List what is claimed now, by whom and until when."""
@@ -117,11 +111,11 @@ def release(
     at: Environment,
     id: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="ID|PATH",
-            help="Claims of yours (default: all of your session); or one of somebody else's, with --reason.",
+        Argument(
+            "ID|PATH",
+            "Claims of yours (default: all of your session); or one of somebody else's, with --reason.",
         ),
-        shared.PLAIN,
+        PLAIN,
     ] = None,
     reason: Reason = None,
 ) -> None:
@@ -139,14 +133,9 @@ CONFLICTS = 1
 
 def overlap(
     at: Environment,
-    branch: Annotated[
-        str | None, typer.Argument(metavar="BRANCH", help=shared.OVERLAP_BRANCH.help), shared.MODEL
-    ] = None,
+    branch: Annotated[str | None, Argument("BRANCH", "Only pairs with this branch."), MODEL] = None,
     notify: Annotated[
-        bool,
-        typer.Option(
-            "--notify", help="Tell the sessions on branches that conflict; each pair once a day at most."
-        ),
+        bool, Flag("--notify", "Tell the sessions on branches that conflict; each pair once a day at most.")
     ] = False,
 ) -> int:
     """List branches and worktrees that change the same files; exit with 1 if two of them conflict."""
@@ -159,9 +148,7 @@ def overlap(
 
 def why(
     at: Environment,
-    target: Annotated[
-        str, typer.Argument(metavar="FILE[:LINE]|COMMIT", help=shared.WHY_TARGET.help), shared.PLAIN
-    ],
+    target: Annotated[str, Argument("FILE[:LINE]|COMMIT", "FILE, FILE:LINE, FILE:10-20 or a commit."), PLAIN],
 ) -> None:
     """Show why a line or commit is as it is: who made it, on which task, what was agreed and known, and whether that holds."""
     from gitmem.history import why as operation

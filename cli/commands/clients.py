@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Annotated
 
-    import typer
-
     from gitmem.clients.clients import ClientFolders
     from gitmem.clients.git_hook import GitHookResult, Hook
     from gitmem.clients.install import HookStatus
     from gitmem.doctor.findings import DriverStatus
     from gitmem.repo import Repo
+
+    from .options import Option
 
 if TYPE_CHECKING:
     import merge_driver.install
@@ -214,9 +214,7 @@ PACKAGES = ("mcp", "mcp_types", "anyio")
 
 def mcp(
     at: Environment,
-    tools: Annotated[
-        str, typer.Option("--tools", metavar="day|all", help="The ten tools of an agent's day, or all.")
-    ] = "day",
+    tools: Annotated[str, Option("--tools", "day|all", "The ten tools of an agent's day, or all.")] = "day",
 ) -> None:
     """Serve an MCP client on standard input and output. MCP clients run this command. Answers are text; with --json they are fields (structuredContent), for a client that reads these."""
     if tools not in ("day", "all"):

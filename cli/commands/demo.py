@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Annotated
 
-    import typer
+    from .options import Flag
 
 
 STEP_SECONDS = 60
@@ -205,7 +205,7 @@ LOG_ARGUMENTS = ("log", "--graph", "--format=%h %s", "refs/gitmem/log", "--")
 
 def demo(
     at: Environment,
-    keep: Annotated[bool, typer.Option("--keep", help="Keep the demo folder.")] = False,
+    keep: Annotated[bool, Flag("--keep", "Keep the demo folder.")] = False,
 ) -> None:
     """Run a demo in a temporary repository: propose, agree, reject, sync, delegate, claim, call."""
     import shutil

@@ -11,14 +11,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Annotated
 
-    import typer
-
     from gitmem.memory.context import Context, Recovered
 
-    from .. import shared_options as shared
     from .options import (
+        PLAIN,
         Archived,
+        Argument,
         AsOf,
+        Flag,
         Lifecycle,
         ListLimit,
         MaxSize,
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         NoRoster,
         OnlyTags,
         OnlyWu,
+        Option,
         Path,
         ProfileLimit,
         ReadyLimit,
@@ -58,18 +59,14 @@ def listing(
     path: Path = None,
     status: Annotated[
         str | None,
-        typer.Option(
-            "--status", metavar="S", help="Only nodes with this status: active, closed, archived or deleted."
-        ),
+        Option("--status", "S", "Only nodes with this status: active, closed, archived or deleted."),
     ] = None,
     stale: Annotated[
-        bool, typer.Option("--stale", help="Only nodes whose files changed since they were written.")
+        bool, Flag("--stale", "Only nodes whose files changed since they were written.")
     ] = False,
     since: Annotated[
         str | None,
-        typer.Option(
-            "--since", metavar="1h|ISO", help="Only nodes created after this time, such as 2d or 2026-11-21."
-        ),
+        Option("--since", "1h|ISO", "Only nodes created after this time, such as 2d or 2026-11-21."),
     ] = None,
     limit: ListLimit = None,
     include_archived: Archived = False,
@@ -109,7 +106,7 @@ def ready(
 def export(
     at: Environment,
     format: Annotated[
-        str | None, typer.Option("--format", metavar="F", help="markdown, json or jsonl (default: markdown).")
+        str | None, Option("--format", "F", "markdown, json or jsonl (default: markdown).")
     ] = None,
     wu: OnlyWu = None,
     tag: OnlyTags = None,
@@ -137,14 +134,10 @@ def export(
 
 def search(
     at: Environment,
-    text: Annotated[
-        list[str],
-        typer.Argument(metavar="TEXT...", help="Words; quoted words must be adjacent."),
-        shared.PLAIN,
-    ],
-    wu: Annotated[OnlyWu, shared.PLAIN] = None,
+    text: Annotated[list[str], Argument("TEXT...", "Words; quoted words must be adjacent."), PLAIN],
+    wu: Annotated[OnlyWu, PLAIN] = None,
     type: Type = None,
-    tag: Annotated[OnlyTags, shared.PLAIN] = None,
+    tag: Annotated[OnlyTags, PLAIN] = None,
     path: Path = None,
     limit: SearchLimit = None,
     include_archived: Archived = False,
@@ -166,9 +159,7 @@ def context(
     at: Environment,
     wu: NodeWu = None,
     max_size: MaxSize = None,
-    by_decay: Annotated[
-        bool, typer.Option("--by-decay", help="Sort by decay score instead of by age.")
-    ] = False,
+    by_decay: Annotated[bool, Flag("--by-decay", "Sort by decay score instead of by age.")] = False,
     no_roster: NoRoster = False,
     track_access: TrackAccess = False,
     as_of: AsOf = None,
@@ -193,8 +184,7 @@ def context(
 def recover(
     at: Environment,
     session: Annotated[
-        str | None,
-        typer.Option("--session", metavar="ID", help="The session to recover (default: yours)."),
+        str | None, Option("--session", "ID", "The session to recover (default: yours).")
     ] = None,
     wu: NodeWu = None,
     max_size: MaxSize = None,

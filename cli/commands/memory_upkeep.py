@@ -13,15 +13,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Annotated
 
-    import typer
-
-    from .. import shared_options as shared
     from .options import (
+        PLAIN,
+        Argument,
         DryRun,
+        Flag,
         NodeReason,
         NodeWu,
         OnlyTags,
         OnlyWu,
+        Option,
         Tag,
         TaxonomyTag,
     )
@@ -33,12 +34,8 @@ LIMIT = 50  # nodes of a list
 
 def promote(
     at: Environment,
-    id: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="A node id (mem-…) or a unique prefix."), shared.PLAIN
-    ] = None,
-    wu: Annotated[
-        str | None, typer.Option("--wu", metavar="ID", help="All summaries of this work unit."), shared.PLAIN
-    ] = None,
+    id: Annotated[str | None, Argument("[ID]", "A node id (mem-…) or a unique prefix."), PLAIN] = None,
+    wu: Annotated[str | None, Option("--wu", "ID", "All summaries of this work unit."), PLAIN] = None,
     tag: TaxonomyTag = None,
     dry_run: DryRun = False,
 ) -> None:
@@ -61,10 +58,10 @@ def summarize(
     wu: NodeWu = None,
     text: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--text",
-            metavar="TEXT",
-            help="The summary text (default: the first lines of the nodes); - reads standard input.",
+            "TEXT",
+            "The summary text (default: the first lines of the nodes); - reads standard input.",
         ),
     ] = None,
     dry_run: DryRun = False,
@@ -92,18 +89,12 @@ def summarize(
 
 def triage(
     at: Environment,
-    action: Annotated[
-        str, typer.Argument(metavar="[list|promote|archive]", help="The action (default: list).")
-    ] = "list",
-    ids: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID...]", help="The nodes to promote or archive.")
-    ] = None,
+    action: Annotated[str, Argument("[list|promote|archive]", "The action (default: list).")] = "list",
+    ids: Annotated[list[str] | None, Argument("[ID...]", "The nodes to promote or archive.")] = None,
     wu: Annotated[
         str | None,
-        typer.Option(
-            "--wu",
-            metavar="ID",
-            help="list: only nodes of this work unit, or `unlinked`. promote: the new work unit.",
+        Option(
+            "--wu", "ID", "list: only nodes of this work unit, or `unlinked`. promote: the new work unit."
         ),
     ] = None,
     tag: Tag = None,
@@ -172,10 +163,10 @@ def index(
     at: Environment,
     source: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--source",
-            metavar="FILE=TAG",
-            help="An additional file, such as docs/RULES.md=index:conventions. May be repeated.",
+            "FILE=TAG",
+            "An additional file, such as docs/RULES.md=index:conventions. May be repeated.",
         ),
     ] = None,
     dry_run: DryRun = False,
@@ -193,12 +184,9 @@ def index(
 
 def archive(
     at: Environment,
-    ids: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID]...", help="Only these nodes (default: decayed ones).")
-    ] = None,
+    ids: Annotated[list[str] | None, Argument("[ID]...", "Only these nodes (default: decayed ones).")] = None,
     threshold: Annotated[
-        str | None,
-        typer.Option("--threshold", metavar="N", help="Archive nodes with a lower score (default: 0.1)."),
+        str | None, Option("--threshold", "N", "Archive nodes with a lower score (default: 0.1).")
     ] = None,
     dry_run: DryRun = False,
     reason: NodeReason = None,
@@ -230,21 +218,14 @@ def archive(
 
 def cleanup(
     at: Environment,
-    ttl: Annotated[
-        str | None, typer.Option("--ttl", metavar="30d", help="Delete nodes older than this.")
-    ] = None,
+    ttl: Annotated[str | None, Option("--ttl", "30d", "Delete nodes older than this.")] = None,
     session: Annotated[
-        str | None,
-        typer.Option("--session", metavar="ID", help="Delete this session's nodes of lifecycle `session`."),
+        str | None, Option("--session", "ID", "Delete this session's nodes of lifecycle `session`.")
     ] = None,
-    decay: Annotated[bool, typer.Option("--decay", help="Also archive decayed nodes.")] = False,
+    decay: Annotated[bool, Flag("--decay", "Also archive decayed nodes.")] = False,
     threshold: Annotated[
         str | None,
-        typer.Option(
-            "--threshold",
-            metavar="N",
-            help="With --decay: archive nodes with a lower score (default: 0.1).",
-        ),
+        Option("--threshold", "N", "With --decay: archive nodes with a lower score (default: 0.1)."),
     ] = None,
     dry_run: DryRun = False,
 ) -> None:
@@ -260,13 +241,9 @@ def cleanup(
 
 def delete(
     at: Environment,
-    id: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID]...", help="Node ids or unique prefixes."), shared.PLAIN
-    ] = None,
+    id: Annotated[list[str] | None, Argument("[ID]...", "Node ids or unique prefixes."), PLAIN] = None,
     tag: OnlyTags = None,
-    older_than: Annotated[
-        str | None, typer.Option("--older-than", metavar="30d", help="Only nodes older than this.")
-    ] = None,
+    older_than: Annotated[str | None, Option("--older-than", "30d", "Only nodes older than this.")] = None,
     wu: OnlyWu = None,
     reason: NodeReason = None,
     dry_run: DryRun = False,

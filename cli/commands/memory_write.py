@@ -12,11 +12,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Annotated
 
-    import typer
-
-    from .. import shared_options as shared
     from .options import (
+        MODEL,
+        PLAIN,
+        Argument,
         Done,
+        Flag,
         Meta,
         NewLifecycle,
         NewMeta,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         NodePaths,
         NodeReason,
         NodeWu,
+        Option,
         Priority,
         Private,
         Quiet,
@@ -45,9 +47,7 @@ FIELD_OF = {"wu": "wu_id", "session": "session_id", "tag": "tags", "path": "path
 def create(
     at: Environment,
     text: Annotated[
-        str | None,
-        typer.Argument(metavar="[TEXT]", help="The text of the node; - reads standard input."),
-        shared.PLAIN,
+        str | None, Argument("[TEXT]", "The text of the node; - reads standard input."), PLAIN
     ] = None,
     type: Type = None,
     lifecycle: NewLifecycle = None,
@@ -59,14 +59,14 @@ def create(
     sensitive: Sensitive = False,
     private: Private = False,
     discovered_from: Annotated[
-        str | None, typer.Option("--discovered-from", metavar="ID", help="The node it was discovered from.")
+        str | None, Option("--discovered-from", "ID", "The node it was discovered from.")
     ] = None,
     supersedes: Supersedes = None,
     jsonl: Annotated[
         bool,
-        typer.Option(
+        Flag(
             "--jsonl",
-            help="Read nodes from standard input, one JSON object per line, and write them in one commit. Keys: "
+            "Read nodes from standard input, one JSON object per line, and write them in one commit. Keys: "
             "content, type, lifecycle, wu, session, lane, priority, tags, paths, metadata, sensitive, "
             "discovered_from, supersedes.",
         ),
@@ -104,13 +104,9 @@ def create(
 def update(
     at: Environment,
     id: NodeIds,
-    text: Annotated[
-        str | None, typer.Option("--content", metavar="TEXT", help="New text."), shared.PLAIN
-    ] = None,
+    text: Annotated[str | None, Option("--content", "TEXT", "New text."), PLAIN] = None,
     status: Annotated[
-        str | None,
-        typer.Option("--status", metavar="S", help="New status: active, closed, archived or deleted."),
-        shared.MODEL,
+        str | None, Option("--status", "S", "New status: active, closed, archived or deleted."), MODEL
     ] = None,
     wu: NewNodeWu = None,
     priority: Priority = None,
@@ -121,10 +117,10 @@ def update(
     verified: Verified = False,
     clear: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--clear",
-            metavar="FIELD",
-            help="Clear a field: priority, tags, wu, session, lane, paths, sensitive, closed, archived, deleted, reason, "
+            "FIELD",
+            "Clear a field: priority, tags, wu, session, lane, paths, sensitive, closed, archived, deleted, reason, "
             "summarized_into or metadata. May be repeated.",
         ),
     ] = None,
@@ -150,22 +146,13 @@ def update(
 def relate(
     at: Environment,
     from_id: Annotated[
-        str,
-        typer.Argument(
-            metavar="FROM", help="The source node: the blocker, the parent, the result, the newer one."
-        ),
+        str, Argument("FROM", "The source node: the blocker, the parent, the result, the newer one.")
     ],
-    type: Annotated[
-        str,
-        typer.Argument(metavar="TYPE", help="blocks, parent_child, related, discovered_from or supersedes."),
-    ],
+    type: Annotated[str, Argument("TYPE", "blocks, parent_child, related, discovered_from or supersedes.")],
     to_id: Annotated[
-        str,
-        typer.Argument(
-            metavar="TO", help="The target node: the blocked one, the child, the origin, the older one."
-        ),
+        str, Argument("TO", "The target node: the blocked one, the child, the origin, the older one.")
     ],
-    remove: Annotated[bool, typer.Option("--remove", help="Remove the relation.")] = False,
+    remove: Annotated[bool, Flag("--remove", "Remove the relation.")] = False,
 ) -> None:
     """Link two nodes."""
     from gitmem.memory import relations
@@ -176,18 +163,11 @@ def relate(
 
 def checkpoint(
     at: Environment,
-    text: Annotated[
-        str, typer.Argument(metavar="[NOTE]", help="State of the work; - reads standard input."), shared.PLAIN
-    ] = "",
-    progress: Annotated[
-        str | None, typer.Option("--progress", metavar="TEXT", help="Completed work."), shared.PLAIN
-    ] = None,
-    next_steps: Annotated[
-        str | None, typer.Option("--next-steps", metavar="TEXT", help="Remaining work."), shared.PLAIN
-    ] = None,
+    text: Annotated[str, Argument("[NOTE]", "State of the work; - reads standard input."), PLAIN] = "",
+    progress: Annotated[str | None, Option("--progress", "TEXT", "Completed work."), PLAIN] = None,
+    next_steps: Annotated[str | None, Option("--next-steps", "TEXT", "Remaining work."), PLAIN] = None,
     trigger: Annotated[
-        str | None,
-        typer.Option("--trigger", metavar="TEXT", help="Trigger of the checkpoint, such as pre-compact."),
+        str | None, Option("--trigger", "TEXT", "Trigger of the checkpoint, such as pre-compact.")
     ] = None,
     wu: NodeWu = None,
     meta: Meta = None,

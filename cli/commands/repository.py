@@ -17,40 +17,27 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Annotated
 
-    import typer
-
-    from .. import shared_options as shared
-    from .options import AllowForeign, AllowLarge, Timeout
+    from .options import MODEL, AllowForeign, AllowLarge, Argument, Flag, Timeout
 
 
 def sync(
     at: Environment,
     remotes: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="REMOTE", help="Remotes (default: the branch's upstream)."),
-        shared.MODEL,
+        list[str] | None, Argument("REMOTE", "Remotes (default: the branch's upstream)."), MODEL
     ] = None,
-    all: Annotated[bool, typer.Option("--all", help="Sync with all remotes.")] = False,
+    all: Annotated[bool, Flag("--all", "Sync with all remotes.")] = False,
     publish: Annotated[
-        bool,
-        typer.Option(
-            "--publish", help="Consent to publish the log to these remotes, now and in later syncs."
-        ),
+        bool, Flag("--publish", "Consent to publish the log to these remotes, now and in later syncs.")
     ] = False,
     allow_foreign: AllowForeign = False,
     allow_large: AllowLarge = False,
-    repair: Annotated[
-        bool, typer.Option("--repair", help="Repair a remote log that all clones reject.")
-    ] = False,
+    repair: Annotated[bool, Flag("--repair", "Repair a remote log that all clones reject.")] = False,
     forget: Annotated[
         bool,
-        typer.Option(
-            "--forget",
-            help="Write the log anew, here and on the usual remote, so that git forgets texts, too.",
-        ),
+        Flag("--forget", "Write the log anew, here and on the usual remote, so that git forgets texts, too."),
     ] = False,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Allow the forced push that --forget, and perhaps --repair, needs.")
+        bool, Flag("--yes", "Allow the forced push that --forget, and perhaps --repair, needs.")
     ] = False,
     timeout: Timeout = None,
 ) -> int:
@@ -90,8 +77,7 @@ def sync(
 def doctor(
     at: Environment,
     fix: Annotated[
-        bool,
-        typer.Option("--fix", help="Fix problems where no record can be lost. Never uses the network."),
+        bool, Flag("--fix", "Fix problems where no record can be lost. Never uses the network.")
     ] = False,
 ) -> int:
     """Check the log, the index, the write-ahead log, the merge driver and the hooks; report a fix for each finding."""
@@ -110,9 +96,9 @@ def verify(
     at: Environment,
     id: Annotated[
         str | None,
-        typer.Argument(
-            metavar="ID",
-            help="A signal, thread, task, node, session, claim or other record, or the beginning of its id (default: the whole log).",
+        Argument(
+            "ID",
+            "A signal, thread, task, node, session, claim or other record, or the beginning of its id (default: the whole log).",
         ),
     ] = None,
 ) -> int:
@@ -130,12 +116,8 @@ def verify(
 
 def lumenflow(
     at: Environment,
-    folder: Annotated[
-        str, typer.Argument(metavar="DIR", help="A LumenFlow project folder, or its .lumenflow/memory.")
-    ],
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be done without doing it.")
-    ] = False,
+    folder: Annotated[str, Argument("DIR", "A LumenFlow project folder, or its .lumenflow/memory.")],
+    dry_run: Annotated[bool, Flag("--dry-run", "Show what would be done without doing it.")] = False,
 ) -> None:
     """Import LumenFlow's memory and signals with their ids and times. Idempotent."""
     from gitmem.importers import lumenflow_import
@@ -154,9 +136,7 @@ def lumenflow(
 
 def background(
     at: Environment,
-    job: Annotated[
-        str, typer.Argument(metavar="JOB", help="upkeep, commit-waiting, note-commits or autosync.")
-    ],
+    job: Annotated[str, Argument("JOB", "upkeep, commit-waiting, note-commits or autosync.")],
 ) -> None:
     """Do what commands and git's hooks leave to a process in the background. Prints nothing."""
     if job not in JOBS:
@@ -204,10 +184,7 @@ JOBS = {
 def schema(
     at: Environment,
     kind: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="KIND", help=f"{', '.join((*KINDS, *OBJECTS[:-1]))} or {OBJECTS[-1]} (default: all)."
-        ),
+        str | None, Argument("KIND", f"{', '.join((*KINDS, *OBJECTS[:-1]))} or {OBJECTS[-1]} (default: all).")
     ] = None,
 ) -> None:
     """Print the JSON Schema of the records and of the objects in them. Needs no repository."""
@@ -233,10 +210,7 @@ USES = {
 def completion(
     at: Environment,
     shell: Annotated[
-        str,
-        typer.Argument(
-            metavar="|".join(USES), help=f"The shell. In its start-up file: {' or '.join(USES.values())}."
-        ),
+        str, Argument("|".join(USES), f"The shell. In its start-up file: {' or '.join(USES.values())}.")
     ],
 ) -> None:
     """Print the script with which a shell completes commands and options."""

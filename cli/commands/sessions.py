@@ -14,23 +14,25 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Annotated
 
-    import typer
-
     from gitmem.agents.roster import Roster, SessionList
 
-    from .. import shared_options as shared
     from .options import (
+        MODEL,
+        PLAIN,
         ActualRole,
         ActualScope,
+        Argument,
         Capabilities,
         Client,
         Done,
         Everyone,
+        Flag,
         Identity,
         Lane,
         Milestone,
         Model,
         Name,
+        Option,
         RosterLimit,
         Summary,
         Wu,
@@ -100,11 +102,7 @@ def change(
 
 def note(
     at: Environment,
-    text: Annotated[
-        str,
-        typer.Argument(metavar="TEXT", help="Your current activity in one line; '' clears it."),
-        shared.PLAIN,
-    ],
+    text: Annotated[str, Argument("TEXT", "Your current activity in one line; '' clears it."), PLAIN],
     milestone: Milestone = False,
 ) -> None:
     """Set your current activity; the roster and your signals show it."""
@@ -120,10 +118,8 @@ def end(
     done: Done = False,
     allow_no_checkpoint: Annotated[
         str | None,
-        typer.Option(
-            "--allow-no-checkpoint",
-            metavar="REASON",
-            help="Pass the checkpoint gate without one; the reason is recorded.",
+        Option(
+            "--allow-no-checkpoint", "REASON", "Pass the checkpoint gate without one; the reason is recorded."
         ),
     ] = None,
 ) -> None:
@@ -141,9 +137,7 @@ def end(
 def roster(
     at: Environment,
     query: Annotated[
-        str | None,
-        typer.Argument(metavar="QUERY", help="A name or part of one; similar names match."),
-        shared.PLAIN,
+        str | None, Argument("QUERY", "A name or part of one; similar names match."), PLAIN
     ] = None,
     all: Everyone = False,
     limit: RosterLimit = None,
@@ -181,30 +175,25 @@ def whoami(at: Environment) -> None:
 def trust(
     at: Environment,
     writer: Annotated[
-        str | None,
-        typer.Argument(metavar="WRITER", help="Another key, as this command shows it on its machine."),
+        str | None, Argument("WRITER", "Another key, as this command shows it on its machine.")
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--only",
-            metavar="WORDS",
-            help="An agent or person of yours that it may write as (default: all); may be repeated.",
+            "WORDS",
+            "An agent or person of yours that it may write as (default: all); may be repeated.",
         ),
     ] = None,
     accept: Annotated[
-        bool, typer.Option("--accept", help="Go on here as WRITER, which lets you; never let it act as you.")
+        bool, Flag("--accept", "Go on here as WRITER, which lets you; never let it act as you.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, Flag("--yes", "Do not ask.")] = False,
     sign: Annotated[
-        bool,
-        typer.Option("--sign", help="Let git's SSH signing key vouch for the key here; see .gitmem/signers."),
+        bool, Flag("--sign", "Let git's SSH signing key vouch for the key here; see .gitmem/signers.")
     ] = False,
     make_key: Annotated[
-        str | None,
-        typer.Option(
-            "--make-key", metavar="PATH", help="Only make a key file there, for a container or a CI."
-        ),
+        str | None, Option("--make-key", "PATH", "Only make a key file there, for a container or a CI.")
     ] = None,
 ) -> None:
     """Show which key writes here. With WRITER: let that key act as you. With --accept: go on here as WRITER, which lets you.
@@ -265,13 +254,10 @@ def _make_key(at: Environment, path: str, *, alone: bool) -> None:
 def role(
     at: Environment,
     role: Annotated[
-        str | None, typer.Argument(metavar="[ROLE]", help=shared.SHOWN_ROLE.help), shared.MODEL
+        str | None, Argument("[ROLE]", "A role, an alias or the beginning of one."), MODEL
     ] = None,
     check: Annotated[
-        bool,
-        typer.Option(
-            "--check", help="Exit 1 if roles of the project, of clients' files or of sessions are wrong."
-        ),
+        bool, Flag("--check", "Exit 1 if roles of the project, of clients' files or of sessions are wrong.")
     ] = False,
 ) -> int:
     """List the roles, who holds them, and the names that mean them; or show one."""

@@ -22,12 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Annotated
 
-    import typer
-
     from gitmem.clients.clients import ClientFolders
     from gitmem.clients.git_hook import GitHookResult, Hook
 
-    from .options import ClientOption, DryRun, GitHooks, InstalledOption, Scope
+    from .options import ClientOption, DryRun, Flag, GitHooks, InstalledOption, Option, Scope
 
 INTERVAL = "30s"
 WAIT_SECONDS = 60
@@ -40,21 +38,16 @@ def setup(
     scope: Scope = "project",
     git: GitHooks = None,
     publish: Annotated[
-        bool,
-        typer.Option("--publish", help="Consent to publish the log to the remote, now and in later syncs."),
+        bool, Flag("--publish", "Consent to publish the log to the remote, now and in later syncs.")
     ] = False,
-    no_publish: Annotated[
-        bool, typer.Option("--no-publish", help="Withdraw that consent: sync only fetches.")
-    ] = False,
+    no_publish: Annotated[bool, Flag("--no-publish", "Withdraw that consent: sync only fetches.")] = False,
     ref: Annotated[
-        str | None,
-        typer.Option("--ref", metavar="branch|hidden", help="Where remotes store the log, for all clones."),
+        str | None, Option("--ref", "branch|hidden", "Where remotes store the log, for all clones.")
     ] = None,
     autosync: Annotated[
-        str | None,
-        typer.Option("--autosync", metavar="30s|off", help="Sync automatically at this interval, or off."),
+        str | None, Option("--autosync", "30s|off", "Sync automatically at this interval, or off.")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing: take the defaults.")] = False,
+    yes: Annotated[bool, Flag("--yes -y", "Ask nothing: take the defaults.")] = False,
     dry_run: DryRun = False,
 ) -> int:
     """Set up this repository and your agents: log, merge driver, hooks, instructions, sync. Repairs when run again."""

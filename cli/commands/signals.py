@@ -12,14 +12,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Annotated, Unpack
 
-    import typer
-
     from gitmem.signals.inbox import InboxResult
     from gitmem.signals.send import Sent
 
-    from .. import shared_options as shared
     from .options import (
+        PLAIN,
         AlreadyRead,
+        Flag,
         For,
         From,
         InboxLimit,
@@ -63,11 +62,9 @@ def reply(
     at: Environment,
     id: SignalId,
     message: Message,
-    agree: Annotated[bool, typer.Option("--agree", help="Agree."), shared.PLAIN] = False,
-    reject: Annotated[bool, typer.Option("--reject", help="Reject."), shared.PLAIN] = False,
-    counter: Annotated[
-        bool, typer.Option("--counter", help="Make a counter-proposal."), shared.PLAIN
-    ] = False,
+    agree: Annotated[bool, Flag("--agree", "Agree."), PLAIN] = False,
+    reject: Annotated[bool, Flag("--reject", "Reject."), PLAIN] = False,
+    counter: Annotated[bool, Flag("--counter", "Make a counter-proposal."), PLAIN] = False,
     insist: Insist = False,
     sync: SyncToo = False,
     quiet: Quiet = False,
@@ -146,12 +143,12 @@ def inbox(
     at: Environment,
     for_: For = None,
     wu: Wu = None,
-    thread: Annotated[Thread, shared.PLAIN] = None,
+    thread: Annotated[Thread, PLAIN] = None,
     intent: Intents = None,
     from_: From = None,
     all: AlreadyRead = False,
     no_mark: NoMark = False,
-    count: Annotated[bool, typer.Option("--count", help="Print only the number of unread signals.")] = False,
+    count: Annotated[bool, Flag("--count", "Print only the number of unread signals.")] = False,
     limit: InboxLimit = None,
 ) -> None:
     """Show your unread signals and mark them as delivered."""

@@ -11,14 +11,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Annotated
 
-    import typer
-
     from gitmem.work.task_records import TaskChange
 
-    from .. import shared_options as shared
     from .options import (
+        MODEL,
+        PLAIN,
+        TASK_ID,
+        Argument,
         BlockedBy,
         Deadline,
+        Flag,
         Initiative,
         LastReason,
         LaunchAttempt,
@@ -26,9 +28,12 @@ if TYPE_CHECKING:
         LaunchClient,
         LaunchModel,
         LaunchWorktree,
+        Option,
+        Priority,
         Quiet,
         TaskId,
         TaskKey,
+        TaskLimit,
         TaskText,
         Wu,
     )
@@ -39,40 +44,29 @@ VERIFIED = {"matches": 0, "changed": 1, "missing": 2}  # exit statuses
 
 def listing(
     at: Environment,
-    id: Annotated[
-        str | None,
-        typer.Argument(metavar="ID", help=shared.TASK_ID.help),
-    ] = None,
+    id: Annotated[str | None, Argument("ID", TASK_ID)] = None,
     mine: Annotated[
-        bool,
-        typer.Option("--mine", help="Only tasks that you wrote, hold, or are asked to do."),
-        shared.PLAIN,
+        bool, Flag("--mine", "Only tasks that you wrote, hold, or are asked to do."), PLAIN
     ] = False,
     open: Annotated[
-        bool,
-        typer.Option("--open", help="Only tasks without an outcome that no other task replaces."),
-        shared.PLAIN,
+        bool, Flag("--open", "Only tasks without an outcome that no other task replaces."), PLAIN
     ] = False,
     stuck: Annotated[
         bool,
-        typer.Option(
+        Flag(
             "--stuck",
-            help="Only tasks that wait for somebody for half an hour or more; tells those concerned, once.",
+            "Only tasks that wait for somebody for half an hour or more; tells those concerned, once.",
         ),
-        shared.PLAIN,
+        PLAIN,
     ] = False,
     tree: Annotated[
-        bool,
-        typer.Option("--tree", help="By initiative and work unit, each above those within it; ID as root."),
+        bool, Flag("--tree", "By initiative and work unit, each above those within it; ID as root.")
     ] = False,
     stats: Annotated[
-        bool,
-        typer.Option("--stats", help="Counts by state, outcome and role, and how long tasks wait and take."),
+        bool, Flag("--stats", "Counts by state, outcome and role, and how long tasks wait and take.")
     ] = False,
     wu: Wu = None,
-    limit: Annotated[
-        str | None, typer.Option("--limit", metavar="N", help=shared.TASK_LIMIT.help), shared.TASK_LIMIT
-    ] = None,
+    limit: TaskLimit = None,
 ) -> None:
     """List tasks: open ones first, then by priority, the latest first."""
     from gitmem.work import stored_tasks
@@ -145,10 +139,7 @@ def show(
     at: Environment,
     id: TaskId,
     check_brief: Annotated[
-        bool,
-        typer.Option(
-            "--check-brief", help="Exit 1 if its brief is not as attested, 2 if that can't be compared."
-        ),
+        bool, Flag("--check-brief", "Exit 1 if its brief is not as attested, 2 if that can't be compared.")
     ] = False,
 ) -> int:
     """Show a task with its state, its holder, its events, what it hands over, and whether its brief is as attested."""
@@ -167,10 +158,8 @@ def take(
     id: TaskId,
     lease: Annotated[
         str | None,
-        typer.Option(
-            "--for", metavar="2h", help="Time until others may take it, at most 24h (default: an hour)."
-        ),
-        shared.PLAIN,
+        Option("--for", "2h", "Time until others may take it, at most 24h (default: an hour)."),
+        PLAIN,
     ] = None,
 ) -> None:
     """Take a task, so that others see who works on it, or accept a handoff; again to have it longer. Exit 1 if somebody else has it."""
@@ -196,9 +185,7 @@ def done(
     at: Environment,
     id: TaskId,
     text: TaskText,
-    failed: Annotated[
-        bool, typer.Option("--failed", help="It failed; the text says why."), shared.PLAIN
-    ] = False,
+    failed: Annotated[bool, Flag("--failed", "It failed; the text says why."), PLAIN] = False,
 ) -> None:
     """Report the result of a task that you have taken."""
     from gitmem.work import task_work
@@ -215,9 +202,7 @@ def message(
     id: TaskId,
     text: TaskText,
     ask: Annotated[
-        bool,
-        typer.Option("--ask", help="A question to its writer: the task waits for the answer."),
-        shared.MODEL,
+        bool, Flag("--ask", "A question to its writer: the task waits for the answer."), MODEL
     ] = False,
 ) -> None:
     """Write to the other side of a task: a question about one that you have taken, or the answer to it."""
@@ -260,9 +245,7 @@ def accept(
     id: TaskId,
     reason: LastReason = None,
     failed: Annotated[
-        bool,
-        typer.Option("--failed", help="End it without a result as failed; needs a reason."),
-        shared.MODEL,
+        bool, Flag("--failed", "End it without a result as failed; needs a reason."), MODEL
     ] = False,
 ) -> None:
     """Accept the result of a task that your session wrote: from now on nothing changes it. With a reason, end one whose writer has ended."""
@@ -292,11 +275,7 @@ def launch(
     id: TaskId,
     again: Annotated[
         str | None,
-        typer.Option(
-            "--again",
-            metavar="REASON",
-            help="Start another worker in the place of one that is gone, and why.",
-        ),
+        Option("--again", "REASON", "Start another worker in the place of one that is gone, and why."),
     ] = None,
     attempt: LaunchAttempt = None,
     branch: LaunchBranch = None,
@@ -326,27 +305,31 @@ def delegate(
     at: Environment,
     text: TaskText,
     to: Annotated[
-        str | None, typer.Option("--to", metavar="NAME|role:ROLE", help=shared.DELEGATE.help), shared.MODEL
+        str | None,
+        Option("--to", "NAME|role:ROLE", "Who shall do it: an agent, or role:ROLE for any one with a role."),
+        MODEL,
     ] = None,
     role: Annotated[
-        str | None, typer.Option("--role", metavar="ROLE", help=shared.REQUESTED_ROLE.help), shared.MODEL
+        str | None, Option("--role", "ROLE", "Role to work in (default: that of the addressee)."), MODEL
     ] = None,
     scope: Annotated[
         list[str] | None,
-        typer.Option("--scope", metavar="SCOPE", help=shared.REQUESTED_SCOPE.help),
-        shared.MODEL,
+        Option(
+            "--scope",
+            "SCOPE",
+            "What it covers: paths, or KEY=VALUE (default: the work unit, else that of the addressee).",
+        ),
+        MODEL,
     ] = None,
     brief: Annotated[
-        str | None, typer.Option("--brief", metavar="FILE", help=shared.BRIEF.help), shared.MODEL
+        str | None, Option("--brief", "FILE", "File with the details; its SHA-256 is recorded."), MODEL
     ] = None,
-    model: Annotated[
-        str | None, typer.Option("--model", metavar="M", help=shared.REQUESTED_MODEL.help), shared.MODEL
-    ] = None,
-    priority: Annotated[
-        str | None, typer.Option("--priority", metavar="P0..P3", help=shared.PRIORITY.help), shared.PLAIN
-    ] = None,
+    model: Annotated[str | None, Option("--model", "M", "Model that it is for."), MODEL] = None,
+    priority: Priority = None,
     deadline: Deadline = None,
-    again: Annotated[bool, typer.Option("--again", help=shared.AGAIN.help), shared.MODEL] = False,
+    again: Annotated[
+        bool, Flag("--again", "Allow an agent who is already in the chain of delegations."), MODEL
+    ] = False,
     blocked_by: BlockedBy = None,
     idempotency_key: TaskKey = None,
     wu: Wu = None,
@@ -390,15 +373,17 @@ def delegate(
 def handoff(
     at: Environment,
     text: Annotated[
-        str | None, typer.Argument(metavar="TEXT", help=shared.NEXT_STEPS.help), shared.PLAIN
+        str | None, Argument("TEXT", "The next steps (default: those of your last checkpoint)."), PLAIN
     ] = None,
     to: Annotated[
-        str | None, typer.Option("--to", metavar="NAME|role:ROLE", help=shared.HANDOFF_TO.help), shared.MODEL
+        str | None,
+        Option("--to", "NAME|role:ROLE", "Who shall go on: an agent, or role:ROLE for any one with a role."),
+        MODEL,
     ] = None,
-    wu: Annotated[
-        str | None, typer.Option("--wu", metavar=shared.WU.metavar, help=shared.HANDOFF_WU.help), shared.PLAIN
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help=shared.DRY_HANDOFF.help), shared.MODEL] = False,
+    wu: Annotated[str | None, Option("--wu", "ID", "Only what belongs to this work unit."), PLAIN] = None,
+    dry_run: Annotated[
+        bool, Flag("--dry-run", "Write nothing; show what would be handed over."), MODEL
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Offer your checkpoint, tasks, claims and open threads to another agent, who accepts them with `gitmem task take`."""

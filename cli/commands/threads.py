@@ -15,16 +15,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Annotated
 
-    import typer
-
     from gitmem.signals.gate import Gate, GateUnchecked
 
-    from .. import shared_options as shared
     from .options import (
+        MODEL,
         AnyId,
+        Argument,
+        Flag,
         From,
         Initiative,
         NewWu,
+        Option,
         Reader,
         ReceiptsLimit,
         ReceiptsSignal,
@@ -67,13 +68,8 @@ def show(at: Environment, id: AnyId) -> int:
 
 def forget(
     at: Environment,
-    id: Annotated[
-        str,
-        typer.Argument(metavar="ID", help="A signal, thread, node or task, or the beginning of its id."),
-    ],
-    reason: Annotated[
-        str, typer.Argument(metavar="REASON", help="Why; others are told, and it is recorded.")
-    ],
+    id: Annotated[str, Argument("ID", "A signal, thread, node or task, or the beginning of its id.")],
+    reason: Annotated[str, Argument("REASON", "Why; others are told, and it is recorded.")],
 ) -> None:
     """Take back the texts of your records, such as a leaked secret; what they decided stays. Ask others to take back theirs.
 
@@ -88,33 +84,18 @@ def forget(
 
 def log(
     at: Environment,
-    n: Annotated[
-        str | None, typer.Option("-n", metavar="N", help="Maximum number of records (default: 20).")
-    ] = None,
+    n: Annotated[str | None, Option("-n", "N", "Maximum number of records (default: 20).")] = None,
     wu: Wu = None,
     from_: From = None,
     since: Annotated[
-        str | None,
-        typer.Option(
-            "--since",
-            metavar="1h|ISO",
-            help="Only records after this time: ISO or a duration such as 1h.",
-        ),
+        str | None, Option("--since", "1h|ISO", "Only records after this time: ISO or a duration such as 1h.")
     ] = None,
     role: Annotated[
-        str | None,
-        typer.Option(
-            "--role", metavar="ROLE", help="Only signals of or for a role, and sessions that state it."
-        ),
+        str | None, Option("--role", "ROLE", "Only signals of or for a role, and sessions that state it.")
     ] = None,
-    receipts: Annotated[
-        bool, typer.Option("--receipts", help="Include receipts, reads of nodes and renewals.")
-    ] = False,
+    receipts: Annotated[bool, Flag("--receipts", "Include receipts, reads of nodes and renewals.")] = False,
     audits: Annotated[
-        bool,
-        typer.Option(
-            "--audits", help="Only passes of gates and guards, releases of others' claims, and --insist."
-        ),
+        bool, Flag("--audits", "Only passes of gates and guards, releases of others' claims, and --insist.")
     ] = False,
 ) -> None:
     """Show the history of the log, newest last."""
@@ -141,11 +122,7 @@ def converged(
     at: Environment,
     id: ThreadId = None,
     thread: Thread = None,
-    wait: Annotated[
-        str | None,
-        typer.Option("--wait", metavar="30s", help="Wait up to this long for agreement."),
-        shared.MODEL,
-    ] = None,
+    wait: Annotated[str | None, Option("--wait", "30s", "Wait up to this long for agreement."), MODEL] = None,
     sync: SyncToo = False,
 ) -> int:
     """Exit 0 if all parties of a thread agreed to this proposal, or to any if the id is of something else; else 1."""
@@ -210,33 +187,23 @@ def gate(
     initiative: Initiative = None,
     allow_unread_signals: Annotated[
         bool,
-        typer.Option(
-            "--allow-unread-signals",
-            help="Pass the gate despite unread signals; needs --reason, and is recorded.",
+        Flag(
+            "--allow-unread-signals", "Pass the gate despite unread signals; needs --reason, and is recorded."
         ),
     ] = False,
-    reason: Annotated[
-        str | None, typer.Option("--reason", metavar="TEXT", help="Reason for --allow-unread-signals.")
-    ] = None,
+    reason: Annotated[str | None, Option("--reason", "TEXT", "Reason for --allow-unread-signals.")] = None,
     pre_push: Annotated[
         bool,
-        typer.Option(
-            "--pre-push",
-            help="For git's pre-push hook: check the work unit of the branch, or of `gitmem.wu`.",
-        ),
+        Flag("--pre-push", "For git's pre-push hook: check the work unit of the branch, or of `gitmem.wu`."),
     ] = False,
     paths: Annotated[
-        list[str] | None,
-        typer.Option("--paths", metavar="PATH", help="Check claims on this path instead. May be repeated."),
+        list[str] | None, Option("--paths", "PATH", "Check claims on this path instead. May be repeated.")
     ] = None,
     anyway: Annotated[
-        str | None, typer.Option("--anyway", metavar="REASON", help="Pass claims on --paths; it is recorded.")
+        str | None, Option("--anyway", "REASON", "Pass claims on --paths; it is recorded.")
     ] = None,
     pre_commit: Annotated[
-        bool,
-        typer.Option(
-            "--pre-commit", help="For git's pre-commit hook: check claims on the paths on standard input."
-        ),
+        bool, Flag("--pre-commit", "For git's pre-commit hook: check claims on the paths on standard input.")
     ] = False,
     new: NewWu = False,
 ) -> int:

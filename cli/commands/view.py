@@ -18,35 +18,27 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Annotated
 
-    import typer
-
     from gitmem.page.contract import PageData
     from gitmem.store import Store
 
-    from .options import OnlyAgent, Since, Wu
+    from .options import Flag, OnlyAgent, Option, Since, Wu
 
 
 def view(
     at: Environment,
     out: Annotated[
-        str | None,
-        typer.Option(
-            "--out", metavar="FILE", help="File to write (default: in the repository's git folder)."
-        ),
+        str | None, Option("--out", "FILE", "File to write (default: in the repository's git folder).")
     ] = None,
-    open: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    open: Annotated[bool, Flag("--open", "Open it in the browser.")] = False,
     since: Since = None,
     wu: Wu = None,
     agent: OnlyAgent = None,
     serve: Annotated[
-        bool,
-        typer.Option("--serve", help="Serve it on this machine until Ctrl-C, with what happens meanwhile."),
+        bool, Flag("--serve", "Serve it on this machine until Ctrl-C, with what happens meanwhile.")
     ] = False,
     stats: Annotated[
         bool,
-        typer.Option(
-            "--stats", help="Print the figures alone: signals a day, how long answers take, what is unread."
-        ),
+        Flag("--stats", "Print the figures alone: signals a day, how long answers take, what is unread."),
     ] = False,
 ) -> None:
     """Write a page with the timeline of all agents, what is open, the memory and figures, for a browser."""

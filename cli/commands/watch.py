@@ -28,14 +28,13 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Annotated, Protocol
 
-    import typer
-
     from gitmem.records.record_types import ShownSignal
     from gitmem.signals.inbox import InboxResult
     from gitmem.signals.watch import Watch, WatchOwner
     from gitmem.store import Store
 
     from ..desktop import Desktop
+    from .options import Flag, Option
 
     class StopChild(Protocol):
         """A flag that ends a running child early."""
@@ -232,29 +231,20 @@ LEAST_SECONDS = 1.0
 def watch(
     at: Environment,
     session: Annotated[
-        str | None,
-        typer.Option(
-            "--session", metavar="WHO", help="Watch for this session id, agent identity or name in use."
-        ),
+        str | None, Option("--session", "WHO", "Watch for this session id, agent identity or name in use.")
     ] = None,
-    sync: Annotated[
-        str | None, typer.Option("--sync", metavar="10s", help="Sync with the remote at this interval.")
-    ] = None,
+    sync: Annotated[str | None, Option("--sync", "10s", "Sync with the remote at this interval.")] = None,
     exec_: Annotated[
         str | None,
-        typer.Option(
-            "--exec",
-            metavar="CMD",
-            help="Run CMD with sh for each signal sent to you, with its JSON on standard input.",
+        Option(
+            "--exec", "CMD", "Run CMD with sh for each signal sent to you, with its JSON on standard input."
         ),
     ] = None,
     write: Annotated[
-        str | None,
-        typer.Option("--write", metavar="FILE", help="Also write the latest signals to this file."),
+        str | None, Option("--write", "FILE", "Also write the latest signals to this file.")
     ] = None,
     notify: Annotated[
-        bool,
-        typer.Option("--notify", help="Also tell of signals sent to you by the desktop's notifications."),
+        bool, Flag("--notify", "Also tell of signals sent to you by the desktop's notifications.")
     ] = False,
 ) -> None:
     """Show new signals as they arrive, each once, until Ctrl-C. With --json, one per line."""

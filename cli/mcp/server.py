@@ -28,7 +28,6 @@ from gitmem.errors import UsageError, bad_number
 from gitmem.outcome import Struct
 from gitmem.text.name_matching import similar
 
-from .. import shared_options as shared
 from ..render import output as rendered
 from ..render import signals
 from ..worker import Worker
@@ -252,7 +251,7 @@ class Resources(Struct):
         def job(at: CallEnvironment) -> str:
             from gitmem.signals import threads
 
-            most = shared.THREAD_LIMIT.tool_most
+            most = tools.parameters_of("thread")["limit"].told.most
             found = threads.thread(at.store(), id, at.caller_if_any(), limit=most)
             lines = signals.thread(found)
             return tool_results.cut_text([tool_results.PEERS, *lines])

@@ -11,7 +11,6 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args
 
-import typer
 from mcp.server.mcpserver import Context
 from pydantic import BeforeValidator, Field
 
@@ -19,7 +18,7 @@ from gitmem.errors import UsageError
 from gitmem.outcome import command
 
 from .. import app
-from .. import shared_options as shared
+from ..commands.options import ForModels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -172,21 +171,20 @@ class Parameter:
         name: Its name.
         flag: The option, such as `--to`; "" for an argument.
         type: `bool`, `str`, `list` or `int`.
-        option: What models read of it.
+        told: What models read of it.
+        help: The sentence about it.
         is_required: Whether a call needs it.
     """
 
-    def __init__(self, declared: inspect.Parameter, info: Any, option: shared.Option) -> None:
+    def __init__(self, declared: inspect.Parameter, told: ForModels) -> None:
         self.name = declared.name
-        words = (info.default, *(info.param_decls or ()))  # the first of `typer.Option` in an annotation
-        self.flag = next((each for each in words if isinstance(each, str) and each.startswith("--")), "")
+        option = app.option_of(declared)
+        self.flag = option.flags.rpartition(" ")[2]
         type = get_args(declared.annotation)[0]
         kinds = {*get_args(type), type}
-        self.type = (
-            bool if bool in kinds else int if option.tool_most else list if list[str] in kinds else str
-        )
-        self.option = option
-        self.help = _FOR_SHELLS.sub("", info.help or "")
+        self.type = bool if bool in kinds else int if told.most else list if list[str] in kinds else str
+        self.told = told
+        self.help = _FOR_SHELLS.sub("", option.help)
         self.is_required = declared.default is inspect.Parameter.empty
 
     def value(self, given: Any) -> Any:
@@ -206,13 +204,13 @@ class Parameter:
 
     def declared(self, *, required: bool) -> inspect.Parameter:
         """Return it as a parameter of the function of a tool. A text, list or flag that is empty is not given."""
-        described = None if self.option.is_plain else Field(description=self.help)
+        described = None if self.told.is_plain else Field(description=self.help)
         annotation: Any
         default: Any = ""
-        if self.option.values and self.option.is_choice:
-            annotation, default = _either(self.option.values), None
+        if self.told.values:
+            annotation, default = _either(self.told.values), None
         elif self.type is int:
-            annotation, default = Annotated[int | None, Field(ge=1, le=self.option.tool_most)], None
+            annotation, default = Annotated[int | None, Field(ge=1, le=self.told.most)], None
         elif self.type is bool:
             annotation, default = Annotated[bool, described], False
         elif self.type is list:
@@ -238,14 +236,12 @@ def body_of(path: str) -> Callable[..., Any]:
 
 @cache
 def parameters_of(path: str) -> dict[str, Parameter]:
-    """Return the parameters of a command that models have, by name: those whose declaration names an `Option`."""
+    """Return the parameters of a command that models have, by name: those whose declaration has a `ForModels`."""
     found = {}
     for each in app.parameters_of(body_of(path)):
-        _, *metadata = get_args(each.annotation)
-        options = [one for one in metadata if isinstance(one, shared.Option)]
-        infos = [one for one in metadata if isinstance(one, typer.models.ParameterInfo)]
-        if options:
-            found[each.name] = Parameter(each, infos[0], options[0])
+        told = [one for one in each.annotation.__metadata__ if isinstance(one, ForModels)]
+        if told:
+            found[each.name] = Parameter(each, told[0])
     return found
 
 
@@ -337,8 +333,8 @@ def command_of(tool: str, given: Mapping[str, Any]) -> tuple[str, dict[str, Any]
             next=["gitmem roster"],
         )
     for name, each in known.items():
-        if each.option.tool_default and name not in values:
-            values[name] = each.option.tool_default
+        if each.told.default and name not in values:
+            values[name] = each.told.default
     return path, {name: known[name].value(value) for name, value in values.items()}
 
 
@@ -347,7 +343,7 @@ def typed(path: str, values: Mapping[str, Any]) -> str:
     known, words, options = parameters_of(path), [], []
     for name, value in values.items():
         each = known[name]
-        if each.option.tool_default and value == each.value(each.option.tool_default):
+        if each.told.default and value == each.value(each.told.default):
             continue
         texts = value if isinstance(value, list) else [] if value is True else [value]
         if not each.flag:

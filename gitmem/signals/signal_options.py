@@ -1,7 +1,7 @@
 """What a writer may say in a signal beside its message, declared once for the library, the commands and the tools.
 
 The options that set a field are declared with it in `records/kinds.py`; here are those that decide where a signal goes, or whether it is
-recorded. `cli/shared_options.py` has their texts. A command that sends a signal does not import this module: for `send.py` it is a type.
+recorded. `cli/commands/options.py` has their texts. A command that sends a signal does not import this module: for `send.py` it is a type.
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ from typing import Annotated, Any
 from unittest import mock
 
 import pytest
-import typer
 
-from cli import app, shared_options
+from cli import app
+from cli.commands import options
 from cli.mcp import tools
 from gitmem.memory import context, listing, search
 from gitmem.records.kinds import Signal
@@ -59,7 +59,7 @@ def test_a_new_operation_is_one_function_and_found_in_every_place() -> None:
     module: Any = ModuleType("cli.commands.moon")
 
     def moon(
-        at: Any, phase: Annotated[str, typer.Argument(help="Of the moon."), shared_options.MODEL]
+        at: Any, phase: Annotated[str, options.Argument("PHASE", "Of the moon."), options.MODEL]
     ) -> None:
         """Tell when it is full."""
         at.append(phase)
@@ -86,21 +86,22 @@ def test_a_new_operation_is_one_function_and_found_in_every_place() -> None:
 
 def test_defaults_of_options_are_those_of_the_library() -> None:
     """The help of a command names them; the library's signature has them."""
-    for operation, name, option in (
-        (search.search, "limit", shared_options.SEARCH_LIMIT),
-        (listing.listing, "limit", shared_options.LIST_LIMIT),
-        (context.profile, "limit", shared_options.PROFILE_LIMIT),
-        (context.context, "max_size", shared_options.MAX_SIZE),
-        (listing.ready, "limit", shared_options.READY_LIMIT),
-        (inbox.read, "limit", shared_options.INBOX_LIMIT),
+    for operation, path, name in (
+        (search.search, "mem search", "limit"),
+        (listing.listing, "mem list", "limit"),
+        (context.profile, "mem profile", "limit"),
+        (context.context, "mem context", "max_size"),
+        (listing.ready, "mem ready", "limit"),
+        (inbox.read, "inbox", "limit"),
     ):
-        assert inspect.signature(operation).parameters[name].default is option.default
-        assert option.help.endswith((f"; {option.default}.", f"(default: {option.default})."))
+        default = inspect.signature(operation).parameters[name].default
+        (declared,) = (each for each in app.parameters_of(tools.body_of(path)) if each.name == name)
+        assert app.option_of(declared).help.endswith(f"(default: {default}).")
 
 
 def test_every_option_of_a_signal_has_a_text_and_a_field_or_another_effect() -> None:
     """An option that the record does not have would be written as a field that no reader knows."""
-    assert shared_options.SIGNAL_OPTIONS.keys() == signal_options.TYPES.keys()
+    assert options.SIGNAL_OPTIONS.keys() == signal_options.TYPES.keys()
     assert {field for field, *_ in FIELD_OPTIONS.values()} <= Signal.model_fields.keys()
 
 
@@ -113,8 +114,8 @@ def test_a_model_may_not_choose_what_only_a_person_may() -> None:
 @pytest.mark.parametrize(
     ("start", "never"),
     [
-        ("cli.shared_options", {"typer", "pydantic"}),
-        ("cli.commands.signals", {"cli.shared_options"}),
+        ("cli.commands.options", {"typer", "pydantic"}),
+        ("cli.commands.signals", {"cli.commands.options"}),
     ],
 )
 def test_no_everyday_command_pays_for_the_declarations(start: str, never: set[str]) -> None:
