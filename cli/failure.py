@@ -133,8 +133,8 @@ def _hint(path: str, message: str, option: str | None, near: Sequence[str] | Non
     if "unexpected extra argument" in message:
         return f"Quote the {what} so that the shell passes it as one argument: {path} {to}'your whole {what}'"
     if speaks and message.startswith("Missing argument"):
-        more = "" if to else " --to NAME"
-        return f"Usage: {path} {to}'your message'{more}"
+        more = "[--agree | --reject | --counter]" if to else "--to NAME"
+        return f"Usage: {path} {to}'your message' {more}"
     if to and option is not None and option.startswith("--"):
         return f"`gitmem signal 'your message' --reply-to ID` has more options; `{path} --help` lists those of reply."
     if option is not None and not near and (speaks or message.startswith("No such option")):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gitmem.text.sanitize import first_of
+from gitmem.text.sanitize import first_of, minute
 
 from .output import paint
-from .text import block, facts, format_ago, minute, notes, plain, plural, rest, table, wrapped
+from .text import block, facts, format_ago, notes, plain, plural, rest, table, wrapped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

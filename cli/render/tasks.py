@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitmem.agents import descriptors
-from gitmem.text.sanitize import first_of
+from gitmem.text.sanitize import first_of, minute
 from gitmem.work import task_rules
 
 from .output import paint, program, sanitize, terminal
@@ -13,7 +13,6 @@ from .text import (
     block,
     facts,
     format_ago,
-    minute,
     notes,
     plain,
     plural,

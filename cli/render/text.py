@@ -83,11 +83,6 @@ def lines_of_work(
     return [within(sanitize(each, keep=""), WORK_COLUMNS) for each in shown[:WORK_LINES_MAX]] + left
 
 
-def minute(at: str | None) -> str:
-    """Return a time as date and minute, in UTC."""
-    return f"{at[:10]} {at[11:16]} UTC" if at else ""
-
-
 def plain(text: str) -> str:
     """Sanitize a text for one line: no tabs."""
     return sanitize(text, keep="")

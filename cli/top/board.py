@@ -17,7 +17,7 @@ from gitmem.order.task import WAITING
 from gitmem.outcome import Struct
 from gitmem.signals import message_frame, thread_list, threads
 from gitmem.signals.watch import ChangeWatcher
-from gitmem.text.sanitize import SEPARATOR
+from gitmem.text.sanitize import SEPARATOR, minute
 from gitmem.work import claim_work, stuck, task_list
 from gitmem.work import handoffs as task_details
 from gitmem.work.claims import HELD
@@ -30,7 +30,7 @@ from ..render import sessions as session_text
 from ..render import signals as signal_text
 from ..render import tasks as task_text
 from ..render.output import sanitize
-from ..render.text import format_ago, minute, sender_text, value_text
+from ..render.text import format_ago, sender_text, value_text
 from ..worker import Worker
 
 TYPE_CHECKING = False

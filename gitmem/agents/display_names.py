@@ -61,8 +61,11 @@ POOL: tuple[str, ...] = tuple(
 )
 
 
-def check(name: str) -> None:
+def check(name: str, again: Sequence[str] = ("gitmem", "session", "start")) -> None:
     """Reject a text that can't be a display name because it is not addressable or could deceive.
+
+    Args:
+        again: The command of the request, without the name.
 
     Raises:
         UsageError: `bad-name`.
@@ -73,7 +76,7 @@ def check(name: str) -> None:
             f"Invalid name: {ascii(name)[:80]} {wrong}. Nothing was recorded.",
             hint="Use letters of one script, digits, dashes and spaces, or omit --name to get a name from the pool.",
             code="bad-name",
-            next=["gitmem session start"],
+            next=[command(*again)],
         )
 
 
@@ -132,7 +135,7 @@ def claim(
     Raises:
         UsageError: `bad-name`, or `name-in-use` with three names that are free.
     """
-    check(name)
+    check(name, again)
     holder = _held(store, store.log.clock.tick()).get(fold(name))
     if holder is None or holder == session_id:
         return

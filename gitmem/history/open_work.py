@@ -8,7 +8,7 @@ from ..agents.waiting_work import ASKING, OFFERED
 from ..order.task import WAITING
 from ..outcome import Outcome, PartOfAnswer, command
 from ..records.ids import unit_key
-from ..text.sanitize import SEPARATOR
+from ..text.sanitize import SEPARATOR, minute
 from ..work import claims as standing_claims
 from ..work import handoffs as handoff_list
 from ..work import path_patterns, task_list
@@ -157,7 +157,7 @@ def _handoff(waiting: HandoffRow) -> str:
 
 def claim_text(claim: ClaimRow) -> str:
     """Return a claim in one line: who, what, until when."""
-    parts = [f"{claim.name or claim.owner} claims {paths_text(claim.paths)}", f"until {claim.until[:16]}Z"]
+    parts = [f"{claim.name or claim.owner} claims {paths_text(claim.paths)}", f"until {minute(claim.until)}"]
     return SEPARATOR.join(
         [*parts, *([claim.status] if claim.status != "held" else []), *([claim.wu_id] if claim.wu_id else [])]
     )
@@ -281,7 +281,7 @@ def _offer(task: TaskRow) -> str:
 
 
 def _until(task: TaskRow) -> str:
-    return f"{task.about}{f', until {task.until[:16]}Z' if task.until else ''}"
+    return f"{task.about}{f', until {minute(task.until)}' if task.until else ''}"
 
 
 def _why(task: TaskRow) -> str:

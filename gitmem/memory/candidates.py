@@ -15,7 +15,7 @@ from ..outcome import Struct, command
 from ..records.ids import unit_key
 from ..signals import task_records
 from ..signals.task_records import TaskRecords
-from ..text.sanitize import sanitize_for_model
+from ..text.sanitize import minute, sanitize_for_model
 from . import anchors, decay, relations, stored_nodes
 from .node_tables import HIDDEN
 from .stored_nodes import IS_SUMMARIZED
@@ -711,7 +711,7 @@ def checkpoint_piece(
         labels: The keys of the metadata to print, with their labels.
         further: Further lines of gitmem's.
     """
-    when = format_at(node.touched)[:16].replace("T", " ") + "Z"
+    when = minute(format_at(node.touched))
     lines = quote_lines(head(node).replace(format_at(node.touched)[:10], when, 1), node.content)
     for key, name in labels:
         value = node.metadata.get(key)
@@ -738,7 +738,7 @@ def automatic_piece(
     for node in (each for each in nodes if written is None or each.touched > written.touched):
         stat = str(node.metadata.get("gitDiffStat") or "").strip().rpartition("\n")[2].strip()
         text = "; ".join(filter(None, (node.content.partition("\n")[0].partition(": ")[2], stat)))
-        when = format_at(node.touched)[:16].replace("T", " ") + "Z"
+        when = minute(format_at(node.touched))
         why = sanitize_for_model(cut(str(node.metadata.get("trigger")), NAME_MAX))
         line = quote_lines(f"- [{node.id}] (saved {when}, {why}):", cut(text, REPLACED_TEXT_MAX))[:1]
         pieces.append(Section(section, (0, 1, node.id), node.id, line, more=show(node)))

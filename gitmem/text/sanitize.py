@@ -158,6 +158,11 @@ def title(text: str) -> str:
     return within(plain, TITLE_MAX)
 
 
+def minute(at: str | None) -> str:
+    """Return a time of a record as date and minute, in UTC."""
+    return f"{at[:10]} {at[11:16]} UTC" if at else ""
+
+
 def first_of(
     texts: Sequence[str], most: int, further: int = 0, shown: Callable[[str], str] = str, *, joint: str = ", "
 ) -> str:

@@ -19,7 +19,7 @@ from ..order import claim as claim_fold
 from ..outcome import Outcome, command
 from ..sync import noop_check
 from ..text.addresses import writer_of
-from ..text.sanitize import first_of
+from ..text.sanitize import first_of, minute
 from . import path_patterns, stored_tasks, tables
 
 TYPE_CHECKING = False
@@ -364,7 +364,7 @@ def text_of(found: StandingClaim) -> str:
     why = f': "{sanitize(record["reason"] or "")}"' if record.get("reason") else ""
     unit = record.get("wu_id")
     about = f" ({sanitize(unit)})" if unit else ""
-    return f"{sanitize(found.who)} claims {paths_text(record['paths'])} until {format_at(found.claim.until)[:16]}Z{why}{about}"
+    return f"{sanitize(found.who)} claims {paths_text(record['paths'])} until {minute(format_at(found.claim.until))}{why}{about}"
 
 
 def contest_text(own: StandingClaim, other: StandingClaim) -> str:

@@ -12,7 +12,7 @@ from ..log.lines import format_at
 from ..outcome import Outcome, Struct, command
 from ..settings import BLOCK, GUARD, OFF, WARN
 from ..text.digests import sha256
-from ..text.sanitize import first_of, is_blank, sanitize_for_model
+from ..text.sanitize import first_of, is_blank, minute, sanitize_for_model
 from . import claim_notices, claims, path_patterns
 from .claims import ClaimRow, paths_text, text_of
 
@@ -329,8 +329,7 @@ def _line(path: str, found: ClaimRow) -> str:
     why = f': "{cut(sanitize_for_model(found.reason), REASON_MAX)}"' if found.reason else ""
     status = "" if found.status == "held" else f" ({found.status})"
     ask = command("gitmem", "signal", f"May I change {path}?", "--to", found.owner)
-    until = f"{found.until[:10]} {found.until[11:16]} UTC"
-    return f"{sanitize_for_model(path)}: {who} claims it until {until}{status}{why}. Ask first: `{sanitize_for_model(ask)}`"
+    return f"{sanitize_for_model(path)}: {who} claims it until {minute(found.until)}{status}{why}. Ask first: `{sanitize_for_model(ask)}`"
 
 
 def _cut(lines: Sequence[str]) -> list[str]:

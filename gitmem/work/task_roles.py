@@ -11,7 +11,7 @@ from ..outcome import Outcome, command
 from ..records.ids import role_id
 from ..text.digests import sha256
 from ..text.name_matching import is_identity
-from ..text.sanitize import SEPARATOR
+from ..text.sanitize import SEPARATOR, minute
 from . import task_rules
 
 TYPE_CHECKING = False
@@ -228,7 +228,7 @@ def asked(values: Mapping[str, Any]) -> str | None:
     until = values.get("deadline")
     found = [
         *(descriptors.listed(each) for each in (role, values.get("requested_model"), where) if each),
-        *([f"until {until[:10]} {until[11:16]} UTC"] if until else []),
+        *([f"until {minute(until)}"] if until else []),
     ]
     return SEPARATOR.join(found) or None
 
