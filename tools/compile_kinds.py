@@ -419,7 +419,7 @@ def compile_types() -> str:
         text += overload(f'kind: Literal["{m.KIND}"], line: bytes', f"{m.__name__}Record | None")
     text += '\n\nclass Show(Protocol):\n    """The type of `records.shown`."""\n'
     for name, found in (
-        *((f"{m.__name__}Record", f"Shown{m.__name__}") for m in models),
+        *((f"{m.__name__}Record", f"Shown{m.__name__}") for m in models if has_shown(m)),
         ("Mapping[str, object]", "Mapping[str, Any]"),
     ):
         text += overload(f"record: {name}, *, kind: bool = False", found)
@@ -479,8 +479,15 @@ def types_of(model: Any) -> str:
     shown = [("created_at", "str", True), ("kind", f'Literal["{kind}"]', False)]
     shown += [(field, types[field], True) for field in given_always]
     shown += [(field, of.__forward_arg__, False) for field, of in answers(model).items()]
+    if not has_shown(model):
+        return text
     final = typed_dict(f"Shown{name}", f"A `{kind}` as an answer shows it.", shown, content)
     return text + final.replace("\n\nclass", "\n\n@final\nclass", 1)
+
+
+def has_shown(model: Any) -> bool:
+    """Return whether answers about a kind have a type: some code fills them in, field by field."""
+    return model.KIND in ("signal", "task", "task_event")
 
 
 def typed_dict(name: str, doc: str, fields: list[tuple[str, str, bool]], base: str = "TypedDict") -> str:

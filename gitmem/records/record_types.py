@@ -118,15 +118,6 @@ class ReceiptRecord(ReceiptContent):
     delivery_state: Literal["delivered", "acked", "rejected"]
 
 
-@final
-class ShownReceipt(ReceiptContent):
-    """A `receipt` as an answer shows it."""
-    created_at: str
-    kind: NotRequired[Literal["receipt"]]
-    delivery_state: str
-    sender_name: NotRequired[str | None]
-
-
 class SessionFields(TypedDict):
     """The fields of a new `session`."""
     session_id: str
@@ -165,14 +156,6 @@ class SessionRecord(SessionFields):
     seen: NotRequired[Sequence[str] | None]
 
 
-@final
-class ShownSession(SessionFields):
-    """A `session` as an answer shows it."""
-    created_at: str
-    kind: NotRequired[Literal["session"]]
-    sender_name: NotRequired[str | None]
-
-
 class NodeFields(TypedDict):
     """The fields of a new `node`."""
     id: str
@@ -206,14 +189,6 @@ class NodeRecord(NodeFields):
     kind: Literal["node"]
     writer: NotRequired[str | None]
     texts: NotRequired[str | None]
-
-
-@final
-class ShownNode(NodeFields):
-    """A `node` as an answer shows it."""
-    created_at: str
-    kind: NotRequired[Literal["node"]]
-    forgotten: NotRequired[bool]
 
 
 class PatchContent(TypedDict):
@@ -257,14 +232,6 @@ class PatchRecord(PatchFields):
     texts: NotRequired[str | None]
 
 
-@final
-class ShownPatch(PatchFields):
-    """A `patch` as an answer shows it."""
-    created_at: str
-    kind: NotRequired[Literal["patch"]]
-    forgotten: NotRequired[bool]
-
-
 class RelationFields(TypedDict):
     """The fields of a new `relation`."""
     id: str
@@ -287,13 +254,6 @@ class RelationRecord(RelationFields):
     texts: NotRequired[str | None]
 
 
-@final
-class ShownRelation(RelationFields):
-    """A `relation` as an answer shows it."""
-    created_at: str
-    kind: NotRequired[Literal["relation"]]
-
-
 class AccessFields(TypedDict):
     """The fields of a new `access`."""
     id: str
@@ -308,13 +268,6 @@ class AccessRecord(AccessFields):
     kind: Literal["access"]
     writer: NotRequired[str | None]
     texts: NotRequired[str | None]
-
-
-@final
-class ShownAccess(AccessFields):
-    """A `access` as an answer shows it."""
-    created_at: str
-    kind: NotRequired[Literal["access"]]
 
 
 class AuditFields(TypedDict):
@@ -337,14 +290,6 @@ class AuditRecord(AuditFields):
     kind: Literal["audit"]
     writer: NotRequired[str | None]
     texts: NotRequired[str | None]
-
-
-@final
-class ShownAudit(AuditFields):
-    """A `audit` as an answer shows it."""
-    created_at: str
-    kind: NotRequired[Literal["audit"]]
-    past: NotRequired[str]
 
 
 class TaskContent(TypedDict):
@@ -493,14 +438,6 @@ class ClaimRecord(ClaimContent):
     mode: str
 
 
-@final
-class ShownClaim(ClaimContent):
-    """A `claim` as an answer shows it."""
-    created_at: str
-    kind: NotRequired[Literal["claim"]]
-    mode: str
-
-
 class CommitFields(TypedDict):
     """The fields of a new `commit`."""
     link_id: str
@@ -528,13 +465,6 @@ class CommitRecord(CommitFields):
     texts: NotRequired[str | None]
 
 
-@final
-class ShownCommit(CommitFields):
-    """A `commit` as an answer shows it."""
-    created_at: str
-    kind: NotRequired[Literal["commit"]]
-
-
 class AttestationFields(TypedDict):
     """The fields of a new `attestation`."""
     key: str
@@ -551,13 +481,6 @@ class AttestationRecord(AttestationFields):
     kind: Literal["attestation"]
     writer: NotRequired[str | None]
     texts: NotRequired[str | None]
-
-
-@final
-class ShownAttestation(AttestationFields):
-    """A `attestation` as an answer shows it."""
-    created_at: str
-    kind: NotRequired[Literal["attestation"]]
 
 
 class ForgetFields(TypedDict):
@@ -580,13 +503,6 @@ class ForgetRecord(ForgetFields):
     texts: NotRequired[str | None]
 
 
-@final
-class ShownForget(ForgetFields):
-    """A `forget` as an answer shows it."""
-    created_at: str
-    kind: NotRequired[Literal["forget"]]
-
-
 class TrustFields(TypedDict):
     """The fields of a new `trust`."""
     trust_id: str
@@ -603,13 +519,6 @@ class TrustRecord(TrustFields):
     kind: Literal["trust"]
     writer: NotRequired[str | None]
     texts: NotRequired[str | None]
-
-
-@final
-class ShownTrust(TrustFields):
-    """A `trust` as an answer shows it."""
-    created_at: str
-    kind: NotRequired[Literal["trust"]]
 
 
 AnyFields = SignalFields | ReceiptFields | SessionFields | NodeFields | PatchFields | RelationFields | AccessFields | AuditFields | TaskFields | TaskEventFields | ClaimFields | CommitFields | AttestationFields | ForgetFields | TrustFields
@@ -656,32 +565,8 @@ class Show(Protocol):
     @overload
     def __call__(self, record: SignalRecord, *, kind: bool = False) -> ShownSignal: ...
     @overload
-    def __call__(self, record: ReceiptRecord, *, kind: bool = False) -> ShownReceipt: ...
-    @overload
-    def __call__(self, record: SessionRecord, *, kind: bool = False) -> ShownSession: ...
-    @overload
-    def __call__(self, record: NodeRecord, *, kind: bool = False) -> ShownNode: ...
-    @overload
-    def __call__(self, record: PatchRecord, *, kind: bool = False) -> ShownPatch: ...
-    @overload
-    def __call__(self, record: RelationRecord, *, kind: bool = False) -> ShownRelation: ...
-    @overload
-    def __call__(self, record: AccessRecord, *, kind: bool = False) -> ShownAccess: ...
-    @overload
-    def __call__(self, record: AuditRecord, *, kind: bool = False) -> ShownAudit: ...
-    @overload
     def __call__(self, record: TaskRecord, *, kind: bool = False) -> ShownTask: ...
     @overload
     def __call__(self, record: TaskEventRecord, *, kind: bool = False) -> ShownTaskEvent: ...
-    @overload
-    def __call__(self, record: ClaimRecord, *, kind: bool = False) -> ShownClaim: ...
-    @overload
-    def __call__(self, record: CommitRecord, *, kind: bool = False) -> ShownCommit: ...
-    @overload
-    def __call__(self, record: AttestationRecord, *, kind: bool = False) -> ShownAttestation: ...
-    @overload
-    def __call__(self, record: ForgetRecord, *, kind: bool = False) -> ShownForget: ...
-    @overload
-    def __call__(self, record: TrustRecord, *, kind: bool = False) -> ShownTrust: ...
     @overload
     def __call__(self, record: Mapping[str, object], *, kind: bool = False) -> Mapping[str, Any]: ...
