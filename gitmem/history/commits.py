@@ -375,7 +375,6 @@ def was_open(one: Presence, seconds: int) -> bool:
 LOCK = "commits"
 SECONDS = 5.0
 AT_ONCE = 200  # commits that are recorded in one entry
-APART_SECONDS = 2  # between commits whose processes may have seen each other's HEAD
 WAIT_SECONDS = 10  # for the note of the hook that runs after a commit
 STATE_MAX = 4_096
 ACTIVE_MICROS = 24 * 3600 * 1_000_000
@@ -521,7 +520,7 @@ class _Look:
         notes = self._notes.get(entry.new)
         if notes is not None:
             one = self._sessions.of_notes(notes, found.committed)
-            if one is None or not of_hook(notes, entry.hook) or self._is_crowded(at):
+            if one is None or not of_hook(notes, entry.hook):
                 return "", None
             return "environment", callers.of_session(one, "session")
         one, caller = self._own, clues.caller
@@ -530,20 +529,6 @@ class _Look:
         if any(entry.new.startswith(each) for each in clues.printed):
             return "output", caller
         return ("alone", caller) if self._is_alone(one, found.committed) else ("", None)
-
-    def _is_crowded(self, at: int) -> bool:
-        """Return whether a commit without a note was made just before: its process may have written this note.
-
-        The hook post-merge notes only merges.
-        """
-        entry = self._entries[at]
-        for other in reversed(self._entries[:at]):
-            if entry.seconds - other.seconds > APART_SECONDS:
-                return False
-            may_note = other.hook == history.POST_COMMIT or other.hook == entry.hook != ""
-            if may_note and other.seconds >= 0 and other.new not in self._notes:
-                return True
-        return False
 
     def _is_alone(self, one: Presence, seconds: int) -> bool:
         """Return whether a session was in its turn, and the only one in the worktree, when a commit was made."""

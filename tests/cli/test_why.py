@@ -101,6 +101,21 @@ def test_the_whole_story_of_a_line(shop: Path, run: Run, start: Start) -> None:
     assert "no longer as it was" in run("why", "b.py:2").out
 
 
+def test_the_first_commit_of_an_agent_in_a_new_repository_is_the_agents(
+    repo: Path, run: Run, start: Start
+) -> None:
+    """A person's commit a moment before, without the hook, casts no doubt on what the agent's own hook has noted."""
+    second = f"@{int(time.time()) + 5} +0000"
+    dates = {"GIT_AUTHOR_DATE": second, "GIT_COMMITTER_DATE": second}
+    git(repo, "commit", "--quiet", "--amend", "--no-edit", **dates)
+    install_hook(repo)
+    bohr = start("Bohr")
+    made = commit(repo, "a.py", "one\n", "first of the agent", GITMEM_SESSION=bohr, **dates)
+    assert run("whoami", session=bohr).status == 0
+    (one,) = run("why", made, "--json").json["commits"]
+    assert [each["session_id"] for each in one["made_by"]] == [bohr]
+
+
 @pytest.mark.parametrize(
     ("words", "state"),
     [
