@@ -305,10 +305,10 @@ def _next(
         first = "gitmem roster" if query else "gitmem session start"
         return [first, *([] if all else [command(*again)])]
     ours = caller.ids if caller is not None else []
-    own = [each for one, each in zip(found, rows, strict=True) if one.held or one.reader in ours]
-    if not own:
-        return ["gitmem session start"]
-    return ["gitmem inbox"] if any(each["unread"] != 0 for each in own) else []
+    own = [each for one, each in zip(found, rows, strict=True) if one.reader in ours]
+    if any(each["unread"] for each in own):
+        return ["gitmem inbox"]
+    return [] if own or any(one.held for one in found) else ["gitmem session start"]
 
 
 def _not_at_work(found: Sequence[Presence], left_behind: Sequence[Presence], left: Sequence[str]) -> str:

@@ -659,7 +659,7 @@ def _next(answer: Why, *, has_hook: bool, lacks_log: bool) -> list[str]:
         found.append(command("git", "show", answer.commits[0].commit[:SHORT]))
     if answer.commits and not has_hook and not any(story.made_by for story in answer.commits):
         found.append("gitmem setup --git post-commit")
-    return list(dict.fromkeys(found))[:5] or [command("gitmem", "log")]
+    return list(dict.fromkeys(found))[:5]
 
 
 class Target(Struct):

@@ -224,7 +224,7 @@ def count_text(found: Gate) -> str:
 
 def _next(store: Store, found: Gate) -> list[str]:
     if found.passed:
-        return [command("gitmem", "show", str(found.audit_id)), "gitmem inbox"]
+        return [command("gitmem", "show", str(found.audit_id)), *(["gitmem inbox"] if found.unread else [])]
     steps: list[str] = []
     if found.unread:
         on_it = all(
@@ -308,7 +308,7 @@ def unchecked(store: Store) -> GateUnchecked:
     reason = f"{where}, and {WU.key} is not set; signals were not checked, and the push continues."
     named = session_view.unit_keys_in(branch or "")
     setting = ["git", "config", WU.key, named[0] if named else "WU-123"]
-    return GateUnchecked(wu_id=None, reason=reason, next=[command(*setting), "gitmem inbox"])
+    return GateUnchecked(wu_id=None, reason=reason, next=[command(*setting)])
 
 
 def unknown_pusher(wu: str) -> GateUnchecked:

@@ -409,8 +409,6 @@ def _next(states: Sequence[RemoteResult], *, leads: bool) -> list[str]:
             )
             found += [each for each in own if each in remote.message]
             found.append(_after_refusal(remote))
-    if any(remote.received for remote in states):
-        found.append("gitmem inbox")
     return list(dict.fromkeys(found))[:3]
 
 
