@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import os
 import time
+from heapq import nsmallest
+from itertools import combinations
 
 from .. import local_files
-from ..agents import mailbox
 from ..agents.addressing import Resolved
 from ..errors import GitmemError, StoreError, UsageError
 from ..git import branches as changes
 from ..git.branches import CONFLICT, SLOW, UNKNOWN, Merge, Tip
 from ..git.fetch import ScratchRepository, make_parent
 from ..git.objects import is_oid
-from ..log.lines import format_at
-from ..order.content import ANNOUNCER, OVERLAP, is_notice
+from ..order.content import ANNOUNCER, OVERLAP
 from ..outcome import Outcome, Struct, command
 from ..records.ids import keyed_id
 from ..records.lines import as_json
@@ -28,7 +28,7 @@ from ..work import branches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from typing import Any
 
     from ..agents.caller import Caller
@@ -58,70 +58,28 @@ class Shared(Struct):
     uncommitted: list[str] = []
 
 
-class SharedFiles:
-    """The pairs of branches that change the same files.
-
-    Files that the same branches change are one step, however many they are; so branches with many files in common, such
-    as copies of one branch, cost little.
+def shared_files(
+    branches: Sequence[Branch], paths_max: int, remaining: Callable[[], float]
+) -> tuple[list[Shared], bool]:
+    """Return the pairs of branches that change the same files, and whether some were left out because no time was left.
 
     Args:
         branches: The branches.
         paths_max: The greatest number of paths of a pair; all are counted.
-        remaining: Returns the seconds that are left; without any, `is_cut` is set and later files are left out.
+        remaining: Returns the seconds that are left.
     """
-
-    def __init__(self, branches: Sequence[Branch], paths_max: int, remaining: Callable[[], float]) -> None:
-        self.pairs: dict[tuple[int, int], Shared] = {}
-        self.is_cut = False
-        groups: dict[tuple[int, int], list[str]] = {}  # branches that change a file, that commit it -> files
-        for path, masks in sorted(_masks(branches).items()):
-            if masks[0] & (masks[0] - 1):
-                groups.setdefault(masks, []).append(path)
-        for (changed, committed), paths in groups.items():
-            if remaining() <= 0:
-                self.is_cut = True
-                break
-            for one, other in _pairs(changed):
-                self._add(one, other, paths, committed >> one & committed >> other & 1, paths_max)
-
-    def _add(self, one: int, other: int, paths: Sequence[str], committed: int, paths_max: int) -> None:
-        found = self.pairs.get((one, other))
-        if found is None:
-            found = self.pairs[one, other] = Shared(one, other)
-        found.count += len(paths)
-        found.committed += len(paths) if committed else 0
-        shown = paths[: paths_max - len(found.paths)]
-        found.paths += shown
-        if not committed:
-            found.uncommitted += shown
-
-    def committed(self) -> list[Shared]:
-        """Return the pairs that have committed changes of the same files: the fewest files first, which merge fastest."""
-        return sorted(
-            (each for each in self.pairs.values() if each.committed), key=lambda each: each.committed
-        )
-
-
-def _masks(branches: Sequence[Branch]) -> dict[str, tuple[int, int]]:
-    """Return for each file which branches change it, and which of them have committed that: bits by place."""
-    changed: dict[str, int] = {}
-    committed: dict[str, int] = {}
-    for place, branch in enumerate(branches):
-        bit = 1 << place
-        for path in branch.changed:
-            committed[path] = committed.get(path, 0) | bit
-            changed[path] = changed.get(path, 0) | bit
-        for path in branch.uncommitted:
-            changed[path] = changed.get(path, 0) | bit
-    return {path: (mask, committed.get(path, 0)) for path, mask in changed.items()}
-
-
-def _pairs(mask: int) -> Iterator[tuple[int, int]]:
-    """Yield each two places whose bits are set."""
-    places = [place for place in range(mask.bit_length()) if mask >> place & 1]
-    for at, one in enumerate(places):
-        for other in places[at + 1 :]:
-            yield one, other
+    committed = [set(each.changed) for each in branches]
+    changed = [{*each.changed, *each.uncommitted} for each in branches]
+    found: list[Shared] = []
+    for one, other in combinations(range(len(branches)), 2):
+        if remaining() <= 0:
+            return found, True
+        if paths := changed[one] & changed[other]:
+            in_both = committed[one] & committed[other]
+            shown = nsmallest(paths_max, paths)
+            uncommitted = [path for path in shown if path not in in_both]
+            found.append(Shared(one, other, len(paths), len(in_both), shown, uncommitted))
+    return found, False
 
 
 SECONDS = 10.0  # for all runs of git
@@ -136,8 +94,6 @@ NOTICES_MAX = 20  # in one call
 RECIPIENTS_MAX = 40  # of one
 NAME_MAX = 120  # characters of a branch or file in the text
 FILES_SHOWN = 3
-DAY_MICROS = 24 * 3600 * 1_000_000
-AHEAD_MICROS = 300 * 1_000_000  # that clocks of others may be
 
 OVERLAPS_MAX = 100
 PATHS_MAX = 20  # of one pair
@@ -198,17 +154,20 @@ class Comparison:
             )
         for branch in self.branches:
             branch.changed = self._changed(branch)
-        shared = SharedFiles(self.branches, PATHS_MAX, self.remaining)
-        if shared.is_cut:
+        shared, is_cut = shared_files(self.branches, PATHS_MAX, self.remaining)
+        if is_cut:
             self.warnings.append("Not all pairs of branches were compared: they share too many files.")
-        merges = self._merges(shared.committed())
+        # The fewest files first, which merge fastest.
+        merges = self._merges(
+            sorted((each for each in shared if each.committed), key=lambda each: each.committed)
+        )
         self._cache.tips = {
             oid: tip for oid, tip in self._cache.tips.items() if oid in {*commits, *self._tips()}
         }
         self._cache.write(self._tips())
         found = []
-        for (one, other), each in shared.pairs.items():
-            a, b = self.branches[one], self.branches[other]
+        for each in shared:
+            a, b = self.branches[each.one], self.branches[each.other]
             merge = merges.get((a.tip or "", b.tip or "")) if each.committed else None
             if merge is None or merge.state != changes.CONTAINED or each.uncommitted:
                 found.append((a, b, each, merge))
@@ -532,7 +491,7 @@ def _shown(name: str) -> str:
 
 
 def tell(store: Store, caller: Caller, conflict: Conflict) -> str | None:
-    """Send the notice of a conflict, unless its readers have it, or one about this pair is less than a day old.
+    """Send the notice of a conflict, unless this clone has sent it.
 
     Returns:
         The id of the signal; None if nothing was sent, also if the caller is the only reader.
@@ -549,7 +508,7 @@ def tell(store: Store, caller: Caller, conflict: Conflict) -> str | None:
     fields["target_agent"] = recipients[0]
     fields["thread_id"] = conflict.thread()
     fields["interrupt_class"] = "priority"
-    if announcements.is_notice_recorded(store, caller, fields) or _was_told(store, caller, conflict):
+    if announcements.is_notice_recorded(store, caller, fields):
         return None
     names = {one.reader: one.name for one in conflict.sessions}
     resolved = [Resolved(address, address, "exact") for address in recipients]
@@ -557,23 +516,6 @@ def tell(store: Store, caller: Caller, conflict: Conflict) -> str | None:
         each.display_name = names[each.address]
     announcements.record_notice(store, caller, fields, resolved)
     return fields["signal_id"]
-
-
-def _was_told(store: Store, caller: Caller, conflict: Conflict) -> bool:
-    """Return whether somebody told the same readers of this pair in the last day, or this clone told anybody.
-
-    A peer's notice to others, or with another text, does not count: it must not keep ours back.
-    """
-    now = store.now()
-    values = (conflict.thread(), format_at(now - DAY_MICROS), format_at(now + AHEAD_MICROS))
-    recent = "s.thread = ? AND l.at > ? AND l.at < ?"
-    for record, _ in mailbox.signals(store.db(), recent, values, limit=announcements.LINES_MAX):
-        if not is_notice(record):
-            continue
-        is_to_all = set(conflict.recipients()) <= {*record["recipients"], record["sender_identity"]}
-        if is_to_all or announcements.is_from_here(store, caller, record):
-            return True
-    return False
 
 
 def tell_all(store: Store, caller: Caller, conflicts: Sequence[Conflict]) -> tuple[list[str], list[str]]:
@@ -611,7 +553,7 @@ def _why_nobody(caller: Caller, conflicts: Sequence[Conflict]) -> str:
     if not conflicts:
         return "Nobody was told: no two branches are in conflict."
     if any(set(each.recipients()) - set(caller.ids) for each in conflicts):
-        return "Nobody was told: all of them were told already in the last day."
+        return "Nobody was told: all of them were told already."
     return "Nobody was told: no other session works on these branches."
 
 

@@ -13,7 +13,6 @@ from ..errors import GitmemError, UsageError
 from ..order.content import ANNOUNCER, INTENTS, keyed_content, notice_text
 from ..outcome import Outcome
 from ..records.ids import keyed_id, unit_key
-from ..trust import own_sessions
 from . import send
 
 TYPE_CHECKING = False
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from ..agents.addressing import Resolved
     from ..agents.caller import Caller
     from ..agents.lifecycle import SessionChanged, SessionEnded
-    from ..records.record_types import SignalFields, SignalRecord
+    from ..records.record_types import SignalFields
     from ..store import Store
     from .signal_options import SignalOptions
 
@@ -52,12 +51,6 @@ def is_notice_recorded(store: Store, caller: Caller, fields: SignalFields) -> bo
     """
     named = mailbox.signals_from_here(store.db(), fields["signal_id"], caller.ids, LINES_MAX)
     return any(keyed_content(record) == keyed_content(fields) for record, _ in named)
-
-
-def is_from_here(store: Store, caller: Caller, record: SignalRecord) -> bool:
-    """Return whether a caller, or a session of this clone, has written a signal."""
-    session = record.get("sender_session") or ""
-    return record["sender_identity"] in caller.ids or own_sessions.is_own(store.db(), session)
 
 
 def record_notice(
