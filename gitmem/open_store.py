@@ -139,9 +139,9 @@ class DomainPackages:
 
         if not waiting_work.may_anybody_wait(store.db(), store.now()):
             return None
-        from .history import waits
+        from .history import open_work
 
-        return waits.waits(store, caller)
+        return open_work.waits(store, caller)
 
 
 _TOLD_UP_TO = "task collisions"  # in `meta`: the line up to which sessions were told of collisions

@@ -38,9 +38,9 @@ def _tasks() -> Fold:
 
 
 def _add_commits(db: sqlite3.Connection, added: Rows) -> None:
-    from .history import rows
-
-    rows.add(db, added)
+    made = added.of("commit")
+    columns = [made.column(name) for name in ("commit", "patch_id", "sender_session")]
+    db.executemany("INSERT INTO made_commit VALUES (?, ?, ?, ?)", zip(made.ids, *columns, strict=True))
 
 
 def own_view(own: Callable[[], Own]) -> View:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gitmem.history.overlap import Overlap, Overlaps, Side
-    from gitmem.history.why import AgreedThread, KnownNode, MakerRow, Story, TaskAnswer, Why
+    from gitmem.history.why import AgreedThread, KnownNode, MakerRow, Story, Why
     from gitmem.work.claims import ClaimChange, ClaimCheck, ClaimPage, ClaimRow, ClaimsReleased, EditRow
     from gitmem.work.edit_guard import Guard
 
@@ -189,9 +189,6 @@ def _holds(each: Story) -> bool:
 def _who(each: Story) -> str:
     if not each.made_by:
         text = f"no record of a session: made by {plain(each.author)}, or by a session that no record links to it"
-        if each.possible:
-            names = ", ".join(plain(one.name) for one in each.possible)
-            text += f"; perhaps by {names}, who had claimed the file then (inferred)"
     else:
         text = f"made by {' and '.join(map(_maker, each.made_by))}"
         text += "" if each.is_whole else "; no record of who made the rest"
@@ -226,16 +223,8 @@ def _thread(each: AgreedThread) -> str:
         )
         if names
     ]
-    stand += map(_answer, each.answers)
+    stand += [plain(each.settled)] if each.settled else []
     return f"{asked} ({'; '.join(stand)})" if stand else asked
-
-
-def _answer(each: TaskAnswer) -> str:
-    ago = format_ago(each.at)
-    if each.state == "rejected":
-        return f"rejected by {plain(each.name)} {ago}"
-    state = "" if each.state == "working" else f", {plain(each.state)}"
-    return f"taken by {plain(each.name)}{state} {ago}"
 
 
 def _node(each: KnownNode) -> str:

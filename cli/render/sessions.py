@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gitmem.agents.other_keys import Trust
     from gitmem.agents.role_list import ClientAgent, RoleCheck, RoleEntry, RoleList, RoleShown
     from gitmem.agents.roster import Roster, SessionList, WhoAmI
-    from gitmem.history.waits import Wait, Waits
+    from gitmem.history.open_work import Wait, Waits
     from gitmem.trust.key_choice import MadeKey
 
 
@@ -94,7 +94,7 @@ def ended(found: SessionEnded) -> list[str]:
 
 def wait_rows(found: Waits) -> list[tuple[Wait, list[str]]]:
     """Return a row for each thing that is owed, by however many: who waits, the verb, for whom, to do what, and since when."""
-    from gitmem.history.waits import words_of
+    from gitmem.history.open_work import words_of
 
     together: dict[tuple[str, str | None], list[Wait]] = {}
     for each in found.rows:

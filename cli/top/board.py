@@ -12,7 +12,7 @@ import time
 from gitmem import calls
 from gitmem.agents import caller as callers
 from gitmem.agents import mailbox, roster
-from gitmem.history import waits
+from gitmem.history import open_work
 from gitmem.order.task import WAITING
 from gitmem.outcome import Struct
 from gitmem.signals import message_frame, thread_list, threads
@@ -147,7 +147,7 @@ def read(store: Store, caller: Caller, limits: Mapping[str, int]) -> Board:
             found,
             roster.roster(store, caller=caller, steps_most=UNREAD_STEPS, limit=limits[AGENTS], work=False),
         )
-        _put_waits(found, waits.waits(store, caller, limit=limits[WAITS]))
+        _put_waits(found, open_work.waits(store, caller, limit=limits[WAITS]))
         _put_threads(found, thread_list.list_threads(store, caller, limit=limits[THREADS]))
         _put_tasks(found, store, caller, limits[TASKS])
         _put_claims(found, store, caller, limits[CLAIMS])
@@ -156,9 +156,9 @@ def read(store: Store, caller: Caller, limits: Mapping[str, int]) -> Board:
     return found
 
 
-def _put_waits(found: Board, waiting: waits.Waits) -> None:
+def _put_waits(found: Board, waiting: open_work.Waits) -> None:
     rows = [
-        Row(each.id, (ATTENTION if each.you == waits.OWES else "", who, owes, since, to_do), ASKS if each.you == waits.OWES else USUAL)
+        Row(each.id, (ATTENTION if each.you == open_work.OWES else "", who, owes, since, to_do), ASKS if each.you == open_work.OWES else USUAL)
         for each, (who, _, owes, to_do, since) in session_text.wait_rows(waiting)
     ]  # fmt: skip
     asks = sum(row.style == ASKS for row in rows)

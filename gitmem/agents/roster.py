@@ -34,7 +34,7 @@ UNREAD_STEPS = 20_000_000  # steps of SQLite for all sessions of one answer
 
 
 class Roster(Outcome, kw_only=True):
-    """Who waits for whom (`history.waits`), and sessions, each with its name, location, `status`, `last_seen`, `headline` and number of `unread` signals.
+    """Who waits for whom (`history.open_work`), and sessions, each with its name, location, `status`, `last_seen`, `headline` and number of `unread` signals.
 
     `more` is the number of sessions that a limit left out. `remark` says why the list is empty, and which sessions claim
     without proof to be of this clone. `autosync` has the failure of the last sync, or None. `work` has who works on

@@ -15,6 +15,7 @@ from ..errors import GitmemError
 from ..git import history
 from ..git.history import POST_COMMIT, read_tail
 from ..git.objects import is_oid
+from ..index.entities import AMONG, json_list
 from ..log.lines import CommitMessage, format_at
 from ..log.ref import LOG_REF
 from ..order.task import micros
@@ -23,21 +24,19 @@ from ..records import ids
 from ..records.ids import is_id
 from ..trust import own_sessions
 from ..work import task_state
-from . import rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from ..agents.caller import Caller
     from ..agents.presence import Presence
     from ..git.history import CommitFacts, ReflogEntry
     from ..order.task import FoldedTask
-    from ..records.record_types import CommitFields
+    from ..records.record_types import CommitFields, CommitRecord
     from ..repo import Repo
     from ..store import Store
-    from .rows import CommitLine
 
     Variables = frozenset[tuple[str, str]]
     Made = tuple[ReflogEntry, CommitFacts, "Origin", str, Caller]
@@ -95,6 +94,44 @@ class MadeHere(Struct):
         return list(dict.fromkeys(found))[:WORKTREES_MAX]
 
 
+LINES_MAX = 20  # about one commit or patch id that are read, this clone's own first
+
+
+class CommitLine(Struct):
+    """A line about a commit.
+
+    Attributes:
+        record: Its record.
+        is_own: Whether it is of a session that was started in this clone.
+    """
+
+    record: CommitRecord
+    is_own: bool
+
+
+def lines_about(db: sqlite3.Connection, column: str, value: str) -> list[CommitLine]:
+    """Return the lines about a `commit_id`, or about commits whose changes have this `patch_id`: of those of one session the lowest."""
+    from .. import records
+
+    query = (
+        "SELECT l.body, m.session IN (SELECT name FROM own) AS is_own FROM made_commit m JOIN line l ON l.id = m.line"
+        f" WHERE m.{column} = ? ORDER BY is_own DESC, l.body LIMIT ?"
+    )
+    found: dict[tuple[str, str | None], CommitLine] = {}
+    for body, is_own in db.execute(query, (value, LINES_MAX)).fetchall():
+        record = records.read_kind("commit", body.encode())
+        if record is not None:
+            line = CommitLine(record, bool(is_own))
+            found.setdefault((record["commit"], record.get("sender_session")), line)
+    return list(found.values())
+
+
+def recorded(db: sqlite3.Connection, commits: Iterable[str]) -> set[tuple[str, str]]:
+    """Return commit and session of the lines about these commits."""
+    query = f"SELECT commit_id, session FROM made_commit WHERE commit_id {AMONG} AND session IS NOT NULL"
+    return set(db.execute(query, (json_list(list(commits)),)))
+
+
 class Makers(Struct):
     """Who has made a commit.
 
@@ -137,7 +174,7 @@ def find_makers(
     search.of(commit, committed)
     if search.found.made or search.found.rewrote or patch_id is None or authored is None:
         return search.found
-    if not rows.of_patch(db, patch_id):
+    if not lines_about(db, "patch_id", patch_id):
         return search.found
     if here is not None and authored == committed and here.action(commit, committed) in MADE:
         return search.found  # it repeats none
@@ -173,7 +210,9 @@ class _Search:
 
     def _lines(self, commit: str, committed: int | None) -> list[CommitLine]:
         """Return the valid lines about a commit; only those of this clone, if it has any: others can claim any commit."""
-        lines = [each for each in rows.of_commit(self._db, commit) if each.record["evidence"] in EVIDENCE]
+        lines = [
+            each for each in lines_about(self._db, "commit_id", commit) if each.record["evidence"] in EVIDENCE
+        ]
         own = [each for each in lines if each.is_own]
         if own or not lines or (self._here is not None and self._here.action(commit, committed)):
             return own
@@ -181,7 +220,8 @@ class _Search:
 
     def _was_open(self, line: CommitLine, committed: int) -> bool:
         """Return whether another clone's session was open when a commit was made; also if it is not known."""
-        span = rows.session_span(self._db, line.record.get("sender_session"))
+        query = "SELECT started, ended FROM session WHERE session_id = ?"
+        span = self._db.execute(query, (line.record.get("sender_session"),)).fetchone()
         if span is None or line.record["evidence"] == NONE:
             return True
         started, ended = span
@@ -236,7 +276,7 @@ class _Search:
         """Add the makers of commits with a patch id and a time of the author: a repeated commit keeps both."""
         same = [
             each
-            for each in rows.of_patch(self._db, patch_id)
+            for each in lines_about(self._db, "patch_id", patch_id)
             if each.record.get("authored_at") == authored_at and each.record["commit"] not in self._seen
         ]
         own = [each for each in same if each.is_own]
@@ -254,7 +294,6 @@ class _Search:
 
 READ_MAX = 256 * 1024
 ROTATE_BYTES = 128 * 1024
-FILES_MAX = 40  # of notes: two for each worktree
 SESSION, TASK, HOOK = "GITMEM_SESSION", "GITMEM_TASK", "hook"
 ODD = "?"
 
@@ -276,17 +315,6 @@ def _notes(path: str) -> dict[str, set[Variables]]:
             variables = frozenset((name, value) for name, _, value in (word.partition("=") for word in words))
             found.setdefault(oid, set()).add(variables)
     return found
-
-
-def without_session(repo: Repo, commit: str) -> bool:
-    """Return whether git's hook has noted a commit in a worktree of this clone, by a process without a variable of any session."""
-    prefix = os.path.basename(heartbeats.commit_notes(repo)).removesuffix(os.path.basename(repo.git_dir))
-    folder = os.path.dirname(heartbeats.commit_notes(repo))
-    paths = [os.path.join(folder, name) for name in local_files.names_in(folder) if name.startswith(prefix)]
-    found: set[Variables] = set()
-    for path in sorted(paths)[:FILES_MAX]:
-        found |= _notes(path).get(commit, set())
-    return bool(found) and all({name for name, _ in each} <= {HOOK} for each in found)
 
 
 def rotate(repo: Repo) -> None:
@@ -441,21 +469,21 @@ class _Look:
         """Record what is new, and note how far it was read."""
         new = self._new()
         oids = [self._entries[at].new for at in new]
-        known = rows.known(self._store.db(), oids)
-        recorded, read_to = 0, len(self._entries)
+        known = recorded(self._store.db(), oids)
+        count, read_to = 0, len(self._entries)
         for start in range(0, len(new), AT_ONCE):
             some = new[start : start + AT_ONCE]
             if self._left() <= 0:
                 read_to = some[0]
                 break
-            recorded += self._record(some, known)
+            count += self._record(some, known)
             waits = next((at for at in some if self._waits_for_note(at)), None)
             if waits is not None:
                 read_to = waits
                 break
         self._keep(read_to)
         rotate(self._store.repo)
-        return recorded
+        return count
 
     def _left(self) -> float:
         return self._until - time.monotonic()
@@ -512,7 +540,7 @@ class _Look:
         return len(made)
 
     def _has_record(self, sources: Sequence[str], made: Sequence[Made]) -> bool:
-        return bool(rows.known(self._store.db(), sources)) or any(entry.new in sources for entry, *_ in made)
+        return bool(recorded(self._store.db(), sources)) or any(entry.new in sources for entry, *_ in made)
 
     def _who(self, at: int, found: CommitFacts) -> tuple[str, Caller | None]:
         """Return the evidence and the session that has made the commit of an entry; None if nobody is known."""

@@ -6,17 +6,17 @@ Times of lines are those of their writers' clocks: an answer that seems to be ea
 from __future__ import annotations
 
 from ..agents import presence
+from ..index.entities import json_list
 from ..log.lines import format_at, parse_at
 from ..order.content import ASKS
 from ..outcome import Outcome
-from ..signals.thread_list import ManyThreads, Selection, owed
-from . import rows
+from ..signals.thread_list import ManyThreads, Selection, of_readers, owed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Sequence
-    from typing import NotRequired, TypedDict
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any, NotRequired, TypedDict
 
     from ..order.thread import FoldedThread, ThreadSignal
     from ..store import Store
@@ -62,6 +62,27 @@ DAY = 86_400_000_000  # microseconds
 SIGNALS_MAX = 20_000  # of which threads are folded
 DAYS_MAX = 400
 OUTCOMES_MAX = 20
+
+
+OPEN = "open"
+_DAYS = (
+    "SELECT substr(l.at, 1, 10) AS day, count(DISTINCT s.signal_id), count(DISTINCT s.sender),"
+    " count(DISTINCT s.signal_id) FILTER (WHERE s.intent IN ('PROPOSE', 'COUNTER')),"
+    " count(DISTINCT s.signal_id) FILTER (WHERE s.intent IN ('AGREE', 'REJECT'))"
+    " FROM signal s JOIN line l ON l.id = s.line WHERE {where} AND l.at < :ahead GROUP BY day ORDER BY day DESC LIMIT :most"
+)
+_AHEAD = "SELECT count(DISTINCT s.signal_id) FROM signal s JOIN line l ON l.id = s.line WHERE {where} AND l.at >= :ahead"
+_UNREAD = (
+    # `mail` has a row for each content of an id.
+    "SELECT m.reader, min(l.at) FROM"
+    " (SELECT DISTINCT reader, signal_id FROM mail WHERE reader IN (SELECT value FROM json_each(:at_work))) m"
+    " CROSS JOIN signal s ON s.signal_id = m.signal_id JOIN line l ON l.id = s.line"
+    " WHERE {where} GROUP BY m.reader, m.signal_id"
+)
+_TASKS = (
+    f"SELECT CASE WHEN t.decided_by IS NOT NULL THEN t.state WHEN t.replaced = 1 THEN 'replaced' ELSE '{OPEN}' END, count(*)"
+    " FROM task t WHERE {where} GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT :most"
+)
 
 
 class Stats(Outcome):
@@ -154,8 +175,9 @@ def tasks_by_outcome(db: sqlite3.Connection, only: Selection) -> dict[str, int]:
     where = ["t.touched >= :since"] if only.since else []
     where += ["t.wu_id = :unit"] if only.unit else []
     if only.readers is not None:
-        where.append(rows.of_readers("t", "caller", "caller_session", "agent", "holder", "holder_session"))
-    return rows.task_outcomes(db, " AND ".join(where) or "1", only.values, OUTCOMES_MAX)
+        where.append(of_readers("t", "caller", "caller_session", "agent", "holder", "holder_session"))
+    query = _TASKS.format(where=" AND ".join(where) or "1")
+    return dict(db.execute(query, {**only.values, "most": OUTCOMES_MAX}).fetchall())
 
 
 def _days(store: Store, only: Selection) -> tuple[list[DayFigures], int]:
@@ -164,12 +186,13 @@ def _days(store: Store, only: Selection) -> tuple[list[DayFigures], int]:
     With those a peer could take the places of all other days.
     """
     db, where = store.db(), only.of_threads()
-    found, ahead = rows.days_of_signals(db, where, only.values, format_at(store.now() + DAY), DAYS_MAX)
+    values = {**only.values, "ahead": format_at(store.now() + DAY), "most": DAYS_MAX}
+    (ahead,) = db.execute(_AHEAD.format(where=where), values).fetchone()
     days: list[DayFigures] = [
         {"day": day, "signals": signals, "agents": agents, "proposals": proposals, "answers": answers}
-        for day, signals, agents, proposals, answers in reversed(found)
+        for day, signals, agents, proposals, answers in db.execute(_DAYS.format(where=where), values)
     ]
-    return days, ahead
+    return days[::-1], ahead
 
 
 def _first_answers(found: FoldedThread, shown: set[str]) -> Iterable[int]:
@@ -211,8 +234,16 @@ def _unread_ages(store: Store, only: Selection) -> list[int]:
     }
     if only.readers is not None:
         at_work &= only.readers
-    unread = rows.times_of_unread(store.db(), only.of_threads(), only.values, at_work)
+    unread = times_of_unread(store.db(), only.of_threads(), only.values, at_work)
     return [now - _micros(at) for at in unread]
+
+
+def times_of_unread(
+    db: sqlite3.Connection, where: str, values: Mapping[str, Any], readers: Iterable[str]
+) -> list[str]:
+    """Return the times of the signals that some readers have not read, one for each of them; `where` is about a row `s` of `signal`."""
+    rows = db.execute(_UNREAD.format(where=where), {**values, "at_work": json_list(sorted(readers))})
+    return [at for _, at in rows.fetchall()]
 
 
 def _at(signal: ThreadSignal) -> int:

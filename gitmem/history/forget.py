@@ -11,7 +11,6 @@ from ..order.content import is_notice
 from ..outcome import Outcome, Struct, command
 from ..signals import send
 from ..text.strict_json import quote
-from . import rows
 from .verify import THREAD, resolved
 
 TYPE_CHECKING = False
@@ -32,6 +31,7 @@ COPIED = (
 )
 _TEXTED = ("signal", THREAD, "node", "task")
 _TEXTS = ("message", "content")
+_WITH_TEXT = "SELECT body FROM line WHERE kind NOT IN ('', 'attestation') AND instr(body, ?) LIMIT ?"
 
 
 class Forgotten(Outcome, kw_only=True):
@@ -111,7 +111,8 @@ def _back_in_log(store: Store, over: Sequence[bytes]) -> list[bytes]:
     """
     log, writer, allowed = store.log, store.writers.writer(), grants.Grants(store.db())
     own = [line for line in over if allowed.allow_all(writer, writer_of(line))]
-    back = [line for line in own if rows.is_whole(store.db(), line_hash(line))]
+    query = "SELECT 1 FROM whole WHERE digest = ? AND file > 0"
+    back = [line for line in own if store.db().execute(query, (line_hash(line),)).fetchone() is not None]
     epoch = epochs.of(log, log.git.tip(ref.LOG_REF)) if back else None
     return back if epoch and not epochs.may_begin(log) else []
 
@@ -138,7 +139,7 @@ def _lines(store: Store, kind: str, id: str) -> _Lines:
     """Return the lines with texts of what an id names."""
     found = _Lines()
     writer, allowed = store.writers.writer(), grants.Grants(store.db())
-    for line in rows.all_lines(store.db(), kind, id):
+    for line in _all_lines(store.db(), kind, id):
         record: Any = records.read(line)
         if is_reduced(line):
             found.over.append(line)
@@ -149,6 +150,19 @@ def _lines(store: Store, kind: str, id: str) -> _Lines:
         else:
             (found.own if allowed.allow_all(writer, writer_of(line)) else found.others).append(line)
     return found
+
+
+_OF_ENTITY = "SELECT l.body FROM entity_line e JOIN line l ON l.id = e.line WHERE e.kind = ? AND e.id = ?"
+_OF_SIGNALS = "SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.{} = ?"
+
+
+def _all_lines(db: sqlite3.Connection, kind: str, id: str) -> list[bytes]:
+    """Return all lines of a signal, of a thread, or of an entity of another kind, however many there are."""
+    if kind in ("signal", "thread"):
+        found = db.execute(_OF_SIGNALS.format("thread" if kind == "thread" else "signal_id"), (id,))
+    else:
+        found = db.execute(_OF_ENTITY, (kind, id))
+    return [str(body).encode() for (body,) in found]
 
 
 def _forget(store: Store, caller: Caller, found: Forgotten, lines: Sequence[bytes], reason: str) -> None:
@@ -197,8 +211,8 @@ def _quoting(db: sqlite3.Connection, texts: Sequence[str]) -> list[str]:
     """Return the ids of records that contain one of these texts."""
     found: dict[str, None] = {}
     for text in dict.fromkeys(texts):
-        for line in rows.lines_with(db, text, SHOWN):
-            record: Any = records.read(line)
+        for (body,) in db.execute(_WITH_TEXT, (text, SHOWN)):
+            record: Any = records.read(str(body).encode())
             found[str(record[records.ID_FIELDS[record["kind"]]])] = None
     return list(found)[:SHOWN]
 

@@ -16,7 +16,6 @@ from ..log.lines import format_at, parse_at
 from ..log.ref import LOG_REF
 from ..memory import anchors, relations, stored_nodes
 from ..memory.node_tables import NODE
-from ..order.task import SUBMITTED, WAITING, micros
 from ..order.thread import FoldedThread
 from ..outcome import Outcome, Struct, command
 from ..records.ids import role_id, unit_key
@@ -24,8 +23,8 @@ from ..repo import READING
 from ..signals import threads
 from ..signals.threads import Proposal
 from ..text.sanitize import sanitize, title
-from ..work import path_patterns, tables, task_rules, task_state
-from . import commits, rows
+from ..work import task_rules, task_state
+from . import commits
 from .commits import SECOND, MadeHere
 
 TYPE_CHECKING = False
@@ -33,11 +32,12 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Mapping, Sequence
 
+    from ..agents.presence import ShownNames
     from ..git.history import CommitFacts, Lines
     from ..order.node import VersionedNode
-    from ..order.task import FoldedTask, TaskEvent
+    from ..order.task import FoldedTask
     from ..store import Store
-    from .rows import CommitLine
+    from .commits import CommitLine
 
 
 NODES_MAX = 5
@@ -59,15 +59,31 @@ class KnownNode(Outcome):
         superseded_by: The node that has replaced it.
     """
 
-    def __init__(self, node: VersionedNode, by: str, *, known_then: bool) -> None:
-        self.id = node.id
-        self.type = node.type
+    def __init__(
+        self,
+        node: VersionedNode,
+        then: VersionedNode | None,
+        by: str,
+        *,
+        superseded_by: str | None,
+        stale: str | None,
+    ) -> None:
+        shown = then or node
+        self.id = shown.id
+        self.type = shown.type
         self.by = by
-        self.text = title(node.content)
-        self.sender_name = node.sender_name or node.sender_identity
-        self.known_then = known_then
-        self.now = HOLDS
-        self.superseded_by: str | None = None
+        self.text = title(shown.content)
+        self.sender_name = shown.sender_name or shown.sender_identity
+        self.known_then = then is not None
+        self.superseded_by = superseded_by
+        if superseded_by is not None:
+            self.now = f"superseded by {superseded_by}"
+        elif node.closed:
+            self.now = "closed"
+        elif stale:
+            self.now = stale
+        else:
+            self.now = CHANGED if shown.content != node.content else HOLDS
 
 
 def nodes(store: Store, paths: Sequence[str], wu_id: str | None, committed: int) -> list[KnownNode]:
@@ -90,9 +106,21 @@ def nodes(store: Store, paths: Sequence[str], wu_id: str | None, committed: int)
         )
     )
     some = found[:NODES_MAX]
-    stale = anchors.stale(store, some)
-    then = _as_of(db, [node.id for node in some], committed)
-    return [_known(db, node, then.get(node.id), ids[node.id], stale.get(node.id), committed) for node in some]
+    shown = [node.id for node in some]
+    stale, superseded = anchors.stale(store, some), relations.ends_of(db, shown)
+    # Only the lines up to then count, as with `--as-of`, which opens the whole log of a time: minutes for a large one.
+    known = [node.id for node in some if node.created <= committed]
+    then = stored_nodes.fold_all(entities.lines_of(db, NODE, known), until=format_at(committed), whole=False)
+    return [
+        KnownNode(
+            node,
+            then.get(node.id),
+            ids[node.id],
+            superseded_by=superseded.get(node.id),
+            stale=stale.get(node.id),
+        )
+        for node in some
+    ]
 
 
 def _ids(db: sqlite3.Connection, paths: Sequence[str], wu_id: str | None) -> dict[str, str]:
@@ -115,57 +143,10 @@ def _with_folders(path: str) -> list[str]:
     return ["/".join(parts[:count]) for count in range(len(parts), 0, -1)]
 
 
-def _as_of(db: sqlite3.Connection, ids: Sequence[str], committed: int) -> dict[str, VersionedNode]:
-    """Return nodes as they were when a commit was made: only the lines up to then count, as with `--as-of`.
-
-    `memory.as_of` opens the whole log of a time; for a few nodes that would take minutes of a large one.
-    """
-    return stored_nodes.fold_all(entities.lines_of(db, NODE, ids), until=format_at(committed), whole=False)
-
-
-def _known(
-    db: sqlite3.Connection,
-    node: VersionedNode,
-    then: VersionedNode | None,
-    by: str,
-    stale: str | None,
-    committed: int,
-) -> KnownNode:
-    known_then = node.created <= committed and then is not None
-    found = KnownNode(then if known_then and then is not None else node, by, known_then=known_then)
-    found.superseded_by = relations.ends_of(db, [node.id]).get(node.id)
-    if found.superseded_by is not None:
-        found.now = f"superseded by {found.superseded_by}"
-    elif node.closed:
-        found.now = "closed"
-    elif stale:
-        found.now = stale
-    elif known_then and then is not None and then.content != node.content:
-        found.now = CHANGED
-    return found
-
-
 THREADS_MAX = 3  # of a work unit
 SIGNALS_LOOKED_AT = 20
 RECIPIENTS_MAX = 20
 BY_TASK, BY_UNIT = "task", "work unit"
-RELEASED, REJECTED, REPLACED = "given back", "rejected", "taken over"
-
-
-class TaskAnswer(Outcome):
-    """What somebody has done with a task: taking it answers the signal that asked for it.
-
-    Attributes:
-        agent, name: Who.
-        state: What became of that: a state of tasks, `given back`, or `taken over` by somebody else; `rejected` without a take.
-        at: Since when.
-    """
-
-    def __init__(self, agent: str, name: str, state: str, event: TaskEvent) -> None:
-        self.agent = agent
-        self.name = name
-        self.state = state
-        self.at = event.record["at"]
 
 
 class AgreedThread(Outcome):
@@ -180,7 +161,7 @@ class AgreedThread(Outcome):
         replaced: Whether another one, or none, is in force now.
         ended: Why that one is not: `replaced` or `withdrawn`; "" if it is.
         reversed: Those who had agreed then, and are against what is in force now.
-        answers: What its takers, and those who rejected it, did with the task; they are not pending.
+        settled: What became of the task of what is in force, such as "taken by …"; then nobody is pending.
     """
 
     thread_id: str
@@ -194,71 +175,20 @@ class AgreedThread(Outcome):
     replaced: bool = False
     ended: str = ""
     reversed: list[str] = []
-    answers: list[TaskAnswer] = []
+    settled: str = ""
 
 
 class TaskOfCommit(Outcome):
-    """The task of a commit: its title and state."""
+    """The task that the record of a commit names, also one that is not here: its title and state."""
 
-    task_id: str
-    title: str = ""
-    state: str = "unknown"
-    caller: str = ""
-    thread_id: str | None = None
-
-
-def task_thread(db: sqlite3.Connection, task_id: str, folded: FoldedTask | None) -> TaskOfCommit:
-    """Return the task that a record names, also one that is not here."""
-    found = TaskOfCommit(task_id)
-    if folded is not None:
-        record = folded.record
-        found.title, found.thread_id = title(record["message"]), record["thread_id"]
-        found.state = folded.state
-        found.caller = (
-            presence.names_by_reader(db).get(record["sender_identity"]) or record["sender_identity"]
-        )
-    return found
-
-
-def folded_task(db: sqlite3.Connection, task_id: str | None) -> FoldedTask | None:
-    """Return a task with its events, if it is here."""
-    return task_state.load_task(db, task_id) if task_id is not None else None
-
-
-def _answers(db: sqlite3.Connection, task: FoldedTask) -> dict[tuple[str, str | None], TaskAnswer]:
-    """Return what the last ones who took a task, or rejected it, did with it."""
-    names = presence.names_by_reader(db)
-    found: dict[tuple[str, str | None], TaskAnswer] = {}
-    for event in [*task.rejections, *task.takes][-RECIPIENTS_MAX:]:
-        agent = event.sender[0]
-        state, last = (REJECTED, event) if event.is_rejection else _state(task, event)
-        found[event.sender] = TaskAnswer(agent, names.get(agent) or agent, state, last)
-    return found
-
-
-def _state(task: FoldedTask, take: TaskEvent) -> tuple[str, TaskEvent]:
-    """Return what became of a take, and the event that says so."""
-    own = [each for each in task.events.values() if each.take == take.id and each is not take]
-    ends = [each for each in own if task.counts(each) and (each.is_terminal or each.event == "release")]
-    if ends:
-        last = max(ends, key=lambda each: each.line)
-        return RELEASED if last.event == "release" else str(last.state), last
-    if take in task.held:
-        return task.state, task.seal or task.close or _since(task, own) or take
-    return REPLACED, take
-
-
-def _since(task: FoldedTask, own: list[TaskEvent]) -> TaskEvent | None:
-    """Return the event by which its holder waits for an answer, or has got one; None if neither is so."""
-    if task.state == SUBMITTED:
-        found = [
-            each
-            for each in task.events.values()
-            if each.event == "message" and each.sender[0] == task.caller[0]
-        ]
-    else:
-        found = [each for each in own if each.state in WAITING and each.state == task.state]
-    return max(found, key=lambda each: each.line, default=None)
+    def __init__(self, task_id: str, folded: FoldedTask | None, names: ShownNames) -> None:
+        record = folded.record if folded is not None else None
+        caller = record["sender_identity"] if record is not None else ""
+        self.task_id = task_id
+        self.title = title(record["message"]) if record is not None else ""
+        self.state = folded.state if folded is not None else "unknown"
+        self.caller = names.get(caller) or caller
+        self.thread_id = record["thread_id"] if record is not None else None
 
 
 def threads_of(
@@ -274,14 +204,8 @@ def threads_of(
     task_thread = task.record["thread_id"] if task is not None else None
     wanted = [(task_thread, BY_TASK)] if task_thread else []
     if wu_id:
-        wanted += [
-            (each, BY_UNIT)
-            for each in rows.threads_of_unit(db, wu_id, committed, SIGNALS_LOOKED_AT)
-            if each != task_thread
-        ]
-    found = [
-        _thread(db, thread_id, by, committed, task if by == BY_TASK else None) for thread_id, by in wanted
-    ]
+        wanted += [(each, BY_UNIT) for each in _threads_of_unit(db, wu_id, committed) if each != task_thread]
+    found = [_thread(db, thread_id, by, committed) for thread_id, by in wanted]
     kept = [
         each
         for each in found
@@ -290,13 +214,17 @@ def threads_of(
     return kept[:THREADS_MAX]
 
 
-def _thread(
-    db: sqlite3.Connection,
-    thread_id: str,
-    by: str,
-    committed: int,
-    task: FoldedTask | None,
-) -> AgreedThread | None:
+def _threads_of_unit(db: sqlite3.Connection, wu_id: str, until: int) -> list[str]:
+    """Return the threads with a proposal on a work unit up to a time, the last one first."""
+    rows = db.execute(
+        "SELECT s.thread, max(l.at) FROM signal s JOIN line l ON l.id = s.line WHERE s.wu_id = ? AND s.intent = 'PROPOSE'"
+        " AND s.wu_id <> '' AND l.at <= ? GROUP BY s.thread ORDER BY 2 DESC LIMIT ?",
+        (unit_key(wu_id), format_at(until), SIGNALS_LOOKED_AT),
+    )
+    return [str(thread) for thread, _ in rows.fetchall()]
+
+
+def _thread(db: sqlite3.Connection, thread_id: str, by: str, committed: int) -> AgreedThread | None:
     signals = threads.load(db, thread_id)
     folded = FoldedThread(thread_id, signals)
     if folded.root is None:
@@ -305,8 +233,7 @@ def _thread(
     names = presence.names_by_reader(db)
     found.in_force = [Proposal(each, names) for each in folded.in_force.values()]
     found.agreed_on = found.in_force[0] if folded.agreed_on is not None else None
-    answers = _answers(db, task) if task is not None else {}
-    answered = {each for sender in answers for each in sender}
+    found.settled = folded.settled
     before = FoldedThread(
         thread_id, {id: each for id, each in signals.items() if parse_at(each.record["at"]) <= committed}
     )
@@ -317,23 +244,13 @@ def _thread(
         name = names.get(reader) or reader
         now, _ = folded.stands(reader)
         is_author = any(each.is_by(reader) for each in folded.in_force.values())
-        if not (is_author and now != "reject") and (
-            now != "pending" or not (folded.settled or reader in answered)
-        ):
+        if not (is_author and now != "reject") and (now != "pending" or not folded.settled):
             lists[now].append(name)
         if reader in before.asked and before.stands(reader)[0] == "agree":
             found.agreed_then.append(name)
             if now not in ("agree", "pending"):
                 found.reversed.append(name)
-    told = {REJECTED: found.rejected}  # by a signal, too
-    found.answers = [each for each in answers.values() if each.name not in told.get(each.state, ())]
     return found
-
-
-DAY = 24 * 3600 * SECOND
-CLAIMS_MAX = 50  # that stood at the time of a commit and are compared
-STEPS_MAX = 20_000  # of these comparisons
-POSSIBLE_MAX = 3
 
 
 class MakerRow(Outcome):
@@ -363,16 +280,6 @@ class MakerRow(Outcome):
         self.wu_id = task_rules.unit_of(db, self.task_id) or record.get("wu_id")
 
 
-class PossibleMaker(Outcome):
-    """A session that had claimed a file of a commit when it was made: an inference, no record."""
-
-    agent: str
-    session_id: str | None
-    name: str
-    claim_id: str
-    wu_id: str | None
-
-
 class Story(Outcome):
     """What is known of one commit.
 
@@ -382,7 +289,6 @@ class Story(Outcome):
         made_by: The sessions that made it, or parts of it; several from other clones may contradict each other.
         is_whole: Whether these are all, as far as records tell.
         rewritten_by: The sessions that only rebased, picked or squashed it.
-        possible: Sessions that may have made it, if no record says who did.
         now: Whether what it is based on still holds: `holds`, or what has changed.
     """
 
@@ -397,7 +303,6 @@ class Story(Outcome):
         self.made_by: list[MakerRow] = []
         self.is_whole = True
         self.rewritten_by: list[MakerRow] = []
-        self.possible: list[PossibleMaker] = []
         self.wu_id: str | None = None
         self.task: TaskOfCommit | None = None
         self.threads: list[AgreedThread] = []
@@ -437,8 +342,6 @@ def story_of(
     ]
     found.is_whole = makers.is_whole
     moment = (facts.authored if makers.made else facts.committed) * SECOND + SECOND - 1
-    if not found.made_by and not commits.without_session(store.repo, commit):
-        found.possible = _possible(db, paths, facts.authored * SECOND + SECOND - 1)
     _add_context(store, found, moment)
     found.now = _now(found)
     return found
@@ -450,8 +353,9 @@ def _add_context(store: Store, found: Story, moment: int) -> None:
     first = next((each for each in found.made_by if each.task_id or each.wu_id), None)
     if first is not None:
         found.wu_id = first.wu_id
-        task = folded_task(db, first.task_id)
-        found.task = task_thread(db, first.task_id, task) if first.task_id else None
+        if first.task_id:
+            task = task_state.load_task(db, first.task_id)
+            found.task = TaskOfCommit(first.task_id, task, presence.names_by_reader(db))
     found.threads = threads_of(db, task, found.wu_id, moment)
     found.nodes = nodes(store, found.paths, found.wu_id, moment)
 
@@ -480,32 +384,9 @@ def _by(each: AgreedThread) -> str:
 
 
 def _role(db: sqlite3.Connection, session_id: str | None) -> str | None:
-    role = rows.session_role(db, session_id) if session_id else None
+    query = "SELECT lifecycle_role, specialty_profile FROM session WHERE session_id = ?"
+    role = db.execute(query, (session_id,)).fetchone()
     return role_id(*role) if role is not None else None
-
-
-def _released_at(db: sqlite3.Connection, claim_id: str) -> int:
-    """Return when a claim was released, in microseconds; 0 if that can't be read."""
-    claim = tables.folded_claim(db, claim_id)
-    return micros(claim.released["at"]) if claim is not None and claim.released is not None else 0
-
-
-def _possible(db: sqlite3.Connection, paths: Sequence[str], moment: int) -> list[PossibleMaker]:
-    """Return the sessions whose claims covered a file at a time, by the latest claims that stood then."""
-    from .. import records
-
-    budget = path_patterns.Budget(STEPS_MAX)
-    names = presence.names_by_session(db)
-    found: dict[str, PossibleMaker] = {}
-    for claim_id, owner, session, wu_id, released, body in rows.claims_at(db, moment, DAY, CLAIMS_MAX):
-        record = records.read_kind("claim", body.encode())
-        patterns = path_patterns.prepared(record["paths"]) if record is not None else ()
-        if not any(each.covers(path_patterns.normal(path), budget) for path in paths for each in patterns):
-            continue
-        if not released or _released_at(db, claim_id) > moment:
-            name = (session and names.get(session)) or title(owner)
-            found.setdefault(session or owner, PossibleMaker(owner, session, name, claim_id, wu_id or None))
-    return list(found.values())[:POSSIBLE_MAX]
 
 
 COMMITS_MAX = 10  # that one answer explains, those of most lines
@@ -568,7 +449,8 @@ def _why(store: Store, text: str, folder: str, *, is_early: bool) -> Why:
     common = store.repo.common
     facts = history.facts_of(common, shown[:COMMITS_MAX], SECONDS)
     shown = [oid for oid in shown[:COMMITS_MAX] if oid in facts]
-    patches = history.patch_ids(common, _without_record(store, shown), SECONDS)
+    recorded = {commit for commit, _ in commits.recorded(store.db(), shown)}
+    patches = history.patch_ids(common, [oid for oid in shown if oid not in recorded], SECONDS)
     here = MadeHere(store.repo)
     for oid in shown:
         story = story_of(store, oid, facts[oid], patches.get(oid), _paths(asked, behind[oid]), here=here)
@@ -620,11 +502,6 @@ def _behind(store: Store, asked: Target, answer: Why) -> dict[str, list[Lines]]:
         else:
             behind.setdefault(each.commit, []).append(each)
     return behind
-
-
-def _without_record(store: Store, oids: Sequence[str]) -> list[str]:
-    recorded = {commit for commit, _ in rows.known(store.db(), oids)}
-    return [oid for oid in oids if oid not in recorded]
 
 
 def _paths(asked: Target, lines: Sequence[Lines]) -> list[str]:
@@ -719,28 +596,23 @@ def find(store: Store, folder: str, text: str) -> Target:
 def _file(store: Store, folder: str, typed: str) -> str:
     path = anchors.from_root(store.repo, folder, typed)
     where = os.path.join(store.repo.worktree or "", path)
-    if os.path.isdir(where) and not os.path.islink(where):
-        raise UsageError(
-            f"{_shown(typed)} is a folder.",
-            hint="Ask about a file, a line as FILE:LINE, or a commit.",
-            code="folder",
-            next=[command("git", "log", "--oneline", "-10", "--", path)],
-        )
-    if not os.path.islink(where):
-        if not os.path.isfile(where):
-            raise UsageError(
-                f"{_shown(typed)} is not a regular file: it has no lines.",
-                hint="Ask about a file, a line as FILE:LINE, or a commit.",
-                code="special-file",
-            )
-        if b"\0" in _beginning(where, typed):
-            raise UsageError(
-                f"{_shown(typed)} is binary: it has no lines.",
-                hint="Ask about a commit that changed it.",
-                code="binary",
-                next=[command("git", "log", "--oneline", "-10", "--", path)],
-            )
-    return path
+    if os.path.islink(where):
+        return path
+    is_folder = os.path.isdir(where)
+    if not (is_folder or os.path.isfile(where)):
+        what, code = "is not a regular file: it has no lines", "special-file"
+    elif is_folder:
+        what, code = "is a folder", "folder"
+    elif b"\0" in _beginning(where, typed):
+        what, code = "is binary: it has no lines", "binary"
+    else:
+        return path
+    raise UsageError(
+        f"{_shown(typed)} {what}.",
+        hint="Ask about a file, a line as FILE:LINE, or a commit.",
+        code=code,
+        next=[command("git", "log", "--oneline", "-10", "--", path)],
+    )
 
 
 def _beginning(where: str, typed: str) -> bytes:

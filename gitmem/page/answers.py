@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..agents import caller as callers
 from ..calls import SERVER
 from ..errors import UsageError
-from ..history import waits
+from ..history import open_work
 from ..order.task import SUBMITTED
 from ..outcome import command
 from ..records.ids import is_id
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     from ..agents.caller import Caller, CallerClaims
-    from ..history.waits import Wait
+    from ..history.open_work import Wait
     from ..store import Store
 
     Form = dict[str, str | int]  # what the page sends
@@ -39,9 +39,9 @@ TEXTS, NUMBERS = ("do", "id", "text"), ("since",)
 
 def ways(wait: Wait) -> list[str]:
     """Return the names of the answers by which whoever owes something can give it in the page."""
-    if wait.what == waits.ACCEPTANCE:
+    if wait.what == open_work.ACCEPTANCE:
         return ["accept"]
-    if wait.what == waits.ANSWER:
+    if wait.what == open_work.ANSWER:
         return ["agree", "reject", "reply"] if wait.thread_id else [ANSWER]
     return ["take", "refuse"] if wait.state == SUBMITTED else []
 
@@ -94,8 +94,8 @@ def _refuse_void(store: Store, caller: Caller, id: str, intent: str) -> None:
 
 def _require_awaited(store: Store, caller: Caller, way: str, id: str, since: object) -> None:
     """Raise UsageError unless exactly this still waits for the caller. A reply without a decision may come later, too."""
-    for each in waits.waits(store, caller, limit=ALL_WAITS).rows:
-        if each.you == waits.OWES and each.id == id and millis_of(each.since) == since:
+    for each in open_work.waits(store, caller, limit=ALL_WAITS).rows:
+        if each.you == open_work.OWES and each.id == id and millis_of(each.since) == since:
             return
     if way != "reply":
         raise _not_awaited(

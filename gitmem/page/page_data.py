@@ -11,8 +11,8 @@ from ..agents import caller as callers
 from ..agents.caller import of_session
 from ..errors import GitmemError, UsageError
 from ..git import history
-from ..history import overlap, rows, waits
-from ..history.commits import MadeHere, find_makers
+from ..history import open_work, overlap
+from ..history.commits import MadeHere, find_makers, recorded
 from ..history.figures import statistics
 from ..history.overlap import decoded
 from ..index import entities
@@ -25,7 +25,7 @@ from ..memory.relations import SUPERSEDES
 from ..records.ids import is_id, unit_key
 from ..signals import gate
 from ..signals.thread_lines import initiatives_of
-from ..signals.thread_list import ManyThreads, Selection
+from ..signals.thread_list import ManyThreads, Selection, of_readers
 from ..work import task_state
 from ..work.branches import Refs
 from .answers import ANSWER, ways
@@ -204,17 +204,17 @@ def _you(store: Store, who: CallerClaims | None, lanes: Lanes) -> tuple[Caller |
 
 def wait_rows(store: Store, only: Selection, caller: Caller | None, lanes: Lanes) -> tuple[list[Wait], int]:
     """Return who waits for whom, and how many rows are left out."""
-    found = waits.waits(store, caller, only=only, limit=WAITS_MAX)
+    found = open_work.waits(store, caller, only=only, limit=WAITS_MAX)
     texts = TextBudget(TASK_BYTES)
     shown: list[Wait] = []
     for each in found.rows:
-        yours = each.you == waits.OWES
+        yours = each.you == open_work.OWES
         row: Wait = {
             "waiter": lanes.of(each.waiter, None, each.waiter_name),
             "yours": yours,
             "ways": ways(each) if yours else [],
             "what": each.what,
-            "to_do": short(waits.to_do(each)),
+            "to_do": short(open_work.to_do(each)),
             "text": title(each.text),
             "since": millis_of(each.since),
             "id": each.id,
@@ -379,11 +379,11 @@ class HistoryMarks:
     def _makers(self, store: Store, commits: Sequence[UserCommit]) -> dict[str, Makers]:
         """Return who made the commits that have records, as far as the time allows, the newest first."""
         db, until = store.db(), time.monotonic() + MAKER_SECONDS
-        recorded = {commit for commit, _ in rows.known(db, [each.oid for each in commits])}
+        known = {commit for commit, _ in recorded(db, [each.oid for each in commits])}
         here = MadeHere(store.repo)
         found: dict[str, Makers] = {}
         for commit in commits:
-            if commit.oid in recorded:
+            if commit.oid in known:
                 if time.monotonic() > until:
                     self.notes.append("Who made older commits is left out: their records are too many.")
                     break
@@ -665,7 +665,7 @@ class NodeMarks:
         db = store.db()
         where = [f"n.state < {DELETED}", *(["n.touched >= :since"] if only.since else [])]
         where += ["n.wu_id = :unit"] if only.unit else []
-        where += [rows.of_readers("n", "sender")] if only.readers is not None else []
+        where += [of_readers("n", "sender")] if only.readers is not None else []
         found, self.omitted = stored_nodes.select_page(
             db, " AND ".join(where), only.values, order="n.touched DESC, n.id", limit=NODES_MAX
         )

@@ -120,8 +120,7 @@ def test_the_first_commit_of_an_agent_in_a_new_repository_is_the_agents(
     ("words", "state"),
     [
         (("done", "Rounded."), "completed"),
-        (("release",), "given back"),
-        (("message", "Up or down?", "--ask"), "input-required"),
+        (("message", "Up or down?", "--ask"), "taken by test:worker:curie"),
     ],
 )
 def test_taking_a_delegation_answers_it(
@@ -140,71 +139,9 @@ def test_taking_a_delegation_answers_it(
     assert one["task"]["task_id"] == task
     (thread,) = one["threads"]
     assert (thread["by"], thread["pending"]) == ("task", [])
-    assert [(each["name"], each["state"]) for each in thread["answers"]] == [("Curie", state)]
+    assert thread["settled"].startswith(state)
     said = run("why", "a.py:1").out
-    assert f"taken by Curie, {state} " in said and "no answer" not in said
-
-
-def test_a_commit_of_a_person_names_nobody_and_what_is_inferred_can_be_left_out(
-    shop: Path, run: Run, start: Start
-) -> None:
-    """An agent had claimed the file when a person changed it: perhaps it was the agent."""
-    bohr = start("Bohr")
-    run("claim", "a.txt", session=bohr)
-    commit(
-        shop,
-        "a.txt",
-        "one\n",
-        "a person's",
-        GIT_AUTHOR_NAME="\x1b[31mEve",
-        GIT_COMMITTER_DATE=f"@{int(time.time()) + 2} +0000",
-    )
-    (shop / ".git" / "gitmem" / "commits" / "by-.git").unlink()  # as if git's hook had not run
-    assert run("whoami", session=bohr).status == 0
-    (one,) = run("why", "a.txt:1", "--json").json["commits"]
-    assert (one["made_by"], [each["name"] for each in one["possible"]]) == ([], ["Bohr"])
-    said = run("why", "a.txt").out
-    assert "by a session that no record links to it; perhaps by Bohr" in said and "\x1b" not in said
-
-
-def test_who_claims_a_file_is_not_named_where_it_cannot_have_been_that_agent(
-    shop: Path, run: Run, start: Start
-) -> None:
-    """The claim was released before, or came after the change that is rebased; git's hook saw a process of no session."""
-    bohr = start("Bohr")
-    now = int(time.time())
-    commit(
-        shop,
-        "a.py",
-        "one\n",
-        "before the claim",
-        GIT_AUTHOR_DATE=f"@{now - 60} +0000",
-        GIT_COMMITTER_DATE=f"@{now + 2} +0000",
-    )
-    run("claim", "b.py", "a.py", session=bohr)
-    late = commit(
-        shop,
-        "b.py",
-        "one\n",
-        "within the claim",
-        GIT_AUTHOR_DATE=f"@{now + 60} +0000",
-        GIT_COMMITTER_DATE=f"@{now + 60} +0000",
-    )
-
-    def possible(of: str) -> list[str]:
-        (found,) = run("why", of, "--json").json["commits"]
-        return [each["name"] for each in found["possible"]]
-
-    noted = shop / ".git" / "gitmem" / "commits" / "by-.git"
-    noted.unlink()
-    assert (possible("a.py"), possible("b.py")) == ([], ["Bohr"])
-    noted.write_text(f"{late} GITMEM_SESSION=sess-gone\n")
-    assert possible("b.py") == ["Bohr"]
-    noted.write_text(f"{late}\n")
-    assert possible("b.py") == []
-    noted.unlink()
-    assert run("claim", "release", session=bohr).status == 0
-    assert possible("b.py") == []
+    assert f"({state}" in said and "no answer" not in said
 
 
 def test_lines_ranges_and_uncommitted_lines(shop: Path, run: Run) -> None:

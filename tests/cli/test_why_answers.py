@@ -11,7 +11,6 @@ from gitmem.agents import heartbeats
 from gitmem.agents.delivery import delivery_lock
 from gitmem.git import history
 from gitmem.history.commits import LOCK
-from gitmem.log.lines import format_at
 
 from ..commits.people import git, store_at
 from .conftest import Run
@@ -237,23 +236,6 @@ def test_a_patch_that_was_applied_with_a_conflict_is_not_said_to_be_of_a_session
     patch = git(fork.shop, "format-patch", "-1", "--output-directory", str(fork.shop.parent)).strip()
     fork.resolve("am", "--3way", patch, end="am --continue")
     assert f"{BY_NOBODY}\n" in fork.why()
-
-
-def test_an_answered_question_has_the_time_of_its_answer(shop: Path, run: Run, start: Start) -> None:
-    """The state since the caller's answer, or since the taker's question, has the time of that."""
-    bohr, curie = start("Bohr"), start("Curie")
-    asked = ("delegate", "Round", "--to", "Curie", "--role", "reviewer", "--wu", "WU-8", "-q")
-    task = run(*asked, session=bohr).out.strip()
-    assert run("task", "take", task, session=curie).status == 0
-    time.sleep(0.05)
-    commit(shop, "a.py", "1\n", "first", GITMEM_SESSION=curie, GITMEM_TASK=task)
-    times = []
-    for words, session in ((("message", task, "Up?", "--ask"), curie), (("message", task, "Yes."), bohr)):
-        before = format_at(int(time.time() * 1e6))
-        assert run("task", *words, session=session).status == 0
-        (answer,) = run("why", "a.py", "--json").json["commits"][0]["threads"][0]["answers"]
-        times.append((answer["state"], answer["at"] >= before))
-    assert times == [("input-required", True), ("submitted", True)]
 
 
 def test_ignored_commits_are_passed_over(shop: Path, run: Run) -> None:

@@ -16,7 +16,7 @@ from gitmem.agents import heartbeats, lifecycle
 from gitmem.agents.caller import Caller
 from gitmem.git import files, history
 from gitmem.git.history import CommitFacts
-from gitmem.history import commits, rows
+from gitmem.history import commits
 from gitmem.history.commits import Clues
 from gitmem.log.lines import CommitMessage, format_at
 from gitmem.records import ids
@@ -451,7 +451,7 @@ def put_own(store: Store, session: str) -> None:
     store.record([store.line("commit", fields)], MALLORY)
 
 
-def sessions(found: list[rows.CommitLine]) -> list[str | None]:
+def sessions(found: list[commits.CommitLine]) -> list[str | None]:
     return [each.record.get("sender_session") for each in found]
 
 
@@ -466,8 +466,8 @@ def test_commits_are_found_by_commit_and_patch_in_any_order(tmp_path: Path) -> N
         db = store.db()
         answers.append(
             [
-                rows.of_commit(db, COMMIT),
-                rows.of_patch(db, PATCH),
+                commits.lines_about(db, "commit_id", COMMIT),
+                commits.lines_about(db, "patch_id", PATCH),
             ]
         )
         store.close()
@@ -486,8 +486,8 @@ def test_many_lines_of_peers_do_not_hide_our_own(tmp_path: Path) -> None:
     own = Agent(store, "claude:worker:bohr").session.session_id
     put(store, *(line(f"sess-{number:04d}", at=START - 9) for number in range(200)))
     put_own(store, own)
-    found = rows.of_commit(store.db(), COMMIT)
-    assert found[0].is_own and len(found) == rows.LINES_MAX
+    found = commits.lines_about(store.db(), "commit_id", COMMIT)
+    assert found[0].is_own and len(found) == commits.LINES_MAX
     store.close()
 
 
@@ -552,7 +552,7 @@ def test_a_commit_that_was_made_here_is_nobodys_of_elsewhere(town: Town) -> None
         town.claim(commit, "sess-far2", action="rebase", sources=["d" * 40])
         town.claim(commit, "sess-far3", commit="e" * 40)
         town.claim(commit, town.agent.session)
-        assert rows.of_commit(town.store.db(), commit)
+        assert commits.lines_about(town.store.db(), "commit_id", commit)
         assert town.agent.makers(commit) == set()
 
 
@@ -593,7 +593,7 @@ def test_another_clones_session_made_only_commits_while_it_was_open(
     town.session(committed - before, None if after is None else committed + after)
     town.claim(theirs)
     assert town.agent.makers(theirs) == ({FAR} if counts else set())
-    assert all(not each.is_own for each in rows.of_commit(town.store.db(), theirs))
+    assert all(not each.is_own for each in commits.lines_about(town.store.db(), "commit_id", theirs))
 
 
 def test_a_commit_from_elsewhere_that_is_picked_here_keeps_its_maker(town: Town) -> None:

@@ -20,7 +20,7 @@ from gitmem import open_store, records, views
 from gitmem import repo as place
 from gitmem.agents import mailbox, presence, signal_rows
 from gitmem.agents.caller import Caller
-from gitmem.history import rows
+from gitmem.history import figures
 from gitmem.index import catch_up, index_file
 from gitmem.index.index_file import Index
 from gitmem.log.committer import next_token
@@ -549,7 +549,7 @@ def test_one_signal_in_many_threads_takes_linear_time(opened: Callable[[Index], 
         waiting = [OpenThread(record, f"thread-{at}", "x", "PROPOSE", "m") for at in range(count)]
         show = partial(live_pieces.thread_pieces, opened(index), ME_IN, waiting, live=False)
         contexts.append(Cost(index.db, show))
-        ages.append(Cost(index.db, partial(rows.times_of_unread, index.db, "1", {}, [ME.identity])))
+        ages.append(Cost(index.db, partial(figures.times_of_unread, index.db, "1", {}, [ME.identity])))
         answers.append(Cost(index.db, partial(signal_rows.asked, index.db, ["sig-000000"])))
         index.close()
 

@@ -6,8 +6,8 @@ import pytest
 
 from gitmem.agents import roster
 from gitmem.agents.caller import Caller
-from gitmem.history import waits
-from gitmem.history.waits import words_of
+from gitmem.history import open_work
+from gitmem.history.open_work import words_of
 from gitmem.signals import send
 from gitmem.store import Store
 from gitmem.work import new_task, task_decisions, task_work
@@ -36,7 +36,7 @@ class Scene:
 
     def said(self, caller: Caller | None = None) -> list[str]:
         names = {PLANNER: "P", BOHR: "B", CURIE: "C"}
-        found = waits.waits(self.store, caller).rows
+        found = open_work.waits(self.store, caller).rows
         for each in found:
             each.waiter_name = names[each.waiter]
             each.owes_name = names.get(each.owes or "", each.owes_name)
@@ -58,7 +58,7 @@ def test_a_party_owes_an_answer_to_the_proposal_in_force_alone(scene: Scene) -> 
         'C waits for you to answer "Tomorrow"',
         'C waits for P to answer "Tomorrow"',
     ]
-    row = waits.waits(scene.store, scene.bohr).rows[0]
+    row = open_work.waits(scene.store, scene.bohr).rows[0]
     assert (row.what, row.state, row.id, row.you, row.next[0]) == (
         "answer", None, counter, "owes", f"gitmem reply {counter} agreed --agree",
     )  # fmt: skip
@@ -73,7 +73,7 @@ def test_a_request_is_owed_until_its_answer_and_a_month(scene: Scene) -> None:
     scene.say(scene.planner, "By the way", to=[BOHR])
     scene.say(scene.planner, "All of you?", intent="PROPOSE")
     assert scene.said(scene.planner) == ['you wait for B to answer "May I?"']
-    assert waits.waits(scene.store, scene.planner).rows[0].next == [f"gitmem thread thread-{asked[4:]}"]
+    assert open_work.waits(scene.store, scene.planner).rows[0].next == [f"gitmem thread thread-{asked[4:]}"]
     scene.clock.forward(31 * DAY)
     assert scene.said() == []
     again = scene.say(scene.planner, "Still?", to=[BOHR], requires_ack=True)
@@ -91,7 +91,7 @@ def test_each_state_of_a_task_says_who_has_to_go_on(scene: Scene) -> None:
     assert scene.said(scene.planner) == ['B waits for you to answer "Which year?"']
     task_decisions.message(scene.store, scene.planner, id, "this one")
     task_work.report(scene.store, scene.bohr, id, "failed", "no data")
-    (row,) = waits.waits(scene.store, scene.planner).rows
+    (row,) = open_work.waits(scene.store, scene.planner).rows
     assert (row.what, row.state, row.waiter, row.owes) == ("acceptance", "failed", BOHR, PLANNER)
     assert scene.said() == ['B waits for P to accept as failed "Write"']
     task_decisions.seal_task(scene.store, scene.planner, id)
@@ -105,7 +105,7 @@ def test_a_task_for_a_role_is_owed_by_whoever_has_it(scene: Scene) -> None:
     assert scene.said(scene.bohr) == ['P waits for whoever is implementer/test to take "Write"']
     assert scene.said(scene.curie) == ['P waits for you to take "Write"']
     scene.clock.forward(3 * HOUR)
-    assert id not in {each.id for each in waits.waits(scene.store).rows}
+    assert id not in {each.id for each in open_work.waits(scene.store).rows}
 
 
 def test_own_debts_come_first_and_many_are_counted(scene: Scene) -> None:
@@ -113,8 +113,8 @@ def test_own_debts_come_first_and_many_are_counted(scene: Scene) -> None:
     for each in ("one", "two", "three"):
         scene.say(scene.planner, each, to=[BOHR], requires_ack=True)
     scene.say(scene.bohr, "mine", to=[PLANNER], requires_ack=True)
-    found = waits.waits(scene.store, scene.planner, limit=2)
+    found = open_work.waits(scene.store, scene.planner, limit=2)
     assert ([each.text for each in found.rows], found.more) == (["mine", "three"], 2)
-    whole = waits.waits(scene.store, fold_most=0)
+    whole = open_work.waits(scene.store, fold_most=0)
     assert [each.text for each in whole.rows] == ["one", "two", "three", "mine"]
     assert roster.roster(scene.store, caller=scene.planner).next[0].endswith("agreed --agree")
